@@ -1,0 +1,96 @@
+# make demo | test | lint | sanitize | benchmark | clean
+#
+# `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
+# everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
+# Stamp files make a second call quick: Python packages follow constraints.txt and setup.cfg, the native
+# build follows the C++ sources.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+VENV ?= .venv
+BUILD ?= build/native
+SANITIZE_BUILD ?= build/sanitize
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PYTEST_ARGS ?=
+DEMO_ARGS ?=
+BENCHMARK_ARGS ?=
+
+# The first interpreter that is new enough; `make PYTHON=/path/to/python` overrides.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 && { echo $$p; exit; }; done; echo none)
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CMAKE := $(BIN)/cmake
+CTEST := $(BIN)/ctest
+CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
+PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
+
+.PHONY: demo test test-cpp test-python lint sanitize benchmark native check-machine clean
+
+demo: $(VENV)/.train native
+	$(BIN)/netbuf-gym demo $(DEMO_ARGS)
+
+test: test-cpp test-python
+
+test-cpp: native
+	$(CTEST) --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+test-python: $(VENV)/.test native
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+
+sanitize: $(SANITIZE_BUILD)/.built
+	$(CTEST) --test-dir $(SANITIZE_BUILD) --output-on-failure -j $(JOBS)
+
+benchmark: $(VENV)/.train native
+	$(BIN)/python benchmarks/simulator.py $(BENCHMARK_ARGS)
+	$(BIN)/python benchmarks/training.py $(BENCHMARK_ARGS)
+
+native: $(BUILD)/.built $(VENV)/.package
+
+check-machine:
+	@[ "$(PYTHON)" != none ] || { echo "netbuf-gym needs Python 3.10 or newer: no such python3 in PATH (Debian: apt install python3 python3-venv python3-dev; or make PYTHON=/path/to/python)" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "netbuf-gym needs Python's venv module, which $(PYTHON) lacks (Debian: apt install python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' || { echo "netbuf-gym needs Python's C headers, which $(PYTHON) lacks (Debian: apt install python3-dev)" >&2; exit 1; }
+	@command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "netbuf-gym needs a C++20 compiler: neither c++, g++ nor clang++ is in PATH (Debian: apt install g++)" >&2; exit 1; }
+
+# A virtual environment with the build tools only.
+$(VENV)/.tools: constraints.txt pyproject.toml | check-machine
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -q -c constraints.txt setuptools wheel scikit-build-core nanobind cmake ninja typing_extensions
+	touch $@
+
+# The package, editable. Its native module is built below, incrementally, so the install skips it.
+$(VENV)/.package: $(PACKAGING) $(VENV)/.tools
+	$(PIP) install -q --no-build-isolation -c constraints.txt -C cmake.define.NETBUF_PYTHON=OFF -e .
+	touch $@
+
+$(VENV)/.train: $(VENV)/.package
+	$(PIP) install --no-build-isolation -c constraints.txt -C cmake.define.NETBUF_PYTHON=OFF -e '.[train]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.train
+	$(PIP) install -q --no-build-isolation -c constraints.txt -C cmake.define.NETBUF_PYTHON=OFF -e '.[test]'
+	touch $@
+
+# The module, its type stub and the C++ tests.
+$(BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools
+	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DNETBUF_TESTS=ON
+	$(CMAKE) --build $(BUILD) -j $(JOBS)
+	$(CMAKE) --build $(BUILD) --target inplace
+	touch $@
+
+$(SANITIZE_BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools
+	$(CMAKE) -S . -B $(SANITIZE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNETBUF_SANITIZE=address,undefined
+	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS)
+	touch $@
+
+clean:
+	rm -rf build $(VENV) *.egg-info netbuf_gym/_core*.so netbuf_gym/_core.pyi
