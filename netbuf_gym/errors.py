@@ -1,0 +1,73 @@
+"""What the package raises when it is given something that it cannot use.
+
+Every message names the field, the value it had and what would be valid. All errors for bad input derive from
+`NetbufError`, so that the command line prints them as one line and a program can catch them in one place.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+
+class NetbufError(Exception):
+    """Base of all errors that this package raises on purpose."""
+
+
+class ScenarioError(NetbufError, ValueError):
+    """A scenario, or a field of one, that cannot be simulated."""
+
+
+class ScenarioTypeError(ScenarioError, TypeError):
+    """A field of a scenario whose value has the wrong type; a `ScenarioError` and a `TypeError`."""
+
+
+class TraceError(NetbufError, ValueError):
+    """A trace file that cannot be read or written. Names the file and, where there is one, the line."""
+
+    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
+        super().__init__(located(message, path, line))
+
+
+class ReferenceDataError(NetbufError, ValueError):
+    """Reference measurements that cannot be read. Names the file and, where there is one, the line."""
+
+    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
+        super().__init__(located(message, path, line))
+
+
+class ConfigError(NetbufError, ValueError):
+    """An argument of an environment, a wrapper, a training job or a command that cannot be used."""
+
+
+class CheckpointError(NetbufError, ValueError):
+    """A saved model that is damaged, or that belongs to another environment or telemetry schema."""
+
+
+class SimulatorFault(NetbufError, RuntimeError):
+    """The simulator found its own state inconsistent. Never answered with made-up numbers."""
+
+
+class MissingExtraError(NetbufError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str, package: str | None = None):
+        needed = f" ({package} is not installed)" if package else ""
+        super().__init__(f"{what} needs more than the light install{needed}: pip install netbuf-gym[{extra}]")
+        self.extra = extra
+
+
+def located(message: str, path: str | Path | None, line: int | None) -> str:
+    """`message` with the file and the line in front, as compilers print them."""
+    if path is None:
+        return message
+    return f"{path}:{line}: {message}" if line is not None else f"{path}: {message}"
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """`value` as it is shown in a message: its repr, shortened, numpy scalars as plain numbers."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,157 @@
+"""Distributions over scenarios: what training draws its worlds from."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.topologies import dumbbell, names_of
+from netbuf_gym.scenarios.types import DATA_BYTES, MAX_DELAY_MS, MAX_RATE_MBPS, STACKS, Scenario
+
+
+class Distribution(ABC):
+    """Something to draw scenarios from.
+
+    `flows` is the number of flows, the same in every scenario drawn; `name` is for people.
+    """
+
+    name: str = ""
+
+    @property
+    @abstractmethod
+    def flows(self) -> int:
+        """How many flows every scenario drawn has."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        """Draws one scenario; the same generator state gives the same scenario."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomDumbbell(Distribution):
+    """Dumbbells of random rate, RTT, buffer and loss.
+
+    Args:
+        rate_mbps: Range of the bottleneck's rate, drawn log-uniformly, within (0, 1e6].
+        rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
+        buffer_bdp: Range of the buffer in bandwidth-delay products, log-uniform, within (0, 1e4]; never less than
+            `min_buffer_packets`.
+        loss_probability: Share of the worlds that lose packets at random, 0 to 1; the others have none.
+        loss: Range of their loss rate, log-uniform, within (0, 1).
+        senders: One congestion control for each flow.
+        duration_s, stagger_s, stack: As in `dumbbell`.
+        min_buffer_packets: 1 or more.
+    """
+
+    rate_mbps: tuple[float, float] = (1.0, 100.0)
+    rtt_ms: tuple[float, float] = (5.0, 200.0)
+    buffer_bdp: tuple[float, float] = (0.25, 8.0)
+    loss_probability: float = 0.5
+    loss: tuple[float, float] = (1e-5, 1e-2)
+    senders: tuple[str, ...] = ("cubic",)
+    duration_s: float = 100.0
+    stagger_s: float = 0.1
+    stack: str = "linux"
+    min_buffer_packets: int = 2
+    name: str = "random"
+
+    def __post_init__(self):
+        put = object.__setattr__
+        put(self, "rate_mbps", _interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
+        put(self, "rtt_ms", _interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", _interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "loss", _interval("loss", self.loss, 0.999))
+        put(self, "loss_probability", checks.number("loss_probability", self.loss_probability, 0, 1))
+        put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
+        put(self, "senders", names_of(self.senders))
+        checks.choice("stack", self.stack, STACKS)
+        checks.text("name", self.name)
+        self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
+
+    @property
+    def flows(self) -> int:
+        return len(self.senders)
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        u = rng.random(5)
+        rate = _log_uniform(u[0], self.rate_mbps)
+        rtt = _log_uniform(u[1], self.rtt_ms)
+        bdp = rate * rtt * 1e3 / 8 / DATA_BYTES[self.stack]
+        buffer = max(self.min_buffer_packets, round(_log_uniform(u[2], self.buffer_bdp) * bdp))
+        return dumbbell(
+            rate_mbps=rate,
+            rtt_ms=rtt,
+            buffer_packets=buffer,
+            loss=_log_uniform(u[4], self.loss) if u[3] < self.loss_probability else 0.0,
+            senders=self.senders,
+            duration_s=self.duration_s,
+            stagger_s=self.stagger_s,
+            stack=self.stack,
+            name=self.name,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixture(Distribution):
+    """Draws one of several scenarios or distributions.
+
+    Args:
+        parts: At least one `Scenario` or `Distribution`, all with the same number of flows.
+        weights: One for each part, 0 or more, not all 0; None: equal.
+    """
+
+    parts: tuple[Scenario | Distribution, ...]
+    weights: tuple[float, ...] | None = None
+    name: str = "mixture"
+
+    def __post_init__(self):
+        put = object.__setattr__
+        parts = checks.sequence("parts", self.parts, "scenarios or distributions")
+        for i, part in enumerate(parts):
+            if not isinstance(part, (Scenario, Distribution)):
+                raise ScenarioTypeError(f"parts[{i}] = {shown(part)} is not a Scenario or Distribution")
+        counts = [flows_of(part) for part in parts]
+        if len(set(counts)) > 1:
+            raise ScenarioError(f"parts have {counts} flows; valid: the same number in all of them")
+        put(self, "parts", parts)
+        if self.weights is not None:
+            weights = checks.sequence("weights", self.weights, "weights")
+            if len(weights) != len(parts):
+                raise ScenarioError(f"weights has {len(weights)} values for {len(parts)} parts; valid: as many")
+            weights = tuple(checks.number(f"weights[{i}]", w, 0, 1e9) for i, w in enumerate(weights))
+            if not sum(weights):
+                raise ScenarioError("weights are all 0; valid: at least one above 0")
+            put(self, "weights", weights)
+
+    @property
+    def flows(self) -> int:
+        return flows_of(self.parts[0])
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        weights = self.weights or (1.0,) * len(self.parts)
+        edges = np.cumsum(weights) / math.fsum(weights)
+        part = self.parts[min(int(np.searchsorted(edges, rng.random(), side="right")), len(self.parts) - 1)]
+        return part if isinstance(part, Scenario) else part.sample(rng)
+
+
+def flows_of(world: Scenario | Distribution) -> int:
+    """How many flows a scenario, or every scenario of a distribution, has."""
+    return len(world.flows) if isinstance(world, Scenario) else world.flows
+
+
+def _interval(field: str, value: object, high: float) -> tuple[float, float]:
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: two numbers, the lowest and the highest")
+    low_end = checks.number(f"{field}[0]", value[0], 0, high, low_open=True)
+    return low_end, checks.number(f"{field}[1]", value[1], low_end, high)
+
+
+def _log_uniform(u: float, interval: tuple[float, float]) -> float:
+    low, high = interval
+    return low * (high / low) ** u

@@ -1,0 +1,180 @@
+"""Ready-made worlds: the dumbbell, and a last hop of varying rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.types import (
+    MAX_COUNT,
+    MAX_DELAY_MS,
+    MAX_DURATION_S,
+    MAX_RATE_MBPS,
+    STACKS,
+    Application,
+    Bulk,
+    Flow,
+    GilbertElliott,
+    Link,
+    Scenario,
+)
+from netbuf_gym.traces.types import Trace
+
+
+def dumbbell(
+    *,
+    rate_mbps: float | None = None,
+    rtt_ms: float = 48.0,
+    buffer_packets: int | None = 150,
+    loss: float = 0.0,
+    senders: str | Iterable[str] = ("cubic",),
+    duration_s: float = 100.0,
+    stagger_s: float = 0.1,
+    stack: str = "linux",
+    access_mbps: float | None = None,
+    access_delay_ms: float | None = None,
+    trace: Trace | None = None,
+    gilbert_elliott: GilbertElliott | None = None,
+    app: Application | None = None,
+    hystart: bool = True,
+    name: str = "",
+) -> Scenario:
+    """Senders that share one bottleneck.
+
+    In the linux stack the path is one link, "bottleneck" (half the propagation RTT), and the way back, "return", a
+    pure delay of the other half. With access links, which the ns3 stack always has, each flow gets its own at both
+    ends and in both directions; their delays are part of `rtt_ms`. The ns3 stack's way back has the bottleneck's rate
+    and no limit.
+
+    Args:
+        rate_mbps: Bottleneck, above 0 to 1e6 Mbit/s; 10 when there is no `trace`.
+        rtt_ms: Propagation there and back, 0 to 1e5 ms, at least four access delays.
+        buffer_packets: The bottleneck's queue limit, at least 1; None: no limit.
+        loss: Random loss of data packets after the bottleneck, 0 to below 1.
+        senders: One congestion control for each flow.
+        duration_s: Above 0 to 1e6 seconds.
+        stagger_s: Flow i starts at i * stagger_s.
+        stack: "linux" or "ns3".
+        access_mbps: Rate of the access links; None: none in the linux stack, 1000 in the ns3 stack.
+        access_delay_ms: Delay of each access link; None: 0 in the linux stack, 1 in the ns3 stack.
+        trace: A varying rate of the bottleneck instead of `rate_mbps`.
+        gilbert_elliott: Bursty loss instead of `loss`.
+        app: What every sender sends; None: `Bulk()`.
+        hystart: Whether CUBIC leaves slow start by HyStart.
+        name: The scenario's name.
+
+    Raises:
+        ScenarioError: A value out of range.
+    """
+    checks.choice("stack", stack, STACKS)
+    if trace is None:
+        rate_mbps = 10.0 if rate_mbps is None else rate_mbps
+    rtt_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS)
+    buffer_packets = buffer_limit(buffer_packets)
+    senders = names_of(senders)
+    stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
+    ns3 = stack == "ns3"
+    if ns3 and access_mbps is None:
+        access_mbps = 1000.0
+    if access_delay_ms is None:
+        access_delay_ms = 1.0 if ns3 else 0.0
+    access_delay_ms = checks.number("access_delay_ms", access_delay_ms, 0, MAX_DELAY_MS)
+    if access_mbps is not None:
+        access_mbps = checks.number("access_mbps", access_mbps, 0, MAX_RATE_MBPS, low_open=True)
+    has_access = access_mbps is not None or access_delay_ms > 0
+    one_way_ms = rtt_ms / 2 - 2 * access_delay_ms
+    if one_way_ms < 0:
+        raise ScenarioError(
+            f"rtt_ms = {rtt_ms:g} is less than four access delays; valid: {4 * access_delay_ms:g} or more"
+        )
+    forward = Link(
+        name="bottleneck",
+        rate_mbps=rate_mbps,
+        delay_ms=one_way_ms,
+        queue_packets=buffer_packets,
+        loss=loss,
+        gilbert_elliott=gilbert_elliott,
+        trace=trace,
+    )
+    back = Link(name="return", rate_mbps=return_mbps(rate_mbps, trace) if ns3 else None, delay_ms=one_way_ms)
+    links, flows = [forward, back], []
+    for i, cc in enumerate(senders):
+        path, return_path = (0,), (1,)
+        if has_access:
+            first = len(links)
+            for end in ("sender", "receiver", "receiver-back", "sender-back"):
+                links.append(Link(name=f"{end}-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms))
+            path, return_path = (first, 0, first + 1), (first + 2, 1, first + 3)
+        start_s = i * stagger_s
+        flows.append(
+            Flow(cc=cc, path=path, return_path=return_path, start_s=start_s, app=app if app is not None else Bulk())
+        )
+    return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
+
+
+def last_hop(
+    *,
+    trace: Trace,
+    return_rate_mbps: float = 100.0,
+    rtt_ms: float = 40.0,
+    buffer_packets: int | None = 300,
+    loss: float = 0.0,
+    senders: str | Iterable[str] = ("cubic",),
+    duration_s: float = 80.0,
+    stagger_s: float = 0.1,
+    stack: str = "ns3",
+    access_mbps: float = 1000.0,
+    access_delay_ms: float = 1.0,
+    hystart: bool = True,
+    name: str = "",
+) -> Scenario:
+    """Access link, base station, then a last hop ("bottleneck") whose rate varies; the way back has a fixed rate.
+
+    The far end hangs on the last hop by an ideal link (100 Gbit/s, no delay). Arguments as in `dumbbell`;
+    `return_rate_mbps` is the rate of the last hop's way back.
+
+    Raises:
+        ScenarioError: A value out of range.
+    """
+    rtt_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS)
+    access_delay_ms = checks.number("access_delay_ms", access_delay_ms, 0, MAX_DELAY_MS)
+    stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
+    buffer_packets = buffer_limit(buffer_packets)
+    one_way_ms = rtt_ms / 2 - access_delay_ms
+    if one_way_ms < 0:
+        raise ScenarioError(
+            f"rtt_ms = {rtt_ms:g} is less than two access delays; valid: {2 * access_delay_ms:g} or more"
+        )
+    links = [
+        Link(name="bottleneck", trace=trace, delay_ms=one_way_ms, queue_packets=buffer_packets, loss=loss),
+        Link(name="return", rate_mbps=return_rate_mbps, delay_ms=one_way_ms),
+    ]
+    flows = []
+    for i, cc in enumerate(names_of(senders)):
+        first = len(links)
+        links += [
+            Link(name=f"sender-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms),
+            Link(name=f"receiver-{i}", rate_mbps=100_000.0),
+            Link(name=f"receiver-back-{i}", rate_mbps=100_000.0),
+            Link(name=f"sender-back-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms),
+        ]
+        flows.append(
+            Flow(cc=cc, path=(first, 0, first + 1), return_path=(first + 2, 1, first + 3), start_s=i * stagger_s)
+        )
+    return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
+
+
+def names_of(senders: str | Iterable[str]) -> tuple[str, ...]:
+    """The senders as a tuple; one name stands for one sender."""
+    return (senders,) if isinstance(senders, str) else checks.sequence("senders", senders, "senders")
+
+
+def buffer_limit(buffer_packets: int | None) -> int | None:
+    """The queue limit, checked under the name that the caller knows it by."""
+    return None if buffer_packets is None else checks.integer("buffer_packets", buffer_packets, 1, MAX_COUNT)
+
+
+def return_mbps(rate_mbps: float | None, trace: Trace | None) -> float:
+    """The way back's rate: the bottleneck's own, or the highest rate of its trace."""
+    return trace.peak_mbps if trace is not None else rate_mbps

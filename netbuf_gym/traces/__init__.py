@@ -1,0 +1,22 @@
+"""Capacity that varies over time: types, files and generators.
+
+>>> trace = netbuf_gym.traces.read("lte.down")
+>>> trace.mean_mbps(), trace.longest_gap_s
+"""
+
+from netbuf_gym.traces.generators import GENERATORS, generate
+from netbuf_gym.traces.reading import FORMATS, read, read_rate_steps, write
+from netbuf_gym.traces.types import OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
+
+__all__ = [
+    "FORMATS",
+    "GENERATORS",
+    "OPPORTUNITY_BYTES",
+    "DeliveryTrace",
+    "RateTrace",
+    "Trace",
+    "generate",
+    "read",
+    "read_rate_steps",
+    "write",
+]

@@ -1,0 +1,218 @@
+"""Our own traces: seeded generators of time-varying capacity, for training, tests and examples.
+
+Each generator is a function of keyword arguments with defaults; `generate(name, ...)` calls one by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.traces.types import MAX_RATE_MBPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
+
+MAX_STEPS = 10_000_000
+
+
+def constant(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 12.0) -> RateTrace:
+    """One rate throughout."""
+    return RateTrace([0.0], [_rate("rate_mbps", rate_mbps)], duration_s)
+
+
+def square(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    low_mbps: float = 10.0,
+    high_mbps: float = 20.0,
+    half_period_s: float = 10.0,
+) -> RateTrace:
+    """Alternates between two rates, the low one first, each for `half_period_s`."""
+    half_period_s = checks.number("half_period_s", half_period_s, 0.001, 1e6)
+    time_s = _steps(duration_s, half_period_s)
+    rates = np.array([checks.number("low_mbps", low_mbps, 0, MAX_RATE_MBPS), _rate("high_mbps", high_mbps)])
+    return RateTrace(time_s, rates[np.arange(len(time_s)) % 2], duration_s)
+
+
+def walk(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    start_mbps: float = 12.0,
+    low_mbps: float = 2.0,
+    high_mbps: float = 40.0,
+    sigma: float = 0.1,
+    step_s: float = 0.1,
+) -> RateTrace:
+    """A random walk of log(rate), reflected at both ends: a slowly varying cellular link."""
+    time_s = _steps(duration_s, step_s)
+    return RateTrace(time_s, _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma), duration_s)
+
+
+def lte(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    start_mbps: float = 12.0,
+    low_mbps: float = 1.0,
+    high_mbps: float = 40.0,
+    sigma: float = 0.15,
+    outages_per_minute: float = 6.0,
+    outage_min_s: float = 0.1,
+    outage_max_s: float = 0.8,
+    step_s: float = 0.05,
+) -> RateTrace:
+    """A random walk with outages (handovers): gaps of `outage_min_s` to `outage_max_s` without a delivery."""
+    time_s = _steps(duration_s, step_s)
+    rate = _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
+    per_step = checks.number("outages_per_minute", outages_per_minute, 0, 600) * step_s / 60
+    return RateTrace(time_s, _with_dips(rng, rate, per_step, outage_min_s, outage_max_s, step_s, 0.0, 0.0), duration_s)
+
+
+def mmwave(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    start_mbps: float = 200.0,
+    low_mbps: float = 60.0,
+    high_mbps: float = 400.0,
+    sigma: float = 0.08,
+    blockages_per_minute: float = 12.0,
+    blockage_min_s: float = 0.3,
+    blockage_max_s: float = 2.0,
+    blocked_low_mbps: float = 20.0,
+    blocked_high_mbps: float = 40.0,
+    step_s: float = 0.1,
+) -> RateTrace:
+    """A fast random walk with abrupt blockages to a tenth of the rate: a 5G millimetre-wave link."""
+    time_s = _steps(duration_s, step_s)
+    rate = _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
+    low, high = _rate("blocked_low_mbps", blocked_low_mbps), _rate("blocked_high_mbps", blocked_high_mbps)
+    per_step = checks.number("blockages_per_minute", blockages_per_minute, 0, 600) * step_s / 60
+    return RateTrace(
+        time_s, _with_dips(rng, rate, per_step, blockage_min_s, blockage_max_s, step_s, low, high), duration_s
+    )
+
+
+def wifi(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    rates_mbps: tuple[float, ...] = (6.5, 13.0, 26.0, 39.0, 52.0, 65.0),
+    hold_s: float = 0.5,
+    step_s: float = 0.02,
+) -> RateTrace:
+    """Rate adaptation: moves up or down one modulation at a time, staying `hold_s` on average."""
+    rates = [
+        _rate(f"rates_mbps[{i}]", r) for i, r in enumerate(checks.sequence("rates_mbps", rates_mbps, "rates in Mbit/s"))
+    ]
+    hold_s = checks.number("hold_s", hold_s, 0.001, 1e6)
+    time_s = _steps(duration_s, step_s)
+    moves = np.where(rng.random(len(time_s)) < step_s / hold_s, rng.choice([-1, 1], len(time_s)), 0)
+    at = len(rates) // 2
+    index = np.empty(len(time_s), np.int64)
+    for i, move in enumerate(moves):
+        at = min(max(at + int(move), 0), len(rates) - 1)
+        index[i] = at
+    return RateTrace(time_s, np.array(rates)[index], duration_s)
+
+
+def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2.64) -> DeliveryTrace:
+    """Delivery opportunities as a Poisson process of the given mean rate, to the millisecond (as Pantheon's paths)."""
+    per_ms = _rate("rate_mbps", rate_mbps) * 1e3 / (OPPORTUNITY_BYTES * 8)
+    count = rng.poisson(per_ms, max(1, round(duration_s * 1e3)))
+    if count.sum() > 10 * MAX_STEPS:
+        raise ScenarioError(
+            f"rate_mbps = {rate_mbps:g} makes {int(count.sum())} opportunities; valid: at most {10 * MAX_STEPS}"
+        )
+    time_ms = np.repeat(np.arange(1, len(count) + 1), count)
+    if not len(time_ms):
+        raise ScenarioError(
+            f"rate_mbps = {rate_mbps:g} delivers nothing in {duration_s:g} s; valid: at least one packet"
+        )
+    return DeliveryTrace(time_ms)
+
+
+GENERATORS: dict[str, Callable[..., Trace]] = {
+    f.__name__: f for f in (constant, square, walk, lte, mmwave, wifi, poisson)
+}
+
+
+def generate(kind: str, *, duration_s: float = 60.0, seed: int = 1, **parameters) -> Trace:
+    """Makes a trace by the name of its generator; the same arguments give the same trace.
+
+    Args:
+        kind: A key of `GENERATORS`.
+        duration_s: Length, 0.001 to 1e5 seconds; the trace repeats after it.
+        seed: 0 or more.
+        parameters: The generator's own keyword arguments.
+
+    Raises:
+        ScenarioError: An unknown kind or parameter, or a value out of range.
+    """
+    generator = GENERATORS[checks.choice("kind", kind, GENERATORS)]
+    known = parameters_of(kind)
+    for name in parameters:
+        if name not in known:
+            raise ScenarioError(f"{kind} has no parameter {name!r}; valid: {', '.join(known)}")
+    duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
+    rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
+    trace = generator(rng, duration_s, **parameters)
+    return type(trace)(*_content(trace), name=f"{kind}-{seed}")
+
+
+def parameters_of(kind: str) -> dict[str, object]:
+    """The keyword arguments of a generator with their defaults."""
+    signature = inspect.signature(GENERATORS[kind])
+    return {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
+
+
+def _content(trace: Trace) -> tuple:
+    if isinstance(trace, RateTrace):
+        return trace.time_s, trace.rate_mbps, trace.period_s
+    return trace.time_ms, None
+
+
+def _rate(field: str, value: float) -> float:
+    return checks.number(field, value, 0, MAX_RATE_MBPS, low_open=True)
+
+
+def _steps(duration_s: float, step_s: float) -> np.ndarray:
+    step_s = checks.number("step_s", step_s, 0.001, 1e5)
+    count = max(1, math.ceil(duration_s / step_s - 1e-9))
+    if count > MAX_STEPS:
+        raise ScenarioError(f"step_s = {step_s:g} makes {count} steps of {duration_s:g} s; valid: at most {MAX_STEPS}")
+    return np.round(np.arange(count) * step_s, 9)
+
+
+def _walk(rng, count: int, start_mbps: float, low_mbps: float, high_mbps: float, sigma: float) -> np.ndarray:
+    low, high = _rate("low_mbps", low_mbps), _rate("high_mbps", high_mbps)
+    if low >= high:
+        raise ScenarioError(f"low_mbps = {low:g} is not below high_mbps = {high:g}")
+    start = checks.number("start_mbps", start_mbps, low, high)
+    steps = rng.normal(0, checks.number("sigma", sigma, 0, 10), count)
+    span = math.log(high / low)
+    free = math.log(start / low) + np.cumsum(steps)  # unfolded, then reflected at both ends
+    folded = np.abs(np.mod(free + span, 2 * span) - span)
+    return low * np.exp(folded)
+
+
+def _with_dips(
+    rng, rate, per_step: float, min_s: float, max_s: float, step_s: float, low: float, high: float
+) -> np.ndarray:
+    """`rate` with stretches of `min_s` to `max_s` seconds at a rate drawn from low..high; `per_step`: how often."""
+    min_s = checks.number("shortest dip", min_s, 0.001, 1e4)
+    max_s = checks.number("longest dip", max_s, min_s, 1e4)
+    rate = rate.copy()
+    i = 0
+    while i < len(rate):
+        if i and rng.random() < per_step:
+            length = max(1, round(rng.uniform(min_s, max_s) / step_s))
+            rate[i : i + length] = rng.uniform(low, high)
+            i += length
+        i += 1
+    return rate

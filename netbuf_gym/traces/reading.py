@@ -1,0 +1,163 @@
+"""Trace files: Mahimahi (a millisecond a line), `time_s,mbps` CSV, and two columns of seconds and Mbit/s.
+
+The format is told from the content. Every error names the file and the line.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from netbuf_gym.errors import ScenarioError, TraceError, shown
+from netbuf_gym.files import write_atomic
+from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
+
+FORMATS = "Mahimahi (one whole millisecond a line), CSV with the header time_s,mbps, or two columns (seconds Mbit/s)"
+CSV_HEADER = ["time_s", "mbps"]
+
+
+def read(path: str | os.PathLike, *, loop: bool = True) -> Trace:
+    """Reads a trace file of any known format.
+
+    Args:
+        path: The file.
+        loop: A rate trace starts again after its last step, which is taken to last as long as the one before it;
+            with False its last rate holds. A Mahimahi trace always starts again, as Mahimahi does.
+
+    Returns:
+        A `DeliveryTrace` for a Mahimahi file, a `RateTrace` for the others, both named after the file.
+
+    Raises:
+        TraceError: No such file, an unknown format, an empty, truncated or malformed file, times that fall.
+    """
+    lines = _lines(path)
+    number, first = next(((i, line) for i, line in enumerate(lines, 1) if line.strip()), (0, ""))
+    if not first:
+        raise TraceError(f"the file is empty; valid: {FORMATS}", path)
+    if "," in first:
+        return _rate_trace(path, *_columns(path, lines, number, ","), loop)
+    if len(first.split()) == 2 and all(map(_is_number, first.split())):
+        return _rate_trace(path, *_columns(path, lines, number - 1, None), loop)
+    if len(first.split()) == 1 and _is_number(first):
+        return _deliveries(path, lines)
+    raise TraceError(f"{shown(first)} begins no known trace; valid: {FORMATS}", path, number)
+
+
+def read_rate_steps(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
+    """The two columns of a `time_s,mbps` CSV file as they stand: seconds and Mbit/s, each of shape (rows,).
+
+    Raises:
+        TraceError: No such file, another header, an empty or malformed file, times that fall or negative numbers.
+    """
+    lines = _lines(path)
+    if not lines or not lines[0].strip():
+        raise TraceError("the file is empty; valid: CSV with the header time_s,mbps", path)
+    time_s, mbps, _ = _columns(path, lines, 1, ",")
+    return time_s, mbps
+
+
+def write(trace: Trace, path: str | os.PathLike) -> None:
+    """Writes a rate trace as `time_s,mbps` CSV, a delivery trace as a Mahimahi file; the whole file or none.
+
+    Raises:
+        TraceError: The file cannot be written, or the trace has times that a Mahimahi file cannot hold.
+    """
+    if isinstance(trace, RateTrace):
+        rows = (f"{t!r},{m!r}" for t, m in zip(trace.time_s.tolist(), trace.rate_mbps.tolist(), strict=True))
+        text = "\n".join([",".join(CSV_HEADER), *rows]) + "\n"
+    else:
+        whole = trace.time_ms.astype(np.int64)
+        if not np.array_equal(whole, trace.time_ms):
+            raise TraceError("a Mahimahi file holds whole milliseconds only", path)
+        if trace.period_ms != trace.time_ms[-1]:
+            raise TraceError(
+                f"a Mahimahi file repeats after its last time ({trace.time_ms[-1]:g} ms), not after {trace.period_ms:g}",
+                path,
+            )
+        text = "\n".join(map(str, whole.tolist())) + "\n"
+    try:
+        write_atomic(path, text)
+    except OSError as error:
+        raise TraceError(f"cannot be written: {error.strerror or error}", path) from None
+
+
+def _lines(path: str | os.PathLike) -> list[str]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise TraceError(f"cannot be read: {error.strerror or error}", path) from None
+    except UnicodeDecodeError:
+        raise TraceError(f"is not text; valid: {FORMATS}", path) from None
+    return text.splitlines()
+
+
+def _columns(
+    path, lines: list[str], header_line: int, separator: str | None
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Seconds, Mbit/s and line numbers of the rows after `header_line` (counted from 1; 0: there is no header)."""
+    if header_line and separator:
+        header = [field.strip().lower() for field in lines[header_line - 1].split(separator)]
+        if header != CSV_HEADER:
+            raise TraceError(f"header {shown(lines[header_line - 1])}; valid: time_s,mbps", path, header_line)
+    time_s, mbps, where = [], [], []
+    for i, line in enumerate(lines[header_line:], header_line + 1):
+        if not line.strip():
+            continue
+        fields = line.split(separator)
+        if len(fields) != 2:
+            raise TraceError(f"{shown(line)} has {len(fields)} fields; valid: 2, seconds and Mbit/s", path, i)
+        for field, values, column in zip(CSV_HEADER, (time_s, mbps), fields, strict=True):
+            value = float(column) if _is_number(column) else float("nan")
+            if not 0 <= value < float("inf"):
+                raise TraceError(f"{field} = {shown(column.strip())}; valid: a finite number, 0 or more", path, i)
+            values.append(value)
+        if len(time_s) > 1 and time_s[-1] <= time_s[-2]:
+            raise TraceError(f"time_s = {time_s[-1]:g} is not after {time_s[-2]:g}; valid: rising times", path, i)
+        where.append(i)
+    if not where:
+        raise TraceError("has a header but no rows; valid: at least one row", path, header_line or 1)
+    return np.array(time_s), np.array(mbps), where
+
+
+def _rate_trace(path, time_s: np.ndarray, mbps: np.ndarray, where: list[int], loop: bool) -> RateTrace:
+    time_s = time_s - time_s[0]
+    period_s = 2 * time_s[-1] - time_s[-2] if loop and len(time_s) > 1 else None
+    try:
+        return RateTrace(time_s, mbps, period_s, name=Path(path).name)
+    except ScenarioError as error:
+        raise TraceError(str(error), path, where[0]) from None
+
+
+def _deliveries(path, lines: list[str]) -> DeliveryTrace:
+    while lines and not lines[-1].strip():
+        lines.pop()
+    try:
+        time_ms = np.array(lines, dtype=np.int64)
+    except (ValueError, OverflowError):
+        i = next(i for i, line in enumerate(lines) if not (line.strip().isdecimal() and len(line.strip()) < 16))
+        raise TraceError(
+            f"{shown(lines[i])}; valid: one whole number of milliseconds, 0 or more", path, i + 1
+        ) from None
+    bad = np.flatnonzero(time_ms < 0)
+    if len(bad):
+        raise TraceError(f"{time_ms[bad[0]]} ms is negative; valid: 0 or more", path, int(bad[0]) + 1)
+    fall = np.flatnonzero(np.diff(time_ms) < 0)
+    if len(fall):
+        i = int(fall[0]) + 1
+        raise TraceError(f"{time_ms[i]} ms comes after {time_ms[i - 1]} ms; valid: times that do not fall", path, i + 1)
+    if time_ms[-1] == 0:
+        raise TraceError("ends at 0 ms; valid: a last time above 0, after which the trace repeats", path, len(lines))
+    try:
+        return DeliveryTrace(time_ms, name=Path(path).name)
+    except ScenarioError as error:
+        raise TraceError(str(error), path) from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,263 @@
+"""Time-varying capacity: a rate that changes in steps, or the moments at which packets may leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+
+OPPORTUNITY_BYTES = 1504
+"""What one delivery opportunity carries: Mahimahi's packet, 1500 bytes and the 4 bytes of its TUN header."""
+
+MAX_RATE_MBPS = 1e6
+MAX_TIME_S = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class RateTrace:
+    """A stepped rate: `rate_mbps[i]` holds from `time_s[i]` to the next time. The packet in service keeps its rate.
+
+    Args:
+        time_s: When each step begins, seconds, strictly rising from 0, at most 1e6. Shape (steps,).
+        rate_mbps: Mbit/s from then on, 0 (an outage) to 1e6, at least one above 0. Shape (steps,).
+        period_s: The trace starts again every `period_s` seconds (above the last time); None: the last rate holds.
+        name: For people, e.g. the file it came from.
+
+    Raises:
+        ScenarioError: A value that is not finite or out of range, times not rising, lengths that differ.
+    """
+
+    time_s: np.ndarray
+    rate_mbps: np.ndarray
+    period_s: float | None = None
+    name: str = ""
+
+    def __post_init__(self):
+        time_s = _numbers("time_s", self.time_s, np.float64)
+        rate = _numbers("rate_mbps", self.rate_mbps, np.float64)
+        if len(time_s) != len(rate):
+            raise ScenarioError(f"rate_mbps has {len(rate)} values for {len(time_s)} in time_s; valid: as many")
+        _within("time_s", time_s, 0, MAX_TIME_S)
+        _within("rate_mbps", rate, 0, MAX_RATE_MBPS)
+        if time_s[0] != 0:
+            raise ScenarioError(f"time_s[0] = {time_s[0]:g}; valid: 0, the start of the trace")
+        fall = np.flatnonzero(np.diff(time_s) <= 0)
+        if len(fall):
+            i = int(fall[0]) + 1
+            raise ScenarioError(f"time_s[{i}] = {time_s[i]:g} is not after {time_s[i - 1]:g}; valid: rising times")
+        if not rate.any():
+            raise ScenarioError("rate_mbps is 0 throughout; valid: at least one rate above 0")
+        if self.period_s is not None:
+            period = checks.number("period_s", self.period_s, 0, MAX_TIME_S, low_open=True)
+            if period <= time_s[-1]:
+                raise ScenarioError(f"period_s = {period:g} is not above the last time_s, {time_s[-1]:g}")
+            object.__setattr__(self, "period_s", period)
+        elif rate[-1] == 0:
+            raise ScenarioError(
+                "rate_mbps ends in 0, which would hold for ever; valid: a last rate above 0, or period_s"
+            )
+        object.__setattr__(self, "time_s", _frozen(time_s))
+        object.__setattr__(self, "rate_mbps", _frozen(rate))
+        checks.text("name", self.name)
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds until the trace starts again, or until its last step begins."""
+        return self.period_s if self.period_s is not None else float(self.time_s[-1])
+
+    @property
+    def peak_mbps(self) -> float:
+        """The highest rate, Mbit/s."""
+        return float(self.rate_mbps.max())
+
+    @property
+    def longest_gap_s(self) -> float:
+        """The longest stretch at rate 0, seconds, repetitions included."""
+        held = self._held()
+        if self.period_s is None:
+            return _longest_run(self.rate_mbps == 0, held)
+        return min(_longest_run(np.tile(self.rate_mbps == 0, 2), np.tile(held, 2)), self.period_s)
+
+    def rate_at_mbps(self, time_s: np.ndarray | float) -> np.ndarray:
+        """The rate at each moment, Mbit/s. Same shape as `time_s`."""
+        t = np.asarray(time_s, np.float64)
+        if self.period_s is not None:
+            t = np.mod(t, self.period_s)
+        return self.rate_mbps[np.searchsorted(self.time_s, t, side="right") - 1]
+
+    def mean_mbps(self, duration_s: float | None = None) -> float:
+        """The mean rate over the first `duration_s` seconds, Mbit/s; over one period of the trace when None."""
+        if duration_s is None:
+            duration_s = self.duration_s
+        if duration_s <= 0:
+            return float(self.rate_mbps[0])
+        if self.period_s is None:
+            ends = np.append(self.time_s[1:], max(duration_s, self.time_s[-1]))
+            held = np.clip(np.minimum(ends, duration_s) - self.time_s, 0, None)
+            return float(held @ self.rate_mbps / duration_s)
+        whole, rest = divmod(duration_s, self.period_s)
+        ends = np.append(self.time_s[1:], self.period_s)
+        held = (ends - self.time_s) * whole + np.clip(np.minimum(ends, rest) - self.time_s, 0, None)
+        return float(held @ self.rate_mbps / duration_s)
+
+    def to_deliveries(self, duration_s: float | None = None) -> DeliveryTrace:
+        """The delivery opportunities of this rate over `duration_s` seconds, to the millisecond, as Mahimahi has them.
+
+        Raises:
+            ScenarioError: Not one opportunity in that time.
+        """
+        if duration_s is None:
+            duration_s = self.duration_s
+        duration_s = checks.number("duration_s", duration_s, 0, MAX_TIME_S, low_open=True)
+        edges = np.arange(round(duration_s * 1000) + 1) / 1000
+        fine = np.union1d(edges, self._breaks(duration_s))
+        carried = np.cumsum(np.diff(fine) * self.rate_at_mbps((fine[:-1] + fine[1:]) / 2)) * 1e6 / 8
+        at_edge = np.interp(edges[1:], fine[1:], carried)
+        count = np.floor(at_edge / OPPORTUNITY_BYTES + 1e-9).astype(np.int64)
+        time_ms = np.repeat(np.arange(1, len(count) + 1), np.diff(count, prepend=0))
+        if not len(time_ms):
+            raise ScenarioError(f"rate_mbps delivers no packet within {duration_s:g} s; valid: at least one")
+        return DeliveryTrace(time_ms, period_ms=len(count), name=self.name)
+
+    def _held(self) -> np.ndarray:
+        end = self.period_s if self.period_s is not None else self.time_s[-1]
+        return np.diff(np.append(self.time_s, end))
+
+    def _breaks(self, duration_s: float) -> np.ndarray:
+        if self.period_s is None:
+            return self.time_s[self.time_s < duration_s]
+        rounds = np.arange(int(duration_s // self.period_s) + 1)[:, None] * self.period_s
+        breaks = (rounds + self.time_s).ravel()
+        return breaks[breaks < duration_s]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RateTrace):
+            return NotImplemented
+        return (self.period_s, self.name) == (other.period_s, other.name) and (
+            np.array_equal(self.time_s, other.time_s) and np.array_equal(self.rate_mbps, other.rate_mbps)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.time_s.tobytes(), self.rate_mbps.tobytes(), self.period_s, self.name))
+
+
+@dataclass(frozen=True, eq=False)
+class DeliveryTrace:
+    """Mahimahi's kind of trace: at each moment in `time_ms`, up to 1504 bytes may leave; unused ones are lost.
+
+    Args:
+        time_ms: Milliseconds, rising, repeats allowed, 0 to 1e9. Shape (opportunities,).
+        period_ms: The trace starts again every `period_ms` (above 0, at least the last time); None: the last time,
+            as in Mahimahi.
+        name: For people, e.g. the file it came from.
+
+    Raises:
+        ScenarioError: A value that is not finite or out of range, or times that fall.
+    """
+
+    time_ms: np.ndarray
+    period_ms: float | None = None
+    name: str = ""
+
+    def __post_init__(self):
+        time_ms = _numbers("time_ms", self.time_ms, np.float64)
+        _within("time_ms", time_ms, 0, MAX_TIME_S * 1e3)
+        fall = np.flatnonzero(np.diff(time_ms) < 0)
+        if len(fall):
+            i = int(fall[0]) + 1
+            raise ScenarioError(
+                f"time_ms[{i}] = {time_ms[i]:g} is before {time_ms[i - 1]:g}; valid: times that do not fall"
+            )
+        period = float(time_ms[-1]) if self.period_ms is None else self.period_ms
+        period = checks.number("period_ms", period, 0, MAX_TIME_S * 1e3, low_open=True)
+        if period < time_ms[-1]:
+            raise ScenarioError(f"period_ms = {period:g} is below the last time_ms, {time_ms[-1]:g}")
+        object.__setattr__(self, "time_ms", _frozen(time_ms))
+        object.__setattr__(self, "period_ms", period)
+        checks.text("name", self.name)
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds until the trace starts again."""
+        return self.period_ms / 1e3
+
+    @property
+    def peak_mbps(self) -> float:
+        """The highest mean rate over any whole 100 ms of the trace, Mbit/s."""
+        return self.to_rates(0.1).peak_mbps
+
+    @property
+    def longest_gap_s(self) -> float:
+        """The longest stretch without an opportunity, seconds, across the restart too."""
+        around = self.time_ms[0] + self.period_ms - self.time_ms[-1]
+        return float(max(np.diff(self.time_ms).max(initial=0), around)) / 1e3
+
+    def mean_mbps(self, duration_s: float | None = None) -> float:
+        """The mean capacity over the first `duration_s` seconds, Mbit/s; over one period when None."""
+        if duration_s is None:
+            return len(self.time_ms) * OPPORTUNITY_BYTES * 8 / (self.period_ms * 1e3)
+        whole, rest = divmod(duration_s * 1e3, self.period_ms)
+        count = whole * len(self.time_ms) + np.searchsorted(self.time_ms, rest, side="right")
+        return float(count) * OPPORTUNITY_BYTES * 8 / (duration_s * 1e6)
+
+    def to_rates(self, step_s: float = 0.1) -> RateTrace:
+        """The mean rate in each whole step of `step_s` seconds, for showing and for schedules."""
+        step_s = checks.number("step_s", step_s, 0, MAX_TIME_S, low_open=True)
+        steps = max(1, int(np.ceil(self.duration_s / step_s - 1e-9)))
+        bins = np.minimum((self.time_ms / (step_s * 1e3)).astype(np.int64), steps - 1)
+        rate = np.bincount(bins, minlength=steps) * OPPORTUNITY_BYTES * 8 / (step_s * 1e6)
+        return RateTrace(np.arange(steps) * step_s, rate, period_s=steps * step_s, name=self.name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeliveryTrace):
+            return NotImplemented
+        same = (self.period_ms, self.name) == (other.period_ms, other.name)
+        return same and np.array_equal(self.time_ms, other.time_ms)
+
+    def __hash__(self) -> int:
+        return hash((self.time_ms.tobytes(), self.period_ms, self.name))
+
+
+Trace = RateTrace | DeliveryTrace
+
+
+def _numbers(field: str, values: Iterable, dtype: type) -> np.ndarray:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ScenarioTypeError(f"{field} = {shown(values)} is not a list; valid: a list of numbers")
+    try:
+        array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+        if array.dtype.kind not in "fiu" and array.size:
+            raise TypeError
+        array = array.astype(dtype)
+    except (TypeError, ValueError):
+        raise ScenarioTypeError(f"{field} = {shown(values)} is not a list of numbers") from None
+    if array.ndim != 1:
+        raise ScenarioError(f"{field} has shape {array.shape}; valid: one dimension")
+    if not array.size:
+        raise ScenarioError(f"{field} is empty; valid: at least one number")
+    return array
+
+
+def _within(field: str, values: np.ndarray, low: float, high: float) -> None:
+    bad = np.flatnonzero(~((values >= low) & (values <= high)))
+    if len(bad):
+        i = int(bad[0])
+        raise ScenarioError(f"{field}[{i}] = {values[i]:g} is out of range; valid: {low:g} to {high:g}")
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+def _longest_run(zero: np.ndarray, held_s: np.ndarray) -> float:
+    longest = run = 0.0
+    for is_zero, held in zip(zero, held_s, strict=True):
+        run = run + float(held) if is_zero else 0.0
+        longest = max(longest, run)
+    return longest
