@@ -48,8 +48,8 @@ sanitize: $(SANITIZE_BUILD)/.built
 	$(CTEST) --test-dir $(SANITIZE_BUILD) --output-on-failure -j $(JOBS)
 
 benchmark: $(VENV)/.train native
-	$(BIN)/python benchmarks/simulator.py $(BENCHMARK_ARGS)
-	$(BIN)/python benchmarks/training.py $(BENCHMARK_ARGS)
+	$(BIN)/python benchmarks/simulator.py --json runs/benchmarks/simulator.json $(BENCHMARK_ARGS)
+	$(BIN)/python benchmarks/training.py --json runs/benchmarks/training.json $(BENCHMARK_ARGS)
 
 native: $(BUILD)/.built $(VENV)/.package
 

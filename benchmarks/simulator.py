@@ -1,0 +1,199 @@
+"""Speed and memory of the simulator and of the environment on top of it.
+
+    python benchmarks/simulator.py [--runs N] [--json FILE] [--update docs/benchmarks.md] [--no-ns3]
+
+* data packets a second, one thread: CUBIC flows (full TCP: SACK, RTO, delayed ACKs, HyStart) over 100 Mbit/s, 48 ms and
+  a buffer of one bandwidth-delay product, 1 and 64 flows;
+* the same one-flow scenario in ns-3, compiled from benchmarks/ns3_dumbbell.cc against `pip install ns3==3.44.post0`,
+  in the same process run, and the ratio;
+* environment steps a second of 1024 worlds, 10 Mbit/s and 48 ms, 100 ms steps, link full, on 1, 2 and 4 threads; the
+  native core alone; bytes a world.
+
+One-thread figures count processor time, so that another process on the machine does not enter them; figures of several
+threads, and those compared with them, are wall clock.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+
+import netbuf_gym as nb
+from netbuf_gym import _core
+
+from measure import Row, parser, repeat, report
+
+COMMAND = "python benchmarks/simulator.py"
+ENV_ID = "netbuf/CongestionWindow-v0"
+RATE_MBPS, RTT_MS, BUFFER_PACKETS = 100, 48, 400  # 400 packets of 1500 bytes: 1 BDP
+WORLDS = 1024
+DOUBLINGS, SETTLE_STEPS, TIMED_STEPS = 3, 30, 200
+NS3_LIBRARIES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats", "bridge")
+
+
+def simulate_flows(flows: int, duration_s: float, stack: str = "linux") -> dict[str, float]:
+    """One run of the dumbbell: data packets sent per second of processor time."""
+    scenario = nb.scenarios.dumbbell(
+        rate_mbps=RATE_MBPS,
+        rtt_ms=RTT_MS,
+        buffer_packets=BUFFER_PACKETS,
+        senders=["cubic"] * flows,
+        duration_s=duration_s,
+        stagger_s=0.01,
+        stack=stack,
+    )
+    world = _core.World(scenario.to_core(), 1)
+    started = time.process_time()
+    world.run(round(duration_s * 1e9))
+    spent = time.process_time() - started
+    stats = world.flow_stats()
+    return {
+        "packets_per_s": sum(flow["packets_sent"] for flow in stats) / spent,
+        "goodput_mbps": sum(flow["delivered_bytes"] for flow in stats) * 8e-6 / duration_s,
+    }
+
+
+def ns3_program() -> Path | str:
+    """The compiled ns-3 program, or why there is none."""
+    found = importlib.util.find_spec("ns3")
+    if found is None:
+        return "ns-3 was not compared: `pip install ns3==3.44.post0` is not there"
+    wheel = Path(next(iter(found.submodule_search_locations)))
+    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+    source = Path(__file__).with_name("ns3_dumbbell.cc")
+    program = Path(__file__).resolve().parents[1] / "build" / "ns3_dumbbell"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        libraries = sorted((wheel / "lib64").glob("libns3*-core.so"))
+        if compiler is None or not libraries:
+            return "ns-3 was not compared: no C++ compiler, or no libraries in the wheel"
+        prefix = libraries[0].name.removeprefix("lib").removesuffix("-core.so")
+        program.parent.mkdir(parents=True, exist_ok=True)
+        print(f"compiling {source.name} against {wheel}", file=sys.stderr)
+        command = [compiler, "-std=c++20", "-O3", "-DNDEBUG", "-w", str(source), "-o", str(program)]
+        command += [f"-I{wheel / 'include'}", f"-L{wheel / 'lib64'}", f"-Wl,-rpath,{wheel / 'lib64'}"]
+        command += [f"-l{prefix}-{name}" for name in NS3_LIBRARIES]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return f"ns-3 was not compared: {source.name} did not compile: {done.stderr.strip().splitlines()[-1]}"
+    return program
+
+
+def ns3_run(program: Path, duration_s: float) -> dict[str, float]:
+    """One run of the one-flow scenario in ns-3, by its own clock around Simulator::Run."""
+    path = {"rate": RATE_MBPS, "rtt": RTT_MS, "buffer": BUFFER_PACKETS, "duration": duration_s}
+    command = [str(program), *(f"--{name}={value}" for name, value in path.items())]
+    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return {
+        "packets_per_s": result["data_packets"] / result["cpu_s"],
+        "goodput_mbps": result["goodput_mbps"],
+    }
+
+
+def full_link_scenario() -> nb.scenarios.Scenario:
+    """10 Mbit/s, 48 ms, 150 packets, no loss: a window that is kept above the BDP keeps the link full."""
+    return nb.scenarios.get("ppcc/3")
+
+
+def step_env(threads: int) -> dict[str, float]:
+    """Environment steps of 1024 worlds a second of wall clock and of processor time, once the link is full."""
+    env = gym.make_vec(ENV_ID, num_envs=WORLDS, scenario="ppcc/3", threads=threads)
+    double, keep = len(env.unwrapped.task.levels) - 1, env.unwrapped.task.keep_action
+    env.reset(seed=1)
+    for step in range(SETTLE_STEPS):
+        env.step(np.full(WORLDS, double if step < DOUBLINGS else keep))
+    actions = np.full(WORLDS, keep)
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(TIMED_STEPS):
+        env.step(actions)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    env.close()
+    steps = WORLDS * TIMED_STEPS
+    return {"steps_per_s": steps / wall, "steps_per_cpu_s": steps / cpu}
+
+
+def step_core() -> dict[str, float]:
+    """The same worlds stepped in the native core alone: world steps a second, packets a step, bytes a world."""
+    config = full_link_scenario().with_agents().to_core()
+    batch = _core.Batch(WORLDS, 1, 1)
+    for world in range(WORLDS):
+        batch.reset(world, config, world)
+    interval_ns = 100_000_000
+    fields = _core.telemetry_fields()
+    cwnd = fields.index("cwnd_bytes")
+    for step in range(SETTLE_STEPS):
+        batch.control[:] = batch.telemetry[:, :, cwnd] * 2 if 0 < step <= DOUBLINGS else np.nan
+        batch.advance(interval_ns)
+    batch.control[:] = np.nan
+    sent = [batch.flow_stats(world)[0]["packets_sent"] for world in range(WORLDS)]
+    started = time.process_time()
+    for _ in range(TIMED_STEPS):
+        batch.advance(interval_ns)
+    spent = time.process_time() - started
+    sent = sum(batch.flow_stats(world)[0]["packets_sent"] - sent[world] for world in range(WORLDS))
+    return {
+        "steps_per_s": WORLDS * TIMED_STEPS / spent,
+        "packets_per_step": sent / (WORLDS * TIMED_STEPS),
+        "bytes_per_world": max(batch.memory_bytes(world) for world in range(WORLDS)),
+    }
+
+
+def main() -> None:
+    arguments = parser(__doc__.split("\n")[0], runs=5)
+    arguments.add_argument("--no-ns3", action="store_true", help="leave ns-3 out even where its wheel is installed")
+    options = arguments.parse_args()
+    rows, notes = [], []
+
+    one = repeat(options.runs, lambda: simulate_flows(1, duration_s=600))
+    many = repeat(options.runs, lambda: simulate_flows(64, duration_s=300))
+    unit = "data packets/s"
+    note = f"{one['goodput_mbps'][0]:.1f} Mbit/s of goodput"
+    rows.append(Row("1 CUBIC flow, 100 Mbit/s, 48 ms, 1 BDP", unit, one["packets_per_s"], 10e6, note=note))
+    note = f"{many['goodput_mbps'][0]:.1f} Mbit/s of goodput"
+    rows.append(Row("64 CUBIC flows, the same link", unit, many["packets_per_s"], 5e6, note=note))
+
+    program = "ns-3 was left out (--no-ns3)" if options.no_ns3 else ns3_program()
+    if isinstance(program, str):
+        notes.append(program)
+    else:
+        profile = repeat(options.runs, lambda: simulate_flows(1, duration_s=600, stack="ns3"))
+        ns3 = repeat(options.runs, lambda: ns3_run(program, duration_s=20))
+        note = f"{profile['goodput_mbps'][0]:.1f} Mbit/s; with ns-3's access links"
+        rows.append(Row("1 CUBIC flow, ns3 profile", unit, profile["packets_per_s"], note=note))
+        note = f"{ns3['goodput_mbps'][0]:.1f} Mbit/s; 20 s simulated"
+        rows.append(Row("1 CUBIC flow in ns-3.44", unit, ns3["packets_per_s"], note=note))
+        for name, ours, target in (("linux", one, 300.0), ("ns3", profile, None)):
+            ratios = [a / b for a, b in zip(ours["packets_per_s"], ns3["packets_per_s"], strict=True)]
+            rows.append(Row(f"{name} profile against ns-3", "times", ratios, target))
+
+    core = repeat(options.runs, step_core)
+    packets = core["packets_per_step"][0]
+    note = f"{packets:.1f} data packets a step"
+    rows.append(Row("1024 worlds, core alone, 1 thread", "steps/s", core["steps_per_s"], note=note))
+    cores = os.cpu_count() or 1
+    threads = [n for n in (1, 2, 4) if n <= cores]
+    env = {n: repeat(options.runs, lambda n=n: step_env(n)) for n in threads}
+    name = "1024 worlds, environment, {} (processor time)"
+    rows.append(Row(name.format("1 thread"), "steps/s", env[1]["steps_per_cpu_s"], 200e3))
+    for n in threads:
+        rows.append(Row(f"1024 worlds, environment, {n} thread{'s' * (n > 1)}", "steps/s", env[n]["steps_per_s"]))
+    for n in threads[1:]:
+        ratios = [a / b for a, b in zip(env[n]["steps_per_s"], env[1]["steps_per_s"], strict=True)]
+        rows.append(Row(f"{n} threads against 1", "times", ratios, 2.5 if n == 4 else None))
+    if cores < 4:
+        notes.append(f"4 threads were not measured: this machine has {cores} cores")
+    rows.append(Row("memory", "bytes/world", core["bytes_per_world"], 64 * 1024, at_most=True))
+
+    report("simulator", COMMAND, rows, options, notes)
+
+
+if __name__ == "__main__":
+    main()
