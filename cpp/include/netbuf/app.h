@@ -1,0 +1,35 @@
+// Applications as sources and sinks of a byte stream in virtual time.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "netbuf/config.h"
+#include "netbuf/types.h"
+
+namespace netbuf {
+
+inline constexpr int64_t kEndless = int64_t{1} << 60;
+
+// Writes the stream that a flow sends.
+class Source {
+ public:
+  struct Offer {
+    int64_t written = 0;   // bytes written to the socket so far; kEndless: always more
+    Time next = kNever;    // when to ask again; kNever: not on its own account
+    bool closed = false;   // written is the whole stream
+  };
+  virtual ~Source() = default;
+  virtual Offer offer(Time now, int64_t sent) = 0;  // sent: bytes handed to the network for the first time
+};
+
+// Reads the stream that a flow receives. What it leaves unread closes the receive window.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual int64_t read(Time now, int64_t arrived) = 0;  // bytes in order so far -> bytes read so far
+};
+
+std::unique_ptr<Source> make_source(const FlowConfig& config, uint32_t mss, Rng* rng);  // null: bulk
+
+}  // namespace netbuf

@@ -1,0 +1,68 @@
+// The description of a world as the core takes it: plain data, checked by validate().
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "netbuf/tcp.h"
+#include "netbuf/types.h"
+
+namespace netbuf {
+
+struct LinkConfig {
+  std::string name;
+  double rate_bps = 0;                     // 0: infinitely fast
+  Time delay_ns = 0;                       // propagation, after transmission
+  int64_t queue_limit_packets = 0;         // 0: no limit; the packet in service does not count
+  int64_t queue_limit_bytes = 0;           // 0: no limit
+  double loss = 0;                         // Bernoulli, after transmission: a lost packet has used its link time
+  std::vector<double> ge;                  // Gilbert-Elliott: P(good->bad), P(bad->good), loss in good, loss in bad
+  bool loss_on_acks = false;               // random loss hits ACKs too
+  std::vector<Time> schedule_time_ns;      // stepped rate; the packet in service keeps the rate it started with
+  std::vector<double> schedule_rate_bps;
+  Time schedule_period_ns = 0;             // 0: the last rate holds
+  std::vector<Time> trace_ns;              // Mahimahi delivery opportunities of 1504 bytes each
+  Time trace_period_ns = 0;                // the trace repeats with this period
+};
+
+struct FlowConfig {
+  std::string cc = "cubic";
+  bool controlled = false;                 // an agent sets cwnd
+  std::vector<uint32_t> path, return_path; // link indices
+  Time start_ns = 0, stop_ns = 0;          // stop 0: never
+  std::string app = "bulk";                // bulk, sized, on_off
+  int64_t size_bytes = 0;
+  Time on_ns = 0, off_ns = 0;              // on_off: (mean) period lengths
+  bool random_on_off = false;              // exponential periods
+  double app_rate_bps = 0;                 // while on; 0: as fast as TCP takes it
+  int64_t send_buffer_bytes = 0, receive_buffer_bytes = 0;  // 0: never limits
+  uint32_t initial_cwnd_packets = 10;
+};
+
+struct WorldConfig {
+  std::vector<LinkConfig> links;
+  std::vector<FlowConfig> flows;
+  Stack stack = Stack::linux_kernel;
+  bool hystart = true;
+};
+
+// Throws std::invalid_argument with a message that names the field, its value and what would be valid.
+void validate(const WorldConfig& config);
+
+// What differs between the stack profiles besides congestion control and loss recovery.
+struct StackProfile {
+  uint32_t mss;
+  uint32_t data_overhead, ack_bytes;       // bytes on the wire beyond the payload; a pure ACK without SACK blocks
+  uint32_t sack_bytes[4];                  // extra bytes of an ACK with 0..3 SACK blocks
+  uint32_t syn_bytes;
+  uint32_t max_sack_blocks;
+  uint32_t delayed_ack_packets;            // an ACK at the latest after this many segments
+  Time delayed_ack_timeout;
+  uint32_t quick_acks;                     // segments acknowledged at once at the start and after trouble
+  Time compressed_ack_delay;               // SACK compression after the third duplicate; 0: none
+  Time initial_rto, min_rto, max_rto;
+  Time rtt_granularity;                    // of the time stamps that feed the RTO
+};
+const StackProfile& stack_profile(Stack stack);
+
+}  // namespace netbuf

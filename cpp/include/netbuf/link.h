@@ -1,0 +1,140 @@
+// A link: first-in first-out queue, transmission at a constant, stepped or trace-driven rate, random loss, propagation delay.
+// A packet's departure is known when it arrives, so a link needs no events of its own.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netbuf/config.h"
+#include "netbuf/ring.h"
+#include "netbuf/rng.h"
+
+namespace netbuf {
+
+struct LinkStats {
+  uint64_t packets_in = 0;      // arrivals, dropped or not
+  uint64_t packets_out = 0;     // dequeued so far
+  int64_t bytes_out = 0;
+  uint64_t queue_drops = 0, random_losses = 0;
+  double sojourn_sum = 0, sojourn_sum2 = 0;  // seconds, seconds^2, over packets_out
+  double queue_integral = 0;                 // packet seconds
+  uint32_t queue_max = 0;                    // packets
+  double busy = 0;                           // seconds of transmission started so far
+};
+
+class Link {
+ public:
+  enum class Fate : uint8_t { delivered, queue_drop, random_loss };
+  struct Outcome {
+    Fate fate;
+    Time arrival;  // at the far end
+  };
+
+  Link(const LinkConfig& config, Rng* rng);
+
+  // A packet of wire_bytes arrives at time now; calls come in order of time.
+  Outcome transmit(Time now, uint32_t wire_bytes, bool is_data) {
+    drain(now);
+    ++stats_.packets_in;
+    const uint32_t queued = queue_.size();
+    if (now < free_at_) {
+      if ((limit_packets_ && queued >= limit_packets_) || (limit_bytes_ && queued_bytes_ + wire_bytes > limit_bytes_)) {
+        ++stats_.queue_drops;
+        return {Fate::queue_drop, kNever};
+      }
+    }
+    Time start, end;
+    if (schedule_ == Schedule::constant) [[likely]] {
+      start = now < free_at_ ? free_at_ : now;
+      end = start + static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5);
+    } else {
+      end = schedule_departure(now, wire_bytes, start);
+    }
+    free_at_ = end;
+    if (start > now) {
+      queue_.push({start, static_cast<uint64_t>(start - now) << kSizeBits | wire_bytes, });
+      queued_bytes_ += wire_bytes;
+      if (queued + 1 > stats_.queue_max) stats_.queue_max = queued + 1;
+    } else {
+      ++stats_.packets_out;
+      stats_.bytes_out += wire_bytes;
+    }
+    busy_ns_ += end - start;
+    if (lossy_ && (is_data || loss_on_acks_) && lose()) {
+      ++stats_.random_losses;
+      return {Fate::random_loss, kNever};
+    }
+    return {Fate::delivered, end + delay_};
+  }
+
+  // Takes note of what has left the queue up to and including now.
+  void drain(Time now) {
+    while (!queue_.empty() && queue_.front().start <= now) {
+      const Queued& head = queue_.front();
+      const double wait = static_cast<double>(head.packed >> kSizeBits);
+      const int64_t size = static_cast<int64_t>(head.packed & kSizeMask);
+      integral_ns_ += static_cast<double>(queue_.size()) * static_cast<double>(head.start - integral_at_);
+      integral_at_ = head.start;
+      sojourn_ns_ += wait;
+      sojourn_ns2_ += wait * wait;
+      ++stats_.packets_out;
+      stats_.bytes_out += size;
+      queued_bytes_ -= size;
+      queue_.pop();
+    }
+    integral_ns_ += static_cast<double>(queue_.size()) * static_cast<double>(now - integral_at_);
+    integral_at_ = now;
+  }
+
+  LinkStats stats(Time now);  // drains first
+  uint32_t queue_packets() const { return queue_.size(); }
+  int64_t queue_bytes() const { return queued_bytes_; }
+  double sojourn_sum() const { return sojourn_ns_ * 1e-9; }
+  const LinkStats& counters() const { return stats_; }
+  const std::string& name() const { return name_; }
+  double rate_bps(Time now) const;  // current; infinity when unlimited, mean rate of a trace
+  bool never_drops() const { return !limit_packets_ && !limit_bytes_; }
+  bool constant_rate() const { return schedule_ == Schedule::constant; }
+  size_t memory_bytes() const { return sizeof *this + queue_.memory_bytes(); }
+
+ private:
+  static constexpr int kSizeBits = 20;
+  static constexpr uint64_t kSizeMask = (1 << kSizeBits) - 1;
+  static constexpr int64_t kOpportunityBytes = 1504;
+  enum class Schedule : uint8_t { constant, stepped, opportunities };
+  struct Queued {
+    Time start;       // when its transmission begins and it leaves the queue
+    uint64_t packed;  // waiting time in ns << kSizeBits | size in bytes
+  };
+  // Long tables are shared by all the worlds that use them.
+  struct Tables {
+    std::vector<Time> times;
+    std::vector<double> rates;
+    Time period;
+  };
+
+  bool lose();
+  Time schedule_departure(Time now, uint32_t wire_bytes, Time& start);
+  Time stepped_departure(Time now, uint32_t wire_bytes, Time& start);
+  Time opportunity_departure(Time now, uint32_t wire_bytes, Time& start);
+  Time table_time(uint64_t index) const;
+
+  Ring<Queued> queue_;
+  Time free_at_ = 0, delay_;
+  double ns_per_byte_;
+  int64_t limit_packets_, limit_bytes_, queued_bytes_ = 0;
+  double sojourn_ns_ = 0, sojourn_ns2_ = 0, integral_ns_ = 0;
+  Time integral_at_ = 0, busy_ns_ = 0;
+  LinkStats stats_;
+  Schedule schedule_ = Schedule::constant;
+  bool lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false;
+  uint64_t until_loss_ = 0;             // packets that pass before the next loss (Bernoulli)
+  double loss_ = 0, ge_[4] = {0, 0, 0, 0};
+  uint64_t cursor_ = 0;                 // step or opportunity in use
+  int64_t opportunity_left_ = 0;        // bytes left of the current opportunity
+  std::shared_ptr<const Tables> tables_;
+  Rng* rng_;
+  std::string name_;
+};
+
+}  // namespace netbuf

@@ -1,0 +1,45 @@
+// What travels through a path: 16 bytes of data packet, 24 bytes of acknowledgement.
+#pragma once
+#include <cstdint>
+
+#include "netbuf/types.h"
+
+namespace netbuf {
+
+enum PacketKind : uint8_t { kData = 0, kSyn = 1, kHandshakeAck = 2 };
+
+struct Packet {
+  Time time;            // when it reaches the stage in whose ring it lies
+  uint32_t segment;     // index
+  uint16_t bytes;       // payload
+  PacketKind kind;
+  uint8_t transmission; // 0 = first, counts retransmissions (saturating)
+};
+static_assert(sizeof(Packet) == 16);
+
+enum AckFlags : uint32_t {
+  kAckHasSack = 1,
+  kAckSynAck = 2,
+  kAckDuplicate = 4,   // reports a duplicate segment (D-SACK, RFC 2883)
+};
+
+struct Ack {
+  Time time;
+  uint32_t ack;         // next segment expected
+  uint32_t window;      // bytes from there on, in units of 1 KiB, rounded up; kUnlimitedWindow when it never limits
+  uint32_t flags;
+  uint32_t sack;        // index into the flow's SACK ring when kAckHasSack
+  Time echo_sent;       // when the segment was sent whose time stamp is echoed (RFC 7323)
+};
+static_assert(sizeof(Ack) == 32);
+inline constexpr uint32_t kUnlimitedWindow = UINT32_MAX;
+
+struct Range {
+  uint32_t begin, end;  // segments [begin, end)
+};
+struct SackBlocks {
+  Range block[3];
+  uint32_t count;
+};
+
+}  // namespace netbuf

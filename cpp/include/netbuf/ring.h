@@ -1,0 +1,48 @@
+// A first-in first-out ring that grows on demand: a 150,000-packet buffer costs memory only when it fills.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace netbuf {
+
+// Indices are absolute (they never restart), so that an element keeps its name while it is inside.
+template <class T>
+class Ring {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  bool empty() const { return head_ == tail_; }
+  uint32_t size() const { return tail_ - head_; }
+  uint32_t head() const { return head_; }
+  uint32_t tail() const { return tail_; }
+  T& operator[](uint32_t index) { return data_[index & mask_]; }
+  const T& operator[](uint32_t index) const { return data_[index & mask_]; }
+  T& front() { return data_[head_ & mask_]; }
+  const T& front() const { return data_[head_ & mask_]; }
+  T& back() { return data_[(tail_ - 1) & mask_]; }
+
+  void push(const T& value) {
+    if (tail_ - head_ > mask_ || !data_) [[unlikely]] grow();
+    data_[tail_++ & mask_] = value;
+  }
+  void pop() { ++head_; }
+  void pop_to(uint32_t index) { head_ = index; }
+  void clear() { head_ = tail_ = 0; }
+  size_t memory_bytes() const { return data_ ? (size_t{mask_} + 1) * sizeof(T) : 0; }
+
+ private:
+  void grow() {
+    const uint32_t capacity = data_ ? 2 * (mask_ + 1) : 16;
+    std::unique_ptr<T[]> bigger(new T[capacity]);
+    for (uint32_t i = head_; i != tail_; ++i) bigger[i & (capacity - 1)] = data_[i & mask_];
+    data_ = std::move(bigger);
+    mask_ = capacity - 1;
+  }
+
+  std::unique_ptr<T[]> data_;
+  uint32_t mask_ = 0, head_ = 0, tail_ = 0;
+};
+
+}  // namespace netbuf

@@ -1,0 +1,125 @@
+// What a congestion control sees of its connection, and what it must provide.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "netbuf/rng.h"
+#include "netbuf/types.h"
+
+namespace netbuf {
+
+enum class Stack : uint8_t { linux_kernel, ns3 };
+
+// RFC 5681 and Linux: disorder = SACKs seen but no loss inferred yet; loss = after a retransmission time-out.
+enum class CaState : uint8_t { open, disorder, recovery, loss };
+
+inline constexpr int64_t kInfiniteWindow = int64_t{1} << 40;  // initial ssthresh, bytes
+
+// Delivery rate sample (draft-cheng-iccrg-delivery-rate-estimation), taken on each ACK for those who want it.
+struct RateSample {
+  int64_t delivered = -1;        // packets delivered over the interval; negative: no sample
+  uint32_t prior_delivered = 0;  // Tcb::delivered when the newest acknowledged packet was sent
+  Time interval = 0;             // the longer of send and ACK phases; 0: no sample
+  bool app_limited = false;
+  bool retransmitted = false;    // the sample comes from a retransmitted packet
+};
+
+struct AckEvent {
+  // Packets newly acknowledged cumulatively. In the ns3 stack what ns-3 passes to PktsAcked and IncreaseWindow there
+  // (1 for a duplicate or partial ACK, all the packets of the recovery for the ACK that ends it).
+  uint32_t acked = 0;
+  int64_t acked_bytes = 0;       // bytes newly acknowledged cumulatively
+  uint32_t delivered = 0;        // packets newly acknowledged cumulatively or selectively
+  uint32_t lost = 0;             // packets newly marked lost
+  uint32_t prior_in_flight = 0;  // packets in flight before this ACK
+  Time rtt = -1;                 // of the newest packet acknowledged and never retransmitted; -1: none
+  bool una_advanced = false;
+  bool duplicate = false;        // D-SACK
+  RateSample rate;
+};
+
+// Transmission control block: the public part of the sender's state. Windows are in bytes, counts in packets.
+struct Tcb {
+  Time now = 0;
+  uint32_t mss = 1448;
+  Stack stack = Stack::linux_kernel;
+  CaState state = CaState::open;
+  bool cwnd_limited = true;      // the window, not the application, limited the last sending round
+  bool hystart = true;
+  bool established = false;
+  int64_t cwnd = 0;              // bytes; use set_cwnd
+  uint32_t cwnd_packets = 0;     // whole packets in cwnd
+  int64_t ssthresh = kInfiniteWindow;
+  double pacing_rate = 0;        // bytes per second; 0 = not paced
+
+  uint32_t una = 0, nxt = 0;     // oldest unacknowledged and next new segment (indices)
+  uint32_t sacked_out = 0, lost_out = 0, retrans_out = 0;
+  uint32_t high_seq = 0;         // recovery point: nxt when recovery or loss was entered
+  uint32_t initial_cwnd = 10;    // packets
+
+  uint32_t delivered = 0;        // packets delivered so far
+  uint32_t lost = 0;             // packets marked lost so far
+  uint32_t app_limited = 0;      // 0, or the delivery count until which samples are application-limited
+  Time delivered_time = 0, first_sent_time = 0;
+
+  Time srtt = 0, rttvar = 0;     // RFC 6298; 0 before the first sample
+  Time min_rtt = kNever;         // smallest RTT seen
+  Time last_rtt = -1;
+  Time last_departure = 0;        // latest transmission of data
+  Time next_departure = 0;        // paced: nothing leaves before; otherwise not above now
+  Rng* rng = nullptr;
+
+  uint32_t packets_out() const { return nxt - una; }
+  uint32_t in_flight() const { return nxt - una - sacked_out - lost_out + retrans_out; }
+  bool in_slow_start() const { return cwnd < ssthresh; }
+  uint32_t ssthresh_packets() const { return static_cast<uint32_t>(std::min<int64_t>(ssthresh, kInfiniteWindow) / mss); }
+
+  void set_cwnd(int64_t bytes) {
+    cwnd_integral += static_cast<double>(cwnd) * static_cast<double>(now - cwnd_since);
+    cwnd_since = now;
+    cwnd = bytes;
+    cwnd_packets = static_cast<uint32_t>(std::min<int64_t>(cwnd / mss, 1 << 30));
+  }
+  void set_cwnd_packets(uint32_t packets) { set_cwnd(static_cast<int64_t>(packets) * mss); }
+
+  double cwnd_integral = 0;      // byte nanoseconds, up to cwnd_since
+  Time cwnd_since = 0;
+};
+
+// Linux' tcp_congestion_ops and ns-3's TcpCongestionOps, reduced to what both need. Window changes go through Tcb::set_cwnd.
+// During recovery the sender itself runs proportional rate reduction (RFC 6937) unless owns_window().
+class CongestionControl {
+ public:
+  virtual ~CongestionControl() = default;
+  virtual void init(Tcb&) {}                                   // at establishment, after the first RTT sample
+  virtual void on_ack(Tcb&, const AckEvent&) {}                // every ACK that delivers something, before growth
+  virtual void increase_window(Tcb&, const AckEvent&) = 0;     // the ACK may grow the window (cwnd-limited, not reducing)
+  virtual int64_t ssthresh(Tcb&) = 0;                          // bytes; loss detected, recovery or loss state is entered
+  virtual void on_state(Tcb&, CaState) {}                      // before Tcb::state changes to it
+  virtual void on_idle_restart(Tcb&) {}                        // first transmission after the network went idle
+  virtual int64_t undo_window(Tcb&, int64_t prior_cwnd) { return prior_cwnd; }  // bytes; the loss proved spurious
+  virtual void control(Tcb&, const AckEvent&) {}               // owns_window(): sets cwnd and pacing rate on every ACK
+  virtual uint32_t burst_packets(const Tcb&) const { return 2; }  // packets sent back to back when paced
+
+  bool owns_window() const { return owns_window_; }
+  bool wants_rate() const { return wants_rate_; }
+
+ protected:
+  bool owns_window_ = false, wants_rate_ = false;
+};
+
+// Every congestion control's file ends in one of these; src/cc/registry.cc lists them.
+struct CongestionControlRecord {
+  std::string_view name;
+  std::unique_ptr<CongestionControl> (*make)(Stack);
+};
+
+const std::vector<const CongestionControlRecord*>& congestion_controls();
+std::vector<std::string> congestion_control_names();
+std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack);  // std::invalid_argument
+
+}  // namespace netbuf

@@ -1,0 +1,39 @@
+// A world: links, flows and one clock. Deterministic: the same configuration and seed give the same bits.
+#pragma once
+#include <vector>
+
+#include "netbuf/flow.h"
+
+namespace netbuf {
+
+class World {
+ public:
+  World(const WorldConfig& config, uint64_t seed);  // std::invalid_argument on a bad configuration
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  void run(Time until);                  // handles every event up to and including until
+  // Runs until an agent's flow has received an ACK after now, at most to until. True if one came.
+  bool run_to_agent_ack(Time until);
+  Time now() const { return now_; }
+
+  std::vector<Flow>& flows() { return flows_; }
+  std::vector<Link>& links() { return links_; }
+  const std::vector<uint32_t>& agents() const { return agents_; }  // flows under an agent's control
+  void agent_window(uint32_t agent, double bytes);
+  size_t memory_bytes() const;
+
+ private:
+  void build_tree();
+  void update_tree(uint32_t flow);
+  uint32_t earliest() const;
+
+  Time now_ = 0;
+  Rng rng_;
+  std::vector<Link> links_;
+  std::vector<Flow> flows_;
+  std::vector<uint32_t> agents_;
+  std::vector<uint32_t> tree_;           // tournament over flows by next event; empty for a few flows
+};
+
+}  // namespace netbuf

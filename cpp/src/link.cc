@@ -1,0 +1,122 @@
+#include "netbuf/link.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace netbuf {
+
+Link::Link(const LinkConfig& config, Rng* rng)
+    : delay_(config.delay_ns),
+      ns_per_byte_(config.rate_bps > 0 ? 8e9 / config.rate_bps : 0),
+      limit_packets_(config.queue_limit_packets),
+      limit_bytes_(config.queue_limit_bytes),
+      loss_on_acks_(config.loss_on_acks),
+      loss_(config.loss),
+      rng_(rng),
+      name_(config.name) {
+  if (!config.trace_ns.empty()) {
+    schedule_ = Schedule::opportunities;
+    tables_ = std::make_shared<Tables>(Tables{config.trace_ns, {}, config.trace_period_ns});
+  } else if (!config.schedule_time_ns.empty()) {
+    schedule_ = Schedule::stepped;
+    tables_ = std::make_shared<Tables>(Tables{config.schedule_time_ns, config.schedule_rate_bps, config.schedule_period_ns});
+  }
+  if (!config.ge.empty()) {
+    gilbert_elliott_ = lossy_ = true;
+    std::copy(config.ge.begin(), config.ge.end(), ge_);
+  } else if (loss_ > 0) {
+    lossy_ = true;
+    until_loss_ = rng_->geometric(loss_);
+  }
+}
+
+bool Link::lose() {
+  if (!gilbert_elliott_) {
+    if (until_loss_--) return false;
+    until_loss_ = rng_->geometric(loss_);
+    return true;
+  }
+  const bool lost = rng_->uniform() < ge_[bad_state_ ? 3 : 2];
+  if (rng_->uniform() < ge_[bad_state_ ? 1 : 0]) bad_state_ = !bad_state_;
+  return lost;
+}
+
+// Start of step or time of opportunity number index, counted on through the repetitions of the table.
+Time Link::table_time(uint64_t index) const {
+  const size_t n = tables_->times.size();
+  if (index < n) return tables_->times[index];
+  if (tables_->period == 0) return kNever;
+  return static_cast<Time>(index / n) * tables_->period + tables_->times[index % n];
+}
+
+Time Link::schedule_departure(Time now, uint32_t wire_bytes, Time& start) {
+  return schedule_ == Schedule::stepped ? stepped_departure(now, wire_bytes, start)
+                                        : opportunity_departure(now, wire_bytes, start);
+}
+
+Time Link::stepped_departure(Time now, uint32_t wire_bytes, Time& start) {
+  start = std::max(now, free_at_);
+  const size_t n = tables_->times.size();
+  while (table_time(cursor_ + 1) <= start) ++cursor_;
+  while (tables_->rates[cursor_ % n] <= 0) {  // an outage: transmission begins with the next positive rate
+    ++cursor_;
+    start = std::max(start, table_time(cursor_));
+    if (start >= kNever) return start = kNever;
+  }
+  return start + static_cast<Time>(wire_bytes * (8e9 / tables_->rates[cursor_ % n]) + 0.5);
+}
+
+// As Mahimahi's link shell does: what an opportunity has left serves the packets that wait at that moment, and is
+// lost when none does. Transmission is instantaneous at the last opportunity that the packet needed.
+Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
+  if (now > free_at_ || cursor_ == 0) {
+    if (table_time(cursor_) < now) {  // skip what passed while the queue was empty
+      const size_t n = tables_->times.size();
+      const Time period = tables_->period;
+      const uint64_t round = period ? static_cast<uint64_t>(now / period) : 0;
+      const Time phase = now - static_cast<Time>(round) * period;
+      const auto at = std::lower_bound(tables_->times.begin(), tables_->times.end(), phase);
+      cursor_ = std::max<uint64_t>(cursor_, round * n + static_cast<uint64_t>(at - tables_->times.begin()));
+      opportunity_left_ = kOpportunityBytes;
+    } else if (cursor_ == 0 && opportunity_left_ == 0 && free_at_ == 0) {
+      opportunity_left_ = kOpportunityBytes;
+    }
+  }
+  int64_t need = wire_bytes;
+  while (need > opportunity_left_) {
+    need -= opportunity_left_;
+    ++cursor_;
+    opportunity_left_ = kOpportunityBytes;
+  }
+  opportunity_left_ -= need;
+  const Time at = table_time(cursor_);
+  start = std::max(at, now);
+  return start;
+}
+
+LinkStats Link::stats(Time now) {
+  drain(now);
+  LinkStats s = stats_;
+  s.sojourn_sum = sojourn_ns_ * 1e-9;
+  s.sojourn_sum2 = sojourn_ns2_ * 1e-18;
+  s.queue_integral = integral_ns_ * 1e-9;
+  s.busy = static_cast<double>(busy_ns_) * 1e-9;
+  return s;
+}
+
+double Link::rate_bps(Time now) const {
+  switch (schedule_) {
+    case Schedule::stepped: {
+      uint64_t index = cursor_;
+      while (table_time(index + 1) <= now) ++index;
+      return tables_->rates[index % tables_->times.size()];
+    }
+    case Schedule::opportunities:
+      return static_cast<double>(tables_->times.size()) * kOpportunityBytes * 8e9 / static_cast<double>(tables_->period);
+    case Schedule::constant: break;
+  }
+  return ns_per_byte_ > 0 ? 8e9 / ns_per_byte_ : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace netbuf

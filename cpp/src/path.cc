@@ -1,0 +1,183 @@
+// The two directions of a flow's path, and the flow's event loop.
+#include <algorithm>
+
+#include "netbuf/flow.h"
+
+namespace netbuf {
+
+void Flow::build_path(const FlowConfig& config, const std::vector<uint32_t>& link_uses) {
+  const auto hops = [&](const std::vector<uint32_t>& path) {
+    std::vector<Hop> result;
+    for (const uint32_t link : path) {
+      result.push_back({link, link_uses[link] == 1 && links_[link].never_drops() && links_[link].constant_rate()});
+    }
+    return result;
+  };
+  path_ = config.path;
+  forward_ = hops(config.path);
+  backward_ = hops(config.return_path);
+  forward_rings_.resize(forward_.size());
+  backward_rings_.resize(backward_.size());
+  rest_.assign(kFirstHop - kTimerHead + forward_.size() + backward_.size(), kNever);
+
+  double slowest = std::numeric_limits<double>::infinity();
+  bottleneck_ = path_.front();
+  for (const uint32_t link : path_) {
+    const double rate = links_[link].rate_bps(0);
+    if (rate < slowest) slowest = rate, bottleneck_ = link;
+  }
+}
+
+uint32_t Flow::wire_bytes(const Packet& packet) const {
+  switch (packet.kind) {
+    case kSyn: return profile_.syn_bytes;
+    case kHandshakeAck: return profile_.ack_bytes;
+    default: return packet.bytes + profile_.data_overhead;
+  }
+}
+
+uint32_t Flow::wire_bytes(const Ack& ack) const {
+  if (ack.flags & kAckSynAck) return profile_.syn_bytes;
+  return profile_.ack_bytes + ((ack.flags & kAckHasSack) ? profile_.sack_bytes[sack_ring_[ack.sack].count] : 0);
+}
+
+void Flow::count_fate(Link::Fate fate, bool is_data) {
+  if (!is_data) return;
+  ++(fate == Link::Fate::queue_drop ? counters.queue_drops : counters.random_losses);
+}
+
+void Flow::forward(Packet packet, size_t hop) {
+  const uint32_t bytes = wire_bytes(packet);
+  Time at = tcb.now;
+  for (;;) {
+    const Link::Outcome outcome = links_[forward_[hop].link].transmit(at, bytes, true);
+    if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, packet.kind == kData);
+    packet.time = at = outcome.arrival;
+    if (++hop == forward_.size()) {
+      if (rx_ring_.empty()) rx_head_ = at;
+      rx_ring_.push(packet);
+      return;
+    }
+    if (!forward_[hop].folded && at > tcb.now) {
+      Ring<Packet>& ring = forward_rings_[hop];
+      if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + hop), at);
+      ring.push(packet);
+      return;
+    }
+  }
+}
+
+void Flow::backward(Ack ack, size_t hop) {
+  const uint32_t bytes = wire_bytes(ack);
+  Time at = tcb.now;
+  for (;;) {
+    const Link::Outcome outcome = links_[backward_[hop].link].transmit(at, bytes, false);
+    if (outcome.fate != Link::Fate::delivered) [[unlikely]] return;
+    ack.time = at = outcome.arrival;
+    if (++hop == backward_.size()) {
+      if (ack_ring_.empty()) ack_head_ = at;
+      ack_ring_.push(ack);
+      return;
+    }
+    if (!backward_[hop].folded && at > tcb.now) {
+      Ring<Ack>& ring = backward_rings_[hop];
+      if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + forward_.size() + hop), at);
+      ring.push(ack);
+      return;
+    }
+  }
+}
+
+void Flow::set_head(uint8_t head, Time at) {
+  Time& slot = rest_[head - kTimerHead];
+  const Time old = slot;
+  slot = at;
+  if (at <= rest_next_) {
+    rest_next_ = at;
+  } else if (old == rest_next_) {
+    refresh_rest();
+  }
+}
+
+void Flow::refresh_rest() { rest_next_ = *std::min_element(rest_.begin(), rest_.end()); }
+
+void Flow::run_next() {
+  const Time now = next_;
+  tcb.now = now;
+  if (rx_head_ == now) {
+    const Packet packet = rx_ring_.front();
+    rx_ring_.pop();
+    rx_head_ = rx_ring_.empty() ? kNever : rx_ring_.front().time;
+    receive(packet);
+  } else if (ack_head_ == now) {
+    const Ack ack = ack_ring_.front();
+    ack_ring_.pop();
+    ack_head_ = ack_ring_.empty() ? kNever : ack_ring_.front().time;
+    receive_ack(ack);
+  } else {
+    const auto head = static_cast<uint8_t>(std::find(rest_.begin(), rest_.end(), now) - rest_.begin() + kTimerHead);
+    if (head >= kFirstHop) {
+      size_t hop = head - kFirstHop;
+      if (hop < forward_.size()) {
+        Ring<Packet>& ring = forward_rings_[hop];
+        const Packet packet = ring.front();
+        ring.pop();
+        set_head(head, ring.empty() ? kNever : ring.front().time);
+        forward(packet, hop);
+      } else {
+        hop -= forward_.size();
+        Ring<Ack>& ring = backward_rings_[hop];
+        const Ack ack = ring.front();
+        ring.pop();
+        set_head(head, ring.empty() ? kNever : ring.front().time);
+        backward(ack, hop);
+      }
+    } else if (head == kTimerHead) {
+      set_head(head, timer_deadline_ > now ? timer_deadline_ : kNever);  // deadlines move: the head is a lower bound
+      if (timer_deadline_ <= now) {
+        timer_deadline_ = kNever;
+        on_timer();
+      }
+    } else if (head == kDelayedAckHead) {
+      set_head(head, delayed_ack_deadline_ > now ? delayed_ack_deadline_ : kNever);
+      if (delayed_ack_deadline_ <= now) send_ack();
+    } else if (head == kWakeupHead) {
+      set_head(head, kNever);
+      try_send();
+    } else {
+      set_head(head, kNever);
+      on_app();
+    }
+  }
+  refresh_next();
+}
+
+void Flow::schedule_wakeup(Time at) {
+  if (at < rest_[kWakeupHead - kTimerHead]) set_head(kWakeupHead, at);
+}
+
+void Flow::set_timer(Time deadline) {
+  timer_deadline_ = deadline;
+  if (deadline < rest_[0]) set_head(kTimerHead, deadline);
+}
+
+uint64_t Flow::packets_in_network() const {
+  uint64_t packets = 0;
+  const auto count = [&](const Ring<Packet>& ring) {
+    for (uint32_t i = ring.head(); i != ring.tail(); ++i) packets += ring[i].kind == kData;
+  };
+  count(rx_ring_);
+  for (const auto& ring : forward_rings_) count(ring);
+  return packets;
+}
+
+size_t Flow::memory_bytes() const {
+  size_t bytes = sizeof *this + segments.memory_bytes() + sacked.memory_bytes() + out_of_order_.memory_bytes() +
+                 rx_ring_.memory_bytes() + ack_ring_.memory_bytes() + sack_ring_.memory_bytes() +
+                 rest_.capacity() * sizeof(Time) + (rate_marks_ ? rate_marks_->memory_bytes() : 0);
+  for (const auto& ring : forward_rings_) bytes += sizeof ring + ring.memory_bytes();
+  for (const auto& ring : backward_rings_) bytes += sizeof ring + ring.memory_bytes();
+  return bytes;
+}
+
+}  // namespace netbuf

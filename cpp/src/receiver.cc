@@ -1,0 +1,105 @@
+// The receiving end: in-order delivery, delayed and selective acknowledgements (RFC 1122, 2018, 2883, 5681), flow control.
+#include <algorithm>
+
+#include "netbuf/flow.h"
+
+namespace netbuf {
+
+namespace {
+constexpr uint32_t kImmediateDuplicates = 3;   // Linux: SACK compression begins after these
+constexpr uint32_t kCompressionLimit = 44;     // Linux: tcp_comp_sack_nr
+}  // namespace
+
+void Flow::receive(const Packet& packet) {
+  if (packet.kind == kData) [[likely]] return receive_data(packet);
+  if (packet.kind == kSyn) {
+    quick_acks_ = profile_.quick_acks;
+    backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, -1}, 0);
+  }
+}
+
+void Flow::receive_data(const Packet& packet) {
+  const uint32_t index = packet.segment;
+  if (index == rcv_nxt_ && index == last_ack_sent_) echo_sent_ = segments[index].sent_at;  // RFC 7323, 4.3
+  if (index == rcv_nxt_) [[likely]] {
+    int64_t bytes = packet.bytes;
+    ++rcv_nxt_;
+    if (out_of_order_.empty()) [[likely]] {
+      deliver(bytes);
+      if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0) {
+        send_ack();
+      } else if (delayed_ack_deadline_ == kNever) {
+        delayed_ack_deadline_ = tcb.now + profile_.delayed_ack_timeout;
+        if (delayed_ack_deadline_ < rest_[kDelayedAckHead - kTimerHead]) set_head(kDelayedAckHead, delayed_ack_deadline_);
+      }
+      return;
+    }
+    const Range first = out_of_order_.ranges().front();
+    if (first.begin == rcv_nxt_) {
+      for (; rcv_nxt_ != first.end; ++rcv_nxt_) {
+        bytes += segments[rcv_nxt_].bytes;
+        out_of_order_bytes_ -= segments[rcv_nxt_].bytes;
+      }
+      out_of_order_.trim(rcv_nxt_);
+      std::erase_if(recent_blocks_, [&](const Range& r) { return !after(r.end, rcv_nxt_); });
+    }
+    deliver(bytes);
+    send_ack();
+    return;
+  }
+  if (before(index, rcv_nxt_) || out_of_order_.find(index)) {  // had it already
+    if (profile_.quick_acks > 1) quick_acks_ = profile_.quick_acks;
+    send_ack(kAckDuplicate);
+    return;
+  }
+  const Range block = out_of_order_.add(index, index + 1, [](uint32_t, uint32_t) {});
+  out_of_order_bytes_ += packet.bytes;
+  std::erase_if(recent_blocks_, [&](const Range& r) { return !before(r.begin, block.begin) && !after(r.end, block.end); });
+  recent_blocks_.insert(recent_blocks_.begin(), block);
+  if (recent_blocks_.size() > 4) recent_blocks_.pop_back();
+
+  if (compressed_at_ != rcv_nxt_) {
+    compressed_at_ = rcv_nxt_;
+    duplicates_sent_ = 0;
+  }
+  if (profile_.compressed_ack_delay == 0 || duplicates_sent_ < kImmediateDuplicates) {
+    ++duplicates_sent_;
+    return send_ack();
+  }
+  if (++compressed_ > kCompressionLimit) return send_ack();
+  if (delayed_ack_deadline_ == kNever || compressed_ == 1) {
+    delayed_ack_deadline_ = tcb.now + std::min(profile_.compressed_ack_delay, tcb.srtt / 20);
+    if (delayed_ack_deadline_ < rest_[kDelayedAckHead - kTimerHead]) set_head(kDelayedAckHead, delayed_ack_deadline_);
+  }
+}
+
+void Flow::send_ack(uint32_t flags) {
+  if (quick_acks_ > 0) --quick_acks_;
+  unacked_segments_ = compressed_ = 0;
+  delayed_ack_deadline_ = kNever;
+  last_ack_sent_ = rcv_nxt_;
+  Ack ack{tcb.now, rcv_nxt_, advertised_window(), flags, 0, echo_sent_};
+  if (!recent_blocks_.empty()) [[unlikely]] {
+    SackBlocks blocks{};
+    blocks.count = std::min<uint32_t>(profile_.max_sack_blocks, static_cast<uint32_t>(recent_blocks_.size()));
+    std::copy_n(recent_blocks_.begin(), blocks.count, blocks.block);
+    ack.flags |= kAckHasSack;
+    ack.sack = sack_ring_.tail();
+    sack_ring_.push(blocks);
+  }
+  backward(ack, 0);
+}
+
+void Flow::deliver(int64_t bytes) {
+  counters.delivered_bytes += bytes;
+  if (stream_closed_ && completed_ == kNever && counters.delivered_bytes == stream_written_) completed_ = tcb.now;
+}
+
+// RFC 9293, 3.8.6: what the buffer has left beyond what the application has not read yet.
+uint32_t Flow::advertised_window() {
+  if (receive_buffer_ == 0) [[likely]] return kUnlimitedWindow;
+  const int64_t unread = sink_ ? counters.delivered_bytes - sink_->read(tcb.now, counters.delivered_bytes) : 0;
+  return static_cast<uint32_t>(std::max<int64_t>(0, receive_buffer_ - unread + 1023) / 1024);
+}
+
+}  // namespace netbuf

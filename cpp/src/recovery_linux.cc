@@ -1,0 +1,375 @@
+// Loss recovery as Linux does it: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682).
+#include <algorithm>
+
+#include "netbuf/flow.h"
+
+namespace netbuf {
+
+namespace {
+
+constexpr uint32_t kReordering = 3;        // tcp_reordering
+constexpr Time kTimeoutMin = 2 * kMillisecond;  // two jiffies, Linux' TCP_TIMEOUT_MIN
+
+class LinuxRecovery final : public Recovery {
+ public:
+  bool takes_every_ack() const override { return false; }
+
+  Time rto() const override { return srtt_ > 0 ? srtt_ + rttvar_ : 0; }
+
+  void on_established(Flow& flow, Time rtt) override {
+    min_rto_ = flow.profile().min_rto;
+    if (rtt >= 0) estimate(flow.tcb, rtt);
+  }
+
+  void on_clean_ack(Flow& flow, const AckWork& work) override {
+    Tcb& tcb = flow.tcb;
+    estimate(tcb, tcb.now - work.oldest_sent);
+    if (work.latest_sent >= rack_sent_) advance_rack(tcb, work);
+    if (probe_outstanding_) finish_probe(flow, work);
+    arm(flow);
+  }
+
+  void on_new_data(Flow& flow, uint32_t packets) override {
+    prr_out_ += packets;
+    if (mode_ != Timer::reorder || flow.timer() == kNever) arm(flow);
+  }
+
+  void on_retransmitted(Flow& flow, uint32_t segment) override {
+    retransmitted_.push({segment, flow.segments[segment].transmissions});
+    prr_out_ += 1;
+    if (flow.timer() == kNever || mode_ != Timer::reorder) {
+      mode_ = Timer::retransmit;
+      if (flow.timer() == kNever) flow.rearm_rto();
+    }
+  }
+
+  void on_ack(Flow& flow, AckWork& work) override {
+    Tcb& tcb = flow.tcb;
+    if (work.oldest_sent >= 0 && !work.acked_retransmitted) {
+      estimate(tcb, tcb.now - work.oldest_sent);
+    } else if (work.rtt >= 0) {
+      estimate(tcb, work.rtt);
+    }
+    if (work.una_advanced) flow.clear_backoff();
+    if (work.delivered > 0) advance_rack(tcb, work);
+    if (probe_outstanding_) finish_probe(flow, work);
+    const CaState before_ack = tcb.state;
+
+    const bool recovered = !before(tcb.una, tcb.high_seq);
+    if (tcb.state == CaState::recovery && recovered) leave_recovery(flow);
+    if (tcb.state == CaState::loss) process_loss(flow, work, recovered);
+
+    const uint32_t lost_before = tcb.lost;
+    detect_losses(flow);
+    work.lost = tcb.lost - lost_before;
+    if (tcb.state == CaState::open || tcb.state == CaState::disorder) {
+      if (tcb.lost_out > 0) {
+        enter_recovery(flow);
+      } else {
+        const CaState state = tcb.sacked_out > 0 ? CaState::disorder : CaState::open;
+        if (state != tcb.state) flow.enter_state(state);
+      }
+    }
+
+    if (work.delivered > 0) flow.cc().on_ack(tcb, work);
+    if (flow.cc().owns_window()) {
+      flow.cc().control(tcb, work);
+    } else if (tcb.state == CaState::recovery) {
+      reduce_window(flow, work);
+    } else if (work.delivered > 0 && before_ack != CaState::recovery && flow.may_grow()) {
+      flow.cc().increase_window(tcb, work);
+    }
+    if (work.una_advanced || work.newly_sacked > 0) {
+      if (!reorder_pending_) arm(flow);
+    }
+    flow.try_send();
+  }
+
+  void on_timer(Flow& flow) override {
+    switch (mode_) {
+      case Timer::reorder: return on_reorder_timer(flow);
+      case Timer::probe: return send_probe(flow);
+      case Timer::retransmit: return on_timeout(flow);
+    }
+  }
+
+ private:
+  enum class Timer : uint8_t { retransmit, probe, reorder };
+  struct Retransmission {
+    uint32_t segment;
+    uint8_t transmissions;   // the count after it; a later one makes this entry stale
+  };
+
+  // ---- RTT estimation: rttvar follows the largest mean deviation of a round trip, decays once a round trip and has
+  // min_rto as its floor. mdev_ and rttvar_ are four times the mean deviation, as the RTO adds them.
+  void estimate(Tcb& tcb, Time sample) {
+    if (srtt_ == 0) {
+      srtt_ = sample;
+      mdev_ = 2 * sample;
+      rttvar_ = mdev_max_ = std::max(mdev_, min_rto_);
+      rtt_seq_ = tcb.nxt;
+    } else {
+      Time error = sample - srtt_;
+      srtt_ += error / 8;
+      if (error < 0) {
+        error = -error - mdev_ / 4;
+        if (error > 0) error /= 8;  // a falling RTT must not raise the RTO much
+      } else {
+        error -= mdev_ / 4;
+      }
+      mdev_ += error;
+      if (mdev_ > mdev_max_) {
+        mdev_max_ = mdev_;
+        rttvar_ = std::max(rttvar_, mdev_max_);
+      }
+      if (after(tcb.una, rtt_seq_)) {
+        if (mdev_max_ < rttvar_) rttvar_ -= (rttvar_ - mdev_max_) / 4;
+        rtt_seq_ = tcb.nxt;
+        mdev_max_ = min_rto_;
+      }
+    }
+    tcb.srtt = srtt_;
+    tcb.rttvar = rttvar_;
+  }
+
+  // ---- RACK
+  void advance_rack(const Tcb& tcb, const AckWork& work) {
+    if (work.latest_sent < 0) return;
+    const Time rtt = tcb.now - work.latest_sent;
+    if (work.latest_retransmitted && rtt < tcb.min_rtt) return;  // the original may have been acknowledged
+    rack_rtt_ = rtt;
+    if (work.latest_sent > rack_sent_ || (work.latest_sent == rack_sent_ && after(work.latest_segment, rack_segment_))) {
+      rack_sent_ = work.latest_sent;
+      rack_segment_ = work.latest_segment;
+    }
+  }
+
+  Time reorder_window(const Tcb& tcb) const {
+    if (tcb.state == CaState::recovery || tcb.state == CaState::loss) return 0;
+    if (tcb.sacked_out >= kReordering) return 0;
+    return std::min(tcb.min_rtt / 4, tcb.srtt / 8);
+  }
+
+  bool sent_before_rack(const Segment& segment, uint32_t index) const {
+    return segment.sent_at < rack_sent_ || (segment.sent_at == rack_sent_ && before(index, rack_segment_));
+  }
+
+  // Marks what was sent before the latest delivered transmission and is overdue; arms the reordering timer for the rest.
+  void detect_losses(Flow& flow) {
+    Tcb& tcb = flow.tcb;
+    reorder_pending_ = false;
+    if (rack_sent_ < 0) return;
+    const Time window = reorder_window(tcb);
+    Time wait = 0;
+    const auto overdue = [&](const Segment& segment) {
+      const Time remaining = segment.sent_at + rack_rtt_ + window - tcb.now;
+      if (remaining <= 0) return true;
+      wait = std::max(wait, remaining);
+      return false;
+    };
+    // First transmissions lie in the order of segments: scan on from where everything is settled.
+    if (before(scan_, tcb.una)) scan_ = tcb.una;
+    bool settled = true;
+    for (uint32_t i = scan_; before(i, tcb.nxt); ++i) {
+      const Segment& segment = flow.segments[i];
+      if (!(segment.flags & (kSacked | kLost | kEverRetransmitted))) {
+        if (!sent_before_rack(segment, i)) break;
+        if (overdue(segment)) {
+          flow.mark_lost(i);
+        } else {
+          settled = false;
+          break;   // the later ones are due later
+        }
+      }
+      if (settled) scan_ = i + 1;
+    }
+    // Retransmissions lie in the order of their times.
+    while (!retransmitted_.empty()) {
+      const Retransmission r = retransmitted_.front();
+      if (!before(r.segment, tcb.una) && before(r.segment, tcb.nxt)) {
+        const Segment& segment = flow.segments[r.segment];
+        if ((segment.flags & kRetransmitted) && segment.transmissions == r.transmissions) {
+          if (!sent_before_rack(segment, r.segment) || !overdue(segment)) break;
+          flow.mark_lost(r.segment);
+        }
+      }
+      retransmitted_.pop();
+    }
+    if (wait > 0) {
+      reorder_pending_ = true;
+      mode_ = Timer::reorder;
+      flow.set_timer(std::min(tcb.now + wait + kTimeoutMin, tcb.now + flow.rto()));
+    }
+  }
+
+  void on_reorder_timer(Flow& flow) {
+    Tcb& tcb = flow.tcb;
+    const uint32_t in_flight = tcb.in_flight();
+    const uint32_t lost_before = tcb.lost;
+    detect_losses(flow);
+    if (tcb.in_flight() != in_flight) {
+      if (tcb.state != CaState::recovery && tcb.state != CaState::loss) {
+        enter_recovery(flow);
+        if (!flow.cc().owns_window()) {
+          AckWork work;
+          work.delivered = 1;
+          work.lost = tcb.lost - lost_before;
+          reduce_window(flow, work);
+        }
+      }
+      flow.try_send();
+    }
+    if (!reorder_pending_) arm(flow);
+  }
+
+  // ---- recovery
+  void enter_recovery(Flow& flow) {
+    Tcb& tcb = flow.tcb;
+    begin_reduction(flow);
+    tcb.high_seq = tcb.nxt;
+    ++flow.counters.fast_recoveries;
+    flow.enter_state(CaState::recovery);
+  }
+
+  void begin_reduction(Flow& flow) {
+    Tcb& tcb = flow.tcb;
+    prior_cwnd_ = tcb.cwnd_packets;
+    prr_delivered_ = prr_out_ = 0;
+    tcb.ssthresh = flow.cc().ssthresh(tcb);
+  }
+
+  // RFC 6937 with the slow-start reduction bound while retransmissions make progress, as Linux has it.
+  void reduce_window(Flow& flow, const AckWork& work) {
+    Tcb& tcb = flow.tcb;
+    if (work.delivered == 0) return;
+    const auto in_flight = static_cast<int64_t>(tcb.in_flight());
+    const int64_t target = tcb.ssthresh_packets();
+    const int64_t delta = target - in_flight;
+    prr_delivered_ += work.delivered;
+    int64_t allowance;
+    if (delta < 0) {
+      allowance = (target * prr_delivered_ + prior_cwnd_ - 1) / prior_cwnd_ - prr_out_;
+    } else {
+      allowance = std::max<int64_t>(prr_delivered_ - prr_out_, work.delivered);
+      if (work.una_advanced && work.lost == 0) ++allowance;
+      allowance = std::min(delta, allowance);
+    }
+    allowance = std::max<int64_t>(allowance, prr_out_ ? 0 : 1);
+    tcb.set_cwnd_packets(static_cast<uint32_t>(std::max<int64_t>(1, in_flight + allowance)));
+  }
+
+  void leave_recovery(Flow& flow) {
+    Tcb& tcb = flow.tcb;
+    if (!flow.cc().owns_window() && tcb.ssthresh < kInfiniteWindow) tcb.set_cwnd(tcb.ssthresh);
+    flow.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+  }
+
+  // ---- time-out
+  void on_timeout(Flow& flow) {
+    Tcb& tcb = flow.tcb;
+    ++flow.counters.timeouts;
+    const bool fresh = tcb.state == CaState::open || tcb.state == CaState::disorder;
+    for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) {
+      Segment& segment = flow.segments[i];
+      if (segment.flags & kSacked) continue;
+      if (i != tcb.una && segment.sent_at + rack_rtt_ > tcb.now) continue;  // sent lately: not yet presumed lost
+      flow.mark_lost(i);
+    }
+    if (fresh || !after(tcb.high_seq, tcb.una) || (tcb.state == CaState::loss && flow.backoff() == 0)) {
+      prior_cwnd_ = std::max(1u, tcb.cwnd_packets);
+      undo_cwnd_ = tcb.cwnd;
+      undo_ssthresh_ = tcb.ssthresh;
+      tcb.ssthresh = flow.cc().ssthresh(tcb);
+    }
+    // F-RTO: whether the time-out was spurious shows in what the next ACKs acknowledge.
+    frto_ = fresh || tcb.state == CaState::recovery;
+    flow.enter_state(CaState::loss);
+    tcb.set_cwnd_packets(tcb.in_flight() + 1);
+    tcb.high_seq = tcb.nxt;
+    probe_outstanding_ = false;
+    mode_ = Timer::retransmit;
+    flow.back_off();
+    flow.try_send();
+    mode_ = Timer::retransmit;
+    flow.rearm_rto();
+  }
+
+  void process_loss(Flow& flow, AckWork& work, bool recovered) {
+    Tcb& tcb = flow.tcb;
+    if (frto_) {
+      if (work.acked_original && !work.acked_retransmitted && (work.una_advanced || work.newly_sacked > 0) &&
+          work.latest_sent >= 0 && !work.latest_retransmitted && before(work.latest_segment, tcb.high_seq)) {
+        return undo_timeout(flow);  // step 3.b: something sent before the time-out arrived after all
+      }
+      if (after(tcb.nxt, tcb.high_seq)) {
+        if (work.newly_sacked > 0 || !work.una_advanced) frto_ = false;  // step 3.a: the loss was real
+      } else if (work.una_advanced && !recovered) {
+        tcb.high_seq = tcb.nxt;  // step 2.b: new data first
+        if (!flow.has_new_data()) frto_ = false;
+      }
+    }
+    if (recovered) flow.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+  }
+
+  void undo_timeout(Flow& flow) {
+    Tcb& tcb = flow.tcb;
+    frto_ = false;
+    for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) flow.unmark_lost(i);
+    if (!flow.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, flow.cc().undo_window(tcb, undo_cwnd_)));
+    tcb.ssthresh = std::max(tcb.ssthresh, undo_ssthresh_);
+    flow.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+  }
+
+  // ---- tail loss probe
+  void arm(Flow& flow) {
+    const Tcb& tcb = flow.tcb;
+    if (tcb.packets_out() == 0) return flow.set_timer(kNever);
+    if (tcb.state == CaState::open && tcb.sacked_out == 0 && !probe_outstanding_ && tcb.srtt > 0) {
+      const Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? flow.profile().min_rto : kTimeoutMin);
+      const Time rto = flow.rto();
+      if (probe < rto) {
+        mode_ = Timer::probe;
+        return flow.set_timer(tcb.now + probe);
+      }
+    }
+    mode_ = Timer::retransmit;
+    flow.rearm_rto();
+  }
+
+  void send_probe(Flow& flow) {
+    Tcb& tcb = flow.tcb;
+    probe_retransmitted_ = !flow.send_new_segment();
+    if (probe_retransmitted_) flow.retransmit(tcb.nxt - 1);
+    probe_outstanding_ = true;
+    probe_high_ = tcb.nxt;
+    mode_ = Timer::retransmit;
+    flow.rearm_rto();
+  }
+
+  void finish_probe(Flow& flow, const AckWork& work) {
+    Tcb& tcb = flow.tcb;
+    if (before(tcb.una, probe_high_)) return;
+    probe_outstanding_ = false;
+    if (!probe_retransmitted_ || work.duplicate) return;
+    if (work.acked_retransmitted && tcb.state == CaState::open) {  // the probe repaired a loss: answer as to any loss
+      begin_reduction(flow);
+      if (!flow.cc().owns_window()) tcb.set_cwnd(tcb.ssthresh);
+    }
+  }
+
+  Timer mode_ = Timer::retransmit;
+  Time srtt_ = 0, mdev_ = 0, mdev_max_ = 0, rttvar_ = 0, min_rto_ = 0;
+  uint32_t rtt_seq_ = 0;
+  bool reorder_pending_ = false, frto_ = false, probe_outstanding_ = false, probe_retransmitted_ = false;
+  Time rack_sent_ = -1, rack_rtt_ = 0;
+  uint32_t rack_segment_ = 0, scan_ = 0, probe_high_ = 0;
+  int64_t prr_delivered_ = 0, prr_out_ = 0, prior_cwnd_ = 1;
+  int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
+  Ring<Retransmission> retransmitted_;
+};
+
+}  // namespace
+
+std::unique_ptr<Recovery> make_linux_recovery() { return std::make_unique<LinuxRecovery>(); }
+
+}  // namespace netbuf

@@ -1,0 +1,90 @@
+#include "netbuf/report.h"
+
+#include <cmath>
+#include <limits>
+
+namespace netbuf {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+double ratio(double sum, double count) { return count > 0 ? sum / count : kNaN; }
+
+}  // namespace
+
+IntervalStart begin_interval(World& world, uint32_t index) {
+  Flow& flow = world.flows()[index];
+  Link& link = world.links()[flow.bottleneck()];
+  link.drain(world.now());
+  flow.interval_rtt_min = kNever;
+  return {world.now(), flow.counters, flow.tcb.lost, link.sojourn_sum(), link.counters().packets_out,
+          link.counters().queue_drops};
+}
+
+void write_telemetry(World& world, uint32_t index, const IntervalStart& start, double* out) {
+  const Flow& flow = world.flows()[index];
+  const Tcb& tcb = flow.tcb;
+  const FlowCounters &now = flow.counters, &then = start.counters;
+  Link& link = world.links()[flow.bottleneck()];
+  link.drain(world.now());
+
+  const double elapsed = seconds(world.now() - start.time);
+  const double acks = static_cast<double>(now.acks - then.acks);
+  const double in_flight_sum = static_cast<double>(now.in_flight_sum - then.in_flight_sum) * tcb.mss;
+  const double segments = static_cast<double>(now.segments_acked - then.segments_acked);
+  const double sent = static_cast<double>(now.packets_sent - then.packets_sent);
+  const double previous_sent = static_cast<double>(then.packets_sent > 0), previous_acks = static_cast<double>(then.acks > 0);
+
+  *out++ = elapsed;
+  *out++ = tcb.ssthresh >= kInfiniteWindow ? kNaN : static_cast<double>(tcb.ssthresh);
+  *out++ = static_cast<double>(tcb.cwnd);
+  *out++ = tcb.mss;
+  *out++ = in_flight_sum;
+  *out++ = ratio(in_flight_sum, acks);
+  *out++ = segments;
+  *out++ = ratio(segments, acks);
+  *out++ = ratio((now.rtt_sum - then.rtt_sum) * 1e-9, static_cast<double>(now.rtt_count - then.rtt_count));
+  *out++ = flow.interval_rtt_min < kNever ? seconds(flow.interval_rtt_min) : kNaN;
+  // Gaps that end in this interval; the first packet of all has none before it.
+  *out++ = ratio(seconds(now.last_sent - (then.packets_sent ? then.last_sent : flow.first_sent())), sent - 1 + previous_sent);
+  *out++ = ratio(seconds(now.last_ack - (then.acks ? then.last_ack : flow.first_ack())), acks - 1 + previous_acks);
+  *out++ = ratio(static_cast<double>(now.acked_bytes - then.acked_bytes) * 8, elapsed);
+  *out++ = ratio(static_cast<double>(now.delivered_bytes - then.delivered_bytes) * 8, elapsed);
+  *out++ = sent;
+  *out++ = static_cast<double>(tcb.lost - start.lost);
+  *out++ = static_cast<double>(now.packets_retransmitted - then.packets_retransmitted);
+  *out++ = acks;
+  *out++ = static_cast<double>(now.timeouts - then.timeouts);
+  *out++ = static_cast<double>(tcb.in_flight()) * tcb.mss;
+  *out++ = tcb.min_rtt < kNever ? seconds(tcb.min_rtt) : kNaN;
+  *out++ = ratio(link.sojourn_sum() - start.sojourn_sum, static_cast<double>(link.counters().packets_out - start.dequeued));
+  *out++ = link.queue_packets();
+  *out++ = static_cast<double>(link.counters().queue_drops - start.link_drops);
+}
+
+void sample_flow(World& world, uint32_t index, double* out) {
+  const Flow& flow = world.flows()[index];
+  const Tcb& tcb = flow.tcb;
+  *out++ = static_cast<double>(tcb.cwnd) / tcb.mss;
+  *out++ = tcb.ssthresh >= kInfiniteWindow ? kNaN : static_cast<double>(tcb.ssthresh) / tcb.mss;
+  *out++ = tcb.last_rtt >= 0 ? static_cast<double>(tcb.last_rtt) * 1e-6 : kNaN;
+  *out++ = tcb.srtt > 0 ? static_cast<double>(tcb.srtt) * 1e-6 : kNaN;
+  *out++ = tcb.in_flight();
+  *out++ = static_cast<double>(flow.counters.delivered_bytes);
+  *out++ = tcb.pacing_rate > 0 ? tcb.pacing_rate * 8e-6 : kNaN;
+}
+
+void sample_link(World& world, uint32_t index, double* out) {
+  Link& link = world.links()[index];
+  const LinkStats stats = link.stats(world.now());
+  *out++ = link.queue_packets();
+  *out++ = static_cast<double>(link.queue_bytes());
+  *out++ = stats.sojourn_sum;
+  *out++ = static_cast<double>(stats.packets_out);
+  *out++ = static_cast<double>(stats.bytes_out);
+  *out++ = static_cast<double>(stats.queue_drops);
+  *out++ = static_cast<double>(stats.random_losses);
+}
+
+}  // namespace netbuf

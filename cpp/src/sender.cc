@@ -1,0 +1,445 @@
+// The sending end: connection set-up, acknowledgement processing, RTT and delivery-rate samples, transmission.
+#include <algorithm>
+#include <stdexcept>
+
+#include "netbuf/flow.h"
+
+namespace netbuf {
+
+Flow::Flow(const FlowConfig& config, const WorldConfig& world, std::vector<Link>& links,
+           const std::vector<uint32_t>& link_uses, Rng* rng)
+    : profile_(stack_profile(world.stack)),
+      cc_(make_congestion_control(config.cc, world.stack)),
+      recovery_(world.stack == Stack::linux_kernel ? make_linux_recovery() : make_ns3_recovery()),
+      links_(links),
+      rng_(rng),
+      recovery_takes_all_(recovery_->takes_every_ack()),
+      controlled_(config.controlled),
+      start_(config.start_ns),
+      stop_(config.stop_ns),
+      send_buffer_(config.send_buffer_bytes),
+      quick_acks_(profile_.quick_acks),
+      receive_buffer_(config.receive_buffer_bytes) {
+  tcb.stack = world.stack;
+  tcb.mss = profile_.mss;
+  tcb.hystart = world.hystart;
+  tcb.initial_cwnd = config.initial_cwnd_packets;
+  tcb.rng = rng;
+  tcb.cwnd_since = start_;
+  tcb.cwnd = static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss;
+  tcb.cwnd_packets = tcb.initial_cwnd;
+  if (cc_->wants_rate()) rate_marks_ = std::make_unique<Ring<RateMark>>();
+  source_ = make_source(config, tcb.mss, rng);
+  if (config.app == "sized") {
+    stream_written_ = config.size_bytes;
+    stream_closed_ = true;
+  }
+  build_path(config, link_uses);
+  set_head(kAppHead, start_);
+  refresh_next();
+}
+
+// ---- life of the connection
+
+void Flow::on_app() {
+  if (tcb.now == start_ && syn_sent_ == 0 && !tcb.established) {
+    start_connection();
+    if (stop_ > 0) set_head(kAppHead, stop_);
+    return;
+  }
+  if (stop_ > 0 && tcb.now >= stop_) {
+    stream_written_ = std::min(stream_written_, stream_sent_);
+    stream_closed_ = true;
+    source_.reset();
+    if (counters.delivered_bytes == stream_written_ && completed_ == kNever) completed_ = tcb.now;
+    return;
+  }
+  update_source();
+  try_send();
+}
+
+void Flow::start_connection() {
+  syn_sent_ = tcb.now;
+  forward(Packet{tcb.now, 0, 0, kSyn, 0}, 0);
+  set_timer(tcb.now + profile_.initial_rto);
+}
+
+void Flow::establish(const Ack& ack) {
+  if (tcb.established) return;
+  tcb.established = true;
+  backoff_ = 0;
+  set_timer(kNever);
+  const Time rtt = syn_retransmitted_ ? -1 : tcb.now - syn_sent_;
+  if (rtt >= 0) tcb.last_rtt = tcb.min_rtt = rtt;
+  recovery_->on_established(*this, rtt);
+  if (ack.window != kUnlimitedWindow) window_right_ = static_cast<int64_t>(ack.window) * 1024;
+  tcb.delivered_time = tcb.first_sent_time = tcb.now;
+  forward(Packet{tcb.now, 0, 0, kHandshakeAck, 0}, 0);
+  cc_->init(tcb);
+  update_source();
+  try_send();
+}
+
+void Flow::update_source() {
+  if (!source_) return;
+  const Source::Offer offer = source_->offer(tcb.now, stream_sent_);
+  stream_written_ = offer.written;
+  stream_closed_ = offer.closed;
+  Time next = offer.next;
+  if (stop_ > 0) next = std::min(next, stop_);
+  set_head(kAppHead, next);
+}
+
+void Flow::on_timer() {
+  if (!tcb.established) {  // the SYN or its answer was lost
+    syn_retransmitted_ = true;
+    back_off();
+    forward(Packet{tcb.now, 0, 0, kSyn, 1}, 0);
+    set_timer(tcb.now + std::min(profile_.initial_rto << backoff_, profile_.max_rto));
+    return;
+  }
+  if (tcb.packets_out() == 0) return;
+  recovery_->on_timer(*this);
+}
+
+void Flow::enter_state(CaState state) {
+  cc_->on_state(tcb, state);
+  tcb.state = state;
+}
+
+void Flow::agent_window(Time now, double bytes) {
+  tcb.now = now;
+  tcb.set_cwnd(static_cast<int64_t>(bytes));
+  if (tcb.established) {
+    try_send();
+    refresh_next();
+  }
+}
+
+double Flow::cwnd_integral(Time now) const {
+  return (tcb.cwnd_integral + static_cast<double>(tcb.cwnd) * static_cast<double>(now - tcb.cwnd_since)) * 1e-9;
+}
+
+// ---- transmission
+
+void Flow::try_send() {
+  if (!tcb.established) return;
+  const uint32_t nxt = tcb.nxt;
+  while (tcb.in_flight() < tcb.cwnd_packets) {
+    if (tcb.pacing_rate > 0) [[unlikely]] {
+      if (paced_out()) {
+        schedule_wakeup(pacing_next_);
+        break;
+      }
+      const uint32_t burst = cc_->burst_packets(tcb);
+      uint32_t sent = 0;
+      while (sent < burst && tcb.in_flight() < tcb.cwnd_packets && (retransmit_next_lost() || send_new_segment())) ++sent;
+      if (sent == 0) break;
+      continue;
+    }
+    if (lost_pending_ > 0 && retransmit_next_lost()) continue;
+    if (!send_new_segment()) break;
+  }
+  const uint32_t in_flight = tcb.in_flight();
+  if (!recovery_takes_all_ || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) tcb.cwnd_limited = in_flight >= tcb.cwnd_packets;
+  if (tcb.packets_out() > max_packets_out_ || !before(tcb.una, max_packets_seq_)) {
+    max_packets_out_ = tcb.packets_out();
+    max_packets_seq_ = tcb.nxt;
+  }
+  if (tcb.nxt != nxt) recovery_->on_new_data(*this, tcb.nxt - nxt);
+  if (rate_marks_ && !has_new_data() && lost_pending_ == 0 && !tcb.cwnd_limited) {
+    tcb.app_limited = std::max(1u, tcb.delivered + in_flight);
+  }
+}
+
+bool Flow::may_grow() const {
+  if (tcb.cwnd_limited) return true;
+  return tcb.in_slow_start() && tcb.cwnd_packets < 2 * max_packets_out_;
+}
+
+bool Flow::send_new_segment() {
+  const int64_t left = stream_left();
+  if (left <= 0) return false;
+  const auto bytes = static_cast<uint16_t>(std::min<int64_t>(left, tcb.mss));
+  if (bytes < tcb.mss && !stream_closed_ && tcb.packets_out() > 0) return false;  // Nagle (RFC 9293, 3.7.4)
+  if (stream_sent_ + bytes > window_right_) return false;
+  if (send_buffer_ > 0 && stream_sent_ + bytes - una_bytes_ > send_buffer_) return false;
+  const uint32_t index = tcb.nxt;
+  if (tcb.packets_out() == 0 && tcb.now - counters.last_sent > rto() && counters.packets_sent > 0) {
+    restart_after_idle();
+  }
+  segments.push(Segment{tcb.now, bytes, 0, 0, 0});
+  if (rate_marks_) rate_marks_->push(RateMark{});
+  transmit(index, false);
+  ++tcb.nxt;
+  stream_sent_ += bytes;
+  return true;
+}
+
+// RFC 5681, 4.1, as Linux does it: the window halves for every RTO of silence, down to the initial window.
+void Flow::restart_after_idle() {
+  cc_->on_idle_restart(tcb);
+  if (tcb.stack != Stack::linux_kernel || cc_->owns_window()) return;
+  const uint32_t floor = std::min(tcb.initial_cwnd, tcb.cwnd_packets);
+  uint32_t window = tcb.cwnd_packets;
+  tcb.ssthresh = std::max(tcb.ssthresh, tcb.cwnd * 3 / 4);
+  for (Time silence = tcb.now - counters.last_sent - rto(); silence > 0 && window > floor; silence -= rto()) window /= 2;
+  tcb.set_cwnd_packets(std::max(window, floor));
+}
+
+void Flow::transmit(uint32_t index, bool retransmission) {
+  Segment& segment = segments[index];
+  segment.sent_at = tcb.now;
+  if (rate_marks_) {
+    if (tcb.packets_out() == 0) tcb.first_sent_time = tcb.delivered_time = tcb.now;
+    (*rate_marks_)[index] = {tcb.delivered_time, tcb.first_sent_time, tcb.delivered, tcb.app_limited};
+  }
+  if (tcb.pacing_rate > 0) {
+    // As Linux paces: a late sender makes good half a packet at most.
+    Time gap = static_cast<Time>((segment.bytes + profile_.data_overhead) * 1e9 / tcb.pacing_rate);
+    if (pacing_next_ > 0) gap -= std::min(gap / 2, std::max<Time>(0, tcb.now - pacing_next_));
+    pacing_next_ = std::max(pacing_next_, tcb.now) + gap;
+  }
+  if (counters.packets_sent++ == 0) first_sent_ = tcb.now;
+  counters.last_sent = tcb.now;
+  const uint8_t transmission = segment.transmissions;
+  if (segment.transmissions < UINT8_MAX) ++segment.transmissions;
+  if (retransmission) ++counters.packets_retransmitted;
+  forward(Packet{tcb.now, index, segment.bytes, kData, transmission}, 0);
+}
+
+void Flow::retransmit(uint32_t index) {
+  Segment& segment = segments[index];
+  if (!(segment.flags & kRetransmitted)) {
+    ++tcb.retrans_out;
+    if (segment.flags & kLost) --lost_pending_;
+  }
+  segment.flags |= kRetransmitted | kEverRetransmitted;
+  transmit(index, true);
+  recovery_->on_retransmitted(*this, index);
+}
+
+bool Flow::retransmit_next_lost() {
+  if (lost_pending_ == 0) return false;
+  if (before(lost_hint_, tcb.una)) lost_hint_ = tcb.una;
+  for (; before(lost_hint_, tcb.nxt); ++lost_hint_) {
+    if (retransmit_limited_ && !before(lost_hint_, retransmit_below_)) return false;
+    if ((segments[lost_hint_].flags & (kLost | kRetransmitted | kSacked)) == kLost) {
+      retransmit(lost_hint_++);
+      return true;
+    }
+  }
+  throw std::logic_error("scoreboard: lost segments are counted but none is found");
+}
+
+void Flow::mark_lost(uint32_t index) {
+  Segment& segment = segments[index];
+  if (segment.flags & kSacked) return;
+  if (segment.flags & kLost) {
+    if (!(segment.flags & kRetransmitted)) return;
+  } else {
+    ++tcb.lost_out;
+  }
+  if (segment.flags & kRetransmitted) --tcb.retrans_out;
+  segment.flags = static_cast<uint8_t>((segment.flags | kLost) & ~kRetransmitted);
+  ++tcb.lost;
+  ++lost_pending_;
+  if (lost_pending_ == 1 || before(index, lost_hint_)) lost_hint_ = index;
+}
+
+void Flow::mark_lost_once(uint32_t index) {
+  Segment& segment = segments[index];
+  if (segment.flags & (kSacked | kLost)) return;
+  segment.flags |= kLost;
+  ++tcb.lost_out;
+  ++tcb.lost;
+  if (segment.flags & kRetransmitted) return;
+  ++lost_pending_;
+  if (lost_pending_ == 1 || before(index, lost_hint_)) lost_hint_ = index;
+}
+
+void Flow::unmark_lost(uint32_t index) {
+  Segment& segment = segments[index];
+  if (!(segment.flags & kLost)) return;
+  if (!(segment.flags & kRetransmitted)) --lost_pending_;
+  --tcb.lost_out;
+  segment.flags = static_cast<uint8_t>(segment.flags & ~kLost);
+}
+
+void Flow::forget_retransmission(uint32_t index) {
+  Segment& segment = segments[index];
+  if (!(segment.flags & kRetransmitted)) return;
+  segment.flags = static_cast<uint8_t>(segment.flags & ~kRetransmitted);
+  --tcb.retrans_out;
+  if (segment.flags & kLost) {
+    ++lost_pending_;
+    if (lost_pending_ == 1 || before(index, lost_hint_)) lost_hint_ = index;
+  }
+}
+
+// ---- acknowledgements
+
+void Flow::receive_ack(const Ack& ack) {
+  if (ack.flags & kAckSynAck) [[unlikely]] return establish(ack);
+  if (counters.acks++ == 0) first_ack_ = tcb.now;
+  counters.last_ack = tcb.now;
+  AckWork work;
+  work.prior_in_flight = tcb.in_flight();
+  acknowledge(ack, work);
+  if (ack.window != kUnlimitedWindow) {
+    window_right_ = std::max(una_bytes_ + static_cast<int64_t>(ack.window) * 1024, una_bytes_);
+  }
+  if (work.delivered > 0) {
+    tcb.delivered += work.delivered;
+    tcb.delivered_time = tcb.now;
+    counters.segments_acked += work.delivered;
+    note_rtt(work);
+    if (rate_marks_) finish_rate_sample(work);
+  }
+  counters.in_flight_sum += tcb.in_flight();
+
+  const bool undisturbed = !recovery_takes_all_ && tcb.state == CaState::open && work.una_advanced && !work.sack_seen && tcb.sacked_out == 0 &&
+                           tcb.lost_out == 0 && tcb.retrans_out == 0 && !work.duplicate;
+  if (!undisturbed) [[unlikely]] {
+    recovery_->on_ack(*this, work);
+    return;
+  }
+  backoff_ = 0;
+  recovery_->on_clean_ack(*this, work);
+  cc_->on_ack(tcb, work);
+  if (cc_->owns_window()) {
+    cc_->control(tcb, work);
+  } else if (may_grow()) {
+    cc_->increase_window(tcb, work);
+  }
+  try_send();
+}
+
+void Flow::acknowledge(const Ack& ack, AckWork& work) {
+  work.prior_una = tcb.una;
+  work.duplicate = ack.flags & kAckDuplicate;
+  work.echo_sent = ack.echo_sent;
+  if (after(ack.ack, tcb.una)) {
+    if (after(ack.ack, tcb.nxt)) throw std::logic_error("acknowledgement of data that was never sent");
+    work.una_advanced = true;
+    work.acked = ack.ack - tcb.una;
+    for (uint32_t i = tcb.una; i != ack.ack; ++i) {
+      const Segment& segment = segments[i];
+      work.acked_bytes += segment.bytes;
+      if (segment.flags == 0) [[likely]] {
+        note_delivered(i, segment, work);
+        if (work.oldest_sent < 0) work.oldest_sent = segment.sent_at;
+        work.acked_original = true;
+        counters.acked_bytes += segment.bytes;
+        continue;
+      }
+      if (segment.flags & kSacked) {
+        --tcb.sacked_out;
+      } else {
+        note_delivered(i, segment, work);
+        counters.acked_bytes += segment.bytes;
+        if (!(segment.flags & kEverRetransmitted)) work.acked_original = true;
+      }
+      if (segment.flags & kEverRetransmitted) work.acked_retransmitted = true;
+      if (segment.flags & kLost) {
+        --tcb.lost_out;
+        if (!(segment.flags & kRetransmitted)) --lost_pending_;
+      }
+      if (segment.flags & kRetransmitted) {
+        --tcb.retrans_out;
+        if (!(segment.flags & kSacked)) work.acked_retransmission = true;
+      }
+    }
+    if (have_highest_sacked_ && !after(highest_sacked_, ack.ack)) have_highest_sacked_ = false;
+    una_bytes_ += work.acked_bytes;
+    tcb.una = ack.ack;
+    segments.pop_to(ack.ack);
+    if (rate_marks_) rate_marks_->pop_to(ack.ack);
+    if (!sacked.empty()) sacked.trim(ack.ack);
+  }
+  if (ack.flags & kAckHasSack) [[unlikely]] {
+    work.sack_seen = true;
+    const SackBlocks blocks = sack_ring_[ack.sack];
+    sack_ring_.pop_to(ack.sack + 1);
+    for (uint32_t k = 0; k < blocks.count; ++k) {
+      uint32_t begin = blocks.block[k].begin, end = blocks.block[k].end;
+      if (!after(end, tcb.una)) continue;
+      if (before(begin, tcb.una)) begin = tcb.una;
+      sacked.add(begin, end, [&](uint32_t from, uint32_t to) {
+        for (uint32_t i = from; i != to; ++i) {
+          Segment& segment = segments[i];
+          note_delivered(i, segment, work);
+          counters.acked_bytes += segment.bytes;
+          if (!(segment.flags & kEverRetransmitted)) work.acked_original = true;
+          if (segment.flags & kLost) {
+            --tcb.lost_out;
+            if (!(segment.flags & kRetransmitted)) --lost_pending_;
+          }
+          segment.flags = static_cast<uint8_t>((segment.flags & ~kLost) | kSacked);
+          if (tcb.stack == Stack::linux_kernel && (segment.flags & kRetransmitted)) forget_retransmission(i);
+          ++tcb.sacked_out;
+          ++work.newly_sacked;
+          if (!have_highest_sacked_ || !after(highest_sacked_, i + 1)) highest_sacked_ = i, have_highest_sacked_ = true;
+        }
+      });
+    }
+  }
+}
+
+void Flow::note_delivered(uint32_t index, const Segment& segment, AckWork& work) {
+  ++work.delivered;
+  if (!(segment.flags & kEverRetransmitted)) {
+    if (segment.sent_at > work.newest_sent) work.newest_sent = segment.sent_at;
+  }
+  if (segment.sent_at >= work.latest_sent) {
+    work.latest_sent = segment.sent_at;
+    work.latest_segment = index;
+    work.latest_retransmitted = segment.flags & kEverRetransmitted;
+  }
+  if (rate_marks_) {
+    const RateMark& mark = (*rate_marks_)[index];
+    if (!have_mark_ || segment.sent_at > newest_mark_sent_ ||
+        (segment.sent_at == newest_mark_sent_ && after(index, newest_mark_segment_))) {
+      have_mark_ = true;
+      newest_mark_ = mark;
+      newest_mark_sent_ = segment.sent_at;
+      newest_mark_segment_ = index;
+      newest_mark_retransmitted_ = segment.flags & kEverRetransmitted;
+    }
+  }
+}
+
+void Flow::finish_rate_sample(AckWork& work) {
+  if (tcb.app_limited && after(tcb.delivered, tcb.app_limited)) tcb.app_limited = 0;
+  if (!have_mark_) return;
+  have_mark_ = false;
+  tcb.first_sent_time = newest_mark_sent_;
+  const Time send_phase = newest_mark_sent_ - newest_mark_.first_sent_time;
+  const Time ack_phase = tcb.now - newest_mark_.delivered_time;
+  work.rate.prior_delivered = newest_mark_.delivered;
+  work.rate.interval = std::max(send_phase, ack_phase);
+  work.rate.app_limited = newest_mark_.app_limited != 0;
+  work.rate.retransmitted = newest_mark_retransmitted_;
+  work.rate.delivered = static_cast<int64_t>(tcb.delivered - newest_mark_.delivered);
+  if (work.rate.interval < tcb.min_rtt) {  // a rate beyond belief: a retransmission ACKed by the original's ACK
+    work.rate.interval = 0;
+    work.rate.delivered = -1;
+  }
+}
+
+void Flow::note_rtt(AckWork& work) {
+  if (work.newest_sent < 0) return;
+  const Time rtt = tcb.now - work.newest_sent;
+  work.rtt = tcb.last_rtt = rtt;
+  if (rtt < tcb.min_rtt) tcb.min_rtt = rtt;
+  if (rtt < interval_rtt_min) interval_rtt_min = rtt;
+  ++counters.rtt_count;
+  counters.rtt_sum += static_cast<double>(rtt);
+}
+
+Time Flow::rto() const {
+  const Time base = recovery_->rto();
+  return std::min((base > 0 ? base : profile_.initial_rto) << backoff_, profile_.max_rto);
+}
+
+}  // namespace netbuf
