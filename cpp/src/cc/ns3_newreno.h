@@ -1,0 +1,31 @@
+// The window growth of ns-3's TcpNewReno (src/internet/model/tcp-congestion-ops.cc, 3.44), which Westwood+ there inherits.
+#pragma once
+#include <algorithm>
+
+#include "netbuf/tcp.h"
+
+namespace netbuf {
+
+// Counts ACKs: with an ACK for two segments a round trip is worth a factor 1.5 in slow start and half a segment after it.
+class Ns3NewReno : public CongestionControl {
+ public:
+  void increase_window(Tcb& tcb, const AckEvent& ack) override {
+    uint32_t segments_acked = ack.delivered;
+    if (!segments_acked) return;
+    if (tcb.in_slow_start()) {
+      tcb.set_cwnd(tcb.cwnd + tcb.mss);
+      --segments_acked;
+    }
+    if (!tcb.in_slow_start() && segments_acked) {
+      const int64_t adder = static_cast<int64_t>(tcb.mss) * tcb.mss / tcb.cwnd;
+      tcb.set_cwnd(tcb.cwnd + std::max<int64_t>(adder, 1));
+    }
+  }
+
+  // Half the bytes in flight, as the RFC says; Linux halves the window.
+  int64_t ssthresh(Tcb& tcb) override {
+    return std::max<int64_t>(2 * tcb.mss, static_cast<int64_t>(tcb.in_flight()) * tcb.mss / 2);
+  }
+};
+
+}  // namespace netbuf

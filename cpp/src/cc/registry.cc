@@ -1,0 +1,29 @@
+// The congestion controls by name.
+#include <stdexcept>
+
+#include "cc/records.h"
+
+namespace netbuf {
+
+const std::vector<const CongestionControlRecord*>& congestion_controls() {
+  static const std::vector<const CongestionControlRecord*> records{
+      &newreno_record, &linuxreno_record, &cubic_record, &bbr_record, &vegas_record, &westwood_record, &agent_record};
+  return records;
+}
+
+std::vector<std::string> congestion_control_names() {
+  std::vector<std::string> names;
+  for (const CongestionControlRecord* record : congestion_controls()) names.emplace_back(record->name);
+  return names;
+}
+
+std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack) {
+  std::string known;
+  for (const CongestionControlRecord* record : congestion_controls()) {
+    if (record->name == name) return record->make(stack);
+    known += (known.empty() ? "" : ", ") + std::string(record->name);
+  }
+  throw std::invalid_argument("congestion control '" + std::string(name) + "' is unknown; valid names: " + known);
+}
+
+}  // namespace netbuf

@@ -1,0 +1,102 @@
+// Vegas: keeps between alpha and beta packets of its own in the queue, judged once a round trip from the smallest RTT of that
+// round (delayed ACKs make the others larger) and the smallest RTT ever. Without enough samples, and while in trouble, it is Reno.
+//
+// Sources: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995;
+// net/ipv4/tcp_vegas.c of Linux 6.18 (behaviour and defaults). Both stack profiles run Linux' Vegas.
+#include "cc/linux_window.h"
+#include "cc/records.h"
+
+namespace netbuf {
+namespace {
+
+constexpr uint64_t kAlpha = 2, kBeta = 4, kGamma = 1;  // packets
+constexpr uint32_t kEnoughSamples = 3;                 // in a round trip: fewer can all be delayed ACKs
+
+class Vegas final : public LinuxReno {
+ public:
+  void init(Tcb& tcb) override {
+    base_rtt_ = kNever;
+    enable(tcb);
+  }
+
+  void on_ack(Tcb&, const AckEvent& ack) override {
+    if (ack.rtt < 0) return;
+    const Time rtt = ack.rtt / kMicrosecond + 1;  // microseconds, never 0
+    base_rtt_ = std::min(base_rtt_, rtt);
+    min_rtt_ = std::min(min_rtt_, rtt);
+    ++rtt_count_;
+  }
+
+  void increase_window(Tcb& tcb, const AckEvent& ack) override {
+    if (!enabled_) {
+      reno_increase(tcb, ack.delivered);
+    } else if (after(tcb.una, round_end_)) {
+      round_end_ = tcb.nxt;
+      if (rtt_count_ < kEnoughSamples) {
+        reno_increase(tcb, ack.delivered);
+      } else {
+        adjust(tcb, ack.delivered);
+      }
+      rtt_count_ = 0;
+      min_rtt_ = kNever;
+    } else if (tcb.in_slow_start()) {
+      slow_start(tcb, ack.delivered);
+    }
+  }
+
+  void on_state(Tcb& tcb, CaState state) override {
+    if (state == CaState::open) enable(tcb);
+    else enabled_ = false;
+  }
+
+  void on_idle_restart(Tcb& tcb) override { init(tcb); }
+
+ private:
+  // Wait for a full round trip of fresh samples before the next decision.
+  void enable(Tcb& tcb) {
+    enabled_ = true;
+    round_end_ = tcb.nxt;
+    rtt_count_ = 0;
+    min_rtt_ = kNever;
+  }
+
+  // The once-a-round-trip decision.
+  void adjust(Tcb& tcb, uint32_t acked) {
+    const uint64_t cwnd = tcb.cwnd_packets;
+    const uint64_t rtt = static_cast<uint64_t>(min_rtt_), base = static_cast<uint64_t>(base_rtt_);
+    const uint64_t target = cwnd * base / rtt;         // packets that fill the path without a queue
+    const uint64_t diff = cwnd * (rtt - base) / base;  // packets this flow holds in the queue
+    uint64_t next = cwnd;
+    if (tcb.in_slow_start()) {
+      if (diff > kGamma) {
+        next = std::min(cwnd, target + 1);
+        tcb.ssthresh = std::min(tcb.ssthresh, static_cast<int64_t>(next) * tcb.mss);
+      } else {
+        slow_start(tcb, acked);
+        next = tcb.cwnd_packets;
+      }
+    } else if (diff > kBeta) {
+      next = cwnd - 1;
+      tcb.ssthresh = std::min(tcb.ssthresh, static_cast<int64_t>(next) * tcb.mss);
+    } else if (diff < kAlpha) {
+      next = cwnd + 1;
+    }
+    next = std::max<uint64_t>(next, 2);
+    if (next != tcb.cwnd_packets) tcb.set_cwnd_packets(static_cast<uint32_t>(next));
+    tcb.ssthresh = std::max(tcb.ssthresh, static_cast<int64_t>(next / 2 + next / 4) * tcb.mss);
+  }
+
+  bool enabled_ = false;
+  uint32_t round_end_ = 0;   // a round trip is over when the segment sent next at its start is acknowledged
+  uint32_t rtt_count_ = 0;
+  Time base_rtt_ = kNever;   // microseconds, as the next
+  Time min_rtt_ = kNever;    // of this round trip
+};
+
+std::unique_ptr<CongestionControl> make(Stack) { return std::make_unique<Vegas>(); }
+
+}  // namespace
+
+const CongestionControlRecord vegas_record{"vegas", make};
+
+}  // namespace netbuf
