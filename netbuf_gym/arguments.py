@@ -1,0 +1,30 @@
+"""The checks of `netbuf_gym.checks` for environment, reward and wrapper arguments: they raise `ConfigError`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ConfigError, ScenarioError
+
+P, T = ParamSpec("P"), TypeVar("T")
+
+
+def _for_arguments(check: Callable[P, T]) -> Callable[P, T]:
+    @wraps(check)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return check(*args, **kwargs)
+        except ScenarioError as error:
+            raise ConfigError(str(error)) from None
+
+    return checked
+
+
+real = _for_arguments(checks.number)
+whole = _for_arguments(checks.integer)
+truth = _for_arguments(checks.boolean)
+choice = _for_arguments(checks.choice)
+sequence = _for_arguments(checks.sequence)

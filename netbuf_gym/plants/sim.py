@@ -1,0 +1,147 @@
+"""The simulated plant: many worlds of the native core, stepped together in virtual time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import _core
+from netbuf_gym.errors import SimulatorFault
+from netbuf_gym.plants.telemetry import TELEMETRY
+from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
+
+if tuple(_core.telemetry_fields()) != TELEMETRY.names:
+    raise ImportError(
+        f"the native core reports telemetry {_core.telemetry_fields()}, this package expects {list(TELEMETRY.names)}: "
+        "rebuild the package"
+    )
+
+
+class SimPlant:
+    """`worlds` simulated worlds with `agents` controlled senders each.
+
+    Worlds are reset one by one and advance together. Times are integer nanoseconds, so that a thousand intervals of
+    0.1 s are exactly 100 s.
+
+    Args:
+        worlds: number of worlds, at least 1.
+        agents: controlled senders in each world, at least 1.
+        threads: threads that advance the worlds; the results are the same for any number.
+
+    Attributes:
+        telemetry: float64 `(worlds, agents, fields)` by :data:`TELEMETRY`; rewritten by every advance.
+        agent_mask: uint8 `(worlds, agents)`, whether the agent's flow is alive.
+        control: float64 `(worlds, agents)`, the windows in bytes that the next advance begins with; NaN leaves one.
+        time_ns: int64 `(worlds,)`, each world's clock.
+    """
+
+    def __init__(self, worlds: int, agents: int = 1, threads: int = 1):
+        self.worlds, self.agents = worlds, agents
+        self._batch = _core.Batch(worlds, agents, threads)
+        self.telemetry: np.ndarray = self._batch.telemetry
+        self.agent_mask: np.ndarray = self._batch.agent_mask
+        self.control: np.ndarray = self._batch.control
+        self.control.fill(np.nan)
+        self.time_ns = np.zeros(worlds, np.int64)
+        self._scenarios: list[Scenario | None] = [None] * worlds
+        self._prepared: tuple[Scenario, Any] | None = None
+
+    def reset(self, world: int, scenario: Scenario, seed: int) -> None:
+        """Starts a world anew at time 0, with nothing run yet; as many flows of `scenario` are agents as `agents`."""
+        if self._prepared is None or self._prepared[0] is not scenario:
+            self._prepared = (scenario, scenario.to_core())
+        self._batch.reset(world, self._prepared[1], seed)
+        self._scenarios[world] = scenario
+        self.control[world] = np.nan
+        self.time_ns[world] = 0
+
+    def apply(self, control: np.ndarray) -> None:
+        """Windows in bytes for the next advance, `(worlds, agents)` or flat; NaN leaves a window as it is."""
+        self.control[...] = np.reshape(control, self.control.shape)
+
+    def advance(self, interval_ns: int) -> None:
+        """Runs every world `interval_ns` further and writes the telemetry of that interval.
+
+        Raises:
+            SimulatorFault: the simulator found its own state inconsistent; the plant is of no further use.
+        """
+        try:
+            self._batch.advance(interval_ns)
+        except RuntimeError as error:
+            raise SimulatorFault(str(error)) from error
+        self.time_ns += interval_ns
+
+    def advance_to_ack(self, max_wait_ns: int) -> None:
+        """Runs every world to the next ACK of any of its agents, at most `max_wait_ns` further.
+
+        Raises:
+            SimulatorFault: see :meth:`advance`.
+        """
+        try:
+            self._batch.advance_to_ack(max_wait_ns)
+        except RuntimeError as error:
+            raise SimulatorFault(str(error)) from error
+        elapsed_s = self.telemetry[:, 0, 0]
+        self.time_ns += np.rint(elapsed_s * 1e9).astype(np.int64)
+
+    def report(self, world: int) -> list[dict[str, Any]]:
+        """What each agent of a world achieved since its start: see :func:`episode_report`."""
+        scenario = self._scenarios[world]
+        if scenario is None:
+            raise SimulatorFault(f"world {world} was never reset")
+        flows, links = self._batch.flow_stats(world), self._batch.link_stats(world)
+        now_s = self._batch.now_ns(world) * 1e-9
+        return [
+            episode_report(scenario, flow, flows, links, now_s)
+            for flow, description in enumerate(scenario.flows)
+            if description.cc == AGENT
+        ]
+
+
+def episode_report(
+    scenario: Scenario, flow: int, flow_stats: list[dict], link_stats: list[dict], now_s: float
+) -> dict[str, Any]:
+    """A flow's whole life so far from the core's counters, start-up included.
+
+    Args:
+        scenario: the world that was run.
+        flow: index of the flow.
+        flow_stats, link_stats: the core's cumulative counters, one dict for each flow and link.
+        now_s: virtual time of the counters.
+
+    Returns:
+        goodput_mbps: bytes delivered in order to the application over the time since the flow's start.
+        mean_rtt_ms, base_rtt_ms: mean of all round-trip samples (NaN without one), and what is least possible.
+        queue_delay_mean_ms: mean sojourn at the bottleneck over all packets that passed it (NaN without one).
+        loss_rate: packets dropped by queues or lost at random over packets sent (0 when none was sent).
+        utility: 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT); the fair share is the capacity over the
+            number of flows. A flow that delivered nothing counts as having delivered one segment.
+        Mt: log10(mean RTT - least RTT, in ms) - log10(goodput in Mbit/s); the difference counts as at least 1 us.
+        timeouts: retransmission time-outs.
+        duration_s: time since the flow's start.
+        scenario: the scenario's name.
+    """
+    own, link = flow_stats[flow], link_stats[scenario.bottleneck]
+    duration_s = max(now_s - scenario.flows[flow].start_s, 1e-9)
+    goodput_mbps = own["delivered_bytes"] * 8e-6 / duration_s
+    samples = own["rtt_count"]
+    mean_rtt_ms = own["rtt_sum_s"] / samples * 1e3 if samples else math.nan
+    base_rtt_ms = scenario.base_rtt_ms(flow)
+    lost = own["queue_drops"] + own["random_losses"]
+    share_mbps = scenario.capacity_mbps / len(scenario.flows)
+    counted_mbps = max(goodput_mbps, MSS_BYTES * 8e-6 / duration_s)
+    delay_ms = max(mean_rtt_ms - own["rtt_min_s"] * 1e3, 1e-3) if samples else math.nan
+    return {
+        "goodput_mbps": goodput_mbps,
+        "mean_rtt_ms": mean_rtt_ms,
+        "base_rtt_ms": base_rtt_ms,
+        "queue_delay_mean_ms": link["sojourn_sum_s"] / link["sojourn_count"] * 1e3 if link["sojourn_count"] else math.nan,
+        "loss_rate": lost / own["packets_sent"] if own["packets_sent"] else 0.0,
+        "utility": 0.5 * math.log(counted_mbps / share_mbps) - 0.5 * math.log(mean_rtt_ms / base_rtt_ms),
+        "Mt": math.log10(delay_ms) - math.log10(counted_mbps),
+        "timeouts": int(own["timeouts"]),
+        "duration_s": duration_s,
+        "scenario": scenario.name,
+    }

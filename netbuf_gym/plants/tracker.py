@@ -1,0 +1,112 @@
+"""What an environment remembers of each sender's telemetry, row by row, for observations and rewards.
+
+A row is one controlled sender of one world. Arrays are stored field-major (`(fields, rows)`, so that every field is one
+contiguous vector) and handed out transposed where a leading row axis is wanted. Nothing here knows how a world works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netbuf_gym.plants.telemetry import TELEMETRY
+
+FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
+SSTHRESH, CWND, MSS = FIELD["ssthresh_bytes"], FIELD["cwnd_bytes"], FIELD["mss_bytes"]
+ELAPSED, THROUGHPUT, ACKS = FIELD["elapsed_s"], FIELD["throughput_bps"], FIELD["acks"]
+RTT, RTT_MIN, RTT_MIN_EVER = FIELD["rtt_mean_s"], FIELD["rtt_min_s"], FIELD["rtt_min_ever_s"]
+SEGMENTS_ACKED, PACKETS_LOST, TIMEOUTS = FIELD["segments_acked_sum"], FIELD["packets_lost"], FIELD["timeouts"]
+IN_FLIGHT = FIELD["in_flight_bytes"]
+
+PEAK_MEMORY_S = 10.0
+"""Time constant with which the highest throughput seen so far is forgotten."""
+
+
+class Tracker:
+    """The last measured value of every telemetry field, and what needs more than one interval to know.
+
+    Attributes (all float32 of shape `(rows,)` unless stated):
+        now: `(fields, rows)`, the telemetry of the interval just ended, NaN where nothing was measured.
+        last: `(fields, rows)`, the last measured value of each field; before the first one 0, and +inf for the
+            slow-start threshold (a threshold that was never set is infinite). Holds no NaN.
+        previous_cwnd, previous_rtt, previous_throughput: `last` as it was one interval earlier.
+        peak_throughput: the highest throughput so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
+        age_s: time since the last ACK arrived, in seconds.
+        rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
+        capacity_bps, share_bps, base_rtt_s: what the world offers: bottleneck rate, the equal share of it for each
+            flow, and propagation plus serialisation. For rewards and reports; never observed.
+        lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
+        cwnd: float64, the window in force in bytes (exact, since actions build on it).
+        interval_s: the nominal length of a decision interval.
+    """
+
+    def __init__(self, rows: int, interval_s: float):
+        fields = len(TELEMETRY.fields)
+        self.rows = rows
+        self.interval_s = interval_s
+        self.now = np.full((fields, rows), np.nan, np.float32)
+        self.last = np.zeros((fields, rows), np.float32)
+        self._measured = np.zeros((fields, rows), bool)
+        self._memory = np.zeros((5, rows), np.float32)
+        self.previous_cwnd, self.previous_rtt, self.previous_throughput, self.peak_throughput, self.age_s = self._memory
+        self._world = np.ones((3, rows), np.float32)
+        self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
+        self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
+        self.rtt_known = np.zeros(rows, bool)
+        self.previous_rtt_known = np.zeros(rows, bool)
+        self._scratch = np.empty(rows, np.float32)
+        self._flag = np.empty(rows, bool)
+
+    def reset(
+        self,
+        rows: slice,
+        *,
+        capacity_bps: float,
+        share_bps: float,
+        base_rtt_s: float | Sequence[float],
+        initial_window: float | Sequence[float],
+        highest_window: float | Sequence[float],
+        mss_bytes: float,
+    ) -> None:
+        """Forgets everything measured on these rows; their world starts anew. Windows in bytes."""
+        self.now[:, rows] = np.nan
+        self.last[:, rows] = 0
+        self.last[SSTHRESH, rows] = np.inf
+        self.last[MSS, rows] = mss_bytes
+        self.last[CWND, rows] = initial_window
+        self._memory[:, rows] = 0
+        self.previous_cwnd[rows] = initial_window
+        self.rtt_known[rows] = False
+        self.previous_rtt_known[rows] = False
+        self.capacity_bps[rows] = capacity_bps
+        self.share_bps[rows] = share_bps
+        self.base_rtt_s[rows] = base_rtt_s
+        self.cwnd[rows] = initial_window
+        self.lowest_window[rows] = 2 * mss_bytes
+        self.highest_window[rows] = np.maximum(highest_window, 2 * mss_bytes)
+
+    def update(self, telemetry: np.ndarray) -> None:
+        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        last, scratch = self.last, self._scratch
+        np.copyto(self.previous_cwnd, last[CWND])
+        np.copyto(self.previous_rtt, last[RTT])
+        np.copyto(self.previous_throughput, last[THROUGHPUT])
+        np.copyto(self.previous_rtt_known, self.rtt_known)
+
+        np.copyto(self.now, telemetry.T, casting="same_kind")
+        np.isnan(self.now, out=self._measured)
+        np.logical_not(self._measured, out=self._measured)
+        np.copyto(last, self.now, where=self._measured)
+        np.copyto(self.cwnd, telemetry[:, CWND], where=self._measured[CWND])
+        np.greater(last[RTT], 0, out=self.rtt_known)
+
+        elapsed = last[ELAPSED]
+        np.multiply(elapsed, -1 / PEAK_MEMORY_S, out=scratch)
+        np.exp(scratch, out=scratch)
+        np.multiply(self.peak_throughput, scratch, out=self.peak_throughput)
+        np.maximum(self.peak_throughput, last[THROUGHPUT], out=self.peak_throughput)
+
+        np.add(self.age_s, elapsed, out=self.age_s)
+        np.greater(last[ACKS], 0, out=self._flag)
+        np.copyto(self.age_s, 0, where=self._flag)

@@ -1,0 +1,247 @@
+"""The congestion-window task: a sender decides, interval by interval, how much it may have in flight.
+
+Rules only, batch first (leading axis = senders); `netbuf_gym.env.Env` carries the reference page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym.arguments import choice, whole
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.plants.tracker import (
+    CWND,
+    FIELD,
+    IN_FLIGHT,
+    MSS,
+    PACKETS_LOST,
+    RTT,
+    RTT_MIN,
+    RTT_MIN_EVER,
+    SEGMENTS_ACKED,
+    THROUGHPUT,
+    TIMEOUTS,
+    Tracker,
+)
+
+PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
+"""The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
+
+FACTORS = np.array([0.5, 0.75, 0.9, 0.97, 0.99, 1.0, 1.01, 1.03, 1.11, 1.33, 2.0], np.float64)
+"""The default recipe's actions: cwnd <- cwnd * factor."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One component of an observation: its name, the raw range that is mapped onto the space, and its meaning."""
+
+    name: str
+    low: float
+    high: float
+    meaning: str
+
+
+PPCC_FEATURES = (
+    Feature("ssthresh_bytes", 0, 1e6, "slow-start threshold as last set; the upper end while infinite"),
+    Feature("cwnd_bytes", 0, 1e6, "congestion window"),
+    Feature("mss_bytes", 0, 1500, "segment size"),
+    Feature("bytes_in_flight_sum", 0, 5e7, "bytes in flight, summed over the ACKs of the interval"),
+    Feature("bytes_in_flight_mean", 0, 1e6, "bytes in flight, mean over the ACKs"),
+    Feature("segments_acked_sum", 0, 250, "segments acknowledged"),
+    Feature("segments_acked_mean", 0, 10, "segments acknowledged per ACK"),
+    Feature("rtt_mean_s", 0, 0.5, "mean RTT"),
+    Feature("rtt_min_ever_s", 0, 0.5, "least RTT of the connection"),
+    Feature("send_interval_mean_s", 0, 0.1, "mean send gap of consecutively acknowledged packets"),
+    Feature("receive_interval_mean_s", 0, 0.1, "mean gap between ACKs"),
+    Feature("throughput_bps", 0, 20e6, "throughput"),
+)
+"""The paper's Table I in order; the ranges of its Eq. 8 are stated nowhere and are ours."""
+
+DEFAULT_FEATURES = (
+    Feature("queueing", 0, 16, "sqrt of log(RTT / least RTT ever)"),
+    Feature("standing_queue", 0, 16, "sqrt of log(least RTT of the interval / least RTT ever)"),
+    Feature("throughput", 0, 1, "throughput / highest throughput lately"),
+    Feature("window_in_bdp", 1 / 4, 4, "log of window / (highest throughput lately * least RTT ever)"),
+    Feature("window_use", 1 / 4, 4, "log of throughput * RTT / window"),
+    Feature("rtt_change", 1 / 2, 2, "log of RTT / RTT one interval earlier"),
+    Feature("throughput_change", 1 / 4, 4, "log of throughput / throughput one interval earlier"),
+    Feature("window_change", 1 / 2, 2, "log of window / window one interval earlier"),
+    Feature("rtt_in_intervals", 1 / 64, 64, "log of RTT / decision interval"),
+    Feature("window_size", 1, 65536, "log of the window in segments"),
+    Feature("segments_acked", 0, 4095, "log of 1 + segments acknowledged"),
+    Feature("loss", 0, 1, "sqrt of lost / (lost + acknowledged) packets"),
+    Feature("in_flight", 0, 2, "bytes in flight / window"),
+    Feature("timeouts", 0, 1, "whether a retransmission time-out fired"),
+    Feature("age", 0, 1, "seconds since the last ACK"),
+)
+"""Ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike."""
+
+RECIPES = ("default", "ppcc")
+
+_PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
+_PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)
+_PPCC_SCALE = np.array([[1 / (feature.high - feature.low)] for feature in PPCC_FEATURES], np.float32)
+
+
+def decode_ppcc(
+    action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
+) -> np.ndarray:
+    """The paper's Eq. 1 in bytes, clamped: all arguments `(rows,)`, `action` indices into `PPCC_STEPS`."""
+    np.take(PPCC_STEPS, action, out=out, mode="clip")
+    out *= mss
+    out *= mss
+    out /= cwnd
+    out += cwnd
+    return np.clip(out, low, high, out=out)
+
+
+def decode_default(
+    action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
+) -> np.ndarray:
+    """Multiplies the window in bytes, clamped: all arguments `(rows,)`, `action` indices into `FACTORS`."""
+    np.take(FACTORS, action, out=out, mode="clip")
+    out *= cwnd
+    return np.clip(out, low, high, out=out)
+
+
+def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """The 12 features, each clipped to its range and scaled to [0, 1], into `out` of shape `(12, rows)`.
+
+    A field without a measurement keeps its last value; before the first it is 0 (the slow-start threshold: 1).
+    """
+    np.take(tracker.last, _PPCC_ROWS, axis=0, out=out, mode="clip")
+    out -= _PPCC_LOW
+    out *= _PPCC_SCALE
+    return np.clip(out, 0, 1, out=out)
+
+
+_LOG_HIGH = (16, 16, 4, 4, 2, 4, 2, 64, 65536, 4096)
+_LOG_SCALE = np.array([[1 / np.log(high)] for high in _LOG_HIGH], np.float32)
+
+
+def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(15, rows)`.
+
+    A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
+    RTT ratios are 1, so that their logarithms are 0.
+    """
+    last, one = tracker.last, np.float32(1)
+    rtt, floor, throughput, cwnd, mss = last[RTT], last[RTT_MIN_EVER], last[THROUGHPUT], last[CWND], last[MSS]
+    logs = np.empty((10, tracker.rows), np.float32)
+    queueing, standing, in_bdp, use, rtt_change, throughput_change, window_change, rtt_in, size, acked = logs
+
+    base = np.maximum(floor, np.float32(1e-6))
+    np.divide(rtt, base, out=queueing)
+    np.divide(last[RTT_MIN], base, out=standing)
+    np.maximum(logs[:2], one, out=logs[:2])
+
+    pipe = tracker.peak_throughput * floor
+    pipe *= np.float32(1 / 8)
+    np.maximum(pipe, mss, out=pipe)
+    np.divide(cwnd, pipe, out=in_bdp)
+    np.multiply(throughput, rtt, out=use)
+    use *= np.float32(1 / 8)
+    use /= cwnd
+
+    rtt_change.fill(1)
+    np.divide(rtt, tracker.previous_rtt, out=rtt_change, where=tracker.previous_rtt_known)
+    least = mss * np.float32(8 / tracker.interval_s)
+    np.maximum(throughput, least, out=throughput_change)
+    throughput_change /= np.maximum(tracker.previous_throughput, least)
+    np.divide(cwnd, tracker.previous_cwnd, out=window_change)
+    np.multiply(rtt, np.float32(1 / tracker.interval_s), out=rtt_in)
+    np.divide(cwnd, mss, out=size)
+    np.add(last[SEGMENTS_ACKED], one, out=acked)
+
+    np.maximum(logs, np.float32(1e-6), out=logs)
+    np.log(logs, out=logs)
+    logs *= _LOG_SCALE
+    in_bdp *= tracker.rtt_known
+    rtt_in *= tracker.rtt_known
+
+    np.sqrt(logs[:2], out=out[:2])
+    np.divide(throughput, np.maximum(tracker.peak_throughput, one), out=out[2])
+    out[2] *= np.float32(2)
+    out[2] -= one
+    out[3:11] = logs[2:]
+    lost = last[PACKETS_LOST]
+    np.add(lost, last[SEGMENTS_ACKED], out=out[11])
+    np.maximum(out[11], one, out=out[11])
+    np.divide(lost, out[11], out=out[11])
+    np.sqrt(out[11], out=out[11])
+    np.divide(last[IN_FLIGHT], cwnd, out=out[12])
+    out[12] -= one
+    out[13] = last[TIMEOUTS]
+    out[14] = tracker.age_s
+    return np.clip(out, -1, 1, out=out)
+
+
+class CongestionWindow:
+    """One recipe of the task: spaces, and the pure rules between telemetry, observation and action.
+
+    Args:
+        recipe: `"default"` or `"ppcc"`.
+        history: feature vectors stacked into one observation, oldest first, 1 to 64; None: the recipe's default.
+
+    Attributes:
+        features: the components of one feature vector.
+        action_space, observation_space: of a single sender.
+        default_reward: the reward's name, unless another is asked for.
+        keep_action: the action that leaves the window as it is.
+    """
+
+    name: ClassVar[str] = "congestion_window"
+    default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
+
+    def __init__(self, recipe: str = "default", history: int | None = None):
+        self.recipe = choice("recipe", recipe, RECIPES)
+        self.history = self.default_history[recipe] if history is None else whole("history", history, 1, 64)
+        if recipe == "ppcc":
+            self.features, self.levels, low = PPCC_FEATURES, PPCC_STEPS, 0.0
+            self._observe, self._decode, self.default_reward = observe_ppcc, decode_ppcc, "utility_sign"
+        else:
+            self.features, self.levels, low = DEFAULT_FEATURES, FACTORS, -1.0
+            self._observe, self._decode, self.default_reward = observe_default, decode_default, "log_utility"
+        self.width = len(self.features)
+        self.action_space = gym.spaces.Discrete(len(self.levels))
+        self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
+        self.keep_action = int(np.flatnonzero(self.levels == (0 if recipe == "ppcc" else 1))[0])
+
+    def check_actions(self, action: Any, rows: int) -> np.ndarray:
+        """`action` as an integer array of shape `(rows,)`.
+
+        Raises:
+            ConfigError: wrong shape or type, NaN, or not in 0..10.
+        """
+        array = np.asarray(action)
+        if array.shape != (rows,):
+            raise ConfigError(f"actions have shape {array.shape}; valid: ({rows},), one action for each sender")
+        if array.dtype.kind not in "iu":
+            raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: integers")
+        if array.min() < 0 or array.max() >= len(self.levels):
+            wrong = array[(array < 0) | (array >= len(self.levels))][0]
+            raise ConfigError(f"action = {shown(wrong)} is out of range; valid: 0 to {len(self.levels) - 1}")
+        return array
+
+    def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
+        """Windows in bytes for checked actions, both `(rows,)`, clamped to the tracker's bounds, into `out`."""
+        low, high = tracker.lowest_window, tracker.highest_window
+        return self._decode(action, tracker.cwnd, tracker.last[MSS], low, high, out)
+
+    def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
+        """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
+        return self._observe(tracker, out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved model must agree with: recipe, features with their ranges, history, actions."""
+        return {
+            "task": self.name,
+            "recipe": self.recipe,
+            "history": self.history,
+            "features": [asdict(feature) for feature in self.features],
+            "actions": self.levels.tolist(),
+        }

@@ -1,0 +1,200 @@
+"""The native vector environment: many worlds stepped by one call of the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from netbuf_gym.arguments import truth, whole
+from netbuf_gym.engine import Engine
+from netbuf_gym.errors import ConfigError, shown
+
+
+class VectorEnv(gym.vector.VectorEnv):
+    """Many senders as the rows of one vector environment, all tasks alike.
+
+    `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `senders = N` every world has N controlled
+    senders, and the rows are these senders, world by world (row = world * N + sender): one policy shared by all. A
+    world resets as a unit.
+
+    Worlds end by truncation when their scenario's duration is over (the last interval is a whole one), or after
+    `max_episode_steps` decisions. They are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned
+    is the new episode's first, `info["final_obs"]` holds the old one's last and `info["final_info"]` its report, both
+    with a mask under `_` and their name. `info` is empty as long as no episode ends.
+
+    Every world draws its scenarios and seeds from a generator of its own, spawned from `np_random`; the results depend
+    on the seed alone, not on `threads`. `reset()` without a seed goes on with these generators.
+
+    Args:
+        num_envs: rows; a multiple of `senders`.
+        threads: threads that step the worlds.
+        copy: hand out new arrays each step. If False, observations alternate between two buffers, and one stays valid
+            until the step after the next.
+        max_episode_steps: end episodes after so many decisions, if the scenario has not ended before.
+        render_mode: None only; the scalar environment renders.
+        kwargs: as for the scalar environment, see `netbuf_gym.env.Env`.
+
+    Raises:
+        ConfigError: an argument out of range; the message names it, its value and what would be valid.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        senders: int = 1,
+        threads: int = 1,
+        copy: bool = True,
+        max_episode_steps: int | None = None,
+        render_mode: str | None = None,
+        **kwargs: Any,
+    ):
+        if render_mode is not None:
+            raise ConfigError(f"render_mode = {shown(render_mode)}; valid: None (the scalar environment renders)")
+        senders = whole("senders", senders, 1, 1024)
+        num_envs = whole("num_envs", num_envs, 1, 1 << 20)
+        if num_envs % senders:
+            raise ConfigError(f"num_envs = {num_envs} is no multiple of senders = {senders}, and a world has that many rows")
+        self.copy = truth("copy", copy)
+        self.engine = Engine(
+            num_envs // senders, senders=senders, threads=threads, max_episode_steps=max_episode_steps, **kwargs
+        )
+        self.num_envs = num_envs
+        self.single_observation_space = self.engine.task.observation_space
+        self.single_action_space = self.engine.task.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._buffers = np.zeros((2, *self.observation_space.shape), np.float32)
+        self._buffer = 0
+        self._generators: list[np.random.Generator] | None = None
+        self._started = False
+        self._terminated = np.zeros(num_envs, bool)
+
+    @property
+    def worlds(self) -> int:
+        """Number of simulated worlds, `num_envs / senders`."""
+        return self.engine.worlds
+
+    def schema(self) -> dict[str, Any]:
+        """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
+        return self.engine.schema()
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Starts new episodes.
+
+        Args:
+            seed: an int seeds all worlds; a sequence of ints, one for each world, gives world i the episodes of the
+                scalar environment reset with `seed[i]`; None goes on with the generators as they are.
+            options: `{"reset_mask": bool array (num_envs,)}` resets (and seeds) the worlds of the marked rows only.
+
+        Returns:
+            observations `(num_envs, ...)`, and an empty dict.
+
+        Raises:
+            ConfigError: an unknown option, a mask of wrong shape or type, empty, or splitting a world.
+        """
+        worlds = self._masked_worlds(options)
+        self._seed(seed, worlds)
+        for world in worlds:
+            self.engine.reset_world(world, self._generators[world])
+        self.engine.start_history(worlds)
+        self._started = True
+        return self.engine.history.read(self._next_buffer()), {}
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """One decision of every sender.
+
+        Args:
+            actions: integers `(num_envs,)`.
+
+        Returns:
+            observations `(num_envs, ...)` float32, rewards float32, terminated bool (never), truncated bool, info.
+
+        Raises:
+            ConfigError: actions of wrong shape or type, NaN, or out of range.
+            SimulatorFault: the simulator found its own state inconsistent.
+            gymnasium.error.ResetNeeded: before the first reset of all worlds.
+        """
+        if not self._started:
+            raise gym.error.ResetNeeded("reset() must come before step()")
+        engine = self.engine
+        engine.decide(engine.task.check_actions(actions, self.num_envs))
+        rewards = engine.rewards.copy()
+        truncated = engine.ended.repeat(engine.agents)
+        info = {}
+        if engine.ended.any():
+            worlds = np.flatnonzero(engine.ended)
+            info = self._final_info(worlds, truncated)
+            for world in worlds:
+                engine.reset_world(world, self._generators[world])
+            engine.start_history(worlds)
+        terminated = self._terminated.copy()
+        return engine.history.read(self._next_buffer()), rewards, terminated, truncated, info
+
+    def _next_buffer(self) -> np.ndarray:
+        if self.copy:
+            return np.empty(self.observation_space.shape, np.float32)
+        self._buffer ^= 1
+        return self._buffers[self._buffer]
+
+    def _final_info(self, worlds: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
+        """Last observations and reports of ended worlds, with masks, as Gymnasium's vector environments give them."""
+        indices = np.flatnonzero(rows)
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        for row, observation in zip(indices, self.engine.history.read_rows(indices), strict=True):
+            final_obs[row] = observation
+        reports = [report for world in worlds for report in self.engine.report(world)]
+        final_info: dict[str, Any] = {}
+        for key, first in reports[0].items():
+            kind = object if isinstance(first, str) else type(first)
+            column = np.full(self.num_envs, None, object) if kind is object else np.zeros(self.num_envs, kind)
+            column[indices] = [report[key] for report in reports]
+            final_info[key], final_info[f"_{key}"] = column, rows.copy()
+        return {"final_obs": final_obs, "_final_obs": rows.copy(), "final_info": final_info, "_final_info": rows.copy()}
+
+    def _masked_worlds(self, options: dict[str, Any] | None) -> np.ndarray:
+        options = dict(options or {})
+        mask = options.pop("reset_mask", None)
+        if options:
+            raise ConfigError(f"options has no key {shown(next(iter(options)))}; valid: reset_mask")
+        if mask is None:
+            return np.arange(self.worlds)
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
+            shape = f"{mask.dtype} {mask.shape}" if isinstance(mask, np.ndarray) else shown(mask)
+            raise ConfigError(f"reset_mask = {shape}; valid: a bool array of shape ({self.num_envs},)")
+        by_world = mask.reshape(self.worlds, -1)
+        if not mask.any():
+            raise ConfigError("reset_mask is False everywhere; valid: at least one True")
+        if (by_world.any(axis=1) != by_world.all(axis=1)).any():
+            world = int(np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))[0])
+            raise ConfigError(f"reset_mask splits world {world}; valid: all {self.engine.agents} senders of a world or none")
+        if not self._started and not mask.all():
+            raise gym.error.ResetNeeded("the first reset() must be of all worlds")
+        return np.flatnonzero(by_world[:, 0])
+
+    def _seed(self, seed: int | Sequence[int] | None, worlds: np.ndarray) -> None:
+        if seed is None and self._generators is not None:
+            return
+        if seed is None or isinstance(seed, (int, np.integer)):
+            super().reset(seed=None if seed is None else int(seed))
+            streams = self.np_random.spawn(self.worlds)
+        else:
+            if len(seed) != self.worlds:
+                raise ConfigError(f"seed has {len(seed)} values; valid: one, or one for each of {self.worlds} worlds")
+            streams = [seeding.np_random(one)[0].spawn(1)[0] for one in seed]
+        if self._generators is None:
+            self._generators = streams
+        for world in worlds:
+            self._generators[world] = streams[world]

@@ -1,0 +1,20 @@
+"""The time limit of scalar environments whose episodes have no fixed number of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+
+
+class DurationLimit(gym.Wrapper, gym.utils.RecordConstructorArgs):
+    """Truncates when the environment's world is out of time: decisions per ACK, or durations drawn at random."""
+
+    def __init__(self, env: gym.Env):
+        gym.utils.RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """As the wrapped environment's, with `truncated` set at the end of the world's duration."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, terminated, truncated or self.env.unwrapped.out_of_time, info
