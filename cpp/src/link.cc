@@ -9,8 +9,8 @@ namespace netbuf {
 Link::Link(const LinkConfig& config, Rng* rng)
     : delay_(config.delay_ns),
       ns_per_byte_(config.rate_bps > 0 ? 8e9 / config.rate_bps : 0),
-      limit_packets_(config.queue_limit_packets),
-      limit_bytes_(config.queue_limit_bytes),
+      limit_packets_(config.queue_limit_packets > 0 ? config.queue_limit_packets : kNoLimit),
+      limit_bytes_(config.queue_limit_bytes > 0 ? config.queue_limit_bytes : kNoLimit),
       loss_on_acks_(config.loss_on_acks),
       loss_(config.loss),
       rng_(rng),
@@ -29,6 +29,7 @@ Link::Link(const LinkConfig& config, Rng* rng)
     lossy_ = true;
     until_loss_ = rng_->geometric(loss_);
   }
+  pure_delay_ = schedule_ == Schedule::constant && ns_per_byte_ == 0 && !lossy_;
 }
 
 bool Link::lose() {
@@ -98,10 +99,14 @@ Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
 LinkStats Link::stats(Time now) {
   drain(now);
   LinkStats s = stats_;
-  s.sojourn_sum = sojourn_ns_ * 1e-9;
-  s.sojourn_sum2 = sojourn_ns2_ * 1e-18;
-  s.queue_integral = integral_ns_ * 1e-9;
-  s.busy = static_cast<double>(busy_ns_) * 1e-9;
+  s.sojourn_sum = seconds(sojourn_ns_);
+  s.sojourn_sum2 = sojourn_s2_;
+  Time waited = 0;  // so far, by those still in the queue
+  for (uint32_t i = queue_.head(); i != queue_.tail(); ++i) {
+    waited += now - (queue_[i].start - static_cast<Time>(queue_[i].packed >> kSizeBits));
+  }
+  s.queue_integral = s.sojourn_sum + seconds(waited);
+  s.busy = seconds(busy_ns_);
   return s;
 }
 

@@ -31,6 +31,7 @@ class LinuxRecovery final : public Recovery {
 
   void on_new_data(Flow& flow, uint32_t packets) override {
     prr_out_ += packets;
+    if (armed_at_ == flow.tcb.now && flow.timer() != kNever) return;  // by the ACK that let them go
     if (mode_ != Timer::reorder || flow.timer() == kNever) arm(flow);
   }
 
@@ -324,10 +325,10 @@ class LinuxRecovery final : public Recovery {
   void arm(Flow& flow) {
     const Tcb& tcb = flow.tcb;
     if (tcb.packets_out() == 0) return flow.set_timer(kNever);
+    if (tcb.packets_out() > 1) armed_at_ = tcb.now;
     if (tcb.state == CaState::open && tcb.sacked_out == 0 && !probe_outstanding_ && tcb.srtt > 0) {
       const Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? flow.profile().min_rto : kTimeoutMin);
-      const Time rto = flow.rto();
-      if (probe < rto) {
+      if (probe < srtt_ + rttvar_) {
         mode_ = Timer::probe;
         return flow.set_timer(tcb.now + probe);
       }
@@ -361,7 +362,7 @@ class LinuxRecovery final : public Recovery {
   Time srtt_ = 0, mdev_ = 0, mdev_max_ = 0, rttvar_ = 0, min_rto_ = 0;
   uint32_t rtt_seq_ = 0;
   bool reorder_pending_ = false, frto_ = false, probe_outstanding_ = false, probe_retransmitted_ = false;
-  Time rack_sent_ = -1, rack_rtt_ = 0;
+  Time rack_sent_ = -1, rack_rtt_ = 0, armed_at_ = -1;
   uint32_t rack_segment_ = 0, scan_ = 0, probe_high_ = 0;
   int64_t prr_delivered_ = 0, prr_out_ = 0, prior_cwnd_ = 1;
   int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;

@@ -16,7 +16,7 @@ struct LinkStats {
   uint64_t packets_out = 0;     // dequeued so far
   int64_t bytes_out = 0;
   uint64_t queue_drops = 0, random_losses = 0;
-  double sojourn_sum = 0, sojourn_sum2 = 0;  // seconds, seconds^2, over packets_out
+  double sojourn_sum = 0, sojourn_sum2 = 0;  // seconds, seconds^2 of waiting, over packets_out
   double queue_integral = 0;                 // packet seconds
   uint32_t queue_max = 0;                    // packets
   double busy = 0;                           // seconds of transmission started so far
@@ -34,32 +34,38 @@ class Link {
 
   // A packet of wire_bytes arrives at time now; calls come in order of time.
   Outcome transmit(Time now, uint32_t wire_bytes, bool is_data) {
-    drain(now);
     ++stats_.packets_in;
-    const uint32_t queued = queue_.size();
+    if (pure_delay_) {
+      ++stats_.packets_out;
+      stats_.bytes_out += wire_bytes;
+      return {Fate::delivered, now + delay_};
+    }
+    drain(now);
+    Time start = now;
     if (now < free_at_) {
-      if ((limit_packets_ && queued >= limit_packets_) || (limit_bytes_ && queued_bytes_ + wire_bytes > limit_bytes_)) {
+      const uint32_t queued = queue_.size();
+      if (queued >= limit_packets_ || queued_bytes_ + wire_bytes > limit_bytes_) {
         ++stats_.queue_drops;
         return {Fate::queue_drop, kNever};
       }
+      start = free_at_;
     }
-    Time start, end;
+    Time end;
     if (schedule_ == Schedule::constant) [[likely]] {
-      start = now < free_at_ ? free_at_ : now;
       end = start + static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5);
     } else {
       end = schedule_departure(now, wire_bytes, start);
     }
     free_at_ = end;
+    busy_ns_ += end - start;
     if (start > now) {
-      queue_.push({start, static_cast<uint64_t>(start - now) << kSizeBits | wire_bytes, });
+      queue_.push({start, static_cast<uint64_t>(start - now) << kSizeBits | wire_bytes});
       queued_bytes_ += wire_bytes;
-      if (queued + 1 > stats_.queue_max) stats_.queue_max = queued + 1;
+      if (queue_.size() > stats_.queue_max) stats_.queue_max = queue_.size();
     } else {
       ++stats_.packets_out;
       stats_.bytes_out += wire_bytes;
     }
-    busy_ns_ += end - start;
     if (lossy_ && (is_data || loss_on_acks_) && lose()) {
       ++stats_.random_losses;
       return {Fate::random_loss, kNever};
@@ -69,31 +75,36 @@ class Link {
 
   // Takes note of what has left the queue up to and including now.
   void drain(Time now) {
-    while (!queue_.empty() && queue_.front().start <= now) {
-      const Queued& head = queue_.front();
-      const double wait = static_cast<double>(head.packed >> kSizeBits);
-      const int64_t size = static_cast<int64_t>(head.packed & kSizeMask);
-      integral_ns_ += static_cast<double>(queue_.size()) * static_cast<double>(head.start - integral_at_);
-      integral_at_ = head.start;
-      sojourn_ns_ += wait;
-      sojourn_ns2_ += wait * wait;
-      ++stats_.packets_out;
-      stats_.bytes_out += size;
-      queued_bytes_ -= size;
-      queue_.pop();
-    }
-    integral_ns_ += static_cast<double>(queue_.size()) * static_cast<double>(now - integral_at_);
-    integral_at_ = now;
+    const uint32_t end = queue_.tail();
+    uint32_t i = queue_.head();
+    if (i == end || queue_[i].start > now) return;
+    Time waited = 0;
+    int64_t bytes = 0;
+    double squares = 0;
+    const uint32_t first = i;
+    do {
+      const uint64_t packed = queue_[i].packed;
+      const auto wait = static_cast<Time>(packed >> kSizeBits);
+      waited += wait;
+      squares += seconds(wait) * seconds(wait);
+      bytes += static_cast<int64_t>(packed & kSizeMask);
+    } while (++i != end && queue_[i].start <= now);
+    queue_.pop_to(i);
+    sojourn_ns_ += waited;
+    sojourn_s2_ += squares;
+    queued_bytes_ -= bytes;
+    stats_.bytes_out += bytes;
+    stats_.packets_out += i - first;
   }
 
   LinkStats stats(Time now);  // drains first
   uint32_t queue_packets() const { return queue_.size(); }
   int64_t queue_bytes() const { return queued_bytes_; }
-  double sojourn_sum() const { return sojourn_ns_ * 1e-9; }
+  double sojourn_sum() const { return seconds(sojourn_ns_); }
   const LinkStats& counters() const { return stats_; }
   const std::string& name() const { return name_; }
   double rate_bps(Time now) const;  // current; infinity when unlimited, mean rate of a trace
-  bool never_drops() const { return !limit_packets_ && !limit_bytes_; }
+  bool never_drops() const { return limit_packets_ == kNoLimit && limit_bytes_ == kNoLimit; }
   bool constant_rate() const { return schedule_ == Schedule::constant; }
   size_t memory_bytes() const { return sizeof *this + queue_.memory_bytes(); }
 
@@ -101,6 +112,7 @@ class Link {
   static constexpr int kSizeBits = 20;
   static constexpr uint64_t kSizeMask = (1 << kSizeBits) - 1;
   static constexpr int64_t kOpportunityBytes = 1504;
+  static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   enum class Schedule : uint8_t { constant, stepped, opportunities };
   struct Queued {
     Time start;       // when its transmission begins and it leaves the queue
@@ -123,11 +135,11 @@ class Link {
   Time free_at_ = 0, delay_;
   double ns_per_byte_;
   int64_t limit_packets_, limit_bytes_, queued_bytes_ = 0;
-  double sojourn_ns_ = 0, sojourn_ns2_ = 0, integral_ns_ = 0;
-  Time integral_at_ = 0, busy_ns_ = 0;
+  Time sojourn_ns_ = 0, busy_ns_ = 0;
+  double sojourn_s2_ = 0;
   LinkStats stats_;
   Schedule schedule_ = Schedule::constant;
-  bool lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false;
+  bool pure_delay_ = false, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false;
   uint64_t until_loss_ = 0;             // packets that pass before the next loss (Bernoulli)
   double loss_ = 0, ge_[4] = {0, 0, 0, 0};
   uint64_t cursor_ = 0;                 // step or opportunity in use

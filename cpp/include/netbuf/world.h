@@ -24,16 +24,32 @@ class World {
   size_t memory_bytes() const;
 
  private:
+  // Tournament tree over the flows' next events: node 1 is the root, leaves follow the inner nodes. Ties go to the
+  // lower index.
+  struct Entry {
+    Time time;
+    uint32_t flow;
+  };
   void build_tree();
-  void update_tree(uint32_t flow);
-  uint32_t earliest() const;
+  void update(uint32_t flow) {           // its next event has changed
+    size_t node = tree_.size() / 2 + flow;
+    Entry best{flows_[flow].next(), flow};
+    tree_[node] = best;
+    for (; node > 1; node /= 2) {
+      const Entry& rival = tree_[node ^ 1];
+      const bool wins = rival.time < best.time + static_cast<Time>(node & 1);
+      best.time = wins ? rival.time : best.time;
+      best.flow = wins ? rival.flow : best.flow;
+      tree_[node / 2] = best;
+    }
+  }
 
   Time now_ = 0;
   Rng rng_;
   std::vector<Link> links_;
   std::vector<Flow> flows_;
   std::vector<uint32_t> agents_;
-  std::vector<uint32_t> tree_;           // tournament over flows by next event; empty for a few flows
+  std::vector<Entry> tree_;
 };
 
 }  // namespace netbuf
