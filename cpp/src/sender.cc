@@ -128,7 +128,7 @@ void Flow::try_send() {
   while (tcb.in_flight() < tcb.cwnd_packets) {
     if (tcb.pacing_rate > 0) [[unlikely]] {
       if (paced_out()) {
-        schedule_wakeup(pacing_next_);
+        schedule_wakeup(tcb.next_departure);
         break;
       }
       const uint32_t burst = cc_->burst_packets(tcb);
@@ -194,14 +194,19 @@ void Flow::transmit(uint32_t index, bool retransmission) {
     if (tcb.packets_out() == 0) tcb.first_sent_time = tcb.delivered_time = tcb.now;
     (*rate_marks_)[index] = {tcb.delivered_time, tcb.first_sent_time, tcb.delivered, tcb.app_limited};
   }
-  if (tcb.pacing_rate > 0) {
-    // As Linux paces: a late sender makes good half a packet at most.
-    Time gap = static_cast<Time>((segment.bytes + profile_.data_overhead) * 1e9 / tcb.pacing_rate);
-    if (pacing_next_ > 0) gap -= std::min(gap / 2, std::max<Time>(0, tcb.now - pacing_next_));
-    pacing_next_ = std::max(pacing_next_, tcb.now) + gap;
+  if (tcb.pacing_rate > 0 && counters.packets_sent + 1 >= tcb.initial_cwnd) {
+    // As Linux paces: payload alone counts, and a late burst makes good the time lost, up to half its own.
+    if (tcb.next_departure <= tcb.now) {
+      pacing_credit_ = tcb.now - tcb.next_departure;
+      tcb.next_departure = tcb.now;
+    }
+    const auto gap = static_cast<Time>(segment.bytes * 1e9 / tcb.pacing_rate);
+    const Time credit = std::min(gap / 2, pacing_credit_);
+    pacing_credit_ -= credit;
+    tcb.next_departure += gap - credit;
   }
   if (counters.packets_sent++ == 0) first_sent_ = tcb.now;
-  counters.last_sent = tcb.now;
+  counters.last_sent = tcb.last_departure = tcb.now;
   const uint8_t transmission = segment.transmissions;
   if (segment.transmissions < UINT8_MAX) ++segment.transmissions;
   if (retransmission) ++counters.packets_retransmitted;

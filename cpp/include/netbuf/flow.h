@@ -127,7 +127,7 @@ class Flow {
   bool has_new_data() const { return stream_left() > 0; }
   void enter_state(CaState state);
   void schedule_wakeup(Time at);   // the sender tries to send then (pacing, recovery)
-  bool paced_out() const { return tcb.pacing_rate > 0 && tcb.now < pacing_next_; }
+  bool paced_out() const { return tcb.pacing_rate > 0 && tcb.now < tcb.next_departure; }
   Time interval_rtt_min = kNever;
 
   // ---- results
@@ -209,7 +209,7 @@ class Flow {
 
   // sender
   Time start_, stop_, completed_ = kNever;
-  Time timer_deadline_ = kNever, pacing_next_ = 0, syn_sent_ = 0, first_sent_ = 0, first_ack_ = 0;
+  Time timer_deadline_ = kNever, pacing_credit_ = 0, syn_sent_ = 0, first_sent_ = 0, first_ack_ = 0;
   uint32_t backoff_ = 0;
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   uint32_t lost_hint_ = 0, lost_pending_ = 0;  // no segment below the hint waits for retransmission; how many wait

@@ -70,7 +70,7 @@ struct Tcb {
   Time min_rtt = kNever;         // smallest RTT seen
   Time last_rtt = -1;
   Time last_departure = 0;        // latest transmission of data
-  Time next_departure = 0;        // paced: nothing leaves before; otherwise not above now
+  Time next_departure = 0;        // when paced, nothing leaves before
   Rng* rng = nullptr;
 
   uint32_t packets_out() const { return nxt - una; }
