@@ -106,7 +106,8 @@ def full_link_scenario() -> nb.scenarios.Scenario:
 def step_env(threads: int) -> dict[str, float]:
     """Environment steps of 1024 worlds a second of wall clock and of processor time, once the link is full."""
     env = gym.make_vec(ENV_ID, num_envs=WORLDS, scenario="ppcc/3", threads=threads)
-    double, keep = len(env.unwrapped.task.levels) - 1, env.unwrapped.task.keep_action
+    task = env.unwrapped.engine.task
+    double, keep = len(task.levels) - 1, task.keep_action
     env.reset(seed=1)
     for step in range(SETTLE_STEPS):
         env.step(np.full(WORLDS, double if step < DOUBLINGS else keep))

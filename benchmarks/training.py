@@ -19,7 +19,7 @@ from pathlib import Path
 from measure import Row, parser, report
 
 COMMAND = "python benchmarks/training.py"
-WORLDS, ROLLOUT_STEPS, CORES, UPDATES = 1024, 64, 2, 6
+WORLDS, ROLLOUT_STEPS, CORES, UPDATES = 1024, 32, 2, 12
 
 
 def train(scenario: str) -> dict[str, float]:
