@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.utils import seeding
 
 from netbuf_gym.arguments import choice, real, truth, whole
 from netbuf_gym.errors import ConfigError
@@ -90,8 +91,8 @@ class Engine:
 
     def reset_world(self, world: int, rng: np.random.Generator) -> None:
         """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""
-        scenario = self.source.draw(rng)
-        self.plant.reset(world, scenario, int(rng.integers(MAX_SEED)))
+        scenario, seed = draw_episode(self.source, rng)
+        self.plant.reset(world, scenario, seed)
         rows = slice(world * self.agents, (world + 1) * self.agents)
         if self.scenarios[world] is not scenario:
             self.scenarios[world] = scenario
@@ -166,6 +167,17 @@ class Engine:
             "interval_s": self.interval_s,
             "per_ack": self.per_ack,
         }
+
+
+def generator_of(seed: int | None) -> np.random.Generator:
+    """The generator that a single world draws its episodes from when it is seeded by itself (None: at random)."""
+    return seeding.np_random(seed)[0].spawn(1)[0]
+
+
+def draw_episode(source: WorldSource, rng: np.random.Generator) -> tuple[Scenario, int]:
+    """The next episode of a world: its scenario, and the seed of its simulator."""
+    scenario = source.draw(rng)
+    return scenario, int(rng.integers(MAX_SEED))
 
 
 def steps_of(duration_s: float, interval_ns: int) -> int:

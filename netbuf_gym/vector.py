@@ -7,12 +7,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from netbuf_gym.arguments import truth, whole
-from netbuf_gym.engine import Engine
+from netbuf_gym.engine import Engine, generator_of
 from netbuf_gym.errors import ConfigError, shown
 
 
@@ -193,7 +192,7 @@ class VectorEnv(gym.vector.VectorEnv):
         else:
             if len(seed) != self.worlds:
                 raise ConfigError(f"seed has {len(seed)} values; valid: one, or one for each of {self.worlds} worlds")
-            streams = [seeding.np_random(one)[0].spawn(1)[0] for one in seed]
+            streams = [generator_of(one) for one in seed]
         if self._generators is None:
             self._generators = streams
         for world in worlds:

@@ -31,6 +31,8 @@ class Tracker:
         last: `(fields, rows)`, the last measured value of each field; before the first one 0, and +inf for the
             slow-start threshold (a threshold that was never set is infinite). Holds no NaN.
         previous_cwnd, previous_rtt, previous_throughput: `last` as it was one interval earlier.
+        least_rtt: the least round trip of a data packet so far in seconds, +inf before the first. (`rtt_min_ever_s` also
+            counts the handshake, whose small packets no serialisation delays.)
         peak_throughput: the highest throughput so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
         age_s: time since the last ACK arrived, in seconds.
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
@@ -49,6 +51,7 @@ class Tracker:
         self.last = np.zeros((fields, rows), np.float32)
         self._measured = np.zeros((fields, rows), bool)
         self._memory = np.zeros((5, rows), np.float32)
+        self.least_rtt = np.full(rows, np.inf, np.float32)
         self.previous_cwnd, self.previous_rtt, self.previous_throughput, self.peak_throughput, self.age_s = self._memory
         self._world = np.ones((3, rows), np.float32)
         self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
@@ -76,6 +79,7 @@ class Tracker:
         self.last[MSS, rows] = mss_bytes
         self.last[CWND, rows] = initial_window
         self._memory[:, rows] = 0
+        self.least_rtt[rows] = np.inf
         self.previous_cwnd[rows] = initial_window
         self.rtt_known[rows] = False
         self.previous_rtt_known[rows] = False
@@ -100,6 +104,8 @@ class Tracker:
         np.copyto(last, self.now, where=self._measured)
         np.copyto(self.cwnd, telemetry[:, CWND], where=self._measured[CWND])
         np.greater(last[RTT], 0, out=self.rtt_known)
+
+        np.fmin(self.least_rtt, self.now[RTT_MIN], out=self.least_rtt)
 
         elapsed = last[ELAPSED]
         np.multiply(elapsed, -1 / PEAK_MEMORY_S, out=scratch)

@@ -21,7 +21,6 @@ from netbuf_gym.plants.tracker import (
     PACKETS_LOST,
     RTT,
     RTT_MIN,
-    RTT_MIN_EVER,
     SEGMENTS_ACKED,
     THROUGHPUT,
     TIMEOUTS,
@@ -62,10 +61,10 @@ PPCC_FEATURES = (
 """The paper's Table I in order; the ranges of its Eq. 8 are stated nowhere and are ours."""
 
 DEFAULT_FEATURES = (
-    Feature("queueing", 0, 16, "sqrt of log(RTT / least RTT ever)"),
-    Feature("standing_queue", 0, 16, "sqrt of log(least RTT of the interval / least RTT ever)"),
+    Feature("queueing", 1, 16, "sqrt of log(RTT / least RTT so far)"),
+    Feature("standing_queue", 1, 16, "sqrt of log(least RTT of the interval / least RTT so far)"),
     Feature("throughput", 0, 1, "throughput / highest throughput lately"),
-    Feature("window_in_bdp", 1 / 4, 4, "log of window / (highest throughput lately * least RTT ever)"),
+    Feature("window_in_bdp", 1 / 4, 4, "log of window / (highest throughput lately * least RTT so far)"),
     Feature("window_use", 1 / 4, 4, "log of throughput * RTT / window"),
     Feature("rtt_change", 1 / 2, 2, "log of RTT / RTT one interval earlier"),
     Feature("throughput_change", 1 / 4, 4, "log of throughput / throughput one interval earlier"),
@@ -73,6 +72,7 @@ DEFAULT_FEATURES = (
     Feature("rtt_in_intervals", 1 / 64, 64, "log of RTT / decision interval"),
     Feature("window_size", 1, 65536, "log of the window in segments"),
     Feature("segments_acked", 0, 4095, "log of 1 + segments acknowledged"),
+    Feature("segments_queued", 0, 63, "log of 1 + window in segments * (1 - least RTT so far / RTT), as Vegas counts them"),
     Feature("loss", 0, 1, "sqrt of lost / (lost + acknowledged) packets"),
     Feature("in_flight", 0, 2, "bytes in flight / window"),
     Feature("timeouts", 0, 1, "whether a retransmission time-out fired"),
@@ -119,27 +119,28 @@ def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     return np.clip(out, 0, 1, out=out)
 
 
-_LOG_HIGH = (16, 16, 4, 4, 2, 4, 2, 64, 65536, 4096)
+_LOG_HIGH = (16, 16, 4, 4, 2, 4, 2, 64, 65536, 4096, 64)
 _LOG_SCALE = np.array([[1 / np.log(high)] for high in _LOG_HIGH], np.float32)
 
 
 def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(15, rows)`.
+    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(16, rows)`.
 
     A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
     RTT ratios are 1, so that their logarithms are 0.
     """
     last, one = tracker.last, np.float32(1)
-    rtt, floor, throughput, cwnd, mss = last[RTT], last[RTT_MIN_EVER], last[THROUGHPUT], last[CWND], last[MSS]
-    logs = np.empty((10, tracker.rows), np.float32)
-    queueing, standing, in_bdp, use, rtt_change, throughput_change, window_change, rtt_in, size, acked = logs
+    rtt, throughput, cwnd, mss = last[RTT], last[THROUGHPUT], last[CWND], last[MSS]
+    logs = np.empty((11, tracker.rows), np.float32)
+    queueing, standing, in_bdp, use, rtt_change, throughput_change, window_change, rtt_in, size, acked, queued = logs
 
-    base = np.maximum(floor, np.float32(1e-6))
-    np.divide(rtt, base, out=queueing)
-    np.divide(last[RTT_MIN], base, out=standing)
+    least = np.ones(tracker.rows, np.float32)
+    np.copyto(least, tracker.least_rtt, where=tracker.rtt_known)
+    np.divide(rtt, least, out=queueing)
+    np.divide(last[RTT_MIN], least, out=standing)
     np.maximum(logs[:2], one, out=logs[:2])
 
-    pipe = tracker.peak_throughput * floor
+    pipe = tracker.peak_throughput * least
     pipe *= np.float32(1 / 8)
     np.maximum(pipe, mss, out=pipe)
     np.divide(cwnd, pipe, out=in_bdp)
@@ -149,13 +150,17 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
 
     rtt_change.fill(1)
     np.divide(rtt, tracker.previous_rtt, out=rtt_change, where=tracker.previous_rtt_known)
-    least = mss * np.float32(8 / tracker.interval_s)
-    np.maximum(throughput, least, out=throughput_change)
-    throughput_change /= np.maximum(tracker.previous_throughput, least)
+    packet = mss * np.float32(8 / tracker.interval_s)
+    np.maximum(throughput, packet, out=throughput_change)
+    throughput_change /= np.maximum(tracker.previous_throughput, packet)
     np.divide(cwnd, tracker.previous_cwnd, out=window_change)
     np.multiply(rtt, np.float32(1 / tracker.interval_s), out=rtt_in)
     np.divide(cwnd, mss, out=size)
     np.add(last[SEGMENTS_ACKED], one, out=acked)
+    np.divide(one, queueing, out=queued)
+    np.subtract(one, queued, out=queued)
+    queued *= size
+    queued += one
 
     np.maximum(logs, np.float32(1e-6), out=logs)
     np.log(logs, out=logs)
@@ -167,16 +172,16 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     np.divide(throughput, np.maximum(tracker.peak_throughput, one), out=out[2])
     out[2] *= np.float32(2)
     out[2] -= one
-    out[3:11] = logs[2:]
+    out[3:12] = logs[2:]
     lost = last[PACKETS_LOST]
-    np.add(lost, last[SEGMENTS_ACKED], out=out[11])
-    np.maximum(out[11], one, out=out[11])
-    np.divide(lost, out[11], out=out[11])
-    np.sqrt(out[11], out=out[11])
-    np.divide(last[IN_FLIGHT], cwnd, out=out[12])
-    out[12] -= one
-    out[13] = last[TIMEOUTS]
-    out[14] = tracker.age_s
+    np.add(lost, last[SEGMENTS_ACKED], out=out[12])
+    np.maximum(out[12], one, out=out[12])
+    np.divide(lost, out[12], out=out[12])
+    np.sqrt(out[12], out=out[12])
+    np.divide(last[IN_FLIGHT], cwnd, out=out[13])
+    out[13] -= one
+    out[14] = last[TIMEOUTS]
+    out[15] = tracker.age_s
     return np.clip(out, -1, 1, out=out)
 
 

@@ -1,0 +1,131 @@
+"""Several controlled senders in one world, as a PettingZoo `ParallelEnv`.
+
+The other view of the same world is `gym.make_vec(id, num_envs=worlds * N, senders=N)`: every sender a row of a vector
+environment, all controlled by one shared policy.
+
+Needs PettingZoo: `pip install netbuf-gym[multiagent]`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym.arguments import choice
+from netbuf_gym.engine import Engine, generator_of
+from netbuf_gym.errors import ConfigError, MissingExtraError
+from netbuf_gym.rendering import Recorder
+
+try:
+    from pettingzoo import ParallelEnv as _ParallelEnv
+except ImportError:
+    raise MissingExtraError("netbuf_gym.multiagent", "multiagent", "pettingzoo") from None
+
+
+class ParallelEnv(_ParallelEnv):
+    """`senders` agents, named `sender_0`, `sender_1`, ..., that decide at the same times and share a bottleneck.
+
+    Observations, actions and rewards are those of `netbuf_gym.env.Env`, each sender's own; rewards compare with its
+    fair share of the bottleneck. All agents end together, by truncation, when the scenario's duration is over; the last
+    `infos` hold each sender's report. A sender that starts later than the others observes that nothing was measured.
+
+    Args:
+        senders: number of agents, 1 to 1024. A named scenario gets as many flows.
+        render_mode: `"ansi"` (a line for each sender) or None.
+        kwargs: as for `netbuf_gym.env.Env`.
+
+    Raises:
+        ConfigError: an argument out of range.
+    """
+
+    metadata = {"name": "netbuf_congestion_window_v0", "render_modes": ["ansi"], "is_parallelizable": True}
+
+    def __init__(self, senders: int = 2, *, render_mode: str | None = None, **kwargs: Any):
+        if render_mode is not None:
+            choice("render_mode", render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
+        self.engine = Engine(1, senders=senders, **kwargs)
+        self.possible_agents = [f"sender_{i}" for i in range(self.engine.agents)]
+        self.agents: list[str] = []
+        self.observation_spaces = dict.fromkeys(self.possible_agents, self.engine.task.observation_space)
+        self.action_spaces = dict.fromkeys(self.possible_agents, self.engine.task.action_space)
+        self._np_random: np.random.Generator | None = None
+
+    def observation_space(self, agent: str) -> gym.Space:
+        """The space of any agent's observations: the same object each time, for each agent."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gym.Space:
+        """The space of any agent's actions."""
+        return self.action_spaces[agent]
+
+    def schema(self) -> dict[str, Any]:
+        """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
+        return self.engine.schema()
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, Any]]]:
+        """Starts a new episode; without a seed the last generator goes on. Options are PettingZoo's, and ignored."""
+        if seed is not None or self._np_random is None:
+            self._np_random = generator_of(seed)
+        self.engine.reset_world(0, self._np_random)
+        self.engine.start_history([0])
+        self.agents = list(self.possible_agents)
+        return self._observations(), {agent: {} for agent in self.agents}
+
+    def step(self, actions: dict[str, int]) -> tuple[dict, dict, dict, dict, dict]:
+        """One decision of every sender.
+
+        Args:
+            actions: an action for each of `agents`.
+
+        Returns:
+            observations, rewards, terminations (never), truncations, infos: dicts by agent.
+
+        Raises:
+            ConfigError: an action that is missing, of an unknown agent, or out of range.
+            SimulatorFault: the simulator found its own state inconsistent.
+        """
+        if not self.agents:
+            raise gym.error.ResetNeeded("reset() must come before step()")
+        if set(actions) != set(self.agents):
+            odd = sorted(set(actions) ^ set(self.agents))
+            raise ConfigError(f"actions are missing or superfluous for {', '.join(odd)}; valid: {', '.join(self.agents)}")
+        engine = self.engine
+        engine.decide(engine.task.check_actions(np.array([actions[agent] for agent in self.agents]), engine.rows))
+        over = bool(engine.ended[0])
+        agents = self.agents
+        infos: dict[str, dict[str, Any]] = {agent: {} for agent in agents}
+        if over:
+            infos = dict(zip(agents, engine.report(0), strict=True))
+        observations = self._observations()
+        rewards = dict(zip(agents, engine.rewards.tolist(), strict=True))
+        if over:
+            self.agents = []
+        return observations, rewards, dict.fromkeys(agents, False), dict.fromkeys(agents, over), infos
+
+    def render(self) -> str | None:
+        """A line of text for each sender."""
+        if self.render_mode is None:
+            gym.logger.warn("render() was called without a render_mode; valid: ansi")
+            return None
+        lines = []
+        for row in range(self.engine.rows):
+            recorder = Recorder()
+            recorder.add(self.engine.show(row))
+            lines.append(f"{self.possible_agents[row]}  {recorder.ansi()}")
+        return "".join(lines)
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def _observations(self) -> dict[str, np.ndarray]:
+        return dict(zip(self.possible_agents, self.engine.history.read_rows(slice(None)), strict=True))
+
+
+def parallel_env(**kwargs: Any) -> ParallelEnv:
+    """PettingZoo's usual name for the constructor."""
+    return ParallelEnv(**kwargs)
