@@ -7,6 +7,11 @@
 """
 
 from netbuf_gym import errors, scenarios, traces
+from netbuf_gym.registration import register_environments
+from netbuf_gym.results import FlowResult, LinkResult, Result
+from netbuf_gym.simulation import simulate
 from netbuf_gym.version import __version__
 
-__all__ = ["__version__", "errors", "scenarios", "traces"]
+register_environments()
+
+__all__ = ["FlowResult", "LinkResult", "Result", "__version__", "errors", "scenarios", "simulate", "traces"]

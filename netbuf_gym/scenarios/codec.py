@@ -85,13 +85,9 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
     result = {}
     for field in fields(value):
         item = getattr(value, field.name)
-        if field.name in skip or (
-            field.default is not MISSING and type(item) is type(field.default) and item == field.default
-        ):
+        if field.name in skip or (field.default is not MISSING and type(item) is type(field.default) and item == field.default):
             continue
-        result[field.name] = (
-            item.tolist() if hasattr(item, "tolist") else list(item) if isinstance(item, tuple) else item
-        )
+        result[field.name] = item.tolist() if hasattr(item, "tolist") else list(item) if isinstance(item, tuple) else item
     return result
 
 

@@ -89,9 +89,7 @@ def get(name: str | World, **kwargs) -> World:
 
 def _maker(name: object) -> Callable[..., World]:
     if not isinstance(name, str):
-        raise ScenarioTypeError(
-            f"scenario = {shown(name)} is not a name; valid: {', '.join(names())}, trace:PATH, file:PATH"
-        )
+        raise ScenarioTypeError(f"scenario = {shown(name)} is not a name; valid: {', '.join(names())}, trace:PATH, file:PATH")
     kind, colon, path = name.partition(":")
     if colon and path and kind == "trace":
 
@@ -129,9 +127,7 @@ def _senders(n: int | None, senders: str | Iterable[str] | None) -> tuple[str, .
 def _ppcc(number: int) -> Callable[..., World]:
     buffer, loss = PPCC[number]
 
-    def maker(
-        *, n=None, senders=None, rate_mbps=10.0, rtt_ms=48.0, duration_s=100.0, stagger_s=0.1, stack="linux"
-    ) -> Scenario:
+    def maker(*, n=None, senders=None, rate_mbps=10.0, rtt_ms=48.0, duration_s=100.0, stagger_s=0.1, stack="linux") -> Scenario:
         return dumbbell(
             rate_mbps=rate_mbps,
             rtt_ms=rtt_ms,
@@ -144,10 +140,40 @@ def _ppcc(number: int) -> Callable[..., World]:
             name=f"ppcc/{number}",
         )
 
-    maker.__doc__ = (
-        f"TCP-PPCC's scenario {number}: 10 Mbit/s, 48 ms, {buffer} packets of buffer, random loss {loss:g}, 100 s."
-    )
+    maker.__doc__ = f"TCP-PPCC's scenario {number}: 10 Mbit/s, 48 ms, {buffer} packets of buffer, random loss {loss:g}, 100 s."
     return maker
+
+
+def plain_dumbbell(
+    *,
+    n=None,
+    senders=None,
+    rate_mbps=10.0,
+    rtt_ms=48.0,
+    buffer_packets=150,
+    loss=0.0,
+    duration_s=100.0,
+    stagger_s=0.1,
+    stack="linux",
+    access_mbps=None,
+    access_delay_ms=None,
+    hystart=True,
+) -> Scenario:
+    """A dumbbell of your own: 10 Mbit/s, 48 ms, 150 packets of buffer, no loss, 100 s unless said otherwise."""
+    return dumbbell(
+        rate_mbps=rate_mbps,
+        rtt_ms=rtt_ms,
+        buffer_packets=buffer_packets,
+        loss=loss,
+        senders=_senders(n, senders),
+        duration_s=duration_s,
+        stagger_s=stagger_s,
+        stack=stack,
+        access_mbps=access_mbps,
+        access_delay_ms=access_delay_ms,
+        hystart=hystart,
+        name="dumbbell",
+    )
 
 
 def ppcc_fluctuating(
@@ -209,9 +235,7 @@ def ppcc_random(
     )
 
 
-def ppcc_any(
-    *, n=None, senders=None, rate_mbps=10.0, rtt_ms=48.0, duration_s=100.0, stagger_s=0.1, stack="linux"
-) -> Mixture:
+def ppcc_any(*, n=None, senders=None, rate_mbps=10.0, rtt_ms=48.0, duration_s=100.0, stagger_s=0.1, stack="linux") -> Mixture:
     """One of TCP-PPCC's four scenarios at random, each as likely."""
     parts = tuple(
         _ppcc(i)(
@@ -246,7 +270,7 @@ def _pantheon(number: int) -> Callable[..., World]:
         )
 
     kind = "Poisson deliveries" if random else "constant"
-    maker.__doc__ = f"Pantheon's calibrated path: {rate:g} Mbit/s {kind}, {2 * one_way_ms} ms, {queue} packets, loss {loss:g}, 30 s."
+    maker.__doc__ = f"Pantheon's path: {rate:g} Mbit/s {kind}, {2 * one_way_ms} ms, {queue} packets, loss {loss:g}, 30 s."
     return maker
 
 
@@ -302,6 +326,7 @@ def _without(function: Callable, name: str) -> inspect.Signature:
     return signature.replace(parameters=[p for p in signature.parameters.values() if p.name != name])
 
 
+register("dumbbell", plain_dumbbell)
 for _number in PPCC:
     register(f"ppcc/{_number}", _ppcc(_number))
 register("ppcc/fluctuating", ppcc_fluctuating)

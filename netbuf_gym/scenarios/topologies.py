@@ -85,9 +85,7 @@ def dumbbell(
     has_access = access_mbps is not None or access_delay_ms > 0
     one_way_ms = rtt_ms / 2 - 2 * access_delay_ms
     if one_way_ms < 0:
-        raise ScenarioError(
-            f"rtt_ms = {rtt_ms:g} is less than four access delays; valid: {4 * access_delay_ms:g} or more"
-        )
+        raise ScenarioError(f"rtt_ms = {rtt_ms:g} is less than four access delays; valid: {4 * access_delay_ms:g} or more")
     forward = Link(
         name="bottleneck",
         rate_mbps=rate_mbps,
@@ -107,9 +105,7 @@ def dumbbell(
                 links.append(Link(name=f"{end}-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms))
             path, return_path = (first, 0, first + 1), (first + 2, 1, first + 3)
         start_s = i * stagger_s
-        flows.append(
-            Flow(cc=cc, path=path, return_path=return_path, start_s=start_s, app=app if app is not None else Bulk())
-        )
+        flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=start_s, app=app if app is not None else Bulk()))
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
 
 
@@ -143,9 +139,7 @@ def last_hop(
     buffer_packets = buffer_limit(buffer_packets)
     one_way_ms = rtt_ms / 2 - access_delay_ms
     if one_way_ms < 0:
-        raise ScenarioError(
-            f"rtt_ms = {rtt_ms:g} is less than two access delays; valid: {2 * access_delay_ms:g} or more"
-        )
+        raise ScenarioError(f"rtt_ms = {rtt_ms:g} is less than two access delays; valid: {2 * access_delay_ms:g} or more")
     links = [
         Link(name="bottleneck", trace=trace, delay_ms=one_way_ms, queue_packets=buffer_packets, loss=loss),
         Link(name="return", rate_mbps=return_rate_mbps, delay_ms=one_way_ms),
@@ -159,9 +153,7 @@ def last_hop(
             Link(name=f"receiver-back-{i}", rate_mbps=100_000.0),
             Link(name=f"sender-back-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms),
         ]
-        flows.append(
-            Flow(cc=cc, path=(first, 0, first + 1), return_path=(first + 2, 1, first + 3), start_s=i * stagger_s)
-        )
+        flows.append(Flow(cc=cc, path=(first, 0, first + 1), return_path=(first + 2, 1, first + 3), start_s=i * stagger_s))
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
 
 

@@ -265,14 +265,10 @@ class Scenario:
             if not isinstance(flow, Flow):
                 raise ScenarioTypeError(f"flows[{i}] = {shown(flow)} is not a Flow")
             if flow.cc not in valid:
-                raise ScenarioError(
-                    f"flows[{i}].cc = {flow.cc!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
-                )
+                raise ScenarioError(f"flows[{i}].cc = {flow.cc!r} is not in the {self.stack} stack; valid: {', '.join(valid)}")
             path = self._indices(f"flows[{i}].path", flow.path, index)
             back = self._indices(f"flows[{i}].return_path", flow.return_path, index)
-            flows.append(
-                flow if (path, back) == (flow.path, flow.return_path) else replace(flow, path=path, return_path=back)
-            )
+            flows.append(flow if (path, back) == (flow.path, flow.return_path) else replace(flow, path=path, return_path=back))
         put(self, "flows", tuple(flows))
 
     def _indices(self, field: str, path: tuple, index: dict[str, int]) -> tuple[int, ...]:
@@ -331,9 +327,7 @@ class Scenario:
         Raises:
             ScenarioError: An unknown name, or not as many names as flows.
         """
-        names = (
-            (senders,) * len(self.flows) if isinstance(senders, str) else checks.sequence("senders", senders, "senders")
-        )
+        names = (senders,) * len(self.flows) if isinstance(senders, str) else checks.sequence("senders", senders, "senders")
         if len(names) != len(self.flows):
             raise ScenarioError(
                 f"senders has {len(names)} names for {len(self.flows)} flows; valid: as many, or one name for all"

@@ -93,9 +93,7 @@ def mmwave(
     rate = _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
     low, high = _rate("blocked_low_mbps", blocked_low_mbps), _rate("blocked_high_mbps", blocked_high_mbps)
     per_step = checks.number("blockages_per_minute", blockages_per_minute, 0, 600) * step_s / 60
-    return RateTrace(
-        time_s, _with_dips(rng, rate, per_step, blockage_min_s, blockage_max_s, step_s, low, high), duration_s
-    )
+    return RateTrace(time_s, _with_dips(rng, rate, per_step, blockage_min_s, blockage_max_s, step_s, low, high), duration_s)
 
 
 def wifi(
@@ -107,9 +105,7 @@ def wifi(
     step_s: float = 0.02,
 ) -> RateTrace:
     """Rate adaptation: moves up or down one modulation at a time, staying `hold_s` on average."""
-    rates = [
-        _rate(f"rates_mbps[{i}]", r) for i, r in enumerate(checks.sequence("rates_mbps", rates_mbps, "rates in Mbit/s"))
-    ]
+    rates = [_rate(f"rates_mbps[{i}]", r) for i, r in enumerate(checks.sequence("rates_mbps", rates_mbps, "rates in Mbit/s"))]
     hold_s = checks.number("hold_s", hold_s, 0.001, 1e6)
     time_s = _steps(duration_s, step_s)
     moves = np.where(rng.random(len(time_s)) < step_s / hold_s, rng.choice([-1, 1], len(time_s)), 0)
@@ -131,15 +127,11 @@ def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2
         )
     time_ms = np.repeat(np.arange(1, len(count) + 1), count)
     if not len(time_ms):
-        raise ScenarioError(
-            f"rate_mbps = {rate_mbps:g} delivers nothing in {duration_s:g} s; valid: at least one packet"
-        )
+        raise ScenarioError(f"rate_mbps = {rate_mbps:g} delivers nothing in {duration_s:g} s; valid: at least one packet")
     return DeliveryTrace(time_ms)
 
 
-GENERATORS: dict[str, Callable[..., Trace]] = {
-    f.__name__: f for f in (constant, square, walk, lte, mmwave, wifi, poisson)
-}
+GENERATORS: dict[str, Callable[..., Trace]] = {f.__name__: f for f in (constant, square, walk, lte, mmwave, wifi, poisson)}
 
 
 def generate(kind: str, *, duration_s: float = 60.0, seed: int = 1, **parameters) -> Trace:
@@ -201,9 +193,7 @@ def _walk(rng, count: int, start_mbps: float, low_mbps: float, high_mbps: float,
     return low * np.exp(folded)
 
 
-def _with_dips(
-    rng, rate, per_step: float, min_s: float, max_s: float, step_s: float, low: float, high: float
-) -> np.ndarray:
+def _with_dips(rng, rate, per_step: float, min_s: float, max_s: float, step_s: float, low: float, high: float) -> np.ndarray:
     """`rate` with stretches of `min_s` to `max_s` seconds at a rate drawn from low..high; `per_step`: how often."""
     min_s = checks.number("shortest dip", min_s, 0.001, 1e4)
     max_s = checks.number("longest dip", max_s, min_s, 1e4)

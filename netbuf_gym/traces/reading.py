@@ -73,7 +73,7 @@ def write(trace: Trace, path: str | os.PathLike) -> None:
             raise TraceError("a Mahimahi file holds whole milliseconds only", path)
         if trace.period_ms != trace.time_ms[-1]:
             raise TraceError(
-                f"a Mahimahi file repeats after its last time ({trace.time_ms[-1]:g} ms), not after {trace.period_ms:g}",
+                f"a Mahimahi file repeats after its last time, {trace.time_ms[-1]:g}, not after {trace.period_ms:g} ms",
                 path,
             )
         text = "\n".join(map(str, whole.tolist())) + "\n"
@@ -93,9 +93,7 @@ def _lines(path: str | os.PathLike) -> list[str]:
     return text.splitlines()
 
 
-def _columns(
-    path, lines: list[str], header_line: int, separator: str | None
-) -> tuple[np.ndarray, np.ndarray, list[int]]:
+def _columns(path, lines: list[str], header_line: int, separator: str | None) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Seconds, Mbit/s and line numbers of the rows after `header_line` (counted from 1; 0: there is no header)."""
     if header_line and separator:
         header = [field.strip().lower() for field in lines[header_line - 1].split(separator)]
@@ -137,9 +135,7 @@ def _deliveries(path, lines: list[str]) -> DeliveryTrace:
         time_ms = np.array(lines, dtype=np.int64)
     except (ValueError, OverflowError):
         i = next(i for i, line in enumerate(lines) if not (line.strip().isdecimal() and len(line.strip()) < 16))
-        raise TraceError(
-            f"{shown(lines[i])}; valid: one whole number of milliseconds, 0 or more", path, i + 1
-        ) from None
+        raise TraceError(f"{shown(lines[i])}; valid: one whole number of milliseconds, 0 or more", path, i + 1) from None
     bad = np.flatnonzero(time_ms < 0)
     if len(bad):
         raise TraceError(f"{time_ms[bad[0]]} ms is negative; valid: 0 or more", path, int(bad[0]) + 1)

@@ -57,9 +57,7 @@ class RateTrace:
                 raise ScenarioError(f"period_s = {period:g} is not above the last time_s, {time_s[-1]:g}")
             object.__setattr__(self, "period_s", period)
         elif rate[-1] == 0:
-            raise ScenarioError(
-                "rate_mbps ends in 0, which would hold for ever; valid: a last rate above 0, or period_s"
-            )
+            raise ScenarioError("rate_mbps ends in 0, which would hold for ever; valid: a last rate above 0, or period_s")
         object.__setattr__(self, "time_s", _frozen(time_s))
         object.__setattr__(self, "rate_mbps", _frozen(rate))
         checks.text("name", self.name)
@@ -169,9 +167,7 @@ class DeliveryTrace:
         fall = np.flatnonzero(np.diff(time_ms) < 0)
         if len(fall):
             i = int(fall[0]) + 1
-            raise ScenarioError(
-                f"time_ms[{i}] = {time_ms[i]:g} is before {time_ms[i - 1]:g}; valid: times that do not fall"
-            )
+            raise ScenarioError(f"time_ms[{i}] = {time_ms[i]:g} is before {time_ms[i - 1]:g}; valid: times that do not fall")
         period = float(time_ms[-1]) if self.period_ms is None else self.period_ms
         period = checks.number("period_ms", period, 0, MAX_TIME_S * 1e3, low_open=True)
         if period < time_ms[-1]:

@@ -1,0 +1,174 @@
+"""`netbuf-gym simulate`: runs a scenario without an agent and prints what its flows and links did."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from netbuf_gym import scenarios
+from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, names, real, whole
+from netbuf_gym.commands.drawing import plot_result
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.results import Result
+from netbuf_gym.scenarios import Distribution, Scenario
+from netbuf_gym.simulation import simulate
+from netbuf_gym.tables import number, text_table
+
+HELP = "run a scenario without an agent"
+EPILOG = """examples:
+  netbuf-gym simulate --scenario ppcc/2 --senders cubic,bbr --seed 1
+  netbuf-gym simulate --scenario dumbbell --set rate_mbps=50 --set buffer_packets=200 --plot run.png
+  netbuf-gym simulate --scenario trace:lte.down --senders bbr --csv run.csv
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describes the arguments."""
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "--scenario",
+        default="dumbbell",
+        metavar="NAME",
+        help="a name (netbuf-gym list), trace:PATH or file:PATH (default: dumbbell)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        type=assignment,
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument of the scenario; may be repeated",
+    )
+    parser.add_argument("--senders", type=names, metavar="CC,...", help="congestion control of each flow, e.g. cubic,bbr")
+    parser.add_argument("--stack", choices=("linux", "ns3"), help="TCP stack (default: the scenario's, linux)")
+    parser.add_argument("--duration", type=real, metavar="S", help="seconds (default: the scenario's)")
+    parser.add_argument(
+        "--seed",
+        type=whole(0, 2**63 - 1),
+        default=1,
+        metavar="N",
+        help="decides losses, and the draw from a distribution (default: 1)",
+    )
+    parser.add_argument(
+        "--warmup", type=real, default=0.0, metavar="S", help="leave the first seconds out of the statistics (default: 0)"
+    )
+    parser.add_argument(
+        "--sample-interval", type=real, default=0.1, metavar="S", help="time between samples of the series (default: 0.1)"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write statistics and series as JSON")
+    parser.add_argument("--csv", metavar="FILE", help="write the series as CSV, a row for each sample and flow")
+    parser.add_argument("--plot", metavar="FILE", help="draw the series (.png, .pdf, .svg)")
+    parser.add_argument("--all-links", action="store_true", help="show links without a queue limit too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Does it."""
+    check_outputs(arguments.json, arguments.csv, arguments.plot)
+    check_plot(arguments.plot)
+    scenario = _scenario(arguments)
+    result = simulate(
+        scenario,
+        arguments.seed,
+        sample_interval_s=arguments.sample_interval if arguments.json or arguments.csv or arguments.plot else None,
+        warmup_s=arguments.warmup,
+    )
+    if arguments.json:
+        result.write_json(arguments.json)
+    if arguments.csv:
+        result.write_csv(arguments.csv)
+    if arguments.plot:
+        plot_result(result, arguments.plot)
+    print(describe(result, arguments.all_links))
+    return 0
+
+
+def _scenario(arguments: argparse.Namespace) -> Scenario:
+    kwargs = assignments(arguments.set)
+    given = {"senders": arguments.senders, "stack": arguments.stack, "duration_s": arguments.duration}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name in kwargs:
+            raise ConfigError(f"{name} is given twice; valid: an option of its own or --set")
+        kwargs[name] = value
+    senders = None
+    if "senders" in kwargs and "senders" not in scenarios.parameters_of(arguments.scenario):
+        senders = kwargs.pop("senders")  # a scenario file: the same flows with other congestion controls
+    world = scenarios.get(arguments.scenario, **kwargs)
+    if isinstance(world, Distribution):
+        world = world.sample(np.random.default_rng(arguments.seed))
+    return world if senders is None else world.with_senders(senders if len(senders) > 1 else senders[0])
+
+
+def describe(result: Result, all_links: bool = False) -> str:
+    """The tables for the terminal."""
+    scenario = result.scenario
+    buffer = "no limit" if scenario.buffer_packets is None else f"{scenario.buffer_packets} packets"
+    start_s, end_s = result.window_s
+    head = (
+        f"{scenario.name or 'scenario'}: {scenario.capacity_mbps:.4g} Mbit/s, {scenario.propagation_rtt_ms():.4g} ms,"
+        f" buffer {buffer}, {scenario.stack} stack, seed {result.seed}, statistics of {start_s:g} to {end_s:g} s"
+    )
+    flows = text_table(
+        [
+            "flow",
+            "cc",
+            "goodput Mbit/s",
+            "RTT ms",
+            "least ms",
+            "cwnd packets",
+            "sent",
+            "resent",
+            "lost %",
+            "time-outs",
+            "done s",
+        ],
+        [
+            [
+                flow.name,
+                flow.cc,
+                number(flow.goodput_mbps),
+                number(flow.rtt_mean_ms),
+                number(flow.rtt_min_ms),
+                number(flow.cwnd_mean_packets),
+                str(flow.packets_sent),
+                str(flow.packets_retransmitted),
+                number(flow.loss_rate * 100, 3),
+                str(flow.timeouts),
+                number(flow.completion_s),
+            ]
+            for flow in result.flows
+        ],
+    )
+    shown = [
+        (link, outcome)
+        for link, outcome in zip(scenario.links, result.links, strict=True)
+        if all_links
+        or link.name == result.bottleneck
+        or link.queue_packets
+        or link.queue_bytes
+        or outcome.queue_drops
+        or outcome.random_losses
+    ]
+    links = text_table(
+        ["link", "Mbit/s", "used %", "queueing ms", "deviation", "queue packets", "most", "drops", "random losses"],
+        [
+            [
+                link.name,
+                number(outcome.throughput_mbps),
+                number(outcome.utilisation * 100),
+                number(outcome.queue_delay_mean_ms),
+                number(outcome.queue_delay_std_ms),
+                number(outcome.queue_mean_packets),
+                str(outcome.queue_max_packets_total),
+                str(outcome.queue_drops),
+                str(outcome.random_losses),
+            ]
+            for link, outcome in shown
+        ],
+    )
+    total = f"together {number(result.goodput_mbps)} Mbit/s, lost {number(result.loss_rate * 100, 3)} %"
+    if len(result.flows) > 1:
+        total += f", Jain's fairness {number(result.fairness)}"
+    return f"{head}\n\n{flows}\n\n{links}\n\n{total}"

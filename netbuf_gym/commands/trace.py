@@ -1,0 +1,138 @@
+"""`netbuf-gym trace`: makes, shows, draws and converts traces of varying capacity."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+
+from netbuf_gym import traces
+from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, real, whole
+from netbuf_gym.commands.drawing import plot_trace
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import write_json
+from netbuf_gym.tables import number, text_table
+from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace
+from netbuf_gym.traces.generators import parameters_of
+
+HELP = "make, show, draw and convert traces of varying capacity"
+EPILOG = """examples:
+  netbuf-gym trace generate lte --duration 80 --seed 3 --out lte.csv
+  netbuf-gym trace generate walk --set start_mbps=20 --set sigma=0.2 --format mahimahi --out walk.down
+  netbuf-gym trace show lte.csv
+  netbuf-gym trace plot lte.csv --out lte.png
+  netbuf-gym trace convert lte.csv lte.down --format mahimahi
+"""
+FORMATS = ("csv", "mahimahi")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describes the arguments."""
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="generate | show | plot | convert")
+    verb = verbs.add_parser("generate", help="make a trace")
+    verb.add_argument("kind", choices=sorted(traces.GENERATORS), help="generator (netbuf-gym list traces)")
+    verb.add_argument("--out", required=True, metavar="FILE", help="the file to write")
+    verb.add_argument("--duration", type=real, default=60.0, metavar="S", help="seconds (default: 60)")
+    verb.add_argument("--seed", type=whole(0, 2**63 - 1), default=1, metavar="N", help="(default: 1)")
+    verb.add_argument(
+        "--set",
+        action="append",
+        type=assignment,
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument of the generator; may be repeated",
+    )
+    verb.add_argument("--format", choices=FORMATS, help="(default: what the generator makes)")
+    verb = verbs.add_parser("show", help="print what a trace file holds")
+    verb.add_argument("file", help=traces.FORMATS)
+    verb.add_argument("--json", metavar="FILE", help="write the figures as JSON too")
+    verb = verbs.add_parser("plot", help="draw a trace file's rate over time")
+    verb.add_argument("file", help=traces.FORMATS)
+    verb.add_argument("--out", required=True, metavar="FILE", help=".png, .pdf or .svg")
+    verb = verbs.add_parser("convert", help="write a trace file in the other format")
+    verb.add_argument("file", help=traces.FORMATS)
+    verb.add_argument("out", help="the file to write")
+    verb.add_argument("--format", choices=FORMATS, required=True)
+    verb.add_argument("--duration", type=real, metavar="S", help="length to convert (default: one period)")
+    verb.add_argument("--step", type=real, default=0.1, metavar="S", help="step of a csv made from deliveries (default: 0.1)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Does it."""
+    if arguments.verb == "generate":
+        check_outputs(arguments.out)
+        parameters = assignments(arguments.set)
+        trace = traces.generate(arguments.kind, duration_s=arguments.duration, seed=arguments.seed, **parameters)
+        if arguments.format:
+            trace = _as(trace, arguments.format, None, 0.1)
+        traces.write(trace, arguments.out)
+        print(describe(traces.read(arguments.out)))
+    elif arguments.verb == "show":
+        check_outputs(arguments.json)
+        trace = traces.read(arguments.file)
+        if arguments.json:
+            write_json(arguments.json, figures(trace))
+        print(describe(trace))
+    elif arguments.verb == "plot":
+        check_outputs(arguments.out)
+        check_plot(arguments.out)
+        plot_trace(traces.read(arguments.file), arguments.out)
+    else:
+        check_outputs(arguments.out)
+        trace = _as(traces.read(arguments.file), arguments.format, arguments.duration, arguments.step)
+        traces.write(trace, arguments.out)
+        print(describe(traces.read(arguments.out)))
+    return 0
+
+
+def _as(trace: Trace, form: str, duration_s: float | None, step_s: float) -> Trace:
+    """The trace as a `time_s,mbps` schedule or as a Mahimahi file's deliveries."""
+    if form == "csv":
+        if duration_s is not None:
+            raise ConfigError(f"duration = {duration_s:g}: only a conversion to mahimahi has a length")
+        return trace if isinstance(trace, RateTrace) else trace.to_rates(step_s)
+    if isinstance(trace, DeliveryTrace):
+        return trace
+    made = trace.to_deliveries(duration_s)
+    return DeliveryTrace(made.time_ms, name=made.name)  # a Mahimahi file repeats after its last opportunity
+
+
+def figures(trace: Trace) -> dict[str, object]:
+    """What is said about a trace."""
+    data: dict[str, object] = {
+        "name": trace.name,
+        "kind": "rates" if isinstance(trace, RateTrace) else "deliveries",
+        "duration_s": trace.duration_s,
+        "mean_mbps": trace.mean_mbps(),
+        "peak_mbps": trace.peak_mbps,
+        "longest_gap_s": trace.longest_gap_s,
+    }
+    if isinstance(trace, RateTrace):
+        data["least_mbps"] = float(trace.rate_mbps.min())
+        data["steps"] = len(trace.time_s)
+    else:
+        data["least_mbps"] = float(trace.to_rates(0.1).rate_mbps.min())
+        data["opportunities"] = len(trace.time_ms)
+    return data
+
+
+def describe(trace: Trace) -> str:
+    """The figures as a table."""
+    units = {"duration_s": "s", "longest_gap_s": "s", "mean_mbps": "Mbit/s", "peak_mbps": "Mbit/s", "least_mbps": "Mbit/s"}
+    rows = []
+    for name, value in figures(trace).items():
+        word = name.removesuffix("_s").removesuffix("_mbps").replace("_", " ")
+        text = number(value, 5) if isinstance(value, (int, float)) else str(value)
+        rows.append([word, f"{text} {units.get(name, '')}".rstrip()])
+    return text_table(["", ""], rows).split("\n", 2)[2]
+
+
+def generators() -> str:
+    """For each generator: name, what it makes, its arguments with their defaults."""
+    parts = []
+    for name, generator in sorted(traces.GENERATORS.items()):
+        defaults = " ".join(f"{key}={json.dumps(value)}".replace(" ", "") for key, value in parameters_of(name).items())
+        lines = textwrap.wrap(defaults, 100, break_long_words=False, break_on_hyphens=False)
+        parts.append("\n".join([f"{name}: {(generator.__doc__ or '').splitlines()[0]}", *(f"    {line}" for line in lines)]))
+    return "\n".join(parts)

@@ -1,0 +1,64 @@
+"""`netbuf-gym validate`: our simulator beside reference measurements."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from netbuf_gym.commands.common import check_outputs, whole
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.validate import validate
+from netbuf_gym.validate.report import replace_between_marks
+
+HELP = "rerun reference measurements in our simulator and judge the difference"
+EPILOG = """exit status: 0 all within tolerance, 1 something out of tolerance, 2 bad input
+
+examples:
+  netbuf-gym validate reference
+  netbuf-gym validate reference/ns3 --only 'ns3-dumbbell/A3*/Cubic/*' --json report.json
+  netbuf-gym validate reference --markdown docs/validation.md
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describes the arguments."""
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.add_argument("folder", metavar="DIR", help="a folder with CSV files, read with its subfolders")
+    parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
+    parser.add_argument(
+        "--markdown", metavar="FILE", help="write the tables as Markdown; in a file that has them already they are replaced"
+    )
+    parser.add_argument(
+        "--seeds",
+        type=whole(2, 100_000),
+        default=30,
+        metavar="N",
+        help="our runs of a cell in which chance decides (default: 30)",
+    )
+    parser.add_argument("--jobs", type=whole(1, 1024), metavar="N", help="runs at a time (default: one for each core)")
+    parser.add_argument("--only", metavar="PATTERN", help="only cells whose id holds this, or matches it (with *, ?, [...])")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Does it."""
+    check_outputs(arguments.json, arguments.markdown)
+    old = _existing(arguments.markdown)
+    replace_between_marks(old, "")  # refuses a file with one mark before anything is run
+    report = validate(arguments.folder, seeds=arguments.seeds, jobs=arguments.jobs, only=arguments.only)
+    if arguments.json:
+        write_json(arguments.json, report.to_dict())
+    if arguments.markdown:
+        write_atomic(arguments.markdown, replace_between_marks(old, report.markdown()))
+    print(report.text())
+    return 0 if report.within else 1
+
+
+def _existing(path: str | None) -> str:
+    """The text of the Markdown file as it stands; empty when there is none."""
+    if path is None or not Path(path).is_file():
+        return ""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as text: {error}") from None

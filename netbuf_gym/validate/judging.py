@@ -1,0 +1,216 @@
+"""Verdicts: how far from the reference our cells and groups may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netbuf_gym.validate.cells import (
+    DROPS,
+    GOODPUT,
+    LINUX_DUMBBELL,
+    LOSS_RATE,
+    NS3_DUMBBELL,
+    QUEUE_DELAY,
+    Cell,
+    Setting,
+)
+from netbuf_gym.validate.ks import ks_2samp
+
+WITHIN, OUT, NOT_JUDGED = "within", "out", "not judged"
+ALONE, GROUPED, DISTRIBUTION = "alone", "in a group", "as a distribution"
+CELL_FACTOR = 2.0
+"""A single cell of a group may be off by this many times the group's tolerance."""
+STANDARD_ERRORS = 2.0
+LEAST_P = 0.01
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """`relative` of the reference or `absolute`, whichever is larger."""
+
+    relative: float
+    absolute: float = 0.0
+
+    def allowed(self, reference: float) -> float:
+        return max(self.relative * abs(reference), self.absolute)
+
+
+ONE_PACKET = 1.0
+"""The floor for counts of drops: they are whole, so that one more or less is the least difference there can be."""
+
+NS3_ALONE = {GOODPUT: Tolerance(0.01), QUEUE_DELAY: Tolerance(0.05, 1.0), DROPS: Tolerance(0.10, ONE_PACKET)}
+NS3_GROUPED = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.12, 1.0), DROPS: Tolerance(0.20, ONE_PACKET)}
+LINUX = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.12, 2.0), LOSS_RATE: Tolerance(0.20, 2e-4)}
+LINUX_BBR = {GOODPUT: Tolerance(0.03), QUEUE_DELAY: Tolerance(0.25, 3.0), LOSS_RATE: Tolerance(0.20, 2e-4)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One quantity of a cell or group, ours beside the reference's.
+
+    `allowed` is the difference allowed, standard errors included (NaN when distributions are compared); `distance` and
+    `p` are of the Kolmogorov-Smirnov test (NaN when means are compared).
+    """
+
+    quantity: str
+    reference: float
+    ours: float
+    allowed: float
+    standard_error: float
+    verdict: str
+    distance: float = math.nan
+    p: float = math.nan
+
+    @property
+    def error(self) -> float:
+        return self.ours - self.reference
+
+    @property
+    def relative_error(self) -> float:
+        """The error as a share of the reference; NaN when that is 0."""
+        return self.error / abs(self.reference) if self.reference else math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellVerdict:
+    """What was found for one cell."""
+
+    cell: Cell
+    how: str
+    comparisons: tuple[Comparison, ...]
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupVerdict:
+    """What was found for the cells of one congestion control on one path, taken together."""
+
+    kind: str
+    label: str
+    cc: str
+    path: str
+    cells: tuple[Cell, ...]
+    comparisons: tuple[Comparison, ...]
+    verdict: str
+
+    @property
+    def id(self) -> str:
+        return "/".join(part for part in (self.kind, self.label, self.cc, self.path) if part)
+
+
+def how_judged(setting: Setting) -> str:
+    """Alone, as a member of its group, or as a distribution over seeds."""
+    if setting.kind == LINUX_DUMBBELL:
+        return GROUPED
+    if setting.bottomless:
+        return DISTRIBUTION
+    if setting.kind == NS3_DUMBBELL and setting.flows == 1 and not setting.loss and setting.cc in ("NewReno", "LinuxReno"):
+        return ALONE
+    return GROUPED
+
+
+def tolerances(setting: Setting) -> dict[str, Tolerance]:
+    """The tolerances of a cell judged alone, or of its group."""
+    if setting.kind == LINUX_DUMBBELL:
+        return LINUX_BBR if setting.cc == "bbr" else LINUX
+    return NS3_ALONE if how_judged(setting) == ALONE else NS3_GROUPED
+
+
+def judge_cell(cell: Cell) -> CellVerdict:
+    """The verdict on one cell that has been run, or that is not judged."""
+    if cell.not_judged:
+        return CellVerdict(cell=cell, how="", comparisons=(), verdict=NOT_JUDGED)
+    how = how_judged(cell.setting)
+    factor = CELL_FACTOR if how == GROUPED else 1.0
+    comparisons = []
+    for quantity, tolerance in tolerances(cell.setting).items():
+        reference, ours = cell.reference[quantity], cell.ours[quantity]
+        if how == DISTRIBUTION:
+            comparisons.append(_distributions(quantity, reference, ours))
+            continue
+        error = standard_error(cell, quantity)
+        allowed = factor * tolerance.allowed(mean(reference)) + STANDARD_ERRORS * error
+        comparisons.append(_means(quantity, mean(reference), mean(ours), allowed, error))
+    return CellVerdict(cell=cell, how=how, comparisons=tuple(comparisons), verdict=_overall(comparisons))
+
+
+def judge_groups(cells: Sequence[Cell]) -> list[GroupVerdict]:
+    """The verdicts on the groups of those cells that are judged as members of one; in order of first appearance."""
+    groups: dict[tuple, list[Cell]] = {}
+    for cell in cells:
+        if not cell.not_judged and how_judged(cell.setting) == GROUPED:
+            groups.setdefault(cell.setting.group, []).append(cell)
+    return [_judge_group(members) for members in groups.values()]
+
+
+def _judge_group(members: list[Cell]) -> GroupVerdict:
+    setting = members[0].setting
+    comparisons = []
+    for quantity, tolerance in tolerances(setting).items():
+        reference = mean([mean(cell.reference[quantity]) for cell in members])
+        ours = mean([mean(cell.ours[quantity]) for cell in members])
+        squares = [standard_error(cell, quantity) ** 2 for cell in members]
+        error = math.sqrt(math.fsum(squares)) / len(members)
+        allowed = tolerance.allowed(reference) + STANDARD_ERRORS * error
+        comparisons.append(_means(quantity, reference, ours, allowed, error))
+    return GroupVerdict(
+        kind=setting.kind,
+        label=setting.label,
+        cc=setting.cc,
+        path=setting.path,
+        cells=tuple(members),
+        comparisons=tuple(comparisons),
+        verdict=_overall(comparisons),
+    )
+
+
+def standard_error(cell: Cell, quantity: str) -> float:
+    """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only.
+
+    0 for a cell without random loss: the issue of its run is no matter of chance.
+    """
+    if not cell.setting.loss:
+        return 0.0
+    reference = cell.reference[quantity]
+    sample = reference if len(reference) > 1 else cell.ours[quantity]
+    spread = float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0
+    return spread / math.sqrt(len(reference))
+
+
+def mean(values: Sequence[float]) -> float:
+    """The arithmetic mean, summed exactly."""
+    return math.fsum(values) / len(values)
+
+
+def _means(quantity: str, reference: float, ours: float, allowed: float, error: float) -> Comparison:
+    within = abs(ours - reference) <= allowed * (1 + 1e-12)  # False for NaN
+    return Comparison(
+        quantity=quantity,
+        reference=reference,
+        ours=ours,
+        allowed=allowed,
+        standard_error=error,
+        verdict=WITHIN if within else OUT,
+    )
+
+
+def _distributions(quantity: str, reference: Sequence[float], ours: Sequence[float]) -> Comparison:
+    distance, p = ks_2samp(reference, ours) if np.isfinite(ours).all() else (math.nan, math.nan)
+    return Comparison(
+        quantity=quantity,
+        reference=mean(reference),
+        ours=mean(ours),
+        allowed=math.nan,
+        standard_error=math.nan,
+        verdict=WITHIN if p > LEAST_P else OUT,
+        distance=distance,
+        p=p,
+    )
+
+
+def _overall(comparisons: Sequence[Comparison]) -> str:
+    return WITHIN if all(c.verdict == WITHIN for c in comparisons) else OUT

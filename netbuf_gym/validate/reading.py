@@ -1,0 +1,311 @@
+"""Reference measurements from CSV files. What a file holds is told from its columns, not from its name."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.validate.cells import (
+    DROPS,
+    GOODPUT,
+    LINUX_DUMBBELL,
+    LOSS_RATE,
+    NS3_DUMBBELL,
+    NS3_LAST_HOP,
+    NS3_SHARED_BUFFER,
+    QUEUE_DELAY,
+    Cell,
+    Reference,
+    Setting,
+    Skipped,
+)
+from netbuf_gym.validate.worlds import why_not_judged
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column of finite numbers in [low, high], or (low, high] when `above`; whole ones when `whole`."""
+
+    low: float = 0.0
+    high: float = 1e12
+    above: bool = False
+    whole: bool = False
+
+    @property
+    def valid(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        return f"{kind} {'above' if self.above else 'from'} {self.low:g} to {self.high:g}"
+
+    def parse(self, text: str) -> float | None:
+        """The number, or None when it is not a valid one."""
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        if not math.isfinite(value) or value > self.high or value < self.low or (self.above and value == self.low):
+            return None
+        if self.whole:
+            return int(value) if value == int(value) else None
+        return value
+
+
+COMMON = {
+    "N": Number(1, 10_000, whole=True),
+    "B_mbps": Number(0, 1e6, above=True),
+    "rtt_prop_ms": Number(0, 1e5, above=True),
+    "buffer_pkts": Number(1, 1e9, whole=True),
+    "loss": Number(0, 0.999999),
+    "T_s": Number(0, 1e5, above=True),
+    "warm_s": Number(0, 1e5),
+    "seed": Number(0, 2**53, whole=True),
+    "goodput_w_mbps": Number(0, 1e6),
+}
+NS3 = {
+    **COMMON,
+    "access_mbps": Number(0, 1e6, above=True),
+    "stagger_s": Number(0, 1e5),
+    "sojourn_mean_w_ms": Number(0, 1e9),
+    "queue_drops": Number(0, 1e12, whole=True),
+}
+NS3_OPTIONAL = {
+    "mss": Number(1, 65535, whole=True),
+    "delack": Number(1, 1000, whole=True),
+    "min_rto_s": Number(0, 1e5, above=True),
+    "hystart": Number(0, 1, whole=True),
+}
+LINUX = {**COMMON, "qdelay_mean_w_ms": Number(0, 1e9), "loss_rate_w": Number(0, 1)}
+
+AGGREGATE = "agg"
+
+
+def read_folder(folder: str | Path) -> Reference:
+    """Reads every CSV file in a folder and below, or one CSV file.
+
+    Raises:
+        ReferenceDataError: No such folder, no cells in it, or a malformed file; names the file and the line.
+    """
+    folder = Path(folder)
+    if folder.is_file():
+        files, root = [folder], folder.parent
+    elif folder.is_dir():
+        files, root = sorted(p for p in folder.rglob("*.csv") if p.is_file()), folder
+    else:
+        raise ReferenceDataError("no such folder", folder)
+    cells: dict[Setting, Cell] = {}
+    skipped: list[Skipped] = []
+    for file in files:
+        _read_file(file, root, cells, skipped)
+    if not cells:
+        raise ReferenceDataError(f"holds no reference cells ({len(files)} CSV files, {len(skipped)} skipped)", folder)
+    return Reference(folder, tuple(cells.values()), tuple(skipped))
+
+
+def _read_file(file: Path, root: Path, cells: dict[Setting, Cell], skipped: list[Skipped]) -> None:
+    header, rows = _rows(file)
+    kind, reason = _kind(set(header))
+    if kind is None:
+        skipped.append(Skipped(file, reason))
+        return
+    if not rows:
+        raise ReferenceDataError("has a header but no rows; valid: at least one row", file, 1)
+    _READERS[kind](file, root, kind, set(header), rows, cells)
+
+
+def _rows(file: Path) -> tuple[list[str], list[tuple[int, Row]]]:
+    """Header and rows with their line numbers; every row has as many fields as the header."""
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            reader = csv.reader(stream, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            if not any(header):
+                raise ReferenceDataError("is empty; valid: a header and rows", file)
+            repeated = {name for name in header if header.count(name) > 1}
+            if repeated:
+                raise ReferenceDataError(f"column {sorted(repeated)[0]!r} stands twice in the header", file, 1)
+            rows = []
+            for fields in reader:
+                if not fields:
+                    continue
+                if len(fields) != len(header):
+                    message = f"{len(fields)} fields; valid: {len(header)}, as in the header"
+                    raise ReferenceDataError(message, file, reader.line_num)
+                rows.append((reader.line_num, dict(zip(header, map(str.strip, fields), strict=True))))
+    except OSError as error:
+        raise ReferenceDataError(f"cannot be read: {error.strerror or error}", file) from None
+    except UnicodeDecodeError:
+        raise ReferenceDataError("is not UTF-8 text", file) from None
+    except csv.Error as error:
+        raise ReferenceDataError(f"is not CSV: {error}", file, reader.line_num) from None
+    return header, rows
+
+
+def _kind(columns: set[str]) -> tuple[str | None, str]:
+    """The kind of cells that a file with these columns holds, or None and why it holds none."""
+    if columns == {"time_s", "mbps"}:
+        return None, "a rate schedule: read where a cell names it"
+    if {"variant", "policy", "perq_pkts"} <= columns:
+        return NS3_SHARED_BUFFER, ""
+    if {"flow_id", "sender", "size_bytes"} <= columns:
+        return None, "a list of flows for the shared-buffer cells, which are not built yet"
+    if {"t_s", "cwnd_pkts"} <= columns:
+        return None, "a time series: only the cells' means are compared"
+    if "cc" in columns and columns & {"goodput_w_mbps", "sojourn_mean_w_ms", "qdelay_mean_w_ms"}:
+        if "kernel" in columns or not columns & {"ns3", "flow", "sojourn_mean_w_ms", "qdisc"}:
+            return LINUX_DUMBBELL, ""
+        return (NS3_LAST_HOP if "rate_trace" in columns else NS3_DUMBBELL), ""
+    return None, "its columns are of no known kind"
+
+
+def _need(file: Path, columns: set[str], needed: set[str], kind: str) -> None:
+    missing = sorted(needed - columns)
+    if missing:
+        raise ReferenceDataError(f"{kind} cells need the column {', '.join(missing)}, which the header lacks", file, 1)
+
+
+def _numbers(file: Path, line: int, row: Row, columns: dict[str, Number]) -> dict[str, float]:
+    values = {}
+    for name, column in columns.items():
+        value = column.parse(row[name])
+        if value is None:
+            raise ReferenceDataError(f"{name} = {shown(row[name])}; valid: {column.valid}", file, line)
+        values[name] = value
+    if values["warm_s"] >= values["T_s"]:
+        message = f"warm_s = {values['warm_s']:g} is not below T_s = {values['T_s']:g}"
+        raise ReferenceDataError(message, file, line)
+    return values
+
+
+def _add(cells: dict[Setting, Cell], setting: Setting, file: Path, line: int, seed: int, values: dict[str, float]) -> Cell:
+    cell = cells.get(setting)
+    if cell is None:
+        cell = cells[setting] = Cell(setting=setting, file=file, line=line, not_judged=why_not_judged(setting))
+    cell.seeds.append(seed)
+    for quantity, value in values.items():
+        cell.reference.setdefault(quantity, []).append(value)
+    return cell
+
+
+def _read_ns3(file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict) -> None:
+    texts = {"cc", "flow", "qdisc"} | ({"rate_trace"} if kind == NS3_LAST_HOP else set())
+    _need(file, columns, texts | set(NS3), kind)
+    optional = {name: number for name, number in NS3_OPTIONAL.items() if name in columns}
+    aggregates = 0
+    for line, row in rows:
+        v = _numbers(file, line, row, NS3 | optional)
+        _text(file, line, row, "cc")
+        if row["flow"] != AGGREGATE:
+            if Number(0, v["N"] - 1, whole=True).parse(row["flow"]) is None:
+                valid = f"0 to {v['N'] - 1}, or {AGGREGATE} for the whole run"
+                raise ReferenceDataError(f"flow = {shown(row['flow'])}; valid: {valid}", file, line)
+            continue
+        aggregates += 1
+        setting = Setting(
+            kind=kind,
+            label=row.get("label", ""),
+            cc=row["cc"],
+            flows=v["N"],
+            rate_mbps=v["B_mbps"],
+            rtt_ms=v["rtt_prop_ms"],
+            buffer_packets=v["buffer_pkts"],
+            loss=v["loss"],
+            duration_s=v["T_s"],
+            warmup_s=v["warm_s"],
+            stagger_s=v["stagger_s"],
+            access_mbps=v["access_mbps"],
+            rate_trace=_text(file, line, row, "rate_trace") if kind == NS3_LAST_HOP else "",
+            qdisc=_text(file, line, row, "qdisc"),
+            hystart=bool(v.get("hystart", 1)),
+            mss_bytes=v.get("mss", 1448),
+            delayed_ack=v.get("delack", 2),
+            min_rto_s=v.get("min_rto_s", 1.0),
+        )
+        least_rtt = (4 if kind == NS3_DUMBBELL else 2) * 1.0
+        if setting.rtt_ms < least_rtt:
+            message = f"rtt_prop_ms = {setting.rtt_ms:g}; valid: at least the access links' {least_rtt:g} ms"
+            raise ReferenceDataError(message, file, line)
+        values = {GOODPUT: v["goodput_w_mbps"], QUEUE_DELAY: v["sojourn_mean_w_ms"], DROPS: v["queue_drops"]}
+        cell = _add(cells, setting, file, line, v["seed"], values)
+        if kind == NS3_LAST_HOP and cell.rate_file is None:
+            cell.rate_file = _rate_file(file, line, root, setting.rate_trace)
+    if not aggregates:
+        raise ReferenceDataError(f"has no row with flow = {AGGREGATE}, which holds a cell's totals", file, rows[0][0])
+
+
+def _read_linux(file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict) -> None:
+    _need(file, columns, {"cc"} | set(LINUX), kind)
+    for line, row in rows:
+        v = _numbers(file, line, row, LINUX)
+        setting = Setting(
+            kind=kind,
+            label=row.get("label", ""),
+            cc=_text(file, line, row, "cc"),
+            flows=v["N"],
+            rate_mbps=v["B_mbps"],
+            rtt_ms=v["rtt_prop_ms"],
+            buffer_packets=v["buffer_pkts"],
+            loss=v["loss"],
+            duration_s=v["T_s"],
+            warmup_s=v["warm_s"],
+        )
+        values = {GOODPUT: v["goodput_w_mbps"], QUEUE_DELAY: v["qdelay_mean_w_ms"], LOSS_RATE: v["loss_rate_w"]}
+        _add(cells, setting, file, line, v["seed"], values)
+
+
+def _read_shared_buffer(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
+    """Cells of a world that is not built yet: named, so that they can be listed."""
+    _need(file, columns, {"variant", "policy", "cc", "B_mbps", "perq_pkts", "load", "seed"}, kind)
+    for line, row in rows:
+        v = {}
+        for name, column in (("B_mbps", Number(0, 1e6, above=True)), ("perq_pkts", Number(1, 1e9, whole=True))):
+            v[name] = column.parse(row[name])
+            if v[name] is None:
+                raise ReferenceDataError(f"{name} = {shown(row[name])}; valid: {column.valid}", file, line)
+        seed = Number(0, 2**53, whole=True).parse(row["seed"])
+        if seed is None:
+            raise ReferenceDataError(f"seed = {shown(row['seed'])}; valid: a whole number", file, line)
+        setting = Setting(
+            kind=kind,
+            label=f"{row['variant']}/{row['policy']}",
+            cc=_text(file, line, row, "cc"),
+            flows=1,
+            rate_mbps=v["B_mbps"],
+            rtt_ms=0.0,
+            buffer_packets=v["perq_pkts"],
+            loss=0.0,
+            duration_s=0.0,
+            warmup_s=0.0,
+            extra=f"load{row['load']}",
+        )
+        _add(cells, setting, file, line, seed, {})
+
+
+def _text(file: Path, line: int, row: Row, name: str) -> str:
+    if not row[name]:
+        raise ReferenceDataError(f"{name} is empty; valid: a name", file, line)
+    return row[name]
+
+
+def _rate_file(file: Path, line: int, root: Path, name: str) -> Path:
+    """The rate schedule that a row names: beside its file or in a folder rates there, or at the root."""
+    if Path(name).name != name:
+        raise ReferenceDataError(f"rate_trace = {shown(name)}; valid: a file name without folders", file, line)
+    places = [file.parent / "rates", file.parent, root / "rates", root]
+    for place in places:
+        if (place / name).is_file():
+            return place / name
+    looked = ", ".join(str(place) for place in dict.fromkeys(places))
+    raise ReferenceDataError(f"rate_trace = {shown(name)} is in none of {looked}", file, line)
+
+
+_READERS: dict[str, Callable] = {
+    NS3_DUMBBELL: _read_ns3,
+    NS3_LAST_HOP: _read_ns3,
+    LINUX_DUMBBELL: _read_linux,
+    NS3_SHARED_BUFFER: _read_shared_buffer,
+}

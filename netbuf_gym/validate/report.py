@@ -1,0 +1,306 @@
+"""The outcome of a validation: as text, as JSON, as Markdown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.tables import markdown_table, number, percent, text_table
+from netbuf_gym.validate.cells import DROPS, NS3_SHARED_BUFFER, TITLES, Cell, Setting, Skipped
+from netbuf_gym.validate.judging import (
+    NOT_JUDGED,
+    OUT,
+    WITHIN,
+    CellVerdict,
+    Comparison,
+    GroupVerdict,
+    judge_cell,
+    judge_groups,
+    tolerances,
+)
+from netbuf_gym.validate.reading import read_folder
+from netbuf_gym.validate.running import ProgressBar, run_cells
+from netbuf_gym.version import __version__
+
+SCHEMA = "netbuf-gym/validation/1"
+BEGIN, END = "<!-- netbuf-gym validate: begin -->", "<!-- netbuf-gym validate: end -->"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Verdicts on everything that a folder held.
+
+    Attributes:
+        folder, seeds: What was asked.
+        cells, groups: Verdicts in the order of the files.
+        skipped: Files without cells.
+    """
+
+    folder: Path
+    seeds: int
+    cells: tuple[CellVerdict, ...]
+    groups: tuple[GroupVerdict, ...]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def within(self) -> bool:
+        """Whether nothing that was judged is out of tolerance."""
+        return not any(v.verdict == OUT for v in (*self.cells, *self.groups))
+
+    def count(self, verdict: str) -> int:
+        """How many cells have a verdict."""
+        return sum(v.verdict == verdict for v in self.cells)
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        judged = self.count(WITHIN) + self.count(OUT)
+        bad_groups = sum(g.verdict == OUT for g in self.groups)
+        return (
+            f"{judged} cells judged, {self.count(OUT)} out of tolerance; {len(self.groups)} groups, {bad_groups} out;"
+            f" {self.count(NOT_JUDGED)} cells not judged; {len(self.skipped)} files skipped:"
+            f" {'within tolerance' if self.within else 'OUT OF TOLERANCE'}"
+        )
+
+    def to_dict(self) -> dict:
+        """A JSON-able form (but for NaN)."""
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "folder": str(self.folder),
+            "seeds": self.seeds,
+            "verdict": WITHIN if self.within else OUT,
+            "counts": {verdict: self.count(verdict) for verdict in (WITHIN, OUT, NOT_JUDGED)},
+            "cells": [self._cell(v) for v in self.cells],
+            "groups": [self._group(g) for g in self.groups],
+            "skipped": [{"file": self._name(s.file), "reason": s.reason} for s in self.skipped],
+        }
+
+    def text(self) -> str:
+        """For the terminal: a table for each congestion control on each path, then what was not judged."""
+        parts = []
+        for title, header, rows in self._tables():
+            parts.append(f"{title}\n{text_table(header, rows)}\n")
+        for reason, cells in self._not_judged().items():
+            parts.append("\n".join([f"Not judged: {reason}", *(f"  {cell.setting.id}" for cell in cells), ""]))
+        if self.skipped:
+            lines = [f"  {self._name(s.file)}: {s.reason}" for s in self.skipped]
+            parts.append("\n".join(["Files skipped", *lines, ""]))
+        parts.append(self.summary)
+        return "\n".join(parts)
+
+    def markdown(self) -> str:
+        """The tables for docs/validation.md."""
+        parts = [BEGIN, "", f"netbuf-gym {__version__}, {self.seeds} seeds where chance decides: {self.summary}.", ""]
+        parts += ["## Groups", "", _groups_table(self.groups), ""] if self.groups else []
+        parts += ["## Cells", ""]
+        for title, header, rows in self._tables():
+            parts += [f"### {title}", "", markdown_table(header, rows), ""]
+        listed = [(cell.setting.id, reason) for reason, cells in self._not_judged().items() for cell in cells]
+        if listed:
+            parts += ["## Not judged", "", markdown_table(["cell", "reason"], listed), ""]
+        if self.skipped:
+            rows = [(self._name(s.file), s.reason) for s in self.skipped]
+            parts += ["## Files skipped", "", markdown_table(["file", "reason"], rows), ""]
+        return "\n".join([*parts, END, ""])
+
+    def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """Title, header and rows for each congestion control on each path."""
+        sections: dict[tuple, list[CellVerdict]] = {}
+        for v in self.cells:
+            if v.verdict != NOT_JUDGED:
+                sections.setdefault(v.cell.setting.group, []).append(v)
+        groups = {group.cells[0].setting.group: group for group in self.groups}
+        for key, members in sections.items():
+            setting = members[0].cell.setting
+            title = f"{' '.join(filter(None, (setting.kind, setting.label)))}: {setting.cc}, {setting.path}"
+            header = ["flows", "buffer", "loss", "runs"]
+            for quantity in tolerances(setting):
+                header += [TITLES[quantity], "ref", "error"]
+            rows = [_cell_row(v) for v in members]
+            if key in groups:
+                rows.append(_row(["mean", "", "", ""], groups[key].comparisons, groups[key].verdict))
+            yield title, [*header, "verdict"], rows
+
+    def _not_judged(self) -> dict[str, list[Cell]]:
+        """The cells that are not judged, by reason."""
+        reasons: dict[str, list[Cell]] = {}
+        for v in self.cells:
+            if v.verdict == NOT_JUDGED:
+                reasons.setdefault(v.cell.not_judged, []).append(v.cell)
+        return reasons
+
+    def _cell(self, v: CellVerdict) -> dict:
+        cell, setting = v.cell, v.cell.setting
+        return {
+            "id": setting.id,
+            "kind": setting.kind,
+            "file": self._name(cell.file),
+            "line": cell.line,
+            "setting": _setting(setting),
+            "judged": v.how or None,
+            "verdict": v.verdict,
+            "reason": cell.not_judged or None,
+            "reference_seeds": cell.seeds,
+            "our_seeds": cell.our_seeds,
+            "quantities": {
+                c.quantity: {
+                    **_comparison(c),
+                    "reference_values": cell.reference[c.quantity],
+                    "our_values": cell.ours[c.quantity],
+                }
+                for c in v.comparisons
+            },
+        }
+
+    def _group(self, group: GroupVerdict) -> dict:
+        return {
+            "id": group.id,
+            "kind": group.kind,
+            "label": group.label,
+            "cc": group.cc,
+            "path": group.path,
+            "cells": [cell.setting.id for cell in group.cells],
+            "verdict": group.verdict,
+            "quantities": {c.quantity: _comparison(c) for c in group.comparisons},
+        }
+
+    def _name(self, file: Path) -> str:
+        return file.relative_to(self.folder).as_posix() if file.is_relative_to(self.folder) else str(file)
+
+
+def validate(
+    folder: str | os.PathLike,
+    *,
+    seeds: int = 30,
+    jobs: int | None = None,
+    only: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Reruns the cells of the reference measurements in a folder and judges how far ours are from them.
+
+    Args:
+        folder: CSV files, recursively.
+        seeds: Runs where chance decides, 2 to 100000.
+        jobs: Threads, 1 to 1024; None: one for each processor core. The report does not depend on it.
+        only: Judge only the cells whose id matches this pattern (with *, ? or [...]) or contains it; groups then
+            consist of those cells.
+        progress: Called with the number of runs done and their total; None: a bar when standard error is a terminal.
+
+    Raises:
+        ReferenceDataError: No such folder, or a malformed file; names the file and the line.
+        ConfigError: An argument out of range, or a pattern that no cell matches.
+        SimulatorFault: The simulator found its own state inconsistent.
+    """
+    try:
+        seeds = checks.integer("seeds", seeds, 2, 100_000)
+        jobs = None if jobs is None else checks.integer("jobs", jobs, 1, 1024)
+    except ScenarioError as error:
+        raise ConfigError(str(error)) from None
+    reference = read_folder(folder)
+    cells = [cell for cell in reference.cells if only is None or matches(cell, only)]
+    if not cells:
+        example = reference.cells[0].setting.id
+        raise ConfigError(f"only = {only!r} matches none of the {len(reference.cells)} cells; there is, e.g., {example}")
+    with ProgressBar("validate") as bar:
+        run_cells(cells, seeds, jobs, progress or bar)
+    return Report(
+        folder=reference.folder,
+        seeds=seeds,
+        cells=tuple(judge_cell(cell) for cell in cells),
+        groups=tuple(judge_groups(cells)),
+        skipped=reference.skipped,
+    )
+
+
+def matches(cell: Cell, pattern: str) -> bool:
+    """Whether a cell's id matches a pattern, or contains it when it has no wildcard; capitals do not matter."""
+    name, pattern = cell.setting.id.lower(), pattern.lower()
+    return fnmatchcase(name, pattern) if set(pattern) & set("*?[") else pattern in name
+
+
+def _cell_row(v: CellVerdict) -> list[str]:
+    s = v.cell.setting
+    loss = f"{s.loss:g}" if s.loss else "0"
+    first = [str(s.flows), str(s.buffer_packets), loss, str(len(v.cell.our_seeds))]
+    return _row(first, v.comparisons, v.verdict)
+
+
+def _row(first: list[str], comparisons: Sequence[Comparison], verdict: str) -> list[str]:
+    cells = list(first)
+    for c in comparisons:
+        cells += [_value(c.quantity, c.ours), _value(c.quantity, c.reference), _error(c)]
+    out = [TITLES[c.quantity] for c in comparisons if c.verdict == OUT]
+    return [*cells, f"OUT: {', '.join(out)}" if out else verdict]
+
+
+def _value(quantity: str, value: float) -> str:
+    return f"{value:.0f}" if quantity == DROPS and value == round(value) else number(value)
+
+
+def _setting(setting: Setting) -> dict:
+    """The columns that say what was run; of a shared buffer, which has no world yet, the ones that are known."""
+    data = {"label": setting.label, "cc": setting.cc, "rate_mbps": setting.rate_mbps}
+    data["buffer_packets"] = setting.buffer_packets
+    if setting.kind == NS3_SHARED_BUFFER:
+        return data
+    return data | {
+        "path": setting.path,
+        "flows": setting.flows,
+        "rtt_ms": setting.rtt_ms,
+        "rate_trace": setting.rate_trace or None,
+        "qdisc": setting.qdisc,
+        "loss": setting.loss,
+        "duration_s": setting.duration_s,
+        "warmup_s": setting.warmup_s,
+        "stagger_s": setting.stagger_s,
+    }
+
+
+def _error(c: Comparison) -> str:
+    if c.p == c.p:
+        return f"p = {c.p:.3g}"
+    return percent(c.relative_error) if c.reference else f"{c.error:+.3g}"
+
+
+def _groups_table(groups: Sequence[GroupVerdict]) -> str:
+    header = ["kind", "label", "scheme", "path", "cells", "goodput", "ref", "error", "delay", "ref", "error"]
+    header += ["drops or loss rate", "ref", "error", "verdict"]
+    rows = []
+    for group in groups:
+        first = [group.kind, group.label, group.cc, group.path, str(len(group.cells))]
+        rows.append(_row(first, group.comparisons, group.verdict))
+    return markdown_table(header, rows)
+
+
+def _comparison(c: Comparison) -> dict:
+    return {
+        "reference": c.reference,
+        "ours": c.ours,
+        "error": c.error,
+        "relative_error": c.relative_error,
+        "allowed": c.allowed,
+        "standard_error": c.standard_error,
+        "distance": c.distance,
+        "p": c.p,
+        "verdict": c.verdict,
+    }
+
+
+def replace_between_marks(old: str, new: str) -> str:
+    """`old` with what stands between the marks replaced by `new` (marks included); `new` alone when it has none.
+
+    Raises:
+        ConfigError: One mark without the other, or in the wrong order.
+    """
+    begin, end = old.find(BEGIN), old.find(END)
+    if begin < 0 and end < 0:
+        return new if not old.strip() else old.rstrip("\n") + "\n\n" + new
+    if begin < 0 or end < begin:
+        raise ConfigError(f"the file holds only one of {BEGIN} and {END}, or in the wrong order")
+    return old[:begin] + new.rstrip("\n") + old[end + len(END) :]

@@ -1,0 +1,76 @@
+"""Running the cells: every seed of every cell is a task of its own, spread over processor cores.
+
+The simulator leaves the interpreter while it runs, so that threads are enough; results do not depend on their number.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from netbuf_gym.validate.cells import Cell
+from netbuf_gym.validate.worlds import run, scenario, seeds_to_run
+
+
+def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Callable[[int, int], None]) -> None:
+    """Fills `our_seeds` and `ours` of every cell that is judged.
+
+    Args:
+        cells: Of which those with a reason in `not_judged` are passed over.
+        seeds: How many seeds where chance decides, at least 2.
+        jobs: Threads; None: one for each processor core.
+        progress: Called with the number of runs done and their total.
+
+    Raises:
+        ReferenceDataError: A cell's values, or the rate schedule it names, make no world.
+        SimulatorFault: The simulator found its own state inconsistent.
+    """
+    judged = [cell for cell in cells if not cell.not_judged]
+    worlds = [scenario(cell) for cell in judged]
+    tasks = [(i, seed) for i, cell in enumerate(judged) for seed in seeds_to_run(cell.setting, seeds)]
+    results: dict[tuple[int, int], dict[str, float]] = {}
+    with ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool:
+        futures = {pool.submit(run, worlds[i], judged[i].setting, seed): (i, seed) for i, seed in tasks}
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                results[futures[future]] = future.result()
+                progress(done, len(tasks))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    for cell in judged:
+        cell.our_seeds, cell.ours = [], {}
+    for i, seed in tasks:
+        judged[i].our_seeds.append(seed)
+        for quantity, value in results[i, seed].items():
+            judged[i].ours.setdefault(quantity, []).append(value)
+
+
+class ProgressBar:
+    """A bar on standard error while that is a terminal; silent otherwise."""
+
+    def __init__(self, what: str, width: int = 30):
+        self.what, self.width = what, width
+        self.shown = sys.stderr.isatty()
+        self.started = time.monotonic()
+        self.open = False
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        if self.open:
+            sys.stderr.write("\n")
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self.shown:
+            return
+        filled = self.width * done // max(total, 1)
+        seconds = time.monotonic() - self.started
+        line = f"\r{self.what} [{'#' * filled}{'.' * (self.width - filled)}] {done}/{total} {seconds:.0f} s"
+        self.open = done < total
+        sys.stderr.write(line if self.open else line + "\n")
+        sys.stderr.flush()

@@ -1,0 +1,116 @@
+"""From a cell to the scenario that repeats it, and to the numbers that are compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netbuf_gym.errors import ReferenceDataError, ScenarioError, TraceError
+from netbuf_gym.results import Result
+from netbuf_gym.scenarios import Scenario, dumbbell, last_hop
+from netbuf_gym.simulation import simulate
+from netbuf_gym.traces import RateTrace, read_rate_steps
+from netbuf_gym.validate.cells import (
+    DROPS,
+    GOODPUT,
+    LINUX_DUMBBELL,
+    LOSS_RATE,
+    NS3_DUMBBELL,
+    NS3_LAST_HOP,
+    NS3_SHARED_BUFFER,
+    QUEUE_DELAY,
+    Cell,
+    Setting,
+)
+
+NS3_SCHEMES = {"NewReno": "newreno", "LinuxReno": "linuxreno", "Cubic": "cubic", "WestwoodPlus": "westwood"}
+LINUX_SCHEMES = {"reno": "newreno", "cubic": "cubic", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
+NS3_ODD = {
+    "Vegas": "ns-3's Vegas stays near half the rate with delayed ACKs, an oddity that is not copied",
+    "Bbr": "ns-3's BBR over-estimates the bandwidth and is no reference",
+    "Veno": "ns-3's Veno equals its NewReno",
+}
+
+
+def why_not_judged(setting: Setting) -> str:
+    """Why a cell of this setting is not judged; empty when it is."""
+    if setting.kind == NS3_SHARED_BUFFER:
+        return "the shared buffer is not built yet"
+    if setting.kind == LINUX_DUMBBELL:
+        return "" if setting.cc in LINUX_SCHEMES else f"congestion control {setting.cc} is not built yet"
+    if setting.cc in NS3_ODD:
+        return NS3_ODD[setting.cc]
+    if setting.cc not in NS3_SCHEMES:
+        return f"congestion control {setting.cc} is not built yet"
+    if setting.qdisc != "DropTail":
+        return f"queue discipline {setting.qdisc} is not built yet"
+    fixed = {"mss": (setting.mss_bytes, 1448), "delack": (setting.delayed_ack, 2), "min_rto_s": (setting.min_rto_s, 1.0)}
+    for name, (value, built) in fixed.items():
+        if value != built:
+            return f"{name} = {value:g} is not built yet (the ns3 stack has {built:g})"
+    return ""
+
+
+def scenario(cell: Cell) -> Scenario:
+    """The world of a cell that is judged.
+
+    Raises:
+        ReferenceDataError: Its values, or the rate schedule it names, make no world; names the file and the line.
+    """
+    s = cell.setting
+    common = {
+        "rtt_ms": s.rtt_ms,
+        "buffer_packets": s.buffer_packets,
+        "loss": s.loss,
+        "duration_s": s.duration_s,
+        "stagger_s": s.stagger_s,
+        "name": s.id,
+    }
+    try:
+        if s.kind == LINUX_DUMBBELL:
+            senders = (LINUX_SCHEMES[s.cc],) * s.flows
+            return dumbbell(rate_mbps=s.rate_mbps, senders=senders, stack="linux", **common)
+        senders = (NS3_SCHEMES[s.cc],) * s.flows
+        ns3 = {"senders": senders, "stack": "ns3", "access_mbps": s.access_mbps, "hystart": s.hystart}
+        if s.kind == NS3_DUMBBELL:
+            return dumbbell(rate_mbps=s.rate_mbps, **ns3, **common)
+        if s.kind == NS3_LAST_HOP:
+            return last_hop(trace=_schedule(cell), return_rate_mbps=s.rate_mbps, **ns3, **common)
+    except (ScenarioError, TraceError) as error:
+        raise ReferenceDataError(str(error), cell.file, cell.line) from None
+    raise ValueError(f"a cell of kind {s.kind} has no world")
+
+
+def _schedule(cell: Cell) -> RateTrace:
+    """The rate schedule as the reference program plays it: whole bit/s, the last rate holds, before it the rate B."""
+    time_s, mbps = read_rate_steps(cell.rate_file)
+    mbps = np.floor(mbps * 1e6 + 0.5) / 1e6
+    if time_s[0] > 0:
+        time_s, mbps = np.insert(time_s, 0, 0.0), np.insert(mbps, 0, cell.setting.rate_mbps)
+    return RateTrace(time_s, mbps, name=cell.setting.rate_trace)
+
+
+def seeds_to_run(setting: Setting, seeds: int) -> list[int]:
+    """1 to `seeds` where chance decides (random loss, BBR's probing phase); one run where it does not."""
+    random = setting.loss > 0 or setting.cc == "bbr"
+    return list(range(1, seeds + 1)) if random else [1]
+
+
+def run(world: Scenario, setting: Setting, seed: int) -> dict[str, float]:
+    """The compared quantities of one run."""
+    return compared(simulate(world, seed, sample_interval_s=None, warmup_s=setting.warmup_s), setting.kind)
+
+
+def compared(result: Result, kind: str) -> dict[str, float]:
+    """What is set beside the reference: its own definitions.
+
+    Goodput and queueing delay are of the window after the warm-up; ns-3's drops count from the start; Linux' loss rate
+    is what the window's packets lost at the full queue and at random, over what arrived at the queue.
+    """
+    link = result.links[result.bottleneck]
+    values = {GOODPUT: result.goodput_mbps, QUEUE_DELAY: link.queue_delay_mean_ms}
+    if kind == LINUX_DUMBBELL:
+        lost = link.queue_drops + link.random_losses
+        values[LOSS_RATE] = lost / link.packets_in if link.packets_in else float("nan")
+    else:
+        values[DROPS] = float(link.queue_drops_total)
+    return values
