@@ -20,7 +20,13 @@ void Flow::receive(const Packet& packet) {
 
 void Flow::receive_data(const Packet& packet) {
   const uint32_t index = packet.segment;
-  if (index == rcv_nxt_ && index == last_ack_sent_) echo_sent_ = segments[index].sent_at;  // RFC 7323, 4.3
+  if (index == rcv_nxt_ && index == last_ack_sent_) {  // RFC 7323, 4.3
+    echo_sent_ = segments[index].sent_at;
+    if (!earlier_sends_.empty()) [[unlikely]] {  // this copy may not be the latest
+      const auto copy = earlier_sends_.find(send_key(index, packet.transmission));
+      if (copy != earlier_sends_.end()) echo_sent_ = copy->second;
+    }
+  }
   if (index == rcv_nxt_) [[likely]] {
     int64_t bytes = packet.bytes;
     ++rcv_nxt_;
@@ -52,9 +58,20 @@ void Flow::receive_data(const Packet& packet) {
     send_ack(kAckDuplicate);
     return;
   }
-  const Range block = out_of_order_.add(index, index + 1, [](uint32_t, uint32_t) {});
+  out_of_order_.add(index, index + 1);
   out_of_order_bytes_ += packet.bytes;
-  std::erase_if(recent_blocks_, [&](const Range& r) { return !before(r.begin, block.begin) && !after(r.end, block.end); });
+  // The list joins only what it still holds: what has dropped out of it is not reported again (Linux and ns-3 alike).
+  Range block{index, index + 1};
+  std::erase_if(recent_blocks_, [&](const Range& r) {
+    if (r.end == block.begin) {
+      block.begin = r.begin;
+    } else if (r.begin == block.end) {
+      block.end = r.end;
+    } else {
+      return false;
+    }
+    return true;
+  });
   recent_blocks_.insert(recent_blocks_.begin(), block);
   if (recent_blocks_.size() > 4) recent_blocks_.pop_back();
 

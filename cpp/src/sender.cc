@@ -77,6 +77,7 @@ void Flow::establish(const Ack& ack) {
   forward(Packet{tcb.now, 0, 0, kHandshakeAck, 0}, 0);
   cc_->init(tcb);
   update_source();
+  if (tcb.stack == Stack::ns3) return schedule_wakeup(tcb.now + 1);  // an event of its own there
   try_send();
 }
 
@@ -220,6 +221,10 @@ void Flow::retransmit(uint32_t index) {
     if (segment.flags & kLost) --lost_pending_;
   }
   segment.flags |= kRetransmitted | kEverRetransmitted;
+  if (tcb.stack == Stack::ns3) {
+    earlier_sends_.erase(earlier_sends_.begin(), earlier_sends_.lower_bound(send_key(tcb.una, 0)));
+    earlier_sends_.emplace(send_key(index, static_cast<uint8_t>(segment.transmissions - 1)), segment.sent_at);
+  }
   transmit(index, true);
   recovery_->on_retransmitted(*this, index);
 }

@@ -1,5 +1,6 @@
 // One TCP connection: sender, the two directions of its path, receiver. Split over sender.cc, receiver.cc, path.cc.
 #pragma once
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -223,6 +224,10 @@ class Flow {
   Time newest_mark_sent_ = 0;
   uint32_t newest_mark_segment_ = 0;
   bool have_mark_ = false, newest_mark_retransmitted_ = false;
+
+  // ns-3 takes RTT samples from retransmitted segments: when the earlier copies of those above una were sent.
+  std::map<uint64_t, Time> earlier_sends_;
+  static uint64_t send_key(uint32_t segment, uint8_t transmission) { return uint64_t{segment} << 8 | transmission; }
 
   // receiver
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, compressed_ = 0, duplicates_sent_ = 0;

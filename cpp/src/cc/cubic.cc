@@ -197,7 +197,8 @@ class Ns3Cubic final : public CongestionControl {
   }
 
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
-    const uint32_t segments_acked = ack.delivered;
+    const uint32_t segments_acked = ack.acked;
+    if (!tcb.cwnd_limited) return;
     if (tcb.in_slow_start()) {
       if (tcb.hystart && after(tcb.una, end_seq_)) start_round(tcb);
       tcb.set_cwnd(tcb.cwnd + static_cast<int64_t>(segments_acked) * tcb.mss);
@@ -239,12 +240,12 @@ class Ns3Cubic final : public CongestionControl {
       epoch_start_ = tcb.now;
       ack_count_ = segments_acked;
       tcp_cwnd_ = cwnd;
-      k_ = last_max_cwnd_ <= cwnd ? 0 : std::cbrt((last_max_cwnd_ - cwnd) / kC);
+      k_ = last_max_cwnd_ <= cwnd ? 0 : std::pow((last_max_cwnd_ - cwnd) / kC, 1 / 3.0);  // rounds as ns-3 does
       origin_point_ = std::max(last_max_cwnd_, cwnd);
     }
-    const double t = seconds(tcb.now - epoch_start_ + std::max<Time>(delay_min_, 0));
+    const double t = static_cast<double>(tcb.now - epoch_start_ + std::max<Time>(delay_min_, 0)) / 1e9;
     const double offset = std::fabs(t - k_);
-    const uint32_t delta = static_cast<uint32_t>(kC * offset * offset * offset);
+    const uint32_t delta = static_cast<uint32_t>(kC * std::pow(offset, 3));
     const uint32_t target = t < k_ ? origin_point_ - delta : origin_point_ + delta;
     uint32_t count = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
     if (!last_max_cwnd_) count = std::min(count, kCountClamp);

@@ -10,7 +10,7 @@ namespace netbuf {
 class Ns3NewReno : public CongestionControl {
  public:
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
-    uint32_t segments_acked = ack.delivered;
+    uint32_t segments_acked = ack.acked;
     if (!segments_acked) return;
     if (tcb.in_slow_start()) {
       tcb.set_cwnd(tcb.cwnd + tcb.mss);

@@ -97,7 +97,7 @@ class Ns3Westwood final : public Ns3NewReno {
   void on_ack(Tcb& tcb, const AckEvent& ack) override {
     note_rtt(tcb);
     estimate_if_due(tcb);
-    acked_segments_ += counted_segments(tcb, ack);
+    acked_segments_ += ack.acked;
     if (!counting_ && tcb.srtt > 0) {
       counting_ = true;
       interval_ = tcb.srtt;
@@ -107,7 +107,7 @@ class Ns3Westwood final : public Ns3NewReno {
 
   int64_t ssthresh(Tcb& tcb) override {
     estimate_if_due(tcb);
-    return std::max<int64_t>(2 * tcb.mss, static_cast<int64_t>(bandwidth_ * seconds(min_rtt_) / 8));
+    return std::max<int64_t>(2 * tcb.mss, static_cast<int64_t>(static_cast<double>(min_rtt_) / 1e9 * bandwidth_ / 8));
   }
 
  private:
@@ -118,32 +118,17 @@ class Ns3Westwood final : public Ns3NewReno {
   void estimate_if_due(const Tcb& tcb) {
     if (!counting_ || tcb.now < due_) return;
     constexpr double kPole = 0.9;  // rates are whole bits a second
-    const double sample = std::floor(static_cast<double>(acked_segments_) * tcb.mss * 8 / seconds(interval_));
+    const double sample = std::floor(static_cast<double>(acked_segments_) * tcb.mss * 8 / (static_cast<double>(interval_) / 1e9));
     bandwidth_ = std::floor(bandwidth_ * kPole) + std::floor(std::floor((sample + last_sample_) * 0.5) * (1 - kPole));
     last_sample_ = sample;
     acked_segments_ = 0;
     counting_ = false;
   }
 
-  // A duplicate ACK and a partial ACK count one segment, whatever they deliver; after duplicates without a loss the cumulative
-  // ACK counts what they did not.
-  uint32_t counted_segments(const Tcb& tcb, const AckEvent& ack) {
-    if (!ack.una_advanced) {
-      ++duplicates_;
-      return 1;
-    }
-    const uint32_t duplicates = std::exchange(duplicates_, 0);
-    switch (tcb.state) {
-      case CaState::recovery: return before(tcb.una, tcb.high_seq) ? 1 : ack.acked;
-      case CaState::disorder: return ack.delivered - std::min(duplicates, ack.delivered);
-      default: return ack.delivered;
-    }
-  }
-
   double bandwidth_ = 0, last_sample_ = 0;  // bit/s
   Time min_rtt_ = kNever;                   // the smallest smoothed RTT
   Time interval_ = 0, due_ = 0;             // of the estimate under way
-  uint32_t acked_segments_ = 0, duplicates_ = 0;
+  uint32_t acked_segments_ = 0;
   bool counting_ = false;
 };
 
