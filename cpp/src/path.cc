@@ -15,6 +15,7 @@ void Flow::build_path(const FlowConfig& config, const std::vector<uint32_t>& lin
   };
   path_ = config.path;
   forward_ = hops(config.path);
+  first_link_ = &links_[path_.front()];
   backward_ = hops(config.return_path);
   forward_rings_.resize(forward_.size());
   backward_rings_.resize(backward_.size());
@@ -47,10 +48,11 @@ void Flow::count_fate(Link::Fate fate, bool is_data) {
 }
 
 void Flow::forward(Packet packet, size_t hop) {
-  const uint32_t bytes = wire_bytes(packet);
+  const uint32_t bytes = packet.kind == kData ? packet.bytes + profile_.data_overhead : wire_bytes(packet);
   Time at = tcb.now;
   for (;;) {
-    const Link::Outcome outcome = links_[forward_[hop].link].transmit(at, bytes, true);
+    Link& link = hop == 0 ? *first_link_ : links_[forward_[hop].link];
+    const Link::Outcome outcome = link.transmit(at, bytes, true);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, packet.kind == kData);
     packet.time = at = outcome.arrival;
     if (++hop == forward_.size()) {
@@ -58,8 +60,8 @@ void Flow::forward(Packet packet, size_t hop) {
       rx_ring_.push(packet);
       return;
     }
-    if (!forward_[hop].folded && at > tcb.now) {
-      Ring<Packet>& ring = forward_rings_[hop];
+    Ring<Packet>& ring = forward_rings_[hop];
+    if (!forward_[hop].folded && (at > tcb.now || !ring.empty())) {
       if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + hop), at);
       ring.push(packet);
       return;
@@ -79,8 +81,8 @@ void Flow::backward(Ack ack, size_t hop) {
       ack_ring_.push(ack);
       return;
     }
-    if (!backward_[hop].folded && at > tcb.now) {
-      Ring<Ack>& ring = backward_rings_[hop];
+    Ring<Ack>& ring = backward_rings_[hop];
+    if (!backward_[hop].folded && (at > tcb.now || !ring.empty())) {
       if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + forward_.size() + hop), at);
       ring.push(ack);
       return;

@@ -34,6 +34,7 @@ Flow::Flow(const FlowConfig& config, const WorldConfig& world, std::vector<Link>
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
   }
+  unhindered_ = config.app == "bulk" && stop_ == 0 && send_buffer_ == 0 && receive_buffer_ == 0 && !rate_marks_;
   build_path(config, link_uses);
   set_head(kAppHead, start_);
   refresh_next();
@@ -109,8 +110,8 @@ void Flow::enter_state(CaState state) {
 }
 
 void Flow::agent_window(Time now, double bytes) {
-  tcb.now = now;
-  tcb.set_cwnd(static_cast<int64_t>(bytes));
+  tcb.now = std::max(now, start_);
+  tcb.set_cwnd(std::max<int64_t>(tcb.mss, static_cast<int64_t>(bytes)));  // less would never send again
   if (tcb.established) {
     try_send();
     refresh_next();
@@ -139,6 +140,10 @@ void Flow::try_send() {
       continue;
     }
     if (lost_pending_ > 0 && retransmit_next_lost()) continue;
+    if (unhindered_ && tcb.packets_out() > 0 && lost_pending_ == 0) [[likely]] {
+      for (uint32_t room = tcb.cwnd_packets - tcb.in_flight(); room > 0; --room) send_full_segment();
+      break;
+    }
     if (!send_new_segment()) break;
   }
   const uint32_t in_flight = tcb.in_flight();
@@ -158,6 +163,16 @@ bool Flow::may_grow() const {
   return tcb.in_slow_start() && tcb.cwnd_packets < 2 * max_packets_out_;
 }
 
+// An endless stream, no limit but the congestion window, no pacing, no rate samples: what send_new_segment comes to then.
+void Flow::send_full_segment() {
+  const auto bytes = static_cast<uint16_t>(tcb.mss);
+  segments.push(Segment{tcb.now, bytes, 0, 1, 0});
+  ++counters.packets_sent;
+  counters.last_sent = tcb.last_departure = tcb.now;
+  forward(Packet{tcb.now, tcb.nxt++, bytes, kData, 0}, 0);
+  stream_sent_ += bytes;
+}
+
 bool Flow::send_new_segment() {
   const int64_t left = stream_left();
   if (left <= 0) return false;
@@ -169,6 +184,7 @@ bool Flow::send_new_segment() {
   if (tcb.packets_out() == 0 && tcb.now - counters.last_sent > rto() && counters.packets_sent > 0) {
     restart_after_idle();
   }
+  if (bytes < tcb.mss) short_segments_ = true;
   segments.push(Segment{tcb.now, bytes, 0, 0, 0});
   if (rate_marks_) rate_marks_->push(RateMark{});
   transmit(index, false);
@@ -295,7 +311,12 @@ void Flow::receive_ack(const Ack& ack) {
   counters.last_ack = tcb.now;
   AckWork work;
   work.prior_in_flight = tcb.in_flight();
-  acknowledge(ack, work);
+  const bool untroubled = tcb.state == CaState::open && (tcb.sacked_out | tcb.lost_out | tcb.retrans_out) == 0;
+  if (untroubled && ack.flags == 0 && !rate_marks_ && after(ack.ack, tcb.una)) [[likely]] {
+    acknowledge_in_order(ack, work);
+  } else {
+    acknowledge(ack, work);
+  }
   if (ack.window != kUnlimitedWindow) {
     window_right_ = std::max(una_bytes_ + static_cast<int64_t>(ack.window) * 1024, una_bytes_);
   }
@@ -308,8 +329,7 @@ void Flow::receive_ack(const Ack& ack) {
   }
   counters.in_flight_sum += tcb.in_flight();
 
-  const bool undisturbed = !recovery_takes_all_ && tcb.state == CaState::open && work.una_advanced && !work.sack_seen && tcb.sacked_out == 0 &&
-                           tcb.lost_out == 0 && tcb.retrans_out == 0 && !work.duplicate;
+  const bool undisturbed = untroubled && !recovery_takes_all_ && work.una_advanced && !work.sack_seen && !work.duplicate;
   if (!undisturbed) [[unlikely]] {
     recovery_->on_ack(*this, work);
     return;
@@ -323,6 +343,28 @@ void Flow::receive_ack(const Ack& ack) {
     cc_->increase_window(tcb, work);
   }
   try_send();
+}
+
+// Nothing was lost, retransmitted or reordered in what is outstanding: it was sent in the order in which it is
+// acknowledged, each segment once.
+void Flow::acknowledge_in_order(const Ack& ack, AckWork& work) {
+  if (after(ack.ack, tcb.nxt)) throw std::logic_error("acknowledgement of data that was never sent");
+  work.prior_una = tcb.una;
+  work.echo_sent = ack.echo_sent;
+  work.una_advanced = work.acked_original = true;
+  work.acked = work.delivered = ack.ack - tcb.una;
+  work.oldest_sent = segments[tcb.una].sent_at;
+  work.latest_segment = ack.ack - 1;
+  work.newest_sent = work.latest_sent = segments[work.latest_segment].sent_at;
+  if (short_segments_) {
+    for (uint32_t i = tcb.una; i != ack.ack; ++i) work.acked_bytes += segments[i].bytes;
+  } else {
+    work.acked_bytes = static_cast<int64_t>(work.acked) * tcb.mss;
+  }
+  counters.acked_bytes += work.acked_bytes;
+  una_bytes_ += work.acked_bytes;
+  tcb.una = ack.ack;
+  segments.pop_to(ack.ack);
 }
 
 void Flow::acknowledge(const Ack& ack, AckWork& work) {

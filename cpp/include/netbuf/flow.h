@@ -177,6 +177,8 @@ class Flow {
   void receive_ack(const Ack& ack);
   void establish(const Ack& ack);
   void acknowledge(const Ack& ack, AckWork& work);
+  void acknowledge_in_order(const Ack& ack, AckWork& work);
+  void send_full_segment();
   void note_delivered(uint32_t index, const Segment& segment, AckWork& work);
   void note_rtt(AckWork& work);
   void restart_after_idle();
@@ -201,6 +203,7 @@ class Flow {
   // path
   std::vector<uint32_t> path_;
   std::vector<Hop> forward_, backward_;
+  Link* first_link_ = nullptr;
   std::vector<Ring<Packet>> forward_rings_;   // one a hop, waiting to enter it (unused when folded)
   std::vector<Ring<Ack>> backward_rings_;
   Ring<Packet> rx_ring_;
@@ -217,7 +220,7 @@ class Flow {
   uint32_t paced_burst_ = 0, max_packets_out_ = 0, max_packets_seq_ = 0;
   uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
   bool retransmit_limited_ = false, have_highest_sacked_ = false;
-  bool stream_closed_ = false, syn_retransmitted_ = false;
+  bool unhindered_ = false, short_segments_ = false, stream_closed_ = false, syn_retransmitted_ = false;
   std::unique_ptr<Source> source_;
   std::unique_ptr<Ring<RateMark>> rate_marks_;
   RateMark newest_mark_{};
