@@ -111,6 +111,7 @@ NB_MODULE(_core, m) {
       .def_rw("queue_limit_bytes", &LinkConfig::queue_limit_bytes)
       .def_rw("loss", &LinkConfig::loss)
       .def_rw("ge", &LinkConfig::ge)
+      .def_rw("loss_list", &LinkConfig::loss_list)
       .def_rw("loss_on_acks", &LinkConfig::loss_on_acks)
       .def_rw("schedule_time_ns", &LinkConfig::schedule_time_ns)
       .def_rw("schedule_rate_bps", &LinkConfig::schedule_rate_bps)

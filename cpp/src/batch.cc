@@ -75,7 +75,9 @@ void Batch::step(uint32_t index, Time interval, bool to_ack) {
 }
 
 void Batch::run_all(Time interval, const uint8_t* selected, bool to_ack) {
-  if (interval <= 0) throw std::invalid_argument("interval_ns = " + std::to_string(interval) + ": must be positive");
+  if (interval <= 0 || interval >= kNever / 2) {
+    throw std::invalid_argument("interval_ns = " + std::to_string(interval) + ": must be positive and below 2^60");
+  }
   for (uint32_t i = 0; i < worlds_count_; ++i) {
     if (selected && !selected[i]) continue;
     world(i);  // throws when it was never reset

@@ -17,10 +17,15 @@ Link::Link(const LinkConfig& config, Rng* rng)
       name_(config.name) {
   if (!config.trace_ns.empty()) {
     schedule_ = Schedule::opportunities;
+    opportunity_left_ = kOpportunityBytes;
     tables_ = std::make_shared<Tables>(Tables{config.trace_ns, {}, config.trace_period_ns});
   } else if (!config.schedule_time_ns.empty()) {
     schedule_ = Schedule::stepped;
     tables_ = std::make_shared<Tables>(Tables{config.schedule_time_ns, config.schedule_rate_bps, config.schedule_period_ns});
+  }
+  if (!config.loss_list.empty()) {
+    lossy_ = true;
+    loss_list_.assign(config.loss_list.rbegin(), config.loss_list.rend());
   }
   if (!config.ge.empty()) {
     gilbert_elliott_ = lossy_ = true;
@@ -33,8 +38,12 @@ Link::Link(const LinkConfig& config, Rng* rng)
 }
 
 bool Link::lose() {
+  if (const uint64_t number = exposed_++; !loss_list_.empty() && loss_list_.back() == number) {
+    loss_list_.pop_back();
+    return true;
+  }
   if (!gilbert_elliott_) {
-    if (until_loss_--) return false;
+    if (loss_ == 0 || until_loss_--) return false;
     until_loss_ = rng_->geometric(loss_);
     return true;
   }
@@ -57,6 +66,7 @@ Time Link::schedule_departure(Time now, uint32_t wire_bytes, Time& start) {
 }
 
 Time Link::stepped_departure(Time now, uint32_t wire_bytes, Time& start) {
+  if (free_at_ >= kNever) return start = kNever;
   start = std::max(now, free_at_);
   const size_t n = tables_->times.size();
   while (table_time(cursor_ + 1) <= start) ++cursor_;
@@ -79,8 +89,7 @@ Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
       const Time phase = now - static_cast<Time>(round) * period;
       const auto at = std::lower_bound(tables_->times.begin(), tables_->times.end(), phase);
       cursor_ = std::max<uint64_t>(cursor_, round * n + static_cast<uint64_t>(at - tables_->times.begin()));
-      opportunity_left_ = kOpportunityBytes;
-    } else if (cursor_ == 0 && opportunity_left_ == 0 && free_at_ == 0) {
+      while (table_time(cursor_ - 1) >= now) --cursor_;  // an opportunity at the very end of the period before
       opportunity_left_ = kOpportunityBytes;
     }
   }
@@ -103,7 +112,8 @@ LinkStats Link::stats(Time now) {
   s.sojourn_sum2 = sojourn_s2_;
   Time waited = 0;  // so far, by those still in the queue
   for (uint32_t i = queue_.head(); i != queue_.tail(); ++i) {
-    waited += now - (queue_[i].start - static_cast<Time>(queue_[i].packed >> kSizeBits));
+    const uint64_t arrived = static_cast<uint64_t>(queue_[i].start) - (queue_[i].packed >> kSizeBits);
+    waited += now - static_cast<Time>(arrived & (UINT64_MAX >> kSizeBits));  // waiting times beyond 47 bits have wrapped
   }
   s.queue_integral = s.sojourn_sum + seconds(waited);
   s.busy = seconds(busy_ns_);

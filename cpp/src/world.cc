@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <stdexcept>
+#include <string>
 
 namespace netbuf {
 
@@ -28,8 +29,13 @@ void World::build_tree() {
   for (uint32_t i = 0; i < flows_.size(); ++i) update(i);
 }
 
+void World::check_until(Time until) const {
+  if (until >= now_ && until < kNever) return;
+  throw std::invalid_argument("until_ns = " + std::to_string(until) + ": must be in [" + std::to_string(now_) + ", 2^61)");
+}
+
 void World::run(Time until) {
-  if (until < now_) throw std::invalid_argument("until lies before now");
+  check_until(until);
   if (flows_.size() == 1) {
     flows_[0].run(until);
     update(0);
@@ -44,6 +50,7 @@ void World::run(Time until) {
 }
 
 bool World::run_to_agent_ack(Time until) {
+  check_until(until);
   while (tree_[1].time <= until) {
     const uint32_t i = tree_[1].flow;
     Flow& flow = flows_[i];

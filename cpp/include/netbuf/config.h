@@ -17,6 +17,7 @@ struct LinkConfig {
   int64_t queue_limit_bytes = 0;           // 0: no limit
   double loss = 0;                         // Bernoulli, after transmission: a lost packet has used its link time
   std::vector<double> ge;                  // Gilbert-Elliott: P(good->bad), P(bad->good), loss in good, loss in bad
+  std::vector<uint64_t> loss_list;         // scripted: numbers (from 0) of those packets that random loss may hit
   bool loss_on_acks = false;               // random loss hits ACKs too
   std::vector<Time> schedule_time_ns;      // stepped rate; the packet in service keeps the rate it started with
   std::vector<double> schedule_rate_bps;

@@ -109,7 +109,7 @@ class Link {
   size_t memory_bytes() const { return sizeof *this + queue_.memory_bytes(); }
 
  private:
-  static constexpr int kSizeBits = 20;
+  static constexpr int kSizeBits = 17;  // leaves 47 bits of waiting time: 39 hours
   static constexpr uint64_t kSizeMask = (1 << kSizeBits) - 1;
   static constexpr int64_t kOpportunityBytes = 1504;
   static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
@@ -141,6 +141,8 @@ class Link {
   Schedule schedule_ = Schedule::constant;
   bool pure_delay_ = false, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false;
   uint64_t until_loss_ = 0;             // packets that pass before the next loss (Bernoulli)
+  std::vector<uint64_t> loss_list_;     // scripted losses still to come, last first
+  uint64_t exposed_ = 0;                // packets that random loss might have hit
   double loss_ = 0, ge_[4] = {0, 0, 0, 0};
   uint64_t cursor_ = 0;                 // step or opportunity in use
   int64_t opportunity_left_ = 0;        // bytes left of the current opportunity

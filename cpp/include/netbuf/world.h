@@ -30,6 +30,7 @@ class World {
     Time time;
     uint32_t flow;
   };
+  void check_until(Time until) const;
   void build_tree();
   void update(uint32_t flow) {           // its next event has changed
     size_t node = tree_.size() / 2 + flow;
