@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+LOAD_AT_START = os.getloadavg()[0]
 MARKERS = "<!-- {name}: written by `{command}` -->", "<!-- end of {name} -->"
 
 
@@ -46,8 +47,8 @@ def repeat(runs: int, once: Callable[[], dict[str, float]]) -> dict[str, list[fl
     return {key: [result[key] for result in results] for key in results[0]}
 
 
-def machine() -> dict[str, str | int | list[float]]:
-    """Processor, cores, system, versions and the load when asked."""
+def machine() -> dict[str, str | int | float]:
+    """Processor, cores, system, versions, and what the machine was busy with beforehand."""
     import gymnasium
     import numpy
 
@@ -63,7 +64,7 @@ def machine() -> dict[str, str | int | list[float]]:
         "python": platform.python_version(),
         "numpy": numpy.__version__,
         "gymnasium": gymnasium.__version__,
-        "load_average": [round(load, 2) for load in os.getloadavg()],
+        "load_at_start": round(LOAD_AT_START, 2),
     }
 
 
@@ -90,7 +91,7 @@ def report(name: str, command: str, rows: list[Row], options: argparse.Namespace
     text = "\n".join(
         [
             f"{about['processor']}, {about['cores']} cores, {about['system']}, Python {about['python']}, "
-            f"numpy {about['numpy']}; load average {about['load_average'][0]} at the end; "
+            f"numpy {about['numpy']}; load average {about['load_at_start']:.1f} at the start; "
             f"median of {options.runs} (lowest to highest).",
             "",
             table(rows),
@@ -111,7 +112,7 @@ def table(rows: list[Row]) -> str:
     """A Markdown table of the rows."""
     lines = ["| | median | range | asked | |", "|---|---:|---:|---:|---|"]
     for row in rows:
-        asked = "" if row.target is None else f"{'at most' if row.at_most else 'at least'} {number(row.target)}"
+        asked = "" if row.target is None else f"{'at most' if row.at_most else 'at least'} {row.target:,.10g}"
         verdict = {True: "", False: "**missed** ", None: ""}[row.met]
         spread = f"{number(min(row.runs))} to {number(max(row.runs))}"
         lines.append(f"| {row.name} ({row.unit}) | {number(row.median)} | {spread} | {asked} | {verdict}{row.note} |")
