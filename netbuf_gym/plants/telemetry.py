@@ -82,7 +82,7 @@ class TelemetrySchema:
 TELEMETRY = TelemetrySchema(
     version=1,
     fields=(
-        Field("elapsed_s", "s", "length of the interval"),
+        Field("elapsed_s", "s", "length of the interval; 0 between two ACKs that arrive at one instant"),
         Field("ssthresh_bytes", "B", "slow-start threshold as last set; NaN while infinite"),
         Field("cwnd_bytes", "B", "congestion window in force at the end of the interval"),
         Field("mss_bytes", "B", "payload of a full segment"),
@@ -94,8 +94,8 @@ TELEMETRY = TelemetrySchema(
         Field("rtt_min_s", "s", "least round-trip sample of the interval; NaN without one"),
         Field("send_interval_mean_s", "s", "mean gap between sendings of consecutively acknowledged packets; NaN"),
         Field("receive_interval_mean_s", "s", "mean gap between ACK arrivals; NaN without two"),
-        Field("throughput_bps", "bit/s", "bytes newly acknowledged or SACKed, over the length of the interval"),
-        Field("goodput_bps", "bit/s", "bytes delivered in order to the receiving application", privileged=True),
+        Field("throughput_bps", "bit/s", "bytes newly acknowledged or SACKed, over the interval; NaN if it has no length"),
+        Field("goodput_bps", "bit/s", "bytes delivered in order, over the interval; NaN likewise", privileged=True),
         Field("packets_sent", "1", "data packets sent, retransmissions included"),
         Field("packets_lost", "1", "packets the sender marked lost"),
         Field("packets_retransmitted", "1", "data packets sent again"),

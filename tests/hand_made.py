@@ -1,0 +1,37 @@
+"""Telemetry made by hand, for golden values."""
+
+import numpy as np
+
+from netbuf_gym.plants.telemetry import TELEMETRY
+from netbuf_gym.plants.tracker import Tracker
+
+MSS = 1448
+
+
+def telemetry(rows=1, **fields):
+    """An interval of 0.1 s in which nothing was measured but `fields`."""
+    array = np.full((rows, len(TELEMETRY.fields)), np.nan)
+    zero = ("bytes_in_flight_sum", "segments_acked_sum", "throughput_bps", "goodput_bps", "packets_sent", "packets_lost")
+    for name in (*zero, "packets_retransmitted", "acks", "timeouts", "in_flight_bytes", "queue_packets", "queue_drops"):
+        array[:, TELEMETRY.index(name)] = 0
+    for name, value in {"elapsed_s": 0.1, "mss_bytes": MSS, "cwnd_bytes": 10 * MSS, **fields}.items():
+        array[:, TELEMETRY.index(name)] = value
+    return array
+
+
+def tracker(rows=1, **world):
+    made = Tracker(rows, 0.1)
+    defaults = {"capacity_bps": 4.6336e6, "share_bps": 4.6336e6, "base_rtt_s": 0.05, "initial_window": 10 * MSS}
+    made.reset(slice(0, rows), **(defaults | {"highest_window": 100 * MSS, "mss_bytes": MSS} | world))
+    return made
+
+
+def after_two_intervals():
+    """10 then 20 segments acknowledged, RTT 60 then 100 ms, window doubled, a fifth of the second lot lost."""
+    made = tracker()
+    first = {"segments_acked_sum": 10, "throughput_bps": 1.1584e6, "acks": 5, "in_flight_bytes": 10 * MSS}
+    made.update(telemetry(rtt_mean_s=0.06, rtt_min_s=0.05, rtt_min_ever_s=0.048, **first))
+    second = {"segments_acked_sum": 20, "throughput_bps": 2.3168e6, "acks": 10, "in_flight_bytes": 10 * MSS}
+    second |= {"cwnd_bytes": 20 * MSS, "packets_lost": 5}
+    made.update(telemetry(rtt_mean_s=0.1, rtt_min_s=0.075, rtt_min_ever_s=0.048, **second))
+    return made

@@ -1,0 +1,140 @@
+"""Golden values, computed by hand, of what actions mean and what is observed."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hand_made import MSS, after_two_intervals, telemetry, tracker
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.tasks.congestion_window import DEFAULT_FEATURES, FACTORS, PPCC_STEPS, CongestionWindow
+
+GOLDEN = {
+    "queueing": 0.5,  # sqrt(ln 2 / ln 16)
+    "standing_queue": 0.3824127,  # sqrt(ln 1.5 / ln 16)
+    "throughput": 1.0,  # it is the peak
+    "window_in_bdp": 0.5,  # 20 segments over 2.3168 Mbit/s * 50 ms = 10 segments: ln 2 / ln 4
+    "window_use": 0.0,  # 2.3168 Mbit/s * 100 ms = 20 segments
+    "rtt_change": 0.7369656,  # log2(100 / 60)
+    "throughput_change": 0.5,
+    "window_change": 1.0,
+    "rtt_in_intervals": 0.0,
+    "window_size": 0.2701205,  # log2(20) / 16
+    "segments_acked": 0.3660264,  # log2(21) / 12
+    "segments_queued": 0.5765719,  # log2(1 + 20 * (1 - 50 / 100)) / 6
+    "loss": 0.4472136,  # sqrt(5 / 25)
+    "in_flight": -0.5,  # half the window
+    "timeouts": 0.0,
+    "age": 0.0,
+}
+
+
+def test_default_observation_golden():
+    task = CongestionWindow("default")
+    out = task.observe(after_two_intervals(), np.empty((task.width, 1), np.float32))[:, 0]
+    assert list(GOLDEN) == [feature.name for feature in DEFAULT_FEATURES]
+    np.testing.assert_allclose(out, list(GOLDEN.values()), atol=2e-6)
+
+
+def test_ppcc_observation_golden():
+    made = tracker()
+    fields = {"ssthresh_bytes": 250_000, "cwnd_bytes": 100_000, "bytes_in_flight_sum": 5e6, "bytes_in_flight_mean": 60_000}
+    fields |= {"segments_acked_sum": 75, "segments_acked_mean": 2, "rtt_mean_s": 0.06, "rtt_min_s": 0.055, "acks": 40}
+    fields |= {"rtt_min_ever_s": 0.05, "send_interval_mean_s": 0.0012, "receive_interval_mean_s": 0.0024}
+    made.update(telemetry(throughput_bps=8e6, **fields))
+    task = CongestionWindow("ppcc")
+    out = task.observe(made, np.empty((12, 1), np.float32))[:, 0]
+    golden = [0.25, 0.1, 1448 / 1500, 0.1, 0.06, 0.3, 0.2, 0.12, 0.1, 0.012, 0.024, 0.4]
+    np.testing.assert_allclose(out, golden, atol=1e-6)
+
+
+def test_ppcc_observation_saturates_at_its_ranges():
+    made = tracker()
+    made.update(telemetry(cwnd_bytes=1e9, rtt_mean_s=9.0, rtt_min_s=9.0, throughput_bps=1e9, acks=1))
+    out = CongestionWindow("ppcc").observe(made, np.empty((12, 1), np.float32))[:, 0]
+    assert out[0] == out[1] == out[7] == out[11] == 1  # ssthresh was never set: infinite
+    assert (out >= 0).all()
+
+
+@pytest.mark.parametrize("recipe", ["default", "ppcc"])
+def test_before_the_first_ack_and_in_a_gap_observations_are_defined(recipe):
+    task, made = CongestionWindow(recipe), tracker()
+    out = np.empty((task.width, 1), np.float32)
+    assert np.isfinite(task.observe(made, out)).all()
+    made.update(telemetry())
+    assert np.isfinite(task.observe(made, out)).all()
+    made.update(telemetry(rtt_mean_s=0.06, rtt_min_s=0.06, rtt_min_ever_s=0.06, acks=3, throughput_bps=1e6))
+    before = task.observe(made, out).copy()
+    for gap in range(1, 13):
+        made.update(telemetry())
+        now = task.observe(made, out)
+        assert np.isfinite(now).all()
+        assert made.age_s[0] == pytest.approx(0.1 * gap)
+        if recipe == "default":
+            assert now[0, 0] == before[0, 0]  # the last RTT is carried on,
+            assert now[2, 0] == -1  # that nothing is delivered was measured,
+            assert now[15, 0] == pytest.approx(min(1, 0.1 * gap))  # and for how long is told
+        else:
+            assert now[7, 0] == before[7, 0] and now[11, 0] == 0
+
+
+@pytest.mark.parametrize("action", range(11))
+def test_decode_default_multiplies(action):
+    task, made = CongestionWindow("default"), tracker()
+    out = task.decode(np.array([action]), made, np.empty(1))
+    assert out[0] == pytest.approx(10 * MSS * FACTORS[action])
+
+
+@pytest.mark.parametrize(("action", "segments"), [(4, 10), (5, 10.5), (7, 20), (8, 30), (10, 70), (3, 8), (2, 5), (0, 2)])
+def test_decode_ppcc_golden(action, segments):
+    """10 segments, a = 0, 5, 100, 200, 600: + a / 10 segments; -20, -50: - 2, - 5; -200: - 20, clamped to 2."""
+    task, made = CongestionWindow("ppcc"), tracker()
+    out = task.decode(np.array([action]), made, np.empty(1))
+    assert out[0] == pytest.approx(segments * MSS)
+
+
+def test_windows_are_clamped():
+    for recipe, levels in (("default", FACTORS), ("ppcc", PPCC_STEPS)):
+        task, made = CongestionWindow(recipe), tracker(highest_window=12 * MSS)
+        made.update(telemetry(cwnd_bytes=3 * MSS))
+        assert task.decode(np.array([0]), made, np.empty(1))[0] == 2 * MSS
+        assert task.decode(np.array([len(levels) - 1]), made, np.empty(1))[0] <= 12 * MSS
+        made.update(telemetry(cwnd_bytes=1 * MSS))  # after a time-out
+        assert task.decode(np.array([task.keep_action]), made, np.empty(1))[0] == 2 * MSS
+
+
+def test_actions_are_the_papers():
+    assert PPCC_STEPS.tolist() == [-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600]
+    assert len(FACTORS) == 11 and FACTORS[0] == 0.5 and FACTORS[-1] == 2
+    assert CongestionWindow("ppcc").keep_action == 4 and CongestionWindow("default").keep_action == 5
+
+
+@pytest.mark.parametrize("recipe", ["default", "ppcc"])
+def test_spaces(recipe):
+    task = CongestionWindow(recipe, history=3)
+    assert task.action_space == gym.spaces.Discrete(11)
+    assert task.observation_space.shape == (3 * task.width,)
+    assert np.isfinite(task.observation_space.low).all() and np.isfinite(task.observation_space.high).all()
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        (np.zeros(3, int), "shape"),
+        (np.zeros((2, 1), int), "shape"),
+        (np.array([0.0, np.nan]), "integers"),
+        (np.array([0.0, 1.0]), "integers"),
+        (np.array([True, False]), "integers"),
+        (np.array([0, 11]), "11 is out of range"),
+        (np.array([-1, 3]), "-1 is out of range"),
+        (["a", "b"], "integers"),
+    ],
+)
+def test_bad_actions_are_refused(actions, message):
+    with pytest.raises(ConfigError, match=message):
+        CongestionWindow().check_actions(actions, 2)
+
+
+@pytest.mark.parametrize("kwargs", [{"recipe": "paper"}, {"history": 0}, {"history": 65}, {"history": 1.5}, {"history": "4"}])
+def test_bad_arguments_are_refused(kwargs):
+    with pytest.raises(ConfigError, match=next(iter(kwargs))):
+        CongestionWindow(**kwargs)

@@ -1,0 +1,54 @@
+import copy
+import json
+
+import pytest
+
+from netbuf_gym.engine import Engine
+from netbuf_gym.errors import CheckpointError
+from netbuf_gym.tasks import require_schema
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return Engine(1).schema()
+
+
+def test_a_schema_survives_json_and_fits_itself(schema):
+    require_schema(json.loads(json.dumps(schema)), schema)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("recipe", "ppcc"), ("history", 5), ("interval_s", 0.2), ("per_ack", True), ("actions", [1.0]), ("task", "other")],
+)
+def test_a_difference_is_refused_with_both_values(schema, key, value):
+    with pytest.raises(CheckpointError, match=key):
+        require_schema({**schema, key: value}, schema)
+
+
+def test_other_features_are_refused_by_the_first_that_differs(schema):
+    saved = copy.deepcopy(schema)
+    saved["features"][3]["high"] = 8
+    with pytest.raises(CheckpointError, match="window_in_bdp"):
+        require_schema(saved, schema)
+    saved["features"] = saved["features"][:3]
+    with pytest.raises(CheckpointError, match="3 features"):
+        require_schema(saved, schema)
+
+
+def test_other_telemetry_is_refused(schema):
+    saved = copy.deepcopy(schema)
+    saved["telemetry"]["version"] = 99
+    with pytest.raises(CheckpointError, match="version 99"):
+        require_schema(saved, schema)
+
+
+@pytest.mark.parametrize("saved", [None, 3, "text", {}, {"telemetry": {}}])
+def test_what_is_no_schema_is_refused(schema, saved):
+    with pytest.raises(CheckpointError):
+        require_schema(saved, schema)
+
+
+def test_a_damaged_telemetry_part_is_refused(schema):
+    with pytest.raises(CheckpointError, match="telemetry"):
+        require_schema({**schema, "telemetry": {"version": 1, "fields": [{"nome": 1}]}}, schema)

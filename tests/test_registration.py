@@ -1,0 +1,38 @@
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+
+from netbuf_gym.registration import ENVIRONMENTS, register_environments
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_importing_registers_and_doing_it_again_is_silent():
+    before = {name: gym.spec(name) for name in ENVIRONMENTS}
+    register_environments()
+    assert {name: gym.spec(name) for name in ENVIRONMENTS} == before
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_both_entry_points_are_registered(name):
+    spec = gym.spec(name)
+    assert spec.entry_point and spec.vector_entry_point and not spec.nondeterministic
+
+
+def test_gymnasium_imports_the_package_by_the_name_of_the_id():
+    code = "import gymnasium as gym; print(gym.make('netbuf_gym:netbuf/CongestionWindow-v0').spec.id)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "netbuf/CongestionWindow-v0"
+
+
+def test_environments_need_no_learning_library():
+    code = """
+import sys
+import gymnasium, netbuf_gym
+gymnasium.make_vec("netbuf/CongestionWindow-v0", num_envs=2).reset(seed=0)
+heavy = {"torch", "stable_baselines3", "hydra", "omegaconf", "matplotlib", "pandas", "pettingzoo"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
