@@ -14,12 +14,15 @@ void Flow::receive(const Packet& packet) {
   if (packet.kind == kData) [[likely]] return receive_data(packet);
   if (packet.kind == kSyn) {
     quick_acks_ = profile_.quick_acks;
-    backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, -1}, 0);
+    const auto copy = earlier_sends_.find(send_key(0, packet.transmission));
+    const Time sent = copy != earlier_sends_.end() ? copy->second : syn_sent_;
+    backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, sent}, 0);
   }
 }
 
 void Flow::receive_data(const Packet& packet) {
   const uint32_t index = packet.segment;
+  ++counters.packets_received;
   if (index == rcv_nxt_ && index == last_ack_sent_) {  // RFC 7323, 4.3
     echo_sent_ = segments[index].sent_at;
     if (!earlier_sends_.empty()) [[unlikely]] {  // this copy may not be the latest

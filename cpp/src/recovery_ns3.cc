@@ -18,8 +18,7 @@ class Ns3Recovery final : public Recovery {
   void on_clean_ack(Flow&, const AckWork&) override {}
 
   void on_established(Flow& flow, Time rtt) override {
-    const Time granularity = flow.profile().rtt_granularity;
-    if (rtt >= 0) estimate(flow, std::max(rtt / granularity * granularity, granularity));
+    take_sample(flow, flow.tcb.now - rtt);
   }
 
   void on_new_data(Flow& flow, uint32_t packets) override {
@@ -36,9 +35,7 @@ class Ns3Recovery final : public Recovery {
     Tcb& tcb = flow.tcb;
     if (after(tcb.una, history_)) {  // one sample an ACK, from segments sent once since the last time-out
       history_ = tcb.una;
-      const Time ms = flow.profile().rtt_granularity;
-      const Time sample = tcb.now / ms - work.echo_sent / ms;
-      estimate(flow, sample > 0 ? sample * ms : kMicrosecond);
+      take_sample(flow, work.echo_sent);
     }
     const uint32_t lost_before = tcb.lost;
     if (work.newly_sacked > 0) update_lost(flow);
@@ -74,6 +71,12 @@ class Ns3Recovery final : public Recovery {
 
  private:
   // ---- RTT and timer
+  void take_sample(Flow& flow, Time echo_sent) {  // time stamps count whole milliseconds
+    const Time ms = flow.profile().rtt_granularity;
+    const Time sample = flow.tcb.now / ms - echo_sent / ms;
+    estimate(flow, sample > 0 ? sample * ms : kMicrosecond);
+  }
+
   void estimate(Flow& flow, Time sample) {
     Tcb& tcb = flow.tcb;
     if (tcb.srtt == 0) {

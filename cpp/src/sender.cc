@@ -70,8 +70,9 @@ void Flow::establish(const Ack& ack) {
   tcb.established = true;
   backoff_ = 0;
   set_timer(kNever);
-  const Time rtt = syn_retransmitted_ ? -1 : tcb.now - syn_sent_;
-  if (rtt >= 0) tcb.last_rtt = tcb.min_rtt = rtt;
+  const Time rtt = tcb.now - ack.echo_sent;  // the time stamp tells which copy of the SYN is answered
+  tcb.last_rtt = tcb.min_rtt = rtt;
+  earlier_sends_.clear();
   recovery_->on_established(*this, rtt);
   if (ack.window != kUnlimitedWindow) window_right_ = static_cast<int64_t>(ack.window) * 1024;
   tcb.delivered_time = tcb.first_sent_time = tcb.now;
@@ -94,9 +95,10 @@ void Flow::update_source() {
 
 void Flow::on_timer() {
   if (!tcb.established) {  // the SYN or its answer was lost
-    syn_retransmitted_ = true;
+    earlier_sends_.emplace(send_key(0, static_cast<uint8_t>(backoff_)), syn_sent_);
     back_off();
-    forward(Packet{tcb.now, 0, 0, kSyn, 1}, 0);
+    syn_sent_ = tcb.now;
+    forward(Packet{tcb.now, 0, 0, kSyn, static_cast<uint8_t>(backoff_)}, 0);
     set_timer(tcb.now + std::min(profile_.initial_rto << backoff_, profile_.max_rto));
     return;
   }

@@ -60,7 +60,7 @@ class Recovery {
  public:
   virtual ~Recovery() = default;
   virtual bool takes_every_ack() const = 0;         // on_ack even for undisturbed ACKs, never on_clean_ack
-  virtual void on_established(Flow&, Time rtt) = 0; // rtt of the SYN, -1 when it was retransmitted
+  virtual void on_established(Flow&, Time rtt) = 0; // rtt of the SYN
   virtual void on_ack(Flow&, AckWork&) = 0;         // state is not open, or the ACK carries SACKs or is a duplicate
   virtual void on_timer(Flow&) = 0;                 // the retransmission timer has expired
   virtual void on_retransmitted(Flow&, uint32_t segment) = 0;
@@ -74,6 +74,7 @@ std::unique_ptr<Recovery> make_ns3_recovery();
 // Cumulative counters; intervals are differences of two copies.
 struct FlowCounters {
   uint64_t packets_sent = 0, packets_retransmitted = 0, queue_drops = 0, random_losses = 0;
+  uint64_t packets_received = 0; // data, duplicates included
   uint64_t acks = 0, segments_acked = 0, timeouts = 0, fast_recoveries = 0;
   int64_t delivered_bytes = 0;   // in order, to the receiving application
   int64_t acked_bytes = 0;       // delivered as the sender knows it, cumulatively or selectively
@@ -220,7 +221,7 @@ class Flow {
   uint32_t paced_burst_ = 0, max_packets_out_ = 0, max_packets_seq_ = 0;
   uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
   bool retransmit_limited_ = false, have_highest_sacked_ = false;
-  bool unhindered_ = false, short_segments_ = false, stream_closed_ = false, syn_retransmitted_ = false;
+  bool unhindered_ = false, short_segments_ = false, stream_closed_ = false;
   std::unique_ptr<Source> source_;
   std::unique_ptr<Ring<RateMark>> rate_marks_;
   RateMark newest_mark_{};
@@ -228,7 +229,7 @@ class Flow {
   uint32_t newest_mark_segment_ = 0;
   bool have_mark_ = false, newest_mark_retransmitted_ = false;
 
-  // ns-3 takes RTT samples from retransmitted segments: when the earlier copies of those above una were sent.
+  // When earlier copies of the SYN, or in the ns-3 stack of segments above una, were sent: time stamps give RTT samples of them.
   std::map<uint64_t, Time> earlier_sends_;
   static uint64_t send_key(uint32_t segment, uint8_t transmission) { return uint64_t{segment} << 8 | transmission; }
 

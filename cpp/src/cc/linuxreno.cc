@@ -11,7 +11,6 @@ class Ns3LinuxReno final : public CongestionControl {
  public:
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
     const uint32_t segments_acked = ack.acked;
-    if (!segments_acked) return;
     if (tcb.in_slow_start()) {
       tcb.set_cwnd(std::min(tcb.cwnd + static_cast<int64_t>(segments_acked) * tcb.mss, tcb.ssthresh));
       return;
