@@ -1,0 +1,1 @@
+"""Adapters to learning libraries; each needs its own extra."""

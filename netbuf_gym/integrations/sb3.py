@@ -1,0 +1,273 @@
+"""Gymnasium vector environments for stable-baselines3.
+
+Stable-baselines3 has a vector interface of its own (`VecEnv`: lists of dictionaries, `terminal_observation`) and does not
+take a Gymnasium `VectorEnv`. `VectorEnvAdapter` is the bridge: it passes the arrays on without copying them and adds
+what stable-baselines3 expects, episode statistics (as `VecMonitor`) included.
+
+    env = VectorEnvAdapter(gym.make_vec("netbuf/CongestionWindow-v0", num_envs=64, scenario="ppcc/4"))
+    model = stable_baselines3.PPO("MlpPolicy", env)
+
+Needs stable-baselines3 (`pip install netbuf-gym[train]`); nothing else in the package imports this module.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+
+
+class BatchStep(NamedTuple):
+    """One step of all worlds, as arrays.
+
+    Attributes:
+        observations: (worlds, ...) after the step; of the next episode's start where one ended.
+        rewards: (worlds,).
+        dones: (worlds,) bool, terminated or truncated.
+        truncated_worlds: indices of the worlds that were truncated and not terminated.
+        truncated_observations: (len(truncated_worlds), ...) their last observations.
+        episodes: `{"r": return, "l": steps, "t": seconds since the adapter was made}` and the `info_keywords` of each
+            episode that ended.
+        terminated, truncated: (worlds,) bool.
+        info: the vector environment's own.
+    """
+
+    observations: np.ndarray
+    rewards: np.ndarray
+    dones: np.ndarray
+    truncated_worlds: np.ndarray
+    truncated_observations: np.ndarray
+    episodes: list[dict[str, Any]]
+    terminated: np.ndarray
+    truncated: np.ndarray
+    info: dict[str, Any]
+
+
+class VectorEnvAdapter(VecEnv):
+    """A Gymnasium `VectorEnv` as a stable-baselines3 `VecEnv`.
+
+    Observations are the environment's own arrays; they are copied only where the environment hands out the same memory
+    each step, which would rewrite what the learner still holds. An ended episode's info carries `terminal_observation`,
+    `TimeLimit.truncated` (truncated and not terminated), `episode` (`r`, `l`, `t` as `VecMonitor`'s) and the
+    environment's `final_info`. Statistics cover whole episodes: those running when the adapter is reset are dropped.
+
+    Args:
+        env: autoreset mode SAME_STEP.
+        step_infos: also hand out the info of worlds whose episode goes on, one dictionary a world. Costs Python time
+            in proportion to the worlds, so off by default.
+        info_keywords: entries of `final_info` to copy into an episode's statistics, where they are there.
+        stagger_steps: spread the worlds' episode starts evenly over so many steps, so that a learner's short rollouts
+            do not all show the same part of an episode. `reset` then makes that many steps with random actions, and
+            resets the worlds one group after the other (option `reset_mask`). 0: all start together.
+
+    Raises:
+        TypeError: `env` is not a vector environment.
+        ValueError: its autoreset mode is not SAME_STEP, or `stagger_steps` is negative.
+    """
+
+    def __init__(
+        self,
+        env: gym.vector.VectorEnv,
+        step_infos: bool = False,
+        info_keywords: Sequence[str] = (),
+        stagger_steps: int = 0,
+    ):
+        if not isinstance(env, gym.vector.VectorEnv):
+            raise TypeError(f"env must be a gymnasium.vector.VectorEnv, not {type(env).__name__}")
+        mode = env.metadata.get("autoreset_mode")
+        if mode != AutoresetMode.SAME_STEP:
+            raise ValueError(f"env.metadata['autoreset_mode'] must be AutoresetMode.SAME_STEP, not {mode}")
+        if stagger_steps < 0:
+            raise ValueError(f"stagger_steps = {stagger_steps!r} is out of range; valid: 0 or more")
+        self.env = env
+        self.step_infos = step_infos
+        self.info_keywords = tuple(info_keywords)
+        self.stagger_steps = stagger_steps
+        self._seed: int | None = None
+        self._actions: np.ndarray | None = None
+        self._latest = np.empty(0)  # the environment's latest observations, kept so that their memory stays taken
+        self._returns = np.zeros(env.num_envs)
+        self._lengths = np.zeros(env.num_envs, dtype=np.int64)
+        self._started = time.time()
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Seeds the next `reset`; None draws one. The vector environment derives each world's from this one."""
+        seeds = super().seed(seed)
+        self._seed = seeds[0]
+        return seeds
+
+    def reset(self) -> np.ndarray:
+        """(worlds, ...) first observations. Reseeds only after `seed`."""
+        options = self._options[0]
+        if any(other != options for other in self._options):
+            raise ValueError("options must be the same for all worlds of a batch")
+        observations, self.reset_info = self.env.reset(seed=self._seed, options=options or None)
+        if self._seed is not None:
+            self.env.action_space.seed(self._seed)
+        self._seed = None
+        self._reset_seeds()
+        self._reset_options()
+        self._returns[:] = 0.0
+        self._lengths[:] = 0
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        if self.stagger_steps:
+            observations = self._stagger(observations)
+        return self._own(observations)
+
+    def _stagger(self, observations: np.ndarray) -> np.ndarray:
+        """Random steps, after each of which the next group of worlds starts anew."""
+        start_after = np.arange(self.num_envs) * self.stagger_steps // self.num_envs
+        for step in range(self.stagger_steps):
+            observations, *_ = self.env.step(self.env.action_space.sample())
+            group = start_after == step
+            if group.any():
+                observations, _ = self.env.reset(options={"reset_mask": group})
+        return observations
+
+    def step_batch(self, actions: np.ndarray) -> BatchStep:
+        """One step in arrays, without a list over worlds: what a batched learner uses in place of `step`."""
+        observations, rewards, terminated, truncated, info = self.env.step(actions)
+        self._returns += rewards
+        self._lengths += 1
+        dones = terminated | truncated
+        done_worlds = np.flatnonzero(dones)
+        episodes: list[dict[str, Any]] = []
+        cut_short = np.empty(0, dtype=np.intp)
+        final = np.empty((0, *self.observation_space.shape), dtype=self.observation_space.dtype)
+        if len(done_worlds):
+            elapsed = round(time.time() - self._started, 6)
+            columns = {
+                "r": self._returns[done_worlds].tolist(),
+                "l": self._lengths[done_worlds].tolist(),
+                "t": [elapsed] * len(done_worlds),
+            }
+            reports = info.get("final_info", {})
+            columns |= {key: reports[key][done_worlds].tolist() for key in self.info_keywords if key in reports}
+            episodes = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+            self._returns[done_worlds] = 0.0
+            self._lengths[done_worlds] = 0
+            cut_short = np.flatnonzero(truncated & ~terminated)
+            if len(cut_short):
+                final = _rows(info["final_obs"], cut_short)
+        return BatchStep(
+            self._own(observations), rewards, dones, cut_short, final, episodes, terminated, truncated, info
+        )
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Stores the actions, (worlds, ...)."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """(observations, rewards float32, dones, infos) of the step."""
+        batch = self.step_batch(self._actions)
+        infos: list[dict[str, Any]]
+        if self.step_infos:
+            infos = [_world_info(batch.info, world) for world in range(self.num_envs)]
+        else:
+            infos = [{} for _ in range(self.num_envs)]
+        for episode, world in zip(batch.episodes, np.flatnonzero(batch.dones).tolist(), strict=True):
+            infos[world].update(_world_info(batch.info.get("final_info", {}), world))
+            infos[world]["terminal_observation"] = np.array(batch.info["final_obs"][world])
+            infos[world]["TimeLimit.truncated"] = bool(batch.truncated[world] and not batch.terminated[world])
+            infos[world]["episode"] = episode
+        return batch.observations, batch.rewards.astype(np.float32), batch.dones, infos
+
+    def _own(self, observations: np.ndarray) -> np.ndarray:
+        """The observations, copied if they lie where the last ones did."""
+        reused = observations.ctypes.data == self._latest.ctypes.data
+        self._latest = observations
+        return observations.copy() if reused else observations
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """The attribute, once for each index: the worlds of a native batch share one object."""
+        if hasattr(self.env.unwrapped, "envs"):  # gymnasium's SyncVectorEnv: an object a world
+            values = self.env.unwrapped.get_attr(attr_name)
+            return [values[index] for index in self._get_indices(indices)]
+        return [_find(self.env, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Sets the attribute; for all worlds, since those of a native batch share one object."""
+        if indices is not None and len(set(self._get_indices(indices))) != self.num_envs:
+            raise ValueError("indices must be None: the worlds of a batch share their attributes")
+        if hasattr(self.env.unwrapped, "envs"):
+            self.env.unwrapped.set_attr(attr_name, value)
+        else:
+            setattr(self.env.unwrapped, attr_name, value)
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Calls the method: of each world where the environment has an object a world, else once, of the batch."""
+        wanted = list(self._get_indices(indices))
+        if hasattr(self.env.unwrapped, "envs"):
+            results = self.env.unwrapped.call(method_name, *method_args, **method_kwargs)
+            return [results[index] for index in wanted]
+        return [_find(self.env, method_name)(*method_args, **method_kwargs)] * len(wanted)
+
+    def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
+        """True for `Monitor`, whose part the adapter plays; else whether each world is wrapped in the class."""
+        if issubclass(wrapper_class, Monitor):
+            return [True for _ in self._get_indices(indices)]
+        worlds = getattr(self.env.unwrapped, "envs", None)
+        if worlds is None:
+            return [False for _ in self._get_indices(indices)]
+        return [_is_wrapped(worlds[index], wrapper_class) for index in self._get_indices(indices)]
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """The environment's frames, one a world that it renders."""
+        frames = self.env.render()
+        return [] if frames is None else list(frames)
+
+
+def _rows(values: Any, worlds: np.ndarray) -> np.ndarray:
+    """Rows of an array over worlds, which may be one of objects (Gymnasium's own vector environments)."""
+    picked = values[worlds]
+    return np.stack(picked) if picked.dtype == object else picked
+
+
+def _world_info(info: dict[str, Any], world: int) -> dict[str, Any]:
+    """One world's part of a vector info: entries whose mask `_key` is absent or true."""
+    picked = {}
+    for key, value in info.items():
+        if key.startswith("_") or key in ("final_obs", "final_info"):
+            continue
+        if f"_{key}" in info and not info[f"_{key}"][world]:
+            continue
+        if isinstance(value, dict):
+            picked[key] = _world_info(value, world)
+        elif isinstance(value, Iterable) and not isinstance(value, str):
+            picked[key] = value[world]
+        else:
+            picked[key] = value
+    return picked
+
+
+def _find(env: Any, name: str) -> Any:
+    """An attribute of the outermost layer that has it."""
+    layer = env
+    while not hasattr(layer, name):
+        inner = getattr(layer, "env", None)
+        if inner is None:
+            raise AttributeError(f"{type(env.unwrapped).__name__} has no attribute {name!r}")
+        layer = inner
+    return getattr(layer, name)
+
+
+def _is_wrapped(env: gym.Env, wrapper_class: type[gym.Wrapper]) -> bool:
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, wrapper_class):
+            return True
+        env = env.env
+    return False

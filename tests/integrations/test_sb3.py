@@ -1,0 +1,185 @@
+"""The adapter against stable-baselines3's own vector environment, world for world."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from stable_baselines3 import A2C
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+
+WORLDS = 4
+
+
+def cart_pole():
+    return gym.make("CartPole-v1", max_episode_steps=15)
+
+
+def batch(mode=AutoresetMode.SAME_STEP, worlds=WORLDS):
+    return SyncVectorEnv([cart_pole] * worlds, autoreset_mode=mode)
+
+
+def native(num_envs=4, **kwargs):
+    return gym.make_vec("netbuf/CongestionWindow-v0", num_envs=num_envs, scenario="ppcc/4", **kwargs)
+
+
+def test_agrees_with_dummy_vec_env():
+    ours, theirs = VectorEnvAdapter(batch()), VecMonitor(DummyVecEnv([cart_pole] * WORLDS))
+    theirs.seed(7)
+    ours.seed(7)
+    np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    generator, ends = np.random.default_rng(0), []
+    for _ in range(60):
+        actions = generator.integers(0, 2, WORLDS)
+        ours_step, theirs_step = ours.step(actions), theirs.step(actions)
+        for got, expected in zip(ours_step[1:3], theirs_step[1:3], strict=True):
+            np.testing.assert_array_equal(got, expected)
+            assert got.dtype == expected.dtype
+        running = ~theirs_step[2]  # the two draw the next episodes' starts differently
+        if len(ends) == 0:
+            np.testing.assert_array_equal(ours_step[0][running], theirs_step[0][running])
+        for got, expected in zip(ours_step[3], theirs_step[3], strict=True):
+            assert ("terminal_observation" in got) == ("terminal_observation" in expected)
+            if "terminal_observation" in got:
+                assert got["TimeLimit.truncated"] == expected["TimeLimit.truncated"]
+                assert got["episode"].keys() == expected["episode"].keys()
+                assert (got["episode"]["r"], got["episode"]["l"]) == (expected["episode"]["r"], expected["episode"]["l"])
+                if len(ends) == 0:
+                    np.testing.assert_array_equal(got["terminal_observation"], expected["terminal_observation"])
+        if not running.all():
+            ends.append(ours_step[3])
+            break
+    assert ends, "no episode ended"
+
+
+def test_truncated_means_not_terminated():
+    adapter = VectorEnvAdapter(batch())
+    adapter.seed(0)
+    adapter.reset()
+    seen = set()
+    for step in range(40):
+        _, _, dones, infos = adapter.step(np.full(WORLDS, step % 2))
+        for world in np.flatnonzero(dones):
+            seen.add((infos[world]["TimeLimit.truncated"], infos[world]["episode"]["l"] == 15))
+    assert (True, True) in seen  # balanced until the time limit
+    assert all(truncated == at_limit for truncated, at_limit in seen)
+
+
+def test_final_observations_are_not_the_next_episodes():
+    adapter = VectorEnvAdapter(native(max_episode_steps=5))
+    first = adapter.reset()
+    for _ in range(5):
+        batch_step = adapter.step_batch(np.full(4, 10))
+    assert batch_step.truncated_worlds.tolist() == [0, 1, 2, 3]
+    assert batch_step.truncated_observations.shape == first.shape
+    assert not np.array_equal(batch_step.truncated_observations, batch_step.observations)
+    np.testing.assert_array_equal(batch_step.observations, first)
+
+
+def test_statistics_take_up_reports_and_start_over():
+    adapter = VectorEnvAdapter(native(max_episode_steps=8), info_keywords=("utility", "no such entry"))
+    adapter.reset()
+    rewards = np.zeros(4)
+    for step in range(16):
+        batch_step = adapter.step_batch(np.full(4, 6))
+        rewards += batch_step.rewards
+        assert len(batch_step.episodes) == (4 if step % 8 == 7 else 0)
+        if batch_step.episodes:
+            for world, episode in enumerate(batch_step.episodes):
+                assert set(episode) == {"r", "l", "t", "utility"}
+                assert episode["l"] == 8
+                assert episode["r"] == pytest.approx(rewards[world], rel=1e-6)
+            rewards[:] = 0
+
+
+def test_observations_are_not_copied_unless_their_memory_is_reused():
+    env = native()
+    adapter = VectorEnvAdapter(env)
+    adapter.reset()
+    step = env.step
+    handed = []
+    env.step = lambda actions: handed.append(step(actions)) or handed[-1]
+    for _ in range(3):
+        assert adapter.step_batch(np.full(4, 5)).observations is handed[-1][0]
+    reused = handed[0][0]
+    env.step = lambda actions: (reused, *handed[0][1:])
+    first, second = (adapter.step_batch(np.full(4, 5)).observations for _ in range(2))
+    assert second is not reused and not np.shares_memory(first, second)
+
+
+def test_seed_decides_and_a_bare_reset_goes_on():
+    def episodes(seed):
+        adapter = VectorEnvAdapter(gym.make_vec("netbuf/CongestionWindow-v0", num_envs=2, scenario="ppcc/random"))
+        adapter.seed(seed)
+        starts = []
+        for _ in range(2):
+            adapter.reset()
+            starts.append(adapter.step(np.full(2, 10))[0])
+        return np.stack(starts)
+
+    np.testing.assert_array_equal(episodes(1), episodes(1))
+    assert not np.array_equal(episodes(1), episodes(2))
+    assert not np.array_equal(*episodes(1))
+
+
+def test_stagger_spreads_the_episode_ends():
+    adapter = VectorEnvAdapter(native(num_envs=8, max_episode_steps=16), stagger_steps=16)
+    adapter.seed(0)
+    adapter.reset()
+    ends = [np.flatnonzero(adapter.step_batch(np.full(8, 5)).dones).tolist() for _ in range(16)]
+    assert sorted(world for step in ends for world in step) == list(range(8))
+    assert max(map(len, ends)) == 1
+
+
+def test_attributes_and_methods_of_a_batch_and_of_separate_worlds():
+    adapter = VectorEnvAdapter(native())
+    assert adapter.get_attr("worlds") == [4] * 4
+    assert adapter.get_attr("worlds", indices=[0, 2]) == [4] * 2
+    assert adapter.env_method("schema", indices=1)[0]["task"] == "congestion_window"
+    assert not adapter.has_attr("no_such_attribute")
+    adapter.set_attr("label", "x")
+    assert adapter.get_attr("label", indices=0) == ["x"]
+    with pytest.raises(ValueError, match="indices must be None"):
+        adapter.set_attr("label", "y", indices=[1])
+    assert adapter.env_is_wrapped(Monitor) == [True] * 4
+    separate = VectorEnvAdapter(batch())
+    assert separate.get_attr("gravity", indices=[1]) == [9.8]
+    assert separate.env_is_wrapped(gym.wrappers.TimeLimit, indices=0) == [True]
+    assert separate.env_is_wrapped(gym.wrappers.ClipReward, indices=0) == [False]
+
+
+def test_infos_of_running_worlds_on_request():
+    class WithInfo(gym.vector.VectorWrapper):
+        def step(self, actions):
+            *rest, info = self.env.step(actions)
+            return *rest, {**info, "worth": np.arange(4), "_worth": np.array([True, False, True, True]), "plain": 3}
+
+    adapter = VectorEnvAdapter(WithInfo(native()), step_infos=True)
+    adapter.reset()
+    infos = adapter.step(np.full(4, 5))[3]
+    assert infos[2] == {"worth": 2, "plain": 3} and infos[1] == {"plain": 3}
+    assert VectorEnvAdapter(WithInfo(native())).step_infos is False
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
+def test_other_autoreset_modes_are_refused(mode):
+    with pytest.raises(ValueError, match="SAME_STEP"):
+        VectorEnvAdapter(batch(mode))
+
+
+def test_what_is_no_vector_environment_is_refused():
+    with pytest.raises(TypeError, match="VectorEnv"):
+        VectorEnvAdapter(cart_pole())
+    with pytest.raises(ValueError, match="stagger_steps"):
+        VectorEnvAdapter(batch(), stagger_steps=-1)
+
+
+def test_stock_learner_and_evaluation_run_on_it():
+    adapter = VectorEnvAdapter(native(max_episode_steps=20))
+    model = A2C("MlpPolicy", adapter, n_steps=5, seed=0, device="cpu").learn(200)
+    assert len(model.ep_info_buffer) >= 4
+    returns, lengths = evaluate_policy(model, adapter, n_eval_episodes=4, return_episode_rewards=True)
+    assert lengths == [20] * 4 and np.isfinite(returns).all()

@@ -1,0 +1,184 @@
+"""Our PPO against stable-baselines3's: same rollout, same update, same files."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import stable_baselines3
+import torch as th
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.zoo.ppo import BatchPPO, KLPenaltyPPO
+
+STEPS, WORLDS = 12, 6
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = th.get_num_threads()
+    th.set_num_threads(1)
+    yield
+    th.set_num_threads(before)
+
+
+def cart_poles(worlds=WORLDS, limit=5):
+    one = [lambda: gym.make("CartPole-v1", max_episode_steps=limit)] * worlds
+    return VectorEnvAdapter(SyncVectorEnv(one, autoreset_mode=AutoresetMode.SAME_STEP))
+
+
+def make(kind, **kwargs):
+    settings = {"n_steps": STEPS, "batch_size": STEPS * WORLDS, "n_epochs": 1, "seed": 3, "device": "cpu", "ent_coef": 0.02}
+    model = kind("MlpPolicy", cart_poles(), **{**settings, **kwargs})
+    model.set_logger(Logger(None, []))
+    return model
+
+
+def collect(model):
+    _, callback = model._setup_learn(10_000, None, True, "", False)
+    model.env = model.get_env()
+    assert model.collect_rollouts(model.env, callback, model.rollout_buffer, model.n_steps)
+    return model._rollout
+
+
+def test_one_update_equals_stock():
+    ours, stock = make(BatchPPO), make(stable_baselines3.PPO)
+    stock.policy.load_state_dict(ours.policy.state_dict())
+    rollout = collect(ours)
+    buffer = stock.rollout_buffer
+    buffer.reset()
+    for step in range(STEPS):
+        taken = rollout.actions[step]
+        log_prob = rollout.log_policies[step].gather(1, taken[:, None]).flatten()
+        buffer.add(
+            rollout.observations[step].numpy(),
+            taken[:, None].numpy(),
+            rollout.rewards[step].numpy(),
+            rollout.episode_starts[step].numpy(),
+            rollout.values[step],
+            log_prob,
+        )
+    last_values = ours._values(th.as_tensor(ours._last_obs)).detach()
+    buffer.compute_returns_and_advantage(last_values, ours._last_episode_starts)
+    np.testing.assert_allclose(rollout.advantages.numpy(), buffer.advantages, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(rollout.returns.numpy(), buffer.returns, rtol=1e-4, atol=1e-5)
+    ours.train()
+    stock.train()
+    for a, b in zip(ours.policy.parameters(), stock.policy.parameters(), strict=True):
+        th.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_truncated_episodes_are_bootstrapped_and_terminated_ones_are_not():
+    class Ends(gym.vector.VectorEnv):
+        """World 0 is truncated at every second step, world 1 terminated, world 2 goes on; all rewards are 0."""
+
+        metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        num_envs, step_count = 3, 0
+        single_observation_space = spaces.Box(-9.0, 9.0, (2,), np.float32)
+        single_action_space = spaces.Discrete(2)
+        action_space = spaces.MultiDiscrete([2] * 3)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros((3, 2), np.float32), {}
+
+        def step(self, actions):
+            self.step_count += 1
+            end = self.step_count % 2 == 0
+            info = {"final_obs": np.full((3, 2), 2.0, np.float32), "_final_obs": np.array([end, end, False])}
+            flags = np.array([end, False, False]), np.array([False, end, False])
+            return np.ones((3, 2), np.float32), np.zeros(3), flags[1], flags[0], info if end else {}
+
+    model = BatchPPO("MlpPolicy", VectorEnvAdapter(Ends()), n_steps=4, batch_size=12, seed=0, device="cpu", gamma=0.5)
+    rollout = collect(model)
+    expected = 0.5 * model._values(th.full((1, 2), 2.0)).item()
+    np.testing.assert_allclose(rollout.rewards[:, 0], [0, expected, 0, expected], rtol=1e-6)
+    assert not rollout.rewards[:, 1:].any()
+    assert rollout.episode_starts[:, 0].tolist() == [1, 0, 1, 0]
+    assert rollout.episode_starts[:, 2].tolist() == [1, 0, 0, 0]
+
+
+def test_actions_follow_the_policy():
+    model = make(BatchPPO, n_steps=400, batch_size=2400)
+    with th.no_grad():
+        model.policy.action_net.weight.zero_()
+        model.policy.action_net.bias.copy_(th.tensor([0.0, 1.0]))
+    actions = collect(model).actions.float()
+    assert actions.mean().item() == pytest.approx(np.e / (1 + np.e), abs=0.03)
+
+
+def test_stock_ppo_loads_what_it_saves(tmp_path):
+    model = make(BatchPPO, ent_coef_final=0.0)
+    model.learn(200)
+    model.save(tmp_path / "model.zip")
+    loaded = stable_baselines3.PPO.load(tmp_path / "model.zip", device="cpu")
+    observations = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    assert loaded.num_timesteps == model.num_timesteps
+    np.testing.assert_array_equal(
+        loaded.predict(observations, deterministic=True)[0], model.predict(observations, deterministic=True)[0]
+    )
+
+
+@pytest.mark.parametrize("kind", [BatchPPO, KLPenaltyPPO])
+def test_learns_cart_pole(kind):
+    env = cart_poles(worlds=16, limit=200)
+    model = kind("MlpPolicy", env, n_steps=32, batch_size=128, n_epochs=6, learning_rate=2e-3, seed=1, device="cpu")
+    model.learn(32 * 16 * 40)
+    assert np.mean([episode["r"] for episode in list(model.ep_info_buffer)[-20:]]) > 100
+
+
+def test_same_seed_same_weights():
+    def weights():
+        model = make(BatchPPO).learn(300)
+        return th.cat([p.flatten() for p in model.policy.parameters()])
+
+    assert th.equal(weights(), weights())
+
+
+def test_kl_coefficient_is_adapted():
+    model = make(KLPenaltyPPO, kl_coef=1.0, kl_target=0.01)
+    for kl, expected in ((0.02, 2.0), (0.014, 2.0), (0.001, 1.0), (0.0067, 1.0), (0.0066, 0.5)):
+        model._after_update(kl)
+        assert model.kl_coef == expected
+    fixed = make(KLPenaltyPPO, kl_coef=3.0, kl_target=None)
+    fixed._after_update(1.0)
+    assert fixed.kl_coef == 3.0
+
+
+def test_a_heavy_kl_penalty_holds_the_policy():
+    moved = {}
+    for coefficient in (1e-3, 1e3):
+        model = make(KLPenaltyPPO, kl_coef=coefficient, kl_target=None, n_epochs=20, ent_coef=0.0, learning_rate=1e-3)
+        rollout = collect(model)
+        model.train()
+        after = model._log_policy(rollout.observations.flatten(0, 1))
+        before = rollout.log_policies.flatten(0, 1)
+        moved[coefficient] = (before.exp() * (before - after)).sum(1).mean().item()
+    assert moved[1e3] < 0.1 * moved[1e-3]
+
+
+def test_early_stop_by_kl():
+    assert make(BatchPPO, n_epochs=10, target_kl=1e-9, learning_rate=1e-2).learn(70)._n_updates < 10
+
+
+def test_schedules_follow_the_time_used():
+    model = make(BatchPPO, ent_coef_final=0.0)
+    model._update_current_progress_remaining(10, 100)
+    assert model._entropy_coefficient() == pytest.approx(0.9 * 0.02)
+    model.time_used = 0.75
+    model._update_current_progress_remaining(10, 100)
+    assert model._entropy_coefficient() == pytest.approx(0.25 * 0.02)
+
+
+def test_unusable_arguments_are_refused():
+    with pytest.raises(ValueError, match="flat observations"):
+        continuous = [lambda: gym.make("Pendulum-v1")] * 2
+        BatchPPO("MlpPolicy", VectorEnvAdapter(SyncVectorEnv(continuous, autoreset_mode=AutoresetMode.SAME_STEP)))
+    with pytest.raises(ValueError, match="clip_range_vf"):
+        make(BatchPPO, clip_range_vf=0.2)
+    with pytest.raises(ValueError, match="kl_target"):
+        make(KLPenaltyPPO, kl_target=-1.0)
+    plain = DummyVecEnv([lambda: gym.make("CartPole-v1")])
+    with pytest.raises(ValueError, match="VectorEnvAdapter"):
+        BatchPPO("MlpPolicy", plain, n_steps=8, batch_size=8, device="cpu").learn(8)

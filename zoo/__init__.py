@@ -1,0 +1,1 @@
+"""Training, evaluation and the trained agents. Needs `pip install netbuf-gym[train]`."""

@@ -1,0 +1,270 @@
+"""PPO for batched environments: stable-baselines3's algorithm without its per-world Python.
+
+Stable-baselines3's on-policy loop walks over every world's `done` and `info` each step, keeps the rollout in numpy arrays
+that it transposes and converts for each minibatch, and reads half a dozen scalars back after each one. With a thousand
+worlds in one native batch that costs more than the networks. `BatchPPO` keeps the rollout in preallocated torch tensors,
+bootstraps all truncated worlds in one call, and logs once an update. Everything else (policy, optimiser, schedules,
+hyper-parameters, save format) is stable-baselines3's: `stable_baselines3.PPO.load` reads the files that it saves.
+
+`KLPenaltyPPO` replaces the clipped surrogate by the penalised one of Schulman et al. (2017, arXiv:1707.06347, eq. 8):
+`ratio * advantage - kl_coef * KL(old || new)`, with the coefficient fixed or adapted to a target.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch as th
+from gymnasium import spaces
+from stable_baselines3 import PPO
+from torch.nn import functional as F
+
+from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+
+
+class _Rollout:
+    """Preallocated tensors, (steps, worlds, ...), and their flat views for the update."""
+
+    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, n_actions: int):
+        shape = (n_steps, n_worlds)
+        self.observations = th.zeros(*shape, observation_size)
+        self.actions = th.zeros(shape, dtype=th.int64)
+        self.log_policies = th.zeros(*shape, n_actions)  # of all actions, by the policy that collected them
+        self.rewards = th.zeros(shape)
+        self.values = th.zeros(shape)
+        self.episode_starts = th.zeros(shape)
+        self.advantages = th.zeros(shape)
+        self.returns = th.zeros(shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(steps, worlds, observation size, actions)."""
+        return (*self.observations.shape, self.log_policies.shape[-1])
+
+    def compute_advantages(self, last_values: th.Tensor, last_dones: th.Tensor, gamma: float, gae_lambda: float) -> None:
+        """Generalised advantage estimation (Schulman et al. 2016), over all worlds at once."""
+        advantage = th.zeros_like(last_values)
+        next_values, next_alive = last_values, 1.0 - last_dones
+        for step in range(self.rewards.shape[0] - 1, -1, -1):
+            delta = self.rewards[step] + gamma * next_values * next_alive - self.values[step]
+            advantage = delta + gamma * gae_lambda * next_alive * advantage
+            self.advantages[step] = advantage
+            next_values, next_alive = self.values[step], 1.0 - self.episode_starts[step]
+        th.add(self.advantages, self.values, out=self.returns)
+
+
+class BatchPPO(PPO):
+    """Clipped PPO for a `VectorEnvAdapter` with flat observations and discrete actions.
+
+    Takes stable_baselines3.PPO's arguments (`clip_range_vf`, `use_sde` and rollout buffer classes excepted) and
+
+    Args:
+        ent_coef_final: entropy coefficient at the end of training, reached linearly; None keeps `ent_coef`.
+
+    Raises:
+        ValueError: the environment, its spaces or an argument is not one that this class handles.
+    """
+
+    def __init__(self, policy: Any, env: Any, *args: Any, ent_coef_final: float | None = None, **kwargs: Any):
+        self.ent_coef_final = ent_coef_final
+        self._rollout: _Rollout | None = None
+        self.seconds_in_env = 0.0
+        self.time_used = 0.0  # share of a wall-clock limit that is over: schedules follow it where it is ahead of the steps
+        super().__init__(policy, env, *args, **kwargs)
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        if not isinstance(self.action_space, spaces.Discrete) or len(self.observation_space.shape) != 1:
+            raise ValueError(
+                "BatchPPO handles flat observations and discrete actions, "
+                f"not {self.observation_space} and {self.action_space}"
+            )
+        if self.use_sde or self.clip_range_vf is not None:
+            raise ValueError("BatchPPO has neither use_sde nor clip_range_vf")
+
+    def _excluded_save_params(self) -> list[str]:
+        transient = ["_rollout", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env", "time_used"]
+        return [*super()._excluded_save_params(), *transient]
+
+    def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
+        super()._update_current_progress_remaining(num_timesteps, total_timesteps)
+        self._current_progress_remaining = max(0.0, min(self._current_progress_remaining, 1.0 - self.time_used))
+
+    def collect_rollouts(self, env, callback, rollout_buffer, n_rollout_steps: int) -> bool:
+        """Fills the rollout tensors with `n_rollout_steps` steps of every world; False if a callback stopped it."""
+        if not isinstance(env, VectorEnvAdapter):
+            raise ValueError(f"BatchPPO runs on a netbuf_gym VectorEnvAdapter, not on {type(env).__name__}")
+        shape = (n_rollout_steps, env.num_envs, self.observation_space.shape[0], int(self.action_space.n))
+        if self._rollout is None or self._rollout.shape != shape:
+            self._rollout = _Rollout(*shape)
+        rollout = self._rollout
+        self.policy.set_training_mode(False)
+        callback.on_rollout_start()
+        observations = th.as_tensor(self._last_obs)
+        starts = self._last_episode_starts
+        noise = th.empty(env.num_envs, shape[-1])
+        for step in range(n_rollout_steps):
+            with th.inference_mode():
+                rollout.observations[step] = observations
+                rollout.episode_starts[step] = th.as_tensor(starts)
+                log_policy = self._log_policy(rollout.observations[step])
+                rollout.log_policies[step] = log_policy
+                # the largest of the log-probabilities with Gumbel noise is a sample (Gumbel-max)
+                actions = th.argmax(log_policy - noise.exponential_().log_(), dim=1)
+                rollout.actions[step] = actions
+            started = time.perf_counter()
+            batch = env.step_batch(actions.numpy())
+            self.seconds_in_env += time.perf_counter() - started
+            self.num_timesteps += env.num_envs
+            callback.update_locals(locals())
+            if not callback.on_step():
+                self._last_obs, self._last_episode_starts = batch.observations, batch.dones
+                return False
+            self.ep_info_buffer.extend(batch.episodes)
+            rewards = th.as_tensor(batch.rewards, dtype=th.float32)
+            rollout.rewards[step] = rewards
+            if len(batch.truncated_worlds):
+                with th.inference_mode():
+                    final_values = self._values(th.as_tensor(batch.truncated_observations, dtype=th.float32))
+                rollout.rewards[step, th.as_tensor(batch.truncated_worlds)] += self.gamma * final_values
+            observations, starts = th.as_tensor(batch.observations), batch.dones
+        with th.inference_mode():
+            for step in range(n_rollout_steps):
+                rollout.values[step] = self._values(rollout.observations[step])
+            last_values = self._values(observations.to(th.float32))
+            rollout.compute_advantages(last_values, th.as_tensor(starts, dtype=th.float32), self.gamma, self.gae_lambda)
+        self._last_obs, self._last_episode_starts = batch.observations, starts
+        callback.update_locals(locals())
+        callback.on_rollout_end()
+        return True
+
+    def _log_policy(self, observations: th.Tensor) -> th.Tensor:
+        """Log-probabilities of all actions, (batch, actions)."""
+        policy = self.policy
+        features = policy.extract_features(observations, policy.pi_features_extractor)
+        return F.log_softmax(policy.action_net(policy.mlp_extractor.forward_actor(features)), dim=1)
+
+    def _values(self, observations: th.Tensor) -> th.Tensor:
+        """State values, (batch,)."""
+        policy = self.policy
+        features = policy.extract_features(observations, policy.vf_features_extractor)
+        return policy.value_net(policy.mlp_extractor.forward_critic(features)).squeeze(1)
+
+    def _surrogate(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
+        """Sum over a batch of the policy loss to minimise: here the clipped surrogate."""
+        clip_range = self.clip_range(self._current_progress_remaining)
+        clipped = ratio.clamp(1.0 - clip_range, 1.0 + clip_range)
+        return -th.min(advantages * ratio, advantages * clipped).sum()
+
+    def _after_update(self, kl: float) -> None:
+        """Called with the mean KL divergence of the update's last epoch."""
+
+    def _entropy_coefficient(self) -> float:
+        if self.ent_coef_final is None:
+            return self.ent_coef
+        return self.ent_coef_final + self._current_progress_remaining * (self.ent_coef - self.ent_coef_final)
+
+    def train(self) -> None:
+        """Updates the policy by the rollout: `n_epochs` passes in minibatches of `batch_size`."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        rollout, optimizer = self._rollout, self.policy.optimizer
+        parameters = list(self.policy.parameters())
+        entropy_coefficient = self._entropy_coefficient()
+        flat = [
+            tensor.flatten(0, 1)
+            for tensor in (
+                rollout.observations,
+                rollout.actions,
+                rollout.log_policies,
+                rollout.advantages,
+                rollout.returns,
+            )
+        ]
+        n_samples = len(flat[0])
+        sums = th.zeros(5)  # policy loss, value loss, entropy, KL, samples clipped; of the last epoch
+        stopped = False
+        for _ in range(self.n_epochs):
+            sums.zero_()
+            n_used = 0
+            for indices in th.randperm(n_samples).split(self.batch_size):
+                minibatch = [tensor.index_select(0, indices) for tensor in flat]
+                if self.normalize_advantage and len(indices) > 1:
+                    std, mean = th.std_mean(minibatch[3])
+                    minibatch[3].sub_(mean).div_(std + 1e-8)
+                loss, kl = self._loss(minibatch, entropy_coefficient, sums)
+                n_used += len(indices)
+                if self.target_kl is not None and kl.item() > 1.5 * self.target_kl:
+                    stopped = True
+                    break
+                optimizer.zero_grad()
+                loss.backward()
+                th.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+                optimizer.step()
+            self._n_updates += 1
+            if stopped:
+                break
+        policy_loss, value_loss, entropy, kl, clipped = (sums / n_used).tolist()
+        self._after_update(kl)
+        self.logger.record("train/policy_gradient_loss", policy_loss)
+        self.logger.record("train/value_loss", value_loss)
+        self.logger.record("train/entropy_loss", -entropy)
+        self.logger.record("train/approx_kl", kl)
+        self.logger.record("train/clip_fraction", clipped)
+        self.logger.record("train/explained_variance", self._explained_variance())
+        self.logger.record("train/ent_coef", entropy_coefficient)
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("time/env_seconds", self.seconds_in_env)
+
+    def _loss(
+        self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
+    ) -> tuple[th.Tensor, th.Tensor]:
+        """(mean loss, mean KL divergence) of a minibatch, whose losses are added to `sums`."""
+        observations, actions, old_log_policy, advantages, returns = minibatch
+        log_policy = self._log_policy(observations)
+        taken = actions.unsqueeze(1)
+        ratio = (log_policy.gather(1, taken) - old_log_policy.gather(1, taken)).squeeze(1).exp()
+        kl = (old_log_policy.exp() * (old_log_policy - log_policy)).sum()
+        policy_loss = self._surrogate(ratio, advantages, kl)
+        value_loss = F.mse_loss(self._values(observations), returns, reduction="sum")
+        entropy = -(log_policy.exp() * log_policy).sum()
+        loss = (policy_loss + self.vf_coef * value_loss - entropy_coefficient * entropy) / len(actions)
+        with th.no_grad():
+            clipped = ((ratio - 1.0).abs() > self.clip_range(self._current_progress_remaining)).sum()
+            sums += th.stack((policy_loss, value_loss, entropy, kl, clipped))
+        return loss, kl.detach() / len(actions)
+
+    def _explained_variance(self) -> float:
+        returns, values = self._rollout.returns, self._rollout.values
+        return float(1.0 - th.var(returns - values) / th.var(returns).clamp_min(1e-12))
+
+
+class KLPenaltyPPO(BatchPPO):
+    """PPO with a KL penalty in place of the clip (`clip_range` is only used to report the clip fraction).
+
+    Args:
+        kl_coef: coefficient of KL(old || new) at the start.
+        kl_target: mean KL divergence of an update that the coefficient is adapted to: doubled where an update's last
+            epoch ends above 1.5 times it, halved below it / 1.5 (Schulman et al. 2017, section 4). None: fixed.
+    """
+
+    def __init__(
+        self, policy: Any, env: Any, *args: Any, kl_coef: float = 1.0, kl_target: float | None = 0.01, **kwargs: Any
+    ):
+        if not kl_coef > 0 or (kl_target is not None and not kl_target > 0):
+            raise ValueError(f"kl_coef and kl_target must be positive, not {kl_coef!r} and {kl_target!r}")
+        self.kl_coef, self.kl_target = float(kl_coef), kl_target
+        super().__init__(policy, env, *args, **kwargs)
+
+    def _surrogate(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
+        return -(ratio * advantages).sum() + self.kl_coef * kl
+
+    def _after_update(self, kl: float) -> None:
+        self.logger.record("train/kl_coef", self.kl_coef)
+        if self.kl_target is None:
+            return
+        if kl > 1.5 * self.kl_target:
+            self.kl_coef = min(self.kl_coef * 2.0, 1e4)
+        elif kl < self.kl_target / 1.5:
+            self.kl_coef = max(self.kl_coef / 2.0, 1e-4)
