@@ -191,6 +191,7 @@ def ppcc_fluctuating(
     stack="linux",
 ) -> Scenario:
     """TCP-PPCC's fluctuating bottleneck, as ours: 10 and 20 Mbit/s in turn, 10 s each, scenario 4's buffer and loss."""
+    half_period_s = checks.number("half_period_s", half_period_s, 0.001, 1e4)
     wave = traces.generate(
         "square", duration_s=2 * half_period_s, low_mbps=low_mbps, high_mbps=high_mbps, half_period_s=half_period_s
     )

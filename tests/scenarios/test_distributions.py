@@ -1,0 +1,92 @@
+import math
+
+import numpy as np
+import pytest
+
+from netbuf_gym import scenarios
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios import Mixture, RandomDumbbell
+
+
+def draw(distribution, count=2000):
+    rng = np.random.default_rng(7)
+    return [distribution.sample(rng) for _ in range(count)]
+
+
+def test_random_dumbbells_cover_their_ranges_log_uniformly():
+    worlds = draw(scenarios.get("ppcc/random"))
+    rate = np.array([w.capacity_mbps for w in worlds])
+    rtt = np.array([w.propagation_rtt_ms() for w in worlds])
+    buffers = np.array([w.buffer_packets for w in worlds])
+    loss = np.array([w.links[w.bottleneck].loss for w in worlds])
+    for values, low, high in ((rate, 1, 100), (rtt, 5, 200)):
+        assert low <= values.min() < low * 1.05 and high / 1.05 < values.max() <= high
+        assert np.median(values) == pytest.approx(math.sqrt(low * high), rel=0.12)
+    bdp = rate * rtt * 1e3 / 8 / 1500
+    large = bdp > 50
+    assert 0.24 < (buffers / bdp)[large].min() < 0.3 and 7 < (buffers / bdp)[large].max() < 8.1
+    assert buffers.min() == 2
+    assert (loss == 0).mean() == pytest.approx(0.5, abs=0.04)
+    assert 1e-5 <= loss[loss > 0].min() and loss.max() <= 1e-2
+    assert np.median(loss[loss > 0]) == pytest.approx(10**-3.5, rel=0.25)
+    assert np.corrcoef(np.log(rate), np.log(rtt))[0, 1] == pytest.approx(0, abs=0.06)
+
+
+def test_the_generator_decides_the_world():
+    distribution = scenarios.get("ppcc/random", n=2)
+    assert distribution.sample(np.random.default_rng(3)) == distribution.sample(np.random.default_rng(3))
+    assert distribution.sample(np.random.default_rng(3)) != distribution.sample(np.random.default_rng(4))
+    assert len(distribution.sample(np.random.default_rng(3)).flows) == distribution.flows == 2
+
+
+def test_a_number_fixes_a_range():
+    assert {w.capacity_mbps for w in draw(scenarios.get("ppcc/random", rate_mbps=[30, 30]), 5)} == {30}
+    assert {w.capacity_mbps for w in draw(scenarios.get("ppcc/random", rate_mbps=30), 5)} == {30}
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"rate_mbps": (0, 1)}, r"rate_mbps\[0\] = 0"),
+        ({"rate_mbps": (2, 1)}, r"rate_mbps\[1\] = 1"),
+        ({"rate_mbps": (1, math.nan)}, r"rate_mbps\[1\] = nan"),
+        ({"rate_mbps": (1, 2, 3)}, "rate_mbps = .*valid: two numbers"),
+        ({"rate_mbps": "ab"}, "rate_mbps = 'ab'"),
+        ({"rtt_ms": (1, math.inf)}, r"rtt_ms\[1\] = inf"),
+        ({"buffer_bdp": (-1, 1)}, r"buffer_bdp\[0\] = -1"),
+        ({"loss": (0.1, 1.5)}, r"loss\[1\] = 1.5"),
+        ({"loss_probability": 2}, "loss_probability = 2"),
+        ({"min_buffer_packets": 0}, "min_buffer_packets = 0"),
+        ({"senders": []}, "senders is empty"),
+        ({"duration_s": -1}, "duration_s = -1"),
+        ({"stack": "bsd"}, "stack = 'bsd'"),
+        ({"stagger_s": math.nan}, "stagger_s = nan"),
+    ],
+)
+def test_bad_ranges_are_named(kwargs, message):
+    with pytest.raises(ScenarioError, match=message):
+        RandomDumbbell(**kwargs)
+
+
+def test_mixture_draws_by_weight():
+    a, b = scenarios.get("ppcc/1"), scenarios.get("ppcc/3")
+    names = [w.name for w in draw(Mixture(parts=[a, b, scenarios.get("ppcc/random")], weights=[1, 3, 0]), 1000)]
+    assert set(names) == {"ppcc/1", "ppcc/3"}
+    assert names.count("ppcc/3") / len(names) == pytest.approx(0.75, abs=0.05)
+    assert {w.name for w in draw(scenarios.get("ppcc/any"), 100)} == {f"ppcc/{i}" for i in (1, 2, 3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"parts": []}, "parts is empty"),
+        ({"parts": ["ppcc/1"]}, r"parts\[0\] = 'ppcc/1' is not a Scenario"),
+        ({"parts": [scenarios.get("ppcc/1"), scenarios.get("ppcc/1", n=2)]}, r"parts have \[1, 2\] flows"),
+        ({"parts": [scenarios.get("ppcc/1")], "weights": [1, 2]}, "weights has 2 values for 1 parts"),
+        ({"parts": [scenarios.get("ppcc/1")], "weights": [0]}, "weights are all 0"),
+        ({"parts": [scenarios.get("ppcc/1")], "weights": [math.nan]}, r"weights\[0\] = nan"),
+    ],
+)
+def test_bad_mixtures_are_named(kwargs, message):
+    with pytest.raises(ScenarioError, match=message):
+        Mixture(**kwargs)

@@ -1,0 +1,107 @@
+import json
+
+import numpy as np
+import pytest
+
+from netbuf_gym import scenarios, traces
+from netbuf_gym.errors import ConfigError, ScenarioError, TraceError
+from netbuf_gym.scenarios import Distribution, Scenario
+
+
+@pytest.mark.parametrize("name", scenarios.names())
+def test_every_name_gives_a_world_that_describes_itself(name):
+    world = scenarios.get(name)
+    assert isinstance(world, (Scenario, Distribution))
+    assert world.name == name
+    assert len(scenarios.describe(name)) > 20
+    assert "n" in scenarios.parameters_of(name) and "senders" in scenarios.parameters_of(name)
+    assert scenarios.flows_of(scenarios.get(name, n=4)) == 4
+
+
+def test_ppcc_is_the_papers_table():
+    table = {i: (s.buffer_packets, s.links[s.bottleneck].loss) for i in (1, 2, 3, 4) for s in [scenarios.get(f"ppcc/{i}")]}
+    assert table == {1: (150000, 0), 2: (150000, 1e-4), 3: (150, 0), 4: (150, 1e-4)}
+    scenario = scenarios.get("ppcc/1")
+    assert (scenario.capacity_mbps, scenario.propagation_rtt_ms(), scenario.duration_s) == (10, 48, 100)
+    assert scenarios.get("ppcc/2", rate_mbps=20).capacity_mbps == 20
+    assert scenarios.get("ppcc/2", stack="ns3").stack == "ns3"
+
+
+def test_fluctuating_has_both_rates():
+    scenario = scenarios.get("ppcc/fluctuating")
+    rates = scenario.links[scenario.bottleneck].trace.rate_at_mbps(np.arange(0.5, 100, 1))
+    assert sorted(set(rates.tolist())) == [10, 20] and scenario.capacity_mbps == pytest.approx(15)
+
+
+def test_pantheon_paths():
+    scenario = scenarios.get("pantheon/2")
+    assert scenario.propagation_rtt_ms() == 176 and scenario.buffer_packets == 130
+    assert scenario.capacity_mbps == pytest.approx(2.64, rel=0.05)
+
+
+def test_senders_and_n():
+    assert [f.cc for f in scenarios.get("ppcc/1", n=2).flows] == ["cubic", "cubic"]
+    assert [f.cc for f in scenarios.get("ppcc/1", senders=["bbr", "vegas"]).flows] == ["bbr", "vegas"]
+    assert [f.cc for f in scenarios.get("ppcc/1", n=2, senders="bbr").flows] == ["bbr", "bbr"]
+    with pytest.raises(ScenarioError, match="n = 3 with 2 senders"):
+        scenarios.get("ppcc/1", n=3, senders=["bbr", "vegas"])
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "message"),
+    [
+        ("ppcc/9", {}, "scenario = 'ppcc/9' is unknown; valid: .*ppcc/1"),
+        ("", {}, "scenario = '' is unknown"),
+        ("trace:", {}, "scenario = 'trace:' is unknown"),
+        (3, {}, "scenario = 3 is not a name"),
+        ("ppcc/1", {"rate": 5}, "ppcc/1 has no argument 'rate'; valid: n, senders, rate_mbps"),
+        ("ppcc/1", {"n": 0}, "n = 0"),
+        ("ppcc/1", {"n": 1.5}, "n = 1.5"),
+        ("ppcc/1", {"rate_mbps": -1}, "rate_mbps = -1"),
+        ("ppcc/1", {"senders": ["x"]}, "cc = 'x'"),
+        ("ppcc/fluctuating", {"high_mbps": 0}, "high_mbps = 0"),
+        ("ppcc/fluctuating", {"half_period_s": -1}, "half_period_s = -1"),
+        ("ppcc/random", {"rate_mbps": (5, 1)}, r"rate_mbps\[1\] = 1"),
+        ("file:/nowhere.json", {}, "/nowhere.json: cannot be read"),
+    ],
+)
+def test_bad_names_and_arguments_are_named(name, kwargs, message):
+    with pytest.raises(ScenarioError, match=message):
+        scenarios.get(name, **kwargs)
+
+
+def test_trace_scenarios(tmp_path):
+    path = tmp_path / "walk.csv"
+    traces.write(traces.generate("walk", duration_s=20), path)
+    scenario = scenarios.get(f"trace:{path}", rtt_ms=30, senders=["vegas"], loop=False)
+    assert scenario.links[scenario.bottleneck].trace.name == "walk.csv"
+    assert scenario.propagation_rtt_ms() == 30 and scenario.name == f"trace:{path}"
+    with pytest.raises(TraceError, match="cannot be read"):
+        scenarios.get(f"trace:{tmp_path}/none")
+    with pytest.raises(ScenarioError, match="has no argument 'path'"):
+        scenarios.get(f"trace:{path}", path="x")
+
+
+def test_scenario_files(tmp_path):
+    path = tmp_path / "world.json"
+    scenario = scenarios.get("ppcc/3")
+    path.write_text(json.dumps(scenario.to_dict()))
+    assert scenarios.get(f"file:{path}") == scenario
+    path.write_text(path.read_text()[:-20])
+    with pytest.raises(ScenarioError, match=r"world.json: is not JSON"):
+        scenarios.get(f"file:{path}")
+    path.write_text(json.dumps(scenario.to_dict() | {"duration_s": -1}))
+    with pytest.raises(ScenarioError, match=r"world.json: duration_s = -1"):
+        scenarios.get(f"file:{path}")
+
+
+def test_ready_made_worlds_pass_through():
+    scenario = scenarios.dumbbell()
+    assert scenarios.get(scenario) is scenario
+    with pytest.raises(ScenarioError, match="takes no arguments"):
+        scenarios.get(scenario, n=2)
+
+
+def test_names_are_taken_once():
+    with pytest.raises(ConfigError, match="'ppcc/1' is registered already"):
+        scenarios.register("ppcc/1", scenarios.dumbbell)

@@ -1,0 +1,215 @@
+import dataclasses
+import math
+
+import pytest
+
+from netbuf_gym import _core, scenarios
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.scenarios import Bulk, Flow, GilbertElliott, Link, OnOff, RateTrace, Scenario, Sized
+
+LINK = {"name": "a", "rate_mbps": 10}
+FLOW = {"cc": "cubic", "path": (0,), "return_path": (0,)}
+
+
+def world(**changes) -> Scenario:
+    fields = {"links": [Link(**LINK)], "flows": [Flow(**FLOW)], "duration_s": 10}
+    return Scenario(**{**fields, **changes})
+
+
+def test_the_congestion_controls_are_the_cores():
+    assert set(scenarios.congestion_controls("ns3")) == set(_core.congestion_controls())
+    assert set(scenarios.congestion_controls("ns3")) - set(scenarios.congestion_controls("linux")) == {"linuxreno"}
+
+
+@pytest.mark.parametrize("value", [-1, 0, math.nan, math.inf, 1e7])
+def test_link_rate(value):
+    with pytest.raises(ScenarioError, match=r"link 'a': rate_mbps = .*valid: above 0 to 1e\+06"):
+        Link(name="a", rate_mbps=value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("delay_ms", -1),
+        ("delay_ms", math.nan),
+        ("delay_ms", math.inf),
+        ("queue_packets", 0),
+        ("queue_packets", -1),
+        ("queue_packets", 1.5),
+        ("queue_packets", math.nan),
+        ("queue_bytes", 0),
+        ("queue_bytes", math.inf),
+        ("loss", -0.1),
+        ("loss", 1),
+        ("loss", 1.1),
+        ("loss", math.nan),
+    ],
+)
+def test_link_fields_out_of_range_are_named(field, value):
+    with pytest.raises(ScenarioError, match=f"link 'a': {field} = {value}"):
+        Link(**LINK, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rate_mbps", "10"),
+        ("rate_mbps", [10]),
+        ("delay_ms", None),
+        ("queue_packets", "1"),
+        ("loss", True),
+        ("loss_on_acks", 1),
+        ("gilbert_elliott", 0.1),
+        ("trace", [1, 2]),
+        ("trace", "file.csv"),
+    ],
+)
+def test_link_fields_of_a_wrong_type_are_named(field, value):
+    with pytest.raises(ScenarioTypeError, match=f"link 'a': {field} = "):
+        Link(**{**LINK, field: value})
+
+
+def test_link_names_and_contradictions():
+    with pytest.raises(ScenarioError, match=r"link.name is empty"):
+        Link(name="")
+    with pytest.raises(ScenarioTypeError, match=r"link.name = 3"):
+        Link(name=3)
+    with pytest.raises(ScenarioError, match="rate_mbps = 10 beside a trace"):
+        Link(**LINK, trace=RateTrace([0], [5]))
+    with pytest.raises(ScenarioError, match=r"loss = 0.1 beside gilbert_elliott"):
+        Link(**LINK, loss=0.1, gilbert_elliott=GilbertElliott(p_good_to_bad=0.1, p_bad_to_good=0.5))
+
+
+@pytest.mark.parametrize("field", ["p_good_to_bad", "p_bad_to_good", "loss_good", "loss_bad"])
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
+def test_gilbert_elliott_takes_probabilities(field, value):
+    with pytest.raises(ScenarioError, match=f"gilbert_elliott.{field} = {value}"):
+        GilbertElliott(**{"p_good_to_bad": 0.1, "p_bad_to_good": 0.5, field: value})
+
+
+def test_gilbert_elliott_mean_loss():
+    assert GilbertElliott(p_good_to_bad=0.1, p_bad_to_good=0.3, loss_good=0.0, loss_bad=0.4).mean_loss == pytest.approx(0.1)
+    assert GilbertElliott(p_good_to_bad=0, p_bad_to_good=0, loss_good=0.2).mean_loss == 0.2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cc": "tahoe"}, "flow.cc = 'tahoe' is unknown; valid: newreno"),
+        ({"path": []}, "flow.path is empty"),
+        ({"return_path": ()}, "flow.return_path is empty"),
+        ({"path": 0}, "flow.path = 0 is not a list"),
+        ({"path": "bottleneck"}, "flow.path = 'bottleneck' is not a list"),
+        ({"start_s": -1}, "flow.start_s = -1"),
+        ({"start_s": math.nan}, "flow.start_s = nan"),
+        ({"stop_s": 0}, "flow.stop_s = 0"),
+        ({"start_s": 5, "stop_s": 5}, "flow.stop_s = 5 is not after start_s = 5"),
+        ({"app": "bulk"}, "flow.app = 'bulk'"),
+        ({"send_buffer_bytes": 0}, "flow.send_buffer_bytes = 0"),
+        ({"receive_buffer_bytes": 10.5}, "flow.receive_buffer_bytes = 10.5"),
+        ({"initial_cwnd_packets": 0}, "flow.initial_cwnd_packets = 0"),
+        ({"initial_cwnd_packets": 1001}, "flow.initial_cwnd_packets = 1001"),
+    ],
+)
+def test_flow_fields_are_named(changes, message):
+    with pytest.raises(ScenarioError, match=message):
+        Flow(**{**FLOW, **changes})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Sized(size_bytes=0), "size_bytes = 0"),
+        (lambda: Sized(size_bytes=math.nan), "size_bytes = nan"),
+        (lambda: OnOff(on_s=0, off_s=1), "on_s = 0"),
+        (lambda: OnOff(on_s=1, off_s=-1), "off_s = -1"),
+        (lambda: OnOff(on_s=1, off_s=1, rate_mbps=0), "rate_mbps = 0"),
+        (lambda: OnOff(on_s=1, off_s=1, random="yes"), "random = 'yes'"),
+    ],
+)
+def test_application_fields_are_named(make, message):
+    with pytest.raises(ScenarioError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"links": []}, "links is empty"),
+        ({"flows": []}, "flows is empty"),
+        ({"links": Link(**LINK)}, "links = .* is not a list"),
+        ({"links": [LINK]}, r"links\[0\] = .* is not a Link"),
+        ({"flows": [FLOW]}, r"flows\[0\] = .* is not a Flow"),
+        ({"duration_s": 0}, "duration_s = 0"),
+        ({"duration_s": -5}, "duration_s = -5"),
+        ({"duration_s": math.nan}, "duration_s = nan"),
+        ({"duration_s": math.inf}, "duration_s = inf"),
+        ({"duration_s": "10"}, "duration_s = '10' is not a number"),
+        ({"stack": "bsd"}, "stack = 'bsd' is unknown; valid: linux, ns3"),
+        ({"hystart": None}, "hystart = None"),
+        ({"links": [Link(**LINK), Link(**LINK)]}, r"links\[1\].name = 'a' is taken by links\[0\]"),
+        ({"flows": [Flow(**{**FLOW, "path": (1,)})]}, r"flows\[0\].path link = 1 is out of range; valid: 0..0"),
+        ({"flows": [Flow(**{**FLOW, "return_path": (-1,)})]}, r"flows\[0\].return_path link = -1"),
+        ({"flows": [Flow(**{**FLOW, "path": (0.5,)})]}, r"flows\[0\].path link = 0.5"),
+        ({"flows": [Flow(**{**FLOW, "path": ("b",)})]}, r"flows\[0\].path has no link 'b'; valid: a"),
+        ({"flows": [Flow(**{**FLOW, "cc": "linuxreno"})]}, "not in the linux stack"),
+    ],
+)
+def test_scenario_fields_are_named(changes, message):
+    with pytest.raises(ScenarioError, match=message):
+        world(**changes)
+
+
+def test_paths_may_name_links():
+    links = [Link(name="x", rate_mbps=5, delay_ms=1), Link(name="y", delay_ms=2)]
+    scenario = world(links=links, flows=[Flow(cc="cubic", path=("x", 1), return_path=["y"])])
+    assert scenario.flows[0].path == (0, 1) and scenario.flows[0].return_path == (1,)
+    assert scenario.propagation_rtt_ms() == 5
+
+
+def test_scenarios_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        world().duration_s = 5
+    assert hash(world()) == hash(world()) and world() == world()
+
+
+def test_the_bottleneck_is_the_link_of_that_name_or_the_slowest_on_the_path():
+    links = [Link(name="x", rate_mbps=5), Link(name="y", rate_mbps=2), Link(name="z", rate_mbps=1), Link(name="back")]
+    flows = [Flow(path=(0, 1), return_path=(3,))]
+    assert world(links=links, flows=flows).bottleneck == 1
+    assert world(links=[*links, Link(name="bottleneck", rate_mbps=50)], flows=flows).bottleneck == 4
+
+
+def test_base_rtt_of_both_stacks():
+    # ns-3's own least RTT of data packets in the reference: 49.269695 ms
+    assert scenarios.dumbbell(stack="ns3").base_rtt_ms() == pytest.approx(49.269695, abs=2e-6)
+    assert scenarios.dumbbell().base_rtt_ms() == pytest.approx(48 + 1500 * 8e-3 / 10)
+    with pytest.raises(ScenarioError, match="flow = 1"):
+        scenarios.dumbbell().base_rtt_ms(1)
+
+
+def test_capacity_buffer_and_bdp():
+    scenario = scenarios.dumbbell(rate_mbps=10, rtt_ms=48, buffer_packets=150)
+    assert (scenario.capacity_mbps, scenario.buffer_packets) == (10, 150)
+    assert scenario.bdp_packets == pytest.approx(40)
+    varying = scenarios.dumbbell(trace=RateTrace([0, 5], [10, 20]), duration_s=20)
+    assert varying.capacity_mbps == pytest.approx((5 * 10 + 15 * 20) / 20)
+    assert varying.base_rtt_ms() == pytest.approx(48 + 1500 * 8e-3 / 20)
+
+
+def test_with_senders_and_with_agents():
+    scenario = scenarios.dumbbell(senders=["cubic", "bbr"])
+    assert [f.cc for f in scenario.with_senders("vegas").flows] == ["vegas", "vegas"]
+    assert [f.cc for f in scenario.with_senders(["vegas", "cubic"]).flows] == ["vegas", "cubic"]
+    assert [f.cc for f in scenario.with_agents(1).flows] == ["agent", "bbr"]
+    assert scenario.with_agents().agents == 2 and scenario.agents == 0
+    with pytest.raises(ScenarioError, match="senders has 3 names for 2 flows"):
+        scenario.with_senders(["cubic"] * 3)
+    with pytest.raises(ScenarioError, match=r"agents = 3 is out of range; valid: 1\.\.2"):
+        scenario.with_agents(3)
+    with pytest.raises(ScenarioError, match="agents = 0"):
+        scenario.with_agents(0)
+
+
+def test_default_application_is_bulk():
+    assert Flow(**FLOW).app == Bulk()

@@ -1,0 +1,286 @@
+import json
+import os
+import subprocess
+import sys
+import types
+
+import pytest
+
+from netbuf_gym import cli
+from netbuf_gym.errors import ConfigError, SimulatorFault
+
+
+@pytest.fixture
+def command(capsys):
+    """Runs the command line in this process: exit status, standard output, standard error."""
+
+    def run(*argv):
+        status = cli.main([str(word) for word in argv])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def refused(outcome, message):
+    """Bad input: status 2, one line on standard error that says what is wrong, nothing on standard output."""
+    status, out, err = outcome
+    assert (status, out) == (2, "")
+    assert err.startswith("netbuf-gym: error: ") and err.count("\n") == 1 and "Traceback" not in err
+    assert message in err
+    return True
+
+
+def test_version_and_help(command):
+    assert command("--version")[:2] == (0, f"netbuf-gym {cli.__version__}\n")
+    status, out, _ = command("--help")
+    assert status == 0 and all(name in out for name in (*cli.COMMANDS, *cli.JOBS))
+    for name in cli.COMMANDS:
+        assert command(name, "--help")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["nonsense"], "invalid choice: 'nonsense'"),
+        (["simulate", "--colour"], "unrecognized arguments: --colour"),
+        (["simulate", "--seed", "-1"], "'-1' is not a whole number"),
+        (["simulate", "--seed", "x"], "'x' is not a whole number"),
+        (["simulate", "--warmup", "nan"], "'nan' is not a finite number"),
+        (["simulate", "--set", "novalue"], "'novalue' is not NAME=VALUE"),
+        (["simulate", "--senders", "cubic,,bbr"], "holds an empty name"),
+        (["validate"], "required: DIR"),
+        (["validate", ".", "--seeds", "1"], "'1' is not a whole number from 2"),
+        (["trace"], "required"),
+        (["list", "nothing"], "invalid choice"),
+    ],
+)
+def test_mistakes_on_the_command_line_are_one_line(command, argv, message):
+    assert refused(command(*argv), message)
+
+
+def test_faults_and_interruptions_have_a_status_of_their_own(command, monkeypatch):
+    def raising(error):
+        def run(arguments):
+            raise error
+
+        return run
+
+    for error, status, text in (
+        (SimulatorFault("time went\nbackwards"), 3, "fault of the simulator: time went backwards"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ConfigError("no"), 2, "no"),
+        (PermissionError(13, "Permission denied", "/x"), 2, "/x: Permission denied"),
+    ):
+        monkeypatch.setattr(cli.COMMANDS["list"], "run", raising(error))
+        got, out, err = command("list")
+        assert (got, out) == (status, "") and err == f"netbuf-gym: error: {text}\n"
+
+
+def test_jobs_are_imported_when_asked_for(command, monkeypatch):
+    seen = []
+    module = types.ModuleType("netbuf_gym.zoo.train")
+    module.main = lambda argv: seen.append(argv) or 7
+    monkeypatch.setitem(sys.modules, "netbuf_gym.zoo.train", module)
+    assert command("train", "env=congestion_window", "algo=ppo", "--help")[0] == 7
+    assert seen == [["env=congestion_window", "algo=ppo", "--help"]]
+
+
+@pytest.mark.parametrize("job", cli.JOBS)
+def test_a_missing_extra_is_named(command, monkeypatch, job):
+    def missing(name):
+        raise ModuleNotFoundError("No module named 'hydra'", name="hydra.core")
+
+    monkeypatch.setattr(cli.importlib, "import_module", missing)
+    assert refused(command(job), "pip install netbuf-gym[train]")
+
+
+def test_a_defect_of_our_own_is_not_taken_for_a_missing_extra(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError("No module named 'netbuf_gym.nothing'", name="netbuf_gym.nothing")
+
+    monkeypatch.setattr(cli.importlib, "import_module", missing)
+    with pytest.raises(ModuleNotFoundError):
+        cli.main(["train"])
+
+
+def test_the_module_is_the_command():
+    run = subprocess.run([sys.executable, "-m", "netbuf_gym", "list", "traces"], capture_output=True, text=True)
+    assert run.returncode == 0 and "poisson" in run.stdout
+
+
+def test_nothing_below_the_zoo_loads_a_learner():
+    code = (
+        "import sys, netbuf_gym, netbuf_gym.cli; from netbuf_gym import simulate, scenarios;"
+        "simulate(scenarios.dumbbell(duration_s=1)); heavy = {'torch', 'hydra', 'stable_baselines3', 'matplotlib', 'scipy'};"
+        "print(heavy & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout == "set()\n", run.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    read, write = os.pipe()
+    os.close(read)
+    run = subprocess.run([sys.executable, "-m", "netbuf_gym", "list"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert run.returncode == 141 and run.stderr == ""
+
+
+class TestSimulate:
+    def test_prints_tables_and_writes_files(self, command, tmp_path):
+        files = [tmp_path / name for name in ("a.json", "a.csv", "a.png")]
+        options = [word for name, file in zip(("--json", "--csv", "--plot"), files, strict=True) for word in (name, file)]
+        status, out, err = command("simulate", "--scenario", "ppcc/2", "--senders", "cubic,bbr", "--duration", 5, *options)
+        assert (status, err) == (0, "")
+        assert out.startswith("ppcc/2: 10 Mbit/s, 48 ms, buffer 150000 packets, linux stack, seed 1, statistics of 0 to 5 s")
+        assert "flow-1" in out and "bottleneck" in out and "Jain's fairness" in out
+        data = json.loads(files[0].read_text())
+        assert [flow["cc"] for flow in data["flows"]] == ["cubic", "bbr"] and len(data["series"]["time_s"]) == 50
+        assert files[1].read_text().startswith("time_s,flow,cc,cwnd_packets,")
+        assert files[2].read_bytes().startswith(b"\x89PNG")
+
+    def test_scenarios_of_all_kinds(self, command, tmp_path):
+        trace = tmp_path / "a.csv"
+        trace.write_text("time_s,mbps\n0,5\n1,3\n")
+        status, out, _ = command("simulate", "--scenario", f"trace:{trace}", "--duration", 2, "--set", "rtt_ms=10")
+        assert status == 0 and "4 Mbit/s, 10 ms" in out
+        one, two = (command("simulate", "--scenario", "ppcc/random", "--duration", 1, "--seed", s) for s in (1, 2))
+        assert one[0] == two[0] == 0 and one[1] != two[1]
+        status, out, _ = command("simulate", "--set", "rate_mbps=3", "--set", "buffer_packets=null", "--duration", 1)
+        assert status == 0 and "dumbbell: 3 Mbit/s" in out and "no limit" in out
+        status, out, _ = command("simulate", "--scenario", "ppcc/3", "--stack", "ns3", "--duration", 2, "--all-links")
+        assert status == 0 and "ns3 stack" in out and "sender-back-0" in out
+
+    def test_a_scenario_file_with_other_senders(self, command, tmp_path):
+        command("simulate", "--duration", 1, "--json", tmp_path / "r.json")
+        world = tmp_path / "world.json"
+        world.write_text(json.dumps(json.loads((tmp_path / "r.json").read_text())["scenario"]))
+        status, out, _ = command("simulate", "--scenario", f"file:{world}", "--senders", "vegas")
+        assert status == 0 and "vegas" in out
+
+    @pytest.mark.parametrize(
+        ("argv", "message"),
+        [
+            (["--scenario", "ppcc/9"], "scenario = 'ppcc/9' is unknown"),
+            (["--senders", "tahoe"], "cc = 'tahoe' is unknown"),
+            (["--set", "rate_mbps=-5"], "rate_mbps = -5"),
+            (["--set", "rate_mbps=NaN"], "rate_mbps = nan"),
+            (["--set", "buffer_packets=0"], "buffer_packets = 0"),
+            (["--set", "loss=2"], "loss = 2"),
+            (["--set", "rate_mbps=ten"], "rate_mbps = 'ten' is not a number"),
+            (["--set", "colour=1"], "has no argument 'colour'"),
+            (["--set", "n=1", "--set", "n=2"], "a name twice"),
+            (["--set", 'senders=["cubic"]', "--senders", "bbr"], "senders is given twice"),
+            (["--duration", "-1"], "duration_s = -1"),
+            (["--duration", "5", "--warmup", "5"], "warmup_s = 5 leaves nothing"),
+            (["--sample-interval", "0", "--json", "{tmp}/x"], "sample_interval_s = 0"),
+            (["--senders", "agent"], "has no agent here"),
+            (["--scenario", "trace:/nowhere"], "/nowhere: cannot be read"),
+            (["--json", "/nowhere/a.json"], "/nowhere/a.json: cannot be written"),
+            (["--json", "{tmp}"], "is a folder"),
+            (["--json", "{tmp}/a", "--csv", "{tmp}/a"], "two outputs name the same file"),
+            (["--plot", "{tmp}/a.txt"], "no known plot format"),
+        ],
+    )
+    def test_bad_input_is_one_line_and_leaves_no_file(self, command, tmp_path, argv, message):
+        assert refused(command("simulate", *(word.format(tmp=tmp_path) if "{tmp}" in word else word for word in argv)), message)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestTrace:
+    def test_generate_show_plot_convert(self, command, tmp_path):
+        made, other, plot, figures = (tmp_path / name for name in ("a.csv", "a.down", "a.svg", "a.json"))
+        status, out, _ = command("trace", "generate", "lte", "--duration", 20, "--seed", 3, "--out", made, "--set", "sigma=0.2")
+        assert status == 0 and "longest gap" in out and made.read_text().startswith("time_s,mbps\n0.0,")
+        assert command("trace", "convert", made, other, "--format", "mahimahi")[0] == 0
+        status, out, _ = command("trace", "show", other, "--json", figures)
+        assert status == 0 and "opportunities" in out
+        data = json.loads(figures.read_text())
+        assert data["kind"] == "deliveries" and data["duration_s"] == pytest.approx(20, abs=1)
+        assert command("trace", "plot", other, "--out", plot)[0] == 0 and "<svg" in plot.read_text()
+        back = tmp_path / "b.csv"
+        assert command("trace", "convert", other, back, "--format", "csv", "--step", 0.5)[0] == 0
+        assert back.read_text().count("\n") == pytest.approx(41, abs=2)
+
+    def test_generate_can_write_mahimahi(self, command, tmp_path):
+        argv = ("trace", "generate", "walk", "--duration", 5, "--format", "mahimahi", "--out", tmp_path / "a")
+        assert command(*argv)[0] == 0 and (tmp_path / "a").read_text().split("\n")[0].isdecimal()
+
+    @pytest.mark.parametrize(
+        ("argv", "message"),
+        [
+            (["generate", "nothing", "--out", "x"], "invalid choice: 'nothing'"),
+            (["generate", "walk"], "required: --out"),
+            (["generate", "walk", "--out", "{tmp}/x", "--set", "sigma=-1"], "sigma = -1"),
+            (["generate", "walk", "--out", "{tmp}/x", "--duration", "0"], "duration_s = 0"),
+            (["generate", "walk", "--out", "{tmp}/no/x"], "there is no folder"),
+            (["show", "{tmp}/none"], "cannot be read"),
+            (["plot", "{tmp}/none", "--out", "{tmp}/x.bmp"], "no known plot format"),
+            (["convert", "{tmp}/none", "{tmp}/x", "--format", "csv"], "cannot be read"),
+        ],
+    )
+    def test_bad_input_is_one_line_and_leaves_no_file(self, command, tmp_path, argv, message):
+        assert refused(command("trace", *(word.format(tmp=tmp_path) for word in argv)), message)
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("topic", ["all", "scenarios", "congestion-controls", "environments", "traces"])
+def test_list(command, topic):
+    status, out, _ = command("list", topic)
+    assert status == 0
+    words = {"scenarios": "ppcc/random", "congestion-controls": "linuxreno", "traces": "mmwave"}
+    words["environments"] = "netbuf/CongestionWindow-v0"
+    for name, word in words.items():
+        assert (word in out) == (topic in ("all", name))
+
+
+class TestValidate:
+    HEADER = "kernel,cc,N,B_mbps,rtt_prop_ms,buffer_pkts,loss,T_s,warm_s,seed,goodput_w_mbps,qdelay_mean_w_ms,loss_rate_w\n"
+    # one BDP of buffer, window 1 s to 6 s; what our simulator gives is filled in by the test
+    ROW = "6.18,{cc},1,10,20,17,0,6,1,1,{goodput},{delay},{loss}\n"
+
+    @pytest.fixture
+    def ours(self, tmp_path):
+        import netbuf_gym as nb
+
+        world = nb.scenarios.dumbbell(rate_mbps=10, rtt_ms=20, buffer_packets=17, senders=["newreno"], duration_s=6)
+        result = nb.simulate(world, warmup_s=1)
+        return {"goodput": result.goodput_mbps, "delay": result.links[0].queue_delay_mean_ms, "loss": result.loss_rate}
+
+    def test_status_0_when_all_is_within(self, command, tmp_path, ours):
+        (tmp_path / "a.csv").write_text(self.HEADER + self.ROW.format(cc="reno", **ours))
+        outputs = tmp_path / "r.json", tmp_path / "r.md"
+        status, out, err = command("validate", tmp_path, "--json", outputs[0], "--markdown", outputs[1], "--jobs", 1)
+        assert (status, err) == (0, "")
+        assert "1 cells judged, 0 out of tolerance" in out
+        assert json.loads(outputs[0].read_text())["verdict"] == "within" and "| flows |" in outputs[1].read_text()
+
+    def test_status_1_when_something_is_out_and_the_report_is_written(self, command, tmp_path, ours):
+        (tmp_path / "a.csv").write_text(self.HEADER + self.ROW.format(cc="reno", **{**ours, "goodput": 5}))
+        status, out, _ = command("validate", tmp_path, "--json", tmp_path / "r.json")
+        assert status == 1 and "OUT: goodput" in out and "OUT OF TOLERANCE" in out
+        assert json.loads((tmp_path / "r.json").read_text())["verdict"] == "out"
+
+    def test_cells_that_are_not_judged_never_change_the_status(self, command, tmp_path, ours):
+        rows = self.ROW.format(cc="reno", **ours) + self.ROW.format(cc="dctcp", goodput=1, delay=1, loss=0.5)
+        (tmp_path / "a.csv").write_text(self.HEADER + rows)
+        status, out, _ = command("validate", tmp_path)
+        assert status == 0 and "Not judged: congestion control dctcp is not built yet" in out
+
+    def test_status_2_on_bad_input_and_nothing_is_written(self, command, tmp_path, ours):
+        report = tmp_path / "report.json"
+        assert refused(command("validate", tmp_path / "none", "--json", report), "none: no such folder")
+        (tmp_path / "a.csv").write_text(self.HEADER + self.ROW.format(cc="reno", **{**ours, "goodput": "fast"}))
+        assert refused(command("validate", tmp_path, "--json", report), "a.csv:2: goodput_w_mbps = 'fast'")
+        (tmp_path / "a.csv").write_text(self.HEADER)
+        assert refused(command("validate", tmp_path, "--json", report), "a.csv:1: has a header but no rows")
+        (tmp_path / "a.csv").write_text(self.HEADER + self.ROW.format(cc="reno", **ours))
+        assert refused(command("validate", tmp_path, "--only", "bbr", "--json", report), "matches none")
+        assert refused(command("validate", tmp_path, "--json", "/nowhere/x"), "cannot be written")
+        assert not report.exists()
+
+    def test_the_given_linux_reno_cells_agree(self, command, shared):
+        status, out, _ = command("validate", shared / "reference" / "linux", "--only", "reno", "--seeds", 10)
+        assert status == 0, out

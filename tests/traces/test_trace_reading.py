@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+from netbuf_gym import traces
+from netbuf_gym.errors import TraceError
+from netbuf_gym.traces import DeliveryTrace, RateTrace
+
+
+def put(tmp_path, text, name="trace"):
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_reads_mahimahi(tmp_path):
+    trace = traces.read(put(tmp_path, "0\n0\n3\n10\n"))
+    assert isinstance(trace, DeliveryTrace)
+    assert trace.time_ms.tolist() == [0, 0, 3, 10] and trace.period_ms == 10 and trace.name == "trace"
+
+
+def test_reads_rate_csv(tmp_path):
+    path = put(tmp_path, "time_s,mbps\n0.0,13.5\n0.5,0\n1.0,7\n")
+    trace = traces.read(path)
+    assert isinstance(trace, RateTrace)
+    assert trace.time_s.tolist() == [0, 0.5, 1] and trace.rate_mbps.tolist() == [13.5, 0, 7] and trace.period_s == 1.5
+    assert traces.read(path, loop=False).period_s is None
+    time_s, mbps = traces.read_rate_steps(path)
+    assert time_s.tolist() == [0, 0.5, 1] and mbps.tolist() == [13.5, 0, 7]
+
+
+def test_reads_two_columns_from_any_start(tmp_path):
+    trace = traces.read(put(tmp_path, "100 1.5\n101\t2.5\n\n102 0.0\n"))
+    assert trace.time_s.tolist() == [0, 1, 2] and trace.rate_mbps.tolist() == [1.5, 2.5, 0]
+
+
+def test_a_single_rate_is_a_constant_link(tmp_path):
+    trace = traces.read(put(tmp_path, "time_s,mbps\n0,5\n"))
+    assert trace.mean_mbps(100) == 5 and trace.period_s is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ": the file is empty"),
+        ("\n\n", ": the file is empty"),
+        ("hello world\n", ":1: 'hello world' begins no known trace"),
+        ("time_s,rate\n0,1\n", ":1: header 'time_s,rate'; valid: time_s,mbps"),
+        ("time_s,mbps\n", ":1: has a header but no rows"),
+        ("time_s,mbps\n0,1\n1\n", ":3: '1' has 1 fields"),
+        ("time_s,mbps\n0,1\n1,x\n", ":3: mbps = 'x'"),
+        ("time_s,mbps\n0,1\n1,\n", ":3: mbps = ''"),
+        ("time_s,mbps\n0,1\n1,-2\n", ":3: mbps = '-2'"),
+        ("time_s,mbps\n0,1\n1,nan\n", ":3: mbps = 'nan'"),
+        ("time_s,mbps\n0,1\n1,inf\n", ":3: mbps = 'inf'"),
+        ("time_s,mbps\n0,1\n2,1\n1,1\n", ":4: time_s = 1 is not after 2"),
+        ("time_s,mbps\n0,0\n1,0\n", "0 throughout"),
+        ("0 1\n1 2 3\n", ":2: '1 2 3' has 3 fields"),
+        ("1\n2\nx\n", ":3: 'x'; valid: one whole number of milliseconds"),
+        ("1\n2.5\n", ":2: '2.5'"),
+        ("1\n\n2\n", ":2: ''"),
+        ("1\n-2\n", ":2: -2 ms is negative"),
+        ("1\n99999999999999999999\n", ":2: '99999999999999999999'"),
+        ("5\n4\n", ":2: 4 ms comes after 5 ms"),
+        ("0\n0\n", ":2: ends at 0 ms"),
+        (b"\xff\xfe\x00", ": is not text"),
+    ],
+)
+def test_bad_files_are_named_with_their_line(tmp_path, text, message):
+    path = put(tmp_path, text)
+    with pytest.raises(TraceError) as error:
+        traces.read(path)
+    assert str(error.value).startswith(str(path))
+    assert message in str(error.value)
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path):
+    for path in (tmp_path / "none", tmp_path):
+        with pytest.raises(TraceError, match=f"{path}: cannot be read"):
+            traces.read(path)
+
+
+@pytest.mark.parametrize("kind", traces.GENERATORS)
+def test_what_is_written_is_read_again(tmp_path, kind):
+    made = traces.generate(kind, duration_s=5, seed=2)
+    traces.write(made, tmp_path / "out")
+    back = traces.read(tmp_path / "out")
+    if isinstance(made, RateTrace):
+        assert np.array_equal(back.time_s, made.time_s) and np.array_equal(back.rate_mbps, made.rate_mbps)
+    else:
+        assert np.array_equal(back.time_ms, made.time_ms) and back.period_ms == made.period_ms
+
+
+def test_writing_refuses_what_the_format_cannot_hold(tmp_path):
+    with pytest.raises(TraceError, match="whole milliseconds"):
+        traces.write(DeliveryTrace([0.5, 1]), tmp_path / "out")
+    with pytest.raises(TraceError, match="repeats after its last time"):
+        traces.write(DeliveryTrace([1], period_ms=2), tmp_path / "out")
+    with pytest.raises(TraceError, match="cannot be written"):
+        traces.write(DeliveryTrace([1]), tmp_path / "none" / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_recorded_trace_can_be_read(shared):
+    files = [*shared.glob("traces/mahimahi/*.*"), *shared.glob("traces/ucc_5g/*/*"), *shared.glob("traces/deepcc*/trace*")]
+    assert len(files) > 30
+    for path in files:
+        trace = traces.read(path)
+        assert 0.1 < trace.mean_mbps() < 500 and trace.duration_s > 60

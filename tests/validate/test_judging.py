@@ -1,0 +1,204 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from netbuf_gym.validate.cells import DROPS, GOODPUT, LOSS_RATE, QUEUE_DELAY, Cell, Setting
+from netbuf_gym.validate.judging import (
+    ALONE,
+    DISTRIBUTION,
+    GROUPED,
+    NOT_JUDGED,
+    OUT,
+    WITHIN,
+    how_judged,
+    judge_cell,
+    judge_groups,
+    standard_error,
+)
+
+
+def setting(kind="ns3-dumbbell", cc="NewReno", flows=1, buffer=40, loss=0.0, label="L", **more) -> Setting:
+    fields = {"rate_mbps": 10.0, "rtt_ms": 20.0, "duration_s": 60.0, "warmup_s": 10.0}
+    return Setting(kind=kind, label=label, cc=cc, flows=flows, buffer_packets=buffer, loss=loss, **{**fields, **more})
+
+
+def cell(ours, reference=(10.0, 100.0, 100.0), third=DROPS, not_judged="", **kwargs) -> Cell:
+    """Values of goodput, delay and drops (or loss rate): numbers, or lists with one for each seed."""
+    names = (GOODPUT, QUEUE_DELAY, third)
+
+    def lists(values):
+        return {n: list(v) if isinstance(v, (list, tuple)) else [v] for n, v in zip(names, values, strict=True)}
+
+    made = Cell(setting=setting(**kwargs), file=Path("a.csv"), line=2, not_judged=not_judged)
+    made.reference, made.ours = lists(reference), lists(ours)
+    return made
+
+
+def linux(ours, reference=(10.0, 100.0, 0.01), cc="cubic", **kwargs) -> Cell:
+    return cell(ours, reference, third=LOSS_RATE, kind="linux-dumbbell", cc=cc, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "how"),
+    [
+        ({"cc": "NewReno"}, ALONE),
+        ({"cc": "LinuxReno"}, ALONE),
+        ({"cc": "NewReno", "buffer": 150000}, ALONE),
+        ({"cc": "NewReno", "flows": 2}, GROUPED),
+        ({"cc": "NewReno", "loss": 1e-4}, GROUPED),
+        ({"cc": "Cubic"}, GROUPED),
+        ({"cc": "WestwoodPlus"}, GROUPED),
+        ({"cc": "Cubic", "buffer": 150000}, GROUPED),
+        ({"cc": "Cubic", "buffer": 150000, "loss": 1e-4}, DISTRIBUTION),
+        ({"cc": "NewReno", "buffer": 150000, "loss": 1e-4, "flows": 2}, DISTRIBUTION),
+        ({"cc": "NewReno", "kind": "ns3-lasthop", "rate_trace": "4g.csv"}, GROUPED),
+        ({"cc": "reno", "kind": "linux-dumbbell"}, GROUPED),
+        ({"cc": "reno", "kind": "linux-dumbbell", "buffer": 150000, "loss": 1e-4}, GROUPED),
+    ],
+)
+def test_how_a_cell_is_judged(kwargs, how):
+    assert how_judged(setting(**kwargs)) == how
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        ((10.099, 104.9, 109.9), WITHIN),
+        ((9.901, 95.1, 90.1), WITHIN),
+        ((10.11, 100, 100), OUT),
+        ((9.89, 100, 100), OUT),
+        ((10, 105.1, 100), OUT),
+        ((10, 100, 111), OUT),
+        ((math.nan, 100, 100), OUT),
+        ((10, math.nan, 100), OUT),
+    ],
+)
+def test_single_lossless_newreno_cells_have_the_tight_tolerance(ours, verdict):
+    assert judge_cell(cell(ours)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [((10, 2.9, 6), WITHIN), ((10, 3.1, 5), OUT), ((10, 2, 3.9), OUT)],
+)
+def test_small_delays_and_counts_have_a_floor(ours, verdict):
+    assert judge_cell(cell(ours, reference=(10, 2.0, 5))).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("ours", "as_cell", "as_group"),
+    [
+        ((10.19, 111.9, 119.9), WITHIN, WITHIN),
+        ((10.21, 100, 100), WITHIN, OUT),
+        ((10.39, 123.9, 139.9), WITHIN, OUT),
+        ((10.41, 100, 100), OUT, OUT),
+        ((10, 124.1, 100), OUT, OUT),
+        ((10, 100, 140.1), OUT, OUT),
+    ],
+)
+def test_grouped_cells_have_twice_their_groups_tolerance(ours, as_cell, as_group):
+    judged = cell(ours, cc="Cubic")
+    assert judge_cell(judged).verdict == as_cell
+    (group,) = judge_groups([judged])
+    assert group.verdict == as_group
+
+
+def test_a_groups_means_may_even_out_and_its_cells_may_not():
+    cells = [cell((10.3, 100, 100), cc="Cubic", buffer=10), cell((9.7, 100, 100), cc="Cubic", buffer=20)]
+    (group,) = judge_groups(cells)
+    assert group.verdict == WITHIN and group.comparisons[0].ours == pytest.approx(10)
+    assert [judge_cell(c).verdict for c in cells] == [WITHIN, WITHIN]
+    cells = [cell((10.5, 100, 100), cc="Cubic", buffer=10), cell((9.5, 100, 100), cc="Cubic", buffer=20)]
+    assert judge_groups(cells)[0].verdict == WITHIN and [judge_cell(c).verdict for c in cells] == [OUT, OUT]
+
+
+def test_a_group_is_one_scheme_on_one_path_with_all_sizes_inside():
+    same = [cell((10, 100, 100), cc="Cubic", **k) for k in ({}, {"flows": 8}, {"buffer": 5}, {"loss": 0.01})]
+    other = [
+        cell((10, 100, 100), cc="Cubic", **k)
+        for k in ({"label": "M"}, {"rate_mbps": 20.0}, {"rtt_ms": 30.0}, {"kind": "ns3-lasthop", "rate_trace": "4g.csv"})
+    ]
+    groups = judge_groups([*same, *other, cell((10, 100, 100)), cell((10, 100, 100), cc="WestwoodPlus")])
+    assert [len(group.cells) for group in groups] == [4, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("cc", "ours", "verdict"),
+    [
+        ("cubic", (10.19, 111.9, 0.0119), WITHIN),
+        ("cubic", (10.21, 100, 0.01), OUT),
+        ("cubic", (10, 112.1, 0.01), OUT),
+        ("cubic", (10, 100, 0.0121), OUT),
+        ("bbr", (10.29, 124.9, 0.0119), WITHIN),
+        ("bbr", (10.31, 100, 0.01), OUT),
+        ("bbr", (10, 125.1, 0.01), OUT),
+    ],
+)
+def test_linux_groups(cc, ours, verdict):
+    (group,) = judge_groups([linux(ours, cc=cc)])
+    assert group.verdict == verdict
+
+
+@pytest.mark.parametrize(("cc", "floor_ms"), [("reno", 2.0), ("bbr", 3.0)])
+def test_linux_floors(cc, floor_ms):
+    def verdict(delay, loss):
+        return judge_groups([linux((10, delay, loss), reference=(10, 5.0, 1e-4), cc=cc)])[0].verdict
+
+    assert verdict(5 + floor_ms - 0.01, 2.9e-4) == WITHIN
+    assert verdict(5 + floor_ms + 0.01, 1e-4) == OUT
+    assert verdict(5, 3.1e-4) == OUT
+
+
+def test_random_loss_adds_two_standard_errors_of_the_reference():
+    # goodput 9, 10, 11: standard deviation 1, of the mean 1/sqrt(3) = 0.577; a cell may be off by 2 * 0.2 + 2 * 0.577
+    reference = ([9, 10, 11], [100] * 3, [100] * 3)
+    made = cell(([11.5, 11.6], [100] * 2, [100] * 2), reference, cc="Cubic", loss=0.01)
+    assert standard_error(made, GOODPUT) == pytest.approx(1 / math.sqrt(3))
+    assert judge_cell(made).comparisons[0].allowed == pytest.approx(0.4 + 2 / math.sqrt(3))
+    assert judge_cell(made).verdict == WITHIN
+    made.ours[GOODPUT] = [11.56, 11.56]
+    assert judge_cell(made).verdict == OUT
+    assert judge_groups([made])[0].comparisons[0].allowed == pytest.approx(0.2 + 2 / math.sqrt(3))
+
+
+def test_a_single_reference_run_takes_its_spread_from_ours():
+    made = cell(([9, 10, 11], [100] * 3, [100] * 3), cc="Cubic", loss=0.01)
+    assert standard_error(made, GOODPUT) == pytest.approx(1.0)
+
+
+def test_without_random_loss_there_is_no_such_allowance():
+    made = cell(([10, 10], [100] * 2, [100] * 2), ([9, 11], [100] * 2, [100] * 2), cc="Cubic")
+    assert standard_error(made, GOODPUT) == 0.0
+
+
+def test_errors_of_a_group_are_those_of_its_mean():
+    lossy = cell(([9, 10, 11], [100] * 3, [100] * 3), cc="Cubic", loss=0.01)
+    lossless = cell((10, 100, 100), cc="Cubic")
+    (group,) = judge_groups([lossy, lossless])
+    assert group.comparisons[0].standard_error == pytest.approx(1.0 / 2)
+
+
+def test_bottomless_lossy_cells_are_compared_as_distributions():
+    kwargs = {"cc": "Cubic", "buffer": 150000, "loss": 1e-4}
+    spread = [9.0 + 0.05 * i for i in range(30)]
+    ours = (spread, [s * 100 for s in spread], [0] * 30)
+    reference = ([9.1, 9.4, 9.7, 10.0, 10.3], [910, 940, 970, 1000, 1030], [0] * 5)
+    verdict = judge_cell(cell(ours, reference, **kwargs))
+    assert verdict.verdict == WITHIN and all(c.p > 0.5 for c in verdict.comparisons)
+    far = judge_cell(cell(ours, ([7.0] * 5, *reference[1:]), **kwargs))
+    assert far.verdict == OUT and [c.verdict for c in far.comparisons] == [OUT, WITHIN, WITHIN]
+    assert far.comparisons[0].p < 1e-4
+    broken = judge_cell(cell(([math.nan] * 30, *ours[1:]), reference, **kwargs))
+    assert broken.verdict == OUT
+    assert judge_groups([cell(ours, reference, **kwargs)]) == []
+
+
+def test_what_is_not_judged_is_in_no_group():
+    made = cell((99, 99, 99), cc="Vegas", not_judged="odd")
+    assert judge_cell(made).verdict == NOT_JUDGED and judge_groups([made]) == []
+
+
+def test_relative_error_of_nothing_is_none():
+    (_, delay, drops) = judge_cell(cell((10, 2, 1), reference=(10, 4, 0))).comparisons
+    assert delay.relative_error == -0.5 and math.isnan(drops.relative_error) and drops.error == 1

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from reference_files import linux_row, ns3_row, write, write_rates
+
+from netbuf_gym.errors import ReferenceDataError
+from netbuf_gym.validate import read_folder
+from netbuf_gym.validate.worlds import compared, run, scenario, seeds_to_run
+
+
+def only_cell(folder):
+    (cell,) = read_folder(folder).cells
+    return cell
+
+
+def test_the_ns3_dumbbell_is_rebuilt(tmp_path):
+    write(
+        tmp_path / "a.csv",
+        [ns3_row(cc="WestwoodPlus", flows=3, buffer=33, loss=0.001, rtt=30, T=2, hystart=0, access_mbps=500)],
+    )
+    world = scenario(only_cell(tmp_path))
+    assert world.stack == "ns3" and not world.hystart and world.duration_s == 2
+    assert [(f.cc, f.start_s) for f in world.flows] == [("westwood", 0), ("westwood", 0.1), ("westwood", 0.2)]
+    bottleneck = world.links[world.bottleneck]
+    assert (bottleneck.rate_mbps, bottleneck.queue_packets, bottleneck.loss, bottleneck.delay_ms) == (10, 33, 0.001, 13)
+    assert {link.rate_mbps for link in world.links} == {10, 500}
+
+
+def test_the_linux_dumbbell_is_rebuilt(tmp_path):
+    write(tmp_path / "a.csv", [linux_row(cc="reno", flows=2)])
+    world = scenario(only_cell(tmp_path))
+    assert world.stack == "linux" and [(f.cc, f.start_s) for f in world.flows] == [("newreno", 0), ("newreno", 0.1)]
+    assert len(world.links) == 2
+
+
+def test_the_last_hop_plays_the_schedule_of_its_file(tmp_path):
+    write(tmp_path / "a.csv", [ns3_row(rate_trace="r.csv", T=2, rate=100.0)])
+    rates = write_rates(tmp_path / "rates" / "r.csv")
+    world = scenario(only_cell(tmp_path))
+    trace = world.links[world.bottleneck].trace
+    assert trace.time_s.tolist() == [0, 2, 4] and trace.rate_mbps.tolist() == [20, 8, 15] and trace.period_s is None
+    assert world.links[1].rate_mbps == 100 and world.links[1].queue_packets is None
+    rates.write_text("time_s,mbps\n1.0,7.00000049\n")
+    trace = scenario(only_cell(tmp_path)).links[0].trace
+    assert trace.time_s.tolist() == [0, 1] and trace.rate_mbps.tolist() == [100, 7.0]  # whole bit/s; before it, B
+    rates.write_text("time_s,mbps\n0.0,7\n0.0,8\n")
+    with pytest.raises(ReferenceDataError, match=r"a.csv:2: .*r.csv:3: time_s = 0 is not after 0"):
+        scenario(only_cell(tmp_path))
+
+
+def test_chance_needs_seeds(tmp_path):
+    cells = {}
+    for name, row in {"lossless": linux_row(), "lossy": linux_row(loss=0.01), "bbr": linux_row(cc="bbr")}.items():
+        write(tmp_path / name / "a.csv", [row])
+        cells[name] = only_cell(tmp_path / name)
+    assert seeds_to_run(cells["lossless"].setting, 30) == [1]
+    assert seeds_to_run(cells["lossy"].setting, 30) == seeds_to_run(cells["bbr"].setting, 30) == list(range(1, 31))
+
+
+class FakeResult:
+    goodput_mbps = 5.0
+    bottleneck = "b"
+
+    class link:
+        queue_delay_mean_ms, queue_drops, random_losses, packets_in, queue_drops_total = 7.0, 3, 1, 200, 11
+
+    links = {"b": link}
+
+
+def test_what_is_compared_follows_the_references_definitions():
+    assert compared(FakeResult, "ns3-dumbbell") == {"goodput_mbps": 5, "queue_delay_ms": 7, "queue_drops": 11}
+    assert compared(FakeResult, "linux-dumbbell") == {"goodput_mbps": 5, "queue_delay_ms": 7, "loss_rate": 0.02}
+
+
+def test_linux_loss_rate_is_drops_over_arrivals_as_in_the_given_file(shared):
+    """Without random loss the reference's own columns must satisfy our definition: drops / (drops + delivered)."""
+    for cell in read_folder(shared / "reference" / "linux").cells:
+        s = cell.setting
+        if s.loss or s.cc == "bbr":  # BBR's spurious retransmissions arrive too and are not in the goodput
+            continue
+        (loss,), (goodput,) = cell.reference["loss_rate"], cell.reference["goodput_mbps"]
+        delivered = goodput * 1e6 * (s.duration_s - s.warmup_s) / 8 / 1448
+        drops = loss * delivered / (1 - loss)
+        assert abs(drops - round(drops)) < 0.02 * max(drops, 10), s.id
+
+
+def test_a_cell_can_be_run(tmp_path):
+    write(tmp_path / "a.csv", [ns3_row()])
+    cell = only_cell(tmp_path)
+    values = run(scenario(cell), cell.setting, 1)
+    assert values == {name: [pytest.approx(v)][0] for name, (v,) in cell.reference.items()}
+    assert np.isfinite(list(values.values())).all()
