@@ -75,7 +75,9 @@ Time Link::stepped_departure(Time now, uint32_t wire_bytes, Time& start) {
     start = std::max(start, table_time(cursor_));
     if (start >= kNever) return start = kNever;
   }
-  return start + static_cast<Time>(wire_bytes * (8e9 / tables_->rates[cursor_ % n]) + 0.5);
+  const auto duration = static_cast<Time>(wire_bytes * (8e9 / tables_->rates[cursor_ % n]) + 0.5);
+  arrivals_first_ = lead_ > duration;
+  return start + duration;
 }
 
 // As Mahimahi's link shell does: what an opportunity has left serves the packets that wait at that moment, and is
@@ -113,7 +115,8 @@ LinkStats Link::stats(Time now) {
   Time waited = 0;  // so far, by those still in the queue
   for (uint32_t i = queue_.head(); i != queue_.tail(); ++i) {
     const uint64_t arrived = static_cast<uint64_t>(queue_[i].start) - (queue_[i].packed >> kSizeBits);
-    waited += now - static_cast<Time>(arrived & (UINT64_MAX >> kSizeBits));  // waiting times beyond 47 bits have wrapped
+    // Waiting times beyond 47 bits have wrapped; on a folded link some will only arrive later.
+    waited += std::max<Time>(0, now - static_cast<Time>(arrived & (UINT64_MAX >> kSizeBits)));
   }
   s.queue_integral = s.sojourn_sum + seconds(waited);
   s.busy = seconds(busy_ns_);

@@ -67,7 +67,7 @@ inline std::vector<uint64_t> fingerprint(World& world) {
   for (Link& link : world.links()) {
     const LinkStats s = link.stats(world.now());
     for (const uint64_t v : {s.packets_in, s.packets_out, static_cast<uint64_t>(s.bytes_out), s.queue_drops, s.random_losses,
-                             std::bit_cast<uint64_t>(s.sojourn_sum), std::bit_cast<uint64_t>(s.sojourn_sum2),
+                             std::bit_cast<uint64_t>(s.sojourn_sum),
                              std::bit_cast<uint64_t>(s.queue_integral), uint64_t{s.queue_max}, std::bit_cast<uint64_t>(s.busy)}) {
       all.push_back(v);
     }

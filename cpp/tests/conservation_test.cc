@@ -1,0 +1,170 @@
+// Random worlds of every shape, and what must hold in each of them at every checkpoint.
+#include <sstream>
+
+#include "worlds.h"
+
+using namespace netbuf;
+
+namespace {
+
+constexpr const char* kSenders[] = {"newreno", "cubic", "bbr", "vegas", "westwood", "agent"};
+
+double log_uniform(Rng& rng, double low, double high) { return low * std::pow(high / low, rng.uniform()); }
+
+LinkConfig random_link(Rng& rng, bool harsh) {
+  LinkConfig link = worlds::link(log_uniform(rng, 1, 100), rng.uniform() < 0.2 ? 0 : log_uniform(rng, 0.1, 60));
+  const double limit = rng.uniform();
+  if (limit < 0.5) link.queue_limit_packets = 1 + rng.below(harsh ? 6 : 200);
+  else if (limit < 0.8) link.queue_limit_bytes = 1600 + rng.below(harsh ? 6000 : 300'000);
+  if (rng.uniform() < 0.3) link.loss = harsh ? log_uniform(rng, 0.01, 0.15) : log_uniform(rng, 1e-4, 1e-2);
+  else if (rng.uniform() < 0.2) link.ge = {0.01, 0.3, 0, harsh ? 0.7 : 0.2};
+  link.loss_on_acks = rng.uniform() < 0.3;
+  const double kind = rng.uniform();
+  if (kind < 0.15) {
+    link.schedule_time_ns = {0, 300 * kMillisecond, 900 * kMillisecond};
+    link.schedule_rate_bps = {10e6, rng.uniform() < 0.5 ? 0 : 1e6, 3e6};
+    link.schedule_period_ns = 2 * kSecond;
+  } else if (kind < 0.3) {
+    for (Time t = 0; t < kSecond;) {
+      link.trace_ns.push_back(t);
+      t += static_cast<Time>(rng.exponential(1.5 * kMillisecond)) + (rng.uniform() < 0.005 ? 200 * kMillisecond : 0);
+    }
+    link.trace_period_ns = link.trace_ns.back() + kMillisecond;
+  } else if (kind < 0.4) {
+    link.rate_bps = 0;
+  }
+  return link;
+}
+
+// Paths of one to three links out of a pool that all flows share, in both directions.
+WorldConfig random_world(Rng& rng) {
+  WorldConfig world;
+  world.stack = rng.uniform() < 0.35 ? Stack::ns3 : Stack::linux_kernel;
+  world.hystart = rng.uniform() < 0.5;
+  const bool harsh = rng.uniform() < 0.3;
+  const uint32_t links = 2 + rng.below(5), flows = 1 + rng.below(rng.uniform() < 0.2 ? 20 : 5);
+  for (uint32_t i = 0; i < links; ++i) world.links.push_back(random_link(rng, harsh));
+  if (world.links[0].rate_bps == 0) world.links[0].rate_bps = 8e6;
+  for (uint32_t i = 0; i < flows; ++i) {
+    const auto path = [&](bool data) {
+      std::vector<uint32_t> path;
+      for (uint32_t n = 1 + rng.below(3); n > 0; --n) path.push_back(rng.below(links));
+      if (data) path[rng.below(static_cast<uint32_t>(path.size()))] = 0;
+      return path;
+    };
+    auto forward = path(true), back = path(false);
+    if (rng.uniform() < 0.3) std::swap(forward, back);
+    FlowConfig flow = worlds::flow(kSenders[rng.below(6)], forward, back);
+    flow.start_ns = static_cast<Time>(rng.uniform() * 2e9);
+    const double app = rng.uniform();
+    if (app < 0.15) flow = worlds::sized(flow, 1 + rng.below(3'000'000));
+    else if (app < 0.3) {
+      flow.app = "on_off";
+      flow.on_ns = 1 + static_cast<Time>(rng.exponential(3e8));
+      flow.off_ns = static_cast<Time>(rng.exponential(3e8));
+      flow.random_on_off = rng.uniform() < 0.5;
+      if (rng.uniform() < 0.5) flow.app_rate_bps = log_uniform(rng, 1e5, 2e7);
+    }
+    if (rng.uniform() < 0.15) flow.stop_ns = flow.start_ns + 1 + static_cast<Time>(rng.uniform() * 4e9);
+    if (rng.uniform() < 0.2) flow.receive_buffer_bytes = 1 + rng.below(400'000);
+    if (rng.uniform() < 0.2) flow.send_buffer_bytes = 1 + rng.below(400'000);
+    if (flow.receive_buffer_bytes == 0 && flow.send_buffer_bytes == 0) flow.receive_buffer_bytes = 4'000'000;
+    flow.initial_cwnd_packets = 1 + rng.below(20);
+    world.flows.push_back(flow);
+  }
+  return world;
+}
+
+void check_world(const WorldConfig& config, World& world) {
+  for (size_t i = 0; i < world.flows().size(); ++i) {
+    const Flow& flow = world.flows()[i];
+    const FlowCounters& c = flow.counters;
+    const Tcb& t = flow.tcb;
+    CHECK_EQ(c.packets_sent, c.packets_received + c.queue_drops + c.random_losses + flow.packets_in_network());
+    CHECK_LE(c.packets_retransmitted, c.packets_sent);
+    CHECK_LE(c.delivered_bytes, static_cast<int64_t>(c.packets_received) * t.mss);
+    CHECK_LE(c.delivered_bytes, static_cast<int64_t>(c.packets_sent - c.packets_retransmitted) * t.mss);
+    CHECK_LE(c.acked_bytes, static_cast<int64_t>(c.packets_received) * t.mss);
+    CHECK_LE(c.segments_acked, c.packets_received);
+    CHECK_GE(t.cwnd, world.flows()[i].tcb.stack == Stack::ns3 ? 0 : int64_t{t.mss});
+    CHECK_GE(t.ssthresh, int64_t{t.mss});
+    // The scoreboard counts what its segments say.
+    uint32_t sacked = 0, lost = 0, retransmitted = 0, waiting = 0;
+    CHECK_EQ(flow.segments.size(), t.packets_out());
+    for (uint32_t s = t.una; s != t.nxt; ++s) {
+      const uint8_t flags = flow.segments[s].flags;
+      sacked += (flags & kSacked) != 0, lost += (flags & kLost) != 0, retransmitted += (flags & kRetransmitted) != 0;
+      waiting += (flags & (kLost | kRetransmitted)) == kLost;
+      CHECK(!((flags & kSacked) && (flags & kLost)));
+      CHECK_EQ((flags & kSacked) != 0, flow.sacked.find(s) != nullptr);
+    }
+    CHECK_EQ(sacked, t.sacked_out);
+    CHECK_EQ(lost, t.lost_out);
+    CHECK_EQ(retransmitted, t.retrans_out);
+    CHECK_EQ(waiting, flow.waiting_retransmissions());
+    CHECK_LE(t.in_flight(), 2 * t.packets_out());
+    if (t.packets_out() > 0) CHECK(flow.timer() < kNever);  // nothing waits for ever
+    if (config.flows[i].app == "sized") CHECK_LE(c.delivered_bytes, config.flows[i].size_bytes);
+  }
+  for (size_t i = 0; i < world.links().size(); ++i) {
+    Link& link = world.links()[i];
+    const LinkStats s = link.stats(world.now());
+    CHECK_EQ(s.packets_in, s.packets_out + s.queue_drops + link.queue_packets());
+    if (config.links[i].queue_limit_packets) CHECK_LE(s.queue_max, config.links[i].queue_limit_packets);
+    if (config.links[i].queue_limit_bytes) CHECK_LE(link.queue_bytes(), config.links[i].queue_limit_bytes);
+    CHECK_GE(s.queue_integral, 0);
+    CHECK_LE(s.random_losses, s.packets_in);
+  }
+}
+
+}  // namespace
+
+TEST(random_worlds_conserve_packets_and_keep_their_limits) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    Rng rng(seed);
+    const WorldConfig config = random_world(rng);
+    const int before = check::failures;
+    try {
+      World world(config, seed);
+      for (int step = 1; step <= 40; ++step) {
+        world.run(step * 211 * kMillisecond);
+        check_world(config, world);
+        for (uint32_t a = 0; a < world.agents().size(); ++a) {
+          if (rng.uniform() < 0.5) world.agent_window(a, 1448 * log_uniform(rng, 0.3, 300));
+        }
+        if (check::failures > before) break;
+      }
+    } catch (const std::exception& error) {
+      check::fail(__FILE__, __LINE__, error.what());
+    }
+    if (check::failures > before) std::printf("  in world of seed %d\n", static_cast<int>(seed));
+  }
+}
+
+// A bulk flow over links that work always gets on, whatever is lost.
+TEST(no_world_stalls) {
+  for (uint64_t seed = 1000; seed < 1100; ++seed) {
+    Rng rng(seed);
+    WorldConfig config = random_world(rng);
+    for (LinkConfig& link : config.links) {
+      if (link.loss > 0.05) link.loss = 0.05;
+      if (!link.ge.empty()) link.ge[3] = 0.2;
+      // In queues of a few packets the others may well lock a flow out until its back-off is over.
+      if (link.queue_limit_packets) link.queue_limit_packets += 20;
+      if (link.queue_limit_bytes) link.queue_limit_bytes += 30'000;
+    }
+    if (config.flows.size() > 2) config.flows.resize(2);
+    for (FlowConfig& flow : config.flows) flow.app = "bulk", flow.stop_ns = 0;
+    World world(config, seed);
+    std::vector<int64_t> delivered(config.flows.size(), 0);
+    for (int round = 1; round <= 3; ++round) {
+      world.run(round * 120 * kSecond);
+      for (size_t i = 0; i < config.flows.size(); ++i) {
+        const int64_t now = world.flows()[i].counters.delivered_bytes;
+        if (now <= delivered[i]) std::printf("  flow %d in world of seed %d\n", static_cast<int>(i), static_cast<int>(seed));
+        CHECK_GT(now, delivered[i]);
+        delivered[i] = now;
+      }
+    }
+  }
+}

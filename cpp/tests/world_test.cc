@@ -1,0 +1,162 @@
+// Determinism: the same configuration and seed give the same bits, however the run is cut up and on any number of threads.
+#include "worlds.h"
+
+#include "netbuf/batch.h"
+
+using namespace netbuf;
+
+namespace {
+
+WorldConfig crowd(uint32_t flows, Stack stack = Stack::linux_kernel) {
+  const std::vector<std::string> senders{"cubic", "newreno", "bbr", "vegas", "westwood"};
+  WorldConfig world;
+  world.stack = stack;
+  world.links = {worlds::link(50, 12, 100), worlds::link(0, 12), worlds::link(20, 5, 30)};
+  world.links[0].loss = 1e-3;
+  for (uint32_t i = 0; i < flows; ++i) {
+    const bool reverse = i % 3 == 2;
+    world.flows.push_back(worlds::flow(senders[i % senders.size()], {reverse ? 2u : 0u}, {reverse ? 0u : 1u}));
+    world.flows.back().start_ns = i % 4 * 100 * kMillisecond;  // ties
+    if (i % 5 == 4) {
+      world.flows.back().app = "on_off";
+      world.flows.back().on_ns = world.flows.back().off_ns = 300 * kMillisecond;
+      world.flows.back().random_on_off = true;
+    }
+  }
+  return world;
+}
+
+WorldConfig agents(uint32_t count, uint32_t variant) {
+  WorldConfig world = worlds::dumbbell(5 + variant % 7, 20 + variant % 5 * 10, 30, std::vector<std::string>(count, "agent"));
+  world.links[0].loss = 1e-3;
+  return world;
+}
+
+}  // namespace
+
+TEST(same_seed_same_bits) {
+  for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
+    World a(crowd(7, stack), 5), b(crowd(7, stack), 5), c(crowd(7, stack), 6);
+    for (World* world : {&a, &b, &c}) world->run(5 * kSecond);
+    CHECK(worlds::fingerprint(a) == worlds::fingerprint(b));
+    CHECK(worlds::fingerprint(a) != worlds::fingerprint(c));
+  }
+}
+
+TEST(steps_of_any_length_give_the_same_bits) {
+  World whole(crowd(12), 5), cut(crowd(12), 5);
+  whole.run(4 * kSecond);
+  Rng rng(1);
+  while (cut.now() < 4 * kSecond) cut.run(std::min(4 * kSecond, cut.now() + 1 + static_cast<Time>(rng.exponential(3e6))));
+  CHECK(worlds::fingerprint(whole) == worlds::fingerprint(cut));
+}
+
+TEST(the_scheduler_equals_a_linear_scan) {
+  for (const uint32_t count : {1u, 2u, 3u, 8u, 9u, 16u, 21u}) {
+    World scheduled(crowd(count), 3), scanned(crowd(count), 3);
+    scheduled.run(3 * kSecond);
+    for (;;) {
+      Flow* first = &scanned.flows()[0];
+      for (Flow& flow : scanned.flows()) {
+        if (flow.next() < first->next()) first = &flow;
+      }
+      if (first->next() > 3 * kSecond) break;
+      first->run_next();
+    }
+    for (uint32_t i = 0; i < count; ++i) CHECK(worlds::fingerprint(scheduled.flows()[i]) == worlds::fingerprint(scanned.flows()[i]));
+  }
+}
+
+TEST(an_idle_flow_changes_nothing) {
+  WorldConfig config = crowd(6);
+  World without(config, 4);
+  config.flows.push_back(worlds::flow("cubic", {0}, {1}));
+  config.flows.back().start_ns = 100 * kSecond;
+  World with(config, 4);
+  without.run(4 * kSecond);
+  with.run(4 * kSecond);
+  for (size_t i = 0; i < 6; ++i) CHECK(worlds::fingerprint(without.flows()[i]) == worlds::fingerprint(with.flows()[i]));
+}
+
+TEST(batches_give_the_same_bits_on_any_number_of_threads) {
+  constexpr uint32_t kWorlds = 13;
+  const auto run = [](uint32_t threads) {
+    Batch batch(kWorlds, 3, threads);
+    for (uint32_t w = 0; w < kWorlds; ++w) batch.reset(w, agents(1 + w % 3, w), 100 + w);
+    Rng rng(9);
+    std::vector<uint64_t> bits;
+    std::vector<uint8_t> selected(kWorlds);
+    for (int step = 0; step < 60; ++step) {
+      for (uint32_t i = 0; i < kWorlds * 3; ++i) batch.control()[i] = rng.uniform() < 0.2 ? std::nan("") : 1448 * (1 + 60 * rng.uniform());
+      for (auto& s : selected) s = rng.uniform() < 0.7;
+      switch (step % 3) {
+        case 0: batch.advance(100 * kMillisecond, nullptr); break;
+        case 1: batch.advance(37 * kMillisecond, selected.data()); break;
+        case 2: batch.advance_to_ack(100 * kMillisecond, step % 2 ? selected.data() : nullptr); break;
+      }
+      for (uint32_t i = 0; i < kWorlds * 3 * kTelemetryCount; ++i) {
+        const double value = batch.telemetry()[i];
+        bits.push_back(std::isnan(value) ? 1 : std::bit_cast<uint64_t>(value));
+      }
+    }
+    for (uint32_t w = 0; w < kWorlds; ++w) {
+      const auto one = worlds::fingerprint(batch.world(w));
+      bits.insert(bits.end(), one.begin(), one.end());
+    }
+    return bits;
+  };
+  const auto one = run(1);
+  CHECK(one == run(2));
+  CHECK(one == run(4));
+}
+
+TEST(a_batch_refuses_what_it_cannot_run) {
+  Batch batch(2, 1, 1);
+  CHECK_THROWS(batch.advance(kSecond, nullptr), std::logic_error);  // never reset
+  CHECK_THROWS(batch.reset(2, agents(1, 0), 1), std::out_of_range);
+  CHECK_THROWS(batch.reset(0, agents(2, 0), 1), std::invalid_argument);
+  CHECK_THROWS(batch.reset(0, crowd(1), 1), std::invalid_argument);
+  batch.reset(0, agents(1, 0), 1);
+  batch.reset(1, agents(1, 0), 1);
+  CHECK_THROWS(batch.advance(0, nullptr), std::invalid_argument);
+  CHECK_THROWS(batch.advance(INT64_MAX, nullptr), std::invalid_argument);
+  batch.control()[1] = -5;
+  CHECK_THROWS(batch.advance(kSecond, nullptr), std::invalid_argument);
+  batch.control()[1] = INFINITY;
+  CHECK_THROWS(batch.advance(kSecond, nullptr), std::invalid_argument);
+  batch.control()[1] = 3000;
+  batch.advance(kSecond, nullptr);
+  CHECK_EQ(batch.telemetry()[kTelemetryCount + 2], 3000);
+  CHECK_THROWS(Batch(0, 1, 1), std::invalid_argument);
+  CHECK_THROWS(Batch(1, 0, 1), std::invalid_argument);
+  CHECK_THROWS(Batch(1, 1, 0), std::invalid_argument);
+}
+
+TEST(a_world_runs_forward_only) {
+  World world(crowd(2), 1);
+  world.run(kSecond);
+  world.run(kSecond);
+  CHECK_THROWS(world.run(kSecond - 1), std::invalid_argument);
+  CHECK_THROWS(world.run(INT64_MAX), std::invalid_argument);
+  CHECK_THROWS(world.run_to_agent_ack(kNever), std::invalid_argument);
+  CHECK_EQ(world.now(), kSecond);
+}
+
+TEST(advancing_to_an_ack_stops_at_each_one) {
+  World world(worlds::dumbbell(10, 40, 50, {"agent"}), 1);
+  uint64_t acks = 0;
+  while (world.now() < 2 * kSecond) {
+    const bool came = world.run_to_agent_ack(world.now() + 100 * kMillisecond);
+    CHECK_EQ(world.flows()[0].counters.acks, acks + came);
+    if (came) CHECK_EQ(world.flows()[0].counters.last_ack, world.now());
+    acks += came;
+  }
+  CHECK_GT(acks, 100u);
+}
+
+TEST(memory_follows_the_queue_not_its_limit) {
+  World idle(worlds::dumbbell(10, 48, 150'000, {"agent"}), 1);
+  idle.agent_window(0, 1448 * 50);
+  idle.run(10 * kSecond);
+  CHECK_LT(idle.memory_bytes(), 64u * 1024);
+}
