@@ -20,7 +20,19 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
     if (flow.controlled) agents_.push_back(static_cast<uint32_t>(flows_.size()));
     flows_.emplace_back(flow, config, links_, uses, &rng_);
   }
+  if (config.stack == Stack::ns3) order_ties(config);
   build_tree();
+}
+
+void World::order_ties(const WorldConfig& config) {
+  const StackProfile& profile = stack_profile(config.stack);
+  const uint32_t bytes = profile.mss + profile.data_overhead;
+  for (const FlowConfig& flow : config.flows) {
+    for (size_t i = 1; i < flow.path.size(); ++i) {
+      const Link& before = links_[flow.path[i - 1]];
+      links_[flow.path[i]].order_ties(before.delay() + before.transmission_time(bytes), bytes);
+    }
+  }
 }
 
 void World::build_tree() {

@@ -40,7 +40,7 @@ class Link {
       stats_.bytes_out += wire_bytes;
       return {Fate::delivered, now + delay_};
     }
-    drain(now);
+    drain(now - arrivals_first_);
     Time start = now;
     if (now < free_at_) {
       const uint32_t queued = queue_.size();
@@ -97,6 +97,13 @@ class Link {
     stats_.packets_out += i - first;
   }
 
+  // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when a
+  // transmission ends still finds the next one waiting, and so perhaps a full queue, if it set out before that transmission
+  // began. lead: from the packet's setting out to its arrival; wire_bytes: of the packets that fill the link.
+  void order_ties(Time lead, uint32_t wire_bytes) { lead_ = lead, arrivals_first_ = lead_ > transmission_time(wire_bytes); }
+  Time transmission_time(uint32_t wire_bytes) const { return static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5); }
+  Time delay() const { return delay_; }
+
   LinkStats stats(Time now);  // drains first
   uint32_t queue_packets() const { return queue_.size(); }
   int64_t queue_bytes() const { return queued_bytes_; }
@@ -133,6 +140,7 @@ class Link {
 
   Ring<Queued> queue_;
   Time free_at_ = 0, delay_;
+  Time arrivals_first_ = 0, lead_ = 0;  // 1: before departures of the same instant
   double ns_per_byte_;
   int64_t limit_packets_, limit_bytes_, queued_bytes_ = 0;
   Time sojourn_ns_ = 0, busy_ns_ = 0;

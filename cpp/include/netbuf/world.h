@@ -32,6 +32,7 @@ class World {
   };
   void check_until(Time until) const;
   void build_tree();
+  void order_ties(const WorldConfig& config);
   void update(uint32_t flow) {           // its next event has changed
     size_t node = tree_.size() / 2 + flow;
     Entry best{flows_[flow].next(), flow};
