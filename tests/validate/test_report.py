@@ -123,6 +123,13 @@ def test_markdown_replaces_its_own_tables_and_keeps_the_prose(folder):
         replace_between_marks(BEGIN, text)
 
 
+@pytest.mark.parametrize(("source", "cells"), [("ns3", 64), ("linux", 45)])
+def test_the_given_references_are_within_tolerance(shared, source, cells):
+    report = validate(shared / "reference" / source)
+    assert report.within, report.text()
+    assert report.count("within") == cells
+
+
 def test_the_given_ns3_newreno_cells_agree(shared):
     report = validate(shared / "reference" / "ns3", seeds=2, only="*/NewReno/N1/*")
     alone = [v for v in report.cells if v.how == "alone"]
