@@ -1,0 +1,1 @@
+"""Hydra configuration files; see `netbuf_gym.zoo.config`."""

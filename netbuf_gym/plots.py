@@ -1,0 +1,152 @@
+"""Pictures of evaluations. Needs matplotlib (`pip install netbuf-gym[train]`), loaded when a picture is drawn.
+
+Every function writes one file, atomically; its suffix decides the format (png, pdf, svg).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.errors import ConfigError, MissingExtraError
+from netbuf_gym.files import write_atomic
+
+COLOURS = ("#d1495b", "#00798c", "#edae49", "#3d348b", "#6a994e", "#8a8a8a", "#b5179e", "#7f4f24", "#48cae4", "#000000")
+MARKERS = "*osD^vPXh<"
+
+
+def throughput_delay(
+    points: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    path: str | Path,
+    title: str = "",
+    capacity_mbps: float | None = None,
+) -> None:
+    """Throughput against queueing delay: one point a controller, an ellipse of one standard deviation, its runs faintly.
+
+    Args:
+        points: for each controller (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
+        capacity_mbps: drawn as a line.
+    """
+    figure = _figure(6.4, 4.4)
+    axes = figure.add_subplot()
+    if capacity_mbps is not None:
+        axes.axhline(capacity_mbps, color="0.75", linewidth=1, linestyle="--", zorder=0)
+    for index, (name, (delays, throughputs)) in enumerate(points.items()):
+        delay, throughput = np.maximum(_finite(delays), 1e-2), _finite(throughputs)
+        if not len(delay) or not len(throughput):
+            continue
+        colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+        axes.plot(delay, throughput, ".", color=colour, alpha=0.25, markersize=4, zorder=1)
+        centre = np.exp(np.log(delay).mean()), throughput.mean()
+        if len(delay) == len(throughput) and len(delay) > 2:
+            axes.plot(*_ellipse(np.log(delay), throughput), color=colour, linewidth=1, alpha=0.8, zorder=2)
+        size = 14 if marker == "*" else 8
+        axes.plot(*centre, marker, color=colour, markersize=size, markeredgecolor="white", label=name, zorder=3)
+    axes.set_xscale("log")
+    axes.set_xlabel("mean queueing delay (ms)")
+    axes.set_ylabel("goodput (Mbit/s)")
+    axes.set_title(title)
+    axes.legend(frameon=False, fontsize=8)
+    axes.grid(alpha=0.25)
+    _write(figure, path)
+
+
+def time_series(series: Mapping[str, Mapping[str, Any]], path: str | Path, title: str = "") -> None:
+    """Congestion window, RTT and queue over time, one line a controller.
+
+    Args:
+        series: for each controller arrays `time_s`, `cwnd_packets`, `rtt_ms` and `queue_packets`, (samples,).
+    """
+    figure = _figure(7.2, 6.4)
+    panels = figure.subplots(3, 1, sharex=True)
+    rows = (("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)"))
+    for axes, (key, label) in zip(panels, rows, strict=True):
+        top = 0.0
+        for index, (name, one) in enumerate(series.items()):
+            values = np.asarray(one[key], dtype=float)
+            first = index == 0  # the agent: on top
+            axes.plot(
+                one["time_s"],
+                values,
+                color=COLOURS[index % len(COLOURS)],
+                linewidth=1.6 if first else 0.9,
+                alpha=1.0 if first else 0.75,
+                zorder=3 if first else 2,
+                label=name,
+            )
+            top = max(top, float(np.nanmax(values, initial=0.0)))
+        if top > 500:
+            axes.set_yscale("symlog", linthresh=10)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(label)
+        axes.grid(alpha=0.25)
+    panels[0].set_title(title)
+    panels[0].legend(frameon=False, fontsize=8, ncols=3)
+    panels[-1].set_xlabel("time (s)")
+    _write(figure, path)
+
+
+def learning_curves(
+    curves: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
+    path: str | Path,
+    ylabel: str,
+    xlabel: str = "environment steps",
+    title: str = "",
+) -> None:
+    """Mean over runs with their range shaded, one line a learner.
+
+    Args:
+        curves: for each learner its runs, each (x ascending, y).
+    """
+    figure = _figure(6.4, 4.0)
+    axes = figure.add_subplot()
+    for index, (name, runs) in enumerate(curves.items()):
+        runs = [(np.asarray(x, float), np.asarray(y, float)) for x, y in runs if len(x)]
+        if not runs:
+            continue
+        grid = np.linspace(max(x[0] for x, _ in runs), min(x[-1] for x, _ in runs), 200)
+        values = np.stack([np.interp(grid, x, y) for x, y in runs])
+        colour = COLOURS[index % len(COLOURS)]
+        axes.plot(grid, values.mean(axis=0), color=colour, label=f"{name} ({len(runs)} seeds)")
+        axes.fill_between(grid, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    axes.set_title(title)
+    axes.legend(frameon=False, fontsize=8)
+    axes.grid(alpha=0.25)
+    _write(figure, path)
+
+
+def _figure(width: float, height: float) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("drawing", "train", "matplotlib") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _write(figure: Any, path: str | Path) -> None:
+    kind = Path(path).suffix.lstrip(".")
+    if kind not in ("png", "pdf", "svg"):
+        raise ConfigError(f"{path}: cannot draw a {kind or 'file without suffix'}; valid: png, pdf, svg")
+    data = io.BytesIO()
+    figure.savefig(data, format=kind, dpi=150)
+    write_atomic(path, data.getvalue())
+
+
+def _ellipse(log_x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One standard deviation around the mean, in the plane of log x and y; (x, y) of its outline."""
+    values, vectors = np.linalg.eigh(np.cov(log_x, y))
+    angle = np.linspace(0, 2 * np.pi, 100)
+    circle = np.stack((np.cos(angle), np.sin(angle)))
+    outline = vectors @ (np.sqrt(np.maximum(values, 0))[:, None] * circle)
+    return np.exp(outline[0] + log_x.mean()), outline[1] + y.mean()
+
+
+def _finite(values: Sequence[float]) -> np.ndarray:
+    array = np.asarray(values, dtype=float)
+    return array[np.isfinite(array)]

@@ -1,0 +1,39 @@
+"""What the zoo's tests share: tiny training jobs."""
+
+import pytest
+import torch as th
+
+TINY = (
+    "algo.num_envs=4",
+    "algo.kwargs.n_steps=8",
+    "algo.kwargs.batch_size=16",
+    "scenario=ppcc/4",
+    "scenario.kwargs.duration_s=2",
+    "stagger_steps=0",
+    "total_timesteps=128",
+    "progress=false",
+    "tensorboard=false",
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """One torch thread, whatever a job set."""
+    yield
+    th.set_num_threads(1)
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """Overrides of a training job of a second, in its own run directory; and that directory."""
+    return [*TINY, f"run_dir={tmp_path / 'run'}"], tmp_path / "run"
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """The run directory of a tiny finished run; not to be written to."""
+    from netbuf_gym.zoo.train import train
+
+    run_dir = tmp_path_factory.mktemp("trained") / "run"
+    train([*TINY, f"run_dir={run_dir}"])
+    return run_dir

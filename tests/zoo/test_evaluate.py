@@ -1,0 +1,161 @@
+"""Evaluation: same worlds, same measures, seeds that training never saw."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from netbuf_gym import _core, cli, scenarios
+from netbuf_gym.plants.sim import episode_report
+from netbuf_gym.zoo import campaign, checkpoint, evaluation, tables
+from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED, load
+from netbuf_gym.zoo.evaluate import evaluate
+
+FIRST = FIRST_EVALUATION_SEED
+SHORT = {"name": "ppcc/4", "duration_s": 3}
+
+
+def test_writes_table_result_and_plots(trained, tmp_path, capsys):
+    out = tmp_path / "out"
+    command = ["evaluate", f"model={trained}", "seeds=3", "scenario=ppcc/4", "scenario.kwargs.duration_s=3", f"run_dir={out}"]
+    assert cli.main(command) == 0
+    assert {p.name for p in out.iterdir()} == {
+        "table.md",
+        "result.json",
+        "throughput_delay.png",
+        "time_series.png",
+        "start.png",
+    }
+    assert capsys.readouterr().out.startswith((out / "table.md").read_text())
+    result = json.loads((out / "result.json").read_text())
+    assert list(result["controllers"]) == ["ppo", "newreno", "cubic", "bbr", "vegas", "westwood"]
+    assert result["scenario"] == SHORT and result["training_seed"] == 0
+    for one in result["controllers"].values():
+        assert one["seeds"] == [FIRST, FIRST + 1, FIRST + 2]
+        for metric, values in one["episodes"].items():
+            mean, low, high = one["intervals"][metric]
+            assert low <= mean <= high and mean == pytest.approx(np.mean(values))
+
+
+def test_is_deterministic(trained):
+    saved = checkpoint.read(trained)
+    runs = [evaluation.run_agent(saved, SHORT, [FIRST, FIRST + 1])[0] for _ in range(2)]
+    for metric in evaluation.METRICS:
+        np.testing.assert_array_equal(runs[0].metrics[metric], runs[1].metrics[metric])
+    alone = evaluation.run_agent(saved, SHORT, [FIRST + 1])[0]  # a seed's episode does not depend on the others
+    assert alone.metrics["utility"][0] == runs[0].metrics["utility"][1]
+
+
+def test_series_are_of_the_first_seed(trained):
+    agent, worlds = evaluation.run_agent(checkpoint.read(trained), SHORT, [FIRST, FIRST + 1])
+    cubic = evaluation.run_baseline("cubic", worlds, [FIRST, FIRST + 1])
+    for runs in (agent, cubic):
+        assert set(runs.series) == set(evaluation.SERIES)
+        assert len({len(values) for values in runs.series.values()}) == 1
+        assert runs.series["time_s"][0] == pytest.approx(0.1)
+        assert runs.series["time_s"][-1] <= 3.0
+        assert np.nanmax(runs.series["rtt_ms"]) > 48
+
+
+def test_baselines_are_measured_as_agents_are():
+    world = scenarios.get("ppcc/4", duration_s=5)
+    runs = evaluation.run_baseline("cubic", [world.with_agents(1)], [FIRST])
+    core = _core.World(world.with_senders(["cubic"]).to_core(), FIRST)
+    core.run(5_000_000_000)
+    report = episode_report(world, 0, core.flow_stats(), core.link_stats(), 5.0)
+    for metric in evaluation.METRICS:
+        assert runs.metrics[metric][0] == pytest.approx(report[metric], rel=1e-9), metric
+
+
+def test_every_controller_meets_the_worlds_that_a_distribution_draws(trained):
+    agent, worlds = evaluation.run_agent(checkpoint.read(trained), {"name": "ppcc/random", "duration_s": 2}, [FIRST, FIRST + 1])
+    assert worlds[0].capacity_mbps != worlds[1].capacity_mbps
+    cubic = evaluation.run_baseline("cubic", worlds, [FIRST, FIRST + 1])
+    assert len(agent.metrics["utility"]) == len(cubic.metrics["utility"]) == 2
+
+
+def test_several_senders(trained, tmp_path):
+    saved = checkpoint.read(trained)
+    saved.env["kwargs"]["senders"] = 2
+    agent, worlds = evaluation.run_agent(saved, {**SHORT, "n": 2}, [FIRST, FIRST + 1, FIRST + 2])
+    assert len(worlds) == 3 and all(len(world.flows) == 2 for world in worlds)
+    assert agent.metrics["goodput_mbps"].shape == (3,)
+    cubic = evaluation.run_baseline("cubic", worlds, agent.seeds)
+    assert 0 < cubic.metrics["goodput_mbps"].max() < 5
+
+
+def test_margin_and_table_leave_out_what_was_not_measured():
+    def runs(name, utility):
+        metrics = {metric: np.array(utility, float) for metric in evaluation.METRICS}
+        return evaluation.Runs(name, [1, 2, 3], metrics, {})
+
+    ours, theirs = runs("a", [-0.1, -0.2, math.nan]), runs("b", [-0.3, -0.5, -0.1])
+    assert evaluation.utility_margin(ours, theirs).mean == pytest.approx(0.25)
+    nothing = runs("c", [math.nan] * 3)
+    lines = evaluation.table([ours, theirs, nothing]).splitlines()
+    assert len(lines) == 5 and lines[4].startswith("| c | - | nan")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("seeds=0", "seeds"),
+        ("seeds=[1,2]", "no evaluation seed"),
+        ("baselines=[reno2000]", "reno2000"),
+        ("baselines=[agent]", "agent"),
+        ("confidence=1", "confidence"),
+        ("threads=0", "threads"),
+        ("scenario=ppcc/77", "ppcc/77"),
+        ("scenario.kwargs.loss=3", "loss"),
+    ],
+)
+def test_unusable_input_writes_nothing(trained, tmp_path, override, message, capfd):
+    out = tmp_path / "out"
+    assert cli.main(["evaluate", f"model={trained}", f"run_dir={out}", override]) == 2
+    captured = capfd.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_model_is_missing(capfd):
+    assert cli.main(["evaluate"]) == 2
+    assert "model=..." in capfd.readouterr().err
+
+
+def test_evaluation_without_plots(trained, tmp_path):
+    settings = ["seeds=1", "plots=false", "baselines=[]", "scenario.kwargs.duration_s=2", f"run_dir={tmp_path}"]
+    evaluate(load("evaluate", [f"model={trained}", *settings]))
+    assert {p.name for p in tmp_path.iterdir()} == {"table.md", "result.json"}
+
+
+def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
+    overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
+    out = tmp_path / "agents" / "task" / "name"
+    own = ["seeds=2", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4", f"out={out}", f"runs={tmp_path / 'runs'}"]
+    command = [*own, *overrides]
+    assert campaign.main(command) == 0
+    assert {p.name for p in out.iterdir()} == {"model.zip", "config.yaml", "metrics.json", "card.md"}
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["training_seeds"] == [0, 1] and metrics["kept_seed"] in (0, 1)
+    assert metrics["training_timesteps"] == [128, 128]
+    for part in metrics["scenarios"].values():
+        assert len(part["agent"]["utility"]) == 2
+        margin = part["margins"]["cubic"]
+        assert margin["low"] <= margin["mean"] <= margin["high"]
+        assert margin["mean"] == pytest.approx(np.mean(part["agent"]["utility"]) - part["baselines"]["cubic"]["utility"])
+    assert checkpoint.read(out / "model.zip").config.seed == metrics["kept_seed"]
+
+    monkeypatch.setattr(campaign, "train", lambda overrides: pytest.fail("trained again"))
+    assert campaign.main(command) == 0
+    with pytest.raises(ValueError, match="the campaign chooses seed"):
+        campaign.main(["seed=3"])
+
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{tables.BEGIN}\n{tables.END}\nafter\n")
+    assert tables.main(["--check"], tmp_path) == 1
+    assert tables.main([], tmp_path) == 0
+    text = readme.read_text()
+    assert "[name](agents/task/name/card.md)" in text and "| cubic |" in text
+    assert text.startswith("before\n") and text.endswith("after\n")
+    assert tables.main(["--check"], tmp_path) == 0

@@ -1,0 +1,181 @@
+"""Training jobs: what they write, how they end, and how they go on."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import stable_baselines3
+import torch as th
+
+from netbuf_gym import cli
+from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.zoo import callbacks, checkpoint
+from netbuf_gym.zoo.train import train
+
+
+def weights(path):
+    policy = stable_baselines3.PPO.load(path, device="cpu").policy
+    return th.cat([p.flatten() for p in policy.parameters()])
+
+
+def test_writes_a_run_directory(tiny):
+    overrides, run_dir = tiny
+    result = train([o for o in overrides if o != "tensorboard=false"])
+    names = {path.name.split(".")[0] for path in run_dir.iterdir()}
+    assert names == {"config", "model", "progress", "events"}
+    assert result.model_path == run_dir / "model.zip"
+    assert result.timesteps == 128 and not result.interrupted
+    assert 0 < result.env_share < 1
+    rows = list(csv.DictReader((run_dir / "progress.csv").open()))
+    assert float(rows[-1]["rollout/utility"]) < 0
+    assert float(rows[-1]["train/approx_kl"]) >= 0
+
+
+def test_same_seed_same_agent(tmp_path, tiny):
+    overrides, _ = tiny
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        train([*overrides, f"seed={seed}", f"run_dir={tmp_path / name}"])
+    assert th.equal(weights(tmp_path / "a/model.zip"), weights(tmp_path / "b/model.zip"))
+    assert not th.equal(weights(tmp_path / "a/model.zip"), weights(tmp_path / "c/model.zip"))
+
+
+@pytest.mark.parametrize("algo", ["ppo_kl", "a2c", "dqn", "ppo_lstm"])
+def test_every_learner_trains_resumes_and_is_evaluated(algo, tmp_path):
+    run_dir = tmp_path / "run"
+    settings = {
+        "ppo_kl": ["algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16"],
+        "a2c": [],
+        "dqn": ["algo.kwargs.learning_starts=10", "algo.kwargs.buffer_size=500"],
+        "ppo_lstm": ["algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16"],
+    }[algo]
+    job = [f"algo={algo}", "algo.num_envs=4", *settings, "scenario=ppcc/4", "scenario.kwargs.duration_s=2"]
+    train([*job, f"run_dir={run_dir}", "total_timesteps=64", "progress=false", "tensorboard=false"])
+    result = train([f"resume={run_dir}", "total_timesteps=128"])
+    assert result.timesteps >= 128
+    out = tmp_path / "out"
+    short = ["scenario.kwargs.duration_s=2", "seeds=2", "baselines=[]", "plots=false"]
+    assert cli.main(["evaluate", f"model={run_dir}", f"run_dir={out}", *short]) == 0
+    assert algo in (out / "table.md").read_text()
+
+
+def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
+    overrides, run_dir = tiny
+    train([*overrides, "seed=5"])
+    before = checkpoint.read(run_dir)
+    learned = {}
+    learn = stable_baselines3.PPO.learn
+
+    def spy(model, *args, **kwargs):
+        learned.update(steps=model.num_timesteps, weights=th.cat([p.flatten() for p in model.policy.parameters()]))
+        learned["optimiser_steps"] = model.policy.optimizer.state_dict()["state"][0]["step"].item()
+        return learn(model, *args, **kwargs)
+
+    old = weights(run_dir / "model.zip")
+    monkeypatch.setattr(stable_baselines3.PPO, "learn", spy)
+    result = train([f"resume={run_dir}", "total_timesteps=256"])
+    assert learned["steps"] == 128 and th.equal(learned["weights"], old) and learned["optimiser_steps"] == 32
+    after = checkpoint.read(run_dir)
+    assert result.timesteps == after.progress["timesteps"] == 256
+    assert after.progress["seconds"] > before.progress["seconds"]
+    assert after.progress["updates"] == 2 * before.progress["updates"]
+    assert after.config.seed == 5 and after.config.total_timesteps == 256
+    assert (run_dir / "progress-from-128.csv").exists() and (run_dir / "progress.csv").exists()
+    rows = csv.DictReader((run_dir / "progress-from-128.csv").open())
+    rates = [float(row["train/learning_rate"]) for row in rows if row["train/learning_rate"]]
+    assert max(rates) <= 0.5e-3 + 1e-9  # the schedule goes on, too
+
+
+def test_a_finished_run_is_not_resumed(trained):
+    with pytest.raises(ConfigError, match="total_timesteps"):
+        train([f"resume={trained}"])
+
+
+def test_resume_changes_only_what_may_change(trained):
+    for override in ("algo=dqn", "seed=3", "scenario=ppcc/1", "algo.kwargs.gamma=0.5", "nonsense=1"):
+        with pytest.raises(ConfigError, match="cannot be combined with resume"):
+            train([f"resume={trained}", override])
+    with pytest.raises(ConfigError, match="total_timesteps"):
+        train([f"resume={trained}", "total_timesteps=many"])
+
+
+def test_a_run_directory_is_not_overwritten(trained):
+    before = (trained / "model.zip").read_bytes()
+    with pytest.raises(ConfigError, match="holds a run already"):
+        train([f"run_dir={trained}"])
+    assert (trained / "model.zip").read_bytes() == before
+
+
+def test_bad_input_writes_nothing(tmp_path, capfd):
+    out = tmp_path / "run"
+    for override in ("algo.kwargs.gama=1", "scenario.kwargs.rate_mbps=-3", "env.kwargs.history=0", "seed=-1", "x=1"):
+        assert cli.main(["train", f"run_dir={out}", override]) == 2
+        captured = capfd.readouterr()
+        assert captured.err.count("\n") == 1 and "Traceback" not in captured.err
+        assert not out.exists()
+
+
+def test_time_limit_ends_training_and_schedules(tiny):
+    overrides, run_dir = tiny
+    overrides = [o for o in overrides if not o.startswith("total_timesteps")]
+    started = time.perf_counter()
+    result = train([*overrides, "max_minutes=0.02", "total_timesteps=1000000000"])
+    assert 1.0 < result.seconds < 1.2 + 3.0 and time.perf_counter() - started < 10
+    assert result.model_path.name == "model.zip"
+    rows = list(csv.DictReader((run_dir / "progress.csv").open()))
+    assert float(rows[-1]["train/learning_rate"]) < 2e-4
+    with pytest.raises(ConfigError, match="max_minutes"):
+        train([f"resume={run_dir}"])
+
+
+def test_checkpoints_are_written_on_the_way(tiny, monkeypatch):
+    overrides, _ = tiny
+    names = []
+    save = checkpoint.save
+    monkeypatch.setattr(checkpoint, "save", lambda path, *rest: names.append(path.name) or save(path, *rest))
+    monkeypatch.setattr(callbacks.time, "perf_counter", iter(np.arange(0, 1e6, 10.0)).__next__)
+    train([*overrides, "checkpoint_minutes=0.5"])
+    assert names[-1] == "model.zip" and names.count("checkpoint.zip") >= 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
+    overrides, run_dir = tiny
+    overrides = [*(o for o in overrides if not o.startswith("total_timesteps")), "total_timesteps=100000000"]
+    command = [sys.executable, "-m", "netbuf_gym.cli", "train", *overrides]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (run_dir / "progress.csv").exists() or not (run_dir / "progress.csv").read_text().count("\n") > 2:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert f"resume={run_dir}" in out and "Traceback" not in err
+    assert sorted(p.suffix for p in run_dir.iterdir()) == [".csv", ".yaml", ".zip"]
+    saved = checkpoint.read(run_dir)
+    assert saved.path.name == "checkpoint.zip" and not saved.progress["finished"]
+    steps = saved.progress["timesteps"]
+    result = train([f"resume={run_dir}", f"total_timesteps={steps + 32}"])
+    assert result.timesteps >= steps + 32
+    assert not (run_dir / "checkpoint.zip").exists() and (run_dir / "model.zip").exists()
+
+
+def test_progress_bar_and_lines(tiny, capfd, monkeypatch):
+    overrides, run_dir = tiny
+    overrides = [o for o in overrides if o != "progress=false"]
+    train(overrides)
+    assert "training 100%" in capfd.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    train([*overrides, f"run_dir={run_dir}-bar"])
+    assert "100%|" in capfd.readouterr().err
+
+
+def test_a_resumed_run_that_does_not_fit_is_refused(trained, tmp_path):
+    with pytest.raises(CheckpointError, match="no such file"):
+        train([f"resume={tmp_path / 'none'}"])

@@ -1,0 +1,127 @@
+"""Composition of configurations: every file, every override, every mistake."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.zoo import models
+from netbuf_gym.zoo.config import CONF, FIRST_EVALUATION_SEED, check_training, evaluation_seeds, load, scenario_spec
+
+
+def choices(group):
+    return sorted(str(path.relative_to(CONF / group).with_suffix("")) for path in (CONF / group).rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("group", ["algo", "env", "scenario", "reward", "experiment"])
+def test_every_choice_composes_and_builds(group):
+    assert choices(group)
+    for choice in choices(group):
+        config = load("train", [f"{group}={choice}", "env.num_envs=2"])
+        check_training(config)
+        env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
+        kwargs = {k: v for k, v in {"n_steps": 4, "batch_size": 8, "buffer_size": 100}.items() if k in config.algo.kwargs}
+        model = models.make_model(OmegaConf.merge(config.algo, {"kwargs": kwargs}), env, config.seed)
+        model.learn(16)
+        env.close()
+
+
+def test_overrides_reach_the_job():
+    config = load("train", ["algo=dqn", "seed=3", "scenario=ppcc/2", "scenario.kwargs.rate_mbps=20", "env.threads=2"])
+    assert (config.algo.name, config.seed, config.env.threads) == ("dqn", 3, 2)
+    assert config.env.num_envs == config.algo.num_envs
+    assert scenario_spec(config.scenario) == {"name": "ppcc/2", "rate_mbps": 20}
+
+
+def test_a_scenario_without_a_file_goes_by_its_name():
+    assert load("train", ["scenario=trace:/some/path.trace"]).scenario.name == "trace:/some/path.trace"
+    assert load("evaluate", ["model=x", "scenario=pantheon/1"]).scenario.name == "pantheon/1"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["algo=ppoo"], "ppoo"),
+        (["nonsense=1"], "nonsense"),
+        (["seed=three"], "seed"),
+        (["seed"], "key=value"),
+        (["algo.net_arch=7"], "net_arch"),
+        (["total_timesteps=1.5"], "total_timesteps"),
+        (["env.treads=2"], "treads"),
+        (["scenario.kwargs={"], "scenario"),
+        (["experiment=none_such"], "none_such"),
+    ],
+)
+def test_mistakes_get_one_line(overrides, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        load("train", overrides)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=-1",
+        "seed=1000000",
+        "total_timesteps=0",
+        "torch_threads=0",
+        "env.num_envs=0",
+        "env.threads=0",
+        "max_minutes=0",
+        "max_minutes=nan",
+        "checkpoint_minutes=0",
+        "stagger_steps=-1",
+    ],
+)
+def test_numbers_out_of_range(override):
+    with pytest.raises(ConfigError, match=override.partition("=")[0]):
+        check_training(load("train", [override]))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("algo.name=sac", "valid: ppo"),
+        ("algo.activation=step", "valid: tanh"),
+        ("algo.net_arch=[64,0]", "widths"),
+        ("algo.learning_rate=0", "above 0"),
+        ("algo.learning_rate=nan", "learning_rate"),
+        ("algo.learning_rate_final=-1", "learning_rate_final"),
+        ("algo.kwargs.gama=0.9", "gama is not an argument.*gamma"),
+        ("algo.kwargs.gamma=inf", "gamma"),
+        ("algo.kwargs.gamma=.inf", "gamma"),
+        ("algo.policy=NoPolicy", "NoPolicy"),
+        ("algo.kwargs.clip_range_vf=0.2", "clip_range_vf"),
+    ],
+)
+def test_learners_refuse_what_they_cannot_use(override, message):
+    config = load("train", [override, "algo.num_envs=2", "algo.kwargs.batch_size=64"])
+    env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
+    with pytest.raises(ConfigError, match=message):
+        models.make_model(config.algo, env, 0)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["env.id=netbuf/Nothing-v0"], "netbuf/Nothing-v0"),
+        (["env.kwargs.recipe=cake"], "recipe"),
+        (["env.kwargs.no_such=1"], "no_such"),
+        (["scenario.name=ppcc/9"], "ppcc/9"),
+        (["scenario.kwargs.loss=2"], "loss"),
+        (["reward.name=gold"], "gold"),
+    ],
+)
+def test_environments_refuse_what_they_cannot_use(overrides, message):
+    config = load("train", overrides)
+    with pytest.raises(ValueError, match=message):
+        models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
+
+
+def test_evaluation_seeds_are_never_training_seeds():
+    first = FIRST_EVALUATION_SEED
+    assert evaluation_seeds(3) == [first, first + 1, first + 2]
+    assert evaluation_seeds([first + 7, first]) == [first + 7, first]
+    for wrong in (0, -1, True, 1.5, "x", [], [3], [first, first], [first + 0.5], [True]):
+        with pytest.raises(ConfigError, match="seeds"):
+            evaluation_seeds(wrong)

@@ -1,0 +1,218 @@
+"""Trains an experiment over several seeds, evaluates every agent, and keeps what a reader needs.
+
+    python -m netbuf_gym.zoo.campaign experiment=default
+    python -m netbuf_gym.zoo.campaign experiment=ppcc_recipe out=zoo/agents/congestion_window/ppo_kl-ppcc
+    python -m netbuf_gym.zoo.campaign experiment=default seeds=2 total_timesteps=1000000 out=/tmp/trial
+
+`seeds` (5) training seeds, `evaluation_seeds` (20), `scenarios` (ppcc/1,ppcc/2,ppcc/3,ppcc/4), `out`
+(zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<experiment>) are the campaign's own; everything else goes to
+`netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the command again.
+
+Writes model.zip (the seed of median utility), config.yaml, metrics.json and card.md into `out`; the table of all agents
+in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch as th
+from omegaconf import OmegaConf
+
+from netbuf_gym import stats
+from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.version import __version__
+from netbuf_gym.zoo import checkpoint, evaluation
+from netbuf_gym.zoo.config import evaluation_seeds, load
+from netbuf_gym.zoo.train import CHANGEABLE, train
+
+BASELINES = ("newreno", "cubic", "bbr", "vegas", "westwood")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The campaign's own arguments, and the overrides for training."""
+
+    seeds: int
+    evaluation_seeds: int
+    scenarios: list[str]
+    runs: Path
+    out: Path
+    overrides: list[str]
+    command: str
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the campaign; returns 0, or 130 when interrupted. Raises as training and evaluation do."""
+    if any(argument in ("-h", "--help") for argument in argv):
+        print(__doc__)
+        return 0
+    plan = _plan(argv)
+    models: list[Path] = []
+    for seed in range(plan.seeds):
+        path = _train(plan, seed)
+        if path is None:
+            print("interrupted; run the same command again to go on", file=sys.stderr)
+            return 130
+        models.append(path)
+    th.set_num_threads(1)
+    saved = [checkpoint.read(path) for path in models]
+    metrics = _metrics(plan, saved)
+    plan.out.mkdir(parents=True, exist_ok=True)
+    utility = np.mean([metrics["scenarios"][name]["agent"]["utility"] for name in plan.scenarios], axis=0)
+    median = int(np.argsort(utility)[len(utility) // 2])
+    metrics["kept_seed"] = median
+    shutil.copyfile(models[median], plan.out / "model.zip.part")
+    (plan.out / "model.zip.part").replace(plan.out / "model.zip")
+    write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(saved[median].config))
+    write_json(plan.out / "metrics.json", metrics)
+    card = _card(plan, saved[median], metrics)
+    write_atomic(plan.out / "card.md", card)
+    print(card)
+    return 0
+
+
+def _plan(argv: Sequence[str]) -> Plan:
+    own = {"seeds": "5", "evaluation_seeds": "20", "scenarios": "ppcc/1,ppcc/2,ppcc/3,ppcc/4", "runs": "", "out": ""}
+    overrides = []
+    for argument in argv:
+        key, equals, value = argument.partition("=")
+        if equals and key in own:
+            own[key] = value
+        elif key in ("seed", "run_dir", "resume"):
+            raise ConfigError(f"{argument!r}: the campaign chooses {key} itself; valid: seeds=, runs=")
+        else:
+            overrides.append(argument)
+    for key in ("seeds", "evaluation_seeds"):
+        if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
+            raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
+    config = load("train", overrides)
+    experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
+    task = "congestion_window" if "CongestionWindow" in config.env.id else config.env.id.replace("/", "-")
+    return Plan(
+        int(own["seeds"]),
+        int(own["evaluation_seeds"]),
+        own["scenarios"].split(","),
+        Path(own["runs"] or Path("runs", "campaign", experiment)),
+        Path(own["out"] or Path("zoo", "agents", task, config.algo.name)),
+        overrides,
+        shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *argv]),
+    )
+
+
+def _train(plan: Plan, seed: int) -> Path | None:
+    """The model of one seed, trained as far as it still has to be; None when interrupted."""
+    run_dir = plan.runs / f"seed{seed}"
+    if (run_dir / "model.zip").exists() and not (run_dir / "checkpoint.zip").exists():
+        return run_dir / "model.zip"
+    print(f"training seed {seed}: {run_dir}", file=sys.stderr, flush=True)
+    if (run_dir / "checkpoint.zip").exists():
+        changeable = [override for override in plan.overrides if override.partition("=")[0] in CHANGEABLE]
+        result = train([f"resume={run_dir}", *changeable])
+    else:
+        result = train([*plan.overrides, f"seed={seed}", f"run_dir='{run_dir}'"])
+    return None if result.interrupted else result.model_path
+
+
+def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
+    """Everything that card and table say, JSON-able."""
+    seeds = evaluation_seeds(plan.evaluation_seeds)
+    scenarios: dict[str, Any] = {}
+    for name in plan.scenarios:
+        print(f"evaluating on {name}", file=sys.stderr, flush=True)
+        agents, worlds = [], []
+        for one in saved:
+            runs, worlds = evaluation.run_agent(one, name, seeds)
+            agents.append(runs)
+        baselines = {control: evaluation.run_baseline(control, worlds, seeds) for control in BASELINES}
+        scenarios[name] = {
+            "agent": {m: [float(np.nanmean(runs.metrics[m])) for runs in agents] for m in evaluation.METRICS},
+            "baselines": {
+                control: {m: float(np.nanmean(runs.metrics[m])) for m in evaluation.METRICS}
+                for control, runs in baselines.items()
+            },
+            "margins": {control: _margin(agents, runs) for control, runs in baselines.items()},
+        }
+    scores = np.array([scenarios[name]["agent"]["utility"] for name in plan.scenarios]).T
+    progress = [one.progress for one in saved]
+    return {
+        "schema": "netbuf-gym/campaign/1",
+        "netbuf_gym": __version__,
+        "command": plan.command,
+        "env": saved[0].env["id"],
+        "algo": saved[0].config.algo.name,
+        "recipe": saved[0].env["schema"]["recipe"],
+        "training_scenario": saved[0].env["kwargs"]["scenario"],
+        "training_seeds": [one.config.seed for one in saved],
+        "training_timesteps": [p["timesteps"] for p in progress],
+        "training_seconds": [round(p["seconds"], 1) for p in progress],
+        "evaluation_seeds": [seeds[0], seeds[-1]],
+        "utility_interquartile_mean": list(stats.bootstrap_interval(scores)) if len(saved) > 1 else None,
+        "scenarios": scenarios,
+    }
+
+
+def _margin(agents: Sequence[evaluation.Runs], baseline: evaluation.Runs) -> dict[str, Any]:
+    """Utility of the agents minus the baseline's: mean over evaluation seeds, then its interval over training seeds."""
+    differences = [float(np.nanmean(runs.metrics["utility"] - baseline.metrics["utility"])) for runs in agents]
+    mean, low, high = stats.mean_interval(differences)
+    return {"mean": mean, "low": low, "high": high, "least": min(differences)}
+
+
+def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
+    seconds, steps = metrics["training_seconds"], metrics["training_timesteps"]
+    lines = [
+        f"# {metrics['algo']} on {metrics['env']} ({metrics['recipe']} recipe)",
+        "",
+        f"Made by `{metrics['command']}` (netbuf-gym {metrics['netbuf_gym']}).",
+        "",
+        f"* Trained on `{metrics['training_scenario']}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
+        f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
+        f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
+        f"* `model.zip` is seed {metrics['kept_seed']}, of median utility; `config.yaml` its configuration; "
+        "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
+        f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
+        "start-up included. Values are means over evaluation seeds; ± is half the 95 % t interval over training seeds.",
+        "",
+        "Utility = 0.5 ln(goodput / capacity) - 0.5 ln(mean RTT / base RTT).",
+        "",
+    ]
+    for name, part in metrics["scenarios"].items():
+        lines += [
+            f"## {name}",
+            "",
+            "| controller | utility | margin of the agent [95 %] | goodput (Mbit/s) | queueing (ms) | loss (%) |",
+            "|:--|--:|--:|--:|--:|--:|",
+            f"| {metrics['algo']} | {_spread(part['agent']['utility'], 3)} | | {_spread(part['agent']['goodput_mbps'], 2)} "
+            f"| {_spread(part['agent']['queue_delay_mean_ms'], 2)} | {_spread(part['agent']['loss_rate'], 4, 100)} |",
+        ]
+        for control, one in part["baselines"].items():
+            margin = part["margins"][control]
+            lines.append(
+                f"| {control} | {one['utility']:.3f} | {margin['mean']:+.3f} [{margin['low']:+.3f}, {margin['high']:+.3f}] "
+                f"| {one['goodput_mbps']:.2f} | {one['queue_delay_mean_ms']:.2f} | {100 * one['loss_rate']:.4f} |"
+            )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _spread(values: Sequence[float], digits: int, factor: float = 1.0) -> str:
+    mean, low, high = stats.mean_interval(factor * np.asarray(values))
+    half = f" ± {(high - low) / 2:.{digits}f}" if np.isfinite(high) else ""
+    return f"{mean:.{digits}f}{half}"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except NetbufError as error:
+        print(f"campaign: error: {error}", file=sys.stderr)
+        sys.exit(2)
