@@ -41,7 +41,7 @@ nb::dict flow_stats(World& world, Flow& flow) {
   d["acks_received"] = c.acks;
   d["rtt_count"] = c.rtt_count;
   d["rtt_sum_s"] = c.rtt_sum * 1e-9;
-  d["rtt_min_s"] = seconds_or_nan(flow.tcb.min_rtt);
+  d["rtt_min_s"] = seconds_or_nan(flow.rtt_min);
   d["timeouts"] = c.timeouts;
   d["fast_recoveries"] = c.fast_recoveries;
   d["cwnd_integral_byte_s"] = flow.cwnd_integral(std::max(world.now(), flow.started_at()));

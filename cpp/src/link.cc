@@ -119,7 +119,7 @@ LinkStats Link::stats(Time now) {
     waited += std::max<Time>(0, now - static_cast<Time>(arrived & (UINT64_MAX >> kSizeBits)));
   }
   s.queue_integral = s.sojourn_sum + seconds(waited);
-  s.busy = seconds(busy_ns_);
+  s.busy = seconds(busy_ns_ - std::clamp<Time>(free_at_ - now, 0, busy_ns_));  // less what is still to be served
   return s;
 }
 

@@ -57,7 +57,7 @@ void write_telemetry(World& world, uint32_t index, const IntervalStart& start, d
   *out++ = acks;
   *out++ = static_cast<double>(now.timeouts - then.timeouts);
   *out++ = static_cast<double>(tcb.in_flight()) * tcb.mss;
-  *out++ = tcb.min_rtt < kNever ? seconds(tcb.min_rtt) : kNaN;
+  *out++ = flow.rtt_min < kNever ? seconds(flow.rtt_min) : kNaN;
   *out++ = ratio(link.sojourn_sum() - start.sojourn_sum, static_cast<double>(link.counters().packets_out - start.dequeued));
   *out++ = link.queue_packets();
   *out++ = static_cast<double>(link.counters().queue_drops - start.link_drops);

@@ -239,10 +239,8 @@ void Flow::retransmit(uint32_t index) {
     if (segment.flags & kLost) --lost_pending_;
   }
   segment.flags |= kRetransmitted | kEverRetransmitted;
-  if (tcb.stack == Stack::ns3) {
-    earlier_sends_.erase(earlier_sends_.begin(), earlier_sends_.lower_bound(send_key(tcb.una, 0)));
-    earlier_sends_.emplace(send_key(index, static_cast<uint8_t>(segment.transmissions - 1)), segment.sent_at);
-  }
+  earlier_sends_.erase(earlier_sends_.begin(), earlier_sends_.lower_bound(send_key(tcb.una, 0)));
+  earlier_sends_.emplace(send_key(index, static_cast<uint8_t>(segment.transmissions - 1)), segment.sent_at);
   transmit(index, true);
   recovery_->on_retransmitted(*this, index);
 }
@@ -404,6 +402,7 @@ void Flow::acknowledge(const Ack& ack, AckWork& work) {
         if (!(segment.flags & kSacked)) work.acked_retransmission = true;
       }
     }
+    if (work.acked_retransmitted) work.newest_sent = -1;  // the others may have arrived long before the ACK that tells
     if (have_highest_sacked_ && !after(highest_sacked_, ack.ack)) have_highest_sacked_ = false;
     una_bytes_ += work.acked_bytes;
     tcb.una = ack.ack;
@@ -482,11 +481,16 @@ void Flow::finish_rate_sample(AckWork& work) {
 }
 
 void Flow::note_rtt(AckWork& work) {
-  if (work.newest_sent < 0) return;
-  const Time rtt = tcb.now - work.newest_sent;
+  Time sent = work.newest_sent;
+  if (sent < 0 && work.una_advanced) sent = work.echo_sent;  // retransmitted: the time stamp tells which copy arrived
+  if (sent < 0) return;
+  const Time rtt = tcb.now - sent;
   work.rtt = tcb.last_rtt = rtt;
   if (rtt < tcb.min_rtt) tcb.min_rtt = rtt;
-  if (rtt < interval_rtt_min) interval_rtt_min = rtt;
+  if (rtt < interval_rtt_min) {
+    interval_rtt_min = rtt;
+    rtt_min = std::min(rtt_min, rtt);
+  }
   ++counters.rtt_count;
   counters.rtt_sum += static_cast<double>(rtt);
 }

@@ -130,7 +130,8 @@ class Flow {
   void enter_state(CaState state);
   void schedule_wakeup(Time at);   // the sender tries to send then (pacing, recovery)
   bool paced_out() const { return tcb.pacing_rate > 0 && tcb.now < tcb.next_departure; }
-  Time interval_rtt_min = kNever;
+  Time interval_rtt_min = kNever;  // of data, since the interval began
+  Time rtt_min = kNever;           // of data, since the start (tcb.min_rtt counts the handshake's small packets too)
 
   // ---- results
   Time started_at() const { return start_; }
@@ -169,6 +170,7 @@ class Flow {
   // receiver.cc
   void receive(const Packet& packet);
   void receive_data(const Packet& packet);
+  Time time_stamp(const Packet& packet);
   void send_ack(uint32_t flags = 0);
   void deliver(int64_t bytes);
   uint32_t advertised_window();
