@@ -1,4 +1,5 @@
 // The congestion controls by name.
+#include <sstream>
 #include <stdexcept>
 
 #include "cc/records.h"
@@ -18,12 +19,13 @@ std::vector<std::string> congestion_control_names() {
 }
 
 std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack) {
-  std::string known;
   for (const CongestionControlRecord* record : congestion_controls()) {
     if (record->name == name) return record->make(stack);
-    known += (known.empty() ? "" : ", ") + std::string(record->name);
   }
-  throw std::invalid_argument("congestion control '" + std::string(name) + "' is unknown; valid names: " + known);
+  std::ostringstream message;
+  message << "congestion control '" << name << "' is unknown; valid names:";
+  for (const std::string& valid : congestion_control_names()) message << ' ' << valid;
+  throw std::invalid_argument(message.str());
 }
 
 }  // namespace netbuf
