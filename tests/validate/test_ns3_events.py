@@ -1,0 +1,21 @@
+"""The ns3 stack and ns-3.44 agree event for event: where no chance is involved, whole runs have the same numbers."""
+
+import pytest
+
+from netbuf_gym.validate import read_folder
+from netbuf_gym.validate.cells import DROPS, GOODPUT, NS3_DUMBBELL, NS3_LAST_HOP, QUEUE_DELAY
+from netbuf_gym.validate.worlds import run, scenario
+
+
+def test_lossless_cells_have_the_same_numbers(shared):
+    cells = [
+        cell
+        for cell in read_folder(shared / "reference" / "ns3").cells
+        if cell.setting.kind in (NS3_DUMBBELL, NS3_LAST_HOP) and not cell.not_judged and cell.setting.loss == 0
+    ]
+    assert len(cells) >= 40
+    for cell in cells:
+        ours = run(scenario(cell), cell.setting, seed=1)
+        for quantity, relative in ((GOODPUT, 1e-6), (QUEUE_DELAY, 1e-4), (DROPS, 0)):  # the reference has 8 digits
+            for reference in cell.reference[quantity]:
+                assert ours[quantity] == pytest.approx(reference, rel=relative, abs=1e-9), (cell.setting.id, quantity)
