@@ -20,16 +20,20 @@ void Flow::receive(const Packet& packet) {
   }
 }
 
+// When this very copy of the segment was sent.
+Time Flow::time_stamp(const Packet& packet) {
+  if (!earlier_sends_.empty()) [[unlikely]] {
+    earlier_sends_.erase(earlier_sends_.begin(), earlier_sends_.lower_bound(send_key(tcb.una, 0)));
+    const auto copy = earlier_sends_.find(send_key(packet.segment, packet.transmission));
+    if (copy != earlier_sends_.end()) return copy->second;
+  }
+  return segments[packet.segment].sent_at;
+}
+
 void Flow::receive_data(const Packet& packet) {
   const uint32_t index = packet.segment;
   ++counters.packets_received;
-  if (index == rcv_nxt_ && index == last_ack_sent_) {  // RFC 7323, 4.3
-    echo_sent_ = segments[index].sent_at;
-    if (!earlier_sends_.empty()) [[unlikely]] {  // this copy may not be the latest
-      const auto copy = earlier_sends_.find(send_key(index, packet.transmission));
-      if (copy != earlier_sends_.end()) echo_sent_ = copy->second;
-    }
-  }
+  if (index == rcv_nxt_ && index == last_ack_sent_) echo_sent_ = time_stamp(packet);  // RFC 7323, 4.3
   if (index == rcv_nxt_) [[likely]] {
     int64_t bytes = packet.bytes;
     ++rcv_nxt_;
@@ -58,6 +62,10 @@ void Flow::receive_data(const Packet& packet) {
   }
   if (before(index, rcv_nxt_) || out_of_order_.find(index)) {  // had it already
     if (profile_.quick_acks > 1) quick_acks_ = profile_.quick_acks;
+    // ns-3 echoes in-order segments only. What the sender has done with gives it no sample either.
+    if (tcb.stack == Stack::linux_kernel && !before(index, tcb.una) && !after(index, last_ack_sent_)) {
+      echo_sent_ = std::max(echo_sent_, time_stamp(packet));
+    }
     send_ack(kAckDuplicate);
     return;
   }

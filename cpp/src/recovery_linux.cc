@@ -52,13 +52,19 @@ class LinuxRecovery final : public Recovery {
       estimate(tcb, work.rtt);
     }
     if (work.una_advanced) flow.clear_backoff();
-    if (work.delivered > 0) advance_rack(tcb, work);
+    // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
+    const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 && work.echo_sent < timed_out_at_;
+    if (work.delivered > 0 && !spurious) advance_rack(tcb, work);
     if (probe_outstanding_) finish_probe(flow, work);
     const CaState before_ack = tcb.state;
 
     const bool recovered = !before(tcb.una, tcb.high_seq);
     if (tcb.state == CaState::recovery && recovered) leave_recovery(flow);
-    if (tcb.state == CaState::loss) process_loss(flow, work, recovered);
+    if (spurious) {
+      undo_timeout(flow);
+    } else if (tcb.state == CaState::loss) {
+      process_loss(flow, work, recovered);
+    }
 
     const uint32_t lost_before = tcb.lost;
     detect_losses(flow);
@@ -280,6 +286,7 @@ class LinuxRecovery final : public Recovery {
       prior_cwnd_ = std::max(1u, tcb.cwnd_packets);
       undo_cwnd_ = tcb.cwnd;
       undo_ssthresh_ = tcb.ssthresh;
+      timed_out_at_ = tcb.now;
       tcb.ssthresh = flow.cc().ssthresh(tcb);
     }
     // F-RTO: whether the time-out was spurious shows in what the next ACKs acknowledge.
@@ -309,12 +316,16 @@ class LinuxRecovery final : public Recovery {
         if (!flow.has_new_data()) frto_ = false;
       }
     }
-    if (recovered) flow.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+    if (recovered) {
+      timed_out_at_ = -1;
+      flow.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+    }
   }
 
   void undo_timeout(Flow& flow) {
     Tcb& tcb = flow.tcb;
     frto_ = false;
+    timed_out_at_ = -1;
     for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) flow.unmark_lost(i);
     if (!flow.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, flow.cc().undo_window(tcb, undo_cwnd_)));
     tcb.ssthresh = std::max(tcb.ssthresh, undo_ssthresh_);
@@ -328,10 +339,8 @@ class LinuxRecovery final : public Recovery {
     if (tcb.packets_out() > 1) armed_at_ = tcb.now;
     if (tcb.state == CaState::open && tcb.sacked_out == 0 && !probe_outstanding_ && tcb.srtt > 0) {
       const Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? flow.profile().min_rto : kTimeoutMin);
-      if (probe < srtt_ + rttvar_) {
-        mode_ = Timer::probe;
-        return flow.set_timer(tcb.now + probe);
-      }
+      mode_ = Timer::probe;  // also where the time-out would come first: then in its stead
+      return flow.set_timer(tcb.now + std::min(probe, srtt_ + rttvar_));
     }
     mode_ = Timer::retransmit;
     flow.rearm_rto();
@@ -366,6 +375,7 @@ class LinuxRecovery final : public Recovery {
   uint32_t rack_segment_ = 0, scan_ = 0, probe_high_ = 0;
   int64_t prr_delivered_ = 0, prr_out_ = 0, prior_cwnd_ = 1;
   int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
+  Time timed_out_at_ = -1;       // the time-out that undo_cwnd_ belongs to; -1: nothing to undo
   Ring<Retransmission> retransmitted_;
 };
 
