@@ -34,33 +34,38 @@ class Env(gym.Env[np.ndarray, np.int64]):
 
     | Recipe  | Window                          | Values                                                            |
     |---------|---------------------------------|-------------------------------------------------------------------|
-    | default | cwnd <- cwnd * f                | f in 0.5, 0.75, 0.9, 0.97, 0.99, 1, 1.01, 1.03, 1.11, 1.33, 2      |
+    | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1, 1.02, 1.06, 1.18, 1.4, 2       |
     | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600            |
+
+    cwnd is the window in force: the agent's last one, or what a time-out left of it.
 
     ## Observation Space
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, 15 features in [-1, 1]; logarithms are scaled so that the bounds mean the range given. `peak` is the
-    highest throughput lately (forgotten with a time constant of 10 s), `least RTT` that of the connection:
+    Recipe default, 16 features in [-1, 1], all of them ratios or counts of segments. Logarithms are scaled so that the
+    bounds mean the range given. `rate` is what was acknowledged between the last ACK before the interval and the last
+    one in it; `peak` the highest rate lately (forgotten with a time constant of 10 s); `least RTT` that of any data
+    packet so far:
 
-    | Num | Feature           | Meaning                                              | -1 or 0  | 1       |
-    |-----|-------------------|------------------------------------------------------|----------|---------|
-    | 0   | queueing          | sqrt log (mean RTT / least RTT)                      | 0: 1     | 16      |
-    | 1   | standing_queue    | sqrt log (interval's least RTT / least RTT)          | 0: 1     | 16      |
-    | 2   | throughput        | throughput / peak                                    | 0        | 1       |
-    | 3   | window_in_bdp     | log (window / (peak * least RTT))                    | 1/4      | 4       |
-    | 4   | window_use        | log (throughput * RTT / window)                      | 1/4      | 4       |
-    | 5   | rtt_change        | log (RTT / RTT an interval earlier)                  | 1/2      | 2       |
-    | 6   | throughput_change | log (throughput / throughput an interval earlier)    | 1/4      | 4       |
-    | 7   | window_change     | log (window / window an interval earlier)            | 1/2      | 2       |
-    | 8   | rtt_in_intervals  | log (RTT / decision interval)                        | 1/64     | 64      |
-    | 9   | window_size       | log (window in segments)                             | 0: 1     | 65536   |
-    | 10  | segments_acked    | log (1 + segments acknowledged)                      | 0: 0     | 4095    |
-    | 11  | loss              | sqrt (lost / (lost + acknowledged))                  | 0: 0     | 1       |
-    | 12  | in_flight         | bytes in flight / window                             | 0        | 2       |
-    | 13  | timeouts          | whether a time-out fired                             | 0: none  | 1       |
-    | 14  | age               | seconds since the last ACK                           | 0: 0     | 1       |
+    | Num | Feature          | Meaning                                              | -1 or 0  | 1       |
+    |-----|------------------|------------------------------------------------------|----------|---------|
+    | 0   | queueing         | sqrt log (mean RTT / least RTT)                      | 0: 1     | 16      |
+    | 1   | standing_queue   | sqrt log (interval's least RTT / least RTT)          | 0: 1     | 16      |
+    | 2   | rate             | rate / peak                                          | 0        | 1       |
+    | 3   | window_in_bdp    | log (window / (peak * least RTT))                    | 1/2      | 2       |
+    | 4   | window_use       | log (rate * RTT / window)                            | 1/2      | 2       |
+    | 5   | rtt_change       | log (RTT / RTT an interval earlier)                  | 1/2      | 2       |
+    | 6   | rate_change      | log (rate / rate an interval earlier)                | 1/2      | 2       |
+    | 7   | window_change    | log (window / window an interval earlier)            | 1/2      | 2       |
+    | 8   | rtt_in_intervals | log (RTT / decision interval)                        | 1/64     | 64      |
+    | 9   | window_size      | log (window in segments)                             | 0: 1     | 65536   |
+    | 10  | segments_acked   | log (1 + segments acknowledged)                      | 0: 0     | 4095    |
+    | 11  | segments_queued  | log (1 + window in segments * (1 - least RTT / RTT)) | 0: 0     | 63      |
+    | 12  | loss             | sqrt (lost / (lost + acknowledged))                  | 0: 0     | 1       |
+    | 13  | in_flight        | bytes in flight / window                             | 0        | 2       |
+    | 14  | timeouts         | whether a time-out fired                             | 0: none  | 1       |
+    | 15  | age              | seconds since the last ACK                           | 0: 0     | 1       |
 
     Recipe ppcc, the paper's 12 features in its order, each scaled from a fixed range to [0, 1] (the paper states no
     ranges; these are ours):
@@ -83,8 +88,9 @@ class Env(gym.Env[np.ndarray, np.int64]):
     A sum of named terms, which `info["reward_terms"]` shows. x is throughput over the fair share of the bottleneck (the
     capacity when alone), y is RTT over base RTT:
 
-    * default: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) per interval. Its mean over an episode tracks the utility
-      that the report gives. Normalised by what the world offers, so that worlds are comparable; observations are not.
+    * default: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum over
+      an episode, divided by its duration, tracks the utility that the report gives. Normalised by what the world
+      offers, so that worlds are comparable; observations are not.
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
 
     Others: `reward="linear_utility"`, `"alpha_fair"`, `"power"`, or a dict with parameters, see `netbuf_gym.rewards`.

@@ -3,9 +3,11 @@
 Each reward is a small immutable object: parameters in, terms out. It reads a :class:`~netbuf_gym.plants.tracker.Tracker`
 (telemetry, and what the world offers) and writes one row per term; the environment adds the terms up once and shows
 them in `info`. Throughput of an interval without an ACK is 0, which was measured; the round-trip time is then the last
-one measured, and counts as the base RTT (no delay) before the first. All rewards are finite for every interval.
+one measured, and counts as the base RTT (no delay) before the first. All rewards are finite for every interval. All but
+`utility_sign` are integrals over time: what the table gives, times the length of the interval in seconds. An episode's
+sum over its duration is thus a mean over time, whether decisions come every 100 ms or on every ACK.
 
-| name              | terms                    | per interval                                                           |
+| name              | terms                    | per second                                                             |
 |-------------------|--------------------------|------------------------------------------------------------------------|
 | `log_utility`     | throughput, delay, loss  | a ln(x) - b ln(y) - c l                                                |
 | `linear_utility`  | throughput, delay, loss  | a (x - 1) - b (min(y, cap) - 1) - c l                                  |
@@ -46,14 +48,14 @@ def loss_ratio(tracker: Tracker) -> np.ndarray:
     return lost / np.maximum(lost + tracker.last[SEGMENTS_ACKED], np.float32(1))
 
 
-def share_of_interval(tracker: Tracker) -> np.ndarray:
-    """Length of this interval in nominal intervals, `(rows,)`: makes sums comparable when decisions come per ACK."""
-    return tracker.last[ELAPSED] * np.float32(1 / tracker.interval_s)
+def elapsed_s(tracker: Tracker) -> np.ndarray:
+    """Length of this interval in seconds, `(rows,)`: sums are integrals over time, however often is decided."""
+    return tracker.last[ELAPSED]
 
 
 @dataclass(frozen=True)
 class LogUtility:
-    """Log-utility: its mean over an episode tracks the utility that controllers are compared by.
+    """Log-utility: its sum over an episode, divided by the duration, tracks the utility that controllers are compared by.
 
     Args:
         throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100.
@@ -73,12 +75,12 @@ class LogUtility:
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
-        part = share_of_interval(tracker)
+        time_s = elapsed_s(tracker)
         np.log(np.maximum(throughput_ratio(tracker), np.float32(self.floor)), out=out[0])
         np.log(rtt_ratio(tracker), out=out[1])
-        out[0] *= np.float32(self.throughput_weight) * part
-        out[1] *= np.float32(-self.delay_weight) * part
-        np.multiply(loss_ratio(tracker), np.float32(-self.loss_weight) * part, out=out[2])
+        out[0] *= np.float32(self.throughput_weight) * time_s
+        out[1] *= np.float32(-self.delay_weight) * time_s
+        np.multiply(loss_ratio(tracker), np.float32(-self.loss_weight) * time_s, out=out[2])
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,12 @@ class LinearUtility:
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
-        part = share_of_interval(tracker)
+        time_s = elapsed_s(tracker)
         np.subtract(throughput_ratio(tracker), np.float32(1), out=out[0])
         np.subtract(np.minimum(rtt_ratio(tracker), np.float32(self.cap)), np.float32(1), out=out[1])
-        out[0] *= np.float32(self.throughput_weight) * part
-        out[1] *= np.float32(-self.delay_weight) * part
-        np.multiply(loss_ratio(tracker), np.float32(-self.loss_weight) * part, out=out[2])
+        out[0] *= np.float32(self.throughput_weight) * time_s
+        out[1] *= np.float32(-self.delay_weight) * time_s
+        np.multiply(loss_ratio(tracker), np.float32(-self.loss_weight) * time_s, out=out[2])
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ class AlphaFair:
         np.power(out, np.float32(1 - self.alpha), out=out)
         weights = np.array([[self.throughput_weight], [-self.delay_weight], [-self.loss_weight]], np.float32)
         out *= weights * np.float32(1 / (1 - self.alpha))
-        out *= share_of_interval(tracker)
+        out *= elapsed_s(tracker)
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,7 @@ class Power:
         """Writes the term, `(1, rows)`."""
         np.power(throughput_ratio(tracker), np.float32(self.exponent), out=out[0])
         out[0] /= rtt_ratio(tracker)
-        out[0] *= share_of_interval(tracker)
+        out[0] *= elapsed_s(tracker)
 
 
 Reward = LogUtility | LinearUtility | UtilitySign | AlphaFair | Power

@@ -27,11 +27,14 @@ def tracker(rows=1, **world):
 
 
 def after_two_intervals():
-    """10 then 20 segments acknowledged, RTT 60 then 100 ms, window doubled, a fifth of the second lot lost."""
+    """10 then 20 segments acknowledged, RTT 60 then 100 ms, window doubled, a fifth of the second lot lost.
+
+    The ACKs of the second interval span 90 ms from the last one of the first: a delivery rate of 2.5742 Mbit/s.
+    """
     made = tracker()
     first = {"segments_acked_sum": 10, "throughput_bps": 1.1584e6, "acks": 5, "in_flight_bytes": 10 * MSS}
     made.update(telemetry(rtt_mean_s=0.06, rtt_min_s=0.05, rtt_min_ever_s=0.048, **first))
     second = {"segments_acked_sum": 20, "throughput_bps": 2.3168e6, "acks": 10, "in_flight_bytes": 10 * MSS}
-    second |= {"cwnd_bytes": 20 * MSS, "packets_lost": 5}
+    second |= {"cwnd_bytes": 20 * MSS, "packets_lost": 5, "receive_interval_mean_s": 0.009}
     made.update(telemetry(rtt_mean_s=0.1, rtt_min_s=0.075, rtt_min_ever_s=0.048, **second))
     return made

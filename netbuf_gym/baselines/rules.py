@@ -86,12 +86,12 @@ class QueueTarget(Controller):
         window = 65536.0 ** latest[:, _COLUMN["window_size"]]
         queued = 64.0 ** latest[:, _COLUMN["segments_queued"]] - 1
         in_intervals = latest[:, _COLUMN["rtt_in_intervals"]]
-        growth = 4.0 ** latest[:, _COLUMN["throughput_change"]]
+        growth = 2.0 ** latest[:, _COLUMN["rate_change"]]
 
         target = self.segments + self.share * window
         change = self.gain * (target - queued) / window / np.maximum(1, 64.0**in_intervals)
         change = np.clip(change, np.log(0.5), 0.1)
-        change = np.where((queued < target) & (growth > 1.1), np.log(1.33), change)
+        change = np.where((queued < target) & (growth > 1.1), np.log(1.4), change)
         change = np.where(in_intervals == 0, 0.0, change)  # nothing has been measured yet
         actions = np.abs(change[:, None] - np.log(FACTORS)).argmin(axis=1)
         return _shaped(actions, obs), state

@@ -17,10 +17,10 @@ SSTHRESH, CWND, MSS = FIELD["ssthresh_bytes"], FIELD["cwnd_bytes"], FIELD["mss_b
 ELAPSED, THROUGHPUT, ACKS = FIELD["elapsed_s"], FIELD["throughput_bps"], FIELD["acks"]
 RTT, RTT_MIN, RTT_MIN_EVER = FIELD["rtt_mean_s"], FIELD["rtt_min_s"], FIELD["rtt_min_ever_s"]
 SEGMENTS_ACKED, PACKETS_LOST, TIMEOUTS = FIELD["segments_acked_sum"], FIELD["packets_lost"], FIELD["timeouts"]
-IN_FLIGHT = FIELD["in_flight_bytes"]
+IN_FLIGHT, RECEIVE_INTERVAL = FIELD["in_flight_bytes"], FIELD["receive_interval_mean_s"]
 
 PEAK_MEMORY_S = 10.0
-"""Time constant with which the highest throughput seen so far is forgotten."""
+"""Time constant with which the highest rate seen so far is forgotten."""
 
 
 class Tracker:
@@ -30,10 +30,12 @@ class Tracker:
         now: `(fields, rows)`, the telemetry of the interval just ended, NaN where nothing was measured.
         last: `(fields, rows)`, the last measured value of each field; before the first one 0, and +inf for the
             slow-start threshold (a threshold that was never set is infinite). Holds no NaN.
-        previous_cwnd, previous_rtt, previous_throughput: `last` as it was one interval earlier.
+        rate: bits acknowledged over the time from the last ACK of earlier intervals to the last one of this, in bit/s:
+            the throughput without the chance of how many ACKs fall into an interval. 0 without an ACK.
+        previous_cwnd, previous_rtt, previous_throughput, previous_rate: as they were one interval earlier.
         least_rtt: the least round trip of a data packet so far in seconds, +inf before the first. (`rtt_min_ever_s` also
             counts the handshake, whose small packets no serialisation delays.)
-        peak_throughput: the highest throughput so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
+        peak_rate: the highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
         age_s: time since the last ACK arrived, in seconds.
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
         capacity_bps, share_bps, base_rtt_s: what the world offers: bottleneck rate, the equal share of it for each
@@ -50,9 +52,10 @@ class Tracker:
         self.now = np.full((fields, rows), np.nan, np.float32)
         self.last = np.zeros((fields, rows), np.float32)
         self._measured = np.zeros((fields, rows), bool)
-        self._memory = np.zeros((5, rows), np.float32)
+        self._memory = np.zeros((7, rows), np.float32)
+        self.previous_cwnd, self.previous_rtt, self.previous_throughput, self.previous_rate = self._memory[:4]
+        self.rate, self.peak_rate, self.age_s = self._memory[4:]
         self.least_rtt = np.full(rows, np.inf, np.float32)
-        self.previous_cwnd, self.previous_rtt, self.previous_throughput, self.peak_throughput, self.age_s = self._memory
         self._world = np.ones((3, rows), np.float32)
         self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
         self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
@@ -96,6 +99,7 @@ class Tracker:
         np.copyto(self.previous_cwnd, last[CWND])
         np.copyto(self.previous_rtt, last[RTT])
         np.copyto(self.previous_throughput, last[THROUGHPUT])
+        np.copyto(self.previous_rate, self.rate)
         np.copyto(self.previous_rtt_known, self.rtt_known)
 
         np.copyto(self.now, telemetry.T, casting="same_kind")
@@ -108,10 +112,17 @@ class Tracker:
         np.fmin(self.least_rtt, self.now[RTT_MIN], out=self.least_rtt)
 
         elapsed = last[ELAPSED]
+        np.multiply(last[RECEIVE_INTERVAL], last[ACKS], out=scratch)
+        np.greater(scratch, 0, out=self._flag)
+        np.logical_and(self._flag, self.previous_rtt_known, out=self._flag)
+        np.copyto(self.rate, last[THROUGHPUT])
+        np.multiply(self.rate, elapsed, out=self.rate, where=self._flag)
+        np.divide(self.rate, scratch, out=self.rate, where=self._flag)
+
         np.multiply(elapsed, -1 / PEAK_MEMORY_S, out=scratch)
         np.exp(scratch, out=scratch)
-        np.multiply(self.peak_throughput, scratch, out=self.peak_throughput)
-        np.maximum(self.peak_throughput, last[THROUGHPUT], out=self.peak_throughput)
+        np.multiply(self.peak_rate, scratch, out=self.peak_rate)
+        np.maximum(self.peak_rate, self.rate, out=self.peak_rate)
 
         np.add(self.age_s, elapsed, out=self.age_s)
         np.greater(last[ACKS], 0, out=self._flag)

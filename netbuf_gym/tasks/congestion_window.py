@@ -22,7 +22,6 @@ from netbuf_gym.plants.tracker import (
     RTT,
     RTT_MIN,
     SEGMENTS_ACKED,
-    THROUGHPUT,
     TIMEOUTS,
     Tracker,
 )
@@ -30,7 +29,7 @@ from netbuf_gym.plants.tracker import (
 PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
 """The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
 
-FACTORS = np.array([0.5, 0.75, 0.9, 0.97, 0.99, 1.0, 1.01, 1.03, 1.11, 1.33, 2.0], np.float64)
+FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.0, 1.02, 1.06, 1.18, 1.4, 2.0], np.float64)
 """The default recipe's actions: cwnd <- cwnd * factor."""
 
 
@@ -63,11 +62,11 @@ PPCC_FEATURES = (
 DEFAULT_FEATURES = (
     Feature("queueing", 1, 16, "sqrt of log(RTT / least RTT so far)"),
     Feature("standing_queue", 1, 16, "sqrt of log(least RTT of the interval / least RTT so far)"),
-    Feature("throughput", 0, 1, "throughput / highest throughput lately"),
-    Feature("window_in_bdp", 1 / 4, 4, "log of window / (highest throughput lately * least RTT so far)"),
-    Feature("window_use", 1 / 4, 4, "log of throughput * RTT / window"),
+    Feature("rate", 0, 1, "delivery rate / highest one lately"),
+    Feature("window_in_bdp", 1 / 2, 2, "log of window / (highest delivery rate lately * least RTT so far)"),
+    Feature("window_use", 1 / 2, 2, "log of delivery rate * RTT / window"),
     Feature("rtt_change", 1 / 2, 2, "log of RTT / RTT one interval earlier"),
-    Feature("throughput_change", 1 / 4, 4, "log of throughput / throughput one interval earlier"),
+    Feature("rate_change", 1 / 2, 2, "log of delivery rate / the one of an interval earlier"),
     Feature("window_change", 1 / 2, 2, "log of window / window one interval earlier"),
     Feature("rtt_in_intervals", 1 / 64, 64, "log of RTT / decision interval"),
     Feature("window_size", 1, 65536, "log of the window in segments"),
@@ -119,7 +118,7 @@ def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     return np.clip(out, 0, 1, out=out)
 
 
-_LOG_HIGH = (16, 16, 4, 4, 2, 4, 2, 64, 65536, 4096, 64)
+_LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64)
 _LOG_SCALE = np.array([[1 / np.log(high)] for high in _LOG_HIGH], np.float32)
 
 
@@ -130,9 +129,9 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     RTT ratios are 1, so that their logarithms are 0.
     """
     last, one = tracker.last, np.float32(1)
-    rtt, throughput, cwnd, mss = last[RTT], last[THROUGHPUT], last[CWND], last[MSS]
+    rtt, rate, cwnd, mss = last[RTT], tracker.rate, last[CWND], last[MSS]
     logs = np.empty((11, tracker.rows), np.float32)
-    queueing, standing, in_bdp, use, rtt_change, throughput_change, window_change, rtt_in, size, acked, queued = logs
+    queueing, standing, in_bdp, use, rtt_change, rate_change, window_change, rtt_in, size, acked, queued = logs
 
     least = np.ones(tracker.rows, np.float32)
     np.copyto(least, tracker.least_rtt, where=tracker.rtt_known)
@@ -140,19 +139,19 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     np.divide(last[RTT_MIN], least, out=standing)
     np.maximum(logs[:2], one, out=logs[:2])
 
-    pipe = tracker.peak_throughput * least
+    pipe = tracker.peak_rate * least
     pipe *= np.float32(1 / 8)
     np.maximum(pipe, mss, out=pipe)
     np.divide(cwnd, pipe, out=in_bdp)
-    np.multiply(throughput, rtt, out=use)
+    np.multiply(rate, rtt, out=use)
     use *= np.float32(1 / 8)
     use /= cwnd
 
     rtt_change.fill(1)
     np.divide(rtt, tracker.previous_rtt, out=rtt_change, where=tracker.previous_rtt_known)
     packet = mss * np.float32(8 / tracker.interval_s)
-    np.maximum(throughput, packet, out=throughput_change)
-    throughput_change /= np.maximum(tracker.previous_throughput, packet)
+    np.maximum(rate, packet, out=rate_change)
+    rate_change /= np.maximum(tracker.previous_rate, packet)
     np.divide(cwnd, tracker.previous_cwnd, out=window_change)
     np.multiply(rtt, np.float32(1 / tracker.interval_s), out=rtt_in)
     np.divide(cwnd, mss, out=size)
@@ -169,7 +168,7 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     rtt_in *= tracker.rtt_known
 
     np.sqrt(logs[:2], out=out[:2])
-    np.divide(throughput, np.maximum(tracker.peak_throughput, one), out=out[2])
+    np.divide(rate, np.maximum(tracker.peak_rate, one), out=out[2])
     out[2] *= np.float32(2)
     out[2] -= one
     out[3:12] = logs[2:]

@@ -11,11 +11,11 @@ from netbuf_gym.tasks.congestion_window import DEFAULT_FEATURES, FACTORS, PPCC_S
 GOLDEN = {
     "queueing": 0.5,  # sqrt(ln 2 / ln 16)
     "standing_queue": 0.3824127,  # sqrt(ln 1.5 / ln 16)
-    "throughput": 1.0,  # it is the peak
-    "window_in_bdp": 0.5,  # 20 segments over 2.3168 Mbit/s * 50 ms = 10 segments: ln 2 / ln 4
-    "window_use": 0.0,  # 2.3168 Mbit/s * 100 ms = 20 segments
+    "rate": 1.0,  # it is the peak
+    "window_in_bdp": 0.8479969,  # 20 segments over 2.5742 Mbit/s * 50 ms = 11.1111 segments: log2(1.8)
+    "window_use": 0.1520031,  # 2.5742 Mbit/s * 100 ms = 22.2222 segments: log2(1.1111)
     "rtt_change": 0.7369656,  # log2(100 / 60)
-    "throughput_change": 0.5,
+    "rate_change": 1.0,  # 2.5742 over 1.1584 Mbit/s, clipped
     "window_change": 1.0,
     "rtt_in_intervals": 0.0,
     "window_size": 0.2701205,  # log2(20) / 16
