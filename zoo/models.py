@@ -81,8 +81,6 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
         "activation_fn": ACTIVATIONS[algo.activation],
         **plain(algo.policy_kwargs),
     }
-    if algo.name in ("ppo", "ppo_kl"):
-        policy_kwargs.setdefault("optimizer_kwargs", {"eps": 1e-5, "fused": True})
     try:
         return algorithm(
             algo.policy,

@@ -12,6 +12,7 @@ hyper-parameters, save format) is stable-baselines3's: `stable_baselines3.PPO.lo
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -20,7 +21,12 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from torch.nn import functional as F
 
+from netbuf_gym.errors import NetbufError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+
+
+class DivergedError(NetbufError, ArithmeticError):
+    """Training produced numbers that are not finite; the networks are of no further use."""
 
 
 class _Rollout:
@@ -71,7 +77,9 @@ class BatchPPO(PPO):
         self._rollout: _Rollout | None = None
         self.seconds_in_env = 0.0
         self.time_used = 0.0  # share of a wall-clock limit that is over: schedules follow it where it is ahead of the steps
-        super().__init__(policy, env, *args, **kwargs)
+        policy_kwargs = dict(kwargs.pop("policy_kwargs", None) or {})
+        policy_kwargs.setdefault("optimizer_kwargs", {"eps": 1e-5, "fused": True})  # fused: one kernel for all parameters
+        super().__init__(policy, env, *args, policy_kwargs=policy_kwargs, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -206,6 +214,11 @@ class BatchPPO(PPO):
             if stopped:
                 break
         policy_loss, value_loss, entropy, kl, clipped = (sums / n_used).tolist()
+        if not all(map(math.isfinite, (policy_loss, value_loss, entropy, kl))):
+            raise DivergedError(
+                f"training diverged in update {self._n_updates} (policy loss {policy_loss}, value loss {value_loss}): "
+                "a smaller learning rate may help"
+            )
         self._after_update(kl)
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)

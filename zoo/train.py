@@ -27,6 +27,7 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.zoo import callbacks, checkpoint, models
 from netbuf_gym.zoo.config import check_training, load
+from netbuf_gym.zoo.ppo import DivergedError
 
 REPORTED = ("utility", "goodput_mbps", "mean_rtt_ms", "queue_delay_mean_ms", "loss_rate")
 CHANGEABLE = (
@@ -83,6 +84,7 @@ def train(overrides: Sequence[str]) -> TrainResult:
     Raises:
         ConfigError: the configuration cannot be used.
         CheckpointError: the run to resume cannot be.
+        DivergedError: the learner's numbers became infinite or NaN; the last checkpoint stands.
         OSError: the run directory cannot be written.
     """
     resumed = [o.partition("=")[2] for o in overrides if o.startswith("resume=")]
@@ -191,6 +193,10 @@ def _learn(
     with interrupt:
         try:
             model.learn(config.total_timesteps - steps_before, callback=parts, reset_num_timesteps=saved is None)
+        except ValueError as error:  # torch's distributions, of stable-baselines3's own learners
+            if "Expected parameter" not in str(error):
+                raise
+            raise DivergedError("training diverged: a smaller learning rate may help") from None
         finally:
             logger.close()
         seconds = stop.seconds

@@ -166,6 +166,16 @@ def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     assert not (run_dir / "checkpoint.zip").exists() and (run_dir / "model.zip").exists()
 
 
+@pytest.mark.parametrize("algo", ["ppo", "a2c"])
+def test_divergence_is_one_message_and_no_model(algo, tiny, capfd):
+    overrides, run_dir = tiny
+    job = [o for o in overrides if algo == "ppo" or not o.startswith("algo.kwargs")]
+    explosive = ["algo.learning_rate=1e11", "algo.activation=relu", "algo.net_arch=[16,16,16,16]"]
+    assert cli.main(["train", f"algo={algo}", *job, *explosive]) == 2
+    assert "training diverged" in capfd.readouterr().err
+    assert not (run_dir / "model.zip").exists()
+
+
 def test_progress_bar_and_lines(tiny, capfd, monkeypatch):
     overrides, run_dir = tiny
     overrides = [o for o in overrides if o != "progress=false"]
