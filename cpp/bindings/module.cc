@@ -135,6 +135,9 @@ NB_MODULE(_core, m) {
       .def_rw("app_rate_bps", &FlowConfig::app_rate_bps)
       .def_rw("send_buffer_bytes", &FlowConfig::send_buffer_bytes)
       .def_rw("receive_buffer_bytes", &FlowConfig::receive_buffer_bytes)
+      .def_rw("window_clamp_bytes", &FlowConfig::window_clamp_bytes)
+      .def_rw("relay_from", &FlowConfig::relay_from)
+      .def_rw("relay_buffer_bytes", &FlowConfig::relay_buffer_bytes)
       .def_rw("initial_cwnd_packets", &FlowConfig::initial_cwnd_packets);
 
   nb::class_<WorldConfig>(m, "WorldConfig", "Links, flows and the stack profile; see netbuf_gym.scenarios.Scenario.")

@@ -62,6 +62,7 @@ void check(const LinkConfig& link, const std::string& at) {
 }
 
 constexpr size_t kMaxHops = 100;
+constexpr int64_t kMaxWindow = int64_t{1} << 30;  // RFC 7323, 2.3
 
 void check(const FlowConfig& flow, const std::string& at, size_t links) {
   const auto names = congestion_control_names();
@@ -84,6 +85,9 @@ void check(const FlowConfig& flow, const std::string& at, size_t links) {
   if (!valid_rate(flow.app_rate_bps)) reject(at + ".app_rate_bps", flow.app_rate_bps, "finite and at least 1, or 0 for as fast as TCP takes it");
   if (flow.send_buffer_bytes < 0) reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, ">= 0 (0: never limits)");
   if (flow.receive_buffer_bytes < 0) reject(at + ".receive_buffer_bytes", flow.receive_buffer_bytes, ">= 0 (0: never limits)");
+  if (flow.window_clamp_bytes < 0 || flow.window_clamp_bytes > kMaxWindow) reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "in [1, 2^30], or 0 for no clamp");
+  if (flow.relay_from >= 0 && flow.app != "bulk") reject(at + ".app", flow.app, "bulk for a flow that relays another's bytes");
+  if (flow.relay_from >= 0 && flow.relay_buffer_bytes <= 0) reject(at + ".relay_buffer_bytes", flow.relay_buffer_bytes, "positive for a relay");
   if (flow.initial_cwnd_packets < 1 || flow.initial_cwnd_packets > 1000) reject(at + ".initial_cwnd_packets", flow.initial_cwnd_packets, "in [1, 1000]");
 }
 
@@ -99,9 +103,26 @@ void check_bounded(const WorldConfig& config, const FlowConfig& flow, const std:
     }
   }
   if (!delay) reject(at + ".path", "links without rate and delay", "a path and return_path that take time");
-  const bool endless = flow.app == "bulk" || (flow.app == "on_off" && flow.app_rate_bps == 0);
+  const bool endless = (flow.app == "bulk" && flow.relay_from < 0 && flow.window_clamp_bytes == 0) || (flow.app == "on_off" && flow.app_rate_bps == 0);
   if (endless && !rate && flow.send_buffer_bytes == 0 && flow.receive_buffer_bytes == 0) {
     reject(at + ".path", "infinitely fast links", "a path with a finite rate, or a flow with a send or receive buffer");
+  }
+}
+
+// Each flow is relayed at most once, and no chain of relays closes upon itself.
+void check_relays(const std::vector<FlowConfig>& flows) {
+  std::vector<bool> relayed(flows.size(), false);
+  for (size_t i = 0; i < flows.size(); ++i) {
+    const std::string field = "flows[" + std::to_string(i) + "].relay_from";
+    int32_t upstream = flows[i].relay_from;
+    if (upstream < -1 || upstream >= static_cast<int32_t>(flows.size())) reject(field, upstream, "-1 or the index of a flow");
+    if (upstream < 0) continue;
+    if (relayed[static_cast<size_t>(upstream)]) reject(field, upstream, "a flow that no other relays");
+    relayed[static_cast<size_t>(upstream)] = true;
+    for (size_t steps = 0; upstream >= 0 && upstream < static_cast<int32_t>(flows.size()); ++steps) {
+      if (steps == flows.size()) reject(field, flows[i].relay_from, "a flow that does not relay, over others or not, from this one");
+      upstream = flows[static_cast<size_t>(upstream)].relay_from;
+    }
   }
 }
 
@@ -112,6 +133,7 @@ void validate(const WorldConfig& config) {
   if (config.flows.empty()) reject("flows", "[]", "at least one flow");
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");
   for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size());
+  check_relays(config.flows);
   for (size_t i = 0; i < config.flows.size(); ++i) check_bounded(config, config.flows[i], "flows[" + std::to_string(i) + "]");
 }
 

@@ -148,7 +148,7 @@ void Flow::run_next() {
       try_send();
     } else {
       set_head(head, kNever);
-      on_app();
+      head == kAppHead ? on_app() : on_sink();
     }
   }
   refresh_next();

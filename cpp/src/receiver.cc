@@ -12,6 +12,7 @@ constexpr uint32_t kCompressionLimit = 44;     // Linux: tcp_comp_sack_nr
 
 void Flow::receive(const Packet& packet) {
   if (packet.kind == kData) [[likely]] return receive_data(packet);
+  if (packet.kind == kWindowProbe) return send_ack(kAckWindow);
   if (packet.kind == kSyn) {
     quick_acks_ = profile_.quick_acks;
     const auto copy = earlier_sends_.find(send_key(0, packet.transmission));
@@ -33,6 +34,11 @@ Time Flow::time_stamp(const Packet& packet) {
 void Flow::receive_data(const Packet& packet) {
   const uint32_t index = packet.segment;
   ++counters.packets_received;
+  if (receiver_control_) [[unlikely]] {
+    const int64_t unread = sink_ ? counters.delivered_bytes - read_bytes_ : 0;
+    const Time sent = before(index, tcb.una) ? -1 : time_stamp(packet);
+    window_clamp_ = receiver_control_->window({tcb.now, sent, counters.delivered_bytes, unread, window_edge_ - counters.delivered_bytes, tcb.mss}, packet);
+  }
   if (index == rcv_nxt_ && index == last_ack_sent_) echo_sent_ = time_stamp(packet);  // RFC 7323, 4.3
   if (index == rcv_nxt_) [[likely]] {
     int64_t bytes = packet.bytes;
@@ -120,14 +126,55 @@ void Flow::send_ack(uint32_t flags) {
 
 void Flow::deliver(int64_t bytes) {
   counters.delivered_bytes += bytes;
-  if (stream_closed_ && completed_ == kNever && counters.delivered_bytes == stream_written_) completed_ = tcb.now;
+  if (sink_) [[unlikely]] read_bytes_ = sink_->read(tcb.now, counters.delivered_bytes);
+  if (stream_closed_) finish_stream();
 }
 
-// RFC 9293, 3.8.6: what the buffer has left beyond what the application has not read yet.
+void Flow::finish_stream() {
+  if (!stream_closed_ || completed_ != kNever || counters.delivered_bytes != stream_written_) return;
+  completed_ = tcb.now;
+  if (sink_) sink_->closed(tcb.now);
+}
+
+void Flow::attach(std::unique_ptr<ReceiverControl> control) {
+  receiver_control_ = std::move(control);
+  if (!receiver_control_) return;
+  window_clamp_ = receiver_control_->initial_window();
+  unhindered_ = false;
+}
+
+void Flow::wake_sink(Time now) {
+  set_head(kSinkHead, now);
+  refresh_next();
+}
+
+void Flow::on_sink() {
+  read_bytes_ = sink_->read(tcb.now, counters.delivered_bytes);
+  int64_t step;
+  const int64_t edge = window_edge(step);
+  // As Linux does: only a window that has at least doubled is worth an ACK of its own.
+  if (edge - window_edge_ < std::max<int64_t>(1, step) || edge - counters.delivered_bytes < 2 * (window_edge_ - counters.delivered_bytes)) return;
+  if (receive_buffer_ > 0 || receiver_control_) send_ack(kAckWindow);
+}
+
+// What the buffer has left beyond what the application has not read yet, within what the control allows.
+int64_t Flow::window_edge(int64_t& step) const {
+  int64_t space = window_clamp_;
+  step = std::min<int64_t>(tcb.mss, window_clamp_ / 2);
+  if (receive_buffer_ > 0) {
+    space = std::min(space, receive_buffer_ - (sink_ ? counters.delivered_bytes - read_bytes_ : 0));
+    step = std::min(step, receive_buffer_ / 2);
+  }
+  return counters.delivered_bytes + space;
+}
+
+// RFC 9293, 3.8.6: never takes back what was advertised, nor moves its right edge by silly steps (3.8.6.2.2).
 uint32_t Flow::advertised_window() {
-  if (receive_buffer_ == 0) [[likely]] return kUnlimitedWindow;
-  const int64_t unread = sink_ ? counters.delivered_bytes - sink_->read(tcb.now, counters.delivered_bytes) : 0;
-  return static_cast<uint32_t>(std::max<int64_t>(0, receive_buffer_ - unread + 1023) / 1024);
+  if (receive_buffer_ == 0 && !receiver_control_) [[likely]] return kUnlimitedWindow;
+  int64_t step;
+  const int64_t edge = window_edge(step);
+  if (edge > window_edge_ && edge - window_edge_ >= step) window_edge_ = edge;
+  return static_cast<uint32_t>(std::clamp<int64_t>(window_edge_ - counters.delivered_bytes, 0, kUnlimitedWindow - 1));
 }
 
 }  // namespace netbuf

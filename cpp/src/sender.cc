@@ -35,6 +35,7 @@ Flow::Flow(const FlowConfig& config, const WorldConfig& world, std::vector<Link>
     stream_closed_ = true;
   }
   unhindered_ = config.app == "bulk" && stop_ == 0 && send_buffer_ == 0 && receive_buffer_ == 0 && !rate_marks_;
+  attach(make_receiver_control(config));
   build_path(config, link_uses);
   set_head(kAppHead, start_);
   refresh_next();
@@ -52,7 +53,7 @@ void Flow::on_app() {
     stream_written_ = std::min(stream_written_, stream_sent_);
     stream_closed_ = true;
     source_.reset();
-    if (counters.delivered_bytes == stream_written_ && completed_ == kNever) completed_ = tcb.now;
+    finish_stream();
     return;
   }
   update_source();
@@ -74,7 +75,7 @@ void Flow::establish(const Ack& ack) {
   tcb.last_rtt = tcb.min_rtt = rtt;
   earlier_sends_.clear();
   recovery_->on_established(*this, rtt);
-  if (ack.window != kUnlimitedWindow) window_right_ = static_cast<int64_t>(ack.window) * 1024;
+  if (ack.window != kUnlimitedWindow) note_window(ack.window);
   tcb.delivered_time = tcb.first_sent_time = tcb.now;
   forward(Packet{tcb.now, 0, 0, kHandshakeAck, 0}, 0);
   cc_->init(tcb);
@@ -88,6 +89,7 @@ void Flow::update_source() {
   const Source::Offer offer = source_->offer(tcb.now, stream_sent_);
   stream_written_ = offer.written;
   stream_closed_ = offer.closed;
+  finish_stream();
   Time next = offer.next;
   if (stop_ > 0) next = std::min(next, stop_);
   set_head(kAppHead, next);
@@ -102,8 +104,20 @@ void Flow::on_timer() {
     set_timer(tcb.now + std::min(profile_.initial_rto << backoff_, profile_.max_rto));
     return;
   }
-  if (tcb.packets_out() == 0) return;
+  if (tcb.packets_out() == 0) return on_persist();
   recovery_->on_timer(*this);
+}
+
+void Flow::attach(std::unique_ptr<Source> source) {
+  source_ = std::move(source);
+  stream_written_ = 0;
+  unhindered_ = false;
+}
+
+void Flow::wake_source(Time now) {
+  if (!source_ || !tcb.established) return;  // asked anyway when the connection stands
+  set_head(kAppHead, std::min(now, rest_[kAppHead - kTimerHead]));
+  refresh_next();
 }
 
 void Flow::enter_state(CaState state) {
@@ -178,10 +192,12 @@ void Flow::send_full_segment() {
 bool Flow::send_new_segment() {
   const int64_t left = stream_left();
   if (left <= 0) return false;
-  const auto bytes = static_cast<uint16_t>(std::min<int64_t>(left, tcb.mss));
+  auto bytes = static_cast<uint16_t>(std::min<int64_t>(left, tcb.mss));
   if (bytes < tcb.mss && !stream_closed_ && tcb.packets_out() > 0) return false;  // Nagle (RFC 9293, 3.7.4)
-  if (stream_sent_ + bytes > window_right_) return false;
-  if (send_buffer_ > 0 && stream_sent_ + bytes - una_bytes_ > send_buffer_) return false;
+  if (stream_sent_ + bytes > window_right_ || (send_buffer_ > 0 && stream_sent_ + bytes - una_bytes_ > send_buffer_)) {
+    bytes = fit_segment(bytes);
+    if (bytes == 0) return false;
+  }
   const uint32_t index = tcb.nxt;
   if (tcb.packets_out() == 0 && tcb.now - counters.last_sent > rto() && counters.packets_sent > 0) {
     restart_after_idle();
@@ -192,7 +208,52 @@ bool Flow::send_new_segment() {
   transmit(index, false);
   ++tcb.nxt;
   stream_sent_ += bytes;
+  if (source_) source_->taken(tcb.now, stream_sent_);
   return true;
+}
+
+// What may leave when a whole segment does not fit: avoidance of silly windows, RFC 9293, 3.8.6.2.1. 0: nothing.
+uint16_t Flow::fit_segment(uint16_t bytes) {
+  const int64_t usable = window_right_ - stream_sent_;
+  if (usable < bytes) {
+    if (usable <= 0 || (2 * usable < largest_window_ && !overriding_)) {
+      if (tcb.packets_out() == 0 && !persisting_) {
+        persisting_ = true;
+        probes_ = 0;
+        set_timer(tcb.now + rto());
+      }
+      return 0;
+    }
+    bytes = static_cast<uint16_t>(usable);
+  }
+  const int64_t room = send_buffer_ - (stream_sent_ - una_bytes_);
+  if (send_buffer_ == 0 || room >= bytes) return bytes;
+  return tcb.packets_out() > 0 ? 0 : static_cast<uint16_t>(room);
+}
+
+// The window has been too small for a time-out, and nothing is on its way that could tell of a larger one: send what
+// fits, or probe a closed window (RFC 9293, 3.8.6.1).
+void Flow::on_persist() {
+  if (!persisting_) return;
+  if (window_right_ > stream_sent_) {
+    persisting_ = false;
+    overriding_ = true;
+    try_send();
+    overriding_ = false;
+    return;
+  }
+  forward(Packet{tcb.now, 0, 0, kWindowProbe, 0}, 0);
+  if (probes_ < 15) ++probes_;
+  set_timer(tcb.now + std::min(rto() << probes_, profile_.max_rto));
+}
+
+void Flow::note_window(uint32_t window) {
+  window_right_ = una_bytes_ + window;
+  largest_window_ = std::max<int64_t>(largest_window_, window);
+  if (persisting_ && window_right_ > stream_sent_) {
+    persisting_ = false;
+    set_timer(kNever);
+  }
 }
 
 // RFC 5681, 4.1, as Linux does it: the window halves for every RTO of silence, down to the initial window.
@@ -307,6 +368,10 @@ void Flow::forget_retransmission(uint32_t index) {
 
 void Flow::receive_ack(const Ack& ack) {
   if (ack.flags & kAckSynAck) [[unlikely]] return establish(ack);
+  if (ack.flags == kAckWindow && ack.ack == tcb.una) [[unlikely]] {  // tells of the window only
+    note_window(ack.window);
+    return try_send();
+  }
   if (counters.acks++ == 0) first_ack_ = tcb.now;
   counters.last_ack = tcb.now;
   AckWork work;
@@ -317,9 +382,7 @@ void Flow::receive_ack(const Ack& ack) {
   } else {
     acknowledge(ack, work);
   }
-  if (ack.window != kUnlimitedWindow) {
-    window_right_ = std::max(una_bytes_ + static_cast<int64_t>(ack.window) * 1024, una_bytes_);
-  }
+  if (ack.window != kUnlimitedWindow) note_window(ack.window);
   if (work.delivered > 0) {
     tcb.delivered += work.delivered;
     tcb.delivered_time = tcb.now;

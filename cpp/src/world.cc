@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "netbuf/relay.h"
+
 namespace netbuf {
 
 World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
@@ -19,6 +21,10 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   for (const FlowConfig& flow : config.flows) {
     if (flow.controlled) agents_.push_back(static_cast<uint32_t>(flows_.size()));
     flows_.emplace_back(flow, config, links_, uses, &rng_);
+  }
+  for (uint32_t i = 0; i < flows_.size(); ++i) {
+    const FlowConfig& flow = config.flows[i];
+    if (flow.relay_from >= 0) make_relay(flows_, static_cast<uint32_t>(flow.relay_from), i, flow.relay_buffer_bytes, woken_);
   }
   if (config.stack == Stack::ns3) order_ties(config);
   build_tree();
@@ -56,6 +62,7 @@ void World::run(Time until) {
       const uint32_t i = tree_[1].flow;
       flows_[i].run_next();
       update(i);
+      if (!woken_.empty()) update_woken();
     }
   }
   now_ = until;
@@ -70,6 +77,7 @@ bool World::run_to_agent_ack(Time until) {
     const uint64_t acks = flow.counters.acks;
     flow.run_next();
     update(i);
+    if (!woken_.empty()) update_woken();
     if (flow.controlled() && flow.counters.acks != acks) return true;
   }
   now_ = until;
@@ -80,6 +88,12 @@ void World::agent_window(uint32_t agent, double bytes) {
   const uint32_t flow = agents_.at(agent);
   flows_[flow].agent_window(now_, bytes);
   update(flow);
+  update_woken();
+}
+
+void World::update_woken() {
+  for (const uint32_t flow : woken_) update(flow);
+  woken_.clear();
 }
 
 size_t World::memory_bytes() const {

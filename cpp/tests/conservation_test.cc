@@ -69,6 +69,11 @@ WorldConfig random_world(Rng& rng) {
     if (rng.uniform() < 0.2) flow.receive_buffer_bytes = 1 + rng.below(400'000);
     if (rng.uniform() < 0.2) flow.send_buffer_bytes = 1 + rng.below(400'000);
     if (flow.receive_buffer_bytes == 0 && flow.send_buffer_bytes == 0) flow.receive_buffer_bytes = 4'000'000;
+    if (rng.uniform() < 0.1) flow.window_clamp_bytes = 1 + rng.below(100'000);
+    if (i > 0 && flow.app == "bulk" && rng.uniform() < 0.15) {
+      flow.relay_from = static_cast<int32_t>(i) - 1;
+      flow.relay_buffer_bytes = 1 + rng.below(100'000);
+    }
     flow.initial_cwnd_packets = 1 + rng.below(20);
     world.flows.push_back(flow);
   }
@@ -104,6 +109,7 @@ void check_world(const WorldConfig& config, World& world) {
     CHECK_EQ(waiting, flow.waiting_retransmissions());
     CHECK_LE(t.in_flight(), 2 * t.packets_out());
     if (t.packets_out() > 0) CHECK(flow.timer() < kNever);  // nothing waits for ever
+    if (config.flows[i].relay_from >= 0) CHECK_LE(c.delivered_bytes, world.flows()[i - 1].counters.delivered_bytes);
     if (config.flows[i].app == "sized") CHECK_LE(c.delivered_bytes, config.flows[i].size_bytes);
   }
   for (size_t i = 0; i < world.links().size(); ++i) {

@@ -21,13 +21,15 @@ class Source {
   };
   virtual ~Source() = default;
   virtual Offer offer(Time now, int64_t sent) = 0;  // sent: bytes handed to the network for the first time
+  virtual void taken(Time, int64_t) {}              // sent has grown: now, sent
 };
 
-// Reads the stream that a flow receives. What it leaves unread closes the receive window.
+// Reads the stream that a flow receives. What it leaves unread closes the receive window; Flow::wake_sink opens it again.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual int64_t read(Time now, int64_t arrived) = 0;  // bytes in order so far -> bytes read so far
+  virtual void closed(Time) {}                          // all of the stream has arrived
 };
 
 std::unique_ptr<Source> make_source(const FlowConfig& config, uint32_t mss, Rng* rng);  // null: bulk

@@ -37,6 +37,9 @@ struct FlowConfig {
   bool random_on_off = false;              // exponential periods
   double app_rate_bps = 0;                 // while on; 0: as fast as TCP takes it
   int64_t send_buffer_bytes = 0, receive_buffer_bytes = 0;  // 0: never limits
+  int64_t window_clamp_bytes = 0;          // the receiver advertises no more than this; 0: no clamp
+  int32_t relay_from = -1;                 // index of the flow whose received bytes this one sends on; -1: none
+  int64_t relay_buffer_bytes = 0;          // what the relay holds at most between the two
   uint32_t initial_cwnd_packets = 10;
 };
 

@@ -9,6 +9,7 @@
 #include "netbuf/link.h"
 #include "netbuf/packet.h"
 #include "netbuf/ranges.h"
+#include "netbuf/receiver_control.h"
 #include "netbuf/ring.h"
 #include "netbuf/tcp.h"
 
@@ -96,6 +97,13 @@ class Flow {
 
   // ---- the agent's side
   void agent_window(Time now, double bytes);
+
+  // ---- the applications' and the receiver's side
+  void attach(std::unique_ptr<Source> source);
+  void attach(std::unique_ptr<Sink> sink) { sink_ = std::move(sink); }
+  void attach(std::unique_ptr<ReceiverControl> control);
+  void wake_source(Time now);    // the source has more to send, or is closed
+  void wake_sink(Time now);      // the sink can read more: opens the window
   bool controlled() const { return controlled_; }
 
   // ---- sender, for Recovery
@@ -145,7 +153,7 @@ class Flow {
   const std::vector<uint32_t>& path() const { return path_; }
 
  private:
-  enum Head : uint8_t { kRxHead, kAckHead, kTimerHead, kDelayedAckHead, kWakeupHead, kAppHead, kFirstHop };
+  enum Head : uint8_t { kRxHead, kAckHead, kTimerHead, kDelayedAckHead, kWakeupHead, kAppHead, kSinkHead, kFirstHop };
 
   struct Hop {                   // a link that is not simply folded into the one before
     uint32_t link;
@@ -173,7 +181,10 @@ class Flow {
   Time time_stamp(const Packet& packet);
   void send_ack(uint32_t flags = 0);
   void deliver(int64_t bytes);
+  int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least
   uint32_t advertised_window();
+  void on_sink();
+  void finish_stream();          // notes the completion when all has arrived
 
   // sender.cc
   void start_connection();
@@ -189,6 +200,9 @@ class Flow {
   void transmit(uint32_t index, bool retransmission);
   void on_timer();
   void on_app();
+  uint16_t fit_segment(uint16_t bytes);
+  void on_persist();
+  void note_window(uint32_t window);
   int64_t stream_left() const { return stream_written_ - stream_sent_; }
   void update_source();
 
@@ -217,7 +231,9 @@ class Flow {
   // sender
   Time start_, stop_, completed_ = kNever;
   Time timer_deadline_ = kNever, pacing_credit_ = 0, syn_sent_ = 0, first_sent_ = 0, first_ack_ = 0;
-  uint32_t backoff_ = 0;
+  uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
+  int64_t largest_window_ = 0;
+  bool persisting_ = false, overriding_ = false;
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   uint32_t lost_hint_ = 0, lost_pending_ = 0;  // no segment below the hint waits for retransmission; how many wait
   uint32_t paced_burst_ = 0, max_packets_out_ = 0, max_packets_seq_ = 0;
@@ -245,6 +261,8 @@ class Flow {
   std::vector<Range> recent_blocks_;          // most recent first, for SACK
   int64_t receive_buffer_, out_of_order_bytes_ = 0;
   std::unique_ptr<Sink> sink_;
+  std::unique_ptr<ReceiverControl> receiver_control_;
+  int64_t read_bytes_ = 0, window_edge_ = 0, window_clamp_ = kEndless;
 };
 
 }  // namespace netbuf

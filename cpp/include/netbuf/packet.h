@@ -6,7 +6,7 @@
 
 namespace netbuf {
 
-enum PacketKind : uint8_t { kData = 0, kSyn = 1, kHandshakeAck = 2 };
+enum PacketKind : uint8_t { kData = 0, kSyn = 1, kHandshakeAck = 2, kWindowProbe = 3 };
 
 struct Packet {
   Time time;            // when it reaches the stage in whose ring it lies
@@ -21,12 +21,13 @@ enum AckFlags : uint32_t {
   kAckHasSack = 1,
   kAckSynAck = 2,
   kAckDuplicate = 4,   // reports a duplicate segment (D-SACK, RFC 2883)
+  kAckWindow = 8,      // answers a window probe, or tells of a window that has opened
 };
 
 struct Ack {
   Time time;
   uint32_t ack;         // next segment expected
-  uint32_t window;      // bytes from there on, in units of 1 KiB, rounded up; kUnlimitedWindow when it never limits
+  uint32_t window;      // bytes from there on; kUnlimitedWindow when it never limits
   uint32_t flags;
   uint32_t sack;        // index into the flow's SACK ring when kAckHasSack
   Time echo_sent;       // when the segment was sent whose time stamp is echoed (RFC 7323)

@@ -32,6 +32,7 @@ class World {
   };
   void check_until(Time until) const;
   void build_tree();
+  void update_woken();
   void order_ties(const WorldConfig& config);
   void update(uint32_t flow) {           // its next event has changed
     size_t node = tree_.size() / 2 + flow;
@@ -51,6 +52,7 @@ class World {
   std::vector<Link> links_;
   std::vector<Flow> flows_;
   std::vector<uint32_t> agents_;
+  std::vector<uint32_t> woken_;          // flows whose next event a relay has changed
   std::vector<Entry> tree_;
 };
 
