@@ -100,7 +100,11 @@ class Link {
   // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when a
   // transmission ends still finds the next one waiting, and so perhaps a full queue, if it set out before that transmission
   // began. lead: from the packet's setting out to its arrival; wire_bytes: of the packets that fill the link.
-  void order_ties(Time lead, uint32_t wire_bytes) { lead_ = lead, arrivals_first_ = lead_ > transmission_time(wire_bytes); }
+  // Opportunities take no time and have an order of their own.
+  void order_ties(Time lead, uint32_t wire_bytes) {
+    lead_ = lead;
+    arrivals_first_ = schedule_ != Schedule::opportunities && lead_ > transmission_time(wire_bytes);
+  }
   Time transmission_time(uint32_t wire_bytes) const { return static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5); }
   Time delay() const { return delay_; }
 
