@@ -96,13 +96,12 @@ def _plan(argv: Sequence[str]) -> Plan:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
     config = load("train", overrides)
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
-    task = "congestion_window" if "CongestionWindow" in config.env.id else config.env.id.replace("/", "-")
     return Plan(
         int(own["seeds"]),
         int(own["evaluation_seeds"]),
         own["scenarios"].split(","),
         Path(own["runs"] or Path("runs", "campaign", experiment)),
-        Path(own["out"] or Path("zoo", "agents", task, config.algo.name)),
+        Path(own["out"] or Path("zoo", "agents", config.env.name, config.algo.name)),
         overrides,
         shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *argv]),
     )

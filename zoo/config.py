@@ -28,8 +28,9 @@ FIRST_EVALUATION_SEED = 1_000_000
 
 @dataclass
 class EnvConfig:
-    """An environment: its id, the keyword arguments of `gym.make_vec`, worlds and threads of the native core."""
+    """An environment: its task's name, its id, arguments of `gym.make_vec`, worlds and threads of the native core."""
 
+    name: str = MISSING
     id: str = MISSING
     kwargs: dict[str, Any] = field(default_factory=dict)
     num_envs: int = MISSING

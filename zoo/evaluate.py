@@ -1,6 +1,6 @@
 """`netbuf-gym evaluate`: a trained agent beside classic congestion controls, over worlds that it was not trained on.
 
-    netbuf-gym evaluate model=runs/CongestionWindow-v0/ppo/20260101-120000-seed3 scenario=ppcc/4
+    netbuf-gym evaluate model=runs/congestion_window/ppo/20260101-120000-seed3 scenario=ppcc/4
     netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
     netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 run_dir=runs/twenty
 

@@ -145,9 +145,8 @@ def _make_env(config: DictConfig) -> tuple[VectorEnvAdapter, str, dict]:
 def _new_run_dir(config: DictConfig) -> Path:
     """Makes the run directory: the one that is asked for, which must not hold a run, or one named by the time."""
     if config.run_dir is None:
-        task = config.env.id.partition("/")[2] or config.env.id
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}"
-        run_dir = Path("runs", task, config.algo.name, name)
+        run_dir = Path("runs", config.env.name, config.algo.name, name)
     else:
         run_dir = Path(config.run_dir)
     for name in ("model.zip", "checkpoint.zip"):
