@@ -1,0 +1,131 @@
+// The receiving end as its ACKs show it.
+#include "worlds.h"
+
+using namespace netbuf;
+
+namespace {
+
+// One packet each half second.
+WorldConfig drip(Stack stack) {
+  WorldConfig config = worlds::dumbbell(100, 40, 0, {"newreno"}, stack);
+  config.flows[0].app = "on_off";
+  config.flows[0].on_ns = 1000 * kSecond;
+  config.flows[0].app_rate_bps = 1448 * 8 * 2;
+  return config;
+}
+
+std::vector<Time> round_trips(World& world, uint64_t count) {
+  std::vector<Time> all;
+  for (uint64_t n = 1; n <= count; ++n) {
+    CHECK(worlds::run_until(world, 100 * kSecond, [n](Flow& f) { return f.counters.acks == n; }));
+    all.push_back(world.flows()[0].tcb.last_rtt);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST(linux_acknowledges_the_first_segments_at_once_then_after_40_ms) {
+  World world(drip(Stack::linux_kernel), 1);
+  const auto rtt = round_trips(world, 30);
+  for (size_t i = 0; i < 30; ++i) CHECK_NEAR(static_cast<double>(rtt[i]), (i < 16 ? 40.0 : 80.0) * 1e6, 1e6);
+}
+
+TEST(ns3_acknowledges_the_first_segment_at_once_then_after_200_ms) {
+  World world(drip(Stack::ns3), 1);
+  const auto rtt = round_trips(world, 10);
+  for (size_t i = 0; i < 10; ++i) CHECK_NEAR(static_cast<double>(rtt[i]), (i < 1 ? 40.0 : 240.0) * 1e6, 1e6);
+}
+
+TEST(every_second_segment_of_a_stream_is_acknowledged) {
+  for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
+    World world(worlds::dumbbell(10, 40, 0, {"agent"}, stack), 1);
+    world.agent_window(0, 60 * 1448);
+    world.run(kSecond);
+    const FlowCounters then = world.flows()[0].counters;
+    world.run(11 * kSecond);
+    const FlowCounters now = world.flows()[0].counters;
+    CHECK_NEAR(static_cast<double>(now.segments_acked - then.segments_acked) / static_cast<double>(now.acks - then.acks), 2, 0.01);
+  }
+}
+
+TEST(sack_blocks_come_newest_first_three_at_most) {
+  // Four holes among twenty segments, and of all ACKs only the last arrives: it tells of the three newest blocks.
+  WorldConfig config = worlds::dumbbell(50, 50, 0, {"agent"}, Stack::ns3);
+  config.flows[0].initial_cwnd_packets = 20;
+  config.links[0].loss_list = {2 + 1, 2 + 4, 2 + 7, 2 + 10};
+  config.links[1].loss_on_acks = true;
+  World scout(config, 1);
+  scout.run(95 * kMillisecond);
+  const uint64_t acks = scout.links()[1].stats(scout.now()).packets_in;
+  CHECK_EQ(acks, 17u);  // the SYN/ACK and one for each of sixteen segments
+  for (uint64_t i = 1; i + 1 < acks; ++i) config.links[1].loss_list.push_back(i);
+  World world(config, 1);
+  world.run(120 * kMillisecond);
+  const Flow& flow = world.flows()[0];
+  CHECK_EQ(flow.counters.acks, 1u);
+  CHECK_EQ(flow.tcb.una, 1u);
+  CHECK_EQ(flow.sacked.ranges().size(), 3u);
+  const uint32_t expected[3][2] = {{5, 7}, {8, 10}, {11, 20}};
+  for (size_t i = 0; i < std::min<size_t>(3, flow.sacked.ranges().size()); ++i) {
+    CHECK_EQ(flow.sacked.ranges()[i].begin, expected[i][0]);
+    CHECK_EQ(flow.sacked.ranges()[i].end, expected[i][1]);
+  }
+}
+
+TEST(sack_blocks_make_acks_longer) {
+  for (const bool linux_stack : {true, false}) {
+    WorldConfig config = worlds::dumbbell(50, 50, 0, {"agent"}, linux_stack ? Stack::linux_kernel : Stack::ns3);
+    config.flows[0].initial_cwnd_packets = 4;
+    config.links[0].loss_list = {2 + 1};
+    World world(config, 1);
+    world.run(90 * kMillisecond);
+    const LinkStats back = world.links()[1].stats(world.now());
+    CHECK_EQ(back.packets_in, 4u);  // SYN/ACK, one plain ACK, two with a block
+    CHECK_EQ(back.bytes_out, linux_stack ? 60 + 52 + 2 * (52 + 12) : 58 + 54 + 2 * (54 + 8));
+  }
+}
+
+TEST(linux_compresses_acks_of_a_hole_to_one_a_millisecond) {
+  WorldConfig config = worlds::dumbbell(50, 50, 0, {"agent"});
+  config.flows[0].initial_cwnd_packets = 100;
+  config.links[0].loss_list = {2 + 20};
+  World world(config, 1);
+  world.run(101 * kMillisecond);  // seventy-nine segments beyond the hole arrive over 19 ms
+  const uint64_t acks = world.links()[1].stats(world.now()).packets_in;
+  const uint64_t before_hole = 1 + 16 + 2;
+  CHECK_GE(acks, before_hole + 3 + 14);
+  CHECK_LE(acks, before_hole + 3 + 20);
+}
+
+TEST(a_filled_hole_is_acknowledged_at_once_and_delivered_as_a_whole) {
+  for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
+    WorldConfig config = worlds::dumbbell(50, 50, 0, {"agent"}, stack);
+    config.flows[0] = worlds::sized(config.flows[0], 40 * 1448);
+    config.flows[0].initial_cwnd_packets = 20;
+    config.links[0].loss_list = {2 + 1};
+    World world(config, 1);
+    CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.counters.delivered_bytes > 1448; }));
+    CHECK_GE(world.flows()[0].counters.delivered_bytes, 20 * 1448);
+    CHECK_EQ(world.flows()[0].counters.packets_retransmitted, 1u);
+    const Time filled = world.now();
+    CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.tcb.una >= 20; }));
+    CHECK_EQ(world.now(), filled + 25 * kMillisecond);
+  }
+}
+
+TEST(duplicates_are_acknowledged_at_once_and_delivered_once) {
+  for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
+    WorldConfig config = worlds::dumbbell(50, 50, 0, {"newreno"}, stack);
+    config.flows[0] = worlds::sized(config.flows[0], 1448);
+    config.links[1].loss_on_acks = true;
+    config.links[1].loss_list = {1};  // the only ACK
+    World world(config, 1);
+    world.run(20 * kSecond);
+    const Flow& flow = world.flows()[0];
+    CHECK_EQ(flow.counters.delivered_bytes, 1448);
+    CHECK_EQ(flow.counters.packets_received, 2u);
+    CHECK_EQ(flow.counters.acks, 1u);
+    CHECK_EQ(flow.tcb.packets_out(), 0u);
+  }
+}
