@@ -55,6 +55,7 @@ native: $(BUILD)/.built $(VENV)/.package
 
 check-machine:
 	@[ "$(PYTHON)" != none ] || { echo "netbuf-gym needs Python 3.10 or newer: no such python3 in PATH (Debian: apt install python3 python3-venv python3-dev; or make PYTHON=/path/to/python)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "netbuf-gym needs Python 3.10 or newer, which $(PYTHON) is not" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "netbuf-gym needs Python's venv module, which $(PYTHON) lacks (Debian: apt install python3-venv)" >&2; exit 1; }
 	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' || { echo "netbuf-gym needs Python's C headers, which $(PYTHON) lacks (Debian: apt install python3-dev)" >&2; exit 1; }
 	@command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "netbuf-gym needs a C++20 compiler: neither c++, g++ nor clang++ is in PATH (Debian: apt install g++)" >&2; exit 1; }
