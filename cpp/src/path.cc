@@ -48,12 +48,12 @@ void Flow::count_fate(Link::Fate fate, bool is_data) {
 }
 
 void Flow::forward(Packet packet, size_t hop) {
-  const uint32_t bytes = packet.kind == kData ? packet.bytes + profile_.data_overhead : wire_bytes(packet);
+  const uint32_t bytes = is_data(packet.kind) ? packet.bytes + profile_.data_overhead : wire_bytes(packet);
   Time at = tcb.now;
   for (;;) {
     Link& link = hop == 0 ? *first_link_ : links_[forward_[hop].link];
     const Link::Outcome outcome = link.transmit(at, bytes, true);
-    if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, packet.kind == kData);
+    if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, is_data(packet.kind));
     packet.time = at = outcome.arrival;
     if (++hop == forward_.size()) {
       if (rx_ring_.empty()) rx_head_ = at;
@@ -166,7 +166,7 @@ void Flow::set_timer(Time deadline) {
 uint64_t Flow::packets_in_network() const {
   uint64_t packets = 0;
   const auto count = [&](const Ring<Packet>& ring) {
-    for (uint32_t i = ring.head(); i != ring.tail(); ++i) packets += ring[i].kind == kData;
+    for (uint32_t i = ring.head(); i != ring.tail(); ++i) packets += is_data(ring[i].kind);
   };
   count(rx_ring_);
   for (const auto& ring : forward_rings_) count(ring);

@@ -8,10 +8,11 @@ namespace netbuf {
 namespace {
 constexpr uint32_t kImmediateDuplicates = 3;   // Linux: SACK compression begins after these
 constexpr uint32_t kCompressionLimit = 44;     // Linux: tcp_comp_sack_nr
+constexpr int64_t kLargestWindow = 40 << 20;   // a tcp_rmem maximum of 64 MiB, of which five eighths may be payload
 }  // namespace
 
 void Flow::receive(const Packet& packet) {
-  if (packet.kind == kData) [[likely]] return receive_data(packet);
+  if (is_data(packet.kind)) [[likely]] return receive_data(packet);
   if (packet.kind == kWindowProbe) return send_ack(kAckWindow);
   if (packet.kind == kSyn) {
     quick_acks_ = profile_.quick_acks;
@@ -34,6 +35,10 @@ Time Flow::time_stamp(const Packet& packet) {
 void Flow::receive_data(const Packet& packet) {
   const uint32_t index = packet.segment;
   ++counters.packets_received;
+  if (tune_window_) {  // after a long silence the sender starts anew and needs every ACK
+    if (tcb.now - last_received_ > tcb.min_rtt + profile_.min_rto && last_received_ > 0) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
+    last_received_ = tcb.now;
+  }
   if (receiver_control_) [[unlikely]] {
     const int64_t unread = sink_ ? counters.delivered_bytes - read_bytes_ : 0;
     const Time sent = before(index, tcb.una) ? -1 : time_stamp(packet);
@@ -45,7 +50,8 @@ void Flow::receive_data(const Packet& packet) {
     ++rcv_nxt_;
     if (out_of_order_.empty()) [[likely]] {
       deliver(bytes);
-      if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0) {
+      if (tune_window_) tune_window(packet.bytes);
+      if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0 || packet.kind == kPushedData) {
         send_ack();
       } else if (delayed_ack_deadline_ == kNever) {
         delayed_ack_deadline_ = tcb.now + profile_.delayed_ack_timeout;
@@ -63,6 +69,7 @@ void Flow::receive_data(const Packet& packet) {
       std::erase_if(recent_blocks_, [&](const Range& r) { return !after(r.end, rcv_nxt_); });
     }
     deliver(bytes);
+    if (tune_window_) tune_window(packet.bytes);
     send_ack();
     return;
   }
@@ -92,6 +99,10 @@ void Flow::receive_data(const Packet& packet) {
   recent_blocks_.insert(recent_blocks_.begin(), block);
   if (recent_blocks_.size() > 4) recent_blocks_.pop_back();
 
+  if (tune_window_) {
+    tune_window(packet.bytes);
+    if (quick_acks_ > 0) return send_ack();
+  }
   if (compressed_at_ != rcv_nxt_) {
     compressed_at_ = rcv_nxt_;
     duplicates_sent_ = 0;
@@ -102,9 +113,29 @@ void Flow::receive_data(const Packet& packet) {
   }
   if (++compressed_ > kCompressionLimit) return send_ack();
   if (delayed_ack_deadline_ == kNever || compressed_ == 1) {
-    delayed_ack_deadline_ = tcb.now + std::min(profile_.compressed_ack_delay, tcb.srtt / 20);
+    delayed_ack_deadline_ = tcb.now + std::min(profile_.compressed_ack_delay, tcb.min_rtt * 33 / 100);
     if (delayed_ack_deadline_ < rest_[kDelayedAckHead - kTimerHead]) set_head(kDelayedAckHead, delayed_ack_deadline_);
   }
+}
+
+// Linux acknowledges every segment while the window it offers grows (tcp_grow_window): by two segments a segment received,
+// up to what the buffer allows. The buffer itself grows, with each round trip in which the application read more than in any
+// before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). The window is ahead of any sender here
+// that is not limited by its own; what shows is the ACKs.
+void Flow::tune_window(int64_t bytes) {
+  WindowTuning& w = tuning_;
+  if (w.offered < w.allowed) {
+    w.offered = std::min(w.offered + 2 * bytes, w.allowed);
+    quick_acks_ |= 1;
+  }
+  if (tcb.now - w.round_start < tcb.srtt) return;
+  const int64_t read = counters.delivered_bytes - w.round_bytes;
+  if (read > w.largest_round) {
+    w.allowed = std::clamp(2 * read + 4 * read * (read - w.largest_round) / w.largest_round, w.allowed, kLargestWindow);
+    w.largest_round = read;
+  }
+  w.round_start = tcb.now;
+  w.round_bytes = counters.delivered_bytes;
 }
 
 void Flow::send_ack(uint32_t flags) {

@@ -35,6 +35,7 @@ Flow::Flow(const FlowConfig& config, const WorldConfig& world, std::vector<Link>
     stream_closed_ = true;
   }
   unhindered_ = config.app == "bulk" && stop_ == 0 && send_buffer_ == 0 && receive_buffer_ == 0 && !rate_marks_;
+  tune_window_ = world.stack == Stack::linux_kernel && receive_buffer_ == 0;
   attach(make_receiver_control(config));
   build_path(config, link_uses);
   set_head(kAppHead, start_);
@@ -142,22 +143,12 @@ double Flow::cwnd_integral(Time now) const {
 
 void Flow::try_send() {
   if (!tcb.established) return;
+  if (tcb.stack == Stack::linux_kernel) return send_bursts();
   const uint32_t nxt = tcb.nxt;
   while (tcb.in_flight() < tcb.cwnd_packets) {
-    if (tcb.pacing_rate > 0) [[unlikely]] {
-      if (paced_out()) {
-        schedule_wakeup(tcb.next_departure);
-        break;
-      }
-      const uint32_t burst = cc_->burst_packets(tcb);
-      uint32_t sent = 0;
-      while (sent < burst && tcb.in_flight() < tcb.cwnd_packets && (retransmit_next_lost() || send_new_segment())) ++sent;
-      if (sent == 0) break;
-      continue;
-    }
     if (lost_pending_ > 0 && retransmit_next_lost()) continue;
     if (unhindered_ && tcb.packets_out() > 0 && lost_pending_ == 0) [[likely]] {
-      for (uint32_t room = tcb.cwnd_packets - tcb.in_flight(); room > 0; --room) send_full_segment();
+      for (uint32_t room = tcb.cwnd_packets - tcb.in_flight(); room > 0; --room) send_full_segment(kData);
       break;
     }
     if (!send_new_segment()) break;
@@ -180,12 +171,12 @@ bool Flow::may_grow() const {
 }
 
 // An endless stream, no limit but the congestion window, no pacing, no rate samples: what send_new_segment comes to then.
-void Flow::send_full_segment() {
+void Flow::send_full_segment(PacketKind kind) {
   const auto bytes = static_cast<uint16_t>(tcb.mss);
   segments.push(Segment{tcb.now, bytes, 0, 1, 0});
   ++counters.packets_sent;
   counters.last_sent = tcb.last_departure = tcb.now;
-  forward(Packet{tcb.now, tcb.nxt++, bytes, kData, 0}, 0);
+  forward(Packet{tcb.now, tcb.nxt++, bytes, kind, 0}, 0);
   stream_sent_ += bytes;
 }
 
@@ -274,23 +265,12 @@ void Flow::transmit(uint32_t index, bool retransmission) {
     if (tcb.packets_out() == 0) tcb.first_sent_time = tcb.delivered_time = tcb.now;
     (*rate_marks_)[index] = {tcb.delivered_time, tcb.first_sent_time, tcb.delivered, tcb.app_limited};
   }
-  if (tcb.pacing_rate > 0 && counters.packets_sent + 1 >= tcb.initial_cwnd) {
-    // As Linux paces: payload alone counts, and a late burst makes good the time lost, up to half its own.
-    if (tcb.next_departure <= tcb.now) {
-      pacing_credit_ = tcb.now - tcb.next_departure;
-      tcb.next_departure = tcb.now;
-    }
-    const auto gap = static_cast<Time>(segment.bytes * 1e9 / tcb.pacing_rate);
-    const Time credit = std::min(gap / 2, pacing_credit_);
-    pacing_credit_ -= credit;
-    tcb.next_departure += gap - credit;
-  }
   if (counters.packets_sent++ == 0) first_sent_ = tcb.now;
   counters.last_sent = tcb.last_departure = tcb.now;
   const uint8_t transmission = segment.transmissions;
   if (segment.transmissions < UINT8_MAX) ++segment.transmissions;
   if (retransmission) ++counters.packets_retransmitted;
-  forward(Packet{tcb.now, index, segment.bytes, kData, transmission}, 0);
+  forward(Packet{tcb.now, index, segment.bytes, push_next_ ? kPushedData : kData, transmission}, 0);
 }
 
 void Flow::retransmit(uint32_t index) {

@@ -5,12 +5,12 @@ using namespace netbuf;
 
 namespace {
 
-// One packet each half second.
-WorldConfig drip(Stack stack) {
+// Packets a second, one at a time.
+WorldConfig drip(Stack stack, double packets = 5) {
   WorldConfig config = worlds::dumbbell(100, 40, 0, {"newreno"}, stack);
   config.flows[0].app = "on_off";
   config.flows[0].on_ns = 1000 * kSecond;
-  config.flows[0].app_rate_bps = 1448 * 8 * 2;
+  config.flows[0].app_rate_bps = 1448 * 8 * packets;
   return config;
 }
 
@@ -27,12 +27,18 @@ std::vector<Time> round_trips(World& world, uint64_t count) {
 
 TEST(linux_acknowledges_the_first_segments_at_once_then_after_40_ms) {
   World world(drip(Stack::linux_kernel), 1);
-  const auto rtt = round_trips(world, 30);
-  for (size_t i = 0; i < 30; ++i) CHECK_NEAR(static_cast<double>(rtt[i]), (i < 16 ? 40.0 : 80.0) * 1e6, 1e6);
+  const auto rtt = round_trips(world, 40);
+  // Six segments open the window from 45 to what 128 KiB of buffer hold; sixteen more are the quick ACKs of every start.
+  for (size_t i = 0; i < 40; ++i) CHECK_NEAR(static_cast<double>(rtt[i]), (i < 22 ? 40.0 : 80.0) * 1e6, 1e6);
+}
+
+TEST(linux_acknowledges_at_once_after_a_silence_of_more_than_a_time_out) {
+  World world(drip(Stack::linux_kernel, 2), 1);
+  for (const Time rtt : round_trips(world, 40)) CHECK_NEAR(static_cast<double>(rtt), 40e6, 1e6);
 }
 
 TEST(ns3_acknowledges_the_first_segment_at_once_then_after_200_ms) {
-  World world(drip(Stack::ns3), 1);
+  World world(drip(Stack::ns3, 2), 1);
   const auto rtt = round_trips(world, 10);
   for (size_t i = 0; i < 10; ++i) CHECK_NEAR(static_cast<double>(rtt[i]), (i < 1 ? 40.0 : 240.0) * 1e6, 1e6);
 }
@@ -45,7 +51,10 @@ TEST(every_second_segment_of_a_stream_is_acknowledged) {
     const FlowCounters then = world.flows()[0].counters;
     world.run(11 * kSecond);
     const FlowCounters now = world.flows()[0].counters;
-    CHECK_NEAR(static_cast<double>(now.segments_acked - then.segments_acked) / static_cast<double>(now.acks - then.acks), 2, 0.01);
+    // Linux also acknowledges at once what ends a burst, and bursts of three happen.
+    const double each = static_cast<double>(now.segments_acked - then.segments_acked) / static_cast<double>(now.acks - then.acks);
+    CHECK_GE(each, stack == Stack::ns3 ? 1.99 : 1.75);
+    CHECK_LE(each, 2.01);
   }
 }
 

@@ -181,10 +181,17 @@ class Flow {
   Time time_stamp(const Packet& packet);
   void send_ack(uint32_t flags = 0);
   void deliver(int64_t bytes);
+  void tune_window(int64_t bytes);
   int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least
   uint32_t advertised_window();
   void on_sink();
   void finish_stream();          // notes the completion when all has arrived
+
+  // segmentation_linux.cc
+  void send_bursts();
+  uint32_t burst_limit() const;
+  bool defers(uint32_t room, uint32_t limit) const;
+  void pace(int64_t bytes);
 
   // sender.cc
   void start_connection();
@@ -192,7 +199,7 @@ class Flow {
   void establish(const Ack& ack);
   void acknowledge(const Ack& ack, AckWork& work);
   void acknowledge_in_order(const Ack& ack, AckWork& work);
-  void send_full_segment();
+  void send_full_segment(PacketKind kind);
   void note_delivered(uint32_t index, const Segment& segment, AckWork& work);
   void note_rtt(AckWork& work);
   void restart_after_idle();
@@ -230,16 +237,16 @@ class Flow {
 
   // sender
   Time start_, stop_, completed_ = kNever;
-  Time timer_deadline_ = kNever, pacing_credit_ = 0, syn_sent_ = 0, first_sent_ = 0, first_ack_ = 0;
+  Time timer_deadline_ = kNever, syn_sent_ = 0, first_sent_ = 0, first_ack_ = 0;
   uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
   int64_t largest_window_ = 0;
   bool persisting_ = false, overriding_ = false;
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   uint32_t lost_hint_ = 0, lost_pending_ = 0;  // no segment below the hint waits for retransmission; how many wait
-  uint32_t paced_burst_ = 0, max_packets_out_ = 0, max_packets_seq_ = 0;
+  uint32_t max_packets_out_ = 0, max_packets_seq_ = 0;
   uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
   bool retransmit_limited_ = false, have_highest_sacked_ = false;
-  bool unhindered_ = false, short_segments_ = false, stream_closed_ = false;
+  bool unhindered_ = false, short_segments_ = false, stream_closed_ = false, push_next_ = false;
   std::unique_ptr<Source> source_;
   std::unique_ptr<Ring<RateMark>> rate_marks_;
   RateMark newest_mark_{};
@@ -252,11 +259,17 @@ class Flow {
   static uint64_t send_key(uint32_t segment, uint8_t transmission) { return uint64_t{segment} << 8 | transmission; }
 
   // receiver
+  struct WindowTuning {          // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload
+    int64_t offered = 65160, allowed = 81920, largest_round = 14480, round_bytes = 0;
+    Time round_start = 0;
+  };
+  WindowTuning tuning_;
+  bool tune_window_;
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, compressed_ = 0, duplicates_sent_ = 0;
   uint32_t compressed_at_ = UINT32_MAX;
   uint32_t last_ack_sent_ = 0;
   Time echo_sent_ = -1;
-  Time delayed_ack_deadline_ = kNever;
+  Time delayed_ack_deadline_ = kNever, last_received_ = 0;
   RangeSet out_of_order_;
   std::vector<Range> recent_blocks_;          // most recent first, for SACK
   int64_t receive_buffer_, out_of_order_bytes_ = 0;

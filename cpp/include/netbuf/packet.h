@@ -6,7 +6,14 @@
 
 namespace netbuf {
 
-enum PacketKind : uint8_t { kData = 0, kSyn = 1, kHandshakeAck = 2, kWindowProbe = 3 };
+enum PacketKind : uint8_t {
+  kData = 0,
+  kPushedData = 1,     // the last of several sent at once (Linux sets PSH there)
+  kSyn = 2,
+  kHandshakeAck = 3,
+  kWindowProbe = 4,
+};
+inline constexpr bool is_data(PacketKind kind) { return kind <= kPushedData; }
 
 struct Packet {
   Time time;            // when it reaches the stage in whose ring it lies

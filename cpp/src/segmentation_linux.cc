@@ -1,0 +1,98 @@
+// How Linux cuts a stream into bursts: segments leave in groups that segmentation offload takes as one packet
+// (tcp_write_xmit, tcp_tso_autosize and tcp_tso_should_defer in net/ipv4/tcp_output.c, 6.18; behaviour). A group is about a
+// millisecond's worth at the sending rate, more on short paths, two segments at least. A smaller one waits for the next ACK if
+// that must come within a millisecond. What is at the path's entrance at once decides who meets a full queue there.
+#include <algorithm>
+
+#include "netbuf/flow.h"
+
+namespace netbuf {
+
+namespace {
+constexpr uint32_t kMinBurst = 2;               // tcp_min_tso_segs
+constexpr uint32_t kLargestBurst = 65536 - 321; // bytes: gso_max_size less the largest header
+constexpr int kRttLog = 9;                      // tcp_tso_rtt_log
+constexpr int kWindowDivisor = 3;               // tcp_tso_win_divisor
+constexpr double kSlowStartRatio = 2.0, kAvoidanceRatio = 1.2;  // tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
+}  // namespace
+
+// Sends lost segments, then new ones.
+void Flow::send_bursts() {
+  const uint32_t nxt = tcb.nxt;
+  const uint32_t limit = burst_limit();
+  bool deferred = false;
+  uint32_t in_flight = tcb.in_flight();
+  for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {
+    if (paced_out()) {
+      schedule_wakeup(tcb.next_departure);
+      break;
+    }
+    const uint32_t room = std::min(tcb.cwnd_packets - in_flight, limit);
+    uint32_t sent = 0;
+    if (lost_pending_ > 0) [[unlikely]] {
+      while (sent < room && retransmit_next_lost()) ++sent;
+    } else if (defers(room, limit)) {
+      deferred = true;
+      break;
+    } else if (unhindered_ && in_flight > 0) [[likely]] {
+      for (; sent + 1 < room; ++sent) send_full_segment(kData);
+      send_full_segment(room > 1 ? kPushedData : kData);
+      ++sent;
+    } else {
+      const int64_t left = (stream_left() + tcb.mss - 1) / tcb.mss;
+      const auto whole = static_cast<uint32_t>(std::min<int64_t>(room, left));
+      for (; sent < whole; ++sent) {
+        push_next_ = whole > 1 && sent + 1 == whole;
+        if (!send_new_segment()) break;
+      }
+      push_next_ = false;
+    }
+    if (sent == 0) break;
+    if (tcb.pacing_rate > 0) pace(static_cast<int64_t>(sent) * tcb.mss);
+  }
+  const bool limited = deferred || in_flight >= tcb.cwnd_packets;
+  if ((tcb.nxt != nxt || limited) &&
+      (limited || !before(tcb.una, max_packets_seq_) || (!tcb.cwnd_limited && tcb.packets_out() > max_packets_out_))) {
+    tcb.cwnd_limited = limited;
+    max_packets_out_ = tcb.packets_out();
+    max_packets_seq_ = tcb.nxt;
+  }
+  if (tcb.nxt != nxt) recovery_->on_new_data(*this, tcb.nxt - nxt);
+  if (rate_marks_ && !limited && !has_new_data() && lost_pending_ == 0) {
+    tcb.app_limited = std::max(1u, tcb.delivered + in_flight);
+  }
+}
+
+// Segments of the largest group.
+uint32_t Flow::burst_limit() const {
+  if (tcb.pacing_rate > 0 && cc_->owns_window()) return cc_->burst_packets(tcb);
+  double bytes = 0;  // of 2^-10 s at the rate that Linux keeps for every connection, paced or not
+  if (tcb.srtt > 0) {
+    const double window = static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss;
+    bytes = window * (2 * tcb.cwnd < tcb.ssthresh ? kSlowStartRatio : kAvoidanceRatio) * (1e9 / 1024) / static_cast<double>(tcb.srtt);
+  }
+  const Time halvings = (tcb.min_rtt / kMicrosecond) >> kRttLog;
+  if (halvings < 32) bytes += kLargestBurst >> halvings;
+  return std::max(static_cast<uint32_t>(std::min<double>(bytes, kLargestBurst)) / tcb.mss, kMinBurst);
+}
+
+// Whether room segments wait for the next ACK to make a larger group.
+bool Flow::defers(uint32_t room, uint32_t limit) const {
+  if (room >= limit || tcb.state >= CaState::recovery || tcb.packets_out() == 0) return false;
+  if (tcb.now - std::max(tcb.last_departure, tcb.next_departure) > kMillisecond) return false;
+  if (stream_closed_ && stream_left() <= static_cast<int64_t>(room) * tcb.mss) return false;
+  if (kWindowDivisor * room >= tcb.cwnd_packets) return false;
+  const Time expected_ack = segments[tcb.una].sent_at + tcb.srtt;
+  return expected_ack - tcb.now <= std::min(tcb.srtt / 2, kMillisecond);
+}
+
+// A late burst makes good the time lost, up to half its own. Payload alone counts.
+void Flow::pace(int64_t bytes) {
+  const Time late = std::max<Time>(tcb.now - tcb.next_departure, 0);
+  tcb.next_departure = std::max(tcb.next_departure, tcb.now);
+  if (counters.packets_sent < tcb.initial_cwnd) return;
+  const auto gap = static_cast<Time>(static_cast<double>(bytes) * 1e9 / tcb.pacing_rate);
+  tcb.next_departure += gap - std::min(gap / 2, late);
+}
+
+}  // namespace netbuf
