@@ -19,7 +19,7 @@ struct LinkStats {
   double sojourn_sum = 0, sojourn_sum2 = 0;  // seconds, seconds^2 of waiting, over packets_out
   double queue_integral = 0;                 // packet seconds
   uint32_t queue_max = 0;                    // packets
-  double busy = 0;                           // seconds of transmission started so far
+  double busy = 0;                           // seconds of transmission so far
 };
 
 class Link {
