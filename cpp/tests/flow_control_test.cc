@@ -221,3 +221,14 @@ TEST(relays_that_cannot_be_are_refused) {
   refused(-1, 0, 0, "bulk");
   refused(-1, 0, 1000, "sized");
 }
+
+TEST(small_pieces_wait_for_each_other) {
+  // Nagle: while anything is on its way, less than a segment waits for more.
+  WorldConfig config = proxy(100, 100, 2, 200);
+  config.flows[0].window_clamp_bytes = 200;
+  World world(config, 1);
+  world.run(10 * kSecond);
+  CHECK_GT(world.flows()[0].counters.packets_sent, 200u);
+  CHECK_LT(world.flows()[1].counters.packets_sent, world.flows()[0].counters.packets_sent / 5);
+  CHECK_GT(world.flows()[1].counters.delivered_bytes, world.flows()[0].counters.delivered_bytes * 3 / 4);
+}

@@ -112,3 +112,17 @@ TEST(packets_of_one_flow_never_overtake_each_other) {
     }
   }
 }
+
+TEST(a_shared_link_serves_in_order_of_arrival) {
+  // Flow 0 sets out first and arrives last: flow 1, nearer to the link, must not wait for it.
+  WorldConfig config;
+  config.links = {worlds::link(0, 200), worlds::link(0, 1), worlds::link(1, 1), worlds::link(0, 1)};
+  config.flows = {worlds::sized(worlds::flow("cubic", {1, 2}, {3}), 2896), worlds::sized(worlds::flow("cubic", {0, 2}, {3}), 2896)};
+  World alone(config, 1);
+  alone.run(100 * kMillisecond);
+  std::swap(config.flows[0], config.flows[1]);
+  World both(config, 1);
+  both.run(10 * kSecond);
+  CHECK(alone.flows()[0].completed_at() < 100 * kMillisecond);
+  CHECK_EQ(both.flows()[1].completed_at(), alone.flows()[0].completed_at());
+}

@@ -222,3 +222,15 @@ TEST(every_congestion_control_survives_every_pattern) {
     }
   }
 }
+
+TEST(the_time_stamp_times_an_ack_that_covers_a_retransmission) {
+  // The first of three segments is lost, and so are all ACKs until the time-out has repaired it. The second segment, sent
+  // once, arrived long before the ACK that tells.
+  WorldConfig config = scripted({2}, 3);
+  config.links[1].loss_on_acks = true;
+  config.links[1].loss_list = {1, 2, 3};
+  World world(config, 1);
+  CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.tcb.una == 3; }));
+  CHECK_GE(world.flows()[0].counters.timeouts, 1u);
+  CHECK_NEAR(static_cast<double>(world.flows()[0].tcb.last_rtt), 50e6, 1e6);
+}
