@@ -34,7 +34,7 @@ class Env(gym.Env[np.ndarray, np.int64]):
 
     | Recipe  | Window                          | Values                                                            |
     |---------|---------------------------------|-------------------------------------------------------------------|
-    | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1, 1.02, 1.06, 1.18, 1.4, 2       |
+    | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2   |
     | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600            |
 
     cwnd is the window in force: the agent's last one, or what a time-out left of it.

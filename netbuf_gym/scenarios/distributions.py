@@ -12,7 +12,15 @@ import numpy as np
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.topologies import dumbbell, names_of
-from netbuf_gym.scenarios.types import DATA_BYTES, MAX_DELAY_MS, MAX_RATE_MBPS, STACKS, Scenario
+from netbuf_gym.scenarios.types import (
+    DATA_BYTES,
+    MAX_DELAY_MS,
+    MAX_DURATION_S,
+    MAX_RATE_MBPS,
+    STACKS,
+    Scenario,
+)
+from netbuf_gym.traces.types import RateTrace
 
 
 class Distribution(ABC):
@@ -44,6 +52,10 @@ class RandomDumbbell(Distribution):
             `min_buffer_packets`.
         loss_probability: Share of the worlds that lose packets at random, 0 to 1; the others have none.
         loss: Range of their loss rate, log-uniform, within (0, 1).
+        change_probability: Share of the worlds whose rate changes at random moments, 0 to 1.
+        change_interval_s: Range of the time between two changes, log-uniform, within [0.01, 1e6].
+        change_factor: Each change multiplies the rate by up to this or its inverse, log-uniform, 1 to 1e6, but keeps
+            it within `rate_mbps`.
         senders: One congestion control for each flow.
         duration_s, stagger_s, stack: As in `dumbbell`.
         min_buffer_packets: 1 or more.
@@ -54,6 +66,9 @@ class RandomDumbbell(Distribution):
     buffer_bdp: tuple[float, float] = (0.25, 8.0)
     loss_probability: float = 0.5
     loss: tuple[float, float] = (1e-5, 1e-2)
+    change_probability: float = 0.0
+    change_interval_s: tuple[float, float] = (2.0, 20.0)
+    change_factor: float = 4.0
     senders: tuple[str, ...] = ("cubic",)
     duration_s: float = 100.0
     stagger_s: float = 0.1
@@ -68,6 +83,10 @@ class RandomDumbbell(Distribution):
         put(self, "buffer_bdp", _interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "loss", _interval("loss", self.loss, 0.999))
         put(self, "loss_probability", checks.number("loss_probability", self.loss_probability, 0, 1))
+        put(self, "change_probability", checks.number("change_probability", self.change_probability, 0, 1))
+        put(self, "change_interval_s", _interval("change_interval_s", self.change_interval_s, MAX_DURATION_S))
+        checks.number("change_interval_s[0]", self.change_interval_s[0], 0.01, MAX_DURATION_S)
+        put(self, "change_factor", checks.number("change_factor", self.change_factor, 1, 1e6))
         put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
         put(self, "senders", names_of(self.senders))
         checks.choice("stack", self.stack, STACKS)
@@ -84,8 +103,10 @@ class RandomDumbbell(Distribution):
         rtt = _log_uniform(u[1], self.rtt_ms)
         bdp = rate * rtt * 1e3 / 8 / DATA_BYTES[self.stack]
         buffer = max(self.min_buffer_packets, round(_log_uniform(u[2], self.buffer_bdp) * bdp))
+        changes = self.change_probability > 0 and rng.random() < self.change_probability
         return dumbbell(
-            rate_mbps=rate,
+            rate_mbps=None if changes else rate,
+            trace=self._changing(rate, rng) if changes else None,
             rtt_ms=rtt,
             buffer_packets=buffer,
             loss=_log_uniform(u[4], self.loss) if u[3] < self.loss_probability else 0.0,
@@ -95,6 +116,18 @@ class RandomDumbbell(Distribution):
             stack=self.stack,
             name=self.name,
         )
+
+    def _changing(self, rate: float, rng: np.random.Generator) -> RateTrace:
+        """A rate that starts at `rate` and changes until the world ends."""
+        time_s, rate_mbps = [0.0], [rate]
+        while True:
+            u = rng.random(2)
+            then_s = time_s[-1] + _log_uniform(u[0], self.change_interval_s)
+            if then_s >= self.duration_s:
+                return RateTrace(np.array(time_s), np.array(rate_mbps))
+            factor = _log_uniform(u[1], (1 / self.change_factor, self.change_factor))
+            time_s.append(then_s)
+            rate_mbps.append(min(max(rate_mbps[-1] * factor, self.rate_mbps[0]), self.rate_mbps[1]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,8 +29,9 @@ from netbuf_gym.plants.tracker import (
 PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
 """The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
 
-FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.0, 1.02, 1.06, 1.18, 1.4, 2.0], np.float64)
-"""The default recipe's actions: cwnd <- cwnd * factor."""
+FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0], np.float64)
+"""The default recipe's actions: cwnd <- cwnd * factor. None is 1: at a window that fits the path and at one that is too
+small for it a sender sees the same empty queue, and one that stands still never learns which it has."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class CongestionWindow:
         features: the components of one feature vector.
         action_space, observation_space: of a single sender.
         default_reward: the reward's name, unless another is asked for.
-        keep_action: the action that leaves the window as it is.
+        keep_action: the action that leaves the window as it is, or most nearly so.
     """
 
     name: ClassVar[str] = "congestion_window"
@@ -213,7 +214,7 @@ class CongestionWindow:
         self.width = len(self.features)
         self.action_space = gym.spaces.Discrete(len(self.levels))
         self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
-        self.keep_action = int(np.flatnonzero(self.levels == (0 if recipe == "ppcc" else 1))[0])
+        self.keep_action = int(np.argmin(np.abs(self.levels - (0 if recipe == "ppcc" else 1))))
 
     def check_actions(self, action: Any, rows: int) -> np.ndarray:
         """`action` as an integer array of shape `(rows,)`.

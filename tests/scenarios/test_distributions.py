@@ -32,6 +32,22 @@ def test_random_dumbbells_cover_their_ranges_log_uniformly():
     assert np.corrcoef(np.log(rate), np.log(rtt))[0, 1] == pytest.approx(0, abs=0.06)
 
 
+def test_rates_change_in_a_share_of_the_worlds():
+    settings = {"change_probability": 0.4, "change_interval_s": [1, 4], "change_factor": 3, "duration_s": 50}
+    worlds = draw(scenarios.get("ppcc/random", **settings), 500)
+    traces = [w.links[w.bottleneck].trace for w in worlds]
+    changing = [trace for trace in traces if trace is not None]
+    assert 150 < len(changing) < 250
+    for trace in changing:
+        assert 50 / 4 - 1 <= len(trace.time_s) <= 50 and trace.time_s[-1] < 50
+        gaps, factors = np.diff(trace.time_s), trace.rate_mbps[1:] / trace.rate_mbps[:-1]
+        assert gaps.min() >= 1 - 1e-9 and gaps.max() <= 4 + 1e-9
+        assert factors.min() >= 1 / 3 - 1e-9 and factors.max() <= 3 + 1e-9
+        assert trace.rate_mbps.min() >= 1 and trace.rate_mbps.max() <= 100
+    with pytest.raises(ScenarioError, match="change_interval_s"):
+        scenarios.get("ppcc/random", change_interval_s=(1e-6, 1))
+
+
 def test_the_generator_decides_the_world():
     distribution = scenarios.get("ppcc/random", n=2)
     assert distribution.sample(np.random.default_rng(3)) == distribution.sample(np.random.default_rng(3))
