@@ -23,13 +23,13 @@ class FixedAction(Controller):
     """The same action always; by default the one that keeps the window.
 
     Args:
-        action: 0 to 10, None: keep the window.
+        action: 0 to 10, None: keep the window, or most nearly so.
         recipe: `"default"` or `"ppcc"`.
     """
 
     def __init__(self, action: int | None = None, recipe: str = "default"):
         self.recipe = choice("recipe", recipe, RECIPES)
-        keep = int(np.flatnonzero(PPCC_STEPS == 0 if recipe == "ppcc" else FACTORS == 1)[0])
+        keep = int(np.argmin(np.abs(PPCC_STEPS if recipe == "ppcc" else FACTORS - 1)))
         self.action = keep if action is None else whole("action", action, 0, len(FACTORS) - 1)
 
     def predict(
