@@ -15,8 +15,11 @@ void Flow::build_path(const FlowConfig& config, const std::vector<uint32_t>& lin
   };
   path_ = config.path;
   forward_ = hops(config.path);
+  forward_hops_ = static_cast<uint32_t>(forward_.size());
   first_link_ = &links_[path_.front()];
+  first_return_link_ = &links_[config.return_path.front()];
   backward_ = hops(config.return_path);
+  backward_hops_ = static_cast<uint32_t>(backward_.size());
   forward_rings_.resize(forward_.size());
   backward_rings_.resize(backward_.size());
   rest_.assign(kFirstHop - kTimerHead + forward_.size() + backward_.size(), kNever);
@@ -55,7 +58,7 @@ void Flow::forward(Packet packet, size_t hop) {
     const Link::Outcome outcome = link.transmit(at, bytes, true);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, is_data(packet.kind));
     packet.time = at = outcome.arrival;
-    if (++hop == forward_.size()) {
+    if (++hop == forward_hops_) {
       if (rx_ring_.empty()) rx_head_ = at;
       rx_ring_.push(packet);
       return;
@@ -73,10 +76,11 @@ void Flow::backward(Ack ack, size_t hop) {
   const uint32_t bytes = wire_bytes(ack);
   Time at = tcb.now;
   for (;;) {
-    const Link::Outcome outcome = links_[backward_[hop].link].transmit(at, bytes, false);
+    Link& link = hop == 0 ? *first_return_link_ : links_[backward_[hop].link];
+    const Link::Outcome outcome = link.transmit(at, bytes, false);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return;
     ack.time = at = outcome.arrival;
-    if (++hop == backward_.size()) {
+    if (++hop == backward_hops_) {
       if (ack_ring_.empty()) ack_head_ = at;
       ack_ring_.push(ack);
       return;

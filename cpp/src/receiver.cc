@@ -50,7 +50,9 @@ void Flow::receive_data(const Packet& packet) {
     ++rcv_nxt_;
     if (out_of_order_.empty()) [[likely]] {
       deliver(bytes);
-      if (tune_window_) tune_window(packet.bytes);
+      if (tune_window_ && (tuning_.offered < tuning_.allowed || tcb.now - tuning_.round_start >= tcb.srtt)) [[unlikely]] {
+        tune_window(packet.bytes);
+      }
       if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0 || packet.kind == kPushedData) {
         send_ack();
       } else if (delayed_ack_deadline_ == kNever) {

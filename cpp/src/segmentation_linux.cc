@@ -19,7 +19,7 @@ constexpr double kSlowStartRatio = 2.0, kAvoidanceRatio = 1.2;  // tcp_pacing_ss
 // Sends lost segments, then new ones.
 void Flow::send_bursts() {
   const uint32_t nxt = tcb.nxt;
-  const uint32_t limit = burst_limit();
+  uint32_t limit = 0;  // computed where it can matter
   bool deferred = false;
   uint32_t in_flight = tcb.in_flight();
   for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {
@@ -27,11 +27,15 @@ void Flow::send_bursts() {
       schedule_wakeup(tcb.next_departure);
       break;
     }
-    const uint32_t room = std::min(tcb.cwnd_packets - in_flight, limit);
+    uint32_t room = tcb.cwnd_packets - in_flight;
+    if (room > kMinBurst || tcb.pacing_rate > 0 || may_defer()) {
+      if (limit == 0) limit = burst_limit();
+      room = std::min(room, limit);
+    }
     uint32_t sent = 0;
     if (lost_pending_ > 0) [[unlikely]] {
       while (sent < room && retransmit_next_lost()) ++sent;
-    } else if (defers(room, limit)) {
+    } else if (room < limit && defers(room)) {
       deferred = true;
       break;
     } else if (unhindered_ && in_flight > 0) [[likely]] {
@@ -76,10 +80,14 @@ uint32_t Flow::burst_limit() const {
   return std::max(static_cast<uint32_t>(std::min<double>(bytes, kLargestBurst)) / tcb.mss, kMinBurst);
 }
 
-// Whether room segments wait for the next ACK to make a larger group.
-bool Flow::defers(uint32_t room, uint32_t limit) const {
-  if (room >= limit || tcb.state >= CaState::recovery || tcb.packets_out() == 0) return false;
-  if (tcb.now - std::max(tcb.last_departure, tcb.next_departure) > kMillisecond) return false;
+bool Flow::may_defer() const {
+  return tcb.state < CaState::recovery && tcb.packets_out() > 0 &&
+         tcb.now - std::max(tcb.last_departure, tcb.next_departure) <= kMillisecond;
+}
+
+// Whether room segments, fewer than the largest group, wait for the next ACK to make a larger one.
+bool Flow::defers(uint32_t room) const {
+  if (!may_defer()) return false;
   if (stream_closed_ && stream_left() <= static_cast<int64_t>(room) * tcb.mss) return false;
   if (kWindowDivisor * room >= tcb.cwnd_packets) return false;
   const Time expected_ack = segments[tcb.una].sent_at + tcb.srtt;

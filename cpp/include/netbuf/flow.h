@@ -190,7 +190,8 @@ class Flow {
   // segmentation_linux.cc
   void send_bursts();
   uint32_t burst_limit() const;
-  bool defers(uint32_t room, uint32_t limit) const;
+  bool may_defer() const;
+  bool defers(uint32_t room) const;
   void pace(int64_t bytes);
 
   // sender.cc
@@ -227,7 +228,8 @@ class Flow {
   // path
   std::vector<uint32_t> path_;
   std::vector<Hop> forward_, backward_;
-  Link* first_link_ = nullptr;
+  uint32_t forward_hops_ = 0, backward_hops_ = 0;
+  Link *first_link_ = nullptr, *first_return_link_ = nullptr;
   std::vector<Ring<Packet>> forward_rings_;   // one a hop, waiting to enter it (unused when folded)
   std::vector<Ring<Ack>> backward_rings_;
   Ring<Packet> rx_ring_;
