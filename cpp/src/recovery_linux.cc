@@ -55,8 +55,8 @@ class LinuxRecovery final : public Recovery {
     // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
     const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 && work.echo_sent < timed_out_at_;
     if (work.delivered > 0 && !spurious) advance_rack(tcb, work);
+    if (work.delivered > 0) flow.cc().on_ack(tcb, work);
     if (probe_outstanding_) finish_probe(flow, work);
-    const CaState before_ack = tcb.state;
 
     const bool recovered = !before(tcb.una, tcb.high_seq);
     if (tcb.state == CaState::recovery && recovered) leave_recovery(flow);
@@ -66,10 +66,12 @@ class LinuxRecovery final : public Recovery {
       process_loss(flow, work, recovered);
     }
 
-    const uint32_t lost_before = tcb.lost;
+    const uint32_t lost_before = tcb.lost, retransmissions_before = tcb.retrans_out;
     detect_losses(flow);
     work.lost = tcb.lost - lost_before;
-    if (tcb.state == CaState::open || tcb.state == CaState::disorder) {
+    if (tcb.state == CaState::loss) {
+      if (tcb.retrans_out < retransmissions_before) enter_recovery(flow);  // a retransmission is lost in turn
+    } else if (tcb.state != CaState::recovery) {
       if (tcb.lost_out > 0) {
         enter_recovery(flow);
       } else {
@@ -78,12 +80,11 @@ class LinuxRecovery final : public Recovery {
       }
     }
 
-    if (work.delivered > 0) flow.cc().on_ack(tcb, work);
     if (flow.cc().owns_window()) {
       flow.cc().control(tcb, work);
     } else if (tcb.state == CaState::recovery) {
       reduce_window(flow, work);
-    } else if (work.delivered > 0 && before_ack != CaState::recovery && flow.may_grow()) {
+    } else if (work.una_advanced && flow.may_grow()) {
       flow.cc().increase_window(tcb, work);
     }
     if (work.una_advanced || work.newly_sacked > 0) {
@@ -185,7 +186,6 @@ class LinuxRecovery final : public Recovery {
           flow.mark_lost(i);
         } else {
           settled = false;
-          break;   // the later ones are due later
         }
       }
       if (settled) scan_ = i + 1;
