@@ -103,19 +103,44 @@ def full_link_scenario() -> nb.scenarios.Scenario:
     return nb.scenarios.get("ppcc/3")
 
 
+def holding_actions(task, steps: int) -> list[int]:
+    """Actions that double the initial window a few times and then hold it, by the two that change it least."""
+    actions = [len(task.levels) - 1] * DOUBLINGS
+    window = 1.0
+    while len(actions) < steps:
+        actions.append(task.keep_action - (window > 1))
+        window *= task.levels[actions[-1]]
+    return actions
+
+
+def step_random() -> dict[str, float]:
+    """As training begins: random actions over `ppcc/4`, whose buffer they overflow; one thread."""
+    env = gym.make_vec(ENV_ID, num_envs=WORLDS, scenario="ppcc/4")
+    actions = np.random.default_rng(1).integers(0, env.single_action_space.n, (SETTLE_STEPS + TIMED_STEPS, WORLDS))
+    env.reset(seed=1)
+    for action in actions[:SETTLE_STEPS]:
+        env.step(action)
+    cpu = time.thread_time()
+    for action in actions[SETTLE_STEPS:]:
+        env.step(action)
+    cpu = time.thread_time() - cpu
+    env.close()
+    return {"steps_per_cpu_s": WORLDS * TIMED_STEPS / cpu}
+
+
 def step_env(threads: list[int]) -> dict[str, float]:
     """Environment steps of 1024 worlds a second, once the link is full, on each number of threads in turn."""
     rates = {}
     for n in threads:
         env = gym.make_vec(ENV_ID, num_envs=WORLDS, scenario="ppcc/3", threads=n)
         task = env.unwrapped.engine.task
+        actions = [np.full(WORLDS, action) for action in holding_actions(task, SETTLE_STEPS + TIMED_STEPS)]
         env.reset(seed=1)
-        for step in range(SETTLE_STEPS):
-            env.step(np.full(WORLDS, len(task.levels) - 1 if step < DOUBLINGS else task.keep_action))
-        actions = np.full(WORLDS, task.keep_action)
+        for action in actions[:SETTLE_STEPS]:
+            env.step(action)
         wall, cpu = time.perf_counter(), time.thread_time()
-        for _ in range(TIMED_STEPS):
-            env.step(actions)
+        for action in actions[SETTLE_STEPS:]:
+            env.step(action)
         wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
         env.close()
         rates[f"steps_per_s_{n}"] = WORLDS * TIMED_STEPS / wall
@@ -186,6 +211,9 @@ def main() -> None:
     threads = [n for n in (1, 2, 4) if n <= cores]
     env = repeat(options.runs, lambda: step_env(threads))
     rows.append(Row("1024 worlds, environment, 1 core (processor time)", "steps/s", env["steps_per_cpu_s"], 200e3))
+    random = repeat(options.runs, step_random)
+    name = "1024 worlds, environment, random actions on ppcc/4, 1 core (processor time)"
+    rows.append(Row(name, "steps/s", random["steps_per_cpu_s"]))
     for n in threads:
         rows.append(Row(f"1024 worlds, environment, {n} thread{'s' * (n > 1)}", "steps/s", env[f"steps_per_s_{n}"]))
     for n in threads[1:]:
