@@ -1,4 +1,5 @@
-// One TCP connection: sender, the two directions of its path, receiver. Split over sender.cc, receiver.cc, path.cc.
+// One TCP connection: sender, the two directions of its path, receiver. Split over sender.cc, acknowledgement.cc,
+// segmentation_linux.cc, receiver.cc and path.cc.
 #pragma once
 #include <map>
 #include <memory>
