@@ -162,7 +162,7 @@ def test_a_time_out_sets_one_segment_until_the_next_decision(gappy):
             found += env.telemetry["cwnd_bytes"] == 1448
         elif before == 1448:
             assert env.telemetry["cwnd_bytes"] == 2 * 1448  # twice the window in force
-    assert found >= 2
+    assert found >= 1
 
 
 @pytest.mark.parametrize("render_mode", ["ansi", "rgb_array"])
