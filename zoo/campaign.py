@@ -1,11 +1,11 @@
 """Trains an experiment over several seeds, evaluates every agent, and keeps what a reader needs.
 
-    python -m netbuf_gym.zoo.campaign experiment=default
+    python -m netbuf_gym.zoo.campaign torch_threads=2 env.threads=2
     python -m netbuf_gym.zoo.campaign experiment=ppcc_recipe out=zoo/agents/congestion_window/ppo_kl-ppcc
-    python -m netbuf_gym.zoo.campaign experiment=default seeds=2 total_timesteps=1000000 out=/tmp/trial
+    python -m netbuf_gym.zoo.campaign seeds=2 total_timesteps=1000000 out=/tmp/trial
 
 `seeds` (5) training seeds, `evaluation_seeds` (20), `scenarios` (ppcc/1,ppcc/2,ppcc/3,ppcc/4), `out`
-(zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<experiment>) are the campaign's own; everything else goes to
+(zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<experiment or algo>) are the campaign's own; everything else goes to
 `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the command again.
 
 Writes model.zip (the seed of median utility), config.yaml, metrics.json and card.md into `out`; the table of all agents

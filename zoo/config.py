@@ -157,7 +157,7 @@ def load(job: str, overrides: Sequence[str]) -> DictConfig:
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
-            config = compose(job, overrides=[_normalised(override) for override in overrides])
+            config = compose(job, overrides=[one for override in overrides for one in _normalised(override)])
         OmegaConf.resolve(config)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(f"{' '.join(overrides)}: {_one_line(error)}") from None
@@ -216,13 +216,14 @@ def plain(config: Any) -> Any:
     return OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
 
 
-def _normalised(override: str) -> str:
+def _normalised(override: str) -> list[str]:
     key, _, value = override.partition("=")
     if key == "scenario" and value and not (CONF / "scenario" / f"{value}.yaml").is_file():
-        return f"scenario.name='{value}'" if "'" not in value else f'scenario.name="{value}"'
+        quote = '"' if "'" in value else "'"
+        return ["scenario=named", f"scenario.name={quote}{value}{quote}"]
     if ".kwargs." in key and not key.startswith(("+", "~")):
-        return f"++{override}"
-    return override
+        return [f"++{override}"]
+    return [override]
 
 
 def _one_line(error: Exception) -> str:

@@ -76,6 +76,8 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
     if algo.learning_rate_final is not None:
         _check_number("algo.learning_rate_final", algo.learning_rate_final)
         learning_rate = LinearSchedule(learning_rate, float(algo.learning_rate_final), 1.0)
+    if "stats_window_size" in valid:
+        kwargs.setdefault("stats_window_size", max(100, env.num_envs))  # the worlds' last episodes
     policy_kwargs = {
         "net_arch": plain(algo.net_arch),
         "activation_fn": ACTIVATIONS[algo.activation],

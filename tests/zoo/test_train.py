@@ -87,7 +87,7 @@ def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
     assert (run_dir / "progress-from-128.csv").exists() and (run_dir / "progress.csv").exists()
     rows = csv.DictReader((run_dir / "progress-from-128.csv").open())
     rates = [float(row["train/learning_rate"]) for row in rows if row["train/learning_rate"]]
-    assert max(rates) <= 0.5e-3 + 1e-9  # the schedule goes on, too
+    assert max(rates) <= after.config.algo.learning_rate / 2 + 1e-9  # the schedule goes on, too
 
 
 def test_a_finished_run_is_not_resumed(trained):
@@ -127,7 +127,7 @@ def test_time_limit_ends_training_and_schedules(tiny):
     assert 1.0 < result.seconds < 1.2 + 3.0 and time.perf_counter() - started < 10
     assert result.model_path.name == "model.zip"
     rows = list(csv.DictReader((run_dir / "progress.csv").open()))
-    assert float(rows[-1]["train/learning_rate"]) < 2e-4
+    assert float(rows[-1]["train/learning_rate"]) < 0.2 * float(rows[1]["train/learning_rate"])
     with pytest.raises(ConfigError, match="max_minutes"):
         train([f"resume={run_dir}"])
 

@@ -9,7 +9,8 @@ from netbuf_gym.zoo.config import CONF, FIRST_EVALUATION_SEED, check_training, e
 
 
 def choices(group):
-    return sorted(str(path.relative_to(CONF / group).with_suffix("")) for path in (CONF / group).rglob("*.yaml"))
+    files = sorted(str(path.relative_to(CONF / group).with_suffix("")) for path in (CONF / group).rglob("*.yaml"))
+    return [name for name in files if name != "named"]  # which needs a name
 
 
 @pytest.mark.parametrize("group", ["algo", "env", "scenario", "reward", "experiment"])
@@ -33,7 +34,8 @@ def test_overrides_reach_the_job():
 
 
 def test_a_scenario_without_a_file_goes_by_its_name():
-    assert load("train", ["scenario=trace:/some/path.trace"]).scenario.name == "trace:/some/path.trace"
+    scenario = load("train", ["scenario=trace:/some/path.trace", "scenario.kwargs.rtt_ms=20"]).scenario
+    assert scenario.name == "trace:/some/path.trace" and scenario.kwargs == {"rtt_ms": 20}
     assert load("evaluate", ["model=x", "scenario=pantheon/1"]).scenario.name == "pantheon/1"
 
 
