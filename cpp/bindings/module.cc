@@ -145,6 +145,7 @@ NB_MODULE(_core, m) {
       .def_rw("links", &WorldConfig::links)
       .def_rw("flows", &WorldConfig::flows)
       .def_rw("hystart", &WorldConfig::hystart)
+      .def_rw("pacing", &WorldConfig::pacing)
       .def_prop_rw(
           "stack", [](const WorldConfig& c) { return c.stack == Stack::ns3 ? "ns3" : "linux"; },
           [](WorldConfig& c, const std::string& name) { c.stack = parse_stack(name); });

@@ -16,8 +16,6 @@ void Flow::retransmit(uint32_t index) {
     if (segment.flags & kLost) --lost_pending_;
   }
   segment.flags |= kRetransmitted | kEverRetransmitted;
-  earlier_sends_.erase(earlier_sends_.begin(), earlier_sends_.lower_bound(send_key(tcb.una, 0)));
-  earlier_sends_.emplace(send_key(index, static_cast<uint8_t>(segment.transmissions - 1)), segment.sent_at);
   transmit(index, true);
   recovery_->on_retransmitted(*this, index);
 }

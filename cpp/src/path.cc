@@ -32,12 +32,9 @@ void Flow::build_path(const FlowConfig& config, const std::vector<uint32_t>& lin
   }
 }
 
-uint32_t Flow::wire_bytes(const Packet& packet) const {
-  switch (packet.kind) {
-    case kSyn: return profile_.syn_bytes;
-    case kHandshakeAck: return profile_.ack_bytes;
-    default: return packet.bytes + profile_.data_overhead;
-  }
+uint32_t Flow::wire_bytes(PacketKind kind, uint32_t payload) const {
+  if (is_data(kind)) [[likely]] return payload + profile_.data_overhead;
+  return kind == kSyn ? profile_.syn_bytes : profile_.ack_bytes;
 }
 
 uint32_t Flow::wire_bytes(const Ack& ack) const {
@@ -50,26 +47,37 @@ void Flow::count_fate(Link::Fate fate, bool is_data) {
   ++(fate == Link::Fate::queue_drop ? counters.queue_drops : counters.random_losses);
 }
 
-void Flow::forward(Packet packet, size_t hop) {
-  const uint32_t bytes = is_data(packet.kind) ? packet.bytes + profile_.data_overhead : wire_bytes(packet);
-  Time at = tcb.now;
-  for (;;) {
-    Link& link = hop == 0 ? *first_link_ : links_[forward_[hop].link];
-    const Link::Outcome outcome = link.transmit(at, bytes, true);
-    if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, is_data(packet.kind));
-    packet.time = at = outcome.arrival;
-    if (++hop == forward_hops_) {
-      if (rx_ring_.empty()) rx_head_ = at;
-      rx_ring_.push(packet);
-      return;
-    }
+void Flow::launch(uint32_t segment, uint16_t bytes, PacketKind kind) {
+  const Link::Outcome outcome = first_link_->transmit(tcb.now, wire_bytes(kind, bytes), true);
+  if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, is_data(kind));
+  if (forward_hops_ == 1) {
+    if (rx_ring_.empty()) rx_head_ = outcome.arrival;
+    rx_ring_.push({outcome.arrival, tcb.now, segment, bytes, kind});
+  } else {
+    onward({outcome.arrival, tcb.now, segment, bytes, kind}, 1);
+  }
+}
+
+void Flow::onward(Packet packet, size_t hop) {
+  for (; hop != forward_hops_; ++hop) {
     Ring<Packet>& ring = forward_rings_[hop];
-    if (!forward_[hop].folded && (at > tcb.now || !ring.empty())) {
-      if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + hop), at);
+    if (!forward_[hop].folded && (packet.time > tcb.now || !ring.empty())) {
+      if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + hop), packet.time);
       ring.push(packet);
       return;
     }
+    if (!cross(packet, hop)) return;
   }
+  if (rx_ring_.empty()) rx_head_ = packet.time;
+  rx_ring_.push(packet);
+}
+
+bool Flow::cross(Packet& packet, size_t hop) {
+  const Link::Outcome outcome = links_[forward_[hop].link].transmit(packet.time, wire_bytes(packet.kind, packet.bytes), true);
+  packet.time = outcome.arrival;
+  if (outcome.fate == Link::Fate::delivered) return true;
+  count_fate(outcome.fate, is_data(packet.kind));
+  return false;
 }
 
 void Flow::backward(Ack ack, size_t hop) {
@@ -126,10 +134,10 @@ void Flow::run_next() {
       size_t hop = head - kFirstHop;
       if (hop < forward_.size()) {
         Ring<Packet>& ring = forward_rings_[hop];
-        const Packet packet = ring.front();
+        Packet packet = ring.front();
         ring.pop();
         set_head(head, ring.empty() ? kNever : ring.front().time);
-        forward(packet, hop);
+        if (cross(packet, hop)) onward(packet, hop + 1);
       } else {
         hop -= forward_.size();
         Ring<Ack>& ring = backward_rings_[hop];

@@ -16,20 +16,8 @@ void Flow::receive(const Packet& packet) {
   if (packet.kind == kWindowProbe) return send_ack(kAckWindow);
   if (packet.kind == kSyn) {
     quick_acks_ = profile_.quick_acks;
-    const auto copy = earlier_sends_.find(send_key(0, packet.transmission));
-    const Time sent = copy != earlier_sends_.end() ? copy->second : syn_sent_;
-    backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, sent}, 0);
+    backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, packet.sent_at}, 0);
   }
-}
-
-// When this very copy of the segment was sent.
-Time Flow::time_stamp(const Packet& packet) {
-  if (!earlier_sends_.empty()) [[unlikely]] {
-    earlier_sends_.erase(earlier_sends_.begin(), earlier_sends_.lower_bound(send_key(tcb.una, 0)));
-    const auto copy = earlier_sends_.find(send_key(packet.segment, packet.transmission));
-    if (copy != earlier_sends_.end()) return copy->second;
-  }
-  return segments[packet.segment].sent_at;
 }
 
 void Flow::receive_data(const Packet& packet) {
@@ -41,10 +29,9 @@ void Flow::receive_data(const Packet& packet) {
   }
   if (receiver_control_) [[unlikely]] {
     const int64_t unread = sink_ ? counters.delivered_bytes - read_bytes_ : 0;
-    const Time sent = before(index, tcb.una) ? -1 : time_stamp(packet);
-    window_clamp_ = receiver_control_->window({tcb.now, sent, counters.delivered_bytes, unread, window_edge_ - counters.delivered_bytes, tcb.mss}, packet);
+    window_clamp_ = receiver_control_->window({tcb.now, packet.sent_at, counters.delivered_bytes, unread, window_edge_ - counters.delivered_bytes, tcb.mss}, packet);
   }
-  if (index == rcv_nxt_ && index == last_ack_sent_) echo_sent_ = time_stamp(packet);  // RFC 7323, 4.3
+  if (index == rcv_nxt_ && index == last_ack_sent_) echo_sent_ = packet.sent_at;  // RFC 7323, 4.3
   if (index == rcv_nxt_) [[likely]] {
     int64_t bytes = packet.bytes;
     ++rcv_nxt_;
@@ -79,7 +66,7 @@ void Flow::receive_data(const Packet& packet) {
     if (profile_.quick_acks > 1) quick_acks_ = profile_.quick_acks;
     // ns-3 echoes in-order segments only. What the sender has done with gives it no sample either.
     if (tcb.stack == Stack::linux_kernel && !before(index, tcb.una) && !after(index, last_ack_sent_)) {
-      echo_sent_ = std::max(echo_sent_, time_stamp(packet));
+      echo_sent_ = std::max(echo_sent_, packet.sent_at);
     }
     send_ack(kAckDuplicate);
     return;

@@ -16,10 +16,19 @@ constexpr int kWindowDivisor = 3;               // tcp_tso_win_divisor
 constexpr double kSlowStartRatio = 2.0, kAvoidanceRatio = 1.2;  // tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
 }  // namespace
 
+// Bytes a second at which Linux paces a flow whose congestion control sets a window, and by which it sizes bursts, paced or not
+// (tcp_update_pacing_rate); 0: unknown.
+double Flow::window_rate() const {
+  if (tcb.srtt <= 0) return 0;
+  const double window = static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss;
+  return window * (2 * tcb.cwnd < tcb.ssthresh ? kSlowStartRatio : kAvoidanceRatio) * 1e9 / static_cast<double>(tcb.srtt);
+}
+
 // Sends lost segments, then new ones.
 void Flow::send_bursts() {
   const uint32_t nxt = tcb.nxt;
   uint32_t limit = 0;  // computed where it can matter
+  if (paces_window_) tcb.pacing_rate = window_rate();
   bool deferred = false;
   uint32_t in_flight = tcb.in_flight();
   for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {
@@ -70,11 +79,7 @@ void Flow::send_bursts() {
 // Segments of the largest group.
 uint32_t Flow::burst_limit() const {
   if (tcb.pacing_rate > 0 && cc_->owns_window()) return cc_->burst_packets(tcb);
-  double bytes = 0;  // of 2^-10 s at the rate that Linux keeps for every connection, paced or not
-  if (tcb.srtt > 0) {
-    const double window = static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss;
-    bytes = window * (2 * tcb.cwnd < tcb.ssthresh ? kSlowStartRatio : kAvoidanceRatio) * (1e9 / 1024) / static_cast<double>(tcb.srtt);
-  }
+  double bytes = window_rate() / 1024;
   const Time halvings = (tcb.min_rtt / kMicrosecond) >> kRttLog;
   if (halvings < 32) bytes += kLargestBurst >> halvings;
   return std::max(static_cast<uint32_t>(std::min<double>(bytes, kLargestBurst)) / tcb.mss, kMinBurst);

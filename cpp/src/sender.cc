@@ -36,6 +36,7 @@ Flow::Flow(const FlowConfig& config, const WorldConfig& world, std::vector<Link>
   }
   unhindered_ = config.app == "bulk" && stop_ == 0 && send_buffer_ == 0 && receive_buffer_ == 0 && !rate_marks_;
   tune_window_ = world.stack == Stack::linux_kernel && receive_buffer_ == 0;
+  paces_window_ = world.stack == Stack::linux_kernel && world.pacing && !cc_->owns_window();
   attach(make_receiver_control(config));
   build_path(config, link_uses);
   set_head(kAppHead, start_);
@@ -45,7 +46,7 @@ Flow::Flow(const FlowConfig& config, const WorldConfig& world, std::vector<Link>
 // ---- life of the connection
 
 void Flow::on_app() {
-  if (tcb.now == start_ && syn_sent_ == 0 && !tcb.established) {
+  if (tcb.now == start_ && !syn_sent_) {
     start_connection();
     if (stop_ > 0) set_head(kAppHead, stop_);
     return;
@@ -62,8 +63,8 @@ void Flow::on_app() {
 }
 
 void Flow::start_connection() {
-  syn_sent_ = tcb.now;
-  forward(Packet{tcb.now, 0, 0, kSyn, 0}, 0);
+  syn_sent_ = true;
+  launch(0, 0, kSyn);
   set_timer(tcb.now + profile_.initial_rto);
 }
 
@@ -74,11 +75,10 @@ void Flow::establish(const Ack& ack) {
   set_timer(kNever);
   const Time rtt = tcb.now - ack.echo_sent;  // the time stamp tells which copy of the SYN is answered
   tcb.last_rtt = tcb.min_rtt = rtt;
-  earlier_sends_.clear();
   recovery_->on_established(*this, rtt);
   if (ack.window != kUnlimitedWindow) note_window(ack.window);
   tcb.delivered_time = tcb.first_sent_time = tcb.now;
-  forward(Packet{tcb.now, 0, 0, kHandshakeAck, 0}, 0);
+  launch(0, 0, kHandshakeAck);
   cc_->init(tcb);
   update_source();
   if (tcb.stack == Stack::ns3) return schedule_wakeup(tcb.now + 1);  // an event of its own there
@@ -98,10 +98,8 @@ void Flow::update_source() {
 
 void Flow::on_timer() {
   if (!tcb.established) {  // the SYN or its answer was lost
-    earlier_sends_.emplace(send_key(0, static_cast<uint8_t>(backoff_)), syn_sent_);
     back_off();
-    syn_sent_ = tcb.now;
-    forward(Packet{tcb.now, 0, 0, kSyn, static_cast<uint8_t>(backoff_)}, 0);
+    launch(0, 0, kSyn);
     set_timer(tcb.now + std::min(profile_.initial_rto << backoff_, profile_.max_rto));
     return;
   }
@@ -176,7 +174,7 @@ void Flow::send_full_segment(PacketKind kind) {
   segments.push(Segment{tcb.now, bytes, 0, 1, 0});
   ++counters.packets_sent;
   counters.last_sent = tcb.last_departure = tcb.now;
-  forward(Packet{tcb.now, tcb.nxt++, bytes, kind, 0}, 0);
+  launch(tcb.nxt++, bytes, kind);
   stream_sent_ += bytes;
 }
 
@@ -233,7 +231,7 @@ void Flow::on_persist() {
     overriding_ = false;
     return;
   }
-  forward(Packet{tcb.now, 0, 0, kWindowProbe, 0}, 0);
+  launch(0, 0, kWindowProbe);
   if (probes_ < 15) ++probes_;
   set_timer(tcb.now + std::min(rto() << probes_, profile_.max_rto));
 }
@@ -267,10 +265,9 @@ void Flow::transmit(uint32_t index, bool retransmission) {
   }
   if (counters.packets_sent++ == 0) first_sent_ = tcb.now;
   counters.last_sent = tcb.last_departure = tcb.now;
-  const uint8_t transmission = segment.transmissions;
   if (segment.transmissions < UINT8_MAX) ++segment.transmissions;
   if (retransmission) ++counters.packets_retransmitted;
-  forward(Packet{tcb.now, index, segment.bytes, push_next_ ? kPushedData : kData, transmission}, 0);
+  launch(index, segment.bytes, push_next_ ? kPushedData : kData);
 }
 
 Time Flow::rto() const {

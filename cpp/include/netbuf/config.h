@@ -48,6 +48,7 @@ struct WorldConfig {
   std::vector<FlowConfig> flows;
   Stack stack = Stack::linux_kernel;
   bool hystart = true;
+  bool pacing = false;                     // Linux stack: flows that do not pace themselves are paced too (fq does that)
 };
 
 // Throws std::invalid_argument with a message that names the field, its value and what would be valid.

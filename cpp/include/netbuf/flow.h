@@ -1,7 +1,6 @@
 // One TCP connection: sender, the two directions of its path, receiver. Split over sender.cc, acknowledgement.cc,
 // segmentation_linux.cc, receiver.cc and path.cc.
 #pragma once
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -163,9 +162,11 @@ class Flow {
 
   // path.cc
   void build_path(const FlowConfig& config, const std::vector<uint32_t>& link_uses);
-  void forward(Packet packet, size_t hop);   // enters hop now
+  void launch(uint32_t segment, uint16_t bytes, PacketKind kind);  // a packet sets out now
+  void onward(Packet packet, size_t hop);    // reaches hop at packet.time
+  bool cross(Packet& packet, size_t hop);    // takes the link; false when it was lost there
   void backward(Ack ack, size_t hop);
-  uint32_t wire_bytes(const Packet& packet) const;
+  uint32_t wire_bytes(PacketKind kind, uint32_t payload) const;
   uint32_t wire_bytes(const Ack& ack) const;
   void count_fate(Link::Fate fate, bool is_data);
   void set_head(uint8_t head, Time at);
@@ -179,7 +180,6 @@ class Flow {
   // receiver.cc
   void receive(const Packet& packet);
   void receive_data(const Packet& packet);
-  Time time_stamp(const Packet& packet);
   void send_ack(uint32_t flags = 0);
   void deliver(int64_t bytes);
   void tune_window(int64_t bytes);
@@ -190,6 +190,7 @@ class Flow {
 
   // segmentation_linux.cc
   void send_bursts();
+  double window_rate() const;
   uint32_t burst_limit() const;
   bool may_defer() const;
   bool defers(uint32_t room) const;
@@ -240,7 +241,7 @@ class Flow {
 
   // sender
   Time start_, stop_, completed_ = kNever;
-  Time timer_deadline_ = kNever, syn_sent_ = 0, first_sent_ = 0, first_ack_ = 0;
+  Time timer_deadline_ = kNever, first_sent_ = 0, first_ack_ = 0;
   uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
   int64_t largest_window_ = 0;
   bool persisting_ = false, overriding_ = false;
@@ -249,17 +250,14 @@ class Flow {
   uint32_t max_packets_out_ = 0, max_packets_seq_ = 0;
   uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
   bool retransmit_limited_ = false, have_highest_sacked_ = false;
-  bool unhindered_ = false, short_segments_ = false, stream_closed_ = false, push_next_ = false;
+  bool unhindered_ = false, short_segments_ = false, stream_closed_ = false, push_next_ = false, syn_sent_ = false;
+  bool paces_window_ = false;    // at window_rate(), though the congestion control does not ask for it
   std::unique_ptr<Source> source_;
   std::unique_ptr<Ring<RateMark>> rate_marks_;
   RateMark newest_mark_{};
   Time newest_mark_sent_ = 0;
   uint32_t newest_mark_segment_ = 0;
   bool have_mark_ = false, newest_mark_retransmitted_ = false;
-
-  // When earlier copies of the SYN, or in the ns-3 stack of segments above una, were sent: time stamps give RTT samples of them.
-  std::map<uint64_t, Time> earlier_sends_;
-  static uint64_t send_key(uint32_t segment, uint8_t transmission) { return uint64_t{segment} << 8 | transmission; }
 
   // receiver
   struct WindowTuning {          // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload

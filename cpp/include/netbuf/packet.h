@@ -1,4 +1,4 @@
-// What travels through a path: 16 bytes of data packet, 24 bytes of acknowledgement.
+// What travels through a path.
 #pragma once
 #include <cstdint>
 
@@ -17,12 +17,12 @@ inline constexpr bool is_data(PacketKind kind) { return kind <= kPushedData; }
 
 struct Packet {
   Time time;            // when it reaches the stage in whose ring it lies
+  Time sent_at;         // its time stamp
   uint32_t segment;     // index
   uint16_t bytes;       // payload
   PacketKind kind;
-  uint8_t transmission; // 0 = first, counts retransmissions (saturating)
 };
-static_assert(sizeof(Packet) == 16);
+static_assert(sizeof(Packet) == 24);
 
 enum AckFlags : uint32_t {
   kAckHasSack = 1,
