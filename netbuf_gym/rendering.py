@@ -7,7 +7,7 @@ import numpy as np
 SHOWN = 240
 """How many decisions a picture reaches back."""
 
-WIDTH, PANEL = 480, 120
+WIDTH, PANEL, HEADER = 480, 120, 22
 _PANELS = (
     ("cwnd_packets", "CWND PACKETS", (31, 119, 180)),
     ("rtt_ms", "RTT MS", (214, 39, 40)),
@@ -65,7 +65,7 @@ class Recorder:
 
 def _draw_line(panel: np.ndarray, heights: np.ndarray, color: np.ndarray) -> None:
     """Joins heights in [0, 1] from left to right, two pixels wide."""
-    rows = np.rint((1 - heights) * (PANEL - 8) + 4).astype(int)
+    rows = np.rint(HEADER + (1 - heights) * (PANEL - HEADER - 4)).astype(int)
     step = WIDTH // SHOWN
     for k, row in enumerate(rows):
         before = rows[k - 1] if k else row
