@@ -43,6 +43,8 @@ class Interrupt:
 class Stop(BaseCallback):
     """Ends training when interrupted, or when `max_seconds` are over (counting `seconds_before` of an earlier session).
 
+    The clock starts when this is made.
+
     Attributes:
         seconds: of training, earlier sessions included.
         timed_out: whether the time limit ended it.
@@ -57,9 +59,6 @@ class Stop(BaseCallback):
     @property
     def seconds(self) -> float:
         return self.seconds_before + time.perf_counter() - self._started
-
-    def _on_training_start(self) -> None:
-        self._started = time.perf_counter()
 
     def _on_step(self) -> bool:
         if self.max_seconds is not None:

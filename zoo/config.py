@@ -118,6 +118,7 @@ class EvaluateConfig:
         env: id that the model must have been trained for; null: any.
         scenario: one, or a distribution from which each seed draws its own.
         seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
+        senders: how many the agent controls in each world; a congestion control then has as many flows.
         baselines: congestion controls to set beside the agent.
         run_dir: where table, result.json and plots are written; null: runs/evaluate/<task>/<time>.
         confidence: of the intervals.
@@ -129,6 +130,7 @@ class EvaluateConfig:
     env: str | None = None
     scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
     seeds: Any = 20
+    senders: int = 1
     baselines: list[str] = field(default_factory=lambda: ["newreno", "cubic", "bbr", "vegas", "westwood"])
     run_dir: str | None = None
     confidence: float = 0.95

@@ -2,7 +2,7 @@
 
     netbuf-gym evaluate model=runs/congestion_window/ppo/20260101-120000-seed3 scenario=ppcc/4
     netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
-    netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 run_dir=runs/twenty
+    netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 senders=2 run_dir=runs/twenty
 
 The agent acts greedily. Seeds start at 1000000, where training seeds end; every controller meets the same worlds (under a
 distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
@@ -56,7 +56,7 @@ def evaluate(config: DictConfig) -> Path:
     th.set_num_threads(config.torch_threads)
     scenario = scenario_spec(config.scenario)
     name = str(saved.config.algo.name)
-    agent, worlds = evaluation.run_agent(saved, scenario, seeds, config.threads, name)
+    agent, worlds = evaluation.run_agent(saved, scenario, seeds, config.threads, name, config.senders)
     runs = [agent, *(evaluation.run_baseline(control, worlds, seeds) for control in config.baselines)]
     run_dir = Path(config.run_dir or Path("runs", "evaluate", time.strftime("%Y%m%d-%H%M%S")))
     run_dir.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def evaluate(config: DictConfig) -> Path:
 def _check(config: DictConfig) -> None:
     if not 0 < config.confidence < 1:
         raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
-    for key in ("torch_threads", "threads"):
+    for key in ("torch_threads", "threads", "senders"):
         if not 1 <= config[key] <= 1024:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: 1 to 1024")
     known = sorted({control for stack in STACKS for control in congestion_controls(stack)} - {AGENT})

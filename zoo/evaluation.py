@@ -45,17 +45,23 @@ class Runs:
 
 
 def run_agent(
-    saved: checkpoint.Saved, scenario: str | dict[str, Any], seeds: Sequence[int], threads: int = 1, name: str = "agent"
+    saved: checkpoint.Saved,
+    scenario: str | dict[str, Any],
+    seeds: Sequence[int],
+    threads: int = 1,
+    name: str = "agent",
+    senders: int = 1,
 ) -> tuple[Runs, list[Scenario]]:
     """Runs a saved agent, greedily, over one world a seed; also says which worlds these were.
+
+    With several `senders` the agent controls as many in each world, each by what that sender sees.
 
     Raises:
         CheckpointError: the model does not fit its environment as it is now.
         ConfigError: an unknown scenario or environment.
     """
     kwargs = {k: v for k, v in saved.env["kwargs"].items() if k not in ("reward", "max_episode_steps")}
-    kwargs["scenario"] = scenario
-    senders = kwargs.get("senders", 1)
+    kwargs |= {"scenario": scenario, "senders": senders}
     adapter = models.make_env(saved.env["id"], len(seeds) * senders, threads, kwargs)
     try:
         checkpoint.require_same_env(saved, checkpoint.describe(adapter, saved.env["id"], kwargs))

@@ -75,10 +75,9 @@ def test_every_controller_meets_the_worlds_that_a_distribution_draws(trained):
     assert len(agent.metrics["utility"]) == len(cubic.metrics["utility"]) == 2
 
 
-def test_several_senders(trained, tmp_path):
+def test_several_senders(trained):
     saved = checkpoint.read(trained)
-    saved.env["kwargs"]["senders"] = 2
-    agent, worlds = evaluation.run_agent(saved, {**SHORT, "n": 2}, [FIRST, FIRST + 1, FIRST + 2])
+    agent, worlds = evaluation.run_agent(saved, SHORT, [FIRST, FIRST + 1, FIRST + 2], senders=2)
     assert len(worlds) == 3 and all(len(world.flows) == 2 for world in worlds)
     assert agent.metrics["goodput_mbps"].shape == (3,)
     cubic = evaluation.run_baseline("cubic", worlds, agent.seeds)
@@ -106,6 +105,7 @@ def test_margin_and_table_leave_out_what_was_not_measured():
         ("baselines=[agent]", "agent"),
         ("confidence=1", "confidence"),
         ("threads=0", "threads"),
+        ("senders=0", "senders"),
         ("scenario=ppcc/77", "ppcc/77"),
         ("scenario.kwargs.loss=3", "loss"),
     ],
