@@ -14,6 +14,7 @@ def world_config(scenario: Scenario) -> _core.WorldConfig:
     config.flows = [flow_config(flow) for flow in scenario.flows]
     config.stack = scenario.stack
     config.hystart = scenario.hystart
+    config.pacing = scenario.pacing
     return config
 
 

@@ -38,6 +38,7 @@ def dumbbell(
     gilbert_elliott: GilbertElliott | None = None,
     app: Application | None = None,
     hystart: bool = True,
+    pacing: bool = False,
     name: str = "",
 ) -> Scenario:
     """Senders that share one bottleneck.
@@ -62,6 +63,7 @@ def dumbbell(
         gilbert_elliott: Bursty loss instead of `loss`.
         app: What every sender sends; None: `Bulk()`.
         hystart: Whether CUBIC leaves slow start by HyStart.
+        pacing: Linux stack: whether senders that do not pace themselves are paced too; see `Scenario`.
         name: The scenario's name.
 
     Raises:
@@ -106,7 +108,7 @@ def dumbbell(
             path, return_path = (first, 0, first + 1), (first + 2, 1, first + 3)
         start_s = i * stagger_s
         flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=start_s, app=app if app is not None else Bulk()))
-    return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
+    return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart, pacing=pacing)
 
 
 def last_hop(

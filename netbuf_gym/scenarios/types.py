@@ -231,6 +231,8 @@ class Scenario:
         stack: "linux" (kernel TCP, the default) or "ns3" (ns-3.44's TCP, to compare with it).
         name: For people; `scenarios.get` sets the name it was called with.
         hystart: Whether CUBIC leaves slow start by HyStart.
+        pacing: Linux stack: whether senders that do not pace themselves are paced too, at 2 windows a round trip in slow
+            start and 1.2 after it. Linux does so under the fq queue discipline, and for sockets that were once BBR's.
 
     Raises:
         ScenarioError: A field out of range, two links of one name, a path over a link that is not there.
@@ -242,6 +244,7 @@ class Scenario:
     stack: str = "linux"
     name: str = ""
     hystart: bool = True
+    pacing: bool = False
 
     def __post_init__(self):
         put = object.__setattr__
@@ -251,6 +254,9 @@ class Scenario:
         checks.choice("stack", self.stack, STACKS)
         checks.text("name", self.name)
         put(self, "hystart", checks.boolean("hystart", self.hystart))
+        put(self, "pacing", checks.boolean("pacing", self.pacing))
+        if self.pacing and self.stack != "linux":
+            raise ScenarioError(f"pacing = True is not in the {self.stack} stack; valid: False")
         index: dict[str, int] = {}
         for i, link in enumerate(self.links):
             if not isinstance(link, Link):

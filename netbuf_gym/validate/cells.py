@@ -90,6 +90,7 @@ class Cell:
         seeds: The reference's seeds, in the order of the file.
         reference: For each quantity compared, one value a seed.
         rate_file: The file of `setting.rate_trace`, if it names one.
+        late_us: For each seed, by how much the reference's link emulator delivered packets late, on average; empty: not said.
         not_judged: Why it is not judged; empty when it is.
         ours: For each quantity, one value for each of our seeds; filled by running it.
     """
@@ -100,6 +101,7 @@ class Cell:
     seeds: list[int] = field(default_factory=list)
     reference: dict[str, list[float]] = field(default_factory=dict)
     rate_file: Path | None = None
+    late_us: list[float] = field(default_factory=list)
     not_judged: str = ""
     our_seeds: list[int] = field(default_factory=list)
     ours: dict[str, list[float]] = field(default_factory=dict)

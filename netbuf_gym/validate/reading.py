@@ -80,6 +80,7 @@ NS3_OPTIONAL = {
     "hystart": Number(0, 1, whole=True),
 }
 LINUX = {**COMMON, "qdelay_mean_w_ms": Number(0, 1e9), "loss_rate_w": Number(0, 1)}
+LINUX_OPTIONAL = {"late_mean_us": Number(0, 1e6)}
 
 AGGREGATE = "agg"
 
@@ -239,8 +240,9 @@ def _read_ns3(file: Path, root: Path, kind: str, columns: set[str], rows: list[t
 
 def _read_linux(file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict) -> None:
     _need(file, columns, {"cc"} | set(LINUX), kind)
+    optional = {name: number for name, number in LINUX_OPTIONAL.items() if name in columns}
     for line, row in rows:
-        v = _numbers(file, line, row, LINUX)
+        v = _numbers(file, line, row, LINUX | optional)
         setting = Setting(
             kind=kind,
             label=row.get("label", ""),
@@ -254,7 +256,9 @@ def _read_linux(file: Path, root: Path, kind: str, columns: set[str], rows: list
             warmup_s=v["warm_s"],
         )
         values = {GOODPUT: v["goodput_w_mbps"], QUEUE_DELAY: v["qdelay_mean_w_ms"], LOSS_RATE: v["loss_rate_w"]}
-        _add(cells, setting, file, line, v["seed"], values)
+        cell = _add(cells, setting, file, line, v["seed"], values)
+        if "late_mean_us" in v:
+            cell.late_us.append(v["late_mean_us"])
 
 
 def _read_shared_buffer(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:

@@ -74,6 +74,7 @@ def linux_row(cc="cubic", flows=1, buffer=40, loss=0.0, seed=1, **changes):
         loss=loss,
         senders=[LINUX_SCHEMES.get(cc, "cubic")] * flows,
         duration_s=6,
+        pacing=True,
     )
     values = compared(simulate(scenario, seed, sample_interval_s=None, warmup_s=1), LINUX_DUMBBELL)
     return {

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from reference_files import linux_row, ns3_row, write, write_rates
+from reference_files import LINUX_COLUMNS, linux_row, ns3_row, write, write_rates
 
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.validate import read_folder
@@ -29,7 +29,23 @@ def test_the_linux_dumbbell_is_rebuilt(tmp_path):
     write(tmp_path / "a.csv", [linux_row(cc="reno", flows=2)])
     world = scenario(only_cell(tmp_path))
     assert world.stack == "linux" and [(f.cc, f.start_s) for f in world.flows] == [("newreno", 0), ("newreno", 0.1)]
-    assert len(world.links) == 2
+    assert len(world.links) == 2 and world.pacing
+
+
+def test_the_lateness_of_the_emulator_counts(tmp_path):
+    rows = [linux_row(seed=seed, late_mean_us=late) for seed, late in ((1, 10), (2, 30))]
+    write(tmp_path / "a.csv", rows, [*LINUX_COLUMNS, "late_mean_us"])
+    cell = only_cell(tmp_path)
+    assert cell.late_us == [10, 30] and sum(link.delay_ms for link in scenario(cell).links) == pytest.approx(20.04)
+
+
+def test_processes_do_not_start_to_the_microsecond(tmp_path):
+    write(tmp_path / "a.csv", [linux_row(flows=2)])
+    cell = only_cell(tmp_path)
+    assert seeds_to_run(cell.setting, 3) == [1, 2, 3]
+    world = scenario(cell)
+    first, again, other = (run(world, cell.setting, seed) for seed in (1, 1, 2))
+    assert first == again != other
 
 
 def test_the_last_hop_plays_the_schedule_of_its_file(tmp_path):
