@@ -292,11 +292,13 @@ class LinuxRecovery final : public Recovery {
     // F-RTO: whether the time-out was spurious shows in what the next ACKs acknowledge.
     frto_ = fresh || tcb.state == CaState::recovery;
     flow.enter_state(CaState::loss);
-    tcb.set_cwnd_packets(tcb.in_flight() + 1);
+    // What was sent lately stays in flight; an agent's window falls to one segment until it decides again.
+    tcb.set_cwnd_packets(flow.controlled() ? 1 : tcb.in_flight() + 1);
     tcb.high_seq = tcb.nxt;
     probe_outstanding_ = false;
     mode_ = Timer::retransmit;
     flow.back_off();
+    if (flow.controlled()) flow.retransmit(tcb.una);
     flow.try_send();
     mode_ = Timer::retransmit;
     flow.rearm_rto();

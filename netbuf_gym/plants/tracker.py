@@ -33,8 +33,7 @@ class Tracker:
         rate: bits acknowledged over the time from the last ACK of earlier intervals to the last one of this, in bit/s:
             the throughput without the chance of how many ACKs fall into an interval. 0 without an ACK.
         previous_cwnd, previous_rtt, previous_throughput, previous_rate: as they were one interval earlier.
-        least_rtt: the least round trip of a data packet so far in seconds, +inf before the first. (`rtt_min_ever_s` also
-            counts the handshake, whose small packets no serialisation delays.)
+        least_rtt: the least round trip of a data packet so far in seconds, +inf before the first.
         peak_rate: the highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
         age_s: time since the last ACK arrived, in seconds.
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
