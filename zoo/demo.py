@@ -9,6 +9,7 @@ log, and per scenario a table, result.json and plots.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +27,8 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    overrides = ["experiment=demo", *argv]
+    cores = min(2, len(os.sched_getaffinity(0)))
+    overrides = ["experiment=demo", f"torch_threads={cores}", f"env.threads={cores}", *argv]
     config = load("train", overrides)
     if config.run_dir is None:
         run_dir = Path("runs", "demo", f"{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}")

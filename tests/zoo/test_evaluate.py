@@ -8,7 +8,7 @@ import pytest
 
 from netbuf_gym import _core, cli, scenarios
 from netbuf_gym.plants.sim import episode_report
-from netbuf_gym.zoo import campaign, checkpoint, evaluation, tables
+from netbuf_gym.zoo import campaign, checkpoint, demo, evaluation, tables
 from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED, load
 from netbuf_gym.zoo.evaluate import evaluate
 
@@ -159,3 +159,23 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     assert "[name](agents/task/name/card.md)" in text and "| cubic |" in text
     assert text.startswith("before\n") and text.endswith("after\n")
     assert tables.main(["--check"], tmp_path) == 0
+
+
+def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, capsys):
+    overrides, run_dir = tiny
+    monkeypatch.setattr(demo, "SCENARIOS", ("ppcc/1", "ppcc/4"))
+    monkeypatch.setattr(demo, "SEEDS", 2)
+    assert cli.main(["demo", *overrides, "torch_threads=1"]) == 0
+    out = capsys.readouterr().out
+    for scenario in ("ppcc/1", "ppcc/4"):
+        folder = run_dir / "evaluation" / scenario.replace("/", "-")
+        assert (folder / "table.md").read_text() in out
+        assert json.loads((folder / "result.json").read_text())["scenario"] == scenario
+        assert (folder / "throughput_delay.png").exists()
+    assert (run_dir / "model.zip").exists()
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "demo"])
+def test_help(command, capsys):
+    assert cli.main([command, "--help"]) == 0
+    assert f"netbuf-gym {command}" in capsys.readouterr().out
