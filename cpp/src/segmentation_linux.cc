@@ -11,6 +11,7 @@ namespace netbuf {
 namespace {
 constexpr uint32_t kMinBurst = 2;               // tcp_min_tso_segs
 constexpr uint32_t kLargestBurst = 65536 - 321; // bytes: gso_max_size less the largest header
+constexpr uint32_t kBufferSegments = 45;        // full-sized segments that a socket buffer holds (size_goal)
 constexpr int kRttLog = 9;                      // tcp_tso_rtt_log
 constexpr int kWindowDivisor = 3;               // tcp_tso_win_divisor
 constexpr double kSlowStartRatio = 2.0, kAvoidanceRatio = 1.2;  // tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
@@ -93,6 +94,7 @@ bool Flow::may_defer() const {
 // Whether room segments, fewer than the largest group, wait for the next ACK to make a larger one.
 bool Flow::defers(uint32_t room) const {
   if (!may_defer()) return false;
+  if (kBufferSegments - tcb.nxt % kBufferSegments <= room) return false;  // the rest of a socket buffer: it will not grow
   if (stream_closed_ && stream_left() <= static_cast<int64_t>(room) * tcb.mss) return false;
   if (kWindowDivisor * room >= tcb.cwnd_packets) return false;
   const Time expected_ack = segments[tcb.una].sent_at + tcb.srtt;
