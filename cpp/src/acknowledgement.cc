@@ -189,11 +189,18 @@ void Flow::acknowledge(const Ack& ack, AckWork& work) {
   }
   if (ack.flags & kAckHasSack) [[unlikely]] {
     work.sack_seen = true;
-    const SackBlocks blocks = sack_ring_[ack.sack];
+    // Blocks but the first repeat what the ACK before said: nothing new is in them.
+    const auto reported = [previous = last_blocks_](const Range& block) {
+      for (uint32_t i = 0; i < previous.count; ++i) {
+        if (previous.block[i].begin == block.begin && previous.block[i].end == block.end) return true;
+      }
+      return false;
+    };
+    const SackBlocks blocks = last_blocks_ = sack_ring_[ack.sack];
     sack_ring_.pop_to(ack.sack + 1);
     for (uint32_t k = 0; k < blocks.count; ++k) {
       uint32_t begin = blocks.block[k].begin, end = blocks.block[k].end;
-      if (!after(end, tcb.una)) continue;
+      if (!after(end, tcb.una) || reported(blocks.block[k])) continue;
       if (before(begin, tcb.una)) begin = tcb.una;
       sacked.add(begin, end, [&](uint32_t from, uint32_t to) {
         for (uint32_t i = from; i != to; ++i) {

@@ -237,6 +237,7 @@ class Flow {
   Ring<Packet> rx_ring_;
   Ring<Ack> ack_ring_;
   Ring<SackBlocks> sack_ring_;
+  SackBlocks last_blocks_{};
   uint32_t bottleneck_ = 0;
 
   // sender

@@ -17,6 +17,18 @@ class RangeSet {
   // Adds [begin, end); calls fresh(b, e) for each part that was not inside before. Returns the merged range.
   template <class Fresh>
   Range add(uint32_t begin, uint32_t end, Fresh&& fresh) {
+    if (ranges_.empty() || after(begin, ranges_.back().end)) {  // most come at the end
+      fresh(begin, end);
+      ranges_.push_back({begin, end});
+      return ranges_.back();
+    }
+    if (Range& last = ranges_.back(); !before(begin, last.begin)) {
+      if (after(end, last.end)) {
+        fresh(last.end, end);
+        last.end = end;
+      }
+      return last;
+    }
     auto first = std::lower_bound(ranges_.begin(), ranges_.end(), begin,
                                   [](const Range& r, uint32_t b) { return before(r.end, b); });
     Range merged{begin, end};
@@ -51,6 +63,7 @@ class RangeSet {
 
   // The range that contains index, or null.
   const Range* find(uint32_t index) const {
+    if (ranges_.empty() || !before(index, ranges_.back().end)) return nullptr;
     auto at = std::upper_bound(ranges_.begin(), ranges_.end(), index,
                                [](uint32_t i, const Range& r) { return before(i, r.end); });
     return at != ranges_.end() && !before(index, at->begin) ? &*at : nullptr;
