@@ -1,6 +1,6 @@
 """Trains an experiment over several seeds, evaluates every agent, and keeps what a reader needs.
 
-    python -m netbuf_gym.zoo.campaign torch_threads=2 env.threads=2
+    python -m netbuf_gym.zoo.campaign env.threads=2
     python -m netbuf_gym.zoo.campaign experiment=ppcc_recipe out=zoo/agents/congestion_window/ppo_kl-ppcc
     python -m netbuf_gym.zoo.campaign seeds=2 total_timesteps=1000000 out=/tmp/trial
 

@@ -27,8 +27,8 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    cores = min(2, len(os.sched_getaffinity(0)))
-    overrides = ["experiment=demo", f"torch_threads={cores}", f"env.threads={cores}", *argv]
+    cores = min(2, len(os.sched_getaffinity(0)))  # a second thread for torch gains little, and costs much on a busy machine
+    overrides = ["experiment=demo", f"env.threads={cores}", *argv]
     config = load("train", overrides)
     if config.run_dir is None:
         run_dir = Path("runs", "demo", f"{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}")
