@@ -26,12 +26,11 @@ def train(scenario: str) -> dict[str, float]:
     """Trains in this process: environment steps a second of wall clock, and the environment's share of it."""
     cores = sorted(os.sched_getaffinity(0))[-CORES:]
     os.sched_setaffinity(0, cores)
+    from netbuf_gym.zoo.ppo import BatchPPO  # isort: skip  first: the zoo tells OpenMP, before torch is loaded, not to spin
     import gymnasium as gym
     import torch
 
-    import netbuf_gym  # noqa: F401  registers the environments
     from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-    from netbuf_gym.zoo.ppo import BatchPPO
 
     torch.set_num_threads(len(cores))
     env = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=WORLDS, scenario=scenario, threads=len(cores))

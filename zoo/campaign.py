@@ -173,7 +173,7 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         "",
         f"Made by `{metrics['command']}` (netbuf-gym {metrics['netbuf_gym']}).",
         "",
-        f"* Trained on `{metrics['training_scenario']}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
+        f"* Trained on `{_named(metrics['training_scenario'])}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
         f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
         f"* `model.zip` is seed {metrics['kept_seed']}, of median utility; `config.yaml` its configuration; "
@@ -201,6 +201,14 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
             )
         lines.append("")
     return "\n".join(lines)
+
+
+def _named(scenario: str | dict[str, Any]) -> str:
+    """A scenario as `name(key=value, ...)`."""
+    if isinstance(scenario, str):
+        return scenario
+    arguments = ", ".join(f"{key}={value}" for key, value in scenario.items() if key != "name")
+    return f"{scenario['name']}({arguments})"
 
 
 def _spread(values: Sequence[float], digits: int, factor: float = 1.0) -> str:
