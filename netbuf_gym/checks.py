@@ -16,7 +16,10 @@ def number(field: str, value: object, low: float, high: float, *, low_open: bool
     if type(value) is not float:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise ScenarioTypeError(f"{field} = {shown(value)} is not a number; valid: {_range(low, high, low_open)}")
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:  # an integer beyond any float
+            value = math.copysign(math.inf, 1 if value > 0 else -1)
     if not (low < value if low_open else low <= value) or not value <= high:
         raise ScenarioError(f"{field} = {shown(value)} is out of range; valid: {_range(low, high, low_open)}")
     return value

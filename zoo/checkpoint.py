@@ -101,14 +101,15 @@ def save(path: Path, model: BaseAlgorithm, config: DictConfig, env: dict[str, An
 
 
 def read(path: str | Path) -> Saved:
-    """Reads and checks a file that `save` wrote; a run directory stands for its model, or else its checkpoint.
+    """Reads and checks a file that `save` wrote; a run directory stands for its checkpoint while training is under
+    way or to be resumed, or else for its model.
 
     Raises:
         CheckpointError: missing, truncated, damaged, not one of ours, or of a newer format.
     """
     path = Path(path)
     if path.is_dir():
-        found = [path / name for name in ("model.zip", "checkpoint.zip") if (path / name).is_file()]
+        found = [path / name for name in ("checkpoint.zip", "model.zip") if (path / name).is_file()]
         if not found:
             raise CheckpointError(f"{path}: holds neither model.zip nor checkpoint.zip")
         path = found[0]
@@ -134,13 +135,16 @@ def read(path: str | Path) -> Saved:
         raise
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise CheckpointError(f"{path}: truncated or not a zip file ({error})") from None
-    except (ValueError, KeyError, TypeError, OmegaConfBaseException) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, OmegaConfBaseException) as error:
         raise CheckpointError(f"{path}: damaged: {META} is not what was written ({_short(error)})") from None
 
 
 def _checked(path: Path, meta: dict[str, Any]) -> Saved:
     """The contents of the description; ValueError, KeyError or TypeError where they cannot be used."""
     config = OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.create(meta["config"]))
+    missing = OmegaConf.missing_keys(config) - {"scenario.name"}
+    if missing:
+        raise ValueError(f"config lacks {', '.join(sorted(missing))}")
     env, progress = meta["env"], meta["progress"]
     if not isinstance(env["id"], str) or not isinstance(env["kwargs"], dict):
         raise ValueError("env")
@@ -175,6 +179,9 @@ def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> None:
     try:
         _, parameters, variables = load_from_zip_file(saved.path, load_data=False, device="cpu")
         model.set_parameters(parameters, exact_match=True, device="cpu")
+        for name, value in model.policy.state_dict().items():
+            if not th.isfinite(value).all():
+                raise ValueError(f"{name} is not finite")
         for name, value in (variables or {}).items():
             setattr(model, name, value)
         for name, value in saved.attributes.items():

@@ -115,7 +115,7 @@ class EvaluateConfig:
 
     Attributes:
         model: file that training wrote (`model.zip` or `checkpoint.zip`), or its run directory.
-        env: id that the model must have been trained for; null: any.
+        env_id: id that the model must have been trained for; null: any.
         scenario: one, or a distribution from which each seed draws its own.
         seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
         senders: how many the agent controls in each world; a congestion control then has as many flows.
@@ -127,7 +127,7 @@ class EvaluateConfig:
     """
 
     model: str = MISSING
-    env: str | None = None
+    env_id: str | None = None
     scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
     seeds: Any = 20
     senders: int = 1

@@ -51,8 +51,8 @@ def evaluate(config: DictConfig) -> Path:
     seeds = evaluation_seeds(config.seeds)
     _check(config)
     saved = checkpoint.read(config.model)
-    if config.env is not None and saved.env.get("id") != config.env:
-        raise CheckpointError(f"{saved.path}: was trained on {saved.env.get('id')!r}, not on {config.env!r}")
+    if config.env_id is not None and saved.env.get("id") != config.env_id:
+        raise CheckpointError(f"{saved.path}: was trained on {saved.env.get('id')!r}, not on {config.env_id!r}")
     th.set_num_threads(config.torch_threads)
     scenario = scenario_spec(config.scenario)
     name = str(saved.config.algo.name)

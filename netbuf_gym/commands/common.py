@@ -21,7 +21,7 @@ def assignment(text: str) -> tuple[str, object]:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
 
 

@@ -313,7 +313,7 @@ def _read_scenario(path: str) -> Scenario:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{path}: is not JSON: {error}") from None
     try:
         return from_dict(data)
