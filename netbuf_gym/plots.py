@@ -41,7 +41,7 @@ def throughput_delay(
             continue
         colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
         axes.plot(delay, throughput, ".", color=colour, alpha=0.25, markersize=4, zorder=1)
-        centre = np.exp(np.log(delay).mean()), throughput.mean()
+        centre = delay.mean(), throughput.mean()  # as in the tables; the ellipse is that of the logarithms
         if len(delay) == len(throughput) and len(delay) > 2:
             axes.plot(*_ellipse(np.log(delay), throughput), color=colour, linewidth=1, alpha=0.8, zorder=2)
         size = 14 if marker == "*" else 8

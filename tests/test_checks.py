@@ -72,3 +72,9 @@ def test_text_and_choice():
         checks.choice("c", 1, ("a", "b"))
     with pytest.raises(ScenarioError, match="control characters"):
         checks.text("t", "a\nb")
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)])
+def test_an_integer_beyond_any_float_is_out_of_range(value):
+    with pytest.raises(ScenarioError, match=r"rate_mbps = .* is out of range"):
+        checks.number("rate_mbps", value, 0, 1e6)

@@ -34,6 +34,13 @@ def test_a_reference_that_agrees_is_within(folder):
     assert "ns3-dumbbell T_s3: Cubic, 10 Mbit/s, 20 ms" in text
 
 
+def test_a_distribution_with_one_reference_seed_can_fail(tmp_path):
+    row = ns3_row(buffer=150000, loss=0.001) | {"goodput_w_mbps": 0.5}
+    write(tmp_path / "a.csv", [row])
+    (cell,) = plain(validate(tmp_path, seeds=30).to_dict())["cells"]
+    assert cell["verdict"] == "out" and len(cell["our_seeds"]) == 250
+
+
 def test_the_report_does_not_depend_on_the_number_of_jobs(folder):
     one, many = (json.dumps(plain(validate(folder, seeds=6, jobs=jobs).to_dict())) for jobs in (1, 4))
     assert one == many

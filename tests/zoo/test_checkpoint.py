@@ -1,5 +1,6 @@
 """Saved models: whole, atomic, and refused with one clear message when they are not what they should be."""
 
+import io
 import json
 import re
 import shutil
@@ -92,6 +93,38 @@ def test_truncated_file(trained, tmp_path, share):
     path.write_bytes(data[: int(share * len(data))])
     with pytest.raises(CheckpointError, match="truncated"):
         checkpoint.read(path)
+
+
+def test_a_checkpoint_beside_a_model_is_the_newer_one(trained, tmp_path):
+    for name in ("model.zip", "checkpoint.zip"):
+        (tmp_path / name).write_bytes((trained / "model.zip").read_bytes())
+    assert checkpoint.read(tmp_path).path == tmp_path / "checkpoint.zip"
+    (tmp_path / "checkpoint.zip").unlink()
+    assert checkpoint.read(tmp_path).path == tmp_path / "model.zip"
+
+
+def test_an_empty_configuration_is_named(trained, tmp_path):
+    path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: meta.update(config={}))
+    with pytest.raises(CheckpointError, match=r"algo\.name"):
+        checkpoint.read(path)
+
+
+def test_parameters_that_are_not_finite_are_refused(trained, tmp_path):
+    def poison(name, data):
+        if name != "policy.pth":
+            return data
+        state = th.load(io.BytesIO(data), weights_only=True)
+        first = next(iter(state))
+        state[first] = state[first] * float("nan")
+        file = io.BytesIO()
+        th.save(state, file)
+        return file.getvalue()
+
+    saved = checkpoint.read(rewritten(trained / "model.zip", tmp_path / "x.zip", poison))
+    model, env = build(saved)
+    with pytest.raises(CheckpointError, match="not finite"):
+        checkpoint.restore(saved, model, rng=False)
+    env.close()
 
 
 def test_any_flipped_byte_is_noticed_or_harmless(trained, tmp_path):
