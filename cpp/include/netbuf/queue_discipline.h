@@ -1,0 +1,79 @@
+// A queue discipline: what a link keeps its waiting packets in, which of them it drops, and which it sends next.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "netbuf/packet.h"
+#include "netbuf/ring.h"
+#include "netbuf/rng.h"
+#include "netbuf/types.h"
+
+namespace netbuf {
+
+// A packet that waits: what it is, and whose.
+struct Queued {
+  union {
+    Packet packet;
+    Ack ack;             // when is_ack
+  };
+  Time arrived;          // when it came to the link
+  uint32_t owner;        // index of the flow, or kProbeOwner + index of the probe
+  uint32_t bytes;        // on the wire
+  uint8_t hop;           // of its owner's path (or return path)
+  uint8_t priority;      // queue at a shared-buffer switch
+  bool is_ack;
+};
+inline constexpr uint32_t kProbeOwner = uint32_t{1} << 31;
+
+// Told of packets that a discipline drops.
+class DropSink {
+ public:
+  virtual void dropped(const Queued& item) = 0;
+
+ protected:
+  ~DropSink() = default;
+};
+
+// Calls come in order of time. The link owns the time: a discipline has no events of its own, and brings itself up to date
+// (PIE's periodic update) when it is called.
+class QueueDiscipline {
+ public:
+  virtual ~QueueDiscipline() = default;
+  virtual void enqueue(Time now, const Queued& item) = 0;   // stores it, or reports it (or others) to the sink
+  virtual bool dequeue(Time now, Queued& item) = 0;         // the next to send; false when none is left
+  virtual uint32_t packets() const = 0;
+  virtual int64_t bytes() const = 0;
+  virtual size_t memory_bytes() const = 0;
+};
+
+// What a discipline is made with.
+struct DisciplineSetting {
+  int64_t limit_packets, limit_bytes;        // of the queue; INT64_MAX: no limit
+  double rate_bps;                           // of the link (mean of a trace); infinity when unlimited
+  std::map<std::string, double> parameters;  // complete: defaults filled in
+  DropSink* sink;
+  Rng* rng;
+};
+
+struct DisciplineParameter {
+  std::string_view name;
+  double initial, low, high;                 // the default and the range, inclusive
+};
+
+// Every discipline's file ends in one of these; src/qdisc/registry.cc lists them.
+struct DisciplineRecord {
+  std::string_view name;
+  std::vector<DisciplineParameter> parameters;
+  std::unique_ptr<QueueDiscipline> (*make)(const DisciplineSetting&);
+};
+
+const std::vector<const DisciplineRecord*>& queue_disciplines();
+std::vector<std::string> queue_discipline_names();
+// Throws std::invalid_argument: an unknown discipline or parameter, or a value out of range. Fills in the defaults.
+const DisciplineRecord& check_discipline(std::string_view name, std::map<std::string, double>& parameters,
+                                         const std::string& field);
+
+}  // namespace netbuf
