@@ -27,14 +27,14 @@ except ImportError:
 class ParallelEnv(_ParallelEnv):
     """`senders` agents, named `sender_0`, `sender_1`, ..., that decide at the same times and share a bottleneck.
 
-    Observations, actions and rewards are those of `netbuf_gym.env.Env`, each sender's own; rewards compare with its
-    fair share of the bottleneck. All agents end together, by truncation, when the scenario's duration is over; the last
+    Observations, actions and rewards are those of `netbuf_gym.tasks.CongestionWindow`, each sender's own; rewards
+    compare with its fair share of the bottleneck. All agents end together, by truncation, when the scenario's duration is over; the last
     `infos` hold each sender's report. A sender that starts later than the others observes that nothing was measured.
 
     Args:
         senders: number of agents, 1 to 1024. A named scenario gets as many flows.
         render_mode: `"ansi"` (a line for each sender) or None.
-        kwargs: as for `netbuf_gym.env.Env`.
+        kwargs: as for `netbuf_gym.tasks.CongestionWindow`.
 
     Raises:
         ConfigError: an argument out of range.
@@ -114,7 +114,7 @@ class ParallelEnv(_ParallelEnv):
             return None
         lines = []
         for row in range(self.engine.rows):
-            recorder = Recorder()
+            recorder = Recorder(self.engine.task)
             recorder.add(self.engine.show(row))
             lines.append(f"{self.possible_agents[row]}  {recorder.ansi()}")
         return "".join(lines)

@@ -1,18 +1,15 @@
-"""Pictures of one sender's episode with numpy alone: a line of text, or three strip charts."""
+"""Pictures of one agent's episode with numpy alone: a line of text, or strip charts."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from netbuf_gym.tasks.task import Task
+
 SHOWN = 240
 """How many decisions a picture reaches back."""
 
 WIDTH, PANEL, HEADER = 480, 120, 22
-_PANELS = (
-    ("cwnd_packets", "CWND PACKETS", (31, 119, 180)),
-    ("rtt_ms", "RTT MS", (214, 39, 40)),
-    ("throughput_mbps", "MBIT/S", (44, 160, 44)),
-)
 
 _GLYPHS = dict(
     zip(
@@ -26,9 +23,10 @@ _GLYPHS = dict(
 
 
 class Recorder:
-    """Keeps the last `SHOWN` states of a sender (`Engine.show`) and draws them."""
+    """Keeps the last `SHOWN` states of an agent (`Engine.show`) and draws them as its task says."""
 
-    def __init__(self):
+    def __init__(self, task: Task):
+        self._task = task
         self._states: list[dict[str, float]] = []
 
     def start(self) -> None:
@@ -44,22 +42,19 @@ class Recorder:
         """The last state as one line of text."""
         if not self._states:
             return "nothing has been decided yet\n"
-        s = self._states[-1]
-        return (
-            f"t {s['time_s']:8.2f} s   cwnd {s['cwnd_packets']:8.1f} packets   RTT {s['rtt_ms']:8.2f} ms   "
-            f"throughput {s['throughput_mbps']:8.3f} Mbit/s   queue {s['queue_packets']:6.0f} packets\n"
-        )
+        return f"{self._task.line(self._states[-1])}\n"
 
     def rgb_array(self) -> np.ndarray:
-        """Window, RTT and throughput of the last decisions, `(3 * PANEL, WIDTH, 3)` uint8."""
-        image = np.full((len(_PANELS) * PANEL, WIDTH, 3), 255, np.uint8)
-        for i, (key, label, color) in enumerate(_PANELS):
+        """The task's panels over the last decisions, `(panels * PANEL, WIDTH, 3)` uint8."""
+        panels = self._task.panels
+        image = np.full((len(panels) * PANEL, WIDTH, 3), 255, np.uint8)
+        for i, one in enumerate(panels):
             panel = image[i * PANEL : (i + 1) * PANEL]
             panel[-1] = 200
-            values = np.array([state[key] for state in self._states] or [0.0])
+            values = np.array([state[one.key] for state in self._states] or [0.0])
             top = max(float(values.max()), 1e-9)
-            _draw_line(panel, values / top, np.array(color, np.uint8))
-            _write(panel, f"{label} {values[-1]:.4g} MAX {values.max():.4g}")
+            _draw_line(panel, values / top, np.array(one.color, np.uint8))
+            _write(panel, f"{one.label} {values[-1]:.4g} MAX {values.max():.4g}")
         return image
 
 

@@ -22,6 +22,7 @@ number of flows in the world; with one sender it is the capacity.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
@@ -209,8 +210,8 @@ Reward = LogUtility | LinearUtility | UtilitySign | AlphaFair | Power
 REWARDS: dict[str, type[Reward]] = {kind.name: kind for kind in (LogUtility, LinearUtility, UtilitySign, AlphaFair, Power)}
 
 
-def make_reward(spec: str | dict[str, Any]) -> Reward:
-    """The reward of a name, or of a dict with `name` and parameters.
+def make_reward(spec: str | dict[str, Any], rewards: Mapping[str, type] = REWARDS) -> Any:
+    """The reward of a name, or of a dict with `name` and parameters, among a task's `rewards`.
 
     Raises:
         ConfigError: unknown name or parameter, or a parameter out of range.
@@ -218,8 +219,8 @@ def make_reward(spec: str | dict[str, Any]) -> Reward:
     if isinstance(spec, str):
         spec = {"name": spec}
     if not isinstance(spec, dict) or "name" not in spec:
-        raise ConfigError(f"reward = {shown(spec)} is neither a name nor a dict with a name; valid: {', '.join(REWARDS)}")
-    kind = REWARDS[choice("reward", spec["name"], REWARDS)]
+        raise ConfigError(f"reward = {shown(spec)} is neither a name nor a dict with a name; valid: {', '.join(rewards)}")
+    kind = rewards[choice("reward", spec["name"], rewards)]
     parameters = {key: value for key, value in spec.items() if key != "name"}
     valid = [field.name for field in fields(kind)]
     for key in parameters:

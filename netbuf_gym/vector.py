@@ -16,7 +16,7 @@ from netbuf_gym.errors import ConfigError, shown
 
 
 class VectorEnv(gym.vector.VectorEnv):
-    """Many senders as the rows of one vector environment, all tasks alike.
+    """Many agents as the rows of one vector environment, all tasks alike.
 
     `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `senders = N` every world has N controlled
     senders, and the rows are these senders, world by world (row = world * N + sender): one policy shared by all. A
@@ -37,7 +37,7 @@ class VectorEnv(gym.vector.VectorEnv):
             until the step after the next.
         max_episode_steps: end episodes after so many decisions, if the scenario has not ended before.
         render_mode: None only; the scalar environment renders.
-        kwargs: as for the scalar environment, see `netbuf_gym.env.Env`.
+        kwargs: as for the scalar environment, see `netbuf_gym.tasks`.
 
     Raises:
         ConfigError: an argument out of range; the message names it, its value and what would be valid.
@@ -113,16 +113,16 @@ class VectorEnv(gym.vector.VectorEnv):
     def step(
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """One decision of every sender.
+        """One decision of every agent.
 
         Args:
-            actions: integers `(num_envs,)`.
+            actions: `(num_envs, ...)` as the action space says.
 
         Returns:
             observations `(num_envs, ...)` float32, rewards float32, terminated bool (never), truncated bool, info.
 
         Raises:
-            ConfigError: actions of wrong shape or type, NaN, or out of range.
+            ConfigError: actions of wrong shape or type, NaN, or (discrete ones) out of range.
             SimulatorFault: the simulator found its own state inconsistent.
             gymnasium.error.ResetNeeded: before the first reset of all worlds.
         """

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from netbuf_gym import _core
-from netbuf_gym.arguments import choice, whole
+from netbuf_gym.arguments import choice
 from netbuf_gym.engine import draw_episode, generator_of
 from netbuf_gym.errors import SimulatorFault
 from netbuf_gym.plants.sim import episode_report
 from netbuf_gym.scenarios.types import AGENT
-from netbuf_gym.worlds import WorldSource
+from netbuf_gym.tasks.congestion_window import CongestionWindow
+from netbuf_gym.worlds import WorldSource, resolve
 
 
 class CongestionControl:
@@ -41,7 +42,8 @@ class CongestionControl:
         Returns:
             the report of each of these senders, seed by seed (`netbuf_gym.plants.sim.episode_report`).
         """
-        source = WorldSource(scenario, whole("senders", senders, 1, 1024))
+        task = CongestionWindow(agents=senders)
+        source = WorldSource(resolve(scenario, task.agents), task.control)
         return [report for seed in seeds for report in self._episode(source, seed)]
 
     def _episode(self, source: WorldSource, seed: int) -> list[dict[str, Any]]:

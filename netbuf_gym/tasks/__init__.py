@@ -2,7 +2,8 @@
 
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.schema import require_schema
+from netbuf_gym.tasks.task import Feature, Task
 
-TASKS = {CongestionWindow.name: CongestionWindow}
+TASKS: dict[str, type[Task]] = {kind.name: kind for kind in (CongestionWindow,)}
 
-__all__ = ["TASKS", "CongestionWindow", "require_schema"]
+__all__ = ["TASKS", "CongestionWindow", "Feature", "Task", "require_schema"]

@@ -1,18 +1,19 @@
 """The congestion-window task: a sender decides, interval by interval, how much it may have in flight.
 
-Rules only, batch first (leading axis = senders); `netbuf_gym.env.Env` carries the reference page.
+Rules only, batch first (leading axis = senders). The docstring of `CongestionWindow` is the environment's reference page.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.arguments import choice, whole
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.arguments import truth
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.plants.sim import SimPlant
+from netbuf_gym.plants.telemetry import TELEMETRY
 from netbuf_gym.plants.tracker import (
     CWND,
     FIELD,
@@ -22,9 +23,16 @@ from netbuf_gym.plants.tracker import (
     RTT,
     RTT_MIN,
     SEGMENTS_ACKED,
+    THROUGHPUT,
     TIMEOUTS,
     Tracker,
 )
+from netbuf_gym.rewards import REWARDS
+from netbuf_gym.scenarios.types import AGENT, DATA_BYTES, MSS_BYTES, Scenario
+from netbuf_gym.tasks.task import Feature, Panel, Task
+
+UNLIMITED_BUFFER_PACKETS = 150_000
+"""What an unlimited queue counts as where a window must have an upper bound: the deepest buffer of TCP-PPCC."""
 
 PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
 """The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
@@ -32,16 +40,6 @@ PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.f
 FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0], np.float64)
 """The default recipe's actions: cwnd <- cwnd * factor. None is 1: at a window that fits the path and at one that is too
 small for it a sender sees the same empty queue, and one that stands still never learns which it has."""
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One component of an observation: its name, the raw range that is mapped onto the space, and its meaning."""
-
-    name: str
-    low: float
-    high: float
-    meaning: str
 
 
 PPCC_FEATURES = (
@@ -185,52 +183,200 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     return np.clip(out, -1, 1, out=out)
 
 
-class CongestionWindow:
-    """One recipe of the task: spaces, and the pure rules between telemetry, observation and action.
+class CongestionWindow(Task):
+    """
+    ## Description
 
-    Args:
-        recipe: `"default"` or `"ppcc"`.
-        history: feature vectors stacked into one observation, oldest first, 1 to 64; None: the recipe's default.
+    `netbuf/CongestionWindow-v0`: a TCP sender learns congestion control. It shares a bottleneck with a buffer, perhaps
+    with other senders, and decides every 100 ms (or on every ACK) how many bytes it may have in flight. Too few, and
+    the link idles; too many, and packets wait in the buffer and are dropped. The world is a packet-level simulation
+    with real TCP machinery: SACK recovery retransmits without cutting the window, a time-out sets it to one segment
+    until the next decision. The sender has no slow start of its own: the window is the agent's from the first decision.
 
-    Attributes:
-        features: the components of one feature vector.
-        action_space, observation_space: of a single sender.
-        default_reward: the reward's name, unless another is asked for.
-        keep_action: the action that leaves the window as it is, or most nearly so.
+    The task and its recipe `"ppcc"` come from TCP-PPCC (Li et al., "Online-Learning Proximal Policy for Congestion
+    Control"); the recipe `"default"` is ours and made to carry over from 1 to 100 Mbit/s and from 5 to 200 ms.
+
+    ## Action Space
+
+    `Discrete(11)`. With MSS = 1448 bytes, always clamped to [2 MSS, 2 (bandwidth-delay product + buffer)]:
+
+    | Recipe  | Window                          | Values                                                            |
+    |---------|---------------------------------|-------------------------------------------------------------------|
+    | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2   |
+    | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600            |
+
+    cwnd is the window in force: the agent's last one, or what a time-out left of it.
+
+    ## Observation Space
+
+    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
+
+    Recipe default, 16 features in [-1, 1], all of them ratios or counts of segments. Logarithms are scaled so that the
+    bounds mean the range given. `rate` is what was acknowledged between the last ACK before the interval and the last
+    one in it; `peak` the highest rate lately (forgotten with a time constant of 10 s); `least RTT` that of any data
+    packet so far:
+
+    | Num | Feature          | Meaning                                              | -1 or 0  | 1       |
+    |-----|------------------|------------------------------------------------------|----------|---------|
+    | 0   | queueing         | sqrt log (mean RTT / least RTT)                      | 0: 1     | 16      |
+    | 1   | standing_queue   | sqrt log (interval's least RTT / least RTT)          | 0: 1     | 16      |
+    | 2   | rate             | rate / peak                                          | 0        | 1       |
+    | 3   | window_in_bdp    | log (window / (peak * least RTT))                    | 1/2      | 2       |
+    | 4   | window_use       | log (rate * RTT / window)                            | 1/2      | 2       |
+    | 5   | rtt_change       | log (RTT / RTT an interval earlier)                  | 1/2      | 2       |
+    | 6   | rate_change      | log (rate / rate an interval earlier)                | 1/2      | 2       |
+    | 7   | window_change    | log (window / window an interval earlier)            | 1/2      | 2       |
+    | 8   | rtt_in_intervals | log (RTT / decision interval)                        | 1/64     | 64      |
+    | 9   | window_size      | log (window in segments)                             | 0: 1     | 65536   |
+    | 10  | segments_acked   | log (1 + segments acknowledged)                      | 0: 0     | 4095    |
+    | 11  | segments_queued  | log (1 + window in segments * (1 - least RTT / RTT)) | 0: 0     | 63      |
+    | 12  | loss             | sqrt (lost / (lost + acknowledged))                  | 0: 0     | 1       |
+    | 13  | in_flight        | bytes in flight / window                             | 0        | 2       |
+    | 14  | timeouts         | whether a time-out fired                             | 0: none  | 1       |
+    | 15  | age              | seconds since the last ACK                           | 0: 0     | 1       |
+
+    Recipe ppcc, the paper's 12 features in its order, each scaled from a fixed range to [0, 1] (the paper states no
+    ranges; these are ours):
+
+    | Num | Feature                 | 0 | 1           | Num | Feature                 | 0 | 1          |
+    |-----|-------------------------|---|-------------|-----|-------------------------|---|------------|
+    | 0   | ssthresh                | 0 | 1 MB        | 6   | segments acked, mean    | 0 | 10         |
+    | 1   | cwnd                    | 0 | 1 MB        | 7   | RTT, mean               | 0 | 0.5 s      |
+    | 2   | segment size            | 0 | 1500 B      | 8   | RTT, least ever         | 0 | 0.5 s      |
+    | 3   | bytes in flight, sum    | 0 | 50 MB       | 9   | send interval, mean     | 0 | 0.1 s      |
+    | 4   | bytes in flight, mean   | 0 | 1 MB        | 10  | receive interval, mean  | 0 | 0.1 s      |
+    | 5   | segments acked, sum     | 0 | 250         | 11  | throughput              | 0 | 20 Mbit/s  |
+
+    Observations are never NaN and never leave the space. What an interval did not measure (no ACK arrived: start-up, a
+    gap in a trace) keeps its last measured value, and before the first is 0 (RTT ratios: 1; ssthresh: infinite, so 1).
+    Counts and throughput of such an interval are 0, which was measured. Nothing a real sender cannot know is observed.
+
+    ## Rewards
+
+    A sum of named terms, which `info["reward_terms"]` shows. x is throughput over the fair share of the bottleneck (the
+    capacity when alone), y is RTT over base RTT:
+
+    * default: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum over
+      an episode, divided by its duration, tracks the utility that the report gives. Normalised by what the world
+      offers, so that worlds are comparable; observations are not.
+    * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
+
+    Others: `reward="linear_utility"`, `"alpha_fair"`, `"power"`, or a dict with parameters, see `netbuf_gym.rewards`.
+
+    ## Starting State
+
+    An empty network at time 0, before the handshake; window 10 segments. A random scenario is drawn anew each episode.
+
+    ## Episode End
+
+    1. Termination: never.
+    2. Truncation: when the scenario's duration is over (100 s for `ppcc/*`: 1000 decisions), rounded up to whole
+       intervals. `gym.make` adds the `TimeLimit`; the class alone goes on for ever.
+
+    The last step's `info` reports the whole episode, start-up included, from the simulator's counters: `goodput_mbps`,
+    `mean_rtt_ms`, `base_rtt_ms`, `queue_delay_mean_ms` (sojourn at the bottleneck), `loss_rate`,
+    `utility` = 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT), `Mt` = log10 of mean queueing (ms) - log10 of
+    goodput (Mbit/s), `timeouts`, `duration_s`, `scenario`.
+
+    ## Arguments
+
+    | Parameter     | Type                | Default               | Description                                            |
+    |---------------|---------------------|-----------------------|--------------------------------------------------------|
+    | `scenario`    | **str**, **dict**   | `"ppcc/4"`            | a name (`netbuf_gym.scenarios.names()`, `trace:PATH`), |
+    |               |                     |                       | a dict of `name` and its arguments, or a scenario's    |
+    |               |                     |                       | `to_dict()`                                            |
+    | `recipe`      | **str**             | `"default"`           | `"default"` or `"ppcc"`                                |
+    | `history`     | **int**             | `4`                   | feature vectors in an observation, 1 to 64             |
+    | `reward`      | **str**, **dict**   | the recipe's          | see Rewards                                            |
+    | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
+    | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
+    | `senders`     | **int**             | `1`                   | controlled senders in a world; the scalar environment  |
+    |               |                     |                       | takes 1, see `VectorEnv` and `netbuf_gym.multiagent`   |
+    | `plant`       | **str**             | `"sim"`               | what is controlled: the simulator                      |
+    | `render_mode` | **str**             | `None`                | `"ansi"` or `"rgb_array"`                              |
+
+    `gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.vector.VectorEnv`).
+
+    ```python
+    >>> import gymnasium as gym, netbuf_gym
+    >>> env = gym.make("netbuf/CongestionWindow-v0", scenario={"name": "ppcc/2", "rate_mbps": 20})
+    >>> observation, info = env.reset(seed=1)
+    >>> observation, reward, terminated, truncated, info = env.step(10)
+
+    ```
+
+    ## Version History
+
+    * v0: Initial version.
     """
 
     name: ClassVar[str] = "congestion_window"
+    recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
+    default_scenario: ClassVar[str] = "ppcc/4"
+    options: ClassVar[tuple[str, ...]] = ("per_ack",)
+    rewards: ClassVar[dict[str, type]] = REWARDS
+    panels: ClassVar[tuple[Panel, ...]] = (
+        Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180)),
+        Panel("rtt_ms", "RTT MS", (214, 39, 40)),
+        Panel("throughput_mbps", "MBIT/S", (44, 160, 44)),
+    )
+    telemetry = TELEMETRY
 
-    def __init__(self, recipe: str = "default", history: int | None = None):
-        self.recipe = choice("recipe", recipe, RECIPES)
-        self.history = self.default_history[recipe] if history is None else whole("history", history, 1, 64)
+    def __init__(self, recipe: str = "default", history: int | None = None, agents: int = 1, *, per_ack: bool = False):
+        super().__init__(recipe, history, agents)
+        self.per_ack = truth("per_ack", per_ack)
+        self.fixed_steps = not self.per_ack
         if recipe == "ppcc":
             self.features, self.levels, low = PPCC_FEATURES, PPCC_STEPS, 0.0
             self._observe, self._decode, self.default_reward = observe_ppcc, decode_ppcc, "utility_sign"
         else:
             self.features, self.levels, low = DEFAULT_FEATURES, FACTORS, -1.0
             self._observe, self._decode, self.default_reward = observe_default, decode_default, "log_utility"
-        self.width = len(self.features)
         self.action_space = gym.spaces.Discrete(len(self.levels))
         self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
         self.keep_action = int(np.argmin(np.abs(self.levels - (0 if recipe == "ppcc" else 1))))
+        """The action that leaves the window as it is, or most nearly so."""
 
-    def check_actions(self, action: Any, rows: int) -> np.ndarray:
-        """`action` as an integer array of shape `(rows,)`.
+    def control(self, scenario: Scenario) -> Scenario:
+        """The world with its first `agents` flows controlled, unless as many flows are agents already."""
+        if scenario.agents == self.agents:
+            return scenario
+        if scenario.agents or len(scenario.flows) < self.agents:
+            raise ConfigError(
+                f"senders = {self.agents}, but scenario {scenario.name!r} has {len(scenario.flows)} flows, "
+                f"{scenario.agents} of them agents; valid: as many as its agents, or at most its flows if none is"
+            )
+        return scenario.with_agents(self.agents)
 
-        Raises:
-            ConfigError: wrong shape or type, NaN, or not in 0..10.
-        """
-        array = np.asarray(action)
-        if array.shape != (rows,):
-            raise ConfigError(f"actions have shape {array.shape}; valid: ({rows},), one action for each sender")
-        if array.dtype.kind not in "iu":
-            raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: integers")
-        if array.min() < 0 or array.max() >= len(self.levels):
-            wrong = array[(array < 0) | (array >= len(self.levels))][0]
-            raise ConfigError(f"action = {shown(wrong)} is out of range; valid: 0 to {len(self.levels) - 1}")
-        return array
+    def make_plant(self, worlds: int, threads: int) -> SimPlant:
+        """Senders in simulated worlds."""
+        return SimPlant(worlds, self.agents, threads)
+
+    def make_tracker(self, rows: int, interval_s: float) -> Tracker:
+        """What is remembered of each sender."""
+        return Tracker(rows, interval_s)
+
+    def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
+        """See `Task.start`."""
+        controlled = [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+        capacity_bps = scenario.capacity_mbps * 1e6
+        tracker.reset(
+            rows,
+            capacity_bps=capacity_bps,
+            share_bps=capacity_bps / len(scenario.flows),
+            base_rtt_s=[scenario.base_rtt_ms(i) * 1e-3 for i in controlled],
+            initial_window=[scenario.flows[i].initial_cwnd_packets * MSS_BYTES for i in controlled],
+            highest_window=highest_window_packets(scenario) * MSS_BYTES,
+            mss_bytes=MSS_BYTES,
+        )
+
+    def advance(self, plant: SimPlant, interval_ns: int) -> None:
+        """An interval further, or to the next ACK."""
+        if self.per_ack:
+            plant.advance_to_ack(interval_ns)
+        else:
+            plant.advance(interval_ns)
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """Windows in bytes for checked actions, both `(rows,)`, clamped to the tracker's bounds, into `out`."""
@@ -241,12 +387,34 @@ class CongestionWindow:
         """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
         return self._observe(tracker, out)
 
-    def to_dict(self) -> dict[str, Any]:
-        """What a saved model must agree with: recipe, features with their ranges, history, actions."""
+    def show(self, tracker: Tracker, row: int) -> dict[str, float]:
+        """Window in segments, RTT in ms, throughput in Mbit/s, queue in packets."""
+        last = tracker.last[:, row]
         return {
-            "task": self.name,
-            "recipe": self.recipe,
-            "history": self.history,
-            "features": [asdict(feature) for feature in self.features],
-            "actions": self.levels.tolist(),
+            "cwnd_packets": float(tracker.cwnd[row]) / MSS_BYTES,
+            "rtt_ms": float(last[RTT]) * 1e3,
+            "throughput_mbps": float(last[THROUGHPUT]) * 1e-6,
+            "queue_packets": float(last[FIELD["queue_packets"]]),
         }
+
+    def line(self, state: dict[str, float]) -> str:
+        """See `Task.line`."""
+        return (
+            f"t {state['time_s']:8.2f} s   cwnd {state['cwnd_packets']:8.1f} packets   RTT {state['rtt_ms']:8.2f} ms   "
+            f"throughput {state['throughput_mbps']:8.3f} Mbit/s   queue {state['queue_packets']:6.0f} packets"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved model must agree with, actions and the times of decisions included."""
+        return {**super().to_dict(), "actions": self.levels.tolist(), "per_ack": self.per_ack}
+
+
+def highest_window_packets(scenario: Scenario) -> float:
+    """The clamp of an agent's window: twice what path and buffer hold."""
+    link = scenario.links[scenario.bottleneck]
+    limits = [UNLIMITED_BUFFER_PACKETS]
+    if link.queue_packets is not None:
+        limits.append(link.queue_packets)
+    if link.queue_bytes is not None:
+        limits.append(link.queue_bytes / DATA_BYTES[scenario.stack])
+    return 2 * (scenario.bdp_packets + min(limits))

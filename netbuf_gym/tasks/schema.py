@@ -7,7 +7,8 @@ from typing import Any
 from netbuf_gym.errors import CheckpointError, shown
 from netbuf_gym.plants.telemetry import TelemetrySchema
 
-COMPARED = ("task", "recipe", "history", "features", "actions", "interval_s", "per_ack")
+SHARED = ("task", "recipe", "history", "features", "actions", "interval_s")
+"""What the schema of every task holds beside the telemetry; each task adds what else its networks depend on."""
 
 
 def require_schema(saved: dict[str, Any], current: dict[str, Any], owner: str = "the saved model") -> None:
@@ -23,11 +24,14 @@ def require_schema(saved: dict[str, Any], current: dict[str, Any], owner: str = 
     """
     if not isinstance(saved, dict):
         raise CheckpointError(f"{owner} carries no environment schema but {shown(saved)}")
-    missing = [key for key in ("telemetry", *COMPARED) if key not in saved]
-    if missing:
+    own = [key for key in current if key not in ("telemetry", *SHARED)]
+    missing = [key for key in ("telemetry", *SHARED, *own) if key not in saved]
+    if missing and saved.get("task") in (None, current["task"]):
         raise CheckpointError(f"{owner} carries an environment schema without {', '.join(missing)}")
-    TelemetrySchema.from_dict(current["telemetry"]).require(TelemetrySchema.from_dict(saved["telemetry"]), owner)
-    for key in COMPARED:
+    for key in ("task", "telemetry", *SHARED[1:], *own):
+        if key == "telemetry":
+            TelemetrySchema.from_dict(current[key]).require(TelemetrySchema.from_dict(saved[key]), owner)
+            continue
         if saved[key] == current[key]:
             continue
         then, now = saved[key], current[key]
