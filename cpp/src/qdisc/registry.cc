@@ -5,10 +5,10 @@
 
 namespace netbuf {
 
-extern const DisciplineRecord kDropTail;
+extern const DisciplineRecord kDropTail, kRed, kCodel, kFqCodel, kPie;
 
 const std::vector<const DisciplineRecord*>& queue_disciplines() {
-  static const std::vector<const DisciplineRecord*> all{&kDropTail};
+  static const std::vector<const DisciplineRecord*> all{&kDropTail, &kRed, &kCodel, &kFqCodel, &kPie};
   return all;
 }
 
