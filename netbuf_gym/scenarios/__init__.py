@@ -4,38 +4,77 @@
 >>> world = netbuf_gym.scenarios.get("ppcc/2", n=4)
 """
 
+from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, CoDel, Discipline, DropTail, FqCoDel
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
+from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.limits import AGENT, congestion_controls
+from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.named import describe, get, names, parameters_of, register
-from netbuf_gym.scenarios.topologies import dumbbell, last_hop
-from netbuf_gym.scenarios.types import (
-    AGENT,
-    Application,
-    Bulk,
-    Flow,
-    GilbertElliott,
-    Link,
-    OnOff,
-    Scenario,
-    Sized,
-    congestion_controls,
+from netbuf_gym.scenarios.schemes import DT_ALPHAS, SCHEMES, Scheme
+from netbuf_gym.scenarios.sizes import DATA_MINING, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
+from netbuf_gym.scenarios.switches import (
+    ABM,
+    DRR,
+    Admission,
+    AgentThresholds,
+    DynamicThresholds,
+    RoundRobin,
+    Scheduler,
+    StaticThresholds,
+    StrictPriority,
+    Switch,
 )
+from netbuf_gym.scenarios.topologies import dumbbell, last_hop
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 __all__ = [
+    "ABM",
     "AGENT",
+    "DATA_MINING",
+    "DISCIPLINES",
+    "DRR",
+    "DT_ALPHAS",
+    "PIE",
+    "RED",
+    "SCHEMES",
+    "SIZES",
+    "WEB_SEARCH",
+    "Admission",
+    "AgentThresholds",
     "Application",
+    "Arrivals",
     "Bulk",
+    "CoDel",
     "DeliveryTrace",
+    "Discipline",
     "Distribution",
+    "DropTail",
+    "DynamicThresholds",
     "Flow",
+    "FlowList",
+    "FqCoDel",
     "GilbertElliott",
+    "Incast",
     "Link",
     "Mixture",
     "OnOff",
+    "PoissonArrivals",
+    "Probe",
     "RandomDumbbell",
     "RateTrace",
+    "RoundRobin",
     "Scenario",
+    "Scheduler",
+    "Scheme",
+    "Sender",
+    "SizeDistribution",
     "Sized",
+    "StaticThresholds",
+    "StrictPriority",
+    "Switch",
+    "Traffic",
     "congestion_controls",
     "describe",
     "dumbbell",
@@ -45,4 +84,5 @@ __all__ = [
     "names",
     "parameters_of",
     "register",
+    "sizes_of",
 ]

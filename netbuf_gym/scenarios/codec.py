@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.types import Bulk, Flow, GilbertElliott, Link, OnOff, Scenario, Sized
+from netbuf_gym.scenarios.disciplines import DISCIPLINES
+from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.links import GilbertElliott, Link
+from netbuf_gym.scenarios.sizes import SizeDistribution
+from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
+from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 SCHEMA = "netbuf-gym/scenario/1"
@@ -15,12 +21,19 @@ TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
 
 def to_dict(scenario: Scenario) -> dict:
     """A JSON-able dictionary; fields at their default are left out."""
-    return {
+    data = {
         "schema": SCHEMA,
-        **_plain(scenario, skip=("links", "flows")),
+        **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes")),
         "links": [_link(link) for link in scenario.links],
         "flows": [_flow(flow) for flow in scenario.flows],
     }
+    if scenario.switches:
+        data["switches"] = [_switch(switch) for switch in scenario.switches]
+    if scenario.traffic is not None:
+        data["traffic"] = _traffic(scenario.traffic)
+    if scenario.probes:
+        data["probes"] = [_plain(probe) for probe in scenario.probes]
+    return data
 
 
 def from_dict(data: object) -> Scenario:
@@ -33,22 +46,30 @@ def from_dict(data: object) -> Scenario:
     schema = data.pop("schema", None)
     if schema != SCHEMA:
         raise ScenarioError(f"schema = {shown(schema)}; valid: {SCHEMA!r}")
-    for field in ("links", "flows"):
+    for field in ("links", "flows", *(name for name in ("switches", "probes") if name in data)):
         if not isinstance(data.get(field), list):
             raise ScenarioTypeError(f"{field} = {shown(data.get(field))} is not a list")
     data["links"] = [_read_link(f"links[{i}]", link) for i, link in enumerate(data["links"])]
     data["flows"] = [_read_flow(f"flows[{i}]", flow) for i, flow in enumerate(data["flows"])]
+    if "switches" in data:
+        data["switches"] = [_read_switch(f"switches[{i}]", switch) for i, switch in enumerate(data["switches"])]
+    if data.get("traffic") is not None:
+        data["traffic"] = _read_traffic("traffic", data["traffic"])
+    if "probes" in data:
+        data["probes"] = [_make(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
     return _make("scenario", Scenario, data)
 
 
 def _link(link: Link) -> dict:
-    data = _plain(link, skip=("gilbert_elliott", "trace"))
+    data = _plain(link, skip=("gilbert_elliott", "trace", "discipline"))
     if link.gilbert_elliott is not None:
         data["gilbert_elliott"] = _plain(link.gilbert_elliott)
     if isinstance(link.trace, RateTrace):
         data["trace"] = {"kind": "rates", **_plain(link.trace)}
     elif link.trace is not None:
         data["trace"] = {"kind": "deliveries", **_plain(link.trace)}
+    if link.discipline is not None:
+        data["discipline"] = _kinded(link.discipline)
     return data
 
 
@@ -57,12 +78,33 @@ def _flow(flow: Flow) -> dict:
     return {**_plain(flow, skip=("app",)), "app": {"kind": kind, **_plain(flow.app)}}
 
 
+def _switch(switch: Switch) -> dict:
+    data = _plain(switch, skip=("admission", "scheduler"))
+    return {**data, "admission": _kinded(switch.admission), "scheduler": _kinded(switch.scheduler)}
+
+
+def _traffic(traffic: Traffic) -> dict:
+    return {
+        **_plain(traffic, skip=("senders", "arrivals")),
+        "senders": [_plain(sender) for sender in traffic.senders],
+        "arrivals": [_arrivals(arrivals) for arrivals in traffic.arrivals],
+    }
+
+
+def _arrivals(arrivals: Arrivals) -> dict:
+    if isinstance(arrivals, PoissonArrivals):
+        return {"kind": "poisson", **_plain(arrivals, skip=("sizes",)), "sizes": _plain(arrivals.sizes)}
+    return _kinded(arrivals)
+
+
 def _read_link(field: str, data: object) -> Link:
     data = dict(_mapping(field, data))
     if data.get("gilbert_elliott") is not None:
         data["gilbert_elliott"] = _make(f"{field}.gilbert_elliott", GilbertElliott, data["gilbert_elliott"])
     if data.get("trace") is not None:
         data["trace"] = _variant(f"{field}.trace", data["trace"], TRACES)
+    if data.get("discipline") is not None:
+        data["discipline"] = _variant(f"{field}.discipline", data["discipline"], DISCIPLINES)
     return _make(field, Link, data)
 
 
@@ -71,6 +113,35 @@ def _read_flow(field: str, data: object) -> Flow:
     if "app" in data:
         data["app"] = _variant(f"{field}.app", data["app"], APPLICATIONS)
     return _make(field, Flow, data)
+
+
+def _read_switch(field: str, data: object) -> Switch:
+    data = dict(_mapping(field, data))
+    for name, kinds in (("admission", ADMISSIONS), ("scheduler", SCHEDULERS)):
+        if name in data:
+            data[name] = _variant(f"{field}.{name}", data[name], kinds)
+    return _make(field, Switch, data)
+
+
+def _read_traffic(field: str, data: object) -> Traffic:
+    data = dict(_mapping(field, data))
+    for name in ("senders", "arrivals"):
+        if not isinstance(data.get(name), list):
+            raise ScenarioTypeError(f"{field}.{name} = {shown(data.get(name))} is not a list")
+    data["senders"] = [_make(f"{field}.senders[{i}]", Sender, sender) for i, sender in enumerate(data["senders"])]
+    data["arrivals"] = [_read_arrivals(f"{field}.arrivals[{i}]", a) for i, a in enumerate(data["arrivals"])]
+    return _make(field, Traffic, data)
+
+
+def _read_arrivals(field: str, data: object) -> Arrivals:
+    data = dict(_mapping(field, data))
+    if data.get("kind") == PoissonArrivals.kind and "sizes" in data:
+        data["sizes"] = _make(f"{field}.sizes", SizeDistribution, data["sizes"])
+    return _variant(field, data, ARRIVALS)
+
+
+def _kinded(value: object) -> dict:
+    return {"kind": value.kind, **_plain(value)}
 
 
 def _variant(field: str, data: object, kinds: dict[str, type]) -> object:
@@ -85,7 +156,9 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
     result = {}
     for field in fields(value):
         item = getattr(value, field.name)
-        if field.name in skip or (field.default is not MISSING and type(item) is type(field.default) and item == field.default):
+        if not field.init or field.name in skip:
+            continue
+        if field.default is not MISSING and type(item) is type(field.default) and item == field.default:
             continue
         result[field.name] = item.tolist() if hasattr(item, "tolist") else list(item) if isinstance(item, tuple) else item
     return result
@@ -93,7 +166,7 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
 
 def _make(field: str, cls: type, data: object) -> object:
     data = _mapping(field, data)
-    known = {f.name: f for f in fields(cls)}
+    known = {f.name: f for f in fields(cls) if f.init}
     for name in data:
         if name not in known:
             raise ScenarioError(f"{field} has no field {name!r}; valid: {', '.join(known)}")

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from netbuf_gym import _core
-from netbuf_gym.scenarios.types import AGENT, Bulk, Flow, Link, OnOff, Scenario, Sized
+from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.limits import AGENT
+from netbuf_gym.scenarios.links import Link
+from netbuf_gym.scenarios.switches import DRR, AgentThresholds, StaticThresholds, Switch
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traces.types import RateTrace
 
 
 def world_config(scenario: Scenario) -> _core.WorldConfig:
     """Converts a scenario: seconds to whole nanoseconds, Mbit/s to bit/s, None to the core's 0."""
     config = _core.WorldConfig()
-    config.links = [link_config(link) for link in scenario.links]
-    config.flows = [flow_config(flow) for flow in scenario.flows]
+    config.links = _converted(scenario.links, link_config)
+    config.flows = _converted(scenario.flows, flow_config)
     config.stack = scenario.stack
     config.hystart = scenario.hystart
     config.pacing = scenario.pacing
+    if scenario.switches:
+        config.switches = _converted(scenario.switches, switch_config)
+    if scenario.traffic is not None:
+        config.traffic = traffic_config(scenario.traffic)
+    if scenario.probes:
+        config.probes = _converted(scenario.probes, probe_config)
+    if scenario.mss_bytes is not None:
+        config.mss = scenario.mss_bytes
+    if scenario.min_rto_ms is not None:
+        config.min_rto_ns = round(scenario.min_rto_ms * 1e6)
+    if scenario.delayed_ack is not None:
+        config.delayed_ack_packets = scenario.delayed_ack
     return config
 
 
@@ -38,6 +57,11 @@ def link_config(link: Link) -> _core.LinkConfig:
     elif link.trace is not None:
         config.trace_ns = (link.trace.time_ms * 1e6).round().astype("int64").tolist()
         config.trace_period_ns = round(link.trace.period_ms * 1e6)
+    if link.discipline is not None:
+        config.discipline = link.discipline.kind
+        config.discipline_parameters = link.discipline.parameters()
+    if link.device_packets:
+        config.device_packets = link.device_packets
     return config
 
 
@@ -64,7 +88,103 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     config.send_buffer_bytes = flow.send_buffer_bytes or 0
     config.receive_buffer_bytes = flow.receive_buffer_bytes or 0
     config.initial_cwnd_packets = flow.initial_cwnd_packets
+    if flow.priority:
+        config.priority = flow.priority
     return config
+
+
+def switch_config(switch: Switch) -> _core.SwitchConfig:
+    """Converts one switch."""
+    config = _core.SwitchConfig()
+    config.name = switch.name
+    config.ports = list(switch.ports)
+    config.queues = switch.queues
+    config.capacity = switch.capacity
+    config.in_bytes = switch.in_bytes
+    config.queue_cap = switch.queue_cap or 0
+    admission = switch.admission
+    config.admission = admission.kind
+    if isinstance(admission, StaticThresholds):
+        config.thresholds = list(admission.limits)
+    else:
+        config.alphas = list(admission.alphas)
+        if isinstance(admission, AgentThresholds):
+            config.betas = list(admission.betas)
+    config.scheduler = switch.scheduler.kind
+    if isinstance(switch.scheduler, DRR):
+        config.quanta = list(switch.scheduler.quanta_bytes)
+    return config
+
+
+def traffic_config(traffic: Traffic) -> _core.TrafficConfig:
+    """Converts the traffic."""
+    config = _core.TrafficConfig()
+    config.senders = _converted(traffic.senders, sender_config)
+    config.arrivals = _converted(traffic.arrivals, arrivals_config)
+    config.priority_below = list(traffic.priority_below)
+    return config
+
+
+def sender_config(sender: Sender) -> _core.FlowConfig:
+    """Converts one sender to the template of its flows."""
+    config = _core.FlowConfig()
+    config.cc = sender.cc
+    config.path = list(sender.path)
+    config.return_path = list(sender.return_path)
+    config.initial_cwnd_packets = sender.initial_cwnd_packets
+    return config
+
+
+def arrivals_config(arrivals: Arrivals) -> _core.ArrivalsConfig:
+    """Converts arrivals of any kind."""
+    config = _core.ArrivalsConfig()
+    config.kind = arrivals.kind
+    if isinstance(arrivals, FlowList):
+        config.list_start_ns = nanoseconds(arrivals.start_s)
+        config.list_sender = arrivals.sender.tolist()
+        config.list_size = arrivals.size_bytes.tolist()
+        config.list_priority = arrivals.priority.tolist()
+        return config
+    config.start_ns = nanoseconds(arrivals.start_s)
+    config.stop_ns = nanoseconds(arrivals.stop_s) if arrivals.stop_s is not None else 0
+    if isinstance(arrivals, PoissonArrivals):
+        config.rate_per_s = arrivals.flows_per_s
+        config.size_bytes = list(arrivals.sizes.size_bytes)
+        config.cumulative = list(arrivals.sizes.cumulative)
+    elif isinstance(arrivals, Incast):
+        config.interval_ns = nanoseconds(arrivals.interval_s)
+        config.random = arrivals.random
+        config.fan_in = arrivals.fan_in
+        config.size_bytes = [arrivals.size_bytes]
+    return config
+
+
+def probe_config(probe: Probe) -> _core.ProbeConfig:
+    """Converts one probe."""
+    config = _core.ProbeConfig()
+    config.path = list(probe.path)
+    config.priority = probe.priority
+    config.interval_ns = nanoseconds(probe.interval_s)
+    config.start_ns = nanoseconds(probe.start_s)
+    config.bytes = probe.bytes
+    return config
+
+
+_CACHE: dict[int, tuple[tuple, list]] = {}
+_CACHED = 256
+
+
+def _converted(items: tuple, convert: Callable) -> list:
+    """Each item converted. Tuples that scenarios have in common (the links of a distribution's worlds) are converted
+    once: an episode's reset must not cost more than the episode's first steps."""
+    found = _CACHE.get(id(items))
+    if found is not None and found[0] is items:
+        return found[1]
+    made = [convert(item) for item in items]
+    if len(_CACHE) >= _CACHED:
+        _CACHE.clear()
+    _CACHE[id(items)] = (items, made)
+    return made
 
 
 def nanoseconds(seconds):

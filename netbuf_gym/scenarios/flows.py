@@ -1,0 +1,101 @@
+"""TCP connections that a scenario names one by one, and what their applications send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES, congestion_controls
+from netbuf_gym.traces.types import MAX_RATE_MBPS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk:
+    """Sends for as long as the flow lives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sized:
+    """Sends `size_bytes` (1 to 2**40) and is done."""
+
+    size_bytes: int
+
+    def __post_init__(self):
+        object.__setattr__(self, "size_bytes", checks.integer("size_bytes", self.size_bytes, 1, MAX_COUNT))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff:
+    """Sends during on periods and rests during off periods, on first.
+
+    Args:
+        on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds; their mean when `random`.
+        rate_mbps: While on, above 0 to 1e6 Mbit/s; None: as fast as TCP takes it.
+        random: Exponentially distributed periods instead of fixed ones.
+    """
+
+    on_s: float
+    off_s: float
+    rate_mbps: float | None = None
+    random: bool = False
+
+    def __post_init__(self):
+        for field in ("on_s", "off_s"):
+            object.__setattr__(self, field, checks.number(field, getattr(self, field), 1e-6, MAX_DURATION_S))
+        if self.rate_mbps is not None:
+            rate = checks.number("rate_mbps", self.rate_mbps, 0, MAX_RATE_MBPS, low_open=True)
+            object.__setattr__(self, "rate_mbps", rate)
+        object.__setattr__(self, "random", checks.boolean("random", self.random))
+
+
+Application = Bulk | Sized | OnOff
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """A TCP connection with its sender, application and path.
+
+    Args:
+        cc: Congestion control; "agent": an environment sets the window.
+        path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
+        start_s: 0 to 1e6 seconds.
+        stop_s: After `start_s`, at most 1e6; None: never.
+        app: `Bulk()`, `Sized(...)` or `OnOff(...)`.
+        send_buffer_bytes, receive_buffer_bytes: 4096 to 2**40; None: never limits.
+        initial_cwnd_packets: 1 to 1000.
+        name: For people.
+        priority: Its queue at switches, 0 to 63.
+    """
+
+    cc: str = "cubic"
+    path: tuple[int | str, ...]
+    return_path: tuple[int | str, ...]
+    start_s: float = 0.0
+    stop_s: float | None = None
+    app: Application = Bulk()
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    initial_cwnd_packets: int = 10
+    name: str = ""
+    priority: int = 0
+
+    def __post_init__(self):
+        put = object.__setattr__
+        checks.choice("flow.cc", self.cc, congestion_controls("ns3"))
+        put(self, "path", checks.sequence("flow.path", self.path, "links"))
+        put(self, "return_path", checks.sequence("flow.return_path", self.return_path, "links"))
+        put(self, "start_s", checks.number("flow.start_s", self.start_s, 0, MAX_DURATION_S))
+        if self.stop_s is not None:
+            put(self, "stop_s", checks.number("flow.stop_s", self.stop_s, 0, MAX_DURATION_S, low_open=True))
+            if self.stop_s <= self.start_s:
+                raise ScenarioError(f"flow.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
+        if not isinstance(self.app, (Bulk, Sized, OnOff)):
+            raise ScenarioTypeError(f"flow.app = {shown(self.app)}; valid: Bulk(), Sized(...) or OnOff(...)")
+        for field in ("send_buffer_bytes", "receive_buffer_bytes"):
+            if getattr(self, field) is not None:
+                put(self, field, checks.integer(f"flow.{field}", getattr(self, field), 4096, MAX_COUNT))
+        cwnd = checks.integer("flow.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
+        put(self, "initial_cwnd_packets", cwnd)
+        checks.text("flow.name", self.name)
+        put(self, "priority", checks.integer("flow.priority", self.priority, 0, MAX_QUEUES - 1))

@@ -1,0 +1,120 @@
+"""Links: queue, transmission, random loss, propagation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.disciplines import Discipline
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
+from netbuf_gym.traces.types import MAX_RATE_MBPS, DeliveryTrace, RateTrace, Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class GilbertElliott:
+    """Bursty loss: a two-state chain that moves with each packet, and a loss probability in each state.
+
+    Args:
+        p_good_to_bad, p_bad_to_good: Transition probabilities a packet, 0 to 1.
+        loss_good, loss_bad: Probability that a packet is lost, 0 to 1.
+    """
+
+    p_good_to_bad: float
+    p_bad_to_good: float
+    loss_good: float = 0.0
+    loss_bad: float = 1.0
+
+    def __post_init__(self):
+        for field in ("p_good_to_bad", "p_bad_to_good", "loss_good", "loss_bad"):
+            object.__setattr__(self, field, checks.number(f"gilbert_elliott.{field}", getattr(self, field), 0, 1))
+
+    @property
+    def mean_loss(self) -> float:
+        """The long-run share of packets lost."""
+        total = self.p_good_to_bad + self.p_bad_to_good
+        bad = self.p_good_to_bad / total if total else 0.0
+        return bad * self.loss_bad + (1 - bad) * self.loss_good
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A queue (drop-tail unless it has a discipline), transmission, random loss, then propagation delay.
+
+    Args:
+        name: Unique in its scenario.
+        rate_mbps: Above 0 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`.
+        delay_ms: Propagation, 0 to 1e5 ms.
+        queue_packets, queue_bytes: The queue's limit, 1 to 2**40; None: no limit. The packet in service does not count.
+        loss: Probability that a packet is lost after its transmission, 0 to below 1.
+        gilbert_elliott: Bursty loss instead of `loss`.
+        loss_on_acks: Random loss hits ACKs too, not data packets only.
+        trace: A `RateTrace` or `DeliveryTrace` instead of `rate_mbps`.
+        discipline: What manages the queue: `RED`, `CoDel`, `FqCoDel`, `PIE` or `DropTail`; None: first in, first out,
+            in the simulator's fast way.
+        device_packets: Packets that the device holds behind a discipline or a switch, besides the one in service, 0 to
+            1000; ns-3's devices hold 1.
+    """
+
+    name: str
+    rate_mbps: float | None = None
+    delay_ms: float = 0.0
+    queue_packets: int | None = None
+    queue_bytes: int | None = None
+    loss: float = 0.0
+    gilbert_elliott: GilbertElliott | None = None
+    loss_on_acks: bool = False
+    trace: Trace | None = None
+    discipline: Discipline | None = None
+    device_packets: int = 0
+
+    def __post_init__(self):
+        put = object.__setattr__
+        if not checks.text("link.name", self.name):
+            raise ScenarioError("link.name is empty; valid: a name")
+        at = f"link {self.name!r}: "
+        if self.rate_mbps is not None:
+            put(self, "rate_mbps", checks.number(f"{at}rate_mbps", self.rate_mbps, 0, MAX_RATE_MBPS, low_open=True))
+        put(self, "delay_ms", checks.number(f"{at}delay_ms", self.delay_ms, 0, MAX_DELAY_MS))
+        for field in ("queue_packets", "queue_bytes"):
+            if getattr(self, field) is not None:
+                put(self, field, checks.integer(at + field, getattr(self, field), 1, MAX_COUNT))
+        put(self, "loss", checks.number(f"{at}loss", self.loss, 0, 1))
+        if self.loss == 1:
+            raise ScenarioError(f"{at}loss = 1 lets nothing pass; valid: 0 to below 1")
+        put(self, "loss_on_acks", checks.boolean(f"{at}loss_on_acks", self.loss_on_acks))
+        if self.gilbert_elliott is not None:
+            if not isinstance(self.gilbert_elliott, GilbertElliott):
+                raise ScenarioTypeError(f"{at}gilbert_elliott = {shown(self.gilbert_elliott)} is not a GilbertElliott")
+            if self.loss:
+                raise ScenarioError(f"{at}loss = {self.loss:g} beside gilbert_elliott; valid: one of them")
+        if self.trace is not None:
+            if not isinstance(self.trace, (RateTrace, DeliveryTrace)):
+                raise ScenarioTypeError(f"{at}trace = {shown(self.trace)} is not a RateTrace or DeliveryTrace")
+            if self.rate_mbps is not None:
+                raise ScenarioError(f"{at}rate_mbps = {self.rate_mbps:g} beside a trace; valid: one of them")
+        put(self, "device_packets", checks.integer(f"{at}device_packets", self.device_packets, 0, 1000))
+        if self.discipline is not None:
+            if not isinstance(self.discipline, Discipline):
+                valid = "RED, CoDel, FqCoDel, PIE or DropTail"
+                raise ScenarioTypeError(f"{at}discipline = {shown(self.discipline)}; valid: {valid}")
+            if not self.finite:
+                raise ScenarioError(f"{at}discipline on a link without a rate; valid: rate_mbps or a trace")
+
+    @property
+    def finite(self) -> bool:
+        """Whether packets take time to pass (there can be a queue)."""
+        return self.rate_mbps is not None or self.trace is not None
+
+    def mean_mbps(self, duration_s: float | None = None) -> float:
+        """Mean capacity over `duration_s` seconds (a trace's own length when None); infinity when unlimited."""
+        if self.trace is not None:
+            return self.trace.mean_mbps(duration_s)
+        return self.rate_mbps if self.rate_mbps is not None else float("inf")
+
+    def service_ms(self, wire_bytes: int) -> float:
+        """The least time that a packet of `wire_bytes` spends in transmission, ms (0 on a delivery trace)."""
+        if isinstance(self.trace, DeliveryTrace):
+            return 0.0
+        rate = self.trace.peak_mbps if self.trace is not None else self.rate_mbps
+        return wire_bytes * 8e-3 / rate if rate is not None else 0.0

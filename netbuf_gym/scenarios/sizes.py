@@ -1,0 +1,172 @@
+"""Flow sizes: distributions by their points, two of them built in, others from CSV files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError, located, shown
+
+MAX_SIZE_BYTES = 2.0**40
+HEADER = ["size_bytes", "cumulative"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeDistribution:
+    """Flow sizes by points of their cumulative distribution, linear between the points.
+
+    Args:
+        name: For people.
+        size_bytes: Sizes of the points, 1 to 2**40 bytes, not falling; two equal ones are a step.
+        cumulative: The share of flows of at most that size, 0 to 1, not falling, the last one 1. A first one above 0 is
+            the share of flows of exactly the first size.
+
+    Raises:
+        ScenarioError: A value that is no number or out of range, points that fall, or a last share other than 1.
+    """
+
+    name: str
+    size_bytes: tuple[float, ...]
+    cumulative: tuple[float, ...]
+
+    def __post_init__(self):
+        checks.text("sizes.name", self.name)
+        sizes = checks.sequence("sizes.size_bytes", self.size_bytes, "sizes")
+        shares = checks.sequence("sizes.cumulative", self.cumulative, "shares")
+        if len(sizes) != len(shares):
+            raise ScenarioError(f"sizes.cumulative has {len(shares)} values for {len(sizes)} sizes; valid: as many")
+        sizes, shares = _points(sizes, shares, lambda i, field: f"sizes.{field}[{i}]")
+        object.__setattr__(self, "size_bytes", sizes)
+        object.__setattr__(self, "cumulative", shares)
+
+    @property
+    def mean_bytes(self) -> float:
+        """The mean size."""
+        size, share = np.array(self.size_bytes), np.array(self.cumulative)
+        return float(share[0] * size[0] + np.diff(share) @ (size[1:] + size[:-1]) / 2)
+
+    def quantile(self, share: np.ndarray | float) -> np.ndarray:
+        """The size that a given share of flows (0 to 1) does not exceed, bytes. Same shape as `share`."""
+        points, sizes = np.array(self.cumulative), np.array(self.size_bytes)
+        share = np.asarray(share, np.float64)
+        right = np.minimum(np.searchsorted(points, share, side="left"), len(points) - 1)
+        left = np.maximum(right - 1, 0)
+        gap = points[right] - points[left]
+        part = np.where(gap > 0, (share - points[left]) / np.where(gap > 0, gap, 1.0), 1.0)
+        return sizes[left] + np.clip(part, 0, 1) * (sizes[right] - sizes[left])
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """Draws `n` sizes in whole bytes. Shape (n,)."""
+        return np.maximum(self.quantile(rng.random(n)).round().astype(np.int64), 1)
+
+    @staticmethod
+    def read_csv(path: str | os.PathLike) -> SizeDistribution:
+        """Reads `size_bytes,cumulative` rows, with that header or without one; named after the file.
+
+        Raises:
+            ScenarioError: No such file, no points, or a point that cannot be; names the file and the line.
+        """
+        sizes, shares, lines = [], [], []
+        for line, fields in rows(path):
+            if not lines and [field.lower() for field in fields] == HEADER:
+                continue
+            if len(fields) != 2:
+                raise ScenarioError(
+                    located(f"{shown(','.join(fields))} has {len(fields)} fields; valid: 2, {','.join(HEADER)}", path, line)
+                )
+            sizes.append(_number(fields[0], HEADER[0], path, line))
+            shares.append(_number(fields[1], HEADER[1], path, line))
+            lines.append(line)
+        if not lines:
+            raise ScenarioError(located(f"holds no points; valid: rows of {','.join(HEADER)}", path, None))
+        sizes, shares = _points(sizes, shares, lambda i, field: located(field, path, lines[i]))
+        return SizeDistribution(name=Path(path).name, size_bytes=sizes, cumulative=shares)
+
+
+def sizes_of(sizes: SizeDistribution | str | os.PathLike) -> SizeDistribution:
+    """A distribution from its name or a CSV file's path; one that is ready-made is returned as it is.
+
+    Raises:
+        ScenarioError: Neither a known name nor a readable file.
+    """
+    if isinstance(sizes, SizeDistribution):
+        return sizes
+    if isinstance(sizes, str) and sizes in SIZES:
+        return SIZES[sizes]
+    if not isinstance(sizes, (str, os.PathLike)) or (isinstance(sizes, str) and not ("." in sizes or os.sep in sizes)):
+        raise ScenarioError(f"sizes = {shown(sizes)} is unknown; valid: {', '.join(SIZES)}, or a CSV file's path")
+    return SizeDistribution.read_csv(sizes)
+
+
+def rows(path: str | os.PathLike) -> list[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not blank, stripped, with their line numbers from 1.
+
+    Raises:
+        ScenarioError: The file cannot be read, or is empty.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ScenarioError(located(f"cannot be read: {error.strerror or error}", path, None)) from None
+    except UnicodeDecodeError:
+        raise ScenarioError(located("is not text", path, None)) from None
+    found = [(i, [f.strip() for f in line.split(",")]) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not found:
+        raise ScenarioError(located("is empty", path, None))
+    return found
+
+
+def _number(text: str, field: str, path: str | os.PathLike, line: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ScenarioError(located(f"{field} = {shown(text)} is not a number", path, line)) from None
+
+
+def _points(
+    sizes: list | tuple, shares: list | tuple, where: Callable[[int, str], str]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The points, checked; `where` names one of them for a message."""
+    size, share = [], []
+    for i in range(len(sizes)):
+        size.append(checks.number(where(i, "size_bytes"), sizes[i], 1, MAX_SIZE_BYTES))
+        share.append(checks.number(where(i, "cumulative"), shares[i], 0, 1))
+        if i and size[i] < size[i - 1]:
+            raise ScenarioError(
+                f"{where(i, 'size_bytes')} = {size[i]:g} is below {size[i - 1]:g}; valid: sizes that do not fall"
+            )
+        if i and share[i] < share[i - 1]:
+            raise ScenarioError(
+                f"{where(i, 'cumulative')} = {share[i]:g} is below {share[i - 1]:g}; valid: shares that do not fall"
+            )
+    if not math.isclose(share[-1], 1, abs_tol=1e-9):
+        raise ScenarioError(f"{where(len(share) - 1, 'cumulative')} = {share[-1]:g} at the end; valid: 1")
+    share[-1] = 1.0
+    return tuple(size), tuple(share)
+
+
+WEB_SEARCH = SizeDistribution(
+    name="web_search",
+    size_bytes=(2000, 2100, 2500, 6000, 10e3, 20e3, 30e3, 50e3, 80e3, 200e3, 1e6, 2e6, 5e6, 10e6, 30e6),
+    cumulative=(0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.53, 0.6, 0.7, 0.8, 0.9, 0.97, 1),
+)
+"""Web search (Alizadeh et al., Data Center TCP, 2010), with the points that the thesis on learned thresholds uses; mean
+1.711 MB."""
+
+DATA_MINING = SizeDistribution(
+    name="data_mining",
+    size_bytes=(1, 180, 216, 560, 900, 1100, 1870, 3160, 10e3, 400e3, 3.16e6, 100e6, 1e9),
+    cumulative=(0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1),
+)
+"""Data mining (Greenberg et al., VL2, 2009, Fig. 2), with the points that the literature reads off that figure: those of
+HKUST's TrafficGenerator (`conf/VL2_CDF.txt`), used by PIAS, MQ-ECN and others; it begins at 0 bytes, ours at 1. Mean 12.6 MB,
+nearly all of it in the largest 2 % of the flows."""
+
+SIZES: dict[str, SizeDistribution] = {d.name: d for d in (WEB_SEARCH, DATA_MINING)}
+"""The built-in distributions by name."""
