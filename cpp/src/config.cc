@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "netbuf/app.h"
+#include "netbuf/queue_discipline.h"
 
 namespace netbuf {
 
@@ -59,23 +60,35 @@ void check(const LinkConfig& link, const std::string& at) {
       reject(at + ".trace_period_ns", link.trace_period_ns, "positive, not before the last opportunity and at most 1e16");
     }
   }
+  if (link.device_packets < 0 || link.device_packets > 1'000'000) reject(at + ".device_packets", link.device_packets, "in [0, 1e6]");
+  if (!link.discipline.empty()) {
+    auto parameters = link.discipline_parameters;
+    check_discipline(link.discipline, parameters, at + ".discipline");
+  } else if (!link.discipline_parameters.empty()) {
+    reject(at + ".discipline_parameters", link.discipline_parameters.begin()->first, "empty without a discipline");
+  }
 }
 
 constexpr size_t kMaxHops = 100;
 constexpr int64_t kMaxWindow = int64_t{1} << 30;  // RFC 7323, 2.3
 
+constexpr uint32_t kMaxQueues = 64;        // a switch's priorities
+constexpr int64_t kLargest = int64_t{1} << 40;
+
+void check_path(const std::vector<uint32_t>& path, const std::string& field, size_t links) {
+  if (path.empty()) reject(field, "[]", "at least one link");
+  if (path.size() > kMaxHops) reject(field, path.size(), "at most " + std::to_string(kMaxHops) + " links a direction");
+  for (const uint32_t link : path) {
+    if (link >= links) reject(field, link, "indices of links below " + std::to_string(links));
+  }
+}
+
 void check(const FlowConfig& flow, const std::string& at, size_t links) {
   const auto names = congestion_control_names();
   if (std::find(names.begin(), names.end(), flow.cc) == names.end()) reject(at + ".cc", flow.cc, "a known congestion control");
   if (flow.controlled && flow.cc != "agent") reject(at + ".cc", flow.cc, "agent when the flow is controlled");
-  if (flow.path.empty()) reject(at + ".path", "[]", "at least one link");
-  if (flow.return_path.empty()) reject(at + ".return_path", "[]", "at least one link");
-  for (const auto* path : {&flow.path, &flow.return_path}) {
-    if (path->size() > kMaxHops) reject(at + ".path", path->size(), "at most " + std::to_string(kMaxHops) + " links a direction");
-    for (const uint32_t link : *path) {
-      if (link >= links) reject(at + ".path", link, "indices of links below " + std::to_string(links));
-    }
-  }
+  check_path(flow.path, at + ".path", links);
+  check_path(flow.return_path, at + ".return_path", links);
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
   if (flow.stop_ns != 0 && flow.stop_ns <= flow.start_ns) reject(at + ".stop_ns", flow.stop_ns, "0 or after start_ns");
   if (flow.app != "bulk" && flow.app != "sized" && flow.app != "on_off") reject(at + ".app", flow.app, "bulk, sized or on_off");
@@ -126,15 +139,150 @@ void check_relays(const std::vector<FlowConfig>& flows) {
   }
 }
 
+void check(const SwitchConfig& sw, const std::string& at, const std::vector<LinkConfig>& links, std::vector<bool>& taken) {
+  if (sw.ports.empty()) reject(at + ".ports", "[]", "at least one link");
+  for (const uint32_t port : sw.ports) {
+    if (port >= links.size()) reject(at + ".ports", port, "indices of links below " + std::to_string(links.size()));
+    if (taken[port]) reject(at + ".ports", port, "a link that is no other port");
+    taken[port] = true;
+    const LinkConfig& link = links[port];
+    if (!link.discipline.empty()) reject("links[" + std::to_string(port) + "].discipline", link.discipline, "empty for the port of a switch");
+    if (link.queue_limit_packets != 0 || link.queue_limit_bytes != 0) reject("links[" + std::to_string(port) + "].queue_limit_packets", link.queue_limit_packets, "0 for the port of a switch: its buffer is shared");
+  }
+  if (sw.queues < 1 || sw.queues > kMaxQueues) reject(at + ".queues", sw.queues, "in [1, 64]");
+  if (sw.capacity < 1 || sw.capacity > kLargest) reject(at + ".capacity", sw.capacity, "in [1, 2^40]");
+  if (sw.queue_cap < 0 || sw.queue_cap > kLargest) reject(at + ".queue_cap", sw.queue_cap, "in [1, 2^40], or 0 for none");
+  if (sw.admission == "static") {
+    if (sw.thresholds.size() != sw.queues) reject(at + ".thresholds", sw.thresholds.size(), "one for each queue");
+    for (const int64_t threshold : sw.thresholds) {
+      if (threshold < 0 || threshold > kLargest) reject(at + ".thresholds", threshold, "in [0, 2^40]");
+    }
+  } else if (sw.admission == "dynamic" || sw.admission == "abm" || sw.admission == "agent") {
+    if (sw.alphas.size() != sw.queues) reject(at + ".alphas", sw.alphas.size(), "one for each queue");
+    for (const double alpha : sw.alphas) {
+      if (!(alpha >= 0 && alpha <= 1e6)) reject(at + ".alphas", alpha, "in [0, 1e6]");
+    }
+  } else {
+    reject(at + ".admission", sw.admission, "static, dynamic, abm or agent");
+  }
+  if (!sw.betas.empty() && sw.betas.size() != sw.queues) reject(at + ".betas", sw.betas.size(), "one for each queue, or none");
+  for (const double beta : sw.betas) {
+    if (!(beta >= 0 && beta <= 1e6)) reject(at + ".betas", beta, "in [0, 1e6]");
+  }
+  if (sw.scheduler == "drr") {
+    if (sw.quanta.size() != sw.queues) reject(at + ".quanta", sw.quanta.size(), "one for each queue");
+    for (const int64_t quantum : sw.quanta) {
+      if (quantum < 1 || quantum > kLargest) reject(at + ".quanta", quantum, "in [1, 2^40]");
+    }
+  } else if (sw.scheduler != "round_robin" && sw.scheduler != "strict_priority") {
+    reject(at + ".scheduler", sw.scheduler, "round_robin, drr or strict_priority");
+  }
+}
+
+void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders) {
+  if (arrivals.start_ns < 0 || arrivals.start_ns > kLongest) reject(at + ".start_ns", arrivals.start_ns, "in [0, 1e16]");
+  if (arrivals.stop_ns != 0 && arrivals.stop_ns <= arrivals.start_ns) reject(at + ".stop_ns", arrivals.stop_ns, "0 or after start_ns");
+  if (arrivals.kind == "poisson") {
+    if (!(arrivals.rate_per_s > 0 && arrivals.rate_per_s <= 1e9)) reject(at + ".rate_per_s", arrivals.rate_per_s, "above 0, at most 1e9");
+    if (arrivals.size_bytes.empty() || arrivals.size_bytes.size() != arrivals.cumulative.size()) reject(at + ".cumulative", arrivals.cumulative.size(), "as long as size_bytes, and not empty");
+    for (size_t i = 0; i < arrivals.size_bytes.size(); ++i) {
+      const double size = arrivals.size_bytes[i], p = arrivals.cumulative[i];
+      if (!(size > 0 && size <= static_cast<double>(kLargest)) || (i > 0 && size < arrivals.size_bytes[i - 1])) reject(at + ".size_bytes", size, "above 0, at most 2^40, in ascending order");
+      if (!(p >= 0 && p <= 1) || (i > 0 && p < arrivals.cumulative[i - 1])) reject(at + ".cumulative", p, "in [0, 1], in ascending order");
+    }
+    if (arrivals.cumulative.back() != 1) reject(at + ".cumulative", arrivals.cumulative.back(), "1 at its end");
+  } else if (arrivals.kind == "incast") {
+    if (arrivals.interval_ns <= 0 || arrivals.interval_ns > kLongest) reject(at + ".interval_ns", arrivals.interval_ns, "in [1, 1e16]");
+    if (arrivals.fan_in < 1 || arrivals.fan_in > senders) reject(at + ".fan_in", arrivals.fan_in, "in [1, number of senders]");
+    if (arrivals.size_bytes.size() != 1 || !(arrivals.size_bytes[0] >= 1 && arrivals.size_bytes[0] <= static_cast<double>(kLargest))) reject(at + ".size_bytes", arrivals.size_bytes.size(), "one size in [1, 2^40]");
+  } else if (arrivals.kind == "list") {
+    const size_t n = arrivals.list_start_ns.size();
+    if (arrivals.list_sender.size() != n || arrivals.list_size.size() != n || arrivals.list_priority.size() != n) reject(at + ".list_size", arrivals.list_size.size(), "as long as list_start_ns, as are list_sender and list_priority");
+    for (size_t i = 0; i < n; ++i) {
+      const std::string entry = "[" + std::to_string(i) + "]";
+      if (arrivals.list_start_ns[i] < (i ? arrivals.list_start_ns[i - 1] : 0) || arrivals.list_start_ns[i] > kLongest) reject(at + ".list_start_ns" + entry, arrivals.list_start_ns[i], "in [0, 1e16], in ascending order");
+      if (arrivals.list_sender[i] >= senders) reject(at + ".list_sender" + entry, arrivals.list_sender[i], "below the number of senders");
+      if (arrivals.list_size[i] < 1 || arrivals.list_size[i] > kLargest) reject(at + ".list_size" + entry, arrivals.list_size[i], "in [1, 2^40]");
+      if (arrivals.list_priority[i] >= kMaxQueues) reject(at + ".list_priority" + entry, arrivals.list_priority[i], "below 64");
+    }
+  } else {
+    reject(at + ".kind", arrivals.kind, "poisson, incast or list");
+  }
+}
+
+void check(const ProbeConfig& probe, const std::string& at, size_t links) {
+  check_path(probe.path, at + ".path", links);
+  if (probe.interval_ns <= 0 || probe.interval_ns > kLongest) reject(at + ".interval_ns", probe.interval_ns, "in [1, 1e16]");
+  if (probe.start_ns < 0 || probe.start_ns > kLongest) reject(at + ".start_ns", probe.start_ns, "in [0, 1e16]");
+  if (probe.bytes < 1 || probe.bytes > 65'535) reject(at + ".bytes", probe.bytes, "in [1, 65535]");
+}
+
+// Every queue that packets of this priority meet must be there.
+void check_priority(uint32_t priority, const std::vector<uint32_t>& path, const WorldConfig& config, const std::string& field) {
+  for (const SwitchConfig& sw : config.switches) {
+    for (const uint32_t port : sw.ports) {
+      if (std::find(path.begin(), path.end(), port) != path.end() && priority >= sw.queues) reject(field, priority, "below the number of queues, " + std::to_string(sw.queues));
+    }
+  }
+}
+
+void check_traffic(const WorldConfig& config) {
+  if (config.traffic.size() > 1) reject("traffic", config.traffic.size(), "one at most");
+  if (config.traffic.empty()) return;
+  const TrafficConfig& traffic = config.traffic.front();
+  if (traffic.senders.empty()) reject("traffic.senders", "[]", "at least one sender");
+  for (size_t i = 1; i < traffic.priority_below.size(); ++i) {
+    if (traffic.priority_below[i] <= traffic.priority_below[i - 1]) reject("traffic.priority_below", traffic.priority_below[i], "strictly increasing");
+  }
+  uint32_t highest = 0;
+  for (size_t i = 0; i < traffic.arrivals.size(); ++i) {
+    const ArrivalsConfig& arrivals = traffic.arrivals[i];
+    check(arrivals, "traffic.arrivals[" + std::to_string(i) + "]", traffic.senders.size());
+    if (arrivals.kind != "list") highest = std::max(highest, static_cast<uint32_t>(traffic.priority_below.size()));
+    for (const uint32_t priority : arrivals.list_priority) highest = std::max(highest, priority);
+  }
+  for (size_t i = 0; i < traffic.senders.size(); ++i) {
+    FlowConfig sender = traffic.senders[i];
+    const std::string at = "traffic.senders[" + std::to_string(i) + "]";
+    sender.app = "sized", sender.size_bytes = 1, sender.start_ns = sender.stop_ns = 0;
+    if (sender.controlled || sender.relay_from >= 0) reject(at + ".cc", sender.cc, "a sender that neither an agent controls nor relays");
+    check(sender, at, config.links.size());
+    for (const auto* path : {&sender.path, &sender.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
+  }
+}
+
 }  // namespace
 
 void validate(const WorldConfig& config) {
   if (config.links.empty()) reject("links", "[]", "at least one link");
-  if (config.flows.empty()) reject("flows", "[]", "at least one flow");
+  if (config.flows.empty() && config.traffic.empty()) reject("flows", "[]", "at least one flow, or traffic");
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");
   for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size());
   check_relays(config.flows);
   for (size_t i = 0; i < config.flows.size(); ++i) check_bounded(config, config.flows[i], "flows[" + std::to_string(i) + "]");
+  std::vector<bool> taken(config.links.size(), false);
+  for (size_t i = 0; i < config.switches.size(); ++i) check(config.switches[i], "switches[" + std::to_string(i) + "]", config.links, taken);
+  for (size_t i = 0; i < config.flows.size(); ++i) {
+    const std::string field = "flows[" + std::to_string(i) + "].priority";
+    for (const auto* path : {&config.flows[i].path, &config.flows[i].return_path}) check_priority(config.flows[i].priority, *path, config, field);
+  }
+  check_traffic(config);
+  for (size_t i = 0; i < config.probes.size(); ++i) {
+    const std::string at = "probes[" + std::to_string(i) + "]";
+    check(config.probes[i], at, config.links.size());
+    check_priority(config.probes[i].priority, config.probes[i].path, config, at + ".priority");
+  }
+  if (config.mss != 0 && (config.mss < 100 || config.mss > 9'000)) reject("mss", config.mss, "in [100, 9000], or 0 for the stack's");
+  if (config.min_rto_ns < 0 || config.min_rto_ns > 60 * kSecond) reject("min_rto_ns", config.min_rto_ns, "in [1, 6e10], or 0 for the stack's");
+  if (config.delayed_ack_packets > 1'000) reject("delayed_ack_packets", config.delayed_ack_packets, "in [1, 1000], or 0 for the stack's");
+}
+
+StackProfile stack_profile(const WorldConfig& config) {
+  StackProfile profile = stack_profile(config.stack);
+  if (config.mss) profile.mss = config.mss;
+  if (config.min_rto_ns) profile.min_rto = config.min_rto_ns;
+  if (config.delayed_ack_packets) profile.delayed_ack_packets = config.delayed_ack_packets;
+  return profile;
 }
 
 const StackProfile& stack_profile(Stack stack) {

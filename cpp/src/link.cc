@@ -80,21 +80,23 @@ Time Link::stepped_departure(Time now, uint32_t wire_bytes, Time& start) {
   return start + duration;
 }
 
+// Skips the opportunities that passed while the queue was empty.
+void Link::seek_opportunity(Time now) {
+  if ((now <= free_at_ && cursor_ != 0) || table_time(cursor_) >= now) return;
+  const size_t n = tables_->times.size();
+  const Time period = tables_->period;
+  const uint64_t round = period ? static_cast<uint64_t>(now / period) : 0;
+  const Time phase = now - static_cast<Time>(round) * period;
+  const auto at = std::lower_bound(tables_->times.begin(), tables_->times.end(), phase);
+  cursor_ = std::max<uint64_t>(cursor_, round * n + static_cast<uint64_t>(at - tables_->times.begin()));
+  while (table_time(cursor_ - 1) >= now) --cursor_;  // an opportunity at the very end of the period before
+  opportunity_left_ = kOpportunityBytes;
+}
+
 // As Mahimahi's link shell does: what an opportunity has left serves the packets that wait at that moment, and is
 // lost when none does. Transmission is instantaneous at the last opportunity that the packet needed.
 Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
-  if (now > free_at_ || cursor_ == 0) {
-    if (table_time(cursor_) < now) {  // skip what passed while the queue was empty
-      const size_t n = tables_->times.size();
-      const Time period = tables_->period;
-      const uint64_t round = period ? static_cast<uint64_t>(now / period) : 0;
-      const Time phase = now - static_cast<Time>(round) * period;
-      const auto at = std::lower_bound(tables_->times.begin(), tables_->times.end(), phase);
-      cursor_ = std::max<uint64_t>(cursor_, round * n + static_cast<uint64_t>(at - tables_->times.begin()));
-      while (table_time(cursor_ - 1) >= now) --cursor_;  // an opportunity at the very end of the period before
-      opportunity_left_ = kOpportunityBytes;
-    }
-  }
+  seek_opportunity(now);
   int64_t need = wire_bytes;
   while (need > opportunity_left_) {
     need -= opportunity_left_;
@@ -108,6 +110,7 @@ Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
 }
 
 LinkStats Link::stats(Time now) {
+  if (managed_) return managed_stats(now);
   drain(now);
   LinkStats s = stats_;
   s.sojourn_sum = seconds(sojourn_ns_);

@@ -47,7 +47,48 @@ void Flow::count_fate(Link::Fate fate, bool is_data) {
   ++(fate == Link::Fate::queue_drop ? counters.queue_drops : counters.random_losses);
 }
 
+Queued Flow::queued(const Packet& packet, size_t hop) const {
+  Queued item;
+  item.packet = packet;
+  item.owner = index_;
+  item.bytes = wire_bytes(packet.kind, packet.bytes);
+  item.hop = static_cast<uint8_t>(hop);
+  item.priority = static_cast<uint8_t>(priority_);
+  item.is_ack = false;
+  return item;
+}
+
+void Flow::resume(const Queued& item, Time arrival) {
+  --held_;
+  if (item.is_ack) {
+    Ack ack = item.ack;
+    ack.time = arrival;
+    if (!wait_backward(ack, item.hop + size_t{1})) backward(ack, item.hop + size_t{1}, arrival);
+  } else {
+    Packet packet = item.packet;
+    packet.time = arrival;
+    onward(packet, item.hop + size_t{1});
+  }
+  refresh_next();
+}
+
+void Flow::lost(const Queued& item, Link::Fate fate) {
+  --held_;
+  if (!item.is_ack) count_fate(fate, is_data(item.packet.kind));
+}
+
+bool Flow::finished() const {
+  if (completed_ == kNever || tcb.una != tcb.nxt || held_ > 0 || !rx_ring_.empty() || !ack_ring_.empty()) return false;
+  const auto empty = [](const auto& ring) { return ring.empty(); };
+  return std::all_of(forward_rings_.begin(), forward_rings_.end(), empty) && std::all_of(backward_rings_.begin(), backward_rings_.end(), empty);
+}
+
 void Flow::launch(uint32_t segment, uint16_t bytes, PacketKind kind) {
+  if (first_link_->managed()) [[unlikely]] {
+    ++held_;
+    Queued item = queued({tcb.now, tcb.now, segment, bytes, kind}, 0);
+    return first_link_->offer(tcb.now, item);
+  }
   const Link::Outcome outcome = first_link_->transmit(tcb.now, wire_bytes(kind, bytes), true);
   if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, is_data(kind));
   if (forward_hops_ == 1) {
@@ -73,33 +114,54 @@ void Flow::onward(Packet packet, size_t hop) {
 }
 
 bool Flow::cross(Packet& packet, size_t hop) {
-  const Link::Outcome outcome = links_[forward_[hop].link].transmit(packet.time, wire_bytes(packet.kind, packet.bytes), true);
+  Link& link = links_[forward_[hop].link];
+  if (link.managed()) [[unlikely]] {
+    ++held_;
+    Queued item = queued(packet, hop);
+    link.offer(packet.time, item);
+    return false;
+  }
+  const Link::Outcome outcome = link.transmit(packet.time, wire_bytes(packet.kind, packet.bytes), true);
   packet.time = outcome.arrival;
   if (outcome.fate == Link::Fate::delivered) return true;
   count_fate(outcome.fate, is_data(packet.kind));
   return false;
 }
 
-void Flow::backward(Ack ack, size_t hop) {
-  const uint32_t bytes = wire_bytes(ack);
-  Time at = tcb.now;
-  for (;;) {
+// The ACK crosses hop at the time at: now, unless a managed link says beforehand.
+void Flow::backward(Ack ack, size_t hop, Time at) {
+  do {
     Link& link = hop == 0 ? *first_return_link_ : links_[backward_[hop].link];
+    const uint32_t bytes = wire_bytes(ack);
+    if (link.managed()) [[unlikely]] {
+      ++held_;
+      Queued item;
+      item.ack = ack;
+      item.owner = index_;
+      item.bytes = bytes;
+      item.hop = static_cast<uint8_t>(hop);
+      item.priority = static_cast<uint8_t>(priority_);
+      item.is_ack = true;
+      return link.offer(at, item);
+    }
     const Link::Outcome outcome = link.transmit(at, bytes, false);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return;
     ack.time = at = outcome.arrival;
-    if (++hop == backward_hops_) {
-      if (ack_ring_.empty()) ack_head_ = at;
-      ack_ring_.push(ack);
-      return;
-    }
-    Ring<Ack>& ring = backward_rings_[hop];
-    if (!backward_[hop].folded && (at > tcb.now || !ring.empty())) {
-      if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + forward_.size() + hop), at);
-      ring.push(ack);
-      return;
-    }
+  } while (!wait_backward(ack, ++hop));
+}
+
+// Keeps an ACK that reaches hop (or the sender) at ack.time until then; false when it crosses hop at once.
+bool Flow::wait_backward(const Ack& ack, size_t hop) {
+  if (hop == backward_hops_) {
+    if (ack_ring_.empty()) ack_head_ = ack.time;
+    ack_ring_.push(ack);
+    return true;
   }
+  Ring<Ack>& ring = backward_rings_[hop];
+  if (backward_[hop].folded || (ack.time <= tcb.now && ring.empty())) return false;
+  if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + forward_.size() + hop), ack.time);
+  ring.push(ack);
+  return true;
 }
 
 void Flow::set_head(uint8_t head, Time at) {
@@ -144,7 +206,7 @@ void Flow::run_next() {
         const Ack ack = ring.front();
         ring.pop();
         set_head(head, ring.empty() ? kNever : ring.front().time);
-        backward(ack, hop);
+        backward(ack, hop, now);
       }
     } else if (head == kTimerHead) {
       set_head(head, timer_deadline_ > now ? timer_deadline_ : kNever);  // deadlines move: the head is a lower bound

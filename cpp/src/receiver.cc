@@ -16,7 +16,7 @@ void Flow::receive(const Packet& packet) {
   if (packet.kind == kWindowProbe) return send_ack(kAckWindow);
   if (packet.kind == kSyn) {
     quick_acks_ = profile_.quick_acks;
-    backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, packet.sent_at}, 0);
+    backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, packet.sent_at}, 0, tcb.now);
   }
 }
 
@@ -141,7 +141,7 @@ void Flow::send_ack(uint32_t flags) {
     ack.sack = sack_ring_.tail();
     sack_ring_.push(blocks);
   }
-  backward(ack, 0);
+  backward(ack, 0, tcb.now);
 }
 
 void Flow::deliver(int64_t bytes) {

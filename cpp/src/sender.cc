@@ -6,15 +6,17 @@
 
 namespace netbuf {
 
-Flow::Flow(const FlowConfig& config, const WorldConfig& world, std::vector<Link>& links,
-           const std::vector<uint32_t>& link_uses, Rng* rng)
-    : profile_(stack_profile(world.stack)),
+Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile,
+           std::vector<Link>& links, const std::vector<uint32_t>& link_uses, Rng* rng)
+    : profile_(profile),
       cc_(make_congestion_control(config.cc, world.stack)),
       recovery_(world.stack == Stack::linux_kernel ? make_linux_recovery() : make_ns3_recovery()),
       links_(links),
       rng_(rng),
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),
+      index_(index),
+      priority_(config.priority),
       start_(config.start_ns),
       stop_(config.stop_ns),
       send_buffer_(config.send_buffer_bytes),

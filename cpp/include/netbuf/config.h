@@ -1,6 +1,7 @@
 // The description of a world as the core takes it: plain data, checked by validate().
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,24 @@ struct LinkConfig {
   Time schedule_period_ns = 0;             // 0: the last rate holds
   std::vector<Time> trace_ns;              // Mahimahi delivery opportunities of 1504 bytes each
   Time trace_period_ns = 0;                // the trace repeats with this period
+  std::string discipline;                  // what manages the queue; empty: first in, first out, without events of its own
+  std::map<std::string, double> discipline_parameters;
+  int64_t device_packets = 0;              // that the device holds behind the discipline, beside the one in service
+};
+
+// Links whose queues share one buffer. The unit of capacity, thresholds and queue_cap is packets, or bytes on the wire.
+struct SwitchConfig {
+  std::string name;
+  std::vector<uint32_t> ports;             // links
+  uint32_t queues = 1;                     // priorities at every port
+  int64_t capacity = 0;
+  bool in_bytes = false;
+  std::string admission = "dynamic";       // static, dynamic, abm, agent
+  std::vector<double> alphas, betas;       // one a queue; betas: agent only, empty = 1
+  std::vector<int64_t> thresholds;         // static only
+  int64_t queue_cap = 0;                   // that no queue exceeds, whatever its threshold; 0: none
+  std::string scheduler = "round_robin";   // round_robin (by packet), drr, strict_priority
+  std::vector<int64_t> quanta;             // drr only: bytes a round
 };
 
 struct FlowConfig {
@@ -41,11 +60,47 @@ struct FlowConfig {
   int32_t relay_from = -1;                 // index of the flow whose received bytes this one sends on; -1: none
   int64_t relay_buffer_bytes = 0;          // what the relay holds at most between the two
   uint32_t initial_cwnd_packets = 10;
+  uint32_t priority = 0;                   // its queue at every switch
+};
+
+// Flows that are opened as time goes on.
+struct ArrivalsConfig {
+  std::string kind = "poisson";            // poisson, incast, list
+  Time start_ns = 0, stop_ns = 0;          // stop 0: never
+  double rate_per_s = 0;                   // poisson: of all senders together
+  std::vector<double> size_bytes;          // poisson: points of the size distribution; incast: the one size
+  std::vector<double> cumulative;          // poisson: probability of at most size_bytes, linear in between; ends at 1
+  Time interval_ns = 0;                    // incast: between bursts; the mean of it when random
+  bool random = false;                     // incast: exponential intervals
+  uint32_t fan_in = 0;                     // incast: senders that start at once
+  std::vector<Time> list_start_ns;         // list, in order of time
+  std::vector<uint32_t> list_sender, list_priority;
+  std::vector<int64_t> list_size;
+};
+
+struct TrafficConfig {
+  std::vector<FlowConfig> senders;         // what their flows have in common; app and start do not count
+  std::vector<ArrivalsConfig> arrivals;
+  std::vector<int64_t> priority_below;     // ascending sizes: a drawn flow's priority is how many of them it reaches
+};
+
+// A packet sent now and then, to see how long it takes.
+struct ProbeConfig {
+  std::vector<uint32_t> path;
+  uint32_t priority = 0;
+  Time interval_ns = kSecond, start_ns = 0;
+  uint32_t bytes = 64;                     // on the wire
 };
 
 struct WorldConfig {
   std::vector<LinkConfig> links;
   std::vector<FlowConfig> flows;
+  std::vector<SwitchConfig> switches;
+  std::vector<TrafficConfig> traffic;      // at most one
+  std::vector<ProbeConfig> probes;
+  uint32_t mss = 0;                        // 0: the stack's own, likewise below
+  Time min_rto_ns = 0;
+  uint32_t delayed_ack_packets = 0;
   Stack stack = Stack::linux_kernel;
   bool hystart = true;
   bool pacing = false;                     // Linux stack: flows that do not pace themselves are paced too (fq does that)
@@ -69,5 +124,6 @@ struct StackProfile {
   Time rtt_granularity;                    // of the time stamps that feed the RTO
 };
 const StackProfile& stack_profile(Stack stack);
+StackProfile stack_profile(const WorldConfig& config);  // with what the configuration changes
 
 }  // namespace netbuf

@@ -87,13 +87,18 @@ struct FlowCounters {
 
 class Flow {
  public:
-  // link_uses[l]: how many directions of flows cross link l.
-  Flow(const FlowConfig& config, const WorldConfig& world, std::vector<Link>& links,
-       const std::vector<uint32_t>& link_uses, Rng* rng);
+  // index: its name towards managed links; link_uses[l]: how many directions of flows cross link l.
+  Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile,
+       std::vector<Link>& links, const std::vector<uint32_t>& link_uses, Rng* rng);
 
   Time next() const { return next_; }
   void run_next();               // handles the earliest event
   void run(Time until) { while (next_ <= until) run_next(); }
+
+  // ---- what managed links have done with its packets
+  void resume(const Queued& item, Time arrival);  // it reaches the next hop then
+  void lost(const Queued& item, Link::Fate fate);
+  bool finished() const;         // nothing is left to do or on its way: the flow can be forgotten
 
   // ---- the agent's side
   void agent_window(Time now, double bytes);
@@ -165,7 +170,9 @@ class Flow {
   void launch(uint32_t segment, uint16_t bytes, PacketKind kind);  // a packet sets out now
   void onward(Packet packet, size_t hop);    // reaches hop at packet.time
   bool cross(Packet& packet, size_t hop);    // takes the link; false when it was lost there
-  void backward(Ack ack, size_t hop);
+  void backward(Ack ack, size_t hop, Time at);
+  bool wait_backward(const Ack& ack, size_t hop);
+  Queued queued(const Packet& packet, size_t hop) const;
   uint32_t wire_bytes(PacketKind kind, uint32_t payload) const;
   uint32_t wire_bytes(const Ack& ack) const;
   void count_fate(Link::Fate fate, bool is_data);
@@ -228,6 +235,7 @@ class Flow {
   bool recovery_takes_all_, controlled_;
 
   // path
+  uint32_t index_, priority_, held_ = 0;      // held_: packets and ACKs that managed links hold
   std::vector<uint32_t> path_;
   std::vector<Hop> forward_, backward_;
   uint32_t forward_hops_ = 0, backward_hops_ = 0;

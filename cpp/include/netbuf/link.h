@@ -1,11 +1,14 @@
-// A link: first-in first-out queue, transmission at a constant, stepped or trace-driven rate, random loss, propagation delay.
-// A packet's departure is known when it arrives, so a link needs no events of its own.
+// A link: a queue, transmission at a constant, stepped or trace-driven rate, random loss, propagation delay.
+// Of a first-in first-out queue a packet's departure is known when it arrives, so that such a link needs no events of its own.
+// A managed link keeps its packets in a queue discipline, and has an event whenever it can send the next one.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "netbuf/config.h"
+#include "netbuf/queue_discipline.h"
 #include "netbuf/ring.h"
 #include "netbuf/rng.h"
 
@@ -28,6 +31,17 @@ class Link {
   struct Outcome {
     Fate fate;
     Time arrival;  // at the far end
+  };
+
+  // Whom a managed link tells what has become of the packets that it was offered.
+  class Host {
+   public:
+    virtual void sent(const Queued& item, Time arrival) = 0;  // on its way to the far end
+    virtual void lost(const Queued& item, Fate fate) = 0;
+    virtual void rescheduled(uint32_t link) = 0;              // next() has changed
+
+   protected:
+    ~Host() = default;
   };
 
   Link(const LinkConfig& config, Rng* rng);
@@ -97,6 +111,14 @@ class Link {
     stats_.packets_out += i - first;
   }
 
+  // ---- managed links
+  using Maker = std::function<std::unique_ptr<QueueDiscipline>(const DisciplineSetting&)>;
+  void manage(const Maker& make, const LinkConfig& config, uint32_t index, Host* host);
+  bool managed() const { return managed_ != nullptr; }
+  void offer(Time now, Queued& item);      // a packet arrives; transmit() is for links that are not managed
+  Time next() const;                       // when serve() is due; kNever: not before the next offer
+  void serve(Time now);
+
   // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when a
   // transmission ends still finds the next one waiting, and so perhaps a full queue, if it set out before that transmission
   // began. lead: from the packet's setting out to its arrival; wire_bytes: of the packets that fill the link.
@@ -109,23 +131,25 @@ class Link {
   Time delay() const { return delay_; }
 
   LinkStats stats(Time now);  // drains first
-  uint32_t queue_packets() const { return queue_.size(); }
-  int64_t queue_bytes() const { return queued_bytes_; }
+  uint32_t queue_packets() const { return managed_ ? managed_packets() : queue_.size(); }
+  int64_t queue_bytes() const { return managed_ ? managed_bytes() : queued_bytes_; }
+  uint64_t data_packets_held() const;      // managed: data packets that wait in the discipline or the device
   double sojourn_sum() const { return seconds(sojourn_ns_); }
   const LinkStats& counters() const { return stats_; }
   const std::string& name() const { return name_; }
   double rate_bps(Time now) const;  // current; infinity when unlimited, mean rate of a trace
-  bool never_drops() const { return limit_packets_ == kNoLimit && limit_bytes_ == kNoLimit; }
+  bool never_drops() const { return !managed_ && limit_packets_ == kNoLimit && limit_bytes_ == kNoLimit; }
   bool constant_rate() const { return schedule_ == Schedule::constant; }
-  size_t memory_bytes() const { return sizeof *this + queue_.memory_bytes(); }
+  size_t memory_bytes() const;
 
  private:
+  struct Managed;
   static constexpr int kSizeBits = 17;  // leaves 47 bits of waiting time: 39 hours
   static constexpr uint64_t kSizeMask = (1 << kSizeBits) - 1;
   static constexpr int64_t kOpportunityBytes = 1504;
   static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   enum class Schedule : uint8_t { constant, stepped, opportunities };
-  struct Queued {
+  struct Waiting {
     Time start;       // when its transmission begins and it leaves the queue
     uint64_t packed;  // waiting time in ns << kSizeBits | size in bytes
   };
@@ -141,8 +165,18 @@ class Link {
   Time stepped_departure(Time now, uint32_t wire_bytes, Time& start);
   Time opportunity_departure(Time now, uint32_t wire_bytes, Time& start);
   Time table_time(uint64_t index) const;
+  void seek_opportunity(Time now);
+  Time ready(Time now);                    // from when on a transmission can begin; now, or later
+  void transmit_now(Time now, const Queued& item);
+  uint32_t managed_packets() const;
+  int64_t managed_bytes() const;
+  LinkStats managed_stats(Time now);
 
-  Ring<Queued> queue_;
+  struct ManagedDeleter {
+    void operator()(Managed* managed) const;
+  };
+  std::unique_ptr<Managed, ManagedDeleter> managed_;
+  Ring<Waiting> queue_;
   Time free_at_ = 0, delay_;
   Time arrivals_first_ = 0, lead_ = 0;  // 1: before departures of the same instant
   double ns_per_byte_;

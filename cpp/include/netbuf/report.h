@@ -1,5 +1,6 @@
 // What Python reads: cumulative statistics, current samples and the telemetry of a decision interval.
 #pragma once
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,19 @@ struct IntervalStart {
 
 IntervalStart begin_interval(World& world, uint32_t flow);
 void write_telemetry(World& world, uint32_t flow, const IntervalStart& start, double* out);
+
+// Telemetry of an agent's switch over one decision interval: these fields, then the ones of each queue, then what was so when
+// a flow last completed in the interval.
+std::vector<std::string> switch_telemetry_fields(uint32_t queues);
+
+struct SwitchIntervalStart {
+  Time time = 0;
+  uint64_t packets_received = 0, flows_started = 0;
+  int64_t delivered_bytes = 0;
+};
+
+SwitchIntervalStart begin_switch_interval(World& world, uint32_t index);
+void write_switch_telemetry(World& world, uint32_t index, const SwitchIntervalStart& start, double* out);
 
 inline constexpr std::string_view kFlowSampleFields[] = {"cwnd_packets",      "ssthresh_packets", "rtt_ms",      "srtt_ms",
                                                          "in_flight_packets", "delivered_bytes",  "pacing_mbps"};

@@ -24,6 +24,7 @@ class Red final : public QueueDiscipline {
         gentle_(setting.parameters.at("gentle") != 0),
         wait_(setting.parameters.at("wait") != 0),
         adaptive_(setting.parameters.at("adaptive") != 0),
+        rate_bps_(setting.rate_bps),
         packets_per_s_(setting.rate_bps / (8 * setting.parameters.at("mean_packet_bytes"))),
         adapt_interval_(from_seconds(setting.parameters.at("adapt_ms") * 1e-3)),
         limit_packets_(setting.limit_packets),
@@ -56,14 +57,11 @@ class Red final : public QueueDiscipline {
     bytes_ += item.bytes;
   }
   bool dequeue(Time now, Queued& item) override {
-    if (queue_.empty()) {
-      idle_ = true;
-      idle_since_ = now;
-      return false;
-    }
+    if (queue_.empty()) return false;
     item = queue_.front();
     queue_.pop();
     bytes_ -= item.bytes;
+    if (queue_.empty()) idle_since_ = now + from_seconds(item.bytes * 8 / rate_bps_);  // the link is busy with this one till then
     return true;
   }
   uint32_t packets() const override { return queue_.size(); }
@@ -71,12 +69,12 @@ class Red final : public QueueDiscipline {
   size_t memory_bytes() const override { return sizeof *this + queue_.memory_bytes(); }
 
  private:
-  // Had the link been busy with a queue of nothing while it was idle, so many packets would have been averaged in.
+  // As many packets as the link could have sent while it was idle are averaged in as if each had found the queue empty.
   void average(Time now) {
-    if (idle_) [[unlikely]] {
+    if (queue_.empty() && now > idle_since_) [[unlikely]] {
       const double missed = std::floor(packets_per_s_ * seconds(now - idle_since_));
       if (missed > 0) average_ *= std::pow(1 - weight_, missed);
-      idle_ = false;
+      idle_since_ = now;  // should this arrival be dropped
     }
     average_ = average_ * (1 - weight_) + weight_ * queue_.size();
     if (adaptive_ && now > adapted_ + adapt_interval_) adapt(now);
@@ -123,7 +121,7 @@ class Red final : public QueueDiscipline {
 
   double min_, max_, weight_, max_probability_;
   const bool gentle_, wait_, adaptive_;
-  const double packets_per_s_;
+  const double rate_bps_, packets_per_s_;
   const Time adapt_interval_;
   const int64_t limit_packets_, limit_bytes_;
   DropSink* sink_;
@@ -134,7 +132,7 @@ class Red final : public QueueDiscipline {
   double average_ = 0;
   Time idle_since_ = 0, adapted_ = 0;
   uint32_t since_drop_ = 0;  // arrivals
-  bool idle_ = true, above_ = false;
+  bool above_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,129 @@
+// A switch: ports with priority queues that share one buffer. Who may store a packet is decided by the admission scheme, who
+// sends next by each port's scheduler.
+//
+// Admission: a packet of queue q is stored if the queue is shorter than its threshold T_q and the buffer has room.
+//   static   T_q fixed
+//   dynamic  T_q = alpha_q (B - Q)                                  Dynamic Thresholds (Choudhury and Hahne, 1998)
+//   abm      T_q = alpha_q / n_q (B - Q) mu_q / b                   ABM (Addanki et al., 2022)
+//   agent    T_q = alpha_q beta_q (B - Q)                           RLBM
+// B: capacity, Q: occupancy, n_q: ports where queue q is backlogged, mu_q / b: share of the port's rate that the queue gets,
+// one over the port's backlogged queues; the arriving packet's queue counts as backlogged.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "netbuf/config.h"
+#include "netbuf/queue_discipline.h"
+
+namespace netbuf {
+
+// How long a quantity had each of its values.
+class TimeHistogram {
+ public:
+  void set(uint32_t value, Time now) {
+    if (now > last_) {
+      if (value_ >= spent_.size()) spent_.resize(value_ + 1, 0);
+      spent_[value_] += now - last_;
+      last_ = now;
+    }
+    value_ = value;
+    if (value > max_) max_ = value;
+  }
+  double mean(Time now) const;
+  uint32_t percentile(double p, Time now) const;  // the least value that is not exceeded for a share p of the time
+  uint32_t max() const { return max_; }
+  size_t memory_bytes() const { return spent_.capacity() * sizeof(Time); }
+
+ private:
+  std::vector<Time> spent_;
+  Time last_ = 0;
+  uint32_t value_ = 0, max_ = 0;
+};
+
+struct QueueCounters {
+  uint64_t arrivals = 0, drops = 0, departures = 0;  // arrivals: dropped or not; departures: taken out to be sent
+  int64_t bytes_out = 0;
+  Time sojourn = 0;                                  // summed over departures
+};
+
+// What has happened at a switch since a decision interval began. Ratios: FCT over ideal FCT; differences: in seconds.
+struct SwitchInterval {
+  struct Completed {
+    uint64_t flows = 0;
+    double ratio_sum = 0, log_ratio_sum = 0, worst_ratio = 0;
+  };
+  Time start = 0;
+  std::vector<QueueCounters> before;     // of each queue, when it began
+  std::vector<Completed> completed;      // of each queue
+  uint64_t flows = 0;
+  double worst_difference = 0, worst_ratio = 0;
+
+  // As it was when a flow last completed.
+  Time at = 0;
+  double at_free = 0;                    // share of the buffer
+  uint64_t at_dropped = 0;
+  std::vector<int64_t> at_drained;       // bytes of each queue
+};
+
+class SharedBuffer {
+ public:
+  struct Queue {
+    Ring<Queued> items;
+    int64_t bytes = 0, deficit = 0;
+    QueueCounters counters;
+    TimeHistogram packets;
+    uint32_t interval_max = 0;       // packets, since the interval began
+
+    uint32_t size() const { return items.size(); }
+  };
+
+  explicit SharedBuffer(const SwitchConfig& config);
+
+  std::unique_ptr<QueueDiscipline> make_port(uint32_t port, DropSink* sink);
+  void set_alpha(uint32_t queue, double alpha) { alphas_[queue] = alpha; }
+  double alpha(uint32_t queue) const { return alphas_[queue]; }
+  double threshold(uint32_t port, uint32_t queue) const;    // for a packet that would arrive now
+  bool agent_controlled() const { return admission_ == Admission::agent; }
+
+  uint32_t ports() const { return ports_; }
+  uint32_t queues() const { return queues_count_; }
+  int64_t capacity() const { return capacity_; }
+  int64_t occupancy() const { return used_; }
+  const Queue& queue(uint32_t port, uint32_t queue) const { return queues_[port * queues_count_ + queue]; }
+  const TimeHistogram& occupancy_histogram() const { return occupancy_; }
+  int64_t occupancy_step() const { return occupancy_step_; }  // of the histogram, in the unit of the capacity
+  int64_t occupancy_max() const { return used_max_; }
+  QueueCounters totals(uint32_t queue) const;               // over all ports
+  uint32_t packets(uint32_t queue) const;                   // stored now, over all ports
+  int64_t bytes(uint32_t queue) const;
+  void begin_interval(Time now);
+  const SwitchInterval& interval() const { return interval_; }
+  uint64_t interval_drops() const;
+  void note_completion(Time now, uint32_t priority, double fct_s, double ideal_s);
+  bool take_change();            // whether the worst ratio of the interval differs from the last one asked about
+  uint32_t interval_max(uint32_t queue) const;              // the longest that one port's queue has been, packets
+  size_t memory_bytes() const;
+
+ private:
+  friend class SharedPort;
+  enum class Admission : uint8_t { fixed, dynamic, abm, agent };
+  enum class Scheduler : uint8_t { round_robin, drr, strict_priority };
+
+  Queue& at(uint32_t port, uint32_t queue) { return queues_[port * queues_count_ + queue]; }
+  int64_t length(const Queue& queue) const { return in_bytes_ ? queue.bytes : queue.items.size(); }
+  void note(Queue& queue, Time now);
+
+  uint32_t ports_, queues_count_;
+  int64_t capacity_, used_ = 0, used_max_ = 0, queue_cap_, occupancy_step_;
+  bool in_bytes_;
+  Admission admission_;
+  Scheduler scheduler_;
+  std::vector<double> alphas_, betas_;
+  std::vector<int64_t> thresholds_, quanta_;
+  std::vector<Queue> queues_;            // port by port
+  TimeHistogram occupancy_;
+  SwitchInterval interval_;
+  double last_worst_ratio_ = 0;
+};
+
+}  // namespace netbuf
