@@ -7,6 +7,7 @@
 // Lengths are in packets.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "netbuf/queue_discipline.h"
@@ -24,8 +25,8 @@ class Red final : public QueueDiscipline {
         gentle_(setting.parameters.at("gentle") != 0),
         wait_(setting.parameters.at("wait") != 0),
         adaptive_(setting.parameters.at("adaptive") != 0),
-        rate_bps_(setting.rate_bps),
-        packets_per_s_(setting.rate_bps / (8 * setting.parameters.at("mean_packet_bytes"))),
+        rate_bps_(setting.rate_bps > 0 ? setting.rate_bps : std::numeric_limits<double>::infinity()),
+        packets_per_s_(rate_bps_ / (8 * setting.parameters.at("mean_packet_bytes"))),
         adapt_interval_(from_seconds(setting.parameters.at("adapt_ms") * 1e-3)),
         limit_packets_(setting.limit_packets),
         limit_bytes_(setting.limit_bytes),
