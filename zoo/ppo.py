@@ -29,14 +29,99 @@ class DivergedError(NetbufError, ArithmeticError):
     """Training produced numbers that are not finite; the networks are of no further use."""
 
 
+class _Categorical:
+    """A policy over discrete actions: the log-probabilities of all of them."""
+
+    action_shape: tuple[int, ...] = ()
+    action_type = th.int64
+
+    def __init__(self, space: spaces.Discrete):
+        self.size = int(space.n)
+
+    def output(self, policy: Any, latent: th.Tensor) -> th.Tensor:
+        """(batch, size)."""
+        return F.log_softmax(policy.action_net(latent), dim=1)
+
+    def sample(self, output: th.Tensor, noise: th.Tensor) -> th.Tensor:
+        """Actions; `noise` is memory of output's shape."""
+        # the largest of the log-probabilities with Gumbel noise is a sample (Gumbel-max)
+        return th.argmax(output - noise.exponential_().log_(), dim=1)
+
+    def for_env(self, actions: th.Tensor) -> Any:
+        """What the environment is given."""
+        return actions.numpy()
+
+    def log_ratio(self, new: th.Tensor, old: th.Tensor, actions: th.Tensor) -> th.Tensor:
+        """ln(new / old) of the actions' probabilities, (batch,)."""
+        taken = actions.unsqueeze(1)
+        return (new.gather(1, taken) - old.gather(1, taken)).squeeze(1)
+
+    def kl(self, old: th.Tensor, new: th.Tensor) -> th.Tensor:
+        """KL(old || new), summed over the batch."""
+        return (old.exp() * (old - new)).sum()
+
+    def entropy(self, output: th.Tensor) -> th.Tensor:
+        """Summed over the batch."""
+        return -(output.exp() * output).sum()
+
+
+class _Gaussian:
+    """A policy over a box: independent normal distributions, their means and logarithms of standard deviations.
+
+    As in stable-baselines3 the deviations are parameters of their own, and actions are clipped to the box where the
+    environment is given them; the policy is updated by what was sampled.
+    """
+
+    action_type = th.float32
+
+    def __init__(self, space: spaces.Box):
+        self.action_shape = space.shape
+        self.dimensions = space.shape[0]
+        self.size = 2 * self.dimensions
+        self.low, self.high = th.as_tensor(space.low), th.as_tensor(space.high)
+
+    def output(self, policy: Any, latent: th.Tensor) -> th.Tensor:
+        """(batch, size)."""
+        mean = policy.action_net(latent)
+        return th.cat((mean, policy.log_std.expand_as(mean)), dim=1)
+
+    def sample(self, output: th.Tensor, noise: th.Tensor) -> th.Tensor:
+        """Actions; `noise` is memory of output's shape."""
+        mean, log_std = output.split(self.dimensions, dim=1)
+        return mean + log_std.exp() * noise[:, : self.dimensions].normal_()
+
+    def for_env(self, actions: th.Tensor) -> Any:
+        """What the environment is given."""
+        return th.clamp(actions, self.low, self.high).numpy()
+
+    def log_ratio(self, new: th.Tensor, old: th.Tensor, actions: th.Tensor) -> th.Tensor:
+        """ln(new / old) of the actions' densities, (batch,)."""
+        return self._log_density(new, actions) - self._log_density(old, actions)
+
+    def _log_density(self, output: th.Tensor, actions: th.Tensor) -> th.Tensor:
+        mean, log_std = output.split(self.dimensions, dim=1)
+        return -(0.5 * ((actions - mean) * (-log_std).exp()).square() + log_std).sum(dim=1)  # but for a constant
+
+    def kl(self, old: th.Tensor, new: th.Tensor) -> th.Tensor:
+        """KL(old || new), summed over the batch."""
+        old_mean, old_log_std = old.split(self.dimensions, dim=1)
+        mean, log_std = new.split(self.dimensions, dim=1)
+        spread = (2 * old_log_std).exp() + (old_mean - mean).square()
+        return (log_std - old_log_std + 0.5 * spread * (-2 * log_std).exp() - 0.5).sum()
+
+    def entropy(self, output: th.Tensor) -> th.Tensor:
+        """Summed over the batch."""
+        return (output[:, self.dimensions :] + 0.5 * math.log(2 * math.pi * math.e)).sum()
+
+
 class _Rollout:
     """Preallocated tensors, (steps, worlds, ...), and their flat views for the update."""
 
-    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, n_actions: int):
+    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: _Categorical | _Gaussian):
         shape = (n_steps, n_worlds)
         self.observations = th.zeros(*shape, observation_size)
-        self.actions = th.zeros(shape, dtype=th.int64)
-        self.log_policies = th.zeros(*shape, n_actions)  # of all actions, by the policy that collected them
+        self.actions = th.zeros(*shape, *head.action_shape, dtype=head.action_type)
+        self.policies = th.zeros(*shape, head.size)  # what the policy that collected them made of the observations
         self.rewards = th.zeros(shape)
         self.values = th.zeros(shape)
         self.episode_starts = th.zeros(shape)
@@ -45,8 +130,8 @@ class _Rollout:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(steps, worlds, observation size, actions)."""
-        return (*self.observations.shape, self.log_policies.shape[-1])
+        """(steps, worlds, observation size, size of the policy's output)."""
+        return (*self.observations.shape, self.policies.shape[-1])
 
     def compute_advantages(self, last_values: th.Tensor, last_dones: th.Tensor, gamma: float, gae_lambda: float) -> None:
         """Generalised advantage estimation (Schulman et al. 2016), over all worlds at once."""
@@ -61,7 +146,7 @@ class _Rollout:
 
 
 class BatchPPO(PPO):
-    """Clipped PPO for a `VectorEnvAdapter` with flat observations and discrete actions.
+    """Clipped PPO for a `VectorEnvAdapter` with flat observations and discrete actions, or a flat box of them.
 
     Takes stable_baselines3.PPO's arguments (`clip_range_vf`, `use_sde` and rollout buffer classes excepted) and
 
@@ -83,16 +168,19 @@ class BatchPPO(PPO):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        if not isinstance(self.action_space, spaces.Discrete) or len(self.observation_space.shape) != 1:
+        space = self.action_space
+        flat_box = isinstance(space, spaces.Box) and len(space.shape) == 1
+        if not (isinstance(space, spaces.Discrete) or flat_box) or len(self.observation_space.shape) != 1:
             raise ValueError(
-                "BatchPPO handles flat observations and discrete actions, "
-                f"not {self.observation_space} and {self.action_space}"
+                "BatchPPO handles flat observations and discrete actions or a flat box of them, "
+                f"not {self.observation_space} and {space}"
             )
+        self._head = _Gaussian(space) if flat_box else _Categorical(space)
         if self.use_sde or self.clip_range_vf is not None:
             raise ValueError("BatchPPO has neither use_sde nor clip_range_vf")
 
     def _excluded_save_params(self) -> list[str]:
-        transient = ["_rollout", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env", "time_used"]
+        transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env", "time_used"]
         return [*super()._excluded_save_params(), *transient]
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
@@ -103,26 +191,27 @@ class BatchPPO(PPO):
         """Fills the rollout tensors with `n_rollout_steps` steps of every world; False if a callback stopped it."""
         if not isinstance(env, VectorEnvAdapter):
             raise ValueError(f"BatchPPO runs on a netbuf_gym VectorEnvAdapter, not on {type(env).__name__}")
-        shape = (n_rollout_steps, env.num_envs, self.observation_space.shape[0], int(self.action_space.n))
-        if self._rollout is None or self._rollout.shape != shape:
-            self._rollout = _Rollout(*shape)
+        head = self._head
+        shape = (n_rollout_steps, env.num_envs, self.observation_space.shape[0])
+        if self._rollout is None or self._rollout.shape != (*shape, head.size):
+            self._rollout = _Rollout(*shape, head)
         rollout = self._rollout
         self.policy.set_training_mode(False)
         callback.on_rollout_start()
         observations = th.as_tensor(self._last_obs)
         starts = self._last_episode_starts
-        noise = th.empty(env.num_envs, shape[-1])
+        noise = th.empty(env.num_envs, head.size)
         for step in range(n_rollout_steps):
             with th.inference_mode():
                 rollout.observations[step] = observations
                 rollout.episode_starts[step] = th.as_tensor(starts)
-                log_policy = self._log_policy(rollout.observations[step])
-                rollout.log_policies[step] = log_policy
-                # the largest of the log-probabilities with Gumbel noise is a sample (Gumbel-max)
-                actions = th.argmax(log_policy - noise.exponential_().log_(), dim=1)
+                output = self._policy_output(rollout.observations[step])
+                rollout.policies[step] = output
+                actions = head.sample(output, noise)
                 rollout.actions[step] = actions
+                for_env = head.for_env(actions)
             started = time.perf_counter()
-            batch = env.step_batch(actions.numpy())
+            batch = env.step_batch(for_env)
             self.seconds_in_env += time.perf_counter() - started
             self.num_timesteps += env.num_envs
             callback.update_locals(locals())
@@ -147,11 +236,11 @@ class BatchPPO(PPO):
         callback.on_rollout_end()
         return True
 
-    def _log_policy(self, observations: th.Tensor) -> th.Tensor:
-        """Log-probabilities of all actions, (batch, actions)."""
+    def _policy_output(self, observations: th.Tensor) -> th.Tensor:
+        """What the policy makes of observations: (batch, actions) log-probabilities, or means and log deviations."""
         policy = self.policy
         features = policy.extract_features(observations, policy.pi_features_extractor)
-        return F.log_softmax(policy.action_net(policy.mlp_extractor.forward_actor(features)), dim=1)
+        return self._head.output(policy, policy.mlp_extractor.forward_actor(features))
 
     def _values(self, observations: th.Tensor) -> th.Tensor:
         """State values, (batch,)."""
@@ -185,7 +274,7 @@ class BatchPPO(PPO):
             for tensor in (
                 rollout.observations,
                 rollout.actions,
-                rollout.log_policies,
+                rollout.policies,
                 rollout.advantages,
                 rollout.returns,
             )
@@ -234,14 +323,13 @@ class BatchPPO(PPO):
         self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
     ) -> tuple[th.Tensor, th.Tensor]:
         """(mean loss, mean KL divergence) of a minibatch, whose losses are added to `sums`."""
-        observations, actions, old_log_policy, advantages, returns = minibatch
-        log_policy = self._log_policy(observations)
-        taken = actions.unsqueeze(1)
-        ratio = (log_policy.gather(1, taken) - old_log_policy.gather(1, taken)).squeeze(1).exp()
-        kl = (old_log_policy.exp() * (old_log_policy - log_policy)).sum()
+        observations, actions, old, advantages, returns = minibatch
+        new = self._policy_output(observations)
+        ratio = self._head.log_ratio(new, old, actions).exp()
+        kl = self._head.kl(old, new)
         policy_loss = self._surrogate(ratio, advantages, kl)
         value_loss = F.mse_loss(self._values(observations), returns, reduction="sum")
-        entropy = -(log_policy.exp() * log_policy).sum()
+        entropy = self._head.entropy(new)
         loss = (policy_loss + self.vf_coef * value_loss - entropy_coefficient * entropy) / len(actions)
         with th.no_grad():
             clipped = ((ratio - 1.0).abs() > self.clip_range(self._current_progress_remaining)).sum()

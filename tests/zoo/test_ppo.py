@@ -24,14 +24,19 @@ def one_thread():
     th.set_num_threads(before)
 
 
+def pendulums(worlds=WORLDS, limit=5):
+    one = [lambda: gym.make("Pendulum-v1", max_episode_steps=limit)] * worlds
+    return VectorEnvAdapter(SyncVectorEnv(one, autoreset_mode=AutoresetMode.SAME_STEP))
+
+
 def cart_poles(worlds=WORLDS, limit=5):
     one = [lambda: gym.make("CartPole-v1", max_episode_steps=limit)] * worlds
     return VectorEnvAdapter(SyncVectorEnv(one, autoreset_mode=AutoresetMode.SAME_STEP))
 
 
-def make(kind, **kwargs):
+def make(kind, worlds=cart_poles, **kwargs):
     settings = {"n_steps": STEPS, "batch_size": STEPS * WORLDS, "n_epochs": 1, "seed": 3, "device": "cpu", "ent_coef": 0.02}
-    model = kind("MlpPolicy", cart_poles(), **{**settings, **kwargs})
+    model = kind("MlpPolicy", worlds(), **{**settings, **kwargs})
     model.set_logger(Logger(None, []))
     return model
 
@@ -43,18 +48,20 @@ def collect(model):
     return model._rollout
 
 
-def test_one_update_equals_stock():
-    ours, stock = make(BatchPPO), make(stable_baselines3.PPO)
+@pytest.mark.parametrize("worlds", [cart_poles, pendulums])
+def test_one_update_equals_stock(worlds):
+    ours, stock = make(BatchPPO, worlds), make(stable_baselines3.PPO, worlds)
     stock.policy.load_state_dict(ours.policy.state_dict())
     rollout = collect(ours)
     buffer = stock.rollout_buffer
     buffer.reset()
     for step in range(STEPS):
         taken = rollout.actions[step]
-        log_prob = rollout.log_policies[step].gather(1, taken[:, None]).flatten()
+        with th.no_grad():
+            _, log_prob, _ = stock.policy.evaluate_actions(rollout.observations[step], taken)
         buffer.add(
             rollout.observations[step].numpy(),
-            taken[:, None].numpy(),
+            taken.reshape(WORLDS, -1).numpy(),
             rollout.rewards[step].numpy(),
             rollout.episode_starts[step].numpy(),
             rollout.values[step],
@@ -108,16 +115,41 @@ def test_actions_follow_the_policy():
     assert actions.mean().item() == pytest.approx(np.e / (1 + np.e), abs=0.03)
 
 
-def test_stock_ppo_loads_what_it_saves(tmp_path):
-    model = make(BatchPPO, ent_coef_final=0.0)
+@pytest.mark.parametrize("worlds", [cart_poles, pendulums])
+def test_stock_ppo_loads_what_it_saves(tmp_path, worlds):
+    model = make(BatchPPO, worlds, ent_coef_final=0.0)
     model.learn(200)
     model.save(tmp_path / "model.zip")
     loaded = stable_baselines3.PPO.load(tmp_path / "model.zip", device="cpu")
-    observations = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    observations = np.random.default_rng(0).normal(size=(20, *model.observation_space.shape)).astype(np.float32)
     assert loaded.num_timesteps == model.num_timesteps
     np.testing.assert_array_equal(
         loaded.predict(observations, deterministic=True)[0], model.predict(observations, deterministic=True)[0]
     )
+
+
+def test_box_actions_follow_the_policy_and_are_clipped_for_the_environment():
+    model = make(BatchPPO, pendulums, n_steps=400, batch_size=2400)
+    with th.no_grad():
+        model.policy.action_net.weight.zero_()
+        model.policy.action_net.bias.fill_(1.5)
+        model.policy.log_std.fill_(0.0)
+    given, step = [], model.env.step_batch
+    model.env.step_batch = lambda actions: given.append(actions) or step(actions)
+    actions = collect(model).actions
+    assert actions.mean().item() == pytest.approx(1.5, abs=0.08) and actions.std().item() == pytest.approx(1.0, abs=0.06)
+    assert actions.max() > 2 and np.max(given) == 2.0
+    np.testing.assert_array_equal(np.stack(given), np.clip(actions.numpy(), -2, 2))
+
+
+def test_divergence_and_entropy_of_box_policies():
+    head = BatchPPO("MlpPolicy", pendulums(), n_steps=2, batch_size=12, device="cpu")._head
+    old, new = th.tensor([[0.3, -0.2], [1.0, 0.5]]), th.tensor([[0.1, 0.1], [0.5, 0.4]])
+    a, b = (th.distributions.Normal(one[:, 0], one[:, 1].exp()) for one in (old, new))
+    th.testing.assert_close(head.kl(old, new), th.distributions.kl_divergence(a, b).sum())
+    th.testing.assert_close(head.entropy(new), b.entropy().sum())
+    taken = th.tensor([[0.7], [-0.4]])
+    th.testing.assert_close(head.log_ratio(new, old, taken), (b.log_prob(taken[:, 0]) - a.log_prob(taken[:, 0])))
 
 
 @pytest.mark.parametrize("kind", [BatchPPO, KLPenaltyPPO])
@@ -152,8 +184,8 @@ def test_a_heavy_kl_penalty_holds_the_policy():
         model = make(KLPenaltyPPO, kl_coef=coefficient, kl_target=None, n_epochs=20, ent_coef=0.0, learning_rate=1e-3)
         rollout = collect(model)
         model.train()
-        after = model._log_policy(rollout.observations.flatten(0, 1))
-        before = rollout.log_policies.flatten(0, 1)
+        after = model._policy_output(rollout.observations.flatten(0, 1))
+        before = rollout.policies.flatten(0, 1)
         moved[coefficient] = (before.exp() * (before - after)).sum(1).mean().item()
     assert moved[1e3] < 0.1 * moved[1e-3]
 
@@ -173,8 +205,8 @@ def test_schedules_follow_the_time_used():
 
 def test_unusable_arguments_are_refused():
     with pytest.raises(ValueError, match="flat observations"):
-        continuous = [lambda: gym.make("Pendulum-v1")] * 2
-        BatchPPO("MlpPolicy", VectorEnvAdapter(SyncVectorEnv(continuous, autoreset_mode=AutoresetMode.SAME_STEP)))
+        frozen_lake = [lambda: gym.make("FrozenLake-v1")] * 2
+        BatchPPO("MlpPolicy", VectorEnvAdapter(SyncVectorEnv(frozen_lake, autoreset_mode=AutoresetMode.SAME_STEP)))
     with pytest.raises(ValueError, match="clip_range_vf"):
         make(BatchPPO, clip_range_vf=0.2)
     with pytest.raises(ValueError, match="kl_target"):
