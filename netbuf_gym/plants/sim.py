@@ -9,37 +9,51 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.errors import SimulatorFault
-from netbuf_gym.plants.telemetry import TELEMETRY
+from netbuf_gym.plants.switch_report import counters_of, switch_report
+from netbuf_gym.plants.switch_telemetry import switch_telemetry
+from netbuf_gym.plants.telemetry import TELEMETRY, TelemetrySchema
 from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
 
-if tuple(_core.telemetry_fields()) != TELEMETRY.names:
-    raise ImportError(
-        f"the native core reports telemetry {_core.telemetry_fields()}, this package expects {list(TELEMETRY.names)}: "
-        "rebuild the package"
-    )
+
+def _require_fields(reported: list[str], expected: TelemetrySchema) -> None:
+    if tuple(reported) != expected.names:
+        raise ImportError(
+            f"the native core reports telemetry {reported}, this package expects {list(expected.names)}: rebuild the package"
+        )
+
+
+_require_fields(_core.telemetry_fields(), TELEMETRY)
 
 
 class SimPlant:
-    """`worlds` simulated worlds with `agents` controlled senders each.
+    """`worlds` simulated worlds with `agents` controlled senders each, or one controlled switch.
 
     Worlds are reset one by one and advance together. Times are integer nanoseconds, so that a thousand intervals of
     0.1 s are exactly 100 s.
 
     Args:
         worlds: number of worlds, at least 1.
-        agents: controlled senders in each world, at least 1.
+        agents: controlled senders or switches in each world, at least 1.
         threads: threads that advance the worlds; the results are the same for any number.
+        kind: `"flow"`, the agents are senders; or `"switch"`.
+        queues: of a switch.
 
     Attributes:
-        telemetry: float64 `(worlds, agents, fields)` by :data:`TELEMETRY`; rewritten by every advance.
-        agent_mask: uint8 `(worlds, agents)`, whether the agent's flow is alive.
-        control: float64 `(worlds, agents)`, the windows in bytes that the next advance begins with; NaN leaves one.
+        telemetry: float64 `(worlds, agents, fields)` by :data:`TELEMETRY`, of switches by
+            :func:`~netbuf_gym.plants.switch_telemetry.switch_telemetry`; rewritten by every advance.
+        agent_mask: uint8 `(worlds, agents)`, whether the agent's flow is alive; a switch always is.
+        control: float64, what the next advance begins with; NaN leaves it as it is. Of senders `(worlds, agents)`,
+            windows in bytes; of switches `(worlds, agents, queues)`, alphas.
         time_ns: int64 `(worlds,)`, each world's clock.
     """
 
-    def __init__(self, worlds: int, agents: int = 1, threads: int = 1):
-        self.worlds, self.agents = worlds, agents
-        self._batch = _core.Batch(worlds, agents, threads)
+    def __init__(self, worlds: int, agents: int = 1, threads: int = 1, *, kind: str = "flow", queues: int = 1):
+        self.worlds, self.agents, self.kind = worlds, agents, kind
+        if kind == "switch":
+            _require_fields(_core.switch_telemetry_fields(queues), switch_telemetry(queues))
+            self._batch = _core.Batch(worlds, agents, threads, kind="switch", queues=queues)
+        else:
+            self._batch = _core.Batch(worlds, agents, threads)
         self.telemetry: np.ndarray = self._batch.telemetry
         self.agent_mask: np.ndarray = self._batch.agent_mask
         self.control: np.ndarray = self._batch.control
@@ -58,7 +72,7 @@ class SimPlant:
         self.time_ns[world] = 0
 
     def apply(self, control: np.ndarray) -> None:
-        """Windows in bytes for the next advance, `(worlds, agents)` or flat; NaN leaves a window as it is."""
+        """Control for the next advance, of its shape or flat; NaN leaves things as they are."""
         self.control[...] = np.reshape(control, self.control.shape)
 
     def advance(self, interval_ns: int) -> None:
@@ -83,14 +97,34 @@ class SimPlant:
             self._batch.advance_to_ack(max_wait_ns)
         except RuntimeError as error:
             raise SimulatorFault(str(error)) from error
-        elapsed_s = self.telemetry[:, 0, 0]
-        self.time_ns += np.rint(elapsed_s * 1e9).astype(np.int64)
+        self._take_clocks()
+
+    def advance_to_change(self, interval_ns: int, max_intervals: int) -> None:
+        """Runs every world whole intervals further, until the worst slowdown of the completed flows has changed.
+
+        Raises:
+            SimulatorFault: see :meth:`advance`.
+        """
+        try:
+            self._batch.advance_to_change(interval_ns, max_intervals)
+        except RuntimeError as error:
+            raise SimulatorFault(str(error)) from error
+        self._take_clocks()
+
+    def _take_clocks(self) -> None:
+        """Adds each world's own elapsed time to its clock."""
+        self.time_ns += np.rint(self.telemetry[:, 0, 0] * 1e9).astype(np.int64)
 
     def report(self, world: int) -> list[dict[str, Any]]:
-        """What each agent of a world achieved since its start: see :func:`episode_report`."""
+        """What each agent of a world achieved since its start.
+
+        See :func:`episode_report`, and of a switch :func:`netbuf_gym.plants.switch_report.switch_report`.
+        """
         scenario = self._scenarios[world]
         if scenario is None:
             raise SimulatorFault(f"world {world} was never reset")
+        if self.kind == "switch":
+            return [switch_report(scenario, counters_of(self._batch, world))]
         flows, links = self._batch.flow_stats(world), self._batch.link_stats(world)
         now_s = self._batch.now_ns(world) * 1e-9
         return [

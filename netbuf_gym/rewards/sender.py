@@ -22,14 +22,12 @@ number of flows in the world; with one sender it is the capacity.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.arguments import choice, real
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.arguments import real
 from netbuf_gym.plants.tracker import ELAPSED, PACKETS_LOST, RTT, SEGMENTS_ACKED, THROUGHPUT, Tracker
 
 
@@ -208,30 +206,6 @@ class Power:
 
 Reward = LogUtility | LinearUtility | UtilitySign | AlphaFair | Power
 REWARDS: dict[str, type[Reward]] = {kind.name: kind for kind in (LogUtility, LinearUtility, UtilitySign, AlphaFair, Power)}
-
-
-def make_reward(spec: str | dict[str, Any], rewards: Mapping[str, type] = REWARDS) -> Any:
-    """The reward of a name, or of a dict with `name` and parameters, among a task's `rewards`.
-
-    Raises:
-        ConfigError: unknown name or parameter, or a parameter out of range.
-    """
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    if not isinstance(spec, dict) or "name" not in spec:
-        raise ConfigError(f"reward = {shown(spec)} is neither a name nor a dict with a name; valid: {', '.join(rewards)}")
-    kind = rewards[choice("reward", spec["name"], rewards)]
-    parameters = {key: value for key, value in spec.items() if key != "name"}
-    valid = [field.name for field in fields(kind)]
-    for key in parameters:
-        if key not in valid:
-            raise ConfigError(f"reward {kind.name!r} has no parameter {key!r}; valid: {', '.join(valid)}")
-    return kind(**parameters)
-
-
-def reward_spec(reward: Reward) -> dict[str, Any]:
-    """The JSON-able dict that `make_reward` turns into an equal reward."""
-    return {"name": reward.name, **asdict(reward)}
 
 
 def _check_weights(reward: Any) -> None:
