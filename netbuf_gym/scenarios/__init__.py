@@ -9,8 +9,9 @@ from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumb
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT, congestion_controls
 from netbuf_gym.scenarios.links import GilbertElliott, Link
-from netbuf_gym.scenarios.named import describe, get, names, parameters_of, register
+from netbuf_gym.scenarios.named import PATTERNS, describe, get, names, parameters_of, register
 from netbuf_gym.scenarios.schemes import DT_ALPHAS, SCHEMES, Scheme
+from netbuf_gym.scenarios.shared_buffer import RandomSharedBuffer, shared_buffer
 from netbuf_gym.scenarios.sizes import DATA_MINING, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switches import (
     ABM,
@@ -36,6 +37,7 @@ __all__ = [
     "DISCIPLINES",
     "DRR",
     "DT_ALPHAS",
+    "PATTERNS",
     "PIE",
     "RED",
     "SCHEMES",
@@ -63,6 +65,7 @@ __all__ = [
     "PoissonArrivals",
     "Probe",
     "RandomDumbbell",
+    "RandomSharedBuffer",
     "RateTrace",
     "RoundRobin",
     "Scenario",
@@ -84,5 +87,6 @@ __all__ = [
     "names",
     "parameters_of",
     "register",
+    "shared_buffer",
     "sizes_of",
 ]

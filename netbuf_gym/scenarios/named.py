@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,13 @@ from netbuf_gym import checks, traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.codec import from_dict
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell
+from netbuf_gym.scenarios.shared_buffer import (
+    rlbm_default,
+    rlbm_incast,
+    rlbm_random,
+    rlbm_thesis_code,
+    rlbm_thesis_text,
+)
 from netbuf_gym.scenarios.topologies import dumbbell, names_of
 from netbuf_gym.scenarios.types import Scenario
 
@@ -35,6 +43,14 @@ PANTHEON = {
 }
 """Pantheon's calibrated paths: Mbit/s, Poisson deliveries or constant rate, one-way ms, queue in packets, loss."""
 
+PATTERNS = {
+    "rlbm/CC-SIZE-LOAD": "RLBM's cells, e.g. rlbm/cubic-500-0.6: congestion control, packets a queue, offered load.",
+    "trace:PATH": "A dumbbell whose bottleneck follows a trace file.",
+    "file:PATH": "A scenario file, written from Scenario.to_dict().",
+}
+"""What `get` takes besides names."""
+CELL = re.compile(r"rlbm/([a-z0-9]+)-(\d+)-(\d+(?:\.\d+)?)")
+
 
 def register(name: str, maker: Callable[..., World]) -> None:
     """Makes `get(name, **kwargs)` call `maker(**kwargs)`. The first line of its docstring describes it.
@@ -48,7 +64,7 @@ def register(name: str, maker: Callable[..., World]) -> None:
 
 
 def names() -> list[str]:
-    """The registered names; `get` also takes `trace:PATH` and `file:PATH`."""
+    """The registered names; `get` also takes what `PATTERNS` lists."""
     return sorted(_REGISTRY)
 
 
@@ -66,8 +82,9 @@ def get(name: str | World, **kwargs) -> World:
     """A scenario or a distribution over scenarios by name.
 
     Args:
-        name: One of `names()`; `trace:PATH` for a dumbbell over a trace file (Mahimahi or CSV); `file:PATH` for a JSON
-            file written from `Scenario.to_dict`. A `Scenario` or `Distribution` is returned as it is.
+        name: One of `names()`; `rlbm/CC-SIZE-LOAD` for a cell of the thesis' grid, e.g. rlbm/cubic-500-0.6; `trace:PATH`
+            for a dumbbell over a trace file (Mahimahi or CSV); `file:PATH` for a JSON file written from
+            `Scenario.to_dict`. A `Scenario` or `Distribution` is returned as it is.
         kwargs: What the scenario lets vary; see `parameters_of(name)`.
 
     Raises:
@@ -89,7 +106,7 @@ def get(name: str | World, **kwargs) -> World:
 
 def _maker(name: object) -> Callable[..., World]:
     if not isinstance(name, str):
-        raise ScenarioTypeError(f"scenario = {shown(name)} is not a name; valid: {', '.join(names())}, trace:PATH, file:PATH")
+        raise ScenarioTypeError(f"scenario = {shown(name)} is not a name; valid: {', '.join((*names(), *PATTERNS))}")
     kind, colon, path = name.partition(":")
     if colon and path and kind == "trace":
 
@@ -104,8 +121,18 @@ def _maker(name: object) -> Callable[..., World]:
             return _read_scenario(path)
 
         return from_file
+    cell = CELL.fullmatch(name)
+    if cell is not None:
+        cc, queue_packets, load = cell[1], int(cell[2]), float(cell[3])
+
+        def from_cell(**kwargs):
+            world = rlbm_default(cc=cc, queue_packets=queue_packets, load=load, **kwargs)
+            return replace(world, name=name)
+
+        from_cell.__signature__ = _without(rlbm_default, "cc", "queue_packets", "load")
+        return from_cell
     if name not in _REGISTRY:
-        raise ScenarioError(f"scenario = {name!r} is unknown; valid: {', '.join(names())}, trace:PATH, file:PATH")
+        raise ScenarioError(f"scenario = {name!r} is unknown; valid: {', '.join((*names(), *PATTERNS))}")
     return _REGISTRY[name]
 
 
@@ -328,12 +355,17 @@ def _pair(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _without(function: Callable, name: str) -> inspect.Signature:
+def _without(function: Callable, *names: str) -> inspect.Signature:
     signature = inspect.signature(function)
-    return signature.replace(parameters=[p for p in signature.parameters.values() if p.name != name])
+    return signature.replace(parameters=[p for p in signature.parameters.values() if p.name not in names])
 
 
 register("dumbbell", plain_dumbbell)
+register("rlbm/default", rlbm_default)
+register("rlbm/incast", rlbm_incast)
+register("rlbm/random", rlbm_random)
+register("rlbm/thesis-code", rlbm_thesis_code)
+register("rlbm/thesis-text", rlbm_thesis_text)
 for _number in PPCC:
     register(f"ppcc/{_number}", _ppcc(_number))
 register("ppcc/fluctuating", ppcc_fluctuating)

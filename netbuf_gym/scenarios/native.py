@@ -18,16 +18,16 @@ def world_config(scenario: Scenario) -> _core.WorldConfig:
     """Converts a scenario: seconds to whole nanoseconds, Mbit/s to bit/s, None to the core's 0."""
     config = _core.WorldConfig()
     config.links = _converted(scenario.links, link_config)
-    config.flows = _converted(scenario.flows, flow_config)
+    config.flows = [flow_config(flow) for flow in scenario.flows]
     config.stack = scenario.stack
     config.hystart = scenario.hystart
     config.pacing = scenario.pacing
     if scenario.switches:
-        config.switches = _converted(scenario.switches, switch_config)
+        config.switches = [switch_config(switch) for switch in scenario.switches]
     if scenario.traffic is not None:
         config.traffic = traffic_config(scenario.traffic)
     if scenario.probes:
-        config.probes = _converted(scenario.probes, probe_config)
+        config.probes = [probe_config(probe) for probe in scenario.probes]
     if scenario.mss_bytes is not None:
         config.mss = scenario.mss_bytes
     if scenario.min_rto_ms is not None:
@@ -120,7 +120,7 @@ def traffic_config(traffic: Traffic) -> _core.TrafficConfig:
     """Converts the traffic."""
     config = _core.TrafficConfig()
     config.senders = _converted(traffic.senders, sender_config)
-    config.arrivals = _converted(traffic.arrivals, arrivals_config)
+    config.arrivals = [arrivals_config(arrivals) for arrivals in traffic.arrivals]
     config.priority_below = list(traffic.priority_below)
     return config
 

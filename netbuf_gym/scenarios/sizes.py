@@ -165,8 +165,8 @@ DATA_MINING = SizeDistribution(
     cumulative=(0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1),
 )
 """Data mining (Greenberg et al., VL2, 2009, Fig. 2), with the points that the literature reads off that figure: those of
-HKUST's TrafficGenerator (`conf/VL2_CDF.txt`), used by PIAS, MQ-ECN and others; it begins at 0 bytes, ours at 1. Mean 12.6 MB,
-nearly all of it in the largest 2 % of the flows."""
+HKUST's TrafficGenerator (`conf/VL2_CDF.txt`); it begins at 0 bytes, ours at 1. Mean 12.66 MB, most of it in the largest 2 %
+of the flows."""
 
 SIZES: dict[str, SizeDistribution] = {d.name: d for d in (WEB_SEARCH, DATA_MINING)}
 """The built-in distributions by name."""

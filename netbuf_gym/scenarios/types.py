@@ -119,9 +119,8 @@ class Scenario:
                 raise ScenarioError(
                     f"links[{i}].name = {link.name!r} is taken by links[{index[link.name]}]; valid: unique names"
                 )
-        if self.traffic is None or len(_items("flows", self.flows)):
-            put(self, "flows", checks.sequence("flows", self.flows, "flows"))
-        put(self, "flows", self._placed("flows", self.flows, Flow, index))
+        flows = checks.sequence("flows", self.flows, "flows") if self.traffic is None else _items("flows", self.flows)
+        put(self, "flows", self._placed("flows", flows, Flow, index))
         if self.traffic is not None:
             if not isinstance(self.traffic, Traffic):
                 raise ScenarioTypeError(f"traffic = {shown(self.traffic)} is not a Traffic")
