@@ -5,15 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.traffic_results import COMPLETED, NAN, OPENED, ProbeResult, TrafficResult, mean, percentile
 
 SCHEMA = "netbuf-gym/result/1"
-NAN = float("nan")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,18 +84,33 @@ class LinkResult:
     queue_max_packets_total: int
 
 
-class Links(tuple):
-    """The links' results, by index or by name."""
+class Named(tuple):
+    """Results by index or by name."""
 
     __slots__ = ()
+    what = "result"
 
     def __getitem__(self, key):
         if isinstance(key, str):
-            for link in self:
-                if link.name == key:
-                    return link
-            raise KeyError(f"no link {key!r}; there are {', '.join(link.name for link in self)}")
+            for item in self:
+                if item.name == key:
+                    return item
+            raise KeyError(f"no {self.what} {key!r}; there are {', '.join(item.name for item in self)}")
         return super().__getitem__(key)
+
+
+class Links(Named):
+    """The links' results, by index or by name."""
+
+    __slots__ = ()
+    what = "link"
+
+
+class Switches(Named):
+    """The switches' results, by index or by name."""
+
+    __slots__ = ()
+    what = "switch"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,8 +126,19 @@ class Result:
         series: Samples over the whole run by name, or empty. `time_s` has shape (samples,); a sample's counts and
             means are of the interval that ends there. Of flows, shape (samples, flows): cwnd_packets,
             ssthresh_packets, rtt_ms, srtt_ms, in_flight_packets, pacing_mbps, goodput_mbps. Of links, shape
-            (samples, links): queue_packets, queue_delay_ms, queue_drops, random_losses, throughput_mbps. NaN where
-            nothing was measured.
+            (samples, links): queue_packets, queue_delay_ms, queue_drops, random_losses, throughput_mbps. Of switches,
+            shape (samples, switches, queues), over all ports: switch_packets, switch_bytes, switch_threshold (in the
+            switch's unit), switch_drops. Of traffic, shape (samples,): traffic_goodput_mbps, flows_alive. NaN where
+            nothing was measured, and for queues that a switch lacks.
+        traffic: A `TrafficResult` of the finite flows; None without traffic.
+        completions: The finite flows that completed, in order of completion, over the whole run: a structured array
+            with the fields flow (counted from 0 in order of start), start_s, fct_s, size_bytes, sender, priority,
+            ideal_s (propagation there and back, and the bytes at the bottleneck's rate), slowdown (fct_s / ideal_s)
+            and difference_s (fct_s - ideal_s). Shape (completed,).
+        opened: All finite flows that started, in order: flow, start_s, sender, size_bytes, priority, received_bytes
+            (in order, until the end). Shape (started,).
+        switches: A `SwitchResult` for each switch, by index or name.
+        probes: A `ProbeResult` for each probe.
     """
 
     scenario: Scenario
@@ -121,17 +148,27 @@ class Result:
     links: Links
     bottleneck: str
     series: dict[str, np.ndarray]
+    traffic: TrafficResult | None = None
+    completions: np.ndarray = field(default_factory=lambda: np.zeros(0, COMPLETED))
+    opened: np.ndarray = field(default_factory=lambda: np.zeros(0, OPENED))
+    switches: Switches = field(default_factory=Switches)
+    probes: tuple[ProbeResult, ...] = ()
 
     @property
     def goodput_mbps(self) -> float:
-        """The sum over the flows."""
-        return sum(flow.goodput_mbps for flow in self.flows)
+        """The sum over the flows, those of the traffic included."""
+        return sum(flow.goodput_mbps for flow in self.flows) + (self.traffic.goodput_mbps if self.traffic else 0.0)
 
     @property
     def loss_rate(self) -> float:
-        """Data packets lost over data packets sent, all flows together; NaN when none was sent."""
+        """Data packets lost over data packets sent, all flows together; NaN when none was sent.
+
+        Random losses of the traffic's packets are counted at the links only.
+        """
         sent = sum(flow.packets_sent for flow in self.flows)
         lost = sum(flow.queue_drops + flow.random_losses for flow in self.flows)
+        if self.traffic is not None:
+            sent, lost = sent + self.traffic.packets_sent, lost + self.traffic.queue_drops
         return lost / sent if sent else NAN
 
     @property
@@ -141,8 +178,64 @@ class Result:
         squares = float(goodput @ goodput)
         return float(goodput.sum()) ** 2 / (len(goodput) * squares) if squares else NAN
 
+    def completed(self, priority: int | None = None) -> np.ndarray:
+        """The `completions` of the flows that started in the measured window, of one priority or of all (None)."""
+        table = self.completions[self.completions["start_s"] >= self.window_s[0]]
+        return table if priority is None else table[table["priority"] == priority]
+
+    def flows_completed(self, priority: int | None = None) -> int:
+        """How many of the flows that started in the window completed."""
+        return len(self.completed(priority))
+
+    def fct_mean_s(self, priority: int | None = None) -> float:
+        """Their mean completion time; NaN without any."""
+        return mean(self.completed(priority)["fct_s"])
+
+    def fct_s(self, share: float, priority: int | None = None) -> float:
+        """The completion time that `share` per cent (0 to 100, nearest rank) of them do not exceed; NaN without any."""
+        return percentile(self.completed(priority)["fct_s"], share)
+
+    def slowdown_mean(self, priority: int | None = None) -> float:
+        """Their mean slowdown, the ratio; NaN without any."""
+        return mean(self.completed(priority)["slowdown"])
+
+    def slowdown(self, share: float = 99.0, priority: int | None = None) -> float:
+        """The slowdown (ratio) that `share` per cent (0 to 100, nearest rank; 100: the worst) of them do not exceed."""
+        return percentile(self.completed(priority)["slowdown"], share)
+
+    def difference_s(self, share: float = 99.0, priority: int | None = None) -> float:
+        """The slowdown as the thesis on learned thresholds defines it, the difference to the ideal; as `slowdown`."""
+        return percentile(self.completed(priority)["difference_s"], share)
+
+    def flow_list(self) -> FlowList:
+        """The finite flows that started, as a list that can be replayed here or elsewhere.
+
+        Raises:
+            ScenarioError: None did.
+        """
+        return FlowList(**{name: self.opened[name] for name in ("start_s", "sender", "size_bytes", "priority")})
+
+    def by_priority(self) -> list[dict[str, float]]:
+        """Counts, completion times and slowdowns of the finite flows, one row for each priority that occurs."""
+        started = self.opened[self.opened["start_s"] >= self.window_s[0]]
+        return [
+            {
+                "priority": p,
+                "started": int((started["priority"] == p).sum()),
+                "completed": self.flows_completed(p),
+                "fct_mean_s": self.fct_mean_s(p),
+                "fct_p99_s": self.fct_s(99, p),
+                "slowdown_mean": self.slowdown_mean(p),
+                "slowdown_p99": self.slowdown(99, p),
+                "slowdown_max": self.slowdown(100, p),
+                "difference_p99_s": self.difference_s(99, p),
+                "difference_max_s": self.difference_s(100, p),
+            }
+            for p in np.unique(started["priority"]).tolist()
+        ]
+
     def to_dict(self, series: bool = True) -> dict:
-        """A JSON-able form (but for NaN); without the time series when `series` is False."""
+        """A JSON-able form (but for NaN); without time series and single finite flows when `series` is False."""
         data = {
             "schema": SCHEMA,
             "scenario": self.scenario.to_dict(),
@@ -155,8 +248,21 @@ class Result:
             "flows": [asdict(flow) for flow in self.flows],
             "links": [asdict(link) for link in self.links],
         }
+        if self.traffic is not None:
+            data["traffic"] = {**asdict(self.traffic), "by_priority": self.by_priority()}
+        if self.switches:
+            data["switches"] = [asdict(switch) for switch in self.switches]
+        if self.probes:
+            data["probes"] = [
+                {"sent": p.sent, "received": p.received, "mean_ms": p.mean_ms, "p99_ms": p.percentile_ms(99)}
+                for p in self.probes
+            ]
         if series:
             data["series"] = {name: values.tolist() for name, values in self.series.items()}
+            if self.traffic is not None:
+                for name in ("completions", "opened"):
+                    table = getattr(self, name)
+                    data[name] = {column: table[column].tolist() for column in table.dtype.names}
         return data
 
     def write_json(self, path: str | os.PathLike, series: bool = True) -> None:
@@ -168,20 +274,46 @@ class Result:
         write_json(path, self.to_dict(series))
 
     def write_csv(self, path: str | os.PathLike) -> None:
-        """Writes the time series, one row for each sample and flow, the bottleneck's columns repeated in each.
+        """Writes the time series, one row for each sample and flow, the columns of bottleneck, switches and traffic
+        repeated in each; one row for each sample when there are none but finite flows.
 
         Raises:
             OSError: The file cannot be written.
         """
         at = self.scenario.bottleneck
+        common = {f"bottleneck_{name}": self.series[name][:, at] for name in LINK_SERIES if name in self.series}
+        common |= {name: self.series[name] for name in TRAFFIC_SERIES if name in self.series}
+        for i, switch in enumerate(self.scenario.switches):
+            for q in range(switch.queues):
+                for name in SWITCH_SERIES:
+                    if name in self.series:
+                        common[f"{switch.name}_{name.removeprefix('switch_')}_{q}"] = self.series[name][:, i, q]
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(["time_s", "flow", "cc", *FLOW_SERIES, *(f"bottleneck_{n}" for n in LINK_SERIES)])
+        rows.writerow(["time_s", "flow", "cc", *FLOW_SERIES, *common])
         for i, time_s in enumerate(self.series.get("time_s", ())):
-            link = [_cell(self.series[n][i, at]) for n in LINK_SERIES]
+            shared = [_cell(column[i]) for column in common.values()]
             for f, flow in enumerate(self.flows):
-                rows.writerow([_cell(time_s), f, flow.cc, *(_cell(self.series[n][i, f]) for n in FLOW_SERIES), *link])
+                rows.writerow([_cell(time_s), f, flow.cc, *(_cell(self.series[n][i, f]) for n in FLOW_SERIES), *shared])
+            if not self.flows:
+                rows.writerow([_cell(time_s), "", "", *("" for _ in FLOW_SERIES), *shared])
         write_atomic(path, text.getvalue())
+
+    def write_flows_csv(self, path: str | os.PathLike) -> None:
+        """Writes the finite flows, a row each: a flow list that `FlowList.read_csv` and ns-3 programs can replay, with the
+        columns received_bytes, fct_s, ideal_s and slowdown (empty when it did not complete) behind it.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        done = {int(row["flow"]): row for row in self.completions}
+        lines = ["flow_id,start_s,sender,size_bytes,priority,received_bytes,fct_s,ideal_s,slowdown"]
+        for row in self.opened:
+            end = done.get(int(row["flow"]))
+            times = ("", "", "") if end is None else (f"{end[name]:.9g}" for name in ("fct_s", "ideal_s", "slowdown"))
+            whole = (row["sender"], row["size_bytes"], row["priority"], row["received_bytes"])
+            lines.append(",".join([str(row["flow"]), f"{row['start_s']:.9f}", *map(str, whole), *times]))
+        write_atomic(path, "\n".join(lines) + "\n")
 
 
 FLOW_SERIES = (
@@ -193,6 +325,8 @@ FLOW_SERIES = (
     "pacing_mbps",
     "goodput_mbps",
 )
+SWITCH_SERIES = ("switch_packets", "switch_bytes", "switch_threshold", "switch_drops")
+TRAFFIC_SERIES = ("traffic_goodput_mbps", "flows_alive")
 LINK_SERIES = ("queue_packets", "queue_delay_ms", "queue_drops", "random_losses", "throughput_mbps")
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, SimulatorFault, shown
-from netbuf_gym.results import FLOW_SERIES, NAN, FlowResult, LinkResult, Links, Result
-from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Link, Scenario
+from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
+from netbuf_gym.scenarios.types import AGENT, Link, Scenario
+from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
 
 MAX_SAMPLES = 5_000_000
 
@@ -22,11 +25,12 @@ def simulate(
     """Runs a scenario from start to end.
 
     Args:
-        scenario: The world. None of its flows may be an agent's: nothing would set its window.
-        seed: 0 to 2**63 - 1; decides random losses and random application periods. The same scenario and seed give
-            the same result to the last bit.
+        scenario: The world. None of its flows may be an agent's: nothing would set its window. A switch whose
+            thresholds are an agent's keeps its first ones.
+        seed: 0 to 2**63 - 1; decides random losses, random application periods and the traffic. The same scenario and
+            seed give the same result to the last bit; the same traffic and seed the same flows in every scenario.
         sample_interval_s: Time between samples of the series, at least 1e-6 s and at most 5 million samples (counted
-            over all flows and links); None: no series.
+            over all flows, links and queues of switches); None: no series.
         warmup_s: The statistics cover the time from here to the end, 0 to below the duration.
 
     Returns:
@@ -54,35 +58,44 @@ def simulate(
         world = _core.World(scenario.to_core(), seed)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    flow_rows, link_rows = [], []
+    samples: list[_Sample] = []
     before = None
     try:
         if not warm_ns:
-            before = _snapshot(world)
+            before = _snapshot(scenario, world)
         for stop in stops:
             if before is None and stop >= warm_ns:
                 world.run(warm_ns)
-                before = _snapshot(world)
+                before = _snapshot(scenario, world)
             world.run(stop)
-            flow_rows.append(np.array(world.flow_sample()))
-            link_rows.append(np.array(world.link_sample()))
+            samples.append(_sample(scenario, world))
         if before is None:
             world.run(warm_ns)
-            before = _snapshot(world)
+            before = _snapshot(scenario, world)
         world.run(end_ns)
-        after = _snapshot(world)
+        after = _snapshot(scenario, world)
     except RuntimeError as error:
         raise SimulatorFault(str(error)) from None
     span_s = (end_ns - warm_ns) * 1e-9
     series = {}
     if stops:
-        series = _series(np.array(stops) * 1e-9, np.stack(flow_rows), np.stack(link_rows), _core)
+        series = _series(np.array(stops) * 1e-9, samples, _core)
+    finite = {}
+    if scenario.traffic is not None:
+        finite["traffic"] = _traffic_result(before[2], after[2], span_s)
+        finite["completions"] = completed(scenario, np.array(world.completions()))
+        finite["opened"] = opened(np.array(world.flows_opened()))
+    if scenario.switches:
+        finite["switches"] = Switches(switch_result(scenario, i, stats) for i, stats in enumerate(world.switch_stats()))
+    if scenario.probes:
+        delays = [np.array(d) for d in world.probe_delays()]
+        finite["probes"] = tuple(ProbeResult(sent=n, delays_s=d) for n, d in zip(world.probe_sent(), delays, strict=True))
     return Result(
         scenario=scenario,
         seed=seed,
         window_s=(warmup_s, scenario.duration_s),
         flows=tuple(
-            _flow_result(f.name or f"flow-{i}", f.cc, a, b, span_s)
+            _flow_result(f.name or f"flow-{i}", f.cc, a, b, span_s, scenario.mss)
             for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
         ),
         links=Links(
@@ -91,6 +104,7 @@ def simulate(
         ),
         bottleneck=scenario.links[scenario.bottleneck].name,
         series=series,
+        **finite,
     )
 
 
@@ -100,7 +114,7 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
         return []
     interval_ns = round(checks.number("sample_interval_s", interval_s, 1e-6, 1e6) * 1e9)
     count = -(-end_ns // interval_ns)
-    columns = len(scenario.flows) + len(scenario.links)
+    columns = len(scenario.flows) + len(scenario.links) + sum(switch.queues for switch in scenario.switches)
     if count * columns > MAX_SAMPLES:
         raise ScenarioError(
             f"sample_interval_s = {interval_s:g} makes {count} samples of {columns} flows and links;"
@@ -109,11 +123,29 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     return [min((i + 1) * interval_ns, end_ns) for i in range(count)]
 
 
-def _snapshot(world) -> tuple[list[dict], list[dict]]:
-    return world.flow_stats(), world.link_stats()
+def _snapshot(scenario: Scenario, world) -> tuple[list[dict], list[dict], dict]:
+    return world.flow_stats(), world.link_stats(), world.traffic_stats() if scenario.traffic is not None else {}
 
 
-def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float) -> FlowResult:
+class _Sample(NamedTuple):
+    """Current values and cumulative counters at one moment; the arrays are the core's."""
+
+    flows: np.ndarray
+    links: np.ndarray
+    switches: np.ndarray | None
+    traffic: tuple[float, float] | None  # delivered bytes, flows alive
+
+
+def _sample(scenario: Scenario, world) -> _Sample:
+    traffic = None
+    if scenario.traffic is not None:
+        t = world.traffic_stats()
+        traffic = (t["delivered_bytes"], t["flows_started"] - t["flows_completed"])
+    switches = np.array(world.switch_sample()) if scenario.switches else None
+    return _Sample(np.array(world.flow_sample()), np.array(world.link_sample()), switches, traffic)
+
+
+def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) -> FlowResult:
     d = {key: b[key] - a[key] for key in b if key not in ("start_s", "completion_s", "rtt_min_s")}
     lost = d["queue_drops"] + d["random_losses"]
     return FlowResult(
@@ -130,7 +162,7 @@ def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float) -> FlowRes
         loss_rate=_ratio(lost, d["packets_sent"]),
         rtt_mean_ms=_ratio(d["rtt_sum_s"] * 1e3, d["rtt_count"]),
         rtt_min_ms=b["rtt_min_s"] * 1e3 if b["rtt_count"] else NAN,
-        cwnd_mean_packets=d["cwnd_integral_byte_s"] / (MSS_BYTES * span_s),
+        cwnd_mean_packets=d["cwnd_integral_byte_s"] / (mss * span_s),
         acks_received=d["acks_received"],
         timeouts=d["timeouts"],
         fast_recoveries=d["fast_recoveries"],
@@ -161,8 +193,15 @@ def _link_result(link: Link, a: dict, b: dict, start_s: float, end_s: float) -> 
     )
 
 
-def _series(time_s: np.ndarray, flows: np.ndarray, links: np.ndarray, core) -> dict[str, np.ndarray]:
+def _traffic_result(a: dict, b: dict, span_s: float) -> TrafficResult:
+    names = [name for name in TrafficResult.__dataclass_fields__ if name != "goodput_mbps"]
+    d = {name: b[name] - a[name] for name in names}
+    return TrafficResult(**d, goodput_mbps=d["delivered_bytes"] * 8e-6 / span_s)
+
+
+def _series(time_s: np.ndarray, samples: list[_Sample], core) -> dict[str, np.ndarray]:
     """Columns by name; cumulative counters become what happened in each interval."""
+    flows, links = np.stack([s.flows for s in samples]), np.stack([s.links for s in samples])
     flow = {name: flows[:, :, i] for i, name in enumerate(core.flow_sample_fields())}
     link = {name: links[:, :, i] for i, name in enumerate(core.link_sample_fields())}
     span_s = np.diff(time_s, prepend=0.0)[:, None]
@@ -175,6 +214,14 @@ def _series(time_s: np.ndarray, flows: np.ndarray, links: np.ndarray, core) -> d
     series["queue_drops"] = _gain(link["queue_drops"])
     series["random_losses"] = _gain(link["random_losses"])
     series["throughput_mbps"] = _gain(link["bytes_out"]) * 8e-6 / span_s
+    if samples[0].switches is not None:
+        switches = np.stack([s.switches for s in samples])
+        series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}
+        series["switch_drops"] = _gain(series["switch_drops"])
+    if samples[0].traffic is not None:
+        delivered, alive = np.array([s.traffic for s in samples]).T
+        series["traffic_goodput_mbps"] = _gain(delivered) * 8e-6 / span_s[:, 0]
+        series["flows_alive"] = alive
     return series
 
 
