@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
+import textwrap
+from dataclasses import fields
 
 from netbuf_gym import registration, scenarios
 from netbuf_gym.commands.trace import generators
 from netbuf_gym.tables import text_table
 
-HELP = "list scenarios, congestion controls, environments and trace generators"
+HELP = "list scenarios, schemes, queue disciplines, flow sizes, congestion controls, environments and trace generators"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +29,46 @@ def run(arguments: argparse.Namespace) -> int:
 def list_scenarios() -> str:
     """Scenarios and distributions, with the arguments that they take."""
     rows = [[name, scenarios.describe(name)] for name in scenarios.names()]
-    rows.append(["trace:PATH", "A dumbbell whose bottleneck follows a trace file."])
-    rows.append(["file:PATH", "A scenario file, written from Scenario.to_dict()."])
-    arguments = [[name, " ".join(scenarios.parameters_of(name))] for name in (*scenarios.names(), "trace:PATH")]
-    return f"{text_table(['scenario', ''], rows)}\n\n{text_table(['scenario', 'arguments'], arguments)}"
+    rows += [[name, line] for name, line in scenarios.PATTERNS.items()]
+    arguments = {name: name for name in (*scenarios.names(), "trace:PATH")}
+    arguments["rlbm/CC-SIZE-LOAD"] = "rlbm/cubic-500-0.6"
+    lines = []
+    for shown, name in arguments.items():
+        words = " ".join(scenarios.parameters_of(name))
+        lines += [shown, textwrap.fill(words, 116, initial_indent="    ", subsequent_indent="    ")]
+    return f"{text_table(['scenario', ''], rows)}\n\narguments\n---------\n" + "\n".join(lines)
 
 
 def list_schemes() -> str:
+    """Schemes of buffer management, with the parameters that may stand beside their names."""
+    rows = [
+        [scheme.name, scheme.description, "" if scheme.name in scenarios.DISCIPLINES else " ".join(scheme.parameters)]
+        for scheme in scenarios.SCHEMES.values()
+    ]
+    return text_table(["scheme", "", "parameters"], rows)
+
+
+def list_disciplines() -> str:
+    """Queue disciplines of links, with their parameters and defaults."""
+    parts = []
+    for name, cls in scenarios.DISCIPLINES.items():
+        defaults = " ".join(f"{f.name}={'auto' if f.default is None else json.dumps(f.default)}" for f in fields(cls))
+        parts.append(f"{name}: {(cls.__doc__ or '').splitlines()[0]}")
+        parts += textwrap.wrap(defaults, 112, initial_indent="    ", subsequent_indent="    ")
+    return "queue disciplines\n-----------------\n" + "\n".join(parts)
+
+
+def list_sizes() -> str:
+    """Built-in distributions of flow sizes."""
+    rows = [
+        [d.name, *(str(round(float(x))) for x in (d.mean_bytes, *d.quantile([0.5, 0.9, 0.99]))), str(len(d.size_bytes))]
+        for d in scenarios.SIZES.values()
+    ]
+    header = ["flow sizes", "mean bytes", "median", "90 %", "99 %", "points"]
+    return f"{text_table(header, rows)}\nor the path of a CSV file with rows of size_bytes,cumulative"
+
+
+def list_congestion_controls() -> str:
     """Congestion controls by stack."""
     both = set(scenarios.congestion_controls("linux"))
     rows = [
@@ -54,7 +90,10 @@ def list_traces() -> str:
 
 TOPICS = {
     "scenarios": list_scenarios,
-    "congestion-controls": list_schemes,
+    "schemes": list_schemes,
+    "disciplines": list_disciplines,
+    "sizes": list_sizes,
+    "congestion-controls": list_congestion_controls,
     "environments": list_environments,
     "traces": list_traces,
 }

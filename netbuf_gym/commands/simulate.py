@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 import numpy as np
 
@@ -20,6 +21,8 @@ EPILOG = """examples:
   netbuf-gym simulate --scenario ppcc/2 --senders cubic,bbr --seed 1
   netbuf-gym simulate --scenario dumbbell --set rate_mbps=50 --set buffer_packets=200 --plot run.png
   netbuf-gym simulate --scenario trace:lte.down --senders bbr --csv run.csv
+  netbuf-gym simulate --scenario rlbm/cubic-500-0.6 --scheme abm --flows flows.csv
+  netbuf-gym simulate --scenario rlbm/default --set flow_list=flows.csv --scheme '{"name": "dt", "alphas": [2, 0.5]}'
 """
 
 
@@ -41,6 +44,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="an argument of the scenario; may be repeated",
     )
     parser.add_argument("--senders", type=names, metavar="CC,...", help="congestion control of each flow, e.g. cubic,bbr")
+    parser.add_argument(
+        "--scheme",
+        type=scheme,
+        metavar="NAME",
+        help="buffer management (netbuf-gym list schemes), or a JSON object of name and parameters",
+    )
     parser.add_argument("--stack", choices=("linux", "ns3"), help="TCP stack (default: the scenario's, linux)")
     parser.add_argument("--duration", type=real, metavar="S", help="seconds (default: the scenario's)")
     parser.add_argument(
@@ -58,15 +67,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="write statistics and series as JSON")
     parser.add_argument("--csv", metavar="FILE", help="write the series as CSV, a row for each sample and flow")
+    parser.add_argument("--flows", metavar="FILE", help="write the finite flows as CSV: a flow list that can be replayed")
     parser.add_argument("--plot", metavar="FILE", help="draw the series (.png, .pdf, .svg)")
     parser.add_argument("--all-links", action="store_true", help="show links without a queue limit too")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
-    check_outputs(arguments.json, arguments.csv, arguments.plot)
+    check_outputs(arguments.json, arguments.csv, arguments.flows, arguments.plot)
     check_plot(arguments.plot)
-    scenario = _scenario(arguments)
+    scenario = scenario_of(arguments)
+    if arguments.flows and scenario.traffic is None:
+        raise ConfigError(f"--flows: scenario {scenario.name!r} has no finite flows")
     result = simulate(
         scenario,
         arguments.seed,
@@ -77,13 +89,26 @@ def run(arguments: argparse.Namespace) -> int:
         result.write_json(arguments.json)
     if arguments.csv:
         result.write_csv(arguments.csv)
+    if arguments.flows:
+        result.write_flows_csv(arguments.flows)
     if arguments.plot:
         plot_result(result, arguments.plot)
     print(describe(result, arguments.all_links))
     return 0
 
 
-def _scenario(arguments: argparse.Namespace) -> Scenario:
+def scheme(text: str) -> str | dict:
+    """The value of --scheme: a JSON object, or a name."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object") from None
+
+
+def scenario_of(arguments: argparse.Namespace) -> Scenario:
+    """The scenario that the options describe, drawn by the seed if it is a distribution's."""
     kwargs = assignments(arguments.set)
     given = {"senders": arguments.senders, "stack": arguments.stack, "duration_s": arguments.duration}
     for name, value in given.items():
@@ -98,7 +123,9 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
     world = scenarios.get(arguments.scenario, **kwargs)
     if isinstance(world, Distribution):
         world = world.sample(np.random.default_rng(arguments.seed))
-    return world if senders is None else world.with_senders(senders if len(senders) > 1 else senders[0])
+    if senders is not None:
+        world = world.with_senders(senders if len(senders) > 1 else senders[0])
+    return world if arguments.scheme is None else world.with_scheme(arguments.scheme)
 
 
 def describe(result: Result, all_links: bool = False) -> str:
@@ -110,7 +137,28 @@ def describe(result: Result, all_links: bool = False) -> str:
         f"{scenario.name or 'scenario'}: {scenario.capacity_mbps:.4g} Mbit/s, {scenario.propagation_rtt_ms():.4g} ms,"
         f" buffer {buffer}, {scenario.stack} stack, seed {result.seed}, statistics of {start_s:g} to {end_s:g} s"
     )
-    flows = text_table(
+    parts = [head]
+    if result.flows:
+        parts.append(_flows(result))
+    if result.traffic is not None:
+        parts.append(_finite_flows(result))
+    if result.switches:
+        parts.append(_switches(result))
+    parts.append(_links(result, all_links))
+    total = f"together {number(result.goodput_mbps)} Mbit/s, lost {number(result.loss_rate * 100, 3)} %"
+    if len(result.flows) > 1:
+        total += f", Jain's fairness {number(result.fairness)}"
+    if result.traffic is not None:
+        t = result.traffic
+        total += f"; {t.flows_completed} of {t.flows_started} finite flows completed, {t.timeouts} time-outs"
+    for probe in result.probes:
+        total += f"; one-way delay of {probe.received} of {probe.sent} probes {number(probe.mean_ms)} ms"
+        total += f" (99 %: {number(probe.percentile_ms(99))})"
+    return "\n\n".join([*parts, total])
+
+
+def _flows(result: Result) -> str:
+    return text_table(
         [
             "flow",
             "cc",
@@ -141,9 +189,71 @@ def describe(result: Result, all_links: bool = False) -> str:
             for flow in result.flows
         ],
     )
+
+
+def _finite_flows(result: Result) -> str:
+    return text_table(
+        ["priority", "flows", "completed", "FCT s", "99 %", "slowdown", "99 %", "worst", "difference s, 99 %", "worst"],
+        [
+            [
+                str(row["priority"]),
+                str(row["started"]),
+                str(row["completed"]),
+                *(
+                    number(row[name])
+                    for name in (
+                        "fct_mean_s",
+                        "fct_p99_s",
+                        "slowdown_mean",
+                        "slowdown_p99",
+                        "slowdown_max",
+                        "difference_p99_s",
+                        "difference_max_s",
+                    )
+                ),
+            ]
+            for row in result.by_priority()
+        ],
+    )
+
+
+def _switches(result: Result) -> str:
+    parts = []
+    for switch, given in zip(result.switches, result.scenario.switches, strict=True):
+        full = " ".join(
+            f"{word} {number(share * 100)} %"
+            for word, share in (
+                ("mean", switch.occupancy_mean),
+                ("99 %:", switch.occupancy_p99),
+                ("most", switch.occupancy_max),
+            )
+        )
+        unit = "bytes" if switch.in_bytes else "packets"
+        rows = [
+            [
+                queue.port,
+                str(queue.queue),
+                str(queue.arrivals),
+                str(queue.drops),
+                number(queue.packets_mean),
+                number(queue.packets_p99),
+                number(queue.packets_max),
+                number(queue.delay_mean_ms),
+            ]
+            for queue in switch.queues
+        ]
+        header = ["port", "queue", "arrivals", "drops", "mean packets", "99 %", "most", "delay ms"]
+        title = (
+            f"{switch.name}: {given.admission.kind} thresholds, {given.scheduler.kind}, {switch.capacity} {unit}, filled {full}"
+        )
+        parts.append(f"{title}\n{text_table(header, rows)}")
+    return "\n\n".join(parts)
+
+
+def _links(result: Result, all_links: bool) -> str:
     shown = [
         (link, outcome)
-        for link, outcome in zip(scenario.links, result.links, strict=True)
+        for link, outcome in zip(result.scenario.links, result.links, strict=True)
         if all_links
         or link.name == result.bottleneck
         or link.queue_packets
@@ -151,7 +261,7 @@ def describe(result: Result, all_links: bool = False) -> str:
         or outcome.queue_drops
         or outcome.random_losses
     ]
-    links = text_table(
+    return text_table(
         ["link", "Mbit/s", "used %", "queueing ms", "deviation", "queue packets", "most", "drops", "random losses"],
         [
             [
@@ -168,7 +278,3 @@ def describe(result: Result, all_links: bool = False) -> str:
             for link, outcome in shown
         ],
     )
-    total = f"together {number(result.goodput_mbps)} Mbit/s, lost {number(result.loss_rate * 100, 3)} %"
-    if len(result.flows) > 1:
-        total += f", Jain's fairness {number(result.fairness)}"
-    return f"{head}\n\n{flows}\n\n{links}\n\n{total}"
