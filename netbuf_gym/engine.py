@@ -114,7 +114,7 @@ class Engine:
             SimulatorFault: the simulator found its own state inconsistent.
         """
         self.task.decode(actions, self.tracker, self._control)
-        self.task.advance(self.plant, self.interval_ns)
+        self.task.advance(self.plant, self.interval_ns, self._end_ns)
         self.tracker.update(self._telemetry)
         self.history.push(self.task.observe(self.tracker, self._features))
         self.reward(self.tracker, self.terms)

@@ -28,8 +28,9 @@ class ParallelEnv(_ParallelEnv):
     """`senders` agents, named `sender_0`, `sender_1`, ..., that decide at the same times and share a bottleneck.
 
     Observations, actions and rewards are those of `netbuf_gym.tasks.CongestionWindow`, each sender's own; rewards
-    compare with its fair share of the bottleneck. All agents end together, by truncation, when the scenario's duration is over; the last
-    `infos` hold each sender's report. A sender that starts later than the others observes that nothing was measured.
+    compare with its fair share of the bottleneck. All agents end together, by truncation, when the scenario's duration is
+    over; the last `infos` hold each sender's report. A sender that starts later than the others observes that nothing was
+    measured.
 
     Args:
         senders: number of agents, 1 to 1024. A named scenario gets as many flows.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gymnasium as gym
 
-ENVIRONMENTS = {"netbuf/CongestionWindow-v0": {"task": "congestion_window"}}
+ENVIRONMENTS = {
+    "netbuf/CongestionWindow-v0": {"task": "congestion_window"},
+    "netbuf/QueueThreshold-v0": {"task": "queue_threshold"},
+}
 """Environment ids and the keyword arguments that they stand for."""
 
 

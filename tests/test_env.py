@@ -20,16 +20,26 @@ pytestmark = pytest.mark.filterwarnings("error")
 ID = "netbuf/CongestionWindow-v0"
 IDS = sorted(name for name in gym.registry if name.startswith("netbuf/"))
 SHORT = {"name": "ppcc/4", "duration_s": 2.0}
+VARIANTS = {
+    ID: [{}, {"recipe": "ppcc"}, {"per_ack": True}, {"scenario": "ppcc/random", "history": 1}],
+    "netbuf/QueueThreshold-v0": [
+        {},
+        {"recipe": "thesis-text"},
+        {"actions": "grid"},
+        {"recipe": "thesis-code"},
+        {"recipe": "thesis-text", "actions": "grid", "betas": [1, 1]},
+        {"scenario": "rlbm/random", "history": 1},
+    ],
+}
+"""What the checkers run over, for every id of the registry."""
 
 
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize("kwargs", [{}, {"recipe": "ppcc"}, {"per_ack": True}, {"scenario": "ppcc/random", "history": 1}])
+@pytest.mark.parametrize(("name", "kwargs"), [(name, one) for name in IDS for one in VARIANTS[name]])
 def test_gymnasiums_checker_has_nothing_to_say(name, kwargs):
     check_env(gym.make(name, **kwargs).unwrapped)
 
 
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize("kwargs", [{}, {"recipe": "ppcc"}])
+@pytest.mark.parametrize(("name", "kwargs"), [(name, one) for name in IDS for one in VARIANTS[name][:3]])
 @pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array"])
 def test_stable_baselines3s_checker_has_nothing_to_say(name, kwargs, render_mode):
     check_env_sb3(gym.make(name, render_mode=render_mode, **kwargs).unwrapped, warn=True, skip_render_check=False)

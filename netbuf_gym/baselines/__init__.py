@@ -1,31 +1,54 @@
-"""Controllers without learning, to compare agents with: rules, and the congestion controls of the simulator.
+"""Controllers without learning, to compare agents with: rules, and what the simulator has in the agents' place.
 
 >>> from netbuf_gym import baselines
 >>> reports = baselines.CongestionControl("cubic").evaluate("ppcc/2", seeds=range(5))
 >>> reports = baselines.QueueTarget().evaluate("ppcc/2", seeds=range(5))
 
-Both give the reports of `netbuf_gym.plants.sim.episode_report`, over the same worlds for the same seeds.
+>>> reports = baselines.BufferScheme("abm").evaluate("rlbm/default", seeds=range(5))
+>>> reports = baselines.RandomThresholds().evaluate("rlbm/default", seeds=range(5))
+
+All give the reports that agents get (`netbuf_gym.plants.sim.episode_report` of senders,
+`netbuf_gym.plants.switch_report.switch_report` of switches), over the same worlds for the same seeds.
 """
 
+from netbuf_gym.arguments import choice
 from netbuf_gym.baselines.congestion_controls import CongestionControl
 from netbuf_gym.baselines.controller import Controller
 from netbuf_gym.baselines.rules import FixedAction, QueueTarget, RandomAction
+from netbuf_gym.baselines.schemes import NAMES, BufferScheme
+from netbuf_gym.baselines.thresholds import FixedThresholds, RandomThresholds
 
 CONTROLLERS = {
-    **{name: (CongestionControl, (name,)) for name in ("newreno", "cubic", "bbr", "vegas", "westwood")},
-    "keep": (FixedAction, ()),
-    "random": (RandomAction, ()),
-    "queue_target": (QueueTarget, ()),
+    "congestion_window": {
+        **{name: (CongestionControl, (name,)) for name in ("newreno", "cubic", "bbr", "vegas", "westwood")},
+        "keep": (FixedAction, ()),
+        "random": (RandomAction, ()),
+        "queue_target": (QueueTarget, ()),
+    },
+    "queue_threshold": {
+        **{name: (BufferScheme, (name,)) for name in NAMES},
+        "random": (RandomThresholds, ()),
+    },
 }
-"""Every controller by name: its class and positional arguments."""
+"""Every controller by task and name: its class and positional arguments."""
 
 
-def make(name: str) -> Controller | CongestionControl:
-    """The controller of a name in `CONTROLLERS`; raises `ConfigError` for another."""
-    from netbuf_gym.arguments import choice
-
-    kind, arguments = CONTROLLERS[choice("controller", name, CONTROLLERS)]
+def make(name: str, task: str = "congestion_window") -> Controller | CongestionControl | BufferScheme:
+    """The controller of a name in `CONTROLLERS[task]`; raises `ConfigError` for another."""
+    controllers = CONTROLLERS[choice("task", task, CONTROLLERS)]
+    kind, arguments = controllers[choice("controller", name, controllers)]
     return kind(*arguments)
 
 
-__all__ = ["CONTROLLERS", "CongestionControl", "Controller", "FixedAction", "QueueTarget", "RandomAction", "make"]
+__all__ = [
+    "CONTROLLERS",
+    "BufferScheme",
+    "CongestionControl",
+    "Controller",
+    "FixedAction",
+    "FixedThresholds",
+    "QueueTarget",
+    "RandomAction",
+    "RandomThresholds",
+    "make",
+]

@@ -14,6 +14,9 @@ from netbuf_gym.vector import VectorEnv
 class Controller(ABC):
     """A policy that needs no training; `predict` has the signature of stable-baselines3's models."""
 
+    task = "congestion_window"
+    """The task that it is for."""
+
     recipe = "default"
     """The recipe whose observations and actions it speaks."""
 
@@ -24,13 +27,14 @@ class Controller(ABC):
         """Actions for observations.
 
         Args:
-            obs: `(rows, features)`, or `(features,)` of one sender.
+            obs: `(rows, features)`, or `(features,)` of one agent.
             state: what the last call returned, None at the start.
             episode_start: bool `(rows,)`, whose episode has just begun.
             deterministic: do not sample, where the controller could.
 
         Returns:
-            integers `(rows,)` (one alone: shape `()`), and the state for the next call.
+            actions `(rows, ...)` as the task's space says (one alone: without the first axis), and the state for the
+            next call.
         """
 
     def evaluate(
@@ -39,12 +43,11 @@ class Controller(ABC):
         """One episode for each seed; `kwargs` go to the environment.
 
         Returns:
-            the report of every controlled sender, seed by seed.
+            the report of every agent, seed by seed.
         """
         senders = kwargs.pop("senders", 1)
-        env = VectorEnv(
-            len(seeds) * senders, senders=senders, scenario=scenario, recipe=self.recipe, threads=threads, **kwargs
-        )
+        kwargs = {"task": self.task, "recipe": self.recipe, **kwargs}
+        env = VectorEnv(len(seeds) * senders, senders=senders, scenario=scenario, threads=threads, **kwargs)
         obs, _ = env.reset(seed=list(seeds))
         reports: list[dict[str, Any] | None] = [None] * env.num_envs
         state, starts = None, np.ones(env.num_envs, bool)

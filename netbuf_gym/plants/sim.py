@@ -99,14 +99,19 @@ class SimPlant:
             raise SimulatorFault(str(error)) from error
         self._take_clocks()
 
-    def advance_to_change(self, interval_ns: int, max_intervals: int) -> None:
+    def advance_to_change(self, interval_ns: int, max_intervals: np.ndarray) -> None:
         """Runs every world whole intervals further, until the worst slowdown of the completed flows has changed.
+
+        Args:
+            interval_ns: length of an interval.
+            max_intervals: int `(worlds,)`, at most so many.
 
         Raises:
             SimulatorFault: see :meth:`advance`.
         """
         try:
-            self._batch.advance_to_change(interval_ns, max_intervals)
+            for most in np.unique(max_intervals).tolist():
+                self._batch.advance_to_change(interval_ns, most, (max_intervals == most).astype(np.uint8))
         except RuntimeError as error:
             raise SimulatorFault(str(error)) from error
         self._take_clocks()

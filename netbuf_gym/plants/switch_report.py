@@ -35,9 +35,9 @@ class Counters:
 
 def counters_of(core: Any, *world: int) -> Counters:
     """The counters of a core's world, or of world `world` of a core's batch."""
-    now_ns = core.now_ns(*world)
+    now_ns = core.now_ns(*world) if world else core.now_ns
     return Counters(
-        now_ns * 1e-9,
+        now_ns / 1e9,
         np.asarray(core.completions(*world)),
         core.switch_stats(*world),
         core.link_stats(*world),
@@ -46,15 +46,16 @@ def counters_of(core: Any, *world: int) -> Counters:
     )
 
 
-def switch_report(scenario: Scenario, counters: Counters) -> dict[str, Any]:
+def switch_report(scenario: Scenario, counters: Counters, queues: int | None = None) -> dict[str, Any]:
     """A world's whole life so far, start-up included.
 
     Percentiles are nearest rank; what has no flow, packet or probe to be measured by is NaN. Times and slowdowns are of
-    the flows that have completed. pN: of priority N, for as many priorities as the switch has queues.
+    the flows that have completed. pN: of priority N.
 
     Args:
         scenario: the world that was run.
         counters: as they are now.
+        queues: for how many priorities and queues; None: as the switch has.
 
     Returns:
         goodput_mbps: bytes delivered in order to receivers over the time since the start.
@@ -65,7 +66,10 @@ def switch_report(scenario: Scenario, counters: Counters) -> dict[str, Any]:
         difference_p99_s, difference_max_s: of FCT - ideal FCT, as RLBM defines slowdown.
         drops: packets not admitted, or dropped by the queue discipline.
         occupancy_mean, occupancy_p99: of the shared buffer, as shares of it, over time.
-        queue_mean_packets_N: mean length of queue N, over time and summed over ports.
+            Where an AQM stands in the place of the switch, the mean is that of the bottleneck's queue and the
+            percentile is not measured.
+        queue_mean_packets, queue_mean_packets_N: mean length of all queues and of queue N, over time and summed over
+            ports; an AQM has no queues by number.
         probe_delay_mean_ms: one way, of all probes' packets that arrived.
         duration_s: time since the start.
         scenario: the scenario's name.
@@ -75,7 +79,8 @@ def switch_report(scenario: Scenario, counters: Counters) -> dict[str, Any]:
     ideal_s = np.array([scenario.ideal_s(s, size) for s, size in zip(sender.tolist(), size_bytes.tolist(), strict=True)])
     ratio, difference_s = fct_s / ideal_s, fct_s - ideal_s
     switch = counters.switches[0] if counters.switches else None
-    queues = max([switch_.queues for switch_ in scenario.switches], default=1)
+    if queues is None:
+        queues = max((one.queues for one in scenario.switches), default=1)
     by_priority = [priority == p for p in range(queues)]
     delays = np.concatenate([np.asarray(one) for one in counters.probe_delays] or [np.empty(0)])
     report: dict[str, Any] = {
@@ -92,9 +97,14 @@ def switch_report(scenario: Scenario, counters: Counters) -> dict[str, Any]:
         "difference_p99_s": percentile(difference_s, 0.99),
         "difference_max_s": _max(difference_s),
         "drops": int(sum(q["drops"] for q in switch["queues"]) if switch else sum(x["queue_drops"] for x in counters.links)),
-        "occupancy_mean": switch["occupancy_mean"] if switch else NAN,
-        "occupancy_p99": switch["occupancy_p99"] if switch else NAN,
     }
+    if switch:
+        report |= {"occupancy_mean": switch["occupancy_mean"], "occupancy_p99": switch["occupancy_p99"]}
+        report["queue_mean_packets"] = float(sum(one["packets_mean"] for one in switch["queues"]))
+    else:
+        mean = counters.links[scenario.bottleneck]["queue_integral_packet_s"] / max(counters.now_s, 1e-9)
+        limit = scenario.buffer_packets
+        report |= {"occupancy_mean": mean / limit if limit else NAN, "occupancy_p99": NAN, "queue_mean_packets": mean}
     for q in range(queues):
         lengths = [one["packets_mean"] for one in switch["queues"] if one["queue"] == q] if switch else []
         report[f"queue_mean_packets_{q}"] = float(sum(lengths)) if lengths else NAN

@@ -371,7 +371,7 @@ class CongestionWindow(Task):
             mss_bytes=MSS_BYTES,
         )
 
-    def advance(self, plant: SimPlant, interval_ns: int) -> None:
+    def advance(self, plant: SimPlant, interval_ns: int, end_ns: np.ndarray) -> None:
         """An interval further, or to the next ACK."""
         if self.per_ack:
             plant.advance_to_ack(interval_ns)

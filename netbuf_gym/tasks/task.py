@@ -110,8 +110,8 @@ class Task(ABC):
     def start(self, tracker: Any, rows: slice, scenario: Scenario) -> None:
         """Makes a tracker's rows those of a world that starts anew."""
 
-    def advance(self, plant: SimPlant, interval_ns: int) -> None:
-        """Runs every world to its next decision."""
+    def advance(self, plant: SimPlant, interval_ns: int, end_ns: np.ndarray) -> None:
+        """Runs every world to its next decision; `end_ns`, `(worlds,)`, is when their scenarios end."""
         plant.advance(interval_ns)
 
     @abstractmethod

@@ -1,0 +1,84 @@
+"""Ways of managing a switch's buffer without an agent: thresholds by rule and active queue management, in its own worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from netbuf_gym import _core
+from netbuf_gym.arguments import choice, whole
+from netbuf_gym.engine import draw_episode, generator_of
+from netbuf_gym.errors import ConfigError, ScenarioError, SimulatorFault
+from netbuf_gym.plants.switch_report import counters_of, switch_report
+from netbuf_gym.scenarios import SCHEMES, Scenario
+from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.worlds import WorldSource, example, resolve
+
+NAMES = tuple(name for name in SCHEMES if name != "agent")
+
+
+def draw_worlds(scenario: str | dict[str, Any], seeds: Sequence[int]) -> list[tuple[Scenario, int]]:
+    """The world and its simulator's seed that an environment draws under each seed."""
+    world = resolve(scenario)
+    task = QueueThreshold(**QueueThreshold.fitted(example(world)))
+    source = WorldSource(world, task.control)
+    return [draw_episode(source, generator_of(seed)) for seed in seeds]
+
+
+class BufferScheme:
+    """One of `netbuf_gym.scenarios.SCHEMES` instead of an agent: another admission to the buffer, or an AQM of its size.
+
+    There are no decisions to predict: it acts on every packet. Worlds and their traffic are the ones that an environment
+    draws under the same seeds.
+
+    Args:
+        name: e.g. `"naive"`, `"sophisticated"`, `"dt"`, `"abm"`, `"static_bdp"`, `"codel"`.
+        parameters: of the scheme, see `netbuf_gym.scenarios.SCHEMES[name].parameters`.
+    """
+
+    task = QueueThreshold.name
+
+    def __init__(self, name: str, **parameters: Any):
+        self.name = choice("scheme", name, NAMES)
+        for parameter in parameters:
+            if parameter not in SCHEMES[name].parameters:
+                valid = ", ".join(SCHEMES[name].parameters) or "none"
+                raise ConfigError(f"scheme {name} has no parameter {parameter!r}; valid: {valid}")
+        self.parameters = parameters
+
+    def place(self, scenario: Scenario) -> Scenario:
+        """The same world under this scheme.
+
+        Raises:
+            ConfigError: a parameter out of range.
+        """
+        try:
+            return scenario.with_scheme({"name": self.name, **self.parameters})
+        except ScenarioError as error:
+            raise ConfigError(str(error)) from None
+
+    def evaluate(self, scenario: str | dict[str, Any], seeds: Sequence[int], threads: int = 1) -> list[dict[str, Any]]:
+        """One episode for each seed.
+
+        Args:
+            scenario: as for the environment.
+            seeds: of the episodes.
+            threads: that run them.
+
+        Returns:
+            a report for each seed (`netbuf_gym.plants.switch_report.switch_report`).
+        """
+        with ThreadPoolExecutor(whole("threads", threads, 1, 1024)) as pool:
+            return list(pool.map(lambda drawn: self.episode(*drawn), draw_worlds(scenario, seeds)))
+
+    def episode(self, scenario: Scenario, seed: int) -> dict[str, Any]:
+        """The report of one world run to its end."""
+        queues = scenario.switches[0].queues
+        scenario = self.place(scenario)
+        world = _core.World(scenario.to_core(), seed)
+        try:
+            world.run(round(scenario.duration_s * 1e9))
+        except RuntimeError as error:
+            raise SimulatorFault(str(error)) from error
+        return switch_report(scenario, counters_of(world), queues)
