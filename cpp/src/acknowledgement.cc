@@ -18,15 +18,26 @@ void Flow::retransmit(uint32_t index) {
   segment.flags |= kRetransmitted | kEverRetransmitted;
   transmit(index, true);
   recovery_->on_retransmitted(*this, index);
+  if (closes_ && tcb.stack == Stack::ns3) {
+    measure_tail();
+    tcb.cwnd_limited = tcb.cwnd < tcb.bytes_in_flight() + tcb.mss;
+  }
 }
 
 bool Flow::retransmit_next_lost() {
+  uint32_t index;
+  if (!next_lost(index)) return false;
+  retransmit(index);
+  return true;
+}
+
+bool Flow::next_lost(uint32_t& index) {
   if (lost_pending_ == 0) return false;
   if (before(lost_hint_, tcb.una)) lost_hint_ = tcb.una;
   for (; before(lost_hint_, tcb.nxt); ++lost_hint_) {
     if (retransmit_limited_ && !before(lost_hint_, retransmit_below_)) return false;
     if ((segments[lost_hint_].flags & (kLost | kRetransmitted | kSacked)) == kLost) {
-      retransmit(lost_hint_++);
+      index = lost_hint_;
       return true;
     }
   }
@@ -72,6 +83,7 @@ void Flow::forget_retransmission(uint32_t index) {
   if (!(segment.flags & kRetransmitted)) return;
   segment.flags = static_cast<uint8_t>(segment.flags & ~kRetransmitted);
   --tcb.retrans_out;
+  if (before(index, unsacked_hint_)) unsacked_hint_ = index;
   if (segment.flags & kLost) {
     ++lost_pending_;
     if (lost_pending_ == 1 || before(index, lost_hint_)) lost_hint_ = index;
@@ -82,6 +94,8 @@ void Flow::forget_retransmission(uint32_t index) {
 
 void Flow::receive_ack(const Ack& ack) {
   if (ack.flags & kAckSynAck) [[unlikely]] return establish(ack);
+  if (time_wait_until_ != kNever) [[unlikely]] return answer_late_fin(ack);
+  if (ack.flags & kAckFin) [[unlikely]] return receive_fin(ack);
   if (ack.flags == kAckWindow && ack.ack == tcb.una) [[unlikely]] {  // tells of the window only
     note_window(ack.window);
     return try_send();
@@ -135,6 +149,7 @@ void Flow::acknowledge_in_order(const Ack& ack, AckWork& work) {
   work.newest_sent = work.latest_sent = segments[work.latest_segment].sent_at;
   if (short_segments_) {
     for (uint32_t i = tcb.una; i != ack.ack; ++i) work.acked_bytes += segments[i].bytes;
+    work.short_bytes = static_cast<uint32_t>(static_cast<int64_t>(work.acked) * tcb.mss - work.acked_bytes);
   } else {
     work.acked_bytes = static_cast<int64_t>(work.acked) * tcb.mss;
   }
@@ -225,6 +240,7 @@ void Flow::acknowledge(const Ack& ack, AckWork& work) {
 
 void Flow::note_delivered(uint32_t index, const Segment& segment, AckWork& work) {
   ++work.delivered;
+  work.short_bytes += tcb.mss - segment.bytes;
   if (!(segment.flags & kEverRetransmitted)) {
     if (segment.sent_at > work.newest_sent) work.newest_sent = segment.sent_at;
   }

@@ -288,11 +288,11 @@ StackProfile stack_profile(const WorldConfig& config) {
 const StackProfile& stack_profile(Stack stack) {
   // Linux 6.x: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS, tcp_comp_sack_delay_ns, TCP_RTO_MIN.
   static const StackProfile linux_kernel{1448, 52, 52, {0, 12, 20, 28}, 60, 3, 2, 40 * kMillisecond, 16, kMillisecond,
-                                         kSecond, 200 * kMillisecond, 120 * kSecond, 0};
+                                         kSecond, 200 * kMillisecond, 120 * kSecond, 0, 40, 0, 60 * kSecond};
   // ns-3.44 as the reference runs configure it: PPP framing of two bytes; only the first segment is
-  // acknowledged at once; no SACK compression.
+  // acknowledged at once; no SACK compression; a maximum segment lifetime of half a second.
   static const StackProfile ns3{1448, 54, 54, {0, 8, 16, 24}, 58, 3, 2, 200 * kMillisecond, 1, 0,
-                                3 * kSecond, kSecond, 60 * kSecond, kMillisecond};
+                                3 * kSecond, kSecond, 60 * kSecond, kMillisecond, 42, 6, kSecond};
   return stack == Stack::ns3 ? ns3 : linux_kernel;
 }
 

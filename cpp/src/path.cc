@@ -34,6 +34,7 @@ void Flow::build_path(const FlowConfig& config, const std::vector<uint32_t>& lin
 
 uint32_t Flow::wire_bytes(PacketKind kind, uint32_t payload) const {
   if (is_data(kind)) [[likely]] return payload + profile_.data_overhead;
+  if (kind == kReset) return profile_.reset_bytes;
   return kind == kSyn ? profile_.syn_bytes : profile_.ack_bytes;
 }
 
@@ -78,7 +79,7 @@ void Flow::lost(const Queued& item, Link::Fate fate) {
 }
 
 bool Flow::finished() const {
-  if (completed_ == kNever || tcb.una != tcb.nxt || held_ > 0 || !rx_ring_.empty() || !ack_ring_.empty()) return false;
+  if (receiving_ != Receiving::closed || tcb.una != tcb.nxt || held_ > 0 || !rx_ring_.empty() || !ack_ring_.empty()) return false;
   const auto empty = [](const auto& ring) { return ring.empty(); };
   return std::all_of(forward_rings_.begin(), forward_rings_.end(), empty) && std::all_of(backward_rings_.begin(), backward_rings_.end(), empty);
 }
@@ -216,7 +217,10 @@ void Flow::run_next() {
       }
     } else if (head == kDelayedAckHead) {
       set_head(head, delayed_ack_deadline_ > now ? delayed_ack_deadline_ : kNever);
-      if (delayed_ack_deadline_ <= now) send_ack();
+      if (delayed_ack_deadline_ <= now) {
+        delayed_ack_deadline_ = kNever;
+        on_receiver_timer();
+      }
     } else if (head == kWakeupHead) {
       set_head(head, kNever);
       try_send();

@@ -13,16 +13,106 @@ constexpr int64_t kLargestWindow = 40 << 20;   // a tcp_rmem maximum of 64 MiB, 
 
 void Flow::receive(const Packet& packet) {
   if (is_data(packet.kind)) [[likely]] return receive_data(packet);
+  receive_small(packet);
+}
+
+void Flow::receive_small(const Packet& packet) {
   if (packet.kind == kWindowProbe) return send_ack(kAckWindow);
-  if (packet.kind == kSyn) {
-    quick_acks_ = profile_.quick_acks;
-    backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, packet.sent_at}, 0, tcb.now);
+  if (packet.kind == kHandshakeAck) {
+    if (receiving_ == Receiving::syn) accept(packet);
+    return;
   }
+  if (packet.kind == kFinalAck || packet.kind == kReset) {
+    if (receiving_ != Receiving::last_ack) return;
+    receiving_ = Receiving::closed;
+    return set_receiver_timer(kNever);
+  }
+  if (packet.kind == kSyn && (receiving_ == Receiving::nothing || receiving_ == Receiving::syn)) {
+    if (receiving_ == Receiving::nothing) {
+      receiving_ = Receiving::syn;
+      echo_sent_ = packet.sent_at;
+      syn_answered_ = tcb.now;
+      set_receiver_timer(tcb.now + profile_.initial_rto);
+    }
+    quick_acks_ = profile_.quick_acks;
+    if (tcb.stack == Stack::linux_kernel) echo_sent_ = packet.sent_at;
+    answer_syn();
+  }
+}
+
+void Flow::answer_syn() { backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, echo_sent_}, 0, tcb.now); }
+
+// Something has come back that the sender could only send after the answer to its SYN.
+void Flow::accept(const Packet& packet) {
+  receiving_ = Receiving::stream;
+  const Time unit = std::max<Time>(1, profile_.rtt_granularity);
+  receiver_rtt_ = std::max(tcb.now / unit - syn_answered_ / unit, Time{0}) * unit;
+  if (receiver_rtt_ == 0) receiver_rtt_ = kMicrosecond;
+  echo_sent_ = packet.sent_at;
+  set_receiver_timer(kNever);
+}
+
+// The stream has arrived with its FIN, and the application has nothing to say. ns-3 acknowledges what came in order, sends
+// its FIN, and acknowledges once more; in Linux the FIN is the acknowledgement.
+void Flow::close_receiver(bool in_order) {
+  const bool ns3 = tcb.stack == Stack::ns3;
+  if (ns3 && in_order) send_ack();
+  send_ack(kAckFin);
+  if (ns3) send_ack();
+  receiving_ = Receiving::last_ack;
+  receiver_tries_ = 0;
+  const Time spread = std::max(profile_.rtt_granularity, 2 * receiver_rtt_);
+  if (ns3) {  // two timers at once
+    fin_interval_ = receiver_rtt_ + spread;
+    fin_repeat_ = tcb.now + fin_interval_;
+    fin_timeout_ = tcb.now + std::max(fin_interval_, profile_.min_rto);
+  } else {
+    fin_interval_ = receiver_rtt_ + std::max(spread, profile_.min_rto);
+    fin_timeout_ = tcb.now + fin_interval_;
+  }
+  set_receiver_timer(std::min(fin_repeat_, fin_timeout_));
+}
+
+void Flow::set_receiver_timer(Time deadline) {
+  delayed_ack_deadline_ = deadline;
+  set_head(kDelayedAckHead, deadline);
+}
+
+// A delayed ACK is due; or nobody has answered the answer to the SYN, or the FIN.
+void Flow::on_receiver_timer() {
+  if (receiving_ == Receiving::syn) {
+    if (++receiver_tries_ == profile_.syn_tries) {
+      receiving_ = Receiving::closed;
+      return;
+    }
+    answer_syn();
+    return set_receiver_timer(tcb.now + std::min(profile_.initial_rto << std::min(receiver_tries_, 15u), profile_.max_rto));
+  }
+  if (receiving_ != Receiving::last_ack) return send_ack();
+  send_ack(kAckFin);
+  if (fin_repeat_ <= tcb.now) fin_repeat_ = tcb.now + fin_interval_;
+  if (fin_timeout_ <= tcb.now) {
+    if (tcb.stack == Stack::ns3) {
+      fin_timeout_ = tcb.now + std::max(fin_interval_, profile_.min_rto);
+    } else {
+      fin_timeout_ = tcb.now + std::min(fin_interval_ << std::min(++receiver_tries_, 15u), profile_.max_rto);
+    }
+  }
+  set_receiver_timer(std::min(fin_repeat_, fin_timeout_));
 }
 
 void Flow::receive_data(const Packet& packet) {
   const uint32_t index = packet.segment;
   ++counters.packets_received;
+  if (receiving_ != Receiving::stream) [[unlikely]] {
+    if (receiving_ == Receiving::closed) return;
+    if (receiving_ == Receiving::last_ack) {  // a copy of what has arrived
+      const Time deadline = delayed_ack_deadline_;
+      send_ack(kAckDuplicate);
+      return set_receiver_timer(deadline);
+    }
+    accept(packet);
+  }
   if (tune_window_) {  // after a long silence the sender starts anew and needs every ACK
     if (tcb.now - last_received_ > tcb.min_rtt + profile_.min_rto && last_received_ > 0) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = tcb.now;
@@ -37,6 +127,7 @@ void Flow::receive_data(const Packet& packet) {
     ++rcv_nxt_;
     if (out_of_order_.empty()) [[likely]] {
       deliver(bytes);
+      if (closes_ && completed_ != kNever) [[unlikely]] return close_receiver(true);
       if (tune_window_ && (tuning_.offered < tuning_.allowed || tcb.now - tuning_.round_start >= tcb.srtt)) [[unlikely]] {
         tune_window(packet.bytes);
       }
@@ -58,6 +149,7 @@ void Flow::receive_data(const Packet& packet) {
       std::erase_if(recent_blocks_, [&](const Range& r) { return !after(r.end, rcv_nxt_); });
     }
     deliver(bytes);
+    if (closes_ && completed_ != kNever) [[unlikely]] return close_receiver(false);
     if (tune_window_) tune_window(packet.bytes);
     send_ack();
     return;

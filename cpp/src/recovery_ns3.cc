@@ -22,12 +22,13 @@ class Ns3Recovery final : public Recovery {
   }
 
   void on_new_data(Flow& flow, uint32_t packets) override {
-    if (flow.tcb.state == CaState::recovery) prr_out_ += packets * flow.tcb.mss;
+    const Tcb& tcb = flow.tcb;
+    if (tcb.state == CaState::recovery) prr_out_ += packets * tcb.mss - (tcb.mss - flow.segments[tcb.nxt - 1].bytes);
     if (flow.timer() == kNever) flow.rearm_rto();
   }
 
-  void on_retransmitted(Flow& flow, uint32_t) override {
-    if (flow.tcb.state == CaState::recovery) prr_out_ += flow.tcb.mss;
+  void on_retransmitted(Flow& flow, uint32_t segment) override {
+    if (flow.tcb.state == CaState::recovery) prr_out_ += flow.segments[segment].bytes;
     if (flow.timer() == kNever) flow.rearm_rto();
   }
 
@@ -42,7 +43,8 @@ class Ns3Recovery final : public Recovery {
     work.lost = tcb.lost - lost_before;
     partial_retransmission_ = tcb.state == CaState::recovery && work.una_advanced && before(tcb.una, recover_) &&
                               work.acked_retransmission;
-    in_flight_ = tcb.in_flight() * tcb.mss;
+    flow.measure_tail();
+    in_flight_ = static_cast<uint32_t>(tcb.bytes_in_flight());
     process(flow, work);
     partial_retransmission_ = false;
     limit(flow);
@@ -53,6 +55,7 @@ class Ns3Recovery final : public Recovery {
     Tcb& tcb = flow.tcb;
     ++flow.counters.timeouts;
     duplicates_ = 0;
+    flow.measure_tail();
     const int64_t ssthresh = flow.cc().ssthresh(tcb);  // from what was in flight before everything is presumed lost
     for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) {
       flow.forget_retransmission(i);
@@ -145,7 +148,13 @@ class Ns3Recovery final : public Recovery {
       if (tcb.una != tcb.nxt) pkts_acked(flow, work, 1);
       return;
     }
-    uint32_t segments = work.delivered;
+    const uint32_t delivered = work.delivered * tcb.mss - work.short_bytes;
+    uint32_t segments = delivered / tcb.mss;
+    leftover_ += delivered % tcb.mss;
+    if (leftover_ >= tcb.mss) {
+      ++segments;
+      leftover_ -= tcb.mss;
+    }
     if (!duplicate) duplicates_ = 0;
 
     if (before(tcb.una, recover_) && tcb.state == CaState::loss) {
@@ -155,9 +164,10 @@ class Ns3Recovery final : public Recovery {
       return;
     }
     if (before(tcb.una, recover_) && tcb.state == CaState::recovery) {
-      if (segments >= 1) reduce(flow, segments, false);
+      if (segments >= 1) reduce(flow, delivered, false);
       const Segment& head = flow.segments[tcb.una];
-      if (!((head.flags & kRetransmitted) && !(head.flags & kSacked))) resend(flow);
+      const bool on_its_way = (head.flags & kRetransmitted) && !(head.flags & kSacked);
+      if (!on_its_way || head.bytes < tcb.mss) resend(flow);  // ns-3 does not recognise a short one
       pkts_acked(flow, work, 1);
       if (first_partial_) restart_timer(flow);
       first_partial_ = false;
@@ -201,7 +211,7 @@ class Ns3Recovery final : public Recovery {
   void duplicate_ack(Flow& flow, AckWork& work) {
     Tcb& tcb = flow.tcb;
     if (tcb.state == CaState::loss) return;
-    if (tcb.state == CaState::recovery) return reduce(flow, work.delivered, true);
+    if (tcb.state == CaState::recovery) return reduce(flow, work.delivered * tcb.mss - work.short_bytes, true);
     ++duplicates_;
     if (tcb.state == CaState::open) flow.enter_state(CaState::disorder);
     const bool new_episode = !before(tcb.una, recover_) || !recover_active_;
@@ -218,21 +228,21 @@ class Ns3Recovery final : public Recovery {
     recover_ = tcb.high_seq = tcb.nxt;
     recover_active_ = true;
     ++flow.counters.fast_recoveries;
-    in_flight_ = tcb.in_flight() * tcb.mss;
+    flow.measure_tail();
+    in_flight_ = static_cast<uint32_t>(tcb.bytes_in_flight());
     const int64_t ssthresh = flow.cc().ssthresh(tcb);
     flow.enter_state(CaState::recovery);
     tcb.ssthresh = ssthresh;
     prr_out_ = prr_delivered_ = 0;
     prr_flight_ = in_flight_;
-    reduce(flow, work.delivered, true);
+    reduce(flow, work.delivered * tcb.mss - work.short_bytes, true);
     flow.retransmit(tcb.una);
   }
 
   // Bytes in 32-bit arithmetic, as ns-3 has it: the product below wraps for windows beyond about 45 packets.
-  void reduce(Flow& flow, uint32_t packets, bool duplicate) {
+  void reduce(Flow& flow, uint32_t delivered, bool duplicate) {
     Tcb& tcb = flow.tcb;
     if (flow.cc().owns_window()) return;
-    uint32_t delivered = packets * tcb.mss;
     if (duplicate && prr_delivered_ < prr_flight_) delivered += tcb.mss;
     if (delivered == 0) return;
     prr_delivered_ += delivered;
@@ -275,6 +285,7 @@ class Ns3Recovery final : public Recovery {
 
   uint32_t duplicates_ = 0, recover_ = 0, history_ = 0, frontier_ = 0;
   uint32_t prr_delivered_ = 0, prr_out_ = 0, prr_flight_ = 1, in_flight_ = 0;
+  uint32_t leftover_ = 0;          // bytes acknowledged that do not make up a segment yet
   bool recover_active_ = false, first_partial_ = true, partial_retransmission_ = false;
   Time rto_ = 0;
 };

@@ -32,7 +32,8 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
   tcb.cwnd_packets = tcb.initial_cwnd;
   if (cc_->wants_rate()) rate_marks_ = std::make_unique<Ring<RateMark>>();
   source_ = make_source(config, tcb.mss, rng);
-  if (config.app == "sized") {
+  closes_ = config.app == "sized";
+  if (closes_) {
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
   }
@@ -71,7 +72,13 @@ void Flow::start_connection() {
 }
 
 void Flow::establish(const Ack& ack) {
-  if (tcb.established) return;
+  if (tcb.established) {  // an answer to a SYN that was answered before, or the same again
+    if (tcb.stack == Stack::linux_kernel) return launch(0, 0, kHandshakeAck);
+    if (cc_->owns_window()) return;
+    tcb.set_cwnd(static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss);  // ns-3 starts anew with every SYN it gets
+    tcb.ssthresh = kInfiniteWindow;
+    return;
+  }
   tcb.established = true;
   backoff_ = 0;
   set_timer(kNever);
@@ -85,6 +92,28 @@ void Flow::establish(const Ack& ack) {
   update_source();
   if (tcb.stack == Stack::ns3) return schedule_wakeup(tcb.now + 1);  // an event of its own there
   try_send();
+}
+
+// The receiver has everything and closes too: the last ACK, and the sender remembers the connection for a while.
+void Flow::receive_fin(const Ack& ack) {
+  if (after(ack.ack, tcb.una)) {
+    Ack plain = ack;
+    plain.flags &= ~kAckFin;
+    receive_ack(plain);
+  }
+  set_timer(kNever);
+  time_wait_until_ = tcb.now + profile_.time_wait;
+  launch(0, 0, kFinalAck);
+}
+
+// The receiver has not heard the last ACK. ns-3's sender keeps silent, until it does not know the connection any more.
+void Flow::answer_late_fin(const Ack& ack) {
+  if (!(ack.flags & kAckFin)) return;
+  if (tcb.now >= time_wait_until_) {
+    launch(0, 0, kReset);
+  } else if (tcb.stack == Stack::linux_kernel) {
+    launch(0, 0, kFinalAck);
+  }
 }
 
 void Flow::update_source() {
@@ -101,6 +130,7 @@ void Flow::update_source() {
 void Flow::on_timer() {
   if (!tcb.established) {  // the SYN or its answer was lost
     back_off();
+    if (backoff_ == profile_.syn_tries) return;  // gives up (a number of tries without end is 0)
     launch(0, 0, kSyn);
     set_timer(tcb.now + std::min(profile_.initial_rto << backoff_, profile_.max_rto));
     return;
@@ -144,6 +174,7 @@ double Flow::cwnd_integral(Time now) const {
 void Flow::try_send() {
   if (!tcb.established) return;
   if (tcb.stack == Stack::linux_kernel) return send_bursts();
+  if (closes_) return send_finite();
   const uint32_t nxt = tcb.nxt;
   while (tcb.in_flight() < tcb.cwnd_packets) {
     if (lost_pending_ > 0 && retransmit_next_lost()) continue;
@@ -163,6 +194,52 @@ void Flow::try_send() {
   if (rate_marks_ && !has_new_data() && lost_pending_ == 0 && !tcb.cwnd_limited) {
     tcb.app_limited = std::max(1u, tcb.delivered + in_flight);
   }
+}
+
+// As ns-3 sends a stream whose end is in sight. The last segment may be short, so that bytes count; it carries FIN, and once
+// it has been sent, an undisturbed sender sends nothing again: what was lost waits for duplicate ACKs or the time-out.
+void Flow::send_finite() {
+  const uint32_t nxt = tcb.nxt;
+  bool sent = false;
+  while (stream_left() > 0 || tcb.state != CaState::open) {
+    measure_tail();
+    const int64_t room = tcb.cwnd - tcb.bytes_in_flight();
+    uint32_t index;
+    if (next_lost(index) || (stream_left() <= 0 && tcb.state == CaState::recovery && next_unsacked(index))) {
+      if (room < segments[index].bytes) break;
+      retransmit(index);
+    } else {
+      if (room < std::min<int64_t>(stream_left(), tcb.mss) || !send_new_segment()) break;
+    }
+    sent = true;
+  }
+  if (tcb.nxt != nxt) recovery_->on_new_data(*this, tcb.nxt - nxt);
+  if (sent) {
+    measure_tail();
+    tcb.cwnd_limited = tcb.cwnd < tcb.bytes_in_flight() + tcb.mss;
+  }
+}
+
+// RFC 6675's third rule for the next segment: one that may be on its way, below what is known to have arrived.
+bool Flow::next_unsacked(uint32_t& segment) {
+  if (before(unsacked_hint_, tcb.una)) unsacked_hint_ = tcb.una;
+  for (; before(unsacked_hint_, tcb.nxt); ++unsacked_hint_) {
+    if (retransmit_limited_ && !before(unsacked_hint_, retransmit_below_)) return false;
+    if (segments[unsacked_hint_].flags & (kSacked | kRetransmitted)) continue;
+    segment = unsacked_hint_;
+    return true;
+  }
+  return false;
+}
+
+void Flow::measure_tail() {
+  tcb.short_out = 0;
+  if (!short_segments_ || !closes_ || tcb.una == tcb.nxt) return;
+  const Segment& tail = segments[tcb.nxt - 1];
+  uint32_t copies = 1;
+  if (tail.flags & (kSacked | kLost)) --copies;
+  if (tail.flags & kRetransmitted) ++copies;
+  tcb.short_out = copies * (tcb.mss - tail.bytes);
 }
 
 bool Flow::may_grow() const {

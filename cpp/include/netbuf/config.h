@@ -122,6 +122,9 @@ struct StackProfile {
   Time compressed_ack_delay;               // SACK compression after the third duplicate; 0: none
   Time initial_rto, min_rto, max_rto;
   Time rtt_granularity;                    // of the time stamps that feed the RTO
+  uint32_t reset_bytes;
+  uint32_t syn_tries;                      // 0: no end of them
+  Time time_wait;                          // how long a sender that has closed answers for its connection
 };
 const StackProfile& stack_profile(Stack stack);
 StackProfile stack_profile(const WorldConfig& config);  // with what the configuration changes

@@ -45,6 +45,7 @@ struct AckWork : AckEvent {
   uint32_t prior_una = 0;
   bool sack_seen = false;        // the ACK carried SACK blocks
   uint32_t newly_sacked = 0;
+  uint32_t short_bytes = 0;      // by how much what was delivered falls short of whole segments (ns-3, finite streams)
   bool acked_retransmitted = false;   // cumulatively acknowledged a segment that had been retransmitted
   bool acked_original = false;   // cumulatively acknowledged one that was sent once (after trouble: F-RTO, undo)
   Time newest_sent = -1;         // transmission time of the newest never-retransmitted segment delivered
@@ -122,7 +123,8 @@ class Flow {
   void try_send();               // lost segments first, then new data, as window, pacing and the application allow
   bool send_new_segment();       // one; false when there is none or the peer's window is closed
   void retransmit(uint32_t segment);
-  bool retransmit_next_lost();   // the lowest lost segment that is not on its way again; false when there is none
+  bool next_lost(uint32_t& segment);             // the lowest lost segment that is not on its way again; false: none
+  bool retransmit_next_lost();                   // that one; false when there is none
   void mark_lost(uint32_t segment);              // also a retransmission that is lost in turn
   void mark_lost_once(uint32_t segment);         // leaves a retransmission in flight as it is (ns-3)
   void unmark_lost(uint32_t segment);
@@ -142,6 +144,7 @@ class Flow {
   bool has_new_data() const { return stream_left() > 0; }
   void enter_state(CaState state);
   void schedule_wakeup(Time at);   // the sender tries to send then (pacing, recovery)
+  void measure_tail();             // brings Tcb::short_out up to date
   bool paced_out() const { return tcb.pacing_rate > 0 && tcb.now < tcb.next_departure; }
   Time interval_rtt_min = kNever;  // of data, since the interval began
   Time rtt_min = kNever;           // of data, since the start (tcb.min_rtt counts the handshake's small packets too)
@@ -186,6 +189,12 @@ class Flow {
 
   // receiver.cc
   void receive(const Packet& packet);
+  void receive_small(const Packet& packet);
+  void answer_syn();
+  void accept(const Packet& packet);
+  void close_receiver(bool in_order);
+  void on_receiver_timer();
+  void set_receiver_timer(Time deadline);
   void receive_data(const Packet& packet);
   void send_ack(uint32_t flags = 0);
   void deliver(int64_t bytes);
@@ -207,6 +216,10 @@ class Flow {
   void start_connection();
   void receive_ack(const Ack& ack);
   void establish(const Ack& ack);
+  void receive_fin(const Ack& ack);
+  void answer_late_fin(const Ack& ack);
+  void send_finite();
+  bool next_unsacked(uint32_t& segment);
   void acknowledge(const Ack& ack, AckWork& work);
   void acknowledge_in_order(const Ack& ack, AckWork& work);
   void send_full_segment(PacketKind kind);
@@ -256,11 +269,14 @@ class Flow {
   bool persisting_ = false, overriding_ = false;
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   uint32_t lost_hint_ = 0, lost_pending_ = 0;  // no segment below the hint waits for retransmission; how many wait
+  uint32_t unsacked_hint_ = 0;   // every segment below it has arrived or is on its way again
   uint32_t max_packets_out_ = 0, max_packets_seq_ = 0;
   uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
   bool retransmit_limited_ = false, have_highest_sacked_ = false;
   bool unhindered_ = false, short_segments_ = false, stream_closed_ = false, push_next_ = false, syn_sent_ = false;
   bool paces_window_ = false;    // at window_rate(), though the congestion control does not ask for it
+  bool closes_;                  // FIN goes with the last segment; else the connection stays open
+  Time time_wait_until_ = kNever;  // the closing sender forgets the connection then; kNever: it is not closed
   std::unique_ptr<Source> source_;
   std::unique_ptr<Ring<RateMark>> rate_marks_;
   RateMark newest_mark_{};
@@ -269,6 +285,10 @@ class Flow {
   bool have_mark_ = false, newest_mark_retransmitted_ = false;
 
   // receiver
+  enum class Receiving : uint8_t { nothing, syn, stream, last_ack, closed };
+  Receiving receiving_ = Receiving::nothing;
+  uint32_t receiver_tries_ = 0;  // of the SYN's answer, or of FIN
+  Time syn_answered_ = 0, receiver_rtt_ = 0, fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
   struct WindowTuning {          // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload
     int64_t offered = 65160, allowed = 81920, largest_round = 14480, round_bytes = 0;
     Time round_start = 0;

@@ -12,6 +12,8 @@ enum PacketKind : uint8_t {
   kSyn = 2,
   kHandshakeAck = 3,
   kWindowProbe = 4,
+  kFinalAck = 5,       // acknowledges the receiver's FIN
+  kReset = 6,          // the connection is forgotten
 };
 inline constexpr bool is_data(PacketKind kind) { return kind <= kPushedData; }
 
@@ -29,6 +31,7 @@ enum AckFlags : uint32_t {
   kAckSynAck = 2,
   kAckDuplicate = 4,   // reports a duplicate segment (D-SACK, RFC 2883)
   kAckWindow = 8,      // answers a window probe, or tells of a window that has opened
+  kAckFin = 16,        // the receiver's FIN: it has everything and closes too
 };
 
 struct Ack {

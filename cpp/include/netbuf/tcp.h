@@ -59,6 +59,7 @@ struct Tcb {
   uint32_t una = 0, nxt = 0;     // oldest unacknowledged and next new segment (indices)
   uint32_t sacked_out = 0, lost_out = 0, retrans_out = 0;
   uint32_t high_seq = 0;         // recovery point: nxt when recovery or loss was entered
+  uint32_t short_out = 0;        // bytes by which what is in flight falls short of whole segments (ns-3, finite streams)
   uint32_t initial_cwnd = 10;    // packets
 
   uint32_t delivered = 0;        // packets delivered so far
@@ -75,6 +76,7 @@ struct Tcb {
 
   uint32_t packets_out() const { return nxt - una; }
   uint32_t in_flight() const { return nxt - una - sacked_out - lost_out + retrans_out; }
+  int64_t bytes_in_flight() const { return static_cast<int64_t>(in_flight()) * mss - short_out; }
   bool in_slow_start() const { return cwnd < ssthresh; }
   uint32_t ssthresh_packets() const { return static_cast<uint32_t>(std::min<int64_t>(ssthresh, kInfiniteWindow) / mss); }
 

@@ -24,7 +24,7 @@ class Ns3NewReno : public CongestionControl {
 
   // Half the bytes in flight, as the RFC says; Linux halves the window.
   int64_t ssthresh(Tcb& tcb) override {
-    return std::max<int64_t>(2 * tcb.mss, static_cast<int64_t>(tcb.in_flight()) * tcb.mss / 2);
+    return std::max<int64_t>(2 * tcb.mss, tcb.bytes_in_flight() / 2);
   }
 };
 
