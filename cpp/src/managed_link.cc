@@ -16,14 +16,11 @@ struct Link::Managed final : DropSink {
   Ring<Queued> device;
   Time next = kNever, since = 0;
   double area = 0;                 // packet nanoseconds in the discipline, up to since
-  uint64_t data_held = 0;
 
   void dropped(const Queued& item) override {
     ++link->stats_.queue_drops;
-    leave(item);
     host->lost(item, Fate::queue_drop);
   }
-  void leave(const Queued& item) { data_held -= !item.is_ack && item.owner < kProbeOwner && is_data(item.packet.kind); }
   void tick(Time now) {
     area += static_cast<double>(discipline->packets()) * static_cast<double>(now - since);
     since = now;
@@ -52,7 +49,6 @@ void Link::offer(Time now, Queued& item) {
   Managed& m = *managed_;
   item.arrived = now;
   ++stats_.packets_in;
-  m.data_held += !item.is_ack && item.owner < kProbeOwner && is_data(item.packet.kind);
   m.tick(now);
   m.discipline->enqueue(now, item);
   stats_.queue_max = std::max(stats_.queue_max, m.discipline->packets());
@@ -113,7 +109,6 @@ void Link::transmit_now(Time now, const Queued& item) {
   const Time end = schedule_ == Schedule::constant ? now + transmission_time(item.bytes) : schedule_departure(now, item.bytes, start);
   free_at_ = end;
   busy_ns_ += end - start;
-  m.leave(item);
   if (lossy_ && (!item.is_ack || loss_on_acks_) && lose()) {
     ++stats_.random_losses;
     return m.host->lost(item, Fate::random_loss);
@@ -123,7 +118,6 @@ void Link::transmit_now(Time now, const Queued& item) {
 
 uint32_t Link::managed_packets() const { return managed_->discipline->packets(); }
 int64_t Link::managed_bytes() const { return managed_->discipline->bytes(); }
-uint64_t Link::data_packets_held() const { return managed_ ? managed_->data_held : 0; }
 
 LinkStats Link::managed_stats(Time now) {
   managed_->tick(now);

@@ -48,7 +48,7 @@ void Flow::count_fate(Link::Fate fate, bool is_data) {
   ++(fate == Link::Fate::queue_drop ? counters.queue_drops : counters.random_losses);
 }
 
-Queued Flow::queued(const Packet& packet, size_t hop) const {
+void Flow::offer(Link& link, const Packet& packet, size_t hop) {
   Queued item;
   item.packet = packet;
   item.owner = index_;
@@ -56,7 +56,9 @@ Queued Flow::queued(const Packet& packet, size_t hop) const {
   item.hop = static_cast<uint8_t>(hop);
   item.priority = static_cast<uint8_t>(priority_);
   item.is_ack = false;
-  return item;
+  ++held_;
+  held_data_ += is_data(packet.kind);
+  link.offer(packet.time, item);
 }
 
 void Flow::resume(const Queued& item, Time arrival) {
@@ -68,6 +70,7 @@ void Flow::resume(const Queued& item, Time arrival) {
   } else {
     Packet packet = item.packet;
     packet.time = arrival;
+    held_data_ -= is_data(packet.kind);
     onward(packet, item.hop + size_t{1});
   }
   refresh_next();
@@ -75,7 +78,9 @@ void Flow::resume(const Queued& item, Time arrival) {
 
 void Flow::lost(const Queued& item, Link::Fate fate) {
   --held_;
-  if (!item.is_ack) count_fate(fate, is_data(item.packet.kind));
+  if (item.is_ack) return;
+  held_data_ -= is_data(item.packet.kind);
+  count_fate(fate, is_data(item.packet.kind));
 }
 
 bool Flow::finished() const {
@@ -86,9 +91,7 @@ bool Flow::finished() const {
 
 void Flow::launch(uint32_t segment, uint16_t bytes, PacketKind kind) {
   if (first_link_->managed()) [[unlikely]] {
-    ++held_;
-    Queued item = queued({tcb.now, tcb.now, segment, bytes, kind}, 0);
-    return first_link_->offer(tcb.now, item);
+    return offer(*first_link_, {tcb.now, tcb.now, segment, bytes, kind}, 0);
   }
   const Link::Outcome outcome = first_link_->transmit(tcb.now, wire_bytes(kind, bytes), true);
   if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, is_data(kind));
@@ -117,9 +120,7 @@ void Flow::onward(Packet packet, size_t hop) {
 bool Flow::cross(Packet& packet, size_t hop) {
   Link& link = links_[forward_[hop].link];
   if (link.managed()) [[unlikely]] {
-    ++held_;
-    Queued item = queued(packet, hop);
-    link.offer(packet.time, item);
+    offer(link, packet, hop);
     return false;
   }
   const Link::Outcome outcome = link.transmit(packet.time, wire_bytes(packet.kind, packet.bytes), true);
@@ -242,7 +243,7 @@ void Flow::set_timer(Time deadline) {
 }
 
 uint64_t Flow::packets_in_network() const {
-  uint64_t packets = 0;
+  uint64_t packets = held_data_;
   const auto count = [&](const Ring<Packet>& ring) {
     for (uint32_t i = ring.head(); i != ring.tail(); ++i) packets += is_data(ring[i].kind);
   };

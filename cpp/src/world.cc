@@ -351,7 +351,6 @@ void World::count(TrafficTotals& totals, const Flow& flow) const {
 
 uint64_t World::data_packets_in_network() const {
   uint64_t packets = 0;
-  for (const Link& link : links_) packets += link.data_packets_held();
   for (const auto& slot : slots_) packets += slot->flow ? slot->flow->packets_in_network() : 0;
   return packets;
 }

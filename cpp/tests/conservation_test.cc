@@ -33,6 +33,9 @@ LinkConfig random_link(Rng& rng, bool harsh) {
   } else if (kind < 0.4) {
     link.rate_bps = 0;
   }
+  const auto disciplines = queue_discipline_names();
+  if (rng.uniform() < 0.3) link.discipline = disciplines[rng.below(static_cast<uint32_t>(disciplines.size()))];
+  if (rng.uniform() < 0.1) link.device_packets = 1 + rng.below(3);
   return link;
 }
 
@@ -45,6 +48,21 @@ WorldConfig random_world(Rng& rng) {
   const uint32_t links = 2 + rng.below(5), flows = 1 + rng.below(rng.uniform() < 0.2 ? 20 : 5);
   for (uint32_t i = 0; i < links; ++i) world.links.push_back(random_link(rng, harsh));
   if (world.links[0].rate_bps == 0) world.links[0].rate_bps = 8e6;
+  if (rng.uniform() < 0.3) {
+    SwitchConfig sw;
+    sw.queues = 1 + rng.below(3);
+    sw.capacity = 2 + rng.below(100);
+    sw.alphas.assign(sw.queues, log_uniform(rng, 0.1, 8));
+    if (rng.uniform() < 0.3) sw.admission = "abm";
+    if (rng.uniform() < 0.3) sw.scheduler = "strict_priority";
+    for (uint32_t i = 0; i < links; i += 1 + rng.below(2)) {
+      LinkConfig& link = world.links[i];
+      link.discipline.clear();
+      link.queue_limit_packets = link.queue_limit_bytes = 0;
+      sw.ports.push_back(i);
+    }
+    world.switches.push_back(sw);
+  }
   for (uint32_t i = 0; i < flows; ++i) {
     const auto path = [&](bool data) {
       std::vector<uint32_t> path;
@@ -75,6 +93,7 @@ WorldConfig random_world(Rng& rng) {
       flow.relay_buffer_bytes = 1 + rng.below(100'000);
     }
     flow.initial_cwnd_packets = 1 + rng.below(20);
+    if (!world.switches.empty()) flow.priority = rng.below(world.switches[0].queues);
     world.flows.push_back(flow);
   }
   return world;
@@ -116,11 +135,12 @@ void check_world(const WorldConfig& config, World& world) {
     Link& link = world.links()[i];
     const LinkStats s = link.stats(world.now());
     CHECK_EQ(s.packets_in, s.packets_out + s.queue_drops + link.queue_packets());
-    if (config.links[i].queue_limit_packets) CHECK_LE(s.queue_max, config.links[i].queue_limit_packets);
+    if (config.links[i].queue_limit_packets && config.links[i].discipline != "fq_codel") CHECK_LE(s.queue_max, config.links[i].queue_limit_packets);
     if (config.links[i].queue_limit_bytes) CHECK_LE(link.queue_bytes(), config.links[i].queue_limit_bytes);
     CHECK_GE(s.queue_integral, 0);
     CHECK_LE(s.random_losses, s.packets_in);
   }
+  for (const auto& sw : world.switches()) CHECK_LE(sw->occupancy_max(), sw->capacity());
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ class Flow {
   Time completed_at() const { return completed_; }   // kNever while unfinished
   double cwnd_integral(Time now) const;              // byte seconds
   size_t memory_bytes() const;
-  uint64_t packets_in_network() const;               // data packets on their way to the receiver
+  uint64_t packets_in_network() const;               // data packets on their way to the receiver, waiting ones too
   uint32_t bottleneck() const { return bottleneck_; }
   const std::vector<uint32_t>& path() const { return path_; }
 
@@ -175,7 +175,7 @@ class Flow {
   bool cross(Packet& packet, size_t hop);    // takes the link; false when it was lost there
   void backward(Ack ack, size_t hop, Time at);
   bool wait_backward(const Ack& ack, size_t hop);
-  Queued queued(const Packet& packet, size_t hop) const;
+  void offer(Link& link, const Packet& packet, size_t hop);
   uint32_t wire_bytes(PacketKind kind, uint32_t payload) const;
   uint32_t wire_bytes(const Ack& ack) const;
   void count_fate(Link::Fate fate, bool is_data);
@@ -248,7 +248,8 @@ class Flow {
   bool recovery_takes_all_, controlled_;
 
   // path
-  uint32_t index_, priority_, held_ = 0;      // held_: packets and ACKs that managed links hold
+  uint32_t index_, priority_;
+  uint32_t held_ = 0, held_data_ = 0;         // packets and ACKs that managed links hold, and those of them with data
   std::vector<uint32_t> path_;
   std::vector<Hop> forward_, backward_;
   uint32_t forward_hops_ = 0, backward_hops_ = 0;

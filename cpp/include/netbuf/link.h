@@ -133,7 +133,6 @@ class Link {
   LinkStats stats(Time now);  // drains first
   uint32_t queue_packets() const { return managed_ ? managed_packets() : queue_.size(); }
   int64_t queue_bytes() const { return managed_ ? managed_bytes() : queued_bytes_; }
-  uint64_t data_packets_held() const;      // managed: data packets that wait in the discipline or the device
   double sojourn_sum() const { return seconds(sojourn_ns_); }
   const LinkStats& counters() const { return stats_; }
   const std::string& name() const { return name_; }
