@@ -1,4 +1,4 @@
-"""`netbuf-gym trace`: makes, shows, draws and converts traces of varying capacity."""
+"""`netbuf-gym trace`: makes, shows, draws and converts traces of varying capacity; makes and shows flow lists."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import textwrap
 
 from netbuf_gym import traces
+from netbuf_gym.commands import workload
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, real, whole
 from netbuf_gym.commands.drawing import plot_trace
 from netbuf_gym.errors import ConfigError
@@ -15,13 +16,15 @@ from netbuf_gym.tables import number, text_table
 from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace
 from netbuf_gym.traces.generators import parameters_of
 
-HELP = "make, show, draw and convert traces of varying capacity"
+HELP = "make, show, draw and convert traces of varying capacity; make and show flow lists"
 EPILOG = """examples:
   netbuf-gym trace generate lte --duration 80 --seed 3 --out lte.csv
   netbuf-gym trace generate walk --set start_mbps=20 --set sigma=0.2 --format mahimahi --out walk.down
   netbuf-gym trace show lte.csv
   netbuf-gym trace plot lte.csv --out lte.png
   netbuf-gym trace convert lte.csv lte.down --format mahimahi
+  netbuf-gym trace flows --scenario rlbm/default --set load=0.8 --seed 3 --out flows.csv
+  netbuf-gym trace show flows.csv
 """
 FORMATS = ("csv", "mahimahi")
 
@@ -29,7 +32,7 @@ FORMATS = ("csv", "mahimahi")
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="generate | show | plot | convert")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="generate | show | plot | convert | flows")
     verb = verbs.add_parser("generate", help="make a trace")
     verb.add_argument("kind", choices=sorted(traces.GENERATORS), help="generator (netbuf-gym list traces)")
     verb.add_argument("--out", required=True, metavar="FILE", help="the file to write")
@@ -44,8 +47,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="an argument of the generator; may be repeated",
     )
     verb.add_argument("--format", choices=FORMATS, help="(default: what the generator makes)")
-    verb = verbs.add_parser("show", help="print what a trace file holds")
-    verb.add_argument("file", help=traces.FORMATS)
+    verb = verbs.add_parser("show", help="print what a trace file, a flow list or a distribution of flow sizes holds")
+    verb.add_argument("file", help=f"{traces.FORMATS}; or a CSV file of flows, or of size_bytes,cumulative")
     verb.add_argument("--json", metavar="FILE", help="write the figures as JSON too")
     verb = verbs.add_parser("plot", help="draw a trace file's rate over time")
     verb.add_argument("file", help=traces.FORMATS)
@@ -56,6 +59,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     verb.add_argument("--format", choices=FORMATS, required=True)
     verb.add_argument("--duration", type=real, metavar="S", help="length to convert (default: one period)")
     verb.add_argument("--step", type=real, default=0.1, metavar="S", help="step of a csv made from deliveries (default: 0.1)")
+    verb = verbs.add_parser("flows", help="write the finite flows that a scenario opens as a flow list")
+    verb.add_argument("--scenario", default="rlbm/default", metavar="NAME", help="(netbuf-gym list; default: rlbm/default)")
+    verb.add_argument("--out", required=True, metavar="FILE", help="the file to write")
+    verb.add_argument("--seed", type=whole(0, 2**63 - 1), default=1, metavar="N", help="(default: 1)")
+    verb.add_argument(
+        "--set",
+        action="append",
+        type=assignment,
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument of the scenario; may be repeated",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,10 +85,16 @@ def run(arguments: argparse.Namespace) -> int:
         print(describe(traces.read(arguments.out)))
     elif arguments.verb == "show":
         check_outputs(arguments.json)
-        trace = traces.read(arguments.file)
+        flows = workload.read(arguments.file)
+        trace = traces.read(arguments.file) if flows is None else None
         if arguments.json:
-            write_json(arguments.json, figures(trace))
-        print(describe(trace))
+            write_json(arguments.json, figures(trace) if flows is None else workload.figures(flows))
+        print(describe(trace) if flows is None else workload.describe(flows))
+    elif arguments.verb == "flows":
+        check_outputs(arguments.out)
+        flows = workload.generate(arguments.scenario, assignments(arguments.set), arguments.seed)
+        flows.write_csv(arguments.out)
+        print(workload.describe(flows))
     elif arguments.verb == "plot":
         check_outputs(arguments.out)
         check_plot(arguments.out)

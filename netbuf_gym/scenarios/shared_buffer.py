@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -435,14 +435,14 @@ def _scheduler(scheduler: object, queues: int) -> Scheduler:
     if not isinstance(scheduler, dict):
         raise ScenarioTypeError(f"scheduler = {shown(scheduler)}; valid: {', '.join(SCHEDULERS)}, or a dict of kind and fields")
     kind = checks.choice("scheduler", scheduler.get("kind"), SCHEDULERS)
-    fields = {key: value for key, value in scheduler.items() if key != "kind"}
-    if kind == DRR.kind and not fields:
-        fields = {"quanta_bytes": (DRR_QUANTUM_BYTES,) * queues}
-    return _made("scheduler", SCHEDULERS[kind], fields)
+    values = {key: value for key, value in scheduler.items() if key != "kind"}
+    if kind == DRR.kind and not values:
+        values = {"quanta_bytes": (DRR_QUANTUM_BYTES,) * queues}
+    return _made("scheduler", SCHEDULERS[kind], values)
 
 
 def _made(field: str, cls: type, values: dict) -> object:
-    known = list(cls.__dataclass_fields__)
+    known = [f.name for f in fields(cls)]
     for name in values:
         if name not in known:
             raise ScenarioError(f"{field} has no field {name!r}; valid: {', '.join(known) or 'none'}")

@@ -84,7 +84,7 @@ class SizeDistribution:
             shares.append(_number(fields[1], HEADER[1], path, line))
             lines.append(line)
         if not lines:
-            raise ScenarioError(located(f"holds no points; valid: rows of {','.join(HEADER)}", path, None))
+            raise ScenarioError(located(f"holds no points; valid: rows of {','.join(HEADER)}", path, 1))
         sizes, shares = _points(sizes, shares, lambda i, field: located(field, path, lines[i]))
         return SizeDistribution(name=Path(path).name, size_bytes=sizes, cumulative=shares)
 
@@ -118,7 +118,7 @@ def rows(path: str | os.PathLike) -> list[tuple[int, list[str]]]:
         raise ScenarioError(located("is not text", path, None)) from None
     found = [(i, [f.strip() for f in line.split(",")]) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not found:
-        raise ScenarioError(located("is empty", path, None))
+        raise ScenarioError(located("is empty", path, 1))
     return found
 
 
