@@ -4,6 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.rewards import SWITCH_REWARDS
 from netbuf_gym.zoo import models
 from netbuf_gym.zoo.config import CONF, FIRST_EVALUATION_SEED, check_training, evaluation_seeds, load, scenario_spec
 
@@ -17,13 +18,22 @@ def choices(group):
 def test_every_choice_composes_and_builds(group):
     assert choices(group)
     for choice in choices(group):
-        config = load("train", [f"{group}={choice}", "env.num_envs=2"])
+        of_switches = choice.startswith("rlbm/") or choice in SWITCH_REWARDS
+        task = ["env=queue_threshold"] if of_switches else []
+        config = load("train", [*task, f"{group}={choice}", "env.num_envs=2"])
         check_training(config)
         env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
         kwargs = {k: v for k, v in {"n_steps": 4, "batch_size": 8, "buffer_size": 100}.items() if k in config.algo.kwargs}
         model = models.make_model(OmegaConf.merge(config.algo, {"kwargs": kwargs}), env, config.seed)
         model.learn(16)
         env.close()
+
+
+def test_a_task_brings_its_worlds_and_yields_to_others():
+    assert load("train", ["env=queue_threshold"]).scenario.name.startswith("rlbm/")
+    assert load("train", []).scenario.name.startswith("ppcc/")
+    asked = load("train", ["scenario=rlbm/thesis-text", "env=queue_threshold", "env.kwargs.recipe=thesis-text"])
+    assert asked.scenario.name == "rlbm/thesis-text" and asked.env.kwargs == {"recipe": "thesis-text"}
 
 
 def test_overrides_reach_the_job():
