@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym.scenarios.types import Scenario
-
-NAN = math.nan
+from netbuf_gym.traffic_results import COMPLETED, NAN, completed, mean, percentile
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class Counters:
     Attributes:
         now_s: virtual time of the counters.
         completions: float64 (flows, 6): flow id, start_s, fct_s, size_bytes, sender, priority.
-        switches, links: one dict each.
+        switches, links, flows: one dict each; flows are those that live as long as the world.
         traffic: of all finite flows together.
         probe_delays: seconds, an array for each probe.
     """
@@ -29,6 +27,7 @@ class Counters:
     completions: np.ndarray
     switches: list[dict[str, Any]]
     links: list[dict[str, Any]]
+    flows: list[dict[str, Any]]
     traffic: dict[str, Any]
     probe_delays: list[np.ndarray]
 
@@ -41,6 +40,7 @@ def counters_of(core: Any, *world: int) -> Counters:
         np.asarray(core.completions(*world)),
         core.switch_stats(*world),
         core.link_stats(*world),
+        core.flow_stats(*world),
         core.traffic_stats(*world),
         core.probe_delays(*world),
     )
@@ -74,58 +74,42 @@ def switch_report(scenario: Scenario, counters: Counters, queues: int | None = N
         duration_s: time since the start.
         scenario: the scenario's name.
     """
-    flow = counters.completions
-    fct_s, size_bytes, sender, priority = flow[:, 2], flow[:, 3], flow[:, 4].astype(int), flow[:, 5].astype(int)
-    ideal_s = np.array([scenario.ideal_s(s, size) for s, size in zip(sender.tolist(), size_bytes.tolist(), strict=True)])
-    ratio, difference_s = fct_s / ideal_s, fct_s - ideal_s
+    flows = completed(scenario, counters.completions) if scenario.traffic is not None else np.zeros(0, COMPLETED)
+    fct_s, ratio, difference_s = flows["fct_s"], flows["slowdown"], flows["difference_s"]
     switch = counters.switches[0] if counters.switches else None
     if queues is None:
         queues = max((one.queues for one in scenario.switches), default=1)
-    by_priority = [priority == p for p in range(queues)]
+    by_priority = [flows["priority"] == p for p in range(queues)]
     delays = np.concatenate([np.asarray(one) for one in counters.probe_delays] or [np.empty(0)])
+    delivered_bytes = counters.traffic["delivered_bytes"] + sum(flow["delivered_bytes"] for flow in counters.flows)
     report: dict[str, Any] = {
-        "goodput_mbps": counters.traffic["delivered_bytes"] * 8e-6 / max(counters.now_s, 1e-9),
+        "goodput_mbps": delivered_bytes * 8e-6 / max(counters.now_s, 1e-9),
         "flows_started": int(counters.traffic["flows_started"]),
-        "flows_completed": len(flow),
-        "fct_mean_s": _mean(fct_s),
+        "flows_completed": len(flows),
+        "fct_mean_s": mean(fct_s),
     }
-    report |= {f"fct_mean_s_p{p}": _mean(fct_s[own]) for p, own in enumerate(by_priority)}
-    report |= {"slowdown_p99": percentile(ratio, 0.99), "slowdown_mean": _mean(ratio), "slowdown_max": _max(ratio)}
-    report |= {f"slowdown_p99_p{p}": percentile(ratio[own], 0.99) for p, own in enumerate(by_priority)}
-    report |= {f"slowdown_mean_p{p}": _mean(ratio[own]) for p, own in enumerate(by_priority)}
+    report |= {f"fct_mean_s_p{p}": mean(fct_s[own]) for p, own in enumerate(by_priority)}
+    report |= {"slowdown_p99": percentile(ratio, 99), "slowdown_mean": mean(ratio), "slowdown_max": percentile(ratio, 100)}
+    report |= {f"slowdown_p99_p{p}": percentile(ratio[own], 99) for p, own in enumerate(by_priority)}
+    report |= {f"slowdown_mean_p{p}": mean(ratio[own]) for p, own in enumerate(by_priority)}
     report |= {
-        "difference_p99_s": percentile(difference_s, 0.99),
-        "difference_max_s": _max(difference_s),
+        "difference_p99_s": percentile(difference_s, 99),
+        "difference_max_s": percentile(difference_s, 100),
         "drops": int(sum(q["drops"] for q in switch["queues"]) if switch else sum(x["queue_drops"] for x in counters.links)),
     }
     if switch:
         report |= {"occupancy_mean": switch["occupancy_mean"], "occupancy_p99": switch["occupancy_p99"]}
         report["queue_mean_packets"] = float(sum(one["packets_mean"] for one in switch["queues"]))
     else:
-        mean = counters.links[scenario.bottleneck]["queue_integral_packet_s"] / max(counters.now_s, 1e-9)
+        length = counters.links[scenario.bottleneck]["queue_integral_packet_s"] / max(counters.now_s, 1e-9)
         limit = scenario.buffer_packets
-        report |= {"occupancy_mean": mean / limit if limit else NAN, "occupancy_p99": NAN, "queue_mean_packets": mean}
+        report |= {"occupancy_mean": length / limit if limit else NAN, "occupancy_p99": NAN, "queue_mean_packets": length}
     for q in range(queues):
         lengths = [one["packets_mean"] for one in switch["queues"] if one["queue"] == q] if switch else []
         report[f"queue_mean_packets_{q}"] = float(sum(lengths)) if lengths else NAN
     report |= {
-        "probe_delay_mean_ms": _mean(delays) * 1e3,
+        "probe_delay_mean_ms": mean(delays) * 1e3,
         "duration_s": counters.now_s,
         "scenario": scenario.name,
     }
     return report
-
-
-def percentile(values: np.ndarray, share: float) -> float:
-    """The nearest-rank percentile: the least value that at least the share of the values do not exceed; NaN of none."""
-    if not len(values):
-        return NAN
-    return float(np.partition(values, rank := max(math.ceil(share * len(values)) - 1, 0))[rank])
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else NAN
-
-
-def _max(values: np.ndarray) -> float:
-    return float(values.max()) if len(values) else NAN
