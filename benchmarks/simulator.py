@@ -6,8 +6,9 @@
   a buffer of one bandwidth-delay product, 1 and 64 flows;
 * the same one-flow scenario in ns-3, compiled from benchmarks/ns3_dumbbell.cc against `pip install ns3==3.44.post0`,
   in the same process run, and the ratio;
+* 60 s of a shared-buffer switch under RLBM's traffic, as a mean over its eight loads;
 * environment steps a second of 1024 worlds, 10 Mbit/s and 48 ms, 100 ms steps, link full, on 1, 2 and 4 threads; the
-  native core alone; bytes a world.
+  native core alone; bytes a world; and of 1024 switches under random thresholds.
 
 One-thread figures count processor time, so that another process on the machine does not enter them; figures of several
 threads, and those compared with them, are wall clock.
@@ -96,6 +97,42 @@ def ns3_run(program: Path, duration_s: float) -> dict[str, float]:
         "packets_per_s": result["data_packets"] / result["cpu_s"],
         "goodput_mbps": result["goodput_mbps"],
     }
+
+
+def simulate_switches(name: str) -> dict[str, float]:
+    """One run at each of RLBM's loads: milliseconds of processor time a run, flows opened and packets sent in it."""
+    spent = flows = packets = 0.0
+    loads = [k / 10 for k in range(1, 9)]
+    for load in loads:
+        config = nb.scenarios.get(name, queue_packets=500, load=load).to_core()
+        started = time.thread_time()
+        world = _core.World(config, 1)
+        world.run(60 * 10**9)
+        spent += time.thread_time() - started
+        stats = world.traffic_stats()
+        flows += stats["flows_started"]
+        packets += stats["packets_sent"]
+    return {
+        "ms_per_run": 1e3 * spent / len(loads),
+        "flows_per_run": flows / len(loads),
+        "packets_per_run": packets / len(loads),
+    }
+
+
+def step_switches() -> dict[str, float]:
+    """Random thresholds over `rlbm/random`, once its worlds have traffic; one thread."""
+    env = gym.make_vec("netbuf/QueueThreshold-v0", num_envs=WORLDS, scenario="rlbm/random")
+    rng = np.random.default_rng(1)
+    actions = rng.uniform(-1, 1, (SETTLE_STEPS + TIMED_STEPS, WORLDS, 2)).astype(np.float32)
+    env.reset(seed=1)
+    for action in actions[:SETTLE_STEPS]:
+        env.step(action)
+    cpu = time.thread_time()
+    for action in actions[SETTLE_STEPS:]:
+        env.step(action)
+    cpu = time.thread_time() - cpu
+    env.close()
+    return {"steps_per_cpu_s": WORLDS * TIMED_STEPS / cpu}
 
 
 def full_link_scenario() -> nb.scenarios.Scenario:
@@ -203,6 +240,12 @@ def main() -> None:
             ratios = [a / b for a, b in zip(ours["packets_per_s"], ns3["packets_per_s"], strict=True)]
             rows.append(Row(f"{name} profile against ns-3", "times", ratios, target))
 
+    for name in ("rlbm/default", "rlbm/thesis-code", "rlbm/thesis-text"):
+        switch = repeat(options.runs, lambda name=name: simulate_switches(name))
+        flows, packets = switch["flows_per_run"][0], switch["packets_per_run"][0]
+        note = f"{flows:,.0f} flows, {packets:,.0f} data packets sent"
+        rows.append(Row(f"60 s of {name}, mean over loads", "ms", switch["ms_per_run"], note=note))
+
     core = repeat(options.runs, step_core)
     packets = core["packets_per_step"][0]
     note = f"{packets:.1f} data packets a step"
@@ -214,6 +257,9 @@ def main() -> None:
     random = repeat(options.runs, step_random)
     name = "1024 worlds, environment, random actions on ppcc/4, 1 core (processor time)"
     rows.append(Row(name, "steps/s", random["steps_per_cpu_s"]))
+    switches = repeat(options.runs, step_switches)
+    name = "1024 switches, environment, random thresholds on rlbm/random, 1 core (processor time)"
+    rows.append(Row(name, "steps/s", switches["steps_per_cpu_s"]))
     for n in threads:
         rows.append(Row(f"1024 worlds, environment, {n} thread{'s' * (n > 1)}", "steps/s", env[f"steps_per_s_{n}"]))
     for n in threads[1:]:
