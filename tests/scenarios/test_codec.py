@@ -7,7 +7,23 @@ from hypothesis import strategies as st
 
 from netbuf_gym import scenarios
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios import DeliveryTrace, GilbertElliott, OnOff, RateTrace, Scenario, Sized
+from netbuf_gym.scenarios import (
+    ABM,
+    DRR,
+    AgentThresholds,
+    DeliveryTrace,
+    FlowList,
+    GilbertElliott,
+    Incast,
+    OnOff,
+    RateTrace,
+    Scenario,
+    Sized,
+    StaticThresholds,
+    shared_buffer,
+)
+
+FLOWS = FlowList(start_s=[2, 1], sender=[0, 9], size_bytes=[10, 20], priority=[0, 1], flow_id=[7, 3])
 
 WORLDS = [
     scenarios.dumbbell(),
@@ -16,12 +32,20 @@ WORLDS = [
     scenarios.dumbbell(trace=DeliveryTrace([1, 1, 3]), app=OnOff(on_s=1, off_s=2, rate_mbps=3, random=True)),
     scenarios.dumbbell(gilbert_elliott=GilbertElliott(p_good_to_bad=0.1, p_bad_to_good=0.2), buffer_packets=None),
     scenarios.last_hop(trace=RateTrace([0, 1], [5, 6])),
+    shared_buffer(arrivals=FLOWS, stack="ns3", mss_bytes=1000, min_rto_ms=10, delayed_ack=1),
+    shared_buffer(arrivals=[Incast(interval_s=1, fan_in=3, size_bytes=5), FLOWS], buffer_bytes=10**6, scheduler="drr"),
+    shared_buffer(arrivals=FLOWS, scheme=ABM(alphas=[8, 1]), scheduler=DRR(quanta_bytes=[1, 2]), queue_cap=5),
+    shared_buffer(arrivals=FLOWS, scheme=StaticThresholds(limits=[3, 4]), scheduler="strict_priority", ping=False),
+    shared_buffer(arrivals=FLOWS, scheme=AgentThresholds(betas=[1, 0.5], alphas=[0.25, 1])),
+    *(scenarios.get("rlbm/default", scheme=scheme) for scheme in scenarios.SCHEMES),
+    scenarios.get("rlbm/thesis-code", cc=["cubic", "newreno"]),
 ]
 
 
 @pytest.mark.parametrize("scenario", WORLDS)
 def test_scenarios_survive_json(scenario):
-    assert Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
+    again = Scenario.from_dict(json.loads(json.dumps(scenario.to_dict())))
+    assert again == scenario and hash(again) == hash(scenario)
 
 
 @given(st.integers(0, 2**32))
@@ -30,8 +54,8 @@ def test_random_scenarios_survive_json(seed):
     assert Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
 
 
-def changed(path, value) -> dict:
-    data = json.loads(json.dumps(WORLDS[2].to_dict()))
+def changed(path, value, world=WORLDS[2]) -> dict:
+    data = json.loads(json.dumps(world.to_dict()))
     *front, last = path
     at = data
     for key in front:
@@ -67,6 +91,34 @@ def changed(path, value) -> dict:
 def test_damaged_descriptions_are_named(path, value, message):
     with pytest.raises(ScenarioError, match=message):
         Scenario.from_dict(changed(path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["switches"], 3, "switches = 3 is not a list"),
+        (["switches", 0, "admission", "kind"], "none", r"switches\[0\].admission.kind = 'none' is unknown; valid: static, dyn"),
+        (["switches", 0, "scheduler", "kind"], "fifo", r"switches\[0\].scheduler.kind = 'fifo' is unknown; valid: round_robin"),
+        (["switches", 0, "buffer_packets"], 0, r"switches\[0\]: switch 'switch': buffer_packets = 0"),
+        (["switches", 0, "ports"], [99], r"switches\[0\].ports link = 99"),
+        (["traffic", "senders"], KeyError, "traffic.senders = None is not a list"),
+        (["traffic", "senders", 3, "cc"], "agent", r"traffic.senders\[3\]: sender.cc = 'agent'"),
+        (
+            ["traffic", "arrivals", 0, "kind"],
+            "now",
+            r"traffic.arrivals\[0\].kind = 'now' is unknown; valid: poisson, inc",
+        ),
+        (["traffic", "arrivals", 0, "sizes", "cumulative"], [0], r"traffic.arrivals\[0\].sizes: sizes.cumulative has 1 values"),
+        (["traffic", "colour"], 1, "traffic has no field 'colour'"),
+        (["traffic"], 1, "traffic = 1 is not a mapping"),
+        (["probes", 0, "interval_s"], 0, r"probes\[0\]: probe.interval_s = 0"),
+        (["links", 0, "discipline"], {"kind": "sfq"}, r"links\[0\].discipline.kind = 'sfq' is unknown; valid: droptail, red"),
+        (["mss_bytes"], 5, "mss_bytes = 5"),
+    ],
+)
+def test_damaged_descriptions_of_switches_and_traffic_are_named(path, value, message):
+    with pytest.raises(ScenarioError, match=message):
+        Scenario.from_dict(changed(path, value, scenarios.get("rlbm/default")))
 
 
 @pytest.mark.parametrize("data", [None, 3, [], "x"])

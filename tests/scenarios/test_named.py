@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -14,8 +15,13 @@ def test_every_name_gives_a_world_that_describes_itself(name):
     assert isinstance(world, (Scenario, Distribution))
     assert world.name == name
     assert len(scenarios.describe(name)) > 20
-    assert "n" in scenarios.parameters_of(name) and "senders" in scenarios.parameters_of(name)
-    assert scenarios.flows_of(scenarios.get(name, n=4)) == 4
+    if name.startswith("rlbm/"):  # finite flows from senders
+        assert scenarios.flows_of(world) == 0
+        drawn = world if isinstance(world, Scenario) else world.sample(np.random.default_rng(0))
+        assert len(drawn.traffic.senders) == 10 and drawn.name == name
+    else:
+        assert "n" in scenarios.parameters_of(name) and "senders" in scenarios.parameters_of(name)
+        assert scenarios.flows_of(scenarios.get(name, n=4)) == 4
 
 
 def test_ppcc_is_the_papers_table():
@@ -50,7 +56,12 @@ def test_senders_and_n():
 @pytest.mark.parametrize(
     ("name", "kwargs", "message"),
     [
-        ("ppcc/9", {}, "scenario = 'ppcc/9' is unknown; valid: .*ppcc/1"),
+        ("ppcc/9", {}, "scenario = 'ppcc/9' is unknown; valid: .*ppcc/1.*rlbm/CC-SIZE-LOAD, trace:PATH, file:PATH"),
+        ("rlbm/cubic-500", {}, "scenario = 'rlbm/cubic-500' is unknown"),
+        ("rlbm/tahoe-500-0.5", {}, "sender.cc = 'tahoe' is unknown"),
+        ("rlbm/cubic-0-0.5", {}, "queue_packets = 0"),
+        ("rlbm/cubic-500-0", {}, "load = 0"),
+        ("rlbm/cubic-500-0.5", {"load": 0.3}, "has no argument 'load'; valid: rate_mbps"),
         ("", {}, "scenario = '' is unknown"),
         ("trace:", {}, "scenario = 'trace:' is unknown"),
         (3, {}, "scenario = 3 is not a name"),
@@ -105,3 +116,11 @@ def test_ready_made_worlds_pass_through():
 def test_names_are_taken_once():
     with pytest.raises(ConfigError, match="'ppcc/1' is registered already"):
         scenarios.register("ppcc/1", scenarios.dumbbell)
+
+
+def test_cells_of_the_thesis_grid():
+    cell = scenarios.get("rlbm/newreno-300-0.4", duration_s=5)
+    assert cell == dataclasses.replace(
+        scenarios.get("rlbm/default", cc="newreno", queue_packets=300, load=0.4, duration_s=5), name="rlbm/newreno-300-0.4"
+    )
+    assert "cc" not in scenarios.parameters_of("rlbm/newreno-300-0.4")

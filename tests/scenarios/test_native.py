@@ -1,7 +1,27 @@
 import pytest
 
 from netbuf_gym import scenarios
-from netbuf_gym.scenarios import DeliveryTrace, Flow, GilbertElliott, Link, OnOff, RateTrace, Scenario, Sized
+from netbuf_gym.scenarios import (
+    DRR,
+    RED,
+    AgentThresholds,
+    DeliveryTrace,
+    Flow,
+    FlowList,
+    GilbertElliott,
+    Incast,
+    Link,
+    OnOff,
+    PoissonArrivals,
+    Probe,
+    RateTrace,
+    Scenario,
+    Sender,
+    Sized,
+    StaticThresholds,
+    Switch,
+    Traffic,
+)
 
 
 def test_units_become_the_cores():
@@ -41,3 +61,73 @@ def test_units_become_the_cores():
 @pytest.mark.parametrize("stack", ["linux", "ns3"])
 def test_the_stack_is_handed_on(stack):
     assert str(scenarios.dumbbell(stack=stack).to_core().stack).lower().endswith(stack)
+
+
+def test_switches_traffic_and_probes_become_the_cores():
+    scenario = Scenario(
+        links=[
+            Link(name="a", rate_mbps=10, device_packets=1),
+            Link(name="b", rate_mbps=5),
+            Link(name="c", rate_mbps=5, queue_packets=9, discipline=RED(min_packets=3, max_packets=9, wait=True)),
+        ],
+        duration_s=1,
+        switches=[
+            Switch(
+                name="one",
+                ports=["a"],
+                buffer_bytes=5000,
+                queue_cap=4000,
+                admission=AgentThresholds(betas=[1, 0.5], alphas=[0.25, 2]),
+                scheduler=DRR(quanta_bytes=[100, 200]),
+            ),
+            Switch(name="two", ports=["b"], queues=3, buffer_packets=7, admission=StaticThresholds(limits=[1, 2, 3])),
+        ],
+        flows=[Flow(path=["a"], return_path=["c"], priority=1)],
+        traffic=Traffic(
+            senders=[Sender(cc="newreno", path=["a", "b"], return_path=["c"], initial_cwnd_packets=2)],
+            arrivals=[
+                PoissonArrivals(flows_per_s=3, sizes=scenarios.WEB_SEARCH, start_s=0.5, stop_s=2),
+                Incast(interval_s=0.25, fan_in=1, size_bytes=77, random=True),
+                FlowList(start_s=[0.2, 0.1], sender=[0, 0], size_bytes=[10, 20], priority=[1, 0]),
+            ],
+            priority_below=[1000],
+        ),
+        probes=[Probe(path=["a"], priority=1, interval_s=0.5, start_s=0.25, bytes=99)],
+        mss_bytes=1000,
+        min_rto_ms=12.5,
+        delayed_ack=1,
+    )
+    config = scenario.to_core()
+    one, two = config.switches
+    assert (one.name, list(one.ports), one.queues, one.capacity, one.in_bytes) == ("one", [0], 2, 5000, True)
+    assert (one.admission, list(one.alphas), list(one.betas), one.queue_cap) == ("agent", [0.25, 2], [1, 0.5], 4000)
+    assert (one.scheduler, list(one.quanta)) == ("drr", [100, 200])
+    assert (two.admission, list(two.thresholds), two.capacity, two.in_bytes) == ("static", [1, 2, 3], 7, False)
+    assert (two.queue_cap, two.scheduler) == (0, "round_robin")
+    a, _, c = config.links
+    assert (a.device_packets, a.discipline, c.discipline) == (1, "", "red")
+    assert {"min_packets": 3, "max_packets": 9, "wait": 1, "gentle": 1}.items() <= dict(c.discipline_parameters).items()
+    assert config.flows[0].priority == 1
+    sender = config.traffic.senders[0]
+    assert (sender.cc, list(sender.path), list(sender.return_path), sender.initial_cwnd_packets) == ("newreno", [0, 1], [2], 2)
+    poisson, incast, listed = config.traffic.arrivals
+    assert (poisson.kind, poisson.rate_per_s, poisson.start_ns, poisson.stop_ns) == ("poisson", 3, 500_000_000, 2_000_000_000)
+    assert list(poisson.size_bytes) == list(scenarios.WEB_SEARCH.size_bytes) and poisson.cumulative[-1] == 1
+    assert (incast.kind, incast.interval_ns, incast.fan_in, incast.random) == ("incast", 250_000_000, 1, True)
+    assert (list(incast.size_bytes), incast.stop_ns) == ([77], 0)
+    assert (listed.kind, list(listed.list_start_ns)) == ("list", [100_000_000, 200_000_000])
+    assert (list(listed.list_size), list(listed.list_sender), list(listed.list_priority)) == ([20, 10], [0, 0], [0, 1])
+    assert list(config.traffic.priority_below) == [1000]
+    probe = config.probes[0]
+    assert (list(probe.path), probe.priority, probe.bytes) == ([0], 1, 99)
+    assert (probe.interval_ns, probe.start_ns) == (500_000_000, 250_000_000)
+    assert (config.mss, config.min_rto_ns, config.delayed_ack_packets) == (1000, 12_500_000, 1)
+
+
+def test_worlds_with_the_same_links_share_their_conversion_and_others_do_not():
+    one = scenarios.get("rlbm/default")
+    two = one.with_scheme("abm")
+    three = scenarios.get("rlbm/default", access_mbps=50)
+    rates = [world.to_core().links[2].rate_bps for world in (one, two, three, one)]
+    assert rates == [100e6, 100e6, 50e6, 100e6] and two.links is one.links
+    assert one.with_scheme("codel").to_core().links[0].discipline == "codel" and one.to_core().links[0].discipline == ""

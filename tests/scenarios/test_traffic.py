@@ -1,0 +1,217 @@
+import math
+
+import numpy as np
+import pytest
+
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.scenarios import (
+    WEB_SEARCH,
+    FlowList,
+    Incast,
+    Link,
+    PoissonArrivals,
+    Probe,
+    Scenario,
+    Sender,
+    Switch,
+    Traffic,
+    shared_buffer,
+)
+
+HEADER = "flow_id,start_s,sender,size_bytes,priority\n"
+POISSON = PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH)
+SENDER = Sender(path=[0], return_path=[1])
+
+
+def flows(**changes) -> FlowList:
+    fields = {"start_s": [3, 1, 2, 1], "sender": [0, 1, 2, 3], "size_bytes": [10, 20, 30, 40], "priority": [0, 1, 0, 1]}
+    return FlowList(**{**fields, **changes})
+
+
+def test_a_flow_list_is_put_in_order_and_keeps_what_flows_are_called():
+    made = flows()
+    assert made.start_s.tolist() == [1, 1, 2, 3] and made.sender.tolist() == [1, 3, 2, 0]  # equal starts as given
+    assert made.flow_id.tolist() == [1, 3, 2, 0] and flows(flow_id=[9, 8, 7, 6]).flow_id.tolist() == [8, 6, 7, 9]
+    assert len(made) == 4 and made == flows() and hash(made) == hash(flows()) and made != flows(priority=[0, 0, 0, 0])
+    with pytest.raises(ValueError):
+        made.start_s[0] = 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"start_s": [0, 1, 2, -1]}, r"flows.start_s\[3\] = -1 is out of range"),
+        ({"start_s": [0, math.nan, 2, 1]}, r"flows.start_s\[1\] = nan"),
+        ({"size_bytes": [0, 1, 1, 1]}, r"flows.size_bytes\[0\] = 0 is out of range; valid: 1 to"),
+        ({"size_bytes": [1.5, 1, 1, 1]}, r"flows.size_bytes\[0\] = 1.5 is out of range; valid: .* a whole number"),
+        ({"sender": [-1, 0, 0, 0]}, r"flows.sender\[0\] = -1"),
+        ({"priority": [64, 0, 0, 0]}, r"flows.priority\[0\] = 64"),
+        ({"priority": [0]}, "flows.priority has 1 values for 4 in start_s"),
+        ({"flow_id": [1, 2, 1, 3]}, "flows.flow_id = 1 is given twice"),
+        ({"start_s": []}, "flows.start_s is empty"),
+        ({"start_s": "now"}, "flows.start_s = 'now' is not a list"),
+        ({"sender": ["a", "b", "c", "d"]}, "is not a list of numbers"),
+    ],
+)
+def test_bad_flows_are_named(changes, message):
+    with pytest.raises(ScenarioError, match=message):
+        flows(**changes)
+
+
+def test_flow_lists_from_and_to_files(tmp_path):
+    path = tmp_path / "flows.csv"
+    path.write_text(HEADER + "0,0.5,9,1000,1\n\n7,0.25,0,2000,0\n")
+    made = FlowList.read_csv(path, senders=10, queues=2)
+    assert made.start_s.tolist() == [0.25, 0.5] and made.flow_id.tolist() == [7, 0] and made.priority.tolist() == [0, 1]
+    made.write_csv(tmp_path / "again.csv")
+    assert FlowList.read_csv(tmp_path / "again.csv") == made
+    path.write_text("priority, fct_s, size_bytes, sender, start_s\n1,,1000,9,0.5\n")  # any order, others passed over, no ids
+    made = FlowList.read_csv(path)
+    assert (made.priority[0], made.size_bytes[0], made.sender[0], made.start_s[0], made.flow_id[0]) == (1, 1000, 9, 0.5, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "flows.csv:1: is empty"),
+        (HEADER, "flows.csv:1: has a header but no flows"),
+        ("0,0.5,3,1000,0\n", r"flows.csv:1: column start_s is not in the header; valid: flow_id,start_s"),
+        ("start_s,sender,priority\n1,2,3\n", r"flows.csv:1: column size_bytes is not in the header"),
+        (HEADER.replace("flow_id", "sender") + "1,1,1,1,1\n", r"flows.csv:1: column sender is twice in the header"),
+        (HEADER + "0,0.5,3,1000\n", r"flows.csv:2: has 4 fields; valid: 5"),
+        (HEADER + "0,-0.5,3,1000,0\n", r"flows.csv:2: start_s = -0.5 is out of range; valid: 0 to 1e\+06"),
+        (HEADER + "0,nan,3,1000,0\n", r"flows.csv:2: start_s = nan"),
+        (HEADER + "0,0.5,3,1000,0\n1,0.6,3,0,0\n", r"flows.csv:3: size_bytes = 0 is out of range; valid: 1"),
+        (HEADER + "0,0.5,3,-7,0\n", r"flows.csv:2: size_bytes = -7"),
+        (HEADER + "0,0.5,-1,10,0\n", r"flows.csv:2: sender = -1"),
+        (HEADER + "0,0.5,12,10,0\n", r"flows.csv:2: sender = 12 is out of range; valid: 0..9"),
+        (HEADER + "0,0.5,1.5,10,0\n", r"flows.csv:2: sender = 1.5 is not a whole number"),
+        (HEADER + "0,0.5,a,10,0\n", r"flows.csv:2: sender = 'a' is not a number"),
+        (HEADER + "0,0.5,1,10,2\n", r"flows.csv:2: priority = 2 is out of range; valid: 0..1"),
+        (HEADER + "0,0.5,1,10,1\n1,0.6,1,10,1\n0,0.7,1,10,1\n", r"flows.csv:4: flow_id = 0 is on line 2 too"),
+    ],
+)
+def test_bad_files_are_named_with_their_line(tmp_path, text, message):
+    path = tmp_path / "flows.csv"
+    path.write_text(text)
+    with pytest.raises(ScenarioError, match=message):
+        FlowList.read_csv(path, senders=10, queues=2)
+
+
+def test_what_a_world_lacks_is_named_with_the_lists_line(tmp_path):
+    path = tmp_path / "flows.csv"
+    path.write_text(HEADER + "0,0.5,3,1000,0\n1,0.25,10,1000,0\n")
+    with pytest.raises(ScenarioError, match=r"flows.csv:3: sender = 10 is not there; valid: 0..9"):
+        shared_buffer(arrivals=FlowList.read_csv(path))
+    path.write_text(HEADER + "0,0.5,3,1000,3\n1,0.25,9,1000,0\n")
+    with pytest.raises(
+        ScenarioError, match=r"flows.csv:2: priority = 3 is beyond the 2 queues of switch 'switch'; valid: 0..1"
+    ):
+        shared_buffer(arrivals=FlowList.read_csv(path))
+    with pytest.raises(ScenarioError, match=r"flow 5: sender = 10 is not there"):
+        shared_buffer(arrivals=FlowList(start_s=[1], sender=[10], size_bytes=[1], priority=[0], flow_id=[5]))
+
+
+def test_the_rate_of_arrivals_from_the_load():
+    arrivals = PoissonArrivals.for_load(0.6, 10, WEB_SEARCH)
+    assert arrivals.flows_per_s == pytest.approx(0.6 * 10e6 / (8 * 1.711e6), rel=1e-3)
+    assert arrivals.offered_mbps == pytest.approx(6)
+    assert Incast(interval_s=0.5, fan_in=4, size_bytes=1000).offered_mbps == pytest.approx(4 * 8000 / 0.5 / 1e6)
+    both = Traffic(senders=[SENDER] * 4, arrivals=[arrivals, Incast(interval_s=0.5, fan_in=4, size_bytes=1000), flows()])
+    assert both.offered_mbps == pytest.approx(6.064)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PoissonArrivals(flows_per_s=0, sizes=WEB_SEARCH), "poisson.flows_per_s = 0"),
+        (lambda: PoissonArrivals(flows_per_s=math.nan, sizes=WEB_SEARCH), "poisson.flows_per_s = nan"),
+        (lambda: PoissonArrivals(flows_per_s=1, sizes="web_search"), "poisson.sizes = 'web_search' is not a SizeDistribution"),
+        (lambda: PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH, start_s=2, stop_s=2), "poisson.stop_s = 2 is not after"),
+        (lambda: PoissonArrivals.for_load(-1, 10, WEB_SEARCH), "load = -1"),
+        (lambda: Incast(interval_s=0, fan_in=1, size_bytes=1), "incast.interval_s = 0"),
+        (lambda: Incast(interval_s=1, fan_in=0, size_bytes=1), "incast.fan_in = 0"),
+        (lambda: Incast(interval_s=1, fan_in=1, size_bytes=0), "incast.size_bytes = 0"),
+        (lambda: Sender(cc="agent", path=[0], return_path=[0]), "sender.cc = 'agent'"),
+        (lambda: Sender(path=[], return_path=[0]), "sender.path is empty"),
+        (lambda: Traffic(senders=[], arrivals=[POISSON]), "traffic.senders is empty"),
+        (lambda: Traffic(senders=[SENDER], arrivals=[]), "traffic.arrivals is empty"),
+        (lambda: Traffic(senders=[3], arrivals=[POISSON]), r"traffic.senders\[0\] = 3 is not a Sender"),
+        (lambda: Traffic(senders=[SENDER], arrivals=[3]), r"traffic.arrivals\[0\] = 3; valid: PoissonArrivals"),
+        (
+            lambda: Traffic(senders=[SENDER], arrivals=[Incast(interval_s=1, fan_in=2, size_bytes=1)]),
+            r"traffic.arrivals\[0\]: fan_in = 2 of 1 senders",
+        ),
+        (
+            lambda: Traffic(senders=[SENDER], arrivals=[POISSON], priority_below=[5, 5]),
+            r"priority_below = \(5, 5\) does not rise",
+        ),
+        (lambda: Traffic(senders=[SENDER], arrivals=[POISSON], priority_below=[0]), r"priority_below\[0\] = 0"),
+        (lambda: Traffic(senders=[SENDER], arrivals=[POISSON], priority_below=5), "priority_below = 5 is not a list"),
+        (lambda: Probe(path=[]), "probe.path is empty"),
+        (lambda: Probe(path=[0], interval_s=0), "probe.interval_s = 0"),
+        (lambda: Probe(path=[0], bytes=0), "probe.bytes = 0"),
+    ],
+)
+def test_fields_out_of_range_are_named(make, message):
+    with pytest.raises(ScenarioError, match=message):
+        make()
+
+
+def world(**changes) -> Scenario:
+    links = [Link(name="bottleneck", rate_mbps=10, delay_ms=3), Link(name="back", delay_ms=7)]
+    traffic = Traffic(senders=[Sender(path=["bottleneck"], return_path=["back"])] * 2, arrivals=[POISSON])
+    return Scenario(**{"links": links, "traffic": traffic, "duration_s": 1, **changes})
+
+
+def test_a_world_needs_flows_or_traffic():
+    assert world().flows == () and world().traffic.senders[0].path == (0,)
+    with pytest.raises(ScenarioError, match="flows is empty"):
+        world(traffic=None)
+    with pytest.raises(ScenarioTypeError, match="traffic = 3 is not a Traffic"):
+        world(traffic=3)
+    with pytest.raises(ScenarioTypeError, match="probes = 3 is not a list"):
+        world(probes=3)
+    with pytest.raises(ScenarioError, match=r"traffic.senders\[0\].path has no link 'c'"):
+        world(traffic=Traffic(senders=[Sender(path=["c"], return_path=["back"])], arrivals=[POISSON]))
+    with pytest.raises(ScenarioError, match=r"traffic.senders\[0\].cc = 'linuxreno' is not in the linux stack"):
+        world().with_senders("linuxreno")
+
+
+def test_a_world_of_traffic_has_the_measures_of_its_senders():
+    made = world()
+    assert made.propagation_rtt_ms() == 10 and made.ideal_s(1, 1e6) == pytest.approx(0.01 + 0.8)
+    assert made.base_rtt_ms() == pytest.approx(10 + 1500 * 8e-3 / 10) and made.bottleneck == 0
+    assert [s.cc for s in made.with_senders(["bbr", "vegas"]).traffic.senders] == ["bbr", "vegas"]
+    with pytest.raises(ScenarioError, match="senders has 1 names for 2 flows"):
+        made.with_senders(["bbr"])
+
+
+def test_segments_time_outs_and_acks_may_differ_from_the_stacks():
+    made = world(mss_bytes=1000, min_rto_ms=10, delayed_ack=1)
+    assert (made.mss, made.data_bytes) == (1000, 1052) and (world().mss, world().data_bytes) == (1448, 1500)
+    for field, value in (
+        ("mss_bytes", 99),
+        ("mss_bytes", 1.5),
+        ("min_rto_ms", 0),
+        ("min_rto_ms", math.nan),
+        ("delayed_ack", 0),
+    ):
+        with pytest.raises(ScenarioError, match=f"{field} = {value}"):
+            world(**{field: value})
+
+
+def test_priorities_need_queues():
+    switch = Switch(name="s", ports=[0], queues=1, buffer_packets=5)
+    traffic = Traffic(senders=[SENDER], arrivals=[POISSON], priority_below=[1000])
+    with pytest.raises(ScenarioError, match=r"priority_below makes 2 priorities for 1 queues of switch 's'; valid: at most 0"):
+        world(switches=[switch], traffic=traffic)
+    one = FlowList(start_s=[1], sender=[0], size_bytes=[5], priority=[0])
+    world(switches=[switch], traffic=Traffic(senders=[SENDER], arrivals=[one], priority_below=[1000]))  # nothing is drawn
+
+
+def test_arrays_are_taken_as_they_are():
+    made = FlowList(
+        start_s=np.array([1.0]), sender=np.array([0], np.uint8), size_bytes=np.array([5.0]), priority=np.array([1], np.int32)
+    )
+    assert made.size_bytes.dtype == np.int64 and made.size_bytes[0] == 5
