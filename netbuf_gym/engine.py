@@ -34,7 +34,7 @@ class Engine:
         rows: worlds * senders.
         rewards: float32 `(rows,)`, of the last decision; `terms` are its parts, `(number of terms, rows)`.
         ended: bool `(worlds,)`, whose duration (or number of steps) the last decision used up.
-        scenarios: the scenario that each world runs.
+        scenarios: the scenario that each world runs; seeds: that of its simulator, int64 `(worlds,)`.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Engine:
         self.tracker = self.task.make_tracker(self.rows, self.interval_s)
         self.history = History(self.rows, self.task.history, self.task.width)
         self.scenarios: list[Scenario | None] = [None] * self.worlds
+        self.seeds = np.zeros(self.worlds, np.int64)
         self.rewards = np.zeros(self.rows, np.float32)
         self.ended = np.zeros(self.worlds, bool)
         self.steps = np.zeros(self.worlds, np.int64)
@@ -92,6 +93,7 @@ class Engine:
         """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""
         scenario, seed = draw_episode(self.source, rng)
         self.plant.reset(world, scenario, seed)
+        self.seeds[world] = seed
         rows = slice(world * self.agents, (world + 1) * self.agents)
         if self.scenarios[world] is not scenario:
             self.scenarios[world] = scenario

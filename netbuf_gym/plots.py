@@ -24,12 +24,17 @@ def throughput_delay(
     path: str | Path,
     title: str = "",
     capacity_mbps: float | None = None,
+    xlabel: str = "mean queueing delay (ms)",
+    ylabel: str = "goodput (Mbit/s)",
 ) -> None:
-    """Throughput against queueing delay: one point a controller, an ellipse of one standard deviation, its runs faintly.
+    """Throughput against queueing delay, or against what else it is bought with.
+
+    One point a controller, an ellipse of one standard deviation, its runs faintly.
 
     Args:
         points: for each controller (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
         capacity_mbps: drawn as a line.
+        xlabel, ylabel: what the points are.
     """
     figure = _figure(6.4, 4.4)
     axes = figure.add_subplot()
@@ -47,23 +52,31 @@ def throughput_delay(
         size = 14 if marker == "*" else 8
         axes.plot(*centre, marker, color=colour, markersize=size, markeredgecolor="white", label=name, zorder=3)
     axes.set_xscale("log")
-    axes.set_xlabel("mean queueing delay (ms)")
-    axes.set_ylabel("goodput (Mbit/s)")
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
     axes.set_title(title)
     axes.legend(frameon=False, fontsize=8)
     axes.grid(alpha=0.25)
     _write(figure, path)
 
 
-def time_series(series: Mapping[str, Mapping[str, Any]], path: str | Path, title: str = "") -> None:
-    """Congestion window, RTT and queue over time, one line a controller.
+SENDER_ROWS = (("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)"))
+
+
+def time_series(
+    series: Mapping[str, Mapping[str, Any]],
+    path: str | Path,
+    title: str = "",
+    rows: Sequence[tuple[str, str]] = SENDER_ROWS,
+) -> None:
+    """Congestion window, RTT and queue over time, or what else; one panel each, one line a controller.
 
     Args:
-        series: for each controller arrays `time_s`, `cwnd_packets`, `rtt_ms` and `queue_packets`, (samples,).
+        series: for each controller arrays `time_s` and those that `rows` names, (samples,).
+        rows: names and labels of the panels.
     """
     figure = _figure(7.2, 6.4)
-    panels = figure.subplots(3, 1, sharex=True)
-    rows = (("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)"))
+    panels = figure.subplots(len(rows), 1, sharex=True)
     for axes, (key, label) in zip(panels, rows, strict=True):
         top = 0.0
         for index, (name, one) in enumerate(series.items()):

@@ -4,11 +4,11 @@
     python -m netbuf_gym.zoo.campaign experiment=ppcc_recipe out=zoo/agents/congestion_window/ppo_kl-ppcc
     python -m netbuf_gym.zoo.campaign seeds=2 total_timesteps=1000000 out=/tmp/trial
 
-`seeds` (5) training seeds, `evaluation_seeds` (20), `scenarios` (ppcc/1,ppcc/2,ppcc/3,ppcc/4), `out`
+`seeds` (5) training seeds, `evaluation_seeds` (20), `scenarios` (the task's: ppcc/1,ppcc/2,ppcc/3,ppcc/4; rlbm/random), `out`
 (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<experiment or algo>) are the campaign's own; everything else goes to
 `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the command again.
 
-Writes model.zip (the seed of median utility), config.yaml, metrics.json and card.md into `out`; the table of all agents
+Writes model.zip (the seed of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents
 in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
 """
 
@@ -32,9 +32,8 @@ from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation
 from netbuf_gym.zoo.config import evaluation_seeds, load
+from netbuf_gym.zoo.measures import Margin, Measures, measures_of
 from netbuf_gym.zoo.train import CHANGEABLE, train
-
-BASELINES = ("newreno", "cubic", "bbr", "vegas", "westwood")
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,12 @@ class Plan:
     out: Path
     overrides: list[str]
     command: str
+    task: str
+
+    @property
+    def measures(self) -> Measures:
+        """What the task's agents are judged by."""
+        return measures_of(self.task)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -67,8 +72,9 @@ def main(argv: Sequence[str]) -> int:
     saved = [checkpoint.read(path) for path in models]
     metrics = _metrics(plan, saved)
     plan.out.mkdir(parents=True, exist_ok=True)
-    utility = np.mean([metrics["scenarios"][name]["agent"]["utility"] for name in plan.scenarios], axis=0)
-    median = int(np.argsort(utility)[len(utility) // 2])
+    score = plan.measures.score
+    scores = np.mean([metrics["scenarios"][name]["agent"][score] for name in plan.scenarios], axis=0)
+    median = int(np.argsort(scores)[len(scores) // 2])
     metrics["kept_seed"] = median
     shutil.copyfile(models[median], plan.out / "model.zip.part")
     (plan.out / "model.zip.part").replace(plan.out / "model.zip")
@@ -81,7 +87,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _plan(argv: Sequence[str]) -> Plan:
-    own = {"seeds": "5", "evaluation_seeds": "20", "scenarios": "ppcc/1,ppcc/2,ppcc/3,ppcc/4", "runs": "", "out": ""}
+    own = {"seeds": "5", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
     overrides = []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -95,15 +101,17 @@ def _plan(argv: Sequence[str]) -> Plan:
         if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
     config = load("train", overrides)
+    benchmark = ",".join(measures_of(config.env.name).benchmark)
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
     return Plan(
         int(own["seeds"]),
         int(own["evaluation_seeds"]),
-        own["scenarios"].split(","),
+        (own["scenarios"] or benchmark).split(","),
         Path(own["runs"] or Path("runs", "campaign", experiment)),
         Path(own["out"] or Path("zoo", "agents", config.env.name, config.algo.name)),
         overrides,
         shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *argv]),
+        config.env.name,
     )
 
 
@@ -123,7 +131,7 @@ def _train(plan: Plan, seed: int) -> Path | None:
 
 def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
     """Everything that card and table say, JSON-able."""
-    seeds = evaluation_seeds(plan.evaluation_seeds)
+    seeds, measures = evaluation_seeds(plan.evaluation_seeds), plan.measures
     scenarios: dict[str, Any] = {}
     for name in plan.scenarios:
         print(f"evaluating on {name}", file=sys.stderr, flush=True)
@@ -131,22 +139,31 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
         for one in saved:
             runs, worlds = evaluation.run_agent(one, name, seeds)
             agents.append(runs)
-        baselines = {control: evaluation.run_baseline(control, worlds, seeds) for control in BASELINES}
+        baselines = evaluation.run_baselines(plan.task, measures.baselines, name, worlds, seeds)
         scenarios[name] = {
-            "agent": {m: [float(np.nanmean(runs.metrics[m])) for runs in agents] for m in evaluation.METRICS},
-            "baselines": {
-                control: {m: float(np.nanmean(runs.metrics[m])) for m in evaluation.METRICS}
-                for control, runs in baselines.items()
-            },
-            "margins": {control: _margin(agents, runs) for control, runs in baselines.items()},
+            "agent": {m: [_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
+            "baselines": {runs.name: {m: _mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},
+            "margins": {runs.name: _margin(agents, runs, measures.score) for runs in baselines},
         }
-    scores = np.array([scenarios[name]["agent"]["utility"] for name in plan.scenarios]).T
+        others = [one for one in measures.columns if isinstance(one, Margin) and one.metric != measures.score]
+        for one in others:
+            scenarios[name][f"margins_{one.metric}"] = {
+                runs.name: _margin(agents, runs, one.metric, one.relative) for runs in baselines
+            }
+        by_score = np.argsort([_mean(runs.metrics[measures.score]) for runs in agents])
+        median = agents[by_score[len(agents) // 2]]
+        parts = evaluation.breakdown([median, *baselines], [world.scenario for world in worlds], measures)
+        if parts:
+            scenarios[name]["breakdown"] = parts
+    scores = np.array([scenarios[name]["agent"][measures.score] for name in plan.scenarios]).T
     progress = [one.progress for one in saved]
     return {
         "schema": "netbuf-gym/campaign/1",
         "netbuf_gym": __version__,
         "command": plan.command,
         "env": saved[0].env["id"],
+        "task": plan.task,
+        "score": measures.score,
         "algo": saved[0].config.algo.name,
         "recipe": saved[0].env["schema"]["recipe"],
         "training_scenario": saved[0].env["kwargs"]["scenario"],
@@ -154,14 +171,20 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
         "training_timesteps": [p["timesteps"] for p in progress],
         "training_seconds": [round(p["seconds"], 1) for p in progress],
         "evaluation_seeds": [seeds[0], seeds[-1]],
-        "utility_interquartile_mean": list(stats.bootstrap_interval(scores)) if len(saved) > 1 else None,
+        f"{measures.score}_interquartile_mean": list(stats.bootstrap_interval(scores)) if len(saved) > 1 else None,
         "scenarios": scenarios,
     }
 
 
-def _margin(agents: Sequence[evaluation.Runs], baseline: evaluation.Runs) -> dict[str, Any]:
-    """Utility of the agents minus the baseline's: mean over evaluation seeds, then its interval over training seeds."""
-    differences = [float(np.nanmean(runs.metrics["utility"] - baseline.metrics["utility"])) for runs in agents]
+def _mean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
+def _margin(
+    agents: Sequence[evaluation.Runs], baseline: evaluation.Runs, metric: str, relative: bool = False
+) -> dict[str, Any]:
+    """The agents' metric minus the baseline's (in per cent): mean over evaluation seeds, its interval over training seeds."""
+    differences = [evaluation.margin(runs, baseline, metric, relative=relative).mean for runs in agents]
     mean, low, high = stats.mean_interval(differences)
     return {"mean": mean, "low": low, "high": high, "least": min(differences)}
 
@@ -176,29 +199,34 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         f"* Trained on `{_named(metrics['training_scenario'])}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
         f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
-        f"* `model.zip` is seed {metrics['kept_seed']}, of median utility; `config.yaml` its configuration; "
+        f"* `model.zip` is seed {metrics['kept_seed']}, of median score; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
         "start-up included. Values are means over evaluation seeds; ± is half the 95 % t interval over training seeds.",
         "",
-        "Utility = 0.5 ln(goodput / capacity) - 0.5 ln(mean RTT / base RTT).",
+        plan.measures.score_says,
         "",
     ]
+    columns = plan.measures.columns
     for name, part in metrics["scenarios"].items():
-        lines += [
-            f"## {name}",
-            "",
-            "| controller | utility | margin of the agent [95 %] | goodput (Mbit/s) | queueing (ms) | loss (%) |",
-            "|:--|--:|--:|--:|--:|--:|",
-            f"| {metrics['algo']} | {_spread(part['agent']['utility'], 3)} | | {_spread(part['agent']['goodput_mbps'], 2)} "
-            f"| {_spread(part['agent']['queue_delay_mean_ms'], 2)} | {_spread(part['agent']['loss_rate'], 4, 100)} |",
+        heads = [f"{one.label} of the agent [95 %]" if isinstance(one, Margin) else one.label for one in columns]
+        lines += [f"## {name}", "", f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
+        cells = [
+            "" if isinstance(one, Margin) else _spread(part["agent"][one.metric], one.digits, one.factor) for one in columns
         ]
-        for control, one in part["baselines"].items():
-            margin = part["margins"][control]
-            lines.append(
-                f"| {control} | {one['utility']:.3f} | {margin['mean']:+.3f} [{margin['low']:+.3f}, {margin['high']:+.3f}] "
-                f"| {one['goodput_mbps']:.2f} | {one['queue_delay_mean_ms']:.2f} | {100 * one['loss_rate']:.4f} |"
-            )
+        lines.append(f"| {metrics['algo']} | {' | '.join(cells)} |")
+        for control, values in part["baselines"].items():
+            cells = []
+            for one in columns:
+                if isinstance(one, Margin):
+                    kept = "margins" if one.metric == plan.measures.score else f"margins_{one.metric}"
+                    margin = part[kept][control]
+                    cells.append(f"{margin['mean']:+.3f} [{margin['low']:+.3f}, {margin['high']:+.3f}]")
+                else:
+                    cells.append(f"{values[one.metric] * one.factor:.{one.digits}f}")
+            lines.append(f"| {control} | {' | '.join(cells)} |")
+        if "breakdown" in part:
+            lines += ["", f"{plan.measures.score} by the worlds that the seeds drew, the best in bold", "", part["breakdown"]]
         lines.append("")
     return "\n".join(lines)
 

@@ -39,9 +39,12 @@ class EnvConfig:
 
 @dataclass
 class ScenarioConfig:
-    """A scenario, or a distribution over scenarios, by name, with the arguments of `netbuf_gym.scenarios.get`."""
+    """A scenario, or a distribution over scenarios, by name, with the arguments of `netbuf_gym.scenarios.get`.
 
-    name: str = MISSING
+    Name null: the task's default.
+    """
+
+    name: str | None = MISSING
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
@@ -114,24 +117,26 @@ class EvaluateConfig:
     """An evaluation job.
 
     Attributes:
-        model: file that training wrote (`model.zip` or `checkpoint.zip`), or its run directory.
+        model: file that training wrote (`model.zip` or `checkpoint.zip`), or its run directory; null: baselines alone.
+        task: whose baselines are run without a model (on the command line `env=...` says the same); null: the model's.
         env_id: id that the model must have been trained for; null: any.
-        scenario: one, or a distribution from which each seed draws its own.
+        scenario: one, or a distribution from which each seed draws its own; name null: the task's default.
         seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
         senders: how many the agent controls in each world; a congestion control then has as many flows.
-        baselines: congestion controls to set beside the agent.
+        baselines: to set beside the agent, congestion controls or buffer schemes; null: the task's.
         run_dir: where table, result.json and plots are written; null: runs/evaluate/<task>/<time>.
         confidence: of the intervals.
         plots: whether to draw them (needs matplotlib).
         torch_threads, threads: of the network, and of the simulator.
     """
 
-    model: str = MISSING
+    model: str | None = None
+    task: str | None = None
     env_id: str | None = None
     scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
     seeds: Any = 20
     senders: int = 1
-    baselines: list[str] = field(default_factory=lambda: ["newreno", "cubic", "bbr", "vegas", "westwood"])
+    baselines: list[str] | None = None
     run_dir: str | None = None
     confidence: float = 0.95
     plots: bool = True
@@ -159,7 +164,7 @@ def load(job: str, overrides: Sequence[str]) -> DictConfig:
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
-            config = compose(job, overrides=[one for override in overrides for one in _normalised(override)])
+            config = compose(job, overrides=[one for override in overrides for one in _normalised(override, job)])
         OmegaConf.resolve(config)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(f"{' '.join(overrides)}: {_one_line(error)}") from None
@@ -207,10 +212,10 @@ def evaluation_seeds(seeds: Any) -> list[int]:
     return chosen
 
 
-def scenario_spec(scenario: DictConfig | ScenarioConfig) -> str | dict[str, Any]:
-    """The `scenario` argument of an environment."""
-    kwargs = plain(scenario.kwargs)
-    return {"name": scenario.name, **kwargs} if kwargs else scenario.name
+def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str | None = None) -> str | dict[str, Any]:
+    """The `scenario` argument of an environment; `default` is the name that null stands for."""
+    kwargs, name = plain(scenario.kwargs), scenario.name or default
+    return {"name": name, **kwargs} if kwargs else name
 
 
 def plain(config: Any) -> Any:
@@ -218,8 +223,10 @@ def plain(config: Any) -> Any:
     return OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
 
 
-def _normalised(override: str) -> list[str]:
+def _normalised(override: str, job: str) -> list[str]:
     key, _, value = override.partition("=")
+    if key == "env" and job == "evaluate":  # there the environment's arguments are the model's
+        return [f"task={value}"]
     if key == "scenario" and value and not (CONF / "scenario" / f"{value}.yaml").is_file():
         quote = '"' if "'" in value else "'"
         return ["scenario=named", f"scenario.name={quote}{value}{quote}"]

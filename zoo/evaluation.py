@@ -1,25 +1,29 @@
-"""Agents and classic congestion controls run over the same worlds, and measured alike."""
+"""Agents and baselines run over the same worlds, and measured alike."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
-from netbuf_gym import stats
+from netbuf_gym import baselines, stats
+from netbuf_gym.engine import Engine
 from netbuf_gym.plants.sim import episode_report
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.simulation import simulate
+from netbuf_gym.vector import VectorEnv
 from netbuf_gym.zoo import checkpoint, models
+from netbuf_gym.zoo.measures import Column, Group, Margin, Measures, measures_of
 
-METRICS = ("utility", "goodput_mbps", "queue_delay_mean_ms", "mean_rtt_ms", "loss_rate", "Mt")
-SERIES = ("time_s", "cwnd_packets", "rtt_ms", "queue_packets")
+SAMPLE_S = 0.1
+"""Time between samples of baselines' series."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,8 @@ class Runs:
     Attributes:
         name: of the controller.
         seeds: of the episodes.
-        metrics: (seeds,) of each metric: whole-episode means, start-up included; mean over the world's senders.
-        series: of the first seed: time_s, cwnd_packets, rtt_ms and queue_packets, (samples,), of the first sender.
+        metrics: (seeds,) of each metric: of whole episodes, start-up included; mean over the world's agents.
+        series: of the first seed: time_s and what the task's measures name, (samples,), of the first agent.
     """
 
     name: str
@@ -44,6 +48,14 @@ class Runs:
         return stats.mean_interval(values, confidence) if len(values) else stats.Interval(*[math.nan] * 3)
 
 
+@dataclass(frozen=True)
+class World:
+    """What a controller met under one seed: the scenario, and the seed of its simulator."""
+
+    scenario: Scenario
+    seed: int
+
+
 def run_agent(
     saved: checkpoint.Saved,
     scenario: str | dict[str, Any],
@@ -51,7 +63,7 @@ def run_agent(
     threads: int = 1,
     name: str = "agent",
     senders: int = 1,
-) -> tuple[Runs, list[Scenario]]:
+) -> tuple[Runs, list[World]]:
     """Runs a saved agent, greedily, over one world a seed; also says which worlds these were.
 
     With several `senders` the agent controls as many in each world, each by what that sender sees.
@@ -69,26 +81,92 @@ def run_agent(
             warnings.simplefilter("ignore")  # about batch sizes, which only matter for training
             model = models.make_model(_for_prediction(saved.config.algo), adapter, seed=0)
         checkpoint.restore(saved, model, rng=False)
-        env = adapter.env
-        observations, _ = env.reset(seed=list(seeds))
-        engine = env.unwrapped.engine
-        worlds = list(engine.scenarios)
-        found: list[dict[str, float] | None] = [None] * env.num_envs
-        series: list[dict[str, float]] = []
-        state, starts = None, np.ones(env.num_envs, bool)
-        while any(report is None for report in found):
-            actions, state = model.predict(observations, state=state, episode_start=starts, deterministic=True)
-            observations, _, _, starts, info = env.step(actions)
-            if found[0] is None and not starts[0]:
-                series.append(engine.show(0))
-            for row in np.flatnonzero(starts):
-                if found[row] is None:
-                    found[row] = {metric: float(info["final_info"][metric][row]) for metric in METRICS}
+        return _play(adapter.env, model.predict, seeds, name)
     finally:
         adapter.close()
-    metrics = {m: np.array([r[m] for r in found]).reshape(len(seeds), senders).mean(axis=1) for m in METRICS}
-    drawn = {key: np.array([sample[key] for sample in series]) for key in SERIES}
+
+
+def run_controller(
+    controller: baselines.Controller,
+    scenario: str | dict[str, Any],
+    seeds: Sequence[int],
+    threads: int = 1,
+    name: str = "controller",
+    **kwargs: Any,
+) -> tuple[Runs, list[World]]:
+    """Runs a controller that decides as agents do; `kwargs` go to the environment."""
+    kwargs = {"task": controller.task, "recipe": controller.recipe, **kwargs}
+    return _play(VectorEnv(len(seeds), scenario=scenario, threads=threads, **kwargs), controller.predict, seeds, name)
+
+
+def _play(env: Any, predict: Callable[..., tuple[Any, Any]], seeds: Sequence[int], name: str) -> tuple[Runs, list[World]]:
+    """One episode of every world, seeded one by one."""
+    engine: Engine = env.unwrapped.engine
+    measures = measures_of(engine.task.name)
+    observations, _ = env.reset(seed=list(seeds))
+    worlds = [World(scenario, int(seed)) for scenario, seed in zip(engine.scenarios, engine.seeds, strict=True)]
+    found: list[dict[str, float] | None] = [None] * env.num_envs
+    series: list[dict[str, float]] = []
+    state, starts = None, np.ones(env.num_envs, bool)
+    while any(report is None for report in found):
+        actions, state = predict(observations, state=state, episode_start=starts, deterministic=True)
+        observations, _, _, starts, info = env.step(actions)
+        if found[0] is None and not starts[0]:
+            series.append(engine.show(0))
+        for row in np.flatnonzero(starts):
+            if found[row] is None:
+                report = info["final_info"]
+                found[row] = {one: float(report[one][row]) for one in measures.metrics if one in report}
+    metrics = _metrics(measures, found, len(seeds))
+    drawn = {key: np.array([sample[key] for sample in series]) for key in ("time_s", *dict(measures.series))}
     return Runs(name, list(seeds), metrics, drawn), worlds
+
+
+def _metrics(measures: Measures, reports: Sequence[dict[str, Any]], seeds: int) -> dict[str, np.ndarray]:
+    """(seeds,) of each metric, mean over a world's agents; NaN where a report lacks it."""
+    columns = {one: np.array([float(report.get(one, math.nan)) for report in reports]) for one in measures.metrics}
+    return {one: values.reshape(seeds, -1).mean(axis=1) for one, values in columns.items()}
+
+
+def draw_worlds(scenario: str | dict[str, Any], seeds: Sequence[int]) -> list[World]:
+    """The worlds that an agent of the queue-threshold task would meet under these seeds."""
+    return [World(*drawn) for drawn in baselines.draw_worlds(scenario, seeds)]
+
+
+def run_baselines(
+    task: str,
+    names: Sequence[str],
+    scenario: str | dict[str, Any],
+    worlds: Sequence[World],
+    seeds: Sequence[int],
+    threads: int = 1,
+) -> list[Runs]:
+    """Runs the baselines of a task in the worlds that an agent met.
+
+    Raises:
+        ConfigError: a baseline that the task does not have.
+    """
+    if task == "congestion_window":
+        return [run_baseline(name, [world.scenario for world in worlds], seeds) for name in names]
+    runs = []
+    for name in names:
+        controller = baselines.make(name, task)
+        if isinstance(controller, baselines.BufferScheme):
+            runs.append(run_scheme(controller, worlds, seeds, threads))
+        else:
+            runs.append(run_controller(controller, scenario, seeds, threads, name)[0])
+    return runs
+
+
+def run_scheme(scheme: baselines.BufferScheme, worlds: Sequence[World], seeds: Sequence[int], threads: int = 1) -> Runs:
+    """Runs a buffer scheme in the agent's place, in each world under its own seed."""
+    measures = measures_of(scheme.task)
+    with ThreadPoolExecutor(threads) as pool:
+        reports = list(pool.map(lambda world: scheme.episode(world.scenario, world.seed), worlds))
+    series = scheme.series(worlds[0].scenario, worlds[0].seed, SAMPLE_S)
+    blank = np.full(len(series["time_s"]), math.nan)
+    drawn = {key: series.get(key, blank) for key in ("time_s", *dict(measures.series))}
+    return Runs(scheme.name, list(seeds), _metrics(measures, reports, len(seeds)), drawn)
 
 
 def run_baseline(congestion_control: str, worlds: Sequence[Scenario], seeds: Sequence[int]) -> Runs:
@@ -97,66 +175,115 @@ def run_baseline(congestion_control: str, worlds: Sequence[Scenario], seeds: Seq
     Raises:
         ConfigError: a congestion control that the simulator does not have.
     """
+    measures = measures_of("congestion_window")
     reports, series = [], {}
     for world, seed in zip(worlds, seeds, strict=True):
         agents = [index for index, flow in enumerate(world.flows) if flow.cc == "agent"]
         senders = [congestion_control if flow.cc == "agent" else flow.cc for flow in world.flows]
-        result = simulate(world.with_senders(senders), seed=seed, sample_interval_s=None if series else 0.1)
+        result = simulate(world.with_senders(senders), seed=seed, sample_interval_s=None if series else SAMPLE_S)
         if not series:
             columns = {"time_s": result.series["time_s"], "queue_packets": result.series["queue_packets"]}
             bottleneck = [link.name for link in result.links].index(result.bottleneck)
             columns["queue_packets"] = columns["queue_packets"][:, bottleneck]
             columns |= {key: result.series[key][:, agents[0]] for key in ("cwnd_packets", "rtt_ms")}
             series = columns
-        reports.append([_report(world, result, flow) for flow in agents])
-    metrics = {m: np.array([np.mean([r[m] for r in flows]) for flows in reports]) for m in METRICS}
-    return Runs(congestion_control, list(seeds), metrics, series)
+        reports += [_report(world, result, flow) for flow in agents]
+    return Runs(congestion_control, list(seeds), _metrics(measures, reports, len(seeds)), series)
 
 
-def table(runs: Sequence[Runs], confidence: float = 0.95) -> str:
-    """Markdown table: a row a controller, means with the half-widths of their intervals; utility's margin to the first.
+def table(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, first: str = "the agent") -> str:
+    """Markdown table: a row a controller, means with the half-widths of their intervals, and margins to the first.
 
-    The margin is the first controller's utility minus the row's, paired by seed.
+    A margin is the first controller's measure minus the row's, paired by seed.
+
+    Args:
+        first: how the heads of margins call the first controller.
     """
-    first = runs[0]
-    lines = [
-        "| controller | utility | margin of the agent | goodput (Mbit/s) | queueing (ms) | RTT (ms) | loss (%) | Mt |",
-        "|:--|--:|--:|--:|--:|--:|--:|--:|",
-    ]
+    heads = [f"{one.label} of {first}" if isinstance(one, Margin) else one.label for one in measures.columns]
+    lines = [f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
     for one in runs:
-        margin = "" if one is first else str(utility_margin(first, one, confidence))
-        cells = [
-            _cell(one.interval("utility", confidence), 3),
-            margin,
-            _cell(one.interval("goodput_mbps", confidence), 2),
-            _cell(one.interval("queue_delay_mean_ms", confidence), 2),
-            _cell(one.interval("mean_rtt_ms", confidence), 1),
-            _cell(stats.Interval(*(100 * x for x in one.interval("loss_rate", confidence))), 4),
-            _cell(one.interval("Mt", confidence), 2),
-        ]
+        cells = [_entry(column, runs[0], one, confidence) for column in measures.columns]
         lines.append(f"| {one.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def utility_margin(ours: Runs, theirs: Runs, confidence: float = 0.95) -> stats.Interval:
-    """Mean of our utility minus theirs, paired by seed, over the seeds where both have one; with its t interval."""
-    difference = ours.metrics["utility"] - theirs.metrics["utility"]
-    difference = difference[np.isfinite(difference)]
-    return stats.mean_interval(difference, confidence) if len(difference) else stats.Interval(*[math.nan] * 3)
+def _entry(column: Column | Margin, first: Runs, one: Runs, confidence: float) -> str:
+    if isinstance(column, Margin):
+        return "" if one is first else str(margin(first, one, column.metric, confidence, column.relative))
+    interval = stats.Interval(*(column.factor * x for x in one.interval(column.metric, confidence)))
+    return _cell(interval, column.digits)
 
 
-def to_dict(runs: Sequence[Runs], confidence: float = 0.95) -> dict[str, Any]:
-    """JSON-able form: every episode, and means with intervals."""
+def margin(
+    ours: Runs, theirs: Runs, metric: str, confidence: float = 0.95, relative: bool = False
+) -> stats.Interval:
+    """Mean of our metric minus theirs, paired by seed, over the seeds where both have one; with its t interval.
+
+    `relative`: in per cent of the mean of theirs.
+    """
+    difference = ours.metrics[metric] - theirs.metrics[metric]
+    both = np.isfinite(difference)
+    if not both.any():
+        return stats.Interval(*[math.nan] * 3)
+    factor = 100 / theirs.metrics[metric][both].mean() if relative else 1.0
+    return stats.mean_interval(factor * difference[both], confidence)
+
+
+def breakdown(runs: Sequence[Runs], worlds: Sequence[Scenario], measures: Measures) -> str:
+    """Markdown tables of the mean score by properties of the worlds; the best of a row is bold. Empty if all are alike."""
+    tables = [_by_group(runs, worlds, group, measures) for group in measures.groups]
+    return "\n\n".join(one for one in tables if one)
+
+
+def _by_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group, measures: Measures) -> str:
+    parts = _parts([group.of(world) for world in worlds], group)
+    if len(parts) < 2:
+        return ""
+    lines = [f"| {group.label} | seeds | {' | '.join(one.name for one in runs)} |", f"|:--|--:|{'--:|' * len(runs)}"]
+    for label, chosen in parts.items():
+        means = []
+        for one in runs:
+            values = one.metrics[measures.score][chosen]
+            means.append(float(np.nanmean(values)) if np.isfinite(values).any() else math.nan)
+        best = math.nan
+        if np.isfinite(means).any():
+            best = float((np.nanmin if measures.lower_is_better else np.nanmax)(means))
+        cells = ["-" if mean != mean else f"**{mean:.2f}**" if mean == best else f"{mean:.2f}" for mean in means]
+        lines.append(f"| {label} | {int(chosen.sum())} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _parts(values: Sequence[float | str], group: Group) -> dict[str, np.ndarray]:
+    """Which worlds belong together: those of one value, or quarters where there are many values."""
+    array = np.array(values)
+    distinct = np.unique(array)
+    if array.dtype.kind != "f":
+        return {str(one): array == one for one in distinct}
+    if len(distinct) <= 10:
+        return {f"{one:.{group.digits}f}": array == one for one in distinct}
+    edges = np.quantile(array, np.linspace(0, 1, 5))
+    quarter = np.clip(np.searchsorted(edges, array, side="right") - 1, 0, 3)
+    return {
+        f"{edges[k]:.{group.digits}f} to {edges[k + 1]:.{group.digits}f}": quarter == k for k in range(4)
+    }
+
+
+def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) -> dict[str, Any]:
+    """JSON-able form: every episode, and means with intervals; margins are the first controller's minus the row's."""
+    margins = [column for column in measures.columns if isinstance(column, Margin)]
     return {
         "confidence": confidence,
         "controllers": {
             one.name: {
                 "seeds": one.seeds,
                 "episodes": {metric: values.tolist() for metric, values in one.metrics.items()},
-                "intervals": {metric: list(one.interval(metric, confidence)) for metric in METRICS},
-                "utility_margin_of_the_agent": None
-                if one is runs[0]
-                else list(utility_margin(runs[0], one, confidence)),
+                "intervals": {metric: list(one.interval(metric, confidence)) for metric in measures.metrics},
+                **{
+                    f"{column.metric}_margin_of_the_agent{'_percent' if column.relative else ''}": None
+                    if one is runs[0]
+                    else list(margin(runs[0], one, column.metric, confidence, column.relative))
+                    for column in margins
+                },
             }
             for one in runs
         },

@@ -72,13 +72,14 @@ def _table(scenarios: tuple[str, ...], members: list[tuple[Path, dict[str, Any]]
         trained_on = metrics["training_scenario"]
         name = trained_on["name"] if isinstance(trained_on, dict) else trained_on
         steps, seconds = np.mean(metrics["training_timesteps"]), np.mean(metrics["training_seconds"])
-        cells = [_spread(metrics["scenarios"][one]["agent"]["utility"]) for one in scenarios]
+        cells = [_spread(metrics["scenarios"][one]["agent"][metrics.get("score", "utility")]) for one in scenarios]
         lines.append(
             f"| [{where.name}]({prefix}{where}/card.md) | {metrics['recipe']} | {name} "
             f"| {steps / 1e6:.1f} M | {seconds / 60:.1f} | {' | '.join(cells)} |"
         )
-    for control in members[0][1]["scenarios"][scenarios[0]]["baselines"]:
-        values = [members[0][1]["scenarios"][one]["baselines"][control]["utility"] for one in scenarios]
+    first = members[0][1]
+    for control in first["scenarios"][scenarios[0]]["baselines"]:
+        values = [first["scenarios"][one]["baselines"][control][first.get("score", "utility")] for one in scenarios]
         lines.append(f"| {control} | | | | | {' | '.join(f'{value:.3f}' for value in values)} |")
     return "\n".join(lines)
 

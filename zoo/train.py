@@ -27,9 +27,9 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.zoo import callbacks, checkpoint, models
 from netbuf_gym.zoo.config import check_training, load
+from netbuf_gym.zoo.measures import Measures, measures_of
 from netbuf_gym.zoo.ppo import DivergedError
 
-REPORTED = ("utility", "goodput_mbps", "mean_rtt_ms", "queue_delay_mean_ms", "loss_rate")
 CHANGEABLE = (
     "total_timesteps",
     "max_minutes",
@@ -137,9 +137,13 @@ def _resume(run: str, overrides: Sequence[str]) -> TrainResult:
 def _make_env(config: DictConfig) -> tuple[VectorEnvAdapter, str, dict]:
     kwargs = models.env_kwargs(config)
     env = models.make_env(config.env.id, config.env.num_envs, config.env.threads, kwargs)
-    env.info_keywords = REPORTED
+    env.info_keywords = _measures(env).logged
     env.stagger_steps = config.stagger_steps
     return env, config.env.id, kwargs
+
+
+def _measures(env: VectorEnvAdapter) -> Measures:
+    return measures_of(env.env.unwrapped.engine.task.name)
 
 
 def _new_run_dir(config: DictConfig) -> Path:
@@ -178,13 +182,14 @@ def _learn(
         checkpoint.save(run_dir / name, model, config, env, progress)
         return run_dir / name
 
+    measures = _measures(model.get_env())
     parts = [
         stop,
-        callbacks.EpisodeLog(REPORTED),
+        callbacks.EpisodeLog(measures.logged),
         callbacks.Checkpoints(lambda: write("checkpoint.zip", False), config.checkpoint_minutes * 60),
     ]
     if config.progress:
-        parts.append(callbacks.Progress(config.total_timesteps, stop))
+        parts.append(callbacks.Progress(config.total_timesteps, stop, measures.score))
     kinds = ["csv", "tensorboard"] if config.tensorboard else ["csv"]
     suffix = "" if saved is None else f"-from-{steps_before}"
     logger = Logger(str(run_dir), [make_output_format(kind, str(run_dir), suffix) for kind in kinds])

@@ -15,7 +15,7 @@ from netbuf_gym.arguments import choice
 from netbuf_gym.baselines.congestion_controls import CongestionControl
 from netbuf_gym.baselines.controller import Controller
 from netbuf_gym.baselines.rules import FixedAction, QueueTarget, RandomAction
-from netbuf_gym.baselines.schemes import NAMES, BufferScheme
+from netbuf_gym.baselines.schemes import NAMES, BufferScheme, draw_worlds
 from netbuf_gym.baselines.thresholds import FixedThresholds, RandomThresholds
 
 CONTROLLERS = {
@@ -50,5 +50,6 @@ __all__ = [
     "QueueTarget",
     "RandomAction",
     "RandomThresholds",
+    "draw_worlds",
     "make",
 ]

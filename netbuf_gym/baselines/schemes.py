@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from netbuf_gym import _core
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.engine import draw_episode, generator_of
@@ -77,8 +79,39 @@ class BufferScheme:
         queues = scenario.switches[0].queues
         scenario = self.place(scenario)
         world = _core.World(scenario.to_core(), seed)
-        try:
-            world.run(round(scenario.duration_s * 1e9))
-        except RuntimeError as error:
-            raise SimulatorFault(str(error)) from error
+        _run(world, round(scenario.duration_s * 1e9))
         return switch_report(scenario, counters_of(world), queues)
+
+    def series(self, scenario: Scenario, seed: int, interval_s: float) -> dict[str, np.ndarray]:
+        """One world over time, as `QueueThreshold.show` has it, but for thresholds: `(samples,)` of each.
+
+        Where an AQM stands in the place of the switch there are no queues by number.
+        """
+        placed = self.place(scenario)
+        world = _core.World(placed.to_core(), seed)
+        interval_ns = round(interval_s * 1e9)
+        length_column, drop_column = (_core.link_sample_fields().index(name) for name in ("queue_packets", "queue_drops"))
+        times, queues, drops = [], [], []
+        while world.now_ns < round(placed.duration_s * 1e9):
+            _run(world, world.now_ns + interval_ns)
+            times.append(world.now_ns / 1e9)
+            if placed.switches:
+                sample = np.array(world.switch_sample())[0, : placed.switches[0].queues]
+                queues.append(sample[:, 0])
+                drops.append(sample[:, 3].sum())
+            else:
+                sample = np.array(world.link_sample())
+                queues.append([sample[placed.bottleneck, length_column]])
+                drops.append(sample[:, drop_column].sum())
+        lengths = np.array(queues).T
+        series = {"time_s": np.array(times), "queue_packets": lengths.sum(axis=0), "drops": np.diff(drops, prepend=0.0)}
+        if placed.switches:
+            series |= {f"queue_packets_{q}": length for q, length in enumerate(lengths)}
+        return series
+
+
+def _run(world: _core.World, until_ns: int) -> None:
+    try:
+        world.run(until_ns)
+    except RuntimeError as error:
+        raise SimulatorFault(str(error)) from error

@@ -11,9 +11,15 @@ from netbuf_gym.plants.sim import episode_report
 from netbuf_gym.zoo import campaign, checkpoint, demo, evaluation, tables
 from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED, load
 from netbuf_gym.zoo.evaluate import evaluate
+from netbuf_gym.zoo.measures import MEASURES
 
 FIRST = FIRST_EVALUATION_SEED
 SHORT = {"name": "ppcc/4", "duration_s": 3}
+METRICS = MEASURES["congestion_window"].metrics
+
+
+def scenarios_of(worlds):
+    return [world.scenario for world in worlds]
 
 
 def test_writes_table_result_and_plots(trained, tmp_path, capsys):
@@ -41,7 +47,7 @@ def test_writes_table_result_and_plots(trained, tmp_path, capsys):
 def test_is_deterministic(trained):
     saved = checkpoint.read(trained)
     runs = [evaluation.run_agent(saved, SHORT, [FIRST, FIRST + 1])[0] for _ in range(2)]
-    for metric in evaluation.METRICS:
+    for metric in METRICS:
         np.testing.assert_array_equal(runs[0].metrics[metric], runs[1].metrics[metric])
     alone = evaluation.run_agent(saved, SHORT, [FIRST + 1])[0]  # a seed's episode does not depend on the others
     assert alone.metrics["utility"][0] == runs[0].metrics["utility"][1]
@@ -49,9 +55,9 @@ def test_is_deterministic(trained):
 
 def test_series_are_of_the_first_seed(trained):
     agent, worlds = evaluation.run_agent(checkpoint.read(trained), SHORT, [FIRST, FIRST + 1])
-    cubic = evaluation.run_baseline("cubic", worlds, [FIRST, FIRST + 1])
+    cubic = evaluation.run_baseline("cubic", scenarios_of(worlds), [FIRST, FIRST + 1])
     for runs in (agent, cubic):
-        assert set(runs.series) == set(evaluation.SERIES)
+        assert set(runs.series) == {"time_s", "cwnd_packets", "rtt_ms", "queue_packets"}
         assert len({len(values) for values in runs.series.values()}) == 1
         assert runs.series["time_s"][0] == pytest.approx(0.1)
         assert runs.series["time_s"][-1] <= 3.0
@@ -64,35 +70,35 @@ def test_baselines_are_measured_as_agents_are():
     core = _core.World(world.with_senders(["cubic"]).to_core(), FIRST)
     core.run(5_000_000_000)
     report = episode_report(world, 0, core.flow_stats(), core.link_stats(), 5.0)
-    for metric in evaluation.METRICS:
+    for metric in METRICS:
         assert runs.metrics[metric][0] == pytest.approx(report[metric], rel=1e-9), metric
 
 
 def test_every_controller_meets_the_worlds_that_a_distribution_draws(trained):
     agent, worlds = evaluation.run_agent(checkpoint.read(trained), {"name": "ppcc/random", "duration_s": 2}, [FIRST, FIRST + 1])
-    assert worlds[0].capacity_mbps != worlds[1].capacity_mbps
-    cubic = evaluation.run_baseline("cubic", worlds, [FIRST, FIRST + 1])
+    assert worlds[0].scenario.capacity_mbps != worlds[1].scenario.capacity_mbps
+    cubic = evaluation.run_baseline("cubic", scenarios_of(worlds), [FIRST, FIRST + 1])
     assert len(agent.metrics["utility"]) == len(cubic.metrics["utility"]) == 2
 
 
 def test_several_senders(trained):
     saved = checkpoint.read(trained)
     agent, worlds = evaluation.run_agent(saved, SHORT, [FIRST, FIRST + 1, FIRST + 2], senders=2)
-    assert len(worlds) == 3 and all(len(world.flows) == 2 for world in worlds)
+    assert len(worlds) == 3 and all(len(world.scenario.flows) == 2 for world in worlds)
     assert agent.metrics["goodput_mbps"].shape == (3,)
-    cubic = evaluation.run_baseline("cubic", worlds, agent.seeds)
+    cubic = evaluation.run_baseline("cubic", scenarios_of(worlds), agent.seeds)
     assert 0 < cubic.metrics["goodput_mbps"].max() < 5
 
 
 def test_margin_and_table_leave_out_what_was_not_measured():
     def runs(name, utility):
-        metrics = {metric: np.array(utility, float) for metric in evaluation.METRICS}
+        metrics = {metric: np.array(utility, float) for metric in METRICS}
         return evaluation.Runs(name, [1, 2, 3], metrics, {})
 
     ours, theirs = runs("a", [-0.1, -0.2, math.nan]), runs("b", [-0.3, -0.5, -0.1])
-    assert evaluation.utility_margin(ours, theirs).mean == pytest.approx(0.25)
+    assert evaluation.margin(ours, theirs, "utility").mean == pytest.approx(0.25)
     nothing = runs("c", [math.nan] * 3)
-    lines = evaluation.table([ours, theirs, nothing]).splitlines()
+    lines = evaluation.table([ours, theirs, nothing], MEASURES["congestion_window"]).splitlines()
     assert len(lines) == 5 and lines[4].startswith("| c | - | nan")
 
 

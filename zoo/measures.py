@@ -1,0 +1,143 @@
+"""What agents of a task are judged by: the measures of an episode, the columns of tables, and the baselines beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from netbuf_gym.arguments import choice
+from netbuf_gym.scenarios import Scenario
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: a measure, what stands above it, its digits, and what it is multiplied by."""
+
+    metric: str
+    label: str
+    digits: int
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A column that sets the first controller beside each other one, paired by seed: the difference, or it in per cent."""
+
+    metric: str
+    label: str
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """A property of worlds by which results are broken down."""
+
+    label: str
+    of: Callable[[Scenario], float | str]
+    digits: int = 0
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How a task's controllers are compared.
+
+    Attributes:
+        metrics: what is kept of every episode's report.
+        columns: of tables, margins among them.
+        score: the metric that ranks controllers; `lower_is_better` says how.
+        logged: metrics that training logs.
+        series: what is kept of the first episode over time (`Task.show`), and drawn, with labels.
+        scatter: metrics of the plot of trade-offs, horizontal and vertical, with labels.
+        score_says: what the score is, a sentence for pages.
+        baselines: set beside an agent unless others are asked for.
+        benchmark: scenarios that agents are compared on.
+        groups: how results under a distribution of scenarios are broken down.
+    """
+
+    metrics: tuple[str, ...]
+    columns: tuple[Column | Margin, ...]
+    score: str
+    lower_is_better: bool
+    logged: tuple[str, ...]
+    series: tuple[tuple[str, str], ...]
+    scatter: tuple[tuple[str, str], tuple[str, str]]
+    score_says: str
+    baselines: tuple[str, ...]
+    benchmark: tuple[str, ...]
+    groups: tuple[Group, ...] = ()
+
+
+def _load(world: Scenario) -> float:
+    """Offered load of finite flows as a share of the bottleneck."""
+    return sum(arrivals.offered_mbps for arrivals in world.traffic.arrivals) / world.capacity_mbps
+
+
+MEASURES = {
+    "congestion_window": Measures(
+        metrics=("utility", "goodput_mbps", "queue_delay_mean_ms", "mean_rtt_ms", "loss_rate", "Mt"),
+        columns=(
+            Column("utility", "utility", 3),
+            Margin("utility", "margin"),
+            Column("goodput_mbps", "goodput (Mbit/s)", 2),
+            Column("queue_delay_mean_ms", "queueing (ms)", 2),
+            Column("mean_rtt_ms", "RTT (ms)", 1),
+            Column("loss_rate", "loss (%)", 4, 100),
+            Column("Mt", "Mt", 2),
+        ),
+        score="utility",
+        lower_is_better=False,
+        logged=("utility", "goodput_mbps", "mean_rtt_ms", "queue_delay_mean_ms", "loss_rate"),
+        series=(("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)")),
+        scatter=(("queue_delay_mean_ms", "mean queueing delay (ms)"), ("goodput_mbps", "goodput (Mbit/s)")),
+        score_says="Utility = 0.5 ln(goodput / capacity) - 0.5 ln(mean RTT / base RTT).",
+        baselines=("newreno", "cubic", "bbr", "vegas", "westwood"),
+        benchmark=("ppcc/1", "ppcc/2", "ppcc/3", "ppcc/4"),
+    ),
+    "queue_threshold": Measures(
+        metrics=(
+            *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),
+            *("slowdown_max", "difference_p99_s", "difference_max_s", "fct_mean_s", "fct_mean_s_p0", "fct_mean_s_p1"),
+            *("goodput_mbps", "flows_completed", "drops", "occupancy_mean", "occupancy_p99", "queue_mean_packets"),
+            "probe_delay_mean_ms",
+        ),
+        columns=(
+            Column("slowdown_p99_p0", "p99 slowdown, priority 0", 2),
+            Margin("slowdown_p99_p0", "margin"),
+            Column("slowdown_p99_p1", "p99 slowdown, priority 1", 2),
+            Column("slowdown_mean_p0", "mean slowdown, priority 0", 2),
+            Column("difference_p99_s", "p99 FCT - ideal (s)", 2),
+            Column("fct_mean_s", "mean FCT (s)", 2),
+            Column("goodput_mbps", "goodput (Mbit/s)", 3),
+            Margin("goodput_mbps", "margin in goodput (%)", relative=True),
+            Column("occupancy_p99", "p99 occupancy (%)", 1, 100),
+            Column("probe_delay_mean_ms", "ping, one way (ms)", 1),
+            Column("drops", "drops", 0),
+        ),
+        score="slowdown_p99_p0",
+        lower_is_better=True,
+        logged=("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_mean_p0", "goodput_mbps", "occupancy_mean", "drops"),
+        series=(
+            ("queue_packets_0", "queue 0 (packets)"),
+            ("queue_packets", "buffer (packets)"),
+            ("drops", "drops in an interval"),
+        ),
+        scatter=(("slowdown_p99_p0", "99th percentile slowdown, priority 0"), ("goodput_mbps", "goodput (Mbit/s)")),
+        score_says="The 99th percentile (nearest rank) of FCT / ideal FCT over the flows of priority 0; lower is better.",
+        baselines=(
+            *("naive", "sophisticated", "dt", "abm", "static_bdp", "static_bdp_sqrt_n"),
+            *("red", "codel", "fq_codel", "pie", "random"),
+        ),
+        benchmark=("rlbm/random",),
+        groups=(
+            Group("buffer (packets)", lambda world: float(world.buffer_packets)),
+            Group("load", _load, 2),
+            Group("congestion control", lambda world: world.traffic.senders[0].cc),
+        ),
+    ),
+}
+"""By the task's name."""
+
+
+def measures_of(task: str) -> Measures:
+    """The measures of a task; ConfigError for one that has none."""
+    return MEASURES[choice("task", task, MEASURES)]
