@@ -245,13 +245,16 @@ void World::sent(const Queued& item, Time arrival) {
     touched_.push_back(static_cast<uint32_t>(managed_links_.size()) + index);
     return;
   }
-  flow(item.owner).resume(item, arrival);
-  touched_.push_back(first_flow_ + item.owner);
+  Flow& f = flow(item.owner);
+  const Time next = f.next();
+  f.resume(item, arrival);
+  if (f.next() != next) touched_.push_back(first_flow_ + item.owner);
 }
 
 void World::lost(const Queued& item, Link::Fate fate) {
   if (item.owner >= kProbeOwner) return;
   flow(item.owner).lost(item, fate);
+  if (item.owner >= flows_.size() && slots_[item.owner - flows_.size()]->completed) touched_.push_back(first_flow_ + item.owner);
 }
 
 void World::update_touched() {
