@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,35 +19,93 @@ MAX_LEGEND = 10
 
 
 def plot_result(result: Result, path: str | os.PathLike) -> None:
-    """Draws goodput, cwnd and RTT of every flow, and the bottleneck's queue and drops, over time.
+    """Draws goodput, cwnd and RTT of every flow, and the bottleneck's queue and drops, over time; of finite flows their
+    goodput together and how many there are; of switches their queues and thresholds.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
         OSError: The file cannot be written.
     """
     plt = pyplot()
-    series, link = result.series, result.scenario.bottleneck
-    time_s = series["time_s"]
-    figure, axes = plt.subplots(4, 1, figsize=(9, 9), sharex=True, constrained_layout=True)
-    panels = (("goodput_mbps", "goodput, Mbit/s"), ("cwnd_packets", "cwnd, packets"), ("srtt_ms", "smoothed RTT, ms"))
-    for axis, (name, label) in zip(axes, panels, strict=False):
-        for i, flow in enumerate(result.flows):
-            axis.plot(time_s, series[name][:, i], linewidth=1, label=f"{flow.cc} ({flow.name})")
-        axis.set_ylabel(label)
+    panels = [_flow_panels(result), _traffic_panels(result), _switch_panels(result) or [_queue_panel(result)]]
+    draw = [panel for group in panels for panel in group]
+    figure, axes = plt.subplots(len(draw), 1, figsize=(9, 2.25 * len(draw)), sharex=True, constrained_layout=True)
+    axes = np.atleast_1d(axes)
+    for axis, panel in zip(axes, draw, strict=True):
+        panel(axis)
         axis.set_ylim(bottom=0)
-    if len(result.flows) <= MAX_LEGEND:
-        axes[0].legend(loc="lower right", fontsize="small", ncols=2)
-    axes[3].plot(time_s, series["queue_packets"][:, link], color="black", linewidth=1)
-    dropped = series["queue_drops"][:, link] > 0
-    axes[3].plot(time_s[dropped], series["queue_packets"][dropped, link], "rx", markersize=4, label="packets dropped")
-    if dropped.any():
-        axes[3].legend(loc="lower right", fontsize="small")
-    axes[3].set_ylabel(f"queue of {result.bottleneck}, packets")
-    axes[3].set_ylim(bottom=0)
-    axes[3].set_xlabel("time, s")
-    axes[3].set_xlim(0, result.scenario.duration_s)
+    axes[-1].set_xlabel("time, s")
+    axes[-1].set_xlim(0, result.scenario.duration_s)
     figure.suptitle(f"{result.scenario.name or 'scenario'}, seed {result.seed}")
     _save(plt, figure, path)
+
+
+Panel = Callable[[Any], None]
+"""Draws on the axes that it is given."""
+
+
+def _flow_panels(result: Result) -> list[Panel]:
+    def panel(name: str, label: str, legend: bool) -> Panel:
+        def draw(axis) -> None:
+            for i, flow in enumerate(result.flows):
+                axis.plot(result.series["time_s"], result.series[name][:, i], linewidth=1, label=f"{flow.cc} ({flow.name})")
+            axis.set_ylabel(label)
+            if legend and len(result.flows) <= MAX_LEGEND:
+                axis.legend(loc="lower right", fontsize="small", ncols=2)
+
+        return draw
+
+    if not result.flows:
+        return []
+    columns = (("goodput_mbps", "goodput, Mbit/s"), ("cwnd_packets", "cwnd, packets"), ("srtt_ms", "smoothed RTT, ms"))
+    return [panel(name, label, i == 0) for i, (name, label) in enumerate(columns)]
+
+
+def _traffic_panels(result: Result) -> list[Panel]:
+    def panel(name: str, label: str) -> Panel:
+        def draw(axis) -> None:
+            axis.plot(result.series["time_s"], result.series[name], linewidth=1)
+            axis.set_ylabel(label)
+
+        return draw
+
+    if result.traffic is None:
+        return []
+    return [panel("traffic_goodput_mbps", "goodput, Mbit/s"), panel("flows_alive", "finite flows alive")]
+
+
+def _switch_panels(result: Result) -> list[Panel]:
+    def panel(index: int) -> Panel:
+        switch = result.scenario.switches[index]
+        unit = "bytes" if switch.in_bytes else "packets"
+
+        def draw(axis) -> None:
+            length = result.series["switch_bytes" if switch.in_bytes else "switch_packets"][:, index]
+            threshold = np.minimum(result.series["switch_threshold"][:, index], switch.capacity)
+            for q in range(switch.queues):
+                (line,) = axis.plot(result.series["time_s"], length[:, q], linewidth=1, label=f"queue {q}")
+                axis.plot(result.series["time_s"], threshold[:, q], linewidth=0.5, linestyle=":", color=line.get_color())
+            axis.set_ylabel(f"{switch.name}, {unit}\n(dotted: thresholds)")
+            if switch.queues <= MAX_LEGEND:
+                axis.legend(loc="upper right", fontsize="small", ncols=2)
+
+        return draw
+
+    return [panel(i) for i in range(len(result.switches))]
+
+
+def _queue_panel(result: Result) -> Panel:
+    def draw(axis) -> None:
+        link, time_s = result.scenario.bottleneck, result.series["time_s"]
+        queue = result.series["queue_packets"][:, link]
+        axis.plot(time_s, queue, color="black", linewidth=1)
+        dropped = result.series["queue_drops"][:, link] > 0
+        axis.plot(time_s[dropped], queue[dropped], "rx", markersize=4, label="packets dropped")
+        if dropped.any():
+            axis.legend(loc="lower right", fontsize="small")
+        axis.set_ylabel(f"queue of {result.bottleneck}, packets")
+
+    return draw
 
 
 def plot_trace(trace: Trace, path: str | os.PathLike) -> None:
