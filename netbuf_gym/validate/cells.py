@@ -46,6 +46,16 @@ class Setting:
     extra: str = ""
 
     @property
+    def disciplined(self) -> bool:
+        """Whether a queue discipline holds the packets, with a device of one packet behind it (the reference's AQM cells)."""
+        return self.qdisc != "DropTail"
+
+    @property
+    def drops_at_random(self) -> bool:
+        """Whether the queue discipline draws lots."""
+        return self.qdisc in ("Pie", "Red")
+
+    @property
     def path(self) -> str:
         """The path in words: what the cells of a group share."""
         trace = f", {self.rate_trace}" if self.rate_trace else ""
@@ -73,7 +83,7 @@ class Setting:
         parts += [self.rate_trace, f"{self.buffer_packets}pkts"]
         if self.loss:
             parts.append(f"loss{self.loss:g}")
-        if self.qdisc != "DropTail":
+        if self.disciplined:
             parts.append(self.qdisc)
         if self.extra:
             parts.append(self.extra)

@@ -44,6 +44,7 @@ ONE_PACKET = 1.0
 
 NS3_ALONE = {GOODPUT: Tolerance(0.01), QUEUE_DELAY: Tolerance(0.05, 1.0), DROPS: Tolerance(0.10, ONE_PACKET)}
 NS3_GROUPED = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.12, 1.0), DROPS: Tolerance(0.20, ONE_PACKET)}
+NS3_AQM = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.15, 1.0)}
 LINUX = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.12, 2.0), LOSS_RATE: Tolerance(0.20, 2e-4)}
 LINUX_BBR = {GOODPUT: Tolerance(0.03), QUEUE_DELAY: Tolerance(0.25, 3.0), LOSS_RATE: Tolerance(0.20, 2e-4)}
 
@@ -106,6 +107,8 @@ def how_judged(setting: Setting) -> str:
     """Alone, as a member of its group, or as a distribution over seeds."""
     if setting.kind == LINUX_DUMBBELL:
         return GROUPED
+    if setting.disciplined:
+        return ALONE
     if setting.bottomless:
         return DISTRIBUTION
     if setting.kind == NS3_DUMBBELL and setting.flows == 1 and not setting.loss and setting.cc in ("NewReno", "LinuxReno"):
@@ -117,6 +120,8 @@ def tolerances(setting: Setting) -> dict[str, Tolerance]:
     """The tolerances of a cell judged alone, or of its group."""
     if setting.kind == LINUX_DUMBBELL:
         return LINUX_BBR if setting.cc == "bbr" else LINUX
+    if setting.disciplined:
+        return NS3_AQM
     return NS3_ALONE if how_judged(setting) == ALONE else NS3_GROUPED
 
 
@@ -171,9 +176,9 @@ def _judge_group(members: list[Cell]) -> GroupVerdict:
 def standard_error(cell: Cell, quantity: str) -> float:
     """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only.
 
-    0 for a cell without random loss: the issue of its run is no matter of chance.
+    0 for a cell without random loss or drops: the issue of its run is no matter of chance.
     """
-    if not cell.setting.loss:
+    if not cell.setting.loss and not cell.setting.drops_at_random:
         return 0.0
     reference = cell.reference[quantity]
     sample = reference if len(reference) > 1 else cell.ours[quantity]

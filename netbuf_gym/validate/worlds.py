@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from netbuf_gym.errors import ReferenceDataError, ScenarioError, TraceError
 from netbuf_gym.results import Result
-from netbuf_gym.scenarios import Scenario, dumbbell, last_hop
+from netbuf_gym.scenarios import PIE, RED, CoDel, Discipline, DropTail, FqCoDel, Scenario, dumbbell, last_hop
 from netbuf_gym.simulation import simulate
 from netbuf_gym.traces import RateTrace, read_rate_steps
 from netbuf_gym.validate.cells import (
@@ -39,6 +40,18 @@ NS3_ODD = {
 }
 
 
+NS3_DISCIPLINES: dict[str, Callable[[int], Discipline]] = {
+    "Fifo": lambda limit: DropTail(),
+    "CoDel": lambda limit: CoDel(mtu_bytes=1499),
+    "FqCoDel": lambda limit: FqCoDel(mtu_bytes=1499, quantum_bytes=1502, perturbation=1),
+    "Pie": lambda limit: PIE(burst_quiet_s=1.5),
+    "Red": lambda limit: RED(min_packets=0.2 * limit, max_packets=0.6 * limit, wait=True),
+}
+"""ns-3.44's queue disciplines by the limit in packets: CoDel drops unless fewer than 1500 bytes would be left, a quantum is one
+packet, PIE's burst allowance begins with the first arrival, RED waits between drops and has the thresholds that the reference
+program gives it. With this perturbation no two of 64 flows share a queue of FQ-CoDel (ns-3's hash is of the addresses)."""
+
+
 def why_not_judged(setting: Setting) -> str:
     """Why a cell of this setting is not judged; empty when it is."""
     if setting.kind == NS3_SHARED_BUFFER:
@@ -49,7 +62,7 @@ def why_not_judged(setting: Setting) -> str:
         return NS3_ODD[setting.cc]
     if setting.cc not in NS3_SCHEMES:
         return f"congestion control {setting.cc} is not built yet"
-    if setting.qdisc != "DropTail":
+    if setting.disciplined and (setting.qdisc not in NS3_DISCIPLINES or setting.kind == NS3_LAST_HOP):
         return f"queue discipline {setting.qdisc} is not built yet"
     fixed = {"mss": (setting.mss_bytes, 1448), "delack": (setting.delayed_ack, 2), "min_rto_s": (setting.min_rto_s, 1.0)}
     for name, (value, built) in fixed.items():
@@ -82,12 +95,21 @@ def scenario(cell: Cell) -> Scenario:
         senders = (NS3_SCHEMES[s.cc],) * s.flows
         ns3 = {"senders": senders, "stack": "ns3", "access_mbps": s.access_mbps, "hystart": s.hystart}
         if s.kind == NS3_DUMBBELL:
-            return dumbbell(rate_mbps=s.rate_mbps, **ns3, **common)
+            return _with_discipline(dumbbell(rate_mbps=s.rate_mbps, **ns3, **common), s)
         if s.kind == NS3_LAST_HOP:
             return last_hop(trace=_schedule(cell), return_rate_mbps=s.rate_mbps, **ns3, **common)
     except (ScenarioError, TraceError) as error:
         raise ReferenceDataError(str(error), cell.file, cell.line) from None
     raise ValueError(f"a cell of kind {s.kind} has no world")
+
+
+def _with_discipline(world: Scenario, setting: Setting) -> Scenario:
+    """The bottleneck's queue as the reference program sets it up, with the device's one packet behind it."""
+    if not setting.disciplined:
+        return world
+    discipline = NS3_DISCIPLINES[setting.qdisc](setting.buffer_packets)
+    links = [replace(link, discipline=discipline, device_packets=1) if i == 0 else link for i, link in enumerate(world.links)]
+    return replace(world, links=tuple(links))
 
 
 def _schedule(cell: Cell) -> RateTrace:
@@ -100,9 +122,9 @@ def _schedule(cell: Cell) -> RateTrace:
 
 
 def seeds_to_run(setting: Setting, seeds: int) -> list[int]:
-    """1 to `seeds` where chance decides (random loss, BBR's probing phase, when the processes of several senders really
-    started); one run where it does not."""
-    random = setting.loss > 0 or setting.cc == "bbr" or uncertain_starts(setting)
+    """1 to `seeds` where chance decides (random loss, PIE, RED, BBR's probing phase, when the processes of several senders
+    really started); one run where it does not."""
+    random = setting.loss > 0 or setting.cc == "bbr" or setting.drops_at_random or uncertain_starts(setting)
     return list(range(1, seeds + 1)) if random else [1]
 
 

@@ -45,6 +45,8 @@ def linux(ours, reference=(10.0, 100.0, 0.01), cc="cubic", **kwargs) -> Cell:
         ({"cc": "NewReno"}, ALONE),
         ({"cc": "LinuxReno"}, ALONE),
         ({"cc": "NewReno", "buffer": 150000}, ALONE),
+        ({"cc": "Cubic", "flows": 4, "qdisc": "CoDel"}, ALONE),
+        ({"cc": "Cubic", "flows": 4, "qdisc": "Red", "loss": 0.01}, ALONE),
         ({"cc": "NewReno", "flows": 2}, GROUPED),
         ({"cc": "NewReno", "loss": 1e-4}, GROUPED),
         ({"cc": "Cubic"}, GROUPED),
@@ -148,6 +150,27 @@ def test_linux_floors(cc, floor_ms):
     assert verdict(5 + floor_ms - 0.01, 2.9e-4) == WITHIN
     assert verdict(5 + floor_ms + 0.01, 1e-4) == OUT
     assert verdict(5, 3.1e-4) == OUT
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [((9.81, 20.9, 0), WITHIN), ((9.79, 20.0, 0), OUT), ((10.0, 23.1, 0), OUT), ((10.0, 17.1, 900), WITHIN)],
+)
+def test_queue_disciplines_are_judged_by_goodput_and_delay(ours, verdict):
+    assert judge_cell(cell(ours, reference=(10.0, 20.0, 100), cc="Cubic", flows=4, qdisc="CoDel")).verdict == verdict
+
+
+def test_a_short_delay_under_a_discipline_may_be_off_by_a_millisecond():
+    for delay, verdict in ((3.9, WITHIN), (4.1, OUT)):
+        ours, reference = (10.0, delay, 0), (10.0, 3.0, 0)
+        assert judge_cell(cell(ours, reference, cc="Cubic", flows=4, qdisc="FqCoDel")).verdict == verdict
+
+
+def test_disciplines_that_draw_lots_have_standard_errors():
+    spread = {"reference": ([10.0, 10.1, 9.9], [20.0] * 3, [9] * 3), "cc": "Cubic", "flows": 4}
+    same = (10.0, 20.0, 9)
+    assert standard_error(cell(same, qdisc="Pie", **spread), GOODPUT) > 0
+    assert standard_error(cell(same, qdisc="CoDel", **spread), GOODPUT) == 0
 
 
 def test_random_loss_adds_two_standard_errors_of_the_reference():

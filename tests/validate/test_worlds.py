@@ -3,6 +3,7 @@ import pytest
 from reference_files import LINUX_COLUMNS, linux_row, ns3_row, write, write_rates
 
 from netbuf_gym.errors import ReferenceDataError
+from netbuf_gym.scenarios import PIE, RED, CoDel, DropTail, FqCoDel
 from netbuf_gym.validate import read_folder
 from netbuf_gym.validate.worlds import compared, run, scenario, seeds_to_run
 
@@ -23,6 +24,30 @@ def test_the_ns3_dumbbell_is_rebuilt(tmp_path):
     bottleneck = world.links[world.bottleneck]
     assert (bottleneck.rate_mbps, bottleneck.queue_packets, bottleneck.loss, bottleneck.delay_ms) == (10, 33, 0.001, 13)
     assert {link.rate_mbps for link in world.links} == {10, 500}
+
+
+@pytest.mark.parametrize(
+    ("qdisc", "discipline", "seeds"),
+    [
+        ("DropTail", None, [1]),
+        ("Fifo", DropTail(), [1]),
+        ("CoDel", CoDel(mtu_bytes=1499), [1]),
+        ("FqCoDel", FqCoDel(mtu_bytes=1499, quantum_bytes=1502, perturbation=1), [1]),
+        ("Pie", PIE(burst_quiet_s=1.5), [1, 2]),
+        ("Red", RED(min_packets=8, max_packets=24, wait=True), [1, 2]),
+    ],
+)
+def test_queue_disciplines_are_rebuilt(tmp_path, qdisc, discipline, seeds):
+    write(tmp_path / "a.csv", [ns3_row(flows=2, qdisc=qdisc)])  # a limit of 40 packets
+    cell = only_cell(tmp_path)
+    world = scenario(cell)
+    bottleneck = world.links[world.bottleneck]
+    assert bottleneck.discipline == discipline and bottleneck.queue_packets == 40
+    assert bottleneck.device_packets == (0 if qdisc == "DropTail" else 1)
+    assert all(link.discipline is None for link in world.links if link is not bottleneck)
+    assert not cell.not_judged and seeds_to_run(cell.setting, 2) == seeds
+    values = run(world, cell.setting, 1)
+    assert 8 < values["goodput_mbps"] <= 9.65 and values["queue_delay_ms"] < 48
 
 
 def test_the_linux_dumbbell_is_rebuilt(tmp_path):
