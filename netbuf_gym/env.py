@@ -23,6 +23,7 @@ class Env(gym.Env):
     | Id                           | Reference                           |
     |------------------------------|-------------------------------------|
     | `netbuf/CongestionWindow-v0` | `netbuf_gym.tasks.CongestionWindow` |
+    | `netbuf/QueueThreshold-v0`   | `netbuf_gym.tasks.QueueThreshold`   |
 
     Args:
         task: name of the task.

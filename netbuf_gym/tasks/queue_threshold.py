@@ -166,6 +166,142 @@ def _power_of_two(action: np.ndarray, low: float, high: float) -> np.ndarray:
 class QueueThreshold(Task):
     """
     ## Description
+
+    `netbuf/QueueThreshold-v0`: a switch learns to share its buffer. Ten senders reach one receiver through a port of
+    10 Mbit/s; flows come and go, short ones (below 2 MB, priority 0) and long ones (priority 1), each priority in a queue
+    of its own, and both queues share one buffer. Every 100 ms the agent says how long each queue may grow: a packet is
+    admitted to queue q while
+
+        length of q < alpha_q * beta_q * (buffer - occupancy)
+
+    and the buffer has room. Too little, and bursts are lost and links idle; too much, and one priority starves the other
+    and packets wait. Alphas are the agent's, betas fixed. The world is a packet-level simulation with real TCP; the
+    traffic under one seed is the same whatever the agent does.
+
+    The task and its recipes `"thesis-text"` and `"thesis-code"` come from RLBM ("Reinforcement Learning for Buffer
+    Management", as described and as its program has it); the recipe `"default"` is ours and made to carry over between
+    rates and buffer sizes. Alphas of (1, 1) are the thesis' naive buffer and (8, 1) its sophisticated one; both are exactly
+    reachable (`netbuf_gym.baselines.FixedThresholds`).
+
+    ## Action Space
+
+    `Box(-1, 1, (queues,))`, or with `actions="grid"` `Discrete` over all combinations of a few alphas, for DQN:
+
+    | Recipe      | alpha of an action a in -1 to 1               | Alphas of the grid                | Actions of two queues |
+    |-------------|-----------------------------------------------|-----------------------------------|-----------------------|
+    | default     | 2^-8 to 2^3, log-scaled; 5/11 is 1            | 2^-8, 2^-4, 1/4, 1/2, 1, 2, 8     | 49                    |
+    | thesis-text | 0.001 to 1, linear: (a + 1) / 2               | 1/8, 2/8, ... 1                   | 64                    |
+    | thesis-code | 2^-3 to 2^3, log-scaled; 0 is 1               | 1/8, 1/4, 1/2, 1, 2, 4, 8         | 49                    |
+
+    Exponents are rounded to steps of 1/1024. Components outside [-1, 1], infinite ones included, are clipped; NaN or a
+    wrong shape raises `ConfigError`, as does an integer that a grid does not have. Queue 0 varies slowest in a grid's
+    numbers. The thesis' text gives alpha in (0, 1], its code an unbounded exponent: least alpha and range are ours.
+
+    ## Observation Space
+
+    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
+
+    Recipe default, 5 + 14 * queues features in [-1, 1], feature by feature with the queues' values side by side
+    (`alpha_0, alpha_1, headroom_0, ...`). `rate` is that of the switch's ports, `can send` the rate times the interval:
+
+    | Num   | Feature         | Meaning                                                     | -1 or 0  | 1       |
+    |-------|-----------------|-------------------------------------------------------------|----------|---------|
+    | 0     | buffer_time     | log (buffer / rate)                                         | -1: 1 ms | 10 s    |
+    | 1     | occupancy       | share of the buffer in use                                  | -1: 0    | 1       |
+    | 2     | utilisation     | bytes sent / can send                                       | -1: 0    | 1       |
+    | 3     | flows_open      | log (1 + flows started and not completed)                   | 0: 0     | 1000    |
+    | 4     | flows_started   | log (1 + flows started)                                     | 0: 0     | 100     |
+    | 5-6   | alpha           | log (alpha in force)                                        | -1: 2^-8 | 8       |
+    | 7-8   | headroom        | (threshold - queue) / buffer                                | -1: -1   | 1       |
+    | 9-10  | length          | sqrt (queue / buffer)                                       | 0: 0     | 1       |
+    | 11-12 | peak            | sqrt (longest queue in the interval / buffer)               | 0: 0     | 1       |
+    | 13-14 | backlog         | log (1 + queue / rate in ms)                                | 0: 0     | 10 s    |
+    | 15-16 | delay           | log (1 + mean time in the queue in ms)                      | 0: 0     | 10 s    |
+    | 17-18 | arrivals        | log (1 + packets arrived / can send)                        | 0: 0     | 16      |
+    | 19-20 | load            | the same ratio, over the last 5 s or so                     | -1: 0    | 2       |
+    | 21-22 | drained         | bytes sent / can send                                       | -1: 0    | 1       |
+    | 23-24 | drops           | sqrt (packets dropped / arrived)                            | 0: 0     | 1       |
+    | 25-26 | flows_completed | log (1 + flows completed)                                   | 0: 0     | 100     |
+    | 27-28 | worst_slowdown  | log (largest FCT / ideal FCT of flows completed)            | 0: 1     | 1000    |
+    | 29-30 | slowdown        | log (FCT / ideal FCT), mean over the last 10 flows or so    | 0: 1     | 1000    |
+    | 31-32 | age             | seconds since a flow of this priority completed             | 0: 0     | 10      |
+
+    What an interval did not measure (no packet left the queue, no flow completed) keeps its last measured value; before
+    the first it is 0. That a switch learns of completions is the paper's assumption.
+
+    Recipes thesis-*, the paper's five state variables in [0, 1] (ranges and order are ours), as they were when a flow last
+    completed; counts and rates cover the time from the start of that interval to that moment:
+
+    | Num | Feature         | 0 | 1    | Num | Feature                                | 0 | 1 |
+    |-----|-----------------|---|------|-----|----------------------------------------|---|---|
+    | 0   | remaining       | 0 | 1    | 3-4 | beta                                   | 0 | 1 |
+    | 1   | flows_completed | 0 | 50   | 5-6 | drain_rate, as a share of the ports'   | 0 | 1 |
+    | 2   | packets_dropped | 0 | 1000 |     |                                        |   |   |
+
+    ## Rewards
+
+    A sum of named terms, which `info["reward_terms"]` shows; S is FCT / ideal FCT, the ideal being propagation there and
+    back and the flow's bytes at the slowest link's rate:
+
+    * default: `switch_utility`: throughput (bits delivered / capacity) - slowdown (sum over flows completed of ln S,
+      priority 1 weighing a tenth) - buffer (0.1 * occupancy * seconds) - loss (weight 0). An integral over time and events.
+      All weights, by priority and queue too, are parameters.
+    * thesis-text: `thesis_text`, -ln(WFS) + ln(1 + packets received / s), WFS the worst FCT - ideal FCT in seconds.
+    * thesis-code: `thesis_code`, -log2(worst S) + log2(1 + Gbit/s).
+
+    Others: a name, or a dict with parameters, see `netbuf_gym.rewards.switch`.
+
+    ## Starting State
+
+    An empty network at time 0; alphas as the scenario has them, (1, 1). A random scenario is drawn anew each episode.
+
+    ## Episode End
+
+    1. Termination: never.
+    2. Truncation: when the scenario's duration is over (60 s for `rlbm/*`: 600 decisions), rounded up to whole intervals.
+       `gym.make` adds the time limit; the class alone goes on for ever.
+
+    With the recipe thesis-code a decision lasts whole intervals until the worst slowdown has changed, so that an episode
+    has as many decisions as that happened.
+
+    The last step's `info` reports the whole episode, start-up included: `goodput_mbps`, `flows_started`,
+    `flows_completed`, `fct_mean_s`, `slowdown_p99`, `slowdown_mean`, `slowdown_max` (ratios), `difference_p99_s`,
+    `difference_max_s`, `drops`, `occupancy_mean`, `occupancy_p99`, `queue_mean_packets`, `probe_delay_mean_ms` (a ping of
+    priority 0 once a second, one way), `duration_s`, `scenario`; and by priority `fct_mean_s_p0`, `slowdown_p99_p0`,
+    `slowdown_mean_p0`, `queue_mean_packets_0` and so on (`netbuf_gym.plants.switch_report.switch_report`). Percentiles are
+    nearest rank; NaN where no flow completed.
+
+    ## Arguments
+
+    | Parameter     | Type                | Default               | Description                                            |
+    |---------------|---------------------|-----------------------|--------------------------------------------------------|
+    | `scenario`    | **str**, **dict**   | `"rlbm/default"`      | a name (`netbuf_gym.scenarios.names()`), a dict of     |
+    |               |                     |                       | `name` and its arguments, or a scenario's `to_dict()`; |
+    |               |                     |                       | with one switch, whose admission becomes the agent's   |
+    | `recipe`      | **str**             | `"default"`           | `"default"`, `"thesis-text"` or `"thesis-code"`        |
+    | `actions`     | **str**             | `"continuous"`        | `"continuous"` or `"grid"`                             |
+    | `betas`       | **list** of float   | the recipe's          | a fixed factor above 0 to 1 for each queue; default:   |
+    |               |                     |                       | the scenario's, or all 1; thesis-*: 1, then 0.5        |
+    |               |                     |                       | ("no beta" is `[1, 1]`)                                |
+    | `history`     | **int**             | `4`, thesis-*: `1`    | feature vectors in an observation, 1 to 64             |
+    | `reward`      | **str**, **dict**   | the recipe's          | see Rewards                                            |
+    | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
+    | `plant`       | **str**             | `"sim"`               | what is controlled: the simulator                      |
+    | `render_mode` | **str**             | `None`                | `"ansi"` or `"rgb_array"`                              |
+
+    `gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.vector.VectorEnv`).
+
+    ```python
+    >>> import gymnasium as gym, netbuf_gym
+    >>> env = gym.make("netbuf/QueueThreshold-v0", scenario={"name": "rlbm/default", "load": 0.8, "queue_packets": 200})
+    >>> observation, info = env.reset(seed=1)
+    >>> observation, reward, terminated, truncated, info = env.step([1.0, 5 / 11])
+
+    ```
+
+    ## Version History
+
+    * v0: Initial version.
     """
 
     name: ClassVar[str] = "queue_threshold"
