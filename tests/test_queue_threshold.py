@@ -1,0 +1,272 @@
+"""The queue-threshold environment on its simulator: scalar, vector, and whatever actions it is given."""
+
+import json
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import netbuf_gym
+from netbuf_gym.env import Env
+from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.plants.switch_telemetry import switch_telemetry
+from netbuf_gym.scenarios import SizeDistribution, StrictPriority, shared_buffer
+from netbuf_gym.vector import VectorEnv
+from netbuf_gym.wrappers import LogUtilityReward
+
+pytestmark = pytest.mark.filterwarnings("error")
+ID = "netbuf/QueueThreshold-v0"
+SHORT = {"name": "rlbm/cubic-100-0.8", "duration_s": 6.0}
+RANDOM = {"name": "rlbm/random", "duration_s": 4.0, "load": [0.5, 3.0], "queue_packets": [20, 100]}
+BURSTS = {"name": "rlbm/incast", "duration_s": 5.0}
+RECIPES = [{}, {"recipe": "thesis-text"}, {"recipe": "thesis-code"}, {"actions": "grid"}]
+
+
+def actions(env, seed, steps):
+    """Within the space and a little beyond, or of the grid."""
+    rng, rows = np.random.default_rng(seed), env.num_envs
+    if isinstance(env.single_action_space, gym.spaces.Discrete):
+        return rng.integers(env.single_action_space.n, size=(steps, rows))
+    return rng.uniform(-1.1, 1.1, (steps, rows, *env.single_action_space.shape)).astype(np.float32)
+
+
+def same_reports(a, b):
+    return all(x == b[key] or (isinstance(x, float) and math.isnan(x) and math.isnan(b[key])) for key, x in a.items())
+
+
+@pytest.mark.parametrize("kwargs", [*RECIPES, {"history": 1, "interval_s": 0.037}])
+@pytest.mark.parametrize("scenario", [RANDOM, BURSTS])
+def test_vector_equals_scalar_step_by_step(kwargs, scenario):
+    seeds = [11, 12, 13]
+    vector = gym.make_vec(ID, num_envs=3, scenario=scenario, **kwargs)
+    scalars = [gym.make(ID, scenario=scenario, **kwargs) for _ in seeds]
+    rows, _ = vector.reset(seed=seeds)
+    for row, scalar, seed in zip(rows, scalars, seeds, strict=True):
+        assert np.array_equal(row, scalar.reset(seed=seed)[0])
+    ends = 0
+    for chosen in actions(vector, 1, 150):
+        rows, rewards, terminated, truncated, info = vector.step(chosen)
+        for i, scalar in enumerate(scalars):
+            observation, reward, one_terminated, one_truncated, one_info = scalar.step(chosen[i])
+            assert reward == rewards[i] and (one_terminated, one_truncated) == (terminated[i], truncated[i])
+            if one_truncated:
+                ends += 1
+                assert np.array_equal(observation, info["final_obs"][i])
+                final = info["final_info"]
+                assert same_reports({k: v for k, v in one_info.items() if k != "reward_terms"}, {k: final[k][i] for k in final})
+                observation, _ = scalar.reset()
+            assert np.array_equal(observation, rows[i])
+    assert ends
+
+
+@pytest.mark.parametrize("kwargs", RECIPES)
+def test_same_seed_same_bits_on_any_number_of_threads(kwargs):
+    def play(threads, seed):
+        env = VectorEnv(14, task="queue_threshold", scenario=RANDOM, threads=threads, **kwargs)
+        seen = [env.reset(seed=seed)[0]]
+        for chosen in actions(env, 2, 60):
+            observations, rewards, _, truncated, info = env.step(chosen)
+            seen += [observations, rewards, truncated]
+            seen += [column for key, column in info.get("final_info", {}).items() if key != "scenario"]
+        return b"".join(one.tobytes() for one in seen)
+
+    runs = [play(threads, 4) for threads in (1, 2, 4, 4)]
+    assert len(set(runs)) == 1 and play(1, 5) != runs[0]
+
+
+@pytest.mark.parametrize("kwargs", RECIPES)
+@pytest.mark.parametrize("scenario", [RANDOM, BURSTS, {"name": "rlbm/thesis-code", "duration_s": 3.0}])
+def test_fuzzed_actions_conserve_packets_and_never_overfill_the_buffer(kwargs, scenario):
+    """Thresholds anywhere, another at each step: packets are delivered, dropped or in the buffer, and nothing is made up."""
+    env = Env(task="queue_threshold", scenario=scenario, **kwargs)
+    rng = np.random.default_rng(7)
+    for seed in range(3):
+        env.reset(seed=seed)
+        core, before = env.engine.plant._batch, None
+        for _ in range(60):
+            if isinstance(env.action_space, gym.spaces.Discrete):
+                action = rng.integers(env.action_space.n)
+            else:
+                action = rng.choice([-np.inf, -1e30, -1, -0.3, 0, 5 / 11, 1, 7.0, np.inf], 2).astype(rng.choice(["f4", "f8"]))
+            observation, reward, terminated, truncated, info = env.step(action)
+            assert env.observation_space.contains(observation) and math.isfinite(reward) and not (terminated or truncated)
+            assert sum(info["reward_terms"].values()) == pytest.approx(reward, abs=1e-5)
+            stats, sample = core.switch_stats(0)[0], np.array(core.switch_sample(0))[0]
+            for q, queue in enumerate(stats["queues"]):
+                assert queue["arrivals"] == queue["drops"] + queue["departures"] + queue["packets"] and queue["packets"] >= 0
+                assert sample[q, 0] == queue["packets"]
+            switch = env.engine.scenarios[0].switches[0]
+            used = sample[:, 1].sum() if switch.in_bytes else sample[:, 0].sum()
+            assert 0 <= used <= switch.capacity and stats["occupancy_max"] <= 1
+            assert env.telemetry["free"] == switch.capacity - used
+            counted = [sum(queue[name] for queue in stats["queues"]) for name in ("arrivals", "drops")]
+            if before is not None:
+                told = [sum(env.telemetry[f"{name}_{q}"] for q in (0, 1)) for name in ("arrivals", "drops")]
+                assert told == [now - then for now, then in zip(counted, before, strict=True)]
+            before = counted
+            traffic = core.traffic_stats(0)
+            assert traffic["flows_completed"] <= traffic["flows_connected"] <= traffic["flows_started"]
+
+
+@pytest.mark.parametrize("queues_in", ["packets", "bytes"])
+def test_a_threshold_of_almost_nothing_drops_almost_everything(queues_in):
+    size = {"buffer_packets": 500} if queues_in == "packets" else {"buffer_bytes": 750_000}
+    flows = SizeDistribution(name="one", size_bytes=(50_000, 50_001), cumulative=(0, 1))
+    world = shared_buffer(arrivals=netbuf_gym.scenarios.PoissonArrivals(flows_per_s=200, sizes=flows), duration_s=3, **size)
+    env = Env(task="queue_threshold", scenario=json.loads(json.dumps(world.to_dict())))
+    shares = {}
+    for level in (-1.0, 1.0):
+        env.reset(seed=0)
+        for _ in range(30):
+            env.step(np.full(2, level))
+        report = env.report()
+        shares[level] = report["occupancy_p99"], report["drops"]
+    assert shares[-1.0][0] <= 0.01 and shares[1.0][0] > 0.8 and shares[-1.0][1] > 0
+
+
+def test_alphas_are_in_force_from_the_step_they_are_given_in():
+    env = Env(task="queue_threshold", scenario=SHORT)
+    observation, _ = env.reset(seed=0)
+    column = [feature.name for feature in env.engine.task.features].index("alpha_0")
+    assert observation[column] == pytest.approx(5 / 11)  # the world's own, 1
+    env.step([1.0, -1.0])
+    assert (env.telemetry["alpha_0"], env.telemetry["alpha_1"]) == (8.0, 2.0**-8)
+    assert env.engine.task.show(env.engine.tracker, 0)["alpha_1"] == 2.0**-8
+
+
+def test_an_episode_ends_at_its_duration_with_a_report_of_the_cores_counters():
+    env = gym.make(ID, scenario=SHORT)
+    assert env.spec.max_episode_steps == 60
+    env.reset(seed=3)
+    truncated, steps = False, 0
+    while not truncated:
+        *_, truncated, info = env.step(np.array([1, 5 / 11], np.float32))
+        assert ("slowdown_p99" in info) == truncated
+        steps += 1
+    core, world = env.unwrapped.engine.plant._batch, env.unwrapped.engine.scenarios[0]
+    flows = core.completions(0)
+    ratio = flows[:, 2] / [world.ideal_s(int(f[4]), f[3]) for f in flows]
+    assert steps == 60 and info["duration_s"] == 6 and info["flows_completed"] == len(flows) > 2
+    own = np.sort(ratio[flows[:, 5] == 0])
+    assert info["slowdown_p99_p0"] == pytest.approx(own[math.ceil(0.99 * len(own)) - 1])
+    assert info["slowdown_mean_p0"] == pytest.approx(own.mean()) and info["slowdown_max"] == pytest.approx(ratio.max())
+    assert info["fct_mean_s"] == flows[:, 2].mean()
+    assert info["goodput_mbps"] == pytest.approx(core.traffic_stats(0)["delivered_bytes"] * 8e-6 / 6)
+    assert info["scenario"] == "rlbm/cubic-100-0.8" and info["probe_delay_mean_ms"] > 10
+
+
+def test_a_decision_as_coded_lasts_until_the_worst_slowdown_changes():
+    env = gym.make(ID, scenario=SHORT, recipe="thesis-code")
+    assert "DurationLimit" in str(env) and env.spec.max_episode_steps is None
+    env.reset(seed=1)
+    worst, truncated, time_s, steps = None, False, 0.0, 0
+    while not truncated:
+        *_, truncated, info = env.step(np.zeros(2, np.float32))
+        telemetry = env.unwrapped.telemetry
+        assert telemetry["elapsed_s"] / 0.1 == pytest.approx(round(telemetry["elapsed_s"] / 0.1))
+        time_s += telemetry["elapsed_s"]
+        assert truncated or (telemetry["flows_completed"] > 0 and telemetry["worst_ratio"] != worst)
+        worst, steps = telemetry["worst_ratio"], steps + 1
+    assert time_s == pytest.approx(6) and info["duration_s"] == 6 and steps < 60
+
+
+def test_worlds_that_started_at_different_times_still_end_at_their_own():
+    env = VectorEnv(3, task="queue_threshold", scenario=SHORT, recipe="thesis-code")
+    env.reset(seed=2)
+    env.step(np.zeros((3, 2)))
+    env.reset(options={"reset_mask": np.array([False, True, False])})
+    ended = np.zeros(3, bool)
+    while not ended.all():
+        *_, truncated, info = env.step(np.zeros((3, 2)))
+        assert (info["final_info"]["duration_s"][truncated] == 6).all() if info else not truncated.any()
+        ended |= truncated
+
+
+def test_strict_priority_and_many_queues():
+    sizes = netbuf_gym.scenarios.WEB_SEARCH
+    world = shared_buffer(
+        arrivals=netbuf_gym.scenarios.PoissonArrivals.for_load(0.9, 10, sizes),
+        buffer_packets=300,
+        queues=3,
+        priority_below=(100_000, 1_000_000),
+        scheduler=StrictPriority(),
+        duration_s=20,
+    )
+    env = gym.make(ID, scenario=json.loads(json.dumps(world.to_dict())))
+    assert env.action_space.shape == (3,)
+    env.reset(seed=0)
+    truncated = False
+    while not truncated:
+        observation, _, _, truncated, info = env.step(env.action_space.sample())
+        assert env.observation_space.contains(observation)
+    assert {"slowdown_p99_p2", "queue_mean_packets_2"} <= set(info)
+
+
+def test_telemetry_by_name():
+    env = Env(task="queue_threshold", scenario=SHORT)
+    env.reset(seed=0)
+    assert all(math.isnan(value) for value in env.telemetry.values())
+    env.step(np.zeros(2))
+    assert tuple(env.telemetry) == switch_telemetry(2).names and env.telemetry["elapsed_s"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("render_mode", ["ansi", "rgb_array"])
+def test_rendering(render_mode):
+    env = gym.make(ID, render_mode=render_mode, scenario={"name": "rlbm/thesis-text", "duration_s": 10})
+    env.reset(seed=0)
+    before = env.render()
+    for _ in range(50):
+        env.step(np.array([0.3, -0.2], np.float32))
+    after = env.render()
+    if render_mode == "ansi":
+        assert "nothing" in before and "queue 1" in after and "drops" in after and after.endswith("\n")
+    else:
+        assert after.dtype == np.uint8 and after.ndim == 3 and after.shape[2] == 3
+        assert not np.array_equal(before, after)
+
+
+def test_the_spec_is_json_and_makes_the_same_environment():
+    kwargs = {"recipe": "thesis-text", "betas": [1, 1], "actions": "grid", "reward": {"name": "switch_utility"}}
+    made = gym.make(ID, scenario={"name": "rlbm/default", "load": 0.7}, **kwargs)
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(made.spec.to_json()))
+    assert again.unwrapped.schema() == made.unwrapped.schema()
+    assert again.unwrapped.engine.reward == made.unwrapped.engine.reward
+    assert json.loads(json.dumps(made.unwrapped.schema())) == made.unwrapped.schema()
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"scenario": "ppcc/4"}, "switch"),
+        ({"scenario": {"name": "rlbm/default", "load": -1}}, "load"),
+        ({"recipe": "ppcc"}, "recipe"),
+        ({"betas": [1, 2]}, "betas"),
+        ({"actions": "both"}, "actions"),
+        ({"per_ack": True}, "per_ack"),
+        ({"reward": "log_utility"}, "reward"),
+        ({"interval_s": 0}, "interval_s"),
+        ({"senders": 2}, "senders"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(kwargs, message):
+    with pytest.raises((ConfigError, ScenarioError), match=message):
+        Env(task="queue_threshold", **kwargs)
+
+
+def test_a_sender_is_no_switch():
+    with pytest.raises(ConfigError, match="betas"):
+        Env(betas=[1, 1])
+    with pytest.raises(ConfigError, match="senders"):
+        VectorEnv(4, senders=2, task="queue_threshold")
+    with pytest.raises(ConfigError, match="log_utility"):
+        LogUtilityReward(Env(task="queue_threshold"))
+
+
+@pytest.mark.parametrize("bad", [[np.nan, 0], [0.0], [[0.0, 1.0], [0.0, 1.0]], 0.5, "up", None, [True, False]])
+def test_bad_actions_are_refused_and_harm_nothing(bad):
+    env, other = (Env(task="queue_threshold", scenario=SHORT) for _ in range(2))
+    env.reset(seed=0), other.reset(seed=0)
+    with pytest.raises(ConfigError, match="action"):
+        env.step(bad)
+    assert np.array_equal(env.step([0.1, 0.2])[0], other.step(np.array([0.1, 0.2]))[0])
