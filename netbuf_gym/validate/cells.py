@@ -59,12 +59,13 @@ class Setting:
     def path(self) -> str:
         """The path in words: what the cells of a group share."""
         trace = f", {self.rate_trace}" if self.rate_trace else ""
-        return f"{self.rate_mbps:g} Mbit/s, {self.rtt_ms:g} ms{trace}"
+        discipline = f", {self.qdisc}" if self.disciplined else ""
+        return f"{self.rate_mbps:g} Mbit/s, {self.rtt_ms:g} ms{trace}{discipline}"
 
     @property
     def group(self) -> tuple:
         """One congestion control on one path, within one family of cells: the key of its group."""
-        return (self.kind, self.label, self.cc, self.rate_mbps, self.rtt_ms, self.rate_trace)
+        return (self.kind, self.label, self.cc, self.rate_mbps, self.rtt_ms, self.rate_trace, self.qdisc)
 
     @property
     def bottomless(self) -> bool:

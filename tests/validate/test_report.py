@@ -34,6 +34,16 @@ def test_a_reference_that_agrees_is_within(folder):
     assert "ns3-dumbbell T_s3: Cubic, 10 Mbit/s, 20 ms" in text
 
 
+def test_cells_of_queue_disciplines_have_tables_of_their_own(tmp_path):
+    write(tmp_path / "a.csv", [ns3_row(cc="Cubic", qdisc=qdisc) for qdisc in ("DropTail", "Fifo", "CoDel", "Red")])
+    report = validate(tmp_path, seeds=2)
+    assert [len(group.cells) for group in report.groups] == [1]
+    text = report.text()
+    for name in ("Fifo", "CoDel", "Red"):
+        title, header = text[text.index(f"T_s3: Cubic, 10 Mbit/s, 20 ms, {name}") :].splitlines()[:2]
+        assert "delay" in header and "drops" not in header, title
+
+
 def test_a_distribution_with_one_reference_seed_can_fail(tmp_path):
     row = ns3_row(buffer=150000, loss=0.001) | {"goodput_w_mbps": 0.5}
     write(tmp_path / "a.csv", [row])
