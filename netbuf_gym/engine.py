@@ -134,7 +134,8 @@ class Engine:
             ConfigError: it is not one of the task's.
         """
         if type(reward) not in self.task.rewards.values():
-            raise ConfigError(f"reward {reward.name!r} is not one of task {self.task.name!r}; valid: {', '.join(self.task.rewards)}")
+            valid = ", ".join(self.task.rewards)
+            raise ConfigError(f"reward {reward.name!r} is not one of task {self.task.name!r}; valid: {valid}")
         self.reward = reward
         self.terms = np.zeros((len(reward.terms), self.rows), np.float32)
 

@@ -4,7 +4,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from stable_baselines3 import A2C
+from sb3_contrib import RecurrentPPO
+from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
@@ -175,6 +176,42 @@ def test_what_is_no_vector_environment_is_refused():
         VectorEnvAdapter(cart_pole())
     with pytest.raises(ValueError, match="stagger_steps"):
         VectorEnvAdapter(batch(), stagger_steps=-1)
+
+
+def switches(num_envs=4, **kwargs):
+    scenario = {"name": "rlbm/cubic-100-0.8", "duration_s": 2.0}
+    return VectorEnvAdapter(gym.make_vec("netbuf/QueueThreshold-v0", num_envs=num_envs, scenario=scenario, **kwargs))
+
+
+def test_boxes_of_actions_pass_through():
+    adapter = switches(3)
+    adapter.info_keywords = ("slowdown_p99_p0",)
+    assert adapter.action_space.shape == (2,)
+    adapter.reset()
+    actions = np.array([[1, 1], [-1, 0], [0.5, 9]], np.float32)
+    for step in range(20):
+        batch_step = adapter.step_batch(actions)
+        if step == 5:
+            alphas = adapter.env.unwrapped.engine.plant.control[:, 0]
+            np.testing.assert_array_equal(alphas[:, 1], [8, 2**-2.5, 8])
+    assert len(batch_step.episodes) == 3 and "slowdown_p99_p0" in batch_step.episodes[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "kwargs"),
+    [
+        (A2C, {}),
+        (PPO, {"n_steps": 16, "batch_size": 32}),
+        (DQN, {"actions": "grid", "learning_starts": 20, "buffer_size": 200}),
+        (RecurrentPPO, {"n_steps": 16, "batch_size": 32, "policy": "MlpLstmPolicy"}),
+    ],
+)
+def test_learners_of_boxes_and_grids_run_on_switches(kind, kwargs):
+    kwargs = dict(kwargs)
+    adapter = switches(actions=kwargs.pop("actions", "continuous"))
+    model = kind(kwargs.pop("policy", "MlpPolicy"), adapter, seed=0, device="cpu", **kwargs).learn(200)
+    actions, _ = model.predict(adapter.reset(), deterministic=True)
+    assert np.isfinite(adapter.step(actions)[1]).all()
 
 
 def test_stock_learner_and_evaluation_run_on_it():

@@ -1,17 +1,19 @@
 """Evaluation: same worlds, same measures, seeds that training never saw."""
 
+import dataclasses
 import json
 import math
 
 import numpy as np
 import pytest
 
-from netbuf_gym import _core, cli, scenarios
+from netbuf_gym import _core, baselines, cli, scenarios
 from netbuf_gym.plants.sim import episode_report
 from netbuf_gym.zoo import campaign, checkpoint, demo, evaluation, tables
 from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED, load
 from netbuf_gym.zoo.evaluate import evaluate
 from netbuf_gym.zoo.measures import MEASURES
+from netbuf_gym.zoo.train import train
 
 FIRST = FIRST_EVALUATION_SEED
 SHORT = {"name": "ppcc/4", "duration_s": 3}
@@ -185,3 +187,105 @@ def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, capsys):
 def test_help(command, capsys):
     assert cli.main([command, "--help"]) == 0
     assert f"netbuf-gym {command}" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def switch_agent(tmp_path_factory):
+    """The run directory of a tiny run on switches; not to be written to."""
+    run_dir = tmp_path_factory.mktemp("switch") / "run"
+    tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "stagger_steps=0", "total_timesteps=128"]
+    quiet = ["progress=false", "tensorboard=false", f"run_dir={run_dir}"]
+    train(["env=queue_threshold", "scenario.kwargs.duration_s=2", *tiny, *quiet])
+    return run_dir
+
+
+SWITCHES = ["scenario=rlbm/random", "scenario.kwargs.duration_s=5", "scenario.kwargs.load=[0.5,2]", "seeds=4"]
+
+
+def test_switch_agents_beside_every_scheme(switch_agent, tmp_path, capsys):
+    assert cli.main(["evaluate", f"model={switch_agent}", *SWITCHES, f"run_dir={tmp_path}"]) == 0
+    text = (tmp_path / "table.md").read_text()
+    assert capsys.readouterr().out.startswith(text)
+    result = json.loads((tmp_path / "result.json").read_text())
+    measures = MEASURES["queue_threshold"]
+    assert list(result["controllers"]) == ["ppo", *measures.baselines] and result["task"] == "queue_threshold"
+    assert "random" in result["controllers"]
+    for one in result["controllers"].values():
+        assert set(one["episodes"]) == set(measures.metrics) and len(one["episodes"]["goodput_mbps"]) == 4
+    naive = result["controllers"]["naive"]
+    difference = np.subtract(*(result["controllers"][name]["episodes"]["slowdown_p99_p0"] for name in ("ppo", "naive")))
+    assert naive["slowdown_p99_p0_margin_of_the_agent"][0] == pytest.approx(np.nanmean(difference))
+    assert "goodput_mbps_margin_of_the_agent_percent" in naive
+    for heading in ("p99 slowdown, priority 0", "margin of the agent", "| load |", "| buffer (packets) |", "**"):
+        assert heading in text
+    assert {"throughput_delay.png", "time_series.png", "start.png"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_baselines_alone(tmp_path):
+    command = ["model=null", "env=queue_threshold", *SWITCHES, "baselines=[dt,random]", "plots=false", f"run_dir={tmp_path}"]
+    evaluate(load("evaluate", command))
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert list(result["controllers"]) == ["dt", "random"] and result["model"] is None
+    assert "margin of dt" in (tmp_path / "table.md").read_text()
+    reports = baselines.BufferScheme("dt").evaluate(result["scenario"], range(FIRST, FIRST + 4))
+    episodes = result["controllers"]["dt"]["episodes"]
+    np.testing.assert_array_equal(episodes["goodput_mbps"], [report["goodput_mbps"] for report in reports])
+    np.testing.assert_array_equal(episodes["slowdown_p99_p0"], [report["slowdown_p99_p0"] for report in reports])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "model=..."),
+        (["model=null"], "model=null env="),
+        (["env=congestion_window"], "queue_threshold"),
+        (["env=switching"], "switching"),
+        (["env=queue_threshold", "baselines=[cubic]"], "cubic"),
+        (["env=queue_threshold", "baselines=[]"], "baselines"),
+        (["env=queue_threshold", "scenario=ppcc/1"], "switch"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_said(arguments, message, tmp_path, capfd):
+    assert cli.main(["evaluate", *arguments, f"run_dir={tmp_path / 'out'}"]) == 2
+    error = capfd.readouterr().err
+    assert message in error and error.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+def test_a_model_of_another_task_is_refused(switch_agent, trained, capfd):
+    assert cli.main(["evaluate", f"model={switch_agent}", "env=congestion_window"]) == 2
+    assert "queue_threshold" in capfd.readouterr().err
+    assert cli.main(["evaluate", f"model={trained}", "scenario=rlbm/default", "env_id=netbuf/QueueThreshold-v0"]) == 2
+
+
+def test_breakdown_groups_values_and_quarters():
+    measures = MEASURES["queue_threshold"]
+    group = evaluation.Group("x", lambda world: world, 1)
+    ours, theirs = (
+        evaluation.Runs(name, list(range(12)), {measures.score: np.array(values, float)}, {})
+        for name, values in (("a", range(12)), ("b", [5.0] * 11 + [math.nan]))
+    )
+    rows = evaluation._by_group([ours, theirs], [float(k) for k in range(12)], group, measures).splitlines()
+    assert rows[2:] == [
+        "| 0.0 to 2.8 | 3 | **1.00** | 5.00 |",
+        "| 2.8 to 5.5 | 3 | **4.00** | 5.00 |",
+        "| 5.5 to 8.2 | 3 | 7.00 | **5.00** |",
+        "| 8.2 to 11.0 | 3 | 10.00 | **5.00** |",
+    ]
+    assert evaluation._by_group([ours, theirs], [1.0] * 12, group, measures) == ""
+    rows = evaluation._by_group([ours, theirs], ["u"] * 11 + ["v"], group, measures).splitlines()
+    assert rows[2:] == ["| u | 11 | 5.00 | 5.00 |".replace("5.00 | 5.00", "**5.00** | **5.00**"), "| v | 1 | **11.00** | - |"]
+
+
+def test_campaign_of_switches(tmp_path, monkeypatch):
+    measures = dataclasses.replace(MEASURES["queue_threshold"], baselines=("naive", "random"))
+    monkeypatch.setitem(MEASURES, "queue_threshold", measures)
+    tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "stagger_steps=0", "total_timesteps=64"]
+    out = tmp_path / "agents" / "queue_threshold" / "ppo"
+    own = ["seeds=2", "evaluation_seeds=3", f"out={out}", f"runs={tmp_path / 'runs'}", "scenarios=rlbm/random"]
+    options = ["scenario.kwargs.duration_s=1", "progress=false", "tensorboard=false"]
+    assert campaign.main([*own, "env=queue_threshold", *tiny, *options]) == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["score"] == "slowdown_p99_p0" and set(metrics["scenarios"]["rlbm/random"]["margins"]) == {"naive", "random"}
+    card = (out / "card.md").read_text()
+    assert "| naive |" in card and "99th percentile" in card and "| load |" in card
+    assert "| naive |" in tables.tables(tmp_path)
