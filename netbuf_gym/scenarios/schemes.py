@@ -20,8 +20,8 @@ from netbuf_gym.scenarios.switches import (
 )
 from netbuf_gym.scenarios.types import Scenario
 
-DT_ALPHAS = (0.5, 0.5)
-"""Dynamic Thresholds' alphas when none are given. Tuned by `python -m netbuf_gym.reproduce.tune_dt`."""
+DT_ALPHAS = (0.03125, 0.015625)
+"""Dynamic Thresholds' alphas when none are given: tuned on training seeds by `python -m netbuf_gym.reproduce.tune_dt`."""
 
 FAVOURED = 8.0
 """The factor of queue 0 in the sophisticated static buffer and in ABM; all others have 1."""

@@ -1,0 +1,1 @@
+"""The papers' own experiments, run again: grids of simulations, their tidy results, their figures."""
