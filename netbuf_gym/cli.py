@@ -12,12 +12,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from netbuf_gym.commands import listing, simulate, trace, validate
+from netbuf_gym.commands import listing, reproduce, simulate, trace, validate
 from netbuf_gym.errors import MissingExtraError, NetbufError, SimulatorFault
 from netbuf_gym.version import __version__
 
 PROGRAM = "netbuf-gym"
-COMMANDS = {"simulate": simulate, "validate": validate, "trace": trace, "list": listing}
+COMMANDS = {"simulate": simulate, "validate": validate, "reproduce": reproduce, "trace": trace, "list": listing}
 JOBS = {
     "train": "train an agent (arguments are Hydra overrides, e.g. env=congestion_window algo=ppo seed=3)",
     "evaluate": "evaluate agents beside baselines (Hydra overrides)",

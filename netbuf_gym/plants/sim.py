@@ -62,6 +62,11 @@ class SimPlant:
         self._scenarios: list[Scenario | None] = [None] * worlds
         self._prepared: tuple[Scenario, Any] | None = None
 
+    @property
+    def core(self) -> _core.Batch:
+        """The native worlds, for what telemetry and reports do not tell; not to be advanced but by the plant."""
+        return self._batch
+
     def reset(self, world: int, scenario: Scenario, seed: int) -> None:
         """Starts a world anew at time 0, with nothing run yet; as many flows of `scenario` are agents as `agents`."""
         if self._prepared is None or self._prepared[0] is not scenario:

@@ -1,0 +1,294 @@
+"""Runs a campaign: in parallel, resumably, into one tidy file.
+
+A folder holds `campaign.json` (the settings, the command, version, machine, duration), while it is under way `parts/` (a
+CSV file for each scheme, congestion control and size whose runs are done), and in the end `runs.csv`: a row a run.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+import os
+import platform
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.reproduce.controllers import Controlled, world_seed
+from netbuf_gym.reproduce.measures import MEASURES, measure
+from netbuf_gym.reproduce.settings import CONTROLLED, SWEPT_SIZES, Settings
+from netbuf_gym.reproduce.worlds import Stopped, flows_of, in_parallel, run, run_sampled
+from netbuf_gym.version import __version__
+
+SCHEMA = "netbuf-gym/reproduction/1"
+KEYS = ("scheme", "cc", "size", "load", "interval_s", "seed")
+COLUMNS = (*KEYS, *MEASURES)
+RUNS, DESCRIPTION, PARTS = "runs.csv", "campaign.json", "parts"
+
+
+class Part(NamedTuple):
+    """What is written at a time: all loads and seeds. `interval_s` is None for schemes that make no decisions."""
+
+    scheme: str
+    cc: str
+    size: int
+    interval_s: float | None
+
+    @property
+    def file(self) -> str:
+        """Its name in the folder of parts."""
+        interval = "" if self.interval_s is None else f"-{self.interval_s:g}s"
+        return f"{self.scheme}-{self.cc}-{self.size}{interval}.csv"
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """A thread's task: the loads of a part that are run together."""
+
+    part: Part
+    loads: tuple[float, ...]
+
+
+def parts_of(settings: Settings) -> list[Part]:
+    """All parts, those of the interval sweep last."""
+    parts = []
+    for scheme in settings.schemes:
+        interval_s = settings.interval_s if scheme in CONTROLLED else None
+        parts += [Part(scheme, cc, size, interval_s) for cc in settings.ccs for size in settings.sizes]
+    for scheme in settings.schemes:
+        if scheme in CONTROLLED:
+            cc = "cubic" if "cubic" in settings.ccs else settings.ccs[0]
+            sizes = [size for size in settings.sizes if size in SWEPT_SIZES] or settings.sizes[:1]
+            parts += [Part(scheme, cc, size, value) for value in settings.intervals for size in sizes]
+    return list(dict.fromkeys(parts))
+
+
+class Campaign:
+    """A campaign in its folder.
+
+    Args:
+        settings: What to run.
+        output: The folder; made when it is not there.
+        jobs: Threads.
+
+    Raises:
+        ConfigError: The folder holds another campaign, or something else.
+        CheckpointError: The agent cannot be read, or does not fit.
+        OSError: The folder cannot be made or written.
+    """
+
+    def __init__(self, settings: Settings, output: Path, jobs: int):
+        self.settings, self.output, self.jobs = settings, output, jobs
+        self.parts = parts_of(settings)
+        self.controlled = {scheme: Controlled(scheme, settings) for scheme in settings.schemes if scheme in CONTROLLED}
+        self._stop = threading.Event()
+        self._describe()
+
+    @property
+    def runs(self) -> int:
+        """How many there are in all."""
+        return len(self.parts) * len(self.settings.loads) * self.settings.seeds
+
+    def run(self, progress: Callable[[int, int], None]) -> Path:
+        """Runs what is not done yet and returns the path of the tidy file.
+
+        Args:
+            progress: Called with the number of runs done and their total.
+
+        Raises:
+            ConfigError: Another process runs this campaign.
+            SimulatorFault: The simulator found its own state inconsistent.
+        """
+        table = self.output / RUNS
+        with self._alone():
+            if table.is_file():
+                progress(self.runs, self.runs)
+                return table
+            (self.output / PARTS).mkdir(exist_ok=True)
+            started = time.monotonic()
+            try:
+                self._run_parts(progress, lambda: self._add_seconds(time.monotonic() - started))
+            except BaseException:
+                self._stop.set()
+                self._add_seconds(time.monotonic() - started)
+                raise
+            self._merge()
+            self._add_seconds(time.monotonic() - started)
+            shutil.rmtree(self.output / PARTS)
+        return table
+
+    def _run_parts(self, progress: Callable[[int, int], None], written: Callable[[], None]) -> None:
+        todo = [part for part in self.parts if self._read_part(part) is None]
+        each = len(self.settings.loads) * self.settings.seeds
+        done = (len(self.parts) - len(todo)) * each
+        progress(done, self.runs)
+        rows: dict[Part, list[dict[str, Any]]] = {part: [] for part in todo}
+        for chunk, found in in_parallel(self._run_chunk, self._chunks(todo), self.jobs, self._stop):
+            own = rows[chunk.part]
+            own += found
+            if len(own) == each:
+                self._write_part(chunk.part, rows.pop(chunk.part))
+                written()
+            done += len(found)
+            progress(done, self.runs)
+
+    def _chunks(self, parts: list[Part]) -> Iterator[_Chunk]:
+        """Controlled worlds are stepped together, which is cheaper; the others go load by load, heavy ones first."""
+        controlled = [part for part in parts if part.interval_s is not None]
+        for part in controlled:
+            yield _Chunk(part, self.settings.loads)
+        for part in parts:
+            if part.interval_s is None:
+                for load in sorted(self.settings.loads, reverse=True):
+                    yield _Chunk(part, (load,))
+
+    def _run_chunk(self, chunk: _Chunk) -> list[dict[str, Any]]:
+        part, seeds = chunk.part, self.settings.seed_list()
+        worlds = [(load, self.settings.scenario(part.cc, part.size, load)) for load in chunk.loads]
+        cells = [(load, scenario, seed) for load, scenario in worlds for seed in seeds]
+        rows: list[dict[str, Any]] = []
+
+        def keep(index: int, measured: dict[str, float]) -> None:
+            load, _, seed = cells[index]
+            rows.append(dict(zip(KEYS, (*part[:3], load, part.interval_s, seed), strict=True)) | measured)
+
+        if part.interval_s is not None:
+
+            def ended(index: int, scenario: Any, batch: Any) -> None:
+                keep(index, measure(scenario, flows_of(scenario, batch, index), batch, index))
+
+            run_worlds = [(scenario, seed) for _, scenario, seed in cells]
+            self.controlled[part.scheme].run(run_worlds, part.interval_s, ended, self._stop)
+            return rows
+        managed = {load: scenario.with_scheme(part.scheme) for load, scenario in worlds}
+        for index, (load, scenario, seed) in enumerate(cells):
+            if self._stop.is_set():
+                raise Stopped
+            world, occupancy = managed[load], None
+            if world.switches:
+                core = run(world, world_seed(scenario, seed))
+            else:
+                core, occupancy = run_sampled(world, world_seed(scenario, seed))
+            keep(index, measure(world, flows_of(world, core), core, occupancy=occupancy))
+        return rows
+
+    def _describe(self) -> None:
+        """Finds or makes the folder of this campaign."""
+        path = self.output / DESCRIPTION
+        if path.is_file():
+            begun = _read_json(path)
+            if begun.get("settings") != self.settings.to_dict():
+                raise ConfigError(
+                    f"output = '{self.output}' holds another campaign ({begun.get('command')});"
+                    " valid: that command, or another folder"
+                )
+            if begun.get("netbuf_gym") != __version__:
+                raise ConfigError(
+                    f"output = '{self.output}' was begun by netbuf-gym {begun.get('netbuf_gym')}, this is {__version__};"
+                    " valid: another folder"
+                )
+            return
+        if self.output.is_dir() and any(self.output.iterdir()):
+            raise ConfigError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
+        self.output.mkdir(parents=True, exist_ok=True)
+        write_json(
+            path,
+            {
+                "schema": SCHEMA,
+                "command": self.settings.command(),
+                "netbuf_gym": __version__,
+                "machine": machine(),
+                "jobs": self.jobs,
+                "seconds": 0.0,
+                "runs": self.runs,
+                "settings": self.settings.to_dict(),
+                "columns": {"size": "packets a queue, half of the shared buffer", **MEASURES},
+            },
+        )
+        self._before_s = 0.0
+
+    def _add_seconds(self, seconds: float) -> None:
+        """Adds the time of this session to that of the ones before."""
+        path = self.output / DESCRIPTION
+        description = _read_json(path)
+        if not hasattr(self, "_before_s"):
+            self._before_s = float(description.get("seconds") or 0.0)
+        write_json(path, description | {"seconds": round(self._before_s + seconds, 2)})
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with open(self.output / ".lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                message = f"output = '{self.output}' is being written by another process; valid: one at a time"
+                raise ConfigError(message) from None
+            yield
+        (self.output / ".lock").unlink(missing_ok=True)
+
+    def _order(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        loads = {load: i for i, load in enumerate(self.settings.loads)}
+        return sorted(rows, key=lambda row: (loads[float(row["load"])], int(row["seed"])))
+
+    def _write_part(self, part: Part, rows: list[dict[str, Any]]) -> None:
+        write_atomic(self.output / PARTS / part.file, _csv(self._order(rows)))
+
+    def _read_part(self, part: Part) -> list[dict[str, str]] | None:
+        """The rows of a part that is done; None for one that is not, or that something has cut."""
+        path = self.output / PARTS / part.file
+        if not path.is_file():
+            return None
+        rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+        whole = len(rows) == len(self.settings.loads) * self.settings.seeds
+        return rows if whole and all(None not in row.values() for row in rows) else None
+
+    def _merge(self) -> None:
+        rows = [row for part in self.parts for row in self._read_part(part)]
+        comment = f"# netbuf-gym {__version__}: {self.settings.command()}\n"
+        write_atomic(self.output / RUNS, comment + _csv(rows))
+
+
+def machine() -> str:
+    """The machine in a line: processor, cores, system, Python."""
+    model = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    cores = len(os.sched_getaffinity(0))
+    return f"{model}, {cores} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([_text(row[name]) for name in COLUMNS] for row in rows)
+    return out.getvalue()
+
+
+def _text(value: Any) -> str:
+    """Nine significant digits; nothing where nothing was measured."""
+    if value is None or value != value:
+        return ""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not a campaign's description: {error}") from None
+    return data if isinstance(data, dict) else {}

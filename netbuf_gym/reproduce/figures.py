@@ -1,0 +1,251 @@
+"""The thesis' figures, from a campaign's results. Needs matplotlib (`pip install netbuf-gym[train]`)."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import stats
+from netbuf_gym.commands.common import pyplot
+from netbuf_gym.files import write_atomic
+from netbuf_gym.reproduce.campaign import RUNS, Campaign
+from netbuf_gym.reproduce.controllers import Controlled, world_seed
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM, RANDOM_NO_BETA, SWEPT_SIZES, Settings
+from netbuf_gym.scenarios import Scenario
+from netbuf_gym.simulation import simulate
+
+STYLES: dict[str, tuple[str, str, str]] = {
+    "naive": ("#00798c", "-", "naive"),
+    "sophisticated": ("#edae49", "-", "sophisticated"),
+    "dt": ("#3d348b", "-", "tuned Dynamic Thresholds"),
+    "abm": ("#6a994e", "-", "ABM"),
+    RANDOM: ("#8a8a8a", "-", "random thresholds"),
+    RANDOM_NO_BETA: ("#b0b0b0", "--", "random thresholds, no beta"),
+    LEARNED: ("#d1495b", "-", "RLBM, trained"),
+    "static_bdp": ("#7f4f24", "--", "RTT*C"),
+    "static_bdp_sqrt_n": ("#bc8a5f", "--", "RTT*C/sqrt(n)"),
+    "droptail": ("#000000", ":", "drop-tail, one queue"),
+    "red": ("#b5179e", ":", "RED"),
+    "codel": ("#48cae4", ":", "CoDel"),
+    "fq_codel": ("#0077b6", ":", "FQ-CoDel"),
+    "pie": ("#f28482", ":", "PIE"),
+}
+"""Colour, line and name of each scheme, the same in every figure."""
+
+LABELS = {
+    "throughput_mbps": "throughput (Mbit/s)",
+    "difference_p99_s": "99th percentile\nof FCT - ideal (s)",
+    "slowdown_p99_p0": "99th percentile of\nFCT / ideal, priority 0",
+    "occupancy_p99": "99th percentile\nof buffer occupancy (%)",
+    "fct_mean_s": "mean FCT (s)",
+    "fct_mean_s_p0": "mean FCT,\npriority 0 (s)",
+    "flows_completed": "flows completed",
+    "ping_mean_ms": "mean ping delay,\none way (ms)",
+}
+SCALES = {"occupancy_p99": 100.0}
+LOGARITHMIC = ("slowdown_p99_p0", "fct_mean_s_p0")
+CCS = {"cubic": "CUBIC", "newreno": "NewReno"}
+QUEUE_SAMPLE_S = 0.1
+
+
+def draw_campaign(campaign: Campaign, folder: Path) -> list[Path]:
+    """All figures of a finished campaign.
+
+    Args:
+        campaign: It.
+        folder: Where to; made when it is not there.
+
+    Returns:
+        the files.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        OSError: A file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    runs, settings = Runs.read(campaign.output / RUNS), campaign.settings
+    main = runs.at_interval(settings.interval_s)
+    drawn = []
+
+    def save(name: str, figure: Any) -> None:
+        drawn.append(folder / f"{name}.png")
+        _write(figure, drawn[-1])
+
+    chosen = three(settings.sizes)
+    for cc in settings.ccs:
+        own = main.where(cc=cc)
+        title = f"{CCS.get(cc, cc)} senders, traffic {settings.traffic}"
+        rows = ("throughput_mbps", "difference_p99_s", "slowdown_p99_p0")
+        save(f"throughput_slowdown_{cc}", grid(own, settings, rows, chosen, title))
+        save(f"fct_flows_{cc}", grid(own, settings, ("fct_mean_s", "fct_mean_s_p0", "flows_completed"), chosen, title))
+        save(f"ping_{cc}", grid(own, settings, ("ping_mean_ms",), chosen, title))
+        if len(settings.sizes) > len(chosen):
+            rows = ("throughput_mbps", "difference_p99_s", "slowdown_p99_p0", "occupancy_p99", "fct_mean_s", "flows_completed")
+            save(f"all_sizes_{cc}", grid(own, settings, rows, settings.sizes, title))
+        save(f"occupancy_{cc}", grid(own, settings, ("occupancy_p99",), chosen, title))
+    for size in chosen:
+        save(f"queue_length_{size}", queue_lengths(campaign, size))
+    if settings.intervals and any(scheme in CONTROLLED for scheme in settings.schemes):
+        save("interval_sweep", interval_sweep(runs, settings))
+    return drawn
+
+
+def three(sizes: Sequence[int]) -> list[int]:
+    """The thesis' three sizes where the campaign has them; else its smallest, median and largest."""
+    ordered = sorted(sizes)
+    if set(SWEPT_SIZES) <= set(ordered):
+        return list(SWEPT_SIZES)
+    return list(dict.fromkeys((ordered[0], ordered[len(ordered) // 2], ordered[-1])))
+
+
+def grid(runs: Runs, settings: Settings, measures: Sequence[str], sizes: Sequence[int], title: str) -> Any:
+    """Measures (rows) against load by buffer size (columns): means over seeds with their 95 % intervals shaded."""
+    wide = len(sizes) > 3
+    figure = _figure(max(4.2, (2.3 if wide else 3.3) * len(sizes)) + 0.6, 2.25 * len(measures) + 1.1)
+    panels = figure.subplots(len(measures), len(sizes), sharex=True, sharey="row", squeeze=False)
+    for row, measure in zip(panels, measures, strict=True):
+        for axes, size in zip(row, sizes, strict=True):
+            for scheme in settings.schemes:
+                own = runs.where(scheme=scheme, size=size)
+                _band(axes, settings.loads, own.band(measure, settings.loads), scheme, SCALES.get(measure, 1.0))
+            _finish(axes, measure)
+        row[0].set_ylabel(LABELS[measure], fontsize=9)
+    for axes, size in zip(panels[0], sizes, strict=True):
+        axes.set_title(f"{size} packets a queue", fontsize=9)
+    for axes in panels[-1]:
+        axes.set_xlabel("load", fontsize=9)
+    seeds = f"means of {settings.seeds} seeds with 95 % intervals" if settings.seeds > 1 else "one seed"
+    _legend(figure, panels[0, 0], f"{title}; {seeds}")
+    return figure
+
+
+def interval_sweep(runs: Runs, settings: Settings) -> Any:
+    """Throughput and slowdown against the decision interval: means over loads and seeds with 95 % intervals."""
+    cc = "cubic" if "cubic" in settings.ccs else settings.ccs[0]
+    sizes = [size for size in settings.sizes if size in SWEPT_SIZES] or list(settings.sizes[:1])
+    measures = ("throughput_mbps", "difference_p99_s", "slowdown_p99_p0")
+    figure = _figure(max(4.2, 3.3 * len(sizes)) + 0.6, 2.25 * len(measures) + 1.1)
+    panels = figure.subplots(len(measures), len(sizes), sharex=True, sharey="row", squeeze=False)
+    intervals = sorted({*settings.intervals, settings.interval_s})
+    for row, measure in zip(panels, measures, strict=True):
+        for axes, size in zip(row, sizes, strict=True):
+            for scheme in settings.schemes:
+                own = runs.where(scheme=scheme, size=size, cc=cc)
+                if scheme in CONTROLLED:
+                    found = np.array([_over_seeds(own.where(interval_s=value), measure) for value in intervals]).T
+                else:
+                    found = np.repeat(np.array([_over_seeds(own, measure)]).T, len(intervals), axis=1)
+                _band(axes, 1e3 * np.array(intervals), found, scheme, 1.0, marked=scheme in CONTROLLED)
+            _finish(axes, measure, from_zero=False)
+        row[0].set_ylabel(LABELS[measure], fontsize=9)
+    for axes, size in zip(panels[0], sizes, strict=True):
+        axes.set_title(f"{size} packets a queue", fontsize=9)
+    for axes in panels[-1]:
+        axes.set_xlabel("interval (ms)", fontsize=9)
+    _legend(figure, panels[0, 0], f"{CCS.get(cc, cc)} senders, traffic {settings.traffic}, means over loads and seeds")
+    return figure
+
+
+def queue_lengths(campaign: Campaign, size: int) -> Any:
+    """Length of both queues over time in one run a scheme, at the highest load and under the first seed."""
+    settings = campaign.settings
+    cc, load, seed = settings.ccs[0], max(settings.loads), settings.first_seed
+    scenario = settings.scenario(cc, size, load)
+    schemes = [scheme for scheme in settings.schemes if scheme in CONTROLLED or scenario.with_scheme(scheme).switches]
+    schemes = schemes or list(settings.schemes[:1])
+    figure = _figure(2.9 * max(2, len(schemes)) + 0.4, 4.3)
+    panels = figure.subplots(2, len(schemes), sharex=True, sharey="row", squeeze=False)
+    for column, scheme in enumerate(schemes):
+        time_s, lengths = _series(campaign.controlled.get(scheme), scheme, settings, scenario, seed)
+        colour, _, label = STYLES[scheme]
+        panels[0, column].set_title(label, fontsize=9)
+        panels[1, column].set_xlabel("time (s)", fontsize=9)
+        for queue, axes in enumerate(panels[:, column]):
+            axes.plot(time_s, lengths[:, queue], color=colour, linewidth=0.7)
+            axes.axhline(lengths[:, queue].mean(), color="0.3", linewidth=0.8, linestyle="--")
+            axes.set_ylim(bottom=0)
+            axes.grid(alpha=0.25)
+            axes.tick_params(labelsize=8)
+    for queue, axes in enumerate(panels[:, 0]):
+        axes.set_ylabel(f"queue {queue} (packets)", fontsize=9)
+    where = f"{CCS.get(cc, cc)}, {size} packets a queue, load {load:g}, traffic {settings.traffic}"
+    figure.suptitle(f"Queue lengths in one run, their means dashed: {where}, seed {seed}", fontsize=10)
+    return figure
+
+
+def _series(
+    controlled: Controlled | None, scheme: str, settings: Settings, scenario: Scenario, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Times and lengths of queues 0 and 1 in packets, (samples,) and (samples, 2)."""
+    if controlled is None:
+        managed = scenario.with_scheme(scheme)
+        series = simulate(managed, world_seed(scenario, seed), sample_interval_s=QUEUE_SAMPLE_S).series
+        if not managed.switches:
+            total = series["queue_packets"][:, managed.bottleneck]
+            return series["time_s"], np.stack((total, np.zeros_like(total)), axis=1)
+        return series["time_s"], series["switch_packets"][:, 0, :2]
+    found: list[tuple[float, ...]] = []
+
+    def watch(time_s: float, engine: Any) -> None:
+        sample = engine.plant.core.switch_sample(0)
+        found.append((time_s, *sample[0, :2, 0]))
+
+    controlled.run([(scenario, seed)], settings.interval_s, lambda *_: None, threading.Event(), watch=watch)
+    table = np.array(found)
+    return table[:, 0], table[:, 1:]
+
+
+def _over_seeds(runs: Runs, measure: str) -> tuple[float, float, float]:
+    """The mean over loads, then over seeds, with its interval over the seeds."""
+    values = np.array([value for value in runs.by_seed(measure).values() if np.isfinite(value)])
+    if not len(values):
+        return np.nan, np.nan, np.nan
+    mean, low, high = stats.mean_interval(values)
+    return (mean, low, high) if len(values) > 1 else (mean, mean, mean)
+
+
+def _band(axes, x, band, scheme: str, scale: float, marked: bool = True) -> None:
+    mean, low, high = (scale * np.asarray(values) for values in band)
+    colour, line, label = STYLES[scheme]
+    on_top = 3 if scheme == LEARNED else 2
+    width = 1.8 if scheme == LEARNED else 1.2
+    marker = "o" if marked else None
+    axes.plot(x, mean, line, color=colour, linewidth=width, marker=marker, markersize=2.5, label=label, zorder=on_top)
+    axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=1)
+
+
+def _finish(axes, measure: str, from_zero: bool = True) -> None:
+    if measure in LOGARITHMIC:
+        axes.set_yscale("log")
+    elif from_zero:
+        axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
+    axes.tick_params(labelsize=8)
+
+
+def _figure(width: float, height: float) -> Any:
+    pyplot()  # says what to install where it is missing
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _write(figure: Any, path: Path) -> None:
+    raw = io.BytesIO()
+    figure.savefig(raw, format="png", dpi=100)
+    write_atomic(path, raw.getvalue())
+
+
+def _legend(figure, axes, title: str) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.9)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+    figure.suptitle(title, fontsize=10)
+
+

@@ -1,0 +1,117 @@
+"""Reading the tidy file of a campaign, and its means with their intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from netbuf_gym import stats
+from netbuf_gym.errors import ReferenceDataError
+from netbuf_gym.files import write_atomic
+from netbuf_gym.reproduce.campaign import COLUMNS
+from netbuf_gym.reproduce.measures import MEASURES
+
+TEXT = ("scheme", "cc")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A campaign's rows, by column.
+
+    Attributes:
+        comment: The file's first line, without its mark: version and command.
+        columns: Arrays of equal length by name, those of `campaign.COLUMNS`.
+    """
+
+    comment: str
+    columns: dict[str, np.ndarray]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Runs:
+        """Reads `runs.csv`.
+
+        Raises:
+            ReferenceDataError: It is not such a file; names it and the line.
+            OSError: It cannot be read.
+        """
+        text = Path(path).read_text(encoding="utf-8")
+        comment, _, body = text.partition("\n") if text.startswith("#") else ("", "", text)
+        lines = csv.reader(io.StringIO(body))
+        header = next(lines, [])
+        if missing := [name for name in COLUMNS if name not in header]:
+            raise ReferenceDataError(f"lacks the column {missing[0]}", path, 2 if comment else 1)
+        rows = []
+        for number, line in enumerate(lines, 3 if comment else 2):
+            if len(line) != len(header):
+                raise ReferenceDataError(f"holds {len(line)} values for {len(header)} columns", path, number)
+            rows.append(line)
+        columns = {}
+        for i, name in enumerate(header):
+            values = [row[i] for row in rows]
+            try:
+                columns[name] = np.array(values) if name in TEXT else np.array([float(v) if v else np.nan for v in values])
+            except ValueError as error:
+                raise ReferenceDataError(f"column {name}: {error}", path) from None
+        return cls(comment.lstrip("# "), columns)
+
+    def __len__(self) -> int:
+        return len(self.columns["scheme"])
+
+    def where(self, **wanted: object) -> Runs:
+        """The rows whose columns have these values; a tuple: one of them."""
+        keep = np.ones(len(self), bool)
+        for name, value in wanted.items():
+            keep &= np.isin(self.columns[name], value if isinstance(value, tuple) else (value,))
+        return Runs(self.comment, {name: column[keep] for name, column in self.columns.items()})
+
+    def at_interval(self, interval_s: float) -> Runs:
+        """The rows of schemes that decide at this interval, and of those that do not decide."""
+        own = self.columns["interval_s"]
+        keep = np.isnan(own) | np.isclose(own, interval_s)
+        return Runs(self.comment, {name: column[keep] for name, column in self.columns.items()})
+
+    def values(self, name: str) -> list:
+        """The different values of a column, in order of appearance."""
+        return list(dict.fromkeys(self.columns[name].tolist()))
+
+    def band(self, measure: str, loads: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean over all rows of each load, and its 95 % interval, (loads,) each; NaN where nothing was measured."""
+        found = []
+        for load in loads:
+            values = self.columns[measure][self.columns["load"] == load]
+            values = values[np.isfinite(values)]
+            found.append(stats.mean_interval(values) if len(values) else stats.Interval(np.nan, np.nan, np.nan))
+        mean, low, high = np.array(found).T
+        return mean, np.where(np.isfinite(low), low, mean), np.where(np.isfinite(high), high, mean)
+
+    def by_seed(self, measure: str) -> dict[int, float]:
+        """The mean over each seed's rows in which it was measured."""
+        seeds = self.columns["seed"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a seed without any
+            return {int(seed): float(np.nanmean(self.columns[measure][seeds == seed])) for seed in np.unique(seeds)}
+
+
+def write_means(runs: Runs, path: str | Path) -> None:
+    """A small file for readers: the mean over seeds of every measure in each cell, four significant digits."""
+    keys = ("scheme", "cc", "size", "load", "interval_s")
+    groups: dict[tuple, list[int]] = {}
+    for row, key in enumerate(zip(*(runs.columns[name].tolist() for name in keys), strict=True)):
+        groups.setdefault(tuple("" if value != value else value for value in key), []).append(row)
+    out = io.StringIO()
+    out.write(f"# {runs.comment}; means over seeds\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*keys, "runs", *MEASURES])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for key, rows in groups.items():
+            means = [np.nanmean(runs.columns[name][rows]) for name in MEASURES]
+            cells = [f"{value:g}" if isinstance(value, float) else value for value in key]
+            writer.writerow([*cells, len(rows), *("" if mean != mean else f"{mean:.4g}" for mean in means)])
+    write_atomic(path, out.getvalue())

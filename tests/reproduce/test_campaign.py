@@ -1,0 +1,281 @@
+"""The campaign: its grid, its files, resuming, interruption, and what it refuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from netbuf_gym.cli import main
+from netbuf_gym.reproduce import campaign as campaign_module
+from netbuf_gym.reproduce.campaign import COLUMNS, Campaign, parts_of
+from netbuf_gym.reproduce.results import Runs, write_means
+from netbuf_gym.reproduce.settings import CONTROLLED, NAMES, Settings, parse
+
+TINY = ["sizes=[20,50]", "loads=[0.3,0.8]", "seeds=2", "duration_s=2", "jobs=2"]
+
+
+def reproduce(*arguments: str) -> int:
+    return main(["reproduce", "rlbm", *arguments])
+
+
+def tiny(output, **changes) -> Campaign:
+    values = {"sizes": (20,), "loads": (0.3, 0.8), "seeds": 2, "duration_s": 2.0, "intervals": ()} | changes
+    return Campaign(Settings(**values), output, jobs=2)
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+def test_a_row_a_run(tmp_path):
+    table = tiny(tmp_path / "out", intervals=(0.05, 0.1)).run(quiet)
+    runs = Runs.read(table)
+    assert runs.comment.startswith("netbuf-gym") and "netbuf-gym reproduce rlbm sizes=[20]" in runs.comment
+    # 4 schemes without decisions, random at 0.1 s and, in the sweep (CUBIC only), at 0.05 s
+    assert len(runs) == 2 * 2 * (4 * 2 + 2 + 1)
+    keys = list(zip(*(runs.columns[name].tolist() for name in ("scheme", "cc", "size", "load", "seed")), strict=True))
+    sweep = runs.columns["interval_s"] == 0.05
+    assert len(set(keys)) == len(keys) - sweep.sum() and sweep.sum() == 4
+    assert set(runs.columns["seed"]) == {1_000_000, 1_000_001}
+    assert not (tmp_path / "out" / "parts").exists()
+    description = json.loads((tmp_path / "out" / "campaign.json").read_text())
+    assert description["command"] in runs.comment and description["seconds"] > 0 and description["machine"]
+
+
+def test_every_scheme_gets_the_same_traffic(tmp_path):
+    schemes = tuple(name for name in NAMES if name != "rlbm")
+    runs = Runs.read(tiny(tmp_path, schemes=schemes, ccs=("cubic",), traffic="thesis-text").run(quiet))
+    assert runs.values("scheme") == list(schemes)
+    for load in (0.3, 0.8):
+        for seed in (1_000_000, 1_000_001):
+            cell = runs.where(load=load, seed=seed)
+            for column in ("flows_started", "flows_started_p0", "flows_started_p1"):
+                assert len(set(cell.columns[column])) == 1, column
+            assert cell.columns["flows_started"][0] > 100
+            assert len(set(cell.columns["throughput_mbps"])) > 5
+
+
+def test_measures_are_consistent(tmp_path):
+    runs = Runs.read(tiny(tmp_path, schemes=("naive", "random", "codel"), traffic="thesis-text").run(quiet))
+    column = runs.columns
+    assert ((0 < column["throughput_mbps"]) & (column["throughput_mbps"] < 10)).all()
+    np.testing.assert_array_equal(column["flows_completed"], column["flows_completed_p0"] + column["flows_completed_p1"])
+    assert (column["flows_completed"] <= column["flows_started"]).all()
+    assert (column["slowdown_p99_p0"] <= column["slowdown_max_p0"]).all() and (column["slowdown_mean_p0"] >= 1).all()
+    assert ((0 < column["occupancy_p99"]) & (column["occupancy_p99"] <= 1)).all()
+    switches = runs.where(scheme=("naive", "random")).columns
+    np.testing.assert_allclose(switches["drops"], switches["drops_0"] + switches["drops_1"])
+    assert np.isnan(runs.where(scheme="codel").columns["drops_0"]).all()
+    assert np.isnan(runs.where(scheme=("naive", "codel")).columns["interval_s"]).all()
+    assert (column["ping_mean_ms"] > 10).sum() > len(runs) / 2
+
+
+def test_the_results_depend_on_neither_jobs_nor_the_order_of_work(tmp_path):
+    settings = Settings(sizes=(20,), loads=(0.3,), seeds=3, duration_s=1.0, intervals=())
+    one = Campaign(settings, tmp_path / "one", jobs=1).run(quiet).read_text()
+    assert Campaign(settings, tmp_path / "three", jobs=3).run(quiet).read_text() == one
+
+
+def test_resumes_what_was_interrupted(tmp_path, monkeypatch):
+    whole = tiny(tmp_path / "whole").run(quiet).read_text()
+    interrupted = tiny(tmp_path / "out")
+
+    def stop(done: int, total: int) -> None:
+        if done >= total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.run(stop)
+    written = set(os.listdir(tmp_path / "out" / "parts"))
+    assert 0 < len(written) < len(interrupted.parts) and not (tmp_path / "out" / "runs.csv").exists()
+    before = json.loads((tmp_path / "out" / "campaign.json").read_text())["seconds"]
+    ran = []
+    original = Campaign._run_chunk
+    monkeypatch.setattr(Campaign, "_run_chunk", lambda self, chunk: ran.append(chunk.part.file) or original(self, chunk))
+    assert tiny(tmp_path / "out").run(quiet).read_text() == whole
+    assert not written & set(ran)
+    assert json.loads((tmp_path / "out" / "campaign.json").read_text())["seconds"] >= before
+
+
+def test_a_part_that_was_cut_is_run_again(tmp_path):
+    whole = tiny(tmp_path / "whole").run(quiet).read_text()
+    again = tiny(tmp_path / "out")
+    (tmp_path / "out" / "parts").mkdir()
+    path = tmp_path / "out" / "parts" / again.parts[0].file
+    path.write_text(",".join(COLUMNS) + "\nnaive,cubic,20")
+    assert again.run(quiet).read_text() == whole
+
+
+def test_a_finished_campaign_is_not_run_again(tmp_path, monkeypatch):
+    tiny(tmp_path).run(quiet)
+    monkeypatch.setattr(Campaign, "_run_chunk", None)
+    calls = []
+    again = tiny(tmp_path)
+    again.run(lambda *progress: calls.append(progress))
+    assert calls == [(again.runs, again.runs)]
+
+
+def test_interruption_by_a_signal(tmp_path):
+    # where the tests run in a shell's background, their children would ignore the signal
+    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    program += "from netbuf_gym.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["reproduce", "rlbm", f"output={tmp_path / 'out'}", "jobs=2", "figures=false", "traffic=thesis-text"]
+    command = [sys.executable, "-c", program, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            process.stdout.readline()  # it has begun
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert errors == "netbuf-gym: interrupted; the same command goes on\n"
+    assert (tmp_path / "out" / "campaign.json").is_file()
+
+
+def test_a_fault_ends_everything(tmp_path, monkeypatch):
+    from netbuf_gym.errors import SimulatorFault
+
+    def fault(*arguments):
+        raise SimulatorFault("broken")
+
+    monkeypatch.setattr(campaign_module, "run", fault)
+    with pytest.raises(SimulatorFault):
+        tiny(tmp_path).run(quiet)
+
+
+def test_one_process_at_a_time(tmp_path, capsys):
+    first = tiny(tmp_path)
+    with first._alone():
+        assert reproduce("sizes=[20]", "loads=[0.3,0.8]", "seeds=2", "duration_s=2", "intervals=[]", f"output={tmp_path}") == 2
+    assert "another process" in capsys.readouterr().err
+
+
+def test_the_command_writes_and_draws(tmp_path, capsys):
+    output = tmp_path / "out"
+    arguments = [*TINY, "schemes=[naive,random,random_no_beta,red]", "ccs=[newreno]", "intervals=[0.1,0.2]", f"output={output}"]
+    assert reproduce(*arguments) == 0
+    figures = sorted(path.name for path in (output / "figures").iterdir())
+    assert figures == sorted(
+        [
+            "throughput_slowdown_newreno.png",
+            "fct_flows_newreno.png",
+            "occupancy_newreno.png",
+            "ping_newreno.png",
+            "queue_length_20.png",
+            "queue_length_50.png",
+            "interval_sweep.png",
+        ]
+    )
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (output / "figures").iterdir())
+    out = capsys.readouterr().out
+    assert "runs.csv" in out and "7 figures" in out
+    assert reproduce(*arguments) == 0  # done already: draws only
+    assert reproduce(*arguments[:-1], "first_seed=5", arguments[-1]) == 2
+    error = capsys.readouterr().err
+    assert "holds another campaign (netbuf-gym reproduce rlbm schemes=" in error and error.count("\n") == 1
+
+
+def test_all_ten_sizes_in_one_figure(tmp_path):
+    sizes = ",".join(str(10 * k) for k in range(1, 11))
+    arguments = ["schemes=[naive]", f"sizes=[{sizes}]", "ccs=[cubic]", "loads=[0.5]", "seeds=1", "duration_s=1"]
+    assert reproduce(*arguments, f"output={tmp_path / 'out'}") == 0
+    assert (tmp_path / "out" / "figures" / "all_sizes_cubic.png").is_file()
+
+
+@pytest.mark.parametrize(
+    "argument, message",
+    [
+        ("schemes=[naive,foo]", "schemes = 'foo' is unknown; valid: naive, sophisticated"),
+        ("schemes=[]", "schemes is empty"),
+        ("schemes=[naive,naive]", "schemes holds 'naive' twice"),
+        ("schemes=[naive", "is not a list"),
+        ("schemes=[naive,,dt]", "holds an empty value"),
+        ("loads=[0]", "loads = 0.0 is out of range; valid: above 0 to 10"),
+        ("loads=[-0.1]", "loads = -0.1 is out of range"),
+        ("loads=[nan]", "loads = nan is out of range"),
+        ("loads=[x]", "loads = 'x' is not a number"),
+        ("sizes=[0]", "sizes = 0 is out of range; valid: 1.."),
+        ("sizes=[1.5]", "sizes = '1.5' is not a whole number"),
+        ("ccs=[cubic,tahoe]", "ccs = 'tahoe' is unknown; valid: bbr, cubic"),
+        ("seeds=0", "seeds = 0 is out of range"),
+        ("seeds=many", "seeds = 'many' is not a whole number"),
+        ("duration_s=0", "duration_s = 0.0 is out of range"),
+        ("interval_s=0", "interval_s = 0.0 is out of range"),
+        ("intervals=[0]", "intervals = 0.0 is out of range"),
+        ("jobs=0", "jobs = 0 is out of range"),
+        ("traffic=mine", "traffic = 'mine' is unknown; valid: thesis-code, thesis-text, default"),
+        ("figures=perhaps", "figures = 'perhaps' is not a truth value; valid: true, false"),
+        ("agent=/nowhere/model.zip", "no such file"),
+        ("sizes", "argument 'sizes' is unknown; valid: schemes="),
+        ("colour=red", "argument 'colour=red' is unknown"),
+    ],
+)
+def test_bad_arguments(tmp_path, capsys, argument, message):
+    assert reproduce(argument, f"output={tmp_path / 'out'}") == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_outputs(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    assert reproduce(*TINY, f"output={tmp_path / 'file' / 'out'}") == 2
+    assert "Not a directory" in capsys.readouterr().err
+    assert reproduce(*TINY, f"output={tmp_path}") == 2
+    assert "holds files, but no campaign" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_unknown_experiments_and_keys_given_twice(capsys):
+    assert main(["reproduce", "auter"]) == 2
+    assert "experiment 'auter' is unknown; valid: rlbm" in capsys.readouterr().err
+    assert reproduce("seeds=1", "seeds=2") == 2
+    assert "seeds is given twice" in capsys.readouterr().err
+
+
+def test_an_agent_and_its_scheme_come_together(tmp_path, capsys):
+    (tmp_path / "model.zip").write_bytes(b"no model")
+    assert reproduce("schemes=[naive]", f"agent={tmp_path / 'model.zip'}") == 2
+    assert "schemes has no 'rlbm'" in capsys.readouterr().err
+    assert reproduce(f"agent={tmp_path / 'model.zip'}", f"output={tmp_path / 'out'}") == 2
+    assert "truncated or not a zip file" in capsys.readouterr().err
+
+
+def test_the_default_is_the_thesis_grid():
+    settings = parse([]).settings
+    assert settings.command() == "netbuf-gym reproduce rlbm"
+    without_learning = [part for part in parts_of(settings) if part.scheme not in CONTROLLED]
+    assert len(without_learning) * len(settings.loads) * settings.seeds == 6400
+    assert parse(["seeds=10", "loads=[0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8]"]).settings == settings
+    assert parse(["schemes=[dt, abm]"]).settings.schemes == ("dt", "abm")
+    assert parse(["seeds=3"]).output != parse(["seeds=4"]).output
+
+
+def test_means_over_seeds(tmp_path):
+    runs = Runs.read(tiny(tmp_path / "out").run(quiet))
+    write_means(runs, tmp_path / "means.csv")
+    lines = (tmp_path / "means.csv").read_text().splitlines()
+    assert lines[0].startswith("# netbuf-gym") and len(lines) == 2 + len(runs) // 2
+    first = dict(zip(lines[1].split(","), lines[2].split(","), strict=True))
+    cell = runs.where(scheme="naive", cc="cubic", load=0.3)
+    assert float(first["throughput_mbps"]) == pytest.approx(cell.columns["throughput_mbps"].mean(), rel=1e-3)
+
+
+def test_damaged_results_are_refused(tmp_path):
+    from netbuf_gym.errors import ReferenceDataError
+
+    path = tiny(tmp_path / "out", ccs=("cubic",)).run(quiet)
+    text = path.read_text()
+    path.write_text(text.rpartition(",")[0])
+    with pytest.raises(ReferenceDataError, match=r"runs.csv:\d+: holds"):
+        Runs.read(path)
+    path.write_text(text.replace("throughput_mbps", "speed"))
+    with pytest.raises(ReferenceDataError, match="lacks the column throughput_mbps"):
+        Runs.read(path)
