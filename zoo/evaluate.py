@@ -73,7 +73,8 @@ def evaluate(config: DictConfig) -> Path:
         worlds = evaluation.draw_worlds(scenario, seeds)
     else:
         raise ConfigError(f"model = null with env = {task}; valid: a model, or env=queue_threshold")
-    runs += evaluation.run_baselines(task, controls, scenario, worlds, seeds, config.threads)
+    interval_s = 0.1 if saved is None else saved.env["schema"]["interval_s"]
+    runs += evaluation.run_baselines(task, controls, scenario, worlds, seeds, config.threads, interval_s)
     run_dir = Path(config.run_dir or Path("runs", "evaluate", time.strftime("%Y%m%d-%H%M%S")))
     run_dir.mkdir(parents=True, exist_ok=True)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"

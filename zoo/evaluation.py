@@ -140,8 +140,9 @@ def run_baselines(
     worlds: Sequence[World],
     seeds: Sequence[int],
     threads: int = 1,
+    interval_s: float = 0.1,
 ) -> list[Runs]:
-    """Runs the baselines of a task in the worlds that an agent met.
+    """Runs the baselines of a task in the worlds that an agent met; those that decide do so every `interval_s`.
 
     Raises:
         ConfigError: a baseline that the task does not have.
@@ -154,7 +155,7 @@ def run_baselines(
         if isinstance(controller, baselines.BufferScheme):
             runs.append(run_scheme(controller, worlds, seeds, threads))
         else:
-            runs.append(run_controller(controller, scenario, seeds, threads, name)[0])
+            runs.append(run_controller(controller, scenario, seeds, threads, name, interval_s=interval_s)[0])
     return runs
 
 
