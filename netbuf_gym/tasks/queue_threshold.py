@@ -55,7 +55,7 @@ SHARED_FEATURES = (
 )
 QUEUE_FEATURES = (
     Feature("alpha", 2**-8, 2**3, "log of alpha in force"),
-    Feature("headroom", -1, 1, "(threshold - queue) / buffer"),
+    Feature("limit", 0, 10, "log of 1 + time in ms that the ports take to send as much as the threshold; the range in s"),
     Feature("length", 0, 1, "sqrt of queue / buffer"),
     Feature("peak", 0, 1, "sqrt of longest queue in the interval / buffer"),
     Feature("backlog", 0, 10, "log of 1 + time in ms that the ports take to send the queue; the range in s"),
@@ -118,7 +118,8 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     shared, own = out[: len(SHARED_FEATURES)], out[len(SHARED_FEATURES) :].reshape(-1, queues, tracker.rows)
 
     drained = queue.drained_bytes / can_send
-    shared[0] = _log_scaled(tracker.capacity * bytes_per_unit * np.float32(8) / tracker.capacity_bps, 1e-3, 10)
+    buffer_s = tracker.capacity * bytes_per_unit * np.float32(8) / tracker.capacity_bps
+    shared[0] = _log_scaled(buffer_s, 1e-3, 10)
     shared[1] = one - two * tracker.free_fraction
     shared[2] = two * drained.sum(axis=0) - one
     shared[3] = _log1p_scaled(np.maximum(tracker.flows_open, 0), 1000)
@@ -127,7 +128,7 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     threshold = queue.alpha * tracker.betas * tracker.free_fraction  # of the buffer
     packets = np.maximum(tracker.capacity / tracker.packet_units, one)
     own[0] = _log_scaled(queue.alpha, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
-    own[1] = np.minimum(threshold, one) - tracker.share_of_buffer
+    own[1] = _log1p_scaled(np.minimum(threshold, one) * buffer_s * np.float32(1e3), 1e4)
     np.sqrt(tracker.share_of_buffer, out=own[2])
     np.sqrt(queue.queue_packets_max / packets, out=own[3])
     own[4] = _log1p_scaled(queue.queue_bytes * np.float32(8e3) / tracker.capacity_bps, 1e4)
@@ -202,7 +203,7 @@ class QueueThreshold(Task):
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
     Recipe default, 5 + 14 * queues features in [-1, 1], feature by feature with the queues' values side by side
-    (`alpha_0, alpha_1, headroom_0, ...`). `rate` is that of the switch's ports, `can send` the rate times the interval:
+    (`alpha_0, alpha_1, limit_0, ...`). `rate` is that of the switch's ports, `can send` the rate times the interval:
 
     | Num   | Feature         | Meaning                                                     | -1 or 0  | 1       |
     |-------|-----------------|-------------------------------------------------------------|----------|---------|
@@ -212,7 +213,7 @@ class QueueThreshold(Task):
     | 3     | flows_open      | log (1 + flows started and not completed)                   | 0: 0     | 1000    |
     | 4     | flows_started   | log (1 + flows started)                                     | 0: 0     | 100     |
     | 5-6   | alpha           | log (alpha in force)                                        | -1: 2^-8 | 8       |
-    | 7-8   | headroom        | (threshold - queue) / buffer                                | -1: -1   | 1       |
+    | 7-8   | limit           | log (1 + threshold, at most the buffer, / rate in ms)       | 0: 0     | 10 s    |
     | 9-10  | length          | sqrt (queue / buffer)                                       | 0: 0     | 1       |
     | 11-12 | peak            | sqrt (longest queue in the interval / buffer)               | 0: 0     | 1       |
     | 13-14 | backlog         | log (1 + queue / rate in ms)                                | 0: 0     | 10 s    |
@@ -244,8 +245,8 @@ class QueueThreshold(Task):
     back and the flow's bytes at the slowest link's rate:
 
     * default: `switch_utility`: throughput (bits delivered / capacity) - slowdown (sum over flows completed of ln S,
-      priority 1 weighing a tenth) - buffer (0.1 * occupancy * seconds) - loss (weight 0). An integral over time and events.
-      All weights, by priority and queue too, are parameters.
+      priority 1 weighing a tenth) - buffer (0.1 * occupancy * seconds) - loss and delay (weights 0). An integral over time
+      and events. All weights, by priority and queue too, are parameters.
     * thesis-text: `thesis_text`, -ln(WFS) + ln(1 + packets received / s), WFS the worst FCT - ideal FCT in seconds.
     * thesis-code: `thesis_code`, -log2(worst S) + log2(1 + Gbit/s).
 

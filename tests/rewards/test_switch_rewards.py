@@ -28,12 +28,13 @@ def busy():
 @pytest.mark.parametrize(
     ("parameters", "golden"),
     [
-        ({}, [0.08, -math.log(8), -0.1 * 0.4 * 0.1, 0]),
-        ({"measure": "excess"}, [0.08, -4, -0.004, 0]),
-        ({"throughput_weight": 3, "slowdown_weight": 0.5, "buffer_weight": 1}, [0.24, -0.5 * math.log(8), -0.04, 0]),
-        ({"buffer_weight": 1, "buffer_queues": [1, 0]}, [0.08, -math.log(8), -0.01, 0]),
-        ({"slowdown_priorities": [2]}, [0.08, -2 * math.log(8), -0.004, 0]),
-        ({"loss_weight": 10}, [0.08, -math.log(8), -0.004, -10 * 9 * 0.0012]),
+        ({}, [0.08, -math.log(8), -0.1 * 0.4 * 0.1, 0, 0]),
+        ({"measure": "excess"}, [0.08, -4, -0.004, 0, 0]),
+        ({"throughput_weight": 3, "slowdown_weight": 0.5, "buffer_weight": 1}, [0.24, -0.5 * math.log(8), -0.04, 0, 0]),
+        ({"buffer_weight": 1, "buffer_queues": [1, 0]}, [0.08, -math.log(8), -0.01, 0, 0]),
+        ({"slowdown_priorities": [2]}, [0.08, -2 * math.log(8), -0.004, 0, 0]),
+        ({"loss_weight": 10}, [0.08, -math.log(8), -0.004, -10 * 9 * 0.0012, 0]),
+        ({"delay_weight": 10, "delay_queues": [1, 0.5]}, [0.08, -math.log(8), -0.004, 0, -10 * (0.12 + 0.18) * 0.1]),
     ],
 )
 def test_switch_utility_golden(parameters, golden):

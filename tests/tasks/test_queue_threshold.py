@@ -17,7 +17,7 @@ GOLDEN = {
     "flows_open": (np.log(2) / np.log(1001),),
     "flows_started": (np.log(4) / np.log(101),),
     "alpha": (1.0, 2 * 8 / 11 - 1),
-    "headroom": (0.9, 0.0),  # thresholds 8 * 0.6, which is the whole buffer, and 1 * 0.5 * 0.6
+    "limit": (np.log(1201) / np.log(10001), np.log(361) / np.log(10001)),  # 8 * 0.6 is the whole buffer; 1 * 0.5 * 0.6
     "length": (np.sqrt(0.1), np.sqrt(0.3)),
     "peak": (0.5, 0.6),
     "backlog": (np.log(121) / np.log(10001), np.log(361) / np.log(10001)),
@@ -58,7 +58,7 @@ def test_another_rate_and_buffer_look_alike():
     slow.update(telemetry(**BUSY))
     fast.update(telemetry(**{**BUSY, "elapsed_s": 0.01}))
     differ = {task.features[i].name[:-2] for i in np.flatnonzero(np.abs(observe(task, slow) - observe(task, fast)) > 1e-6)}
-    assert differ <= {"buffer_ti", "backlog", "load", "age"}
+    assert differ <= {"buffer_ti", "limit", "backlog", "load", "age"}
 
 
 @pytest.mark.parametrize("recipe", ["thesis-text", "thesis-code"])
