@@ -5,18 +5,21 @@ They read a :class:`~netbuf_gym.plants.switch_tracker.SwitchTracker` and are fin
 | name             | terms                            | value                                                                  |
 |------------------|----------------------------------|------------------------------------------------------------------------|
 | `switch_utility` | throughput, slowdown, buffer,    | a g/C - b sum over flows completed of w_p f(S) - c T sum over queues   |
-|                  | loss, delay                      | of v_q n_q/B - d sum over queues of u_q dropped * s                    |
-|                  |                                  | - e T sum over queues of x_q b_q/C                                     |
+|                  | loss, delay, burst               | of v_q n_q/B - d sum over queues of u_q dropped * s                    |
+|                  |                                  | - T sum over queues of (e x_q b_q/C + h y_q (1 - room_q/N)+)           |
 | `thesis_text`    | slowdown, throughput             | -ln(W) + ln(1 + packets/s)                         (RLBM as described) |
 | `thesis_code`    | slowdown, throughput             | -log2(worst S) + log2(1 + Gbit/s)                      (RLBM as coded) |
 
 with g the bits delivered in order to receivers, C the rate of the switch's ports, S = FCT / ideal FCT of a flow, f = ln(S) or
 S - 1, n_q/B the share of the buffer that queue q holds, b_q its bits, T the interval's length and s a full packet's time at
-rate C in seconds, W the worst FCT - ideal FCT in seconds.
+rate C in seconds, room_q how many packets the queue would still admit, N a burst, (x)+ the larger of x and 0, W the worst
+FCT - ideal FCT in seconds.
 
 Flows start at random (Poisson) times, whatever the queues hold: what a new one will suffer is the delay and the loss that
-the average moment has. The terms `delay` and `loss` measure these every interval, where `slowdown` waits for the few flows
-that complete and is mostly their luck; for learning that is the difference between a signal and none.
+the average moment has. The terms `delay` and `burst` (what a flow's first packets would lose, arriving now) measure these
+every interval, where `slowdown` waits for the few flows that complete and is mostly their luck; for learning that is the
+difference between a signal and none. `loss` counts all packets that were dropped: most are those of
+the flows that fill the queue, which is how these learn that they do.
 
 The terms of `switch_utility` are integrals over time and sums over events: an episode's sum does not depend on
 how often is decided. Those of the thesis are values, the worst of the last interval in which a flow completed.
@@ -43,13 +46,16 @@ class SwitchUtility:
     Weights of priorities and queues are lists from queue 0 on; the last one stands for all further queues.
 
     Args:
-        throughput_weight, slowdown_weight, buffer_weight, loss_weight, delay_weight: weights a to e, 0 to 100.
+        throughput_weight, slowdown_weight, buffer_weight, loss_weight, delay_weight, burst_weight: weights a
+            to e and h, 0 to 100.
         measure: what a completed flow's slowdown S counts as: `"log"`, ln(S), or `"excess"`, S - 1, in which the worst
             flows weigh more.
         slowdown_priorities: weights w of flows by priority, 0 to 100.
         buffer_queues: weights v of queues' lengths, 0 to 100.
         loss_queues: weights u of queues' drops, 0 to 100; drops count as shares of what the ports can send in a second.
         delay_queues: weights x of the time that the ports take to send what a queue holds, in seconds, 0 to 100.
+        burst_queues: weights y of the share of a burst that a queue would not admit, 0 to 100.
+        burst_packets: packets N of a burst, 1 to 1000.
     """
 
     throughput_weight: float = 1.0
@@ -57,25 +63,29 @@ class SwitchUtility:
     buffer_weight: float = 0.1
     loss_weight: float = 0.0
     delay_weight: float = 0.0
+    burst_weight: float = 0.0
     measure: str = "log"
     slowdown_priorities: tuple[float, ...] = (1.0, 0.1)
     buffer_queues: tuple[float, ...] = (1.0,)
     loss_queues: tuple[float, ...] = (1.0,)
     delay_queues: tuple[float, ...] = (1.0,)
+    burst_queues: tuple[float, ...] = (1.0,)
+    burst_packets: float = 10.0
     name: ClassVar[str] = "switch_utility"
-    terms: ClassVar[tuple[str, ...]] = ("throughput", "slowdown", "buffer", "loss", "delay")
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "slowdown", "buffer", "loss", "delay", "burst")
 
     def __post_init__(self):
-        for field in ("throughput_weight", "slowdown_weight", "buffer_weight", "loss_weight", "delay_weight"):
-            real(field, getattr(self, field), 0, 100)
+        for term in self.terms:
+            real(f"{term}_weight", getattr(self, f"{term}_weight"), 0, 100)
+        real("burst_packets", self.burst_packets, 1, 1000)
         choice("measure", self.measure, MEASURES)
-        for field in ("slowdown_priorities", "buffer_queues", "loss_queues", "delay_queues"):
+        for field in ("slowdown_priorities", "buffer_queues", "loss_queues", "delay_queues", "burst_queues"):
             values = sequence(field, getattr(self, field), "weights")
             weights = tuple(real(f"{field}[{q}]", value, 0, 100) for q, value in enumerate(values))
             object.__setattr__(self, field, weights)
 
     def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
-        """Writes the terms, `(5, rows)`."""
+        """Writes the terms, `(6, rows)`."""
         queue, time_s = tracker.queue, tracker.elapsed_s
         np.multiply(tracker.delivered_bytes, np.float32(8 * self.throughput_weight) / tracker.capacity_bps, out=out[0])
         slowdown = queue.log_ratio_sum if self.measure == "log" else queue.ratio_sum - queue.flows_completed
@@ -84,6 +94,12 @@ class SwitchUtility:
         out[3] = self._weighted(self.loss_queues, queue.drops, -self.loss_weight) * tracker.service_s
         seconds = queue.queue_bytes * np.float32(8) / tracker.capacity_bps
         out[4] = self._weighted(self.delay_queues, seconds, -self.delay_weight) * time_s
+        threshold = np.minimum(
+            queue.alpha * tracker.betas * tracker.free_fraction, tracker.free_fraction + tracker.share_of_buffer
+        )
+        room = (threshold - tracker.share_of_buffer) * tracker.capacity / tracker.packet_units  # packets
+        refused = np.clip(1 - room * np.float32(1 / self.burst_packets), 0, 1)
+        out[5] = self._weighted(self.burst_queues, refused, -self.burst_weight) * time_s
 
     @staticmethod
     def _weighted(weights: Iterable[float], values: np.ndarray, factor: float) -> np.ndarray:

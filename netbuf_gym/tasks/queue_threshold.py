@@ -245,8 +245,8 @@ class QueueThreshold(Task):
     back and the flow's bytes at the slowest link's rate:
 
     * default: `switch_utility`: throughput (bits delivered / capacity) - slowdown (sum over flows completed of ln S,
-      priority 1 weighing a tenth) - buffer (0.1 * occupancy * seconds) - loss and delay (weights 0). An integral over time
-      and events. All weights, by priority and queue too, are parameters.
+      priority 1 weighing a tenth) - buffer (0.1 * occupancy * seconds) - loss, delay and burst (weights 0). An integral over
+      time and events. All weights, by priority and queue too, are parameters.
     * thesis-text: `thesis_text`, -ln(WFS) + ln(1 + packets received / s), WFS the worst FCT - ideal FCT in seconds.
     * thesis-code: `thesis_code`, -log2(worst S) + log2(1 + Gbit/s).
 

@@ -28,13 +28,18 @@ def busy():
 @pytest.mark.parametrize(
     ("parameters", "golden"),
     [
-        ({}, [0.08, -math.log(8), -0.1 * 0.4 * 0.1, 0, 0]),
-        ({"measure": "excess"}, [0.08, -4, -0.004, 0, 0]),
-        ({"throughput_weight": 3, "slowdown_weight": 0.5, "buffer_weight": 1}, [0.24, -0.5 * math.log(8), -0.04, 0, 0]),
-        ({"buffer_weight": 1, "buffer_queues": [1, 0]}, [0.08, -math.log(8), -0.01, 0, 0]),
-        ({"slowdown_priorities": [2]}, [0.08, -2 * math.log(8), -0.004, 0, 0]),
-        ({"loss_weight": 10}, [0.08, -math.log(8), -0.004, -10 * 9 * 0.0012, 0]),
-        ({"delay_weight": 10, "delay_queues": [1, 0.5]}, [0.08, -math.log(8), -0.004, 0, -10 * (0.12 + 0.18) * 0.1]),
+        ({}, [0.08, -math.log(8), -0.1 * 0.4 * 0.1, 0, 0, 0]),
+        ({"measure": "excess"}, [0.08, -4, -0.004, 0, 0, 0]),
+        ({"throughput_weight": 3, "slowdown_weight": 0.5, "buffer_weight": 1}, [0.24, -0.5 * math.log(8), -0.04, 0, 0, 0]),
+        ({"buffer_weight": 1, "buffer_queues": [1, 0]}, [0.08, -math.log(8), -0.01, 0, 0, 0]),
+        ({"slowdown_priorities": [2]}, [0.08, -2 * math.log(8), -0.004, 0, 0, 0]),
+        ({"loss_weight": 10}, [0.08, -math.log(8), -0.004, -10 * 9 * 0.0012, 0, 0]),
+        ({"delay_weight": 10, "delay_queues": [1, 0.5]}, [0.08, -math.log(8), -0.004, 0, -10 * (0.12 + 0.18) * 0.1, 0]),
+        (  # queue 0 may take all that is free, queue 1 holds as much as 1 * 0.5 * 600
+            {"burst_weight": 3, "burst_queues": [1, 2]},
+            [0.08, -math.log(8), -0.004, 0, 0, -3 * 2 * 0.1],
+        ),
+        ({"burst_weight": 3, "burst_packets": 1000}, [0.08, -math.log(8), -0.004, 0, 0, -3 * 1.4 * 0.1]),
     ],
 )
 def test_switch_utility_golden(parameters, golden):
