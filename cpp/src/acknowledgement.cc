@@ -94,7 +94,7 @@ void Flow::forget_retransmission(uint32_t index) {
 
 void Flow::receive_ack(const Ack& ack) {
   if (ack.flags & kAckSynAck) [[unlikely]] return establish(ack);
-  if (time_wait_until_ != kNever) [[unlikely]] return answer_late_fin(ack);
+  if (time_wait_until_ != kNever) [[unlikely]] return answer_late(ack);
   if (ack.flags & kAckFin) [[unlikely]] return receive_fin(ack);
   if (ack.flags == kAckWindow && ack.ack == tcb.una) [[unlikely]] {  // tells of the window only
     note_window(ack.window);

@@ -19,7 +19,7 @@ void Flow::receive(const Packet& packet) {
 void Flow::receive_small(const Packet& packet) {
   if (packet.kind == kWindowProbe) return send_ack(kAckWindow);
   if (packet.kind == kHandshakeAck) {
-    if (receiving_ == Receiving::syn) accept(packet);
+    if (receiving_ == Receiving::syn) static_cast<void>(accept(packet));
     return;
   }
   if (packet.kind == kFinalAck || packet.kind == kReset) {
@@ -42,14 +42,22 @@ void Flow::receive_small(const Packet& packet) {
 
 void Flow::answer_syn() { backward(Ack{tcb.now, 0, advertised_window(), kAckSynAck, 0, echo_sent_}, 0, tcb.now); }
 
-// Something has come back that the sender could only send after the answer to its SYN.
-void Flow::accept(const Packet& packet) {
+// Something has come back that the sender could only send after the answer to its SYN: the first such packet measures the
+// round trip. False if it must be ignored: ns-3 does not know what to do with FIN beyond a hole in this state.
+bool Flow::accept(const Packet& packet) {
+  if (receiver_rtt_ == 0) measure_receiver_rtt();
+  const bool fin = closes_ && is_data(packet.kind) && stream_left() <= 0 && packet.segment == tcb.nxt - 1;
+  if (tcb.stack == Stack::ns3 && fin && packet.segment != rcv_nxt_) return false;
   receiving_ = Receiving::stream;
+  echo_sent_ = packet.sent_at;
+  set_receiver_timer(kNever);
+  return true;
+}
+
+void Flow::measure_receiver_rtt() {
   const Time unit = std::max<Time>(1, profile_.rtt_granularity);
   receiver_rtt_ = std::max(tcb.now / unit - syn_answered_ / unit, Time{0}) * unit;
   if (receiver_rtt_ == 0) receiver_rtt_ = kMicrosecond;
-  echo_sent_ = packet.sent_at;
-  set_receiver_timer(kNever);
 }
 
 // The stream has arrived with its FIN, and the application has nothing to say. ns-3 acknowledges what came in order, sends
@@ -89,9 +97,12 @@ void Flow::on_receiver_timer() {
     return set_receiver_timer(tcb.now + std::min(profile_.initial_rto << std::min(receiver_tries_, 15u), profile_.max_rto));
   }
   if (receiving_ != Receiving::last_ack) return send_ack();
-  send_ack(kAckFin);
-  if (fin_repeat_ <= tcb.now) fin_repeat_ = tcb.now + fin_interval_;
+  if (fin_repeat_ <= tcb.now) {
+    send_ack(kAckFin);
+    fin_repeat_ = tcb.now + fin_interval_;
+  }
   if (fin_timeout_ <= tcb.now) {
+    send_ack(kAckFin);
     if (tcb.stack == Stack::ns3) {
       fin_timeout_ = tcb.now + std::max(fin_interval_, profile_.min_rto);
     } else {
@@ -111,7 +122,7 @@ void Flow::receive_data(const Packet& packet) {
       send_ack(kAckDuplicate);
       return set_receiver_timer(deadline);
     }
-    accept(packet);
+    if (!accept(packet)) return;
   }
   if (tune_window_) {  // after a long silence the sender starts anew and needs every ACK
     if (tcb.now - last_received_ > tcb.min_rtt + profile_.min_rto && last_received_ > 0) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);

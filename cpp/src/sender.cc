@@ -106,12 +106,12 @@ void Flow::receive_fin(const Ack& ack) {
   launch(0, 0, kFinalAck);
 }
 
-// The receiver has not heard the last ACK. ns-3's sender keeps silent, until it does not know the connection any more.
-void Flow::answer_late_fin(const Ack& ack) {
-  if (!(ack.flags & kAckFin)) return;
+// Something comes for a connection that is closed: the receiver has not heard the last ACK, or got a copy of a segment.
+// ns-3's sender keeps silent, until it does not know the connection any more.
+void Flow::answer_late(const Ack& ack) {
   if (tcb.now >= time_wait_until_) {
     launch(0, 0, kReset);
-  } else if (tcb.stack == Stack::linux_kernel) {
+  } else if (tcb.stack == Stack::linux_kernel && (ack.flags & kAckFin)) {
     launch(0, 0, kFinalAck);
   }
 }

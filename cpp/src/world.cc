@@ -171,7 +171,13 @@ void World::run_source(uint32_t source) {
     run_flow(source - first_flow_);
     update(source);
   } else if (source < managed_links_.size()) {
-    links_[managed_links_[source]].serve(now_);
+    Link& link = links_[managed_links_[source]];
+    // What arrives at this very moment still finds the queue as it was: a device takes its next packet after that (ns-3).
+    if (link.has_device() && tied(source)) {
+      update(source, kNever);
+      while (tree_[1].time == now_) run_source(tree_[1].source);
+    }
+    if (link.next() <= now_) link.serve(now_);
     update(source);
   } else if (const auto probe = source - static_cast<uint32_t>(managed_links_.size()); probe < probes_.size()) {
     run_probe(probes_[probe], probe);
@@ -182,6 +188,14 @@ void World::run_source(uint32_t source) {
   }
   if (!touched_.empty()) update_touched();
   if (!woken_.empty()) update_woken();
+}
+
+// Whether something else is due when this source is, whose turn it is.
+bool World::tied(uint32_t source) const {
+  for (size_t node = tree_.size() / 2 + source; node > 1; node /= 2) {
+    if (tree_[node ^ 1].time == now_) return true;
+  }
+  return false;
 }
 
 void World::run_flow(uint32_t index) {
@@ -245,16 +259,13 @@ void World::sent(const Queued& item, Time arrival) {
     touched_.push_back(static_cast<uint32_t>(managed_links_.size()) + index);
     return;
   }
-  Flow& f = flow(item.owner);
-  const Time next = f.next();
-  f.resume(item, arrival);
-  if (f.next() != next) touched_.push_back(first_flow_ + item.owner);
+  flow(item.owner).resume(item, arrival);
+  touched_.push_back(first_flow_ + item.owner);
 }
 
 void World::lost(const Queued& item, Link::Fate fate) {
   if (item.owner >= kProbeOwner) return;
   flow(item.owner).lost(item, fate);
-  if (item.owner >= flows_.size() && slots_[item.owner - flows_.size()]->completed) touched_.push_back(first_flow_ + item.owner);
 }
 
 void World::update_touched() {

@@ -191,7 +191,8 @@ class Flow {
   void receive(const Packet& packet);
   void receive_small(const Packet& packet);
   void answer_syn();
-  void accept(const Packet& packet);
+  bool accept(const Packet& packet);
+  void measure_receiver_rtt();
   void close_receiver(bool in_order);
   void on_receiver_timer();
   void set_receiver_timer(Time deadline);
@@ -217,7 +218,7 @@ class Flow {
   void receive_ack(const Ack& ack);
   void establish(const Ack& ack);
   void receive_fin(const Ack& ack);
-  void answer_late_fin(const Ack& ack);
+  void answer_late(const Ack& ack);
   void send_finite();
   bool next_unsacked(uint32_t& segment);
   void acknowledge(const Ack& ack, AckWork& work);

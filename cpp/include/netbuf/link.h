@@ -116,6 +116,7 @@ class Link {
   void manage(const Maker& make, const LinkConfig& config, uint32_t index, Host* host);
   bool managed() const { return managed_ != nullptr; }
   void offer(Time now, Queued& item);      // a packet arrives; transmit() is for links that are not managed
+  bool has_device() const;                 // that holds packets behind the discipline
   Time next() const;                       // when serve() is due; kNever: not before the next offer
   void serve(Time now);
 

@@ -114,6 +114,7 @@ class World final : private Link::Host {
   Flow& flow(uint32_t index) {
     return index < flows_.size() ? flows_[index] : *slots_[index - flows_.size()]->flow;
   }
+  bool tied(uint32_t source) const;
   void update(uint32_t source) { update(source, next_of(source)); }
   void update(uint32_t source, Time time) {  // its next event has changed
     size_t node = tree_.size() / 2 + source;
