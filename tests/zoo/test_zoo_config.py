@@ -18,7 +18,8 @@ def choices(group):
 def test_every_choice_composes_and_builds(group):
     assert choices(group)
     for choice in choices(group):
-        of_switches = choice.startswith("rlbm/") or choice in SWITCH_REWARDS
+        name = str(OmegaConf.load(CONF / group / f"{choice}.yaml").get("name"))
+        of_switches = name.startswith("rlbm/") or name in SWITCH_REWARDS
         task = ["env=queue_threshold"] if of_switches else []
         config = load("train", [*task, f"{group}={choice}", "env.num_envs=2"])
         check_training(config)
