@@ -32,7 +32,7 @@ def test_the_ns3_dumbbell_is_rebuilt(tmp_path):
         ("DropTail", None, [1]),
         ("Fifo", DropTail(), [1]),
         ("CoDel", CoDel(mtu_bytes=1499), [1]),
-        ("FqCoDel", FqCoDel(mtu_bytes=1499, quantum_bytes=1502, perturbation=1), [1]),
+        ("FqCoDel", FqCoDel(mtu_bytes=1499, quantum_bytes=1502, perturbation=2994316), [1]),
         ("Pie", PIE(burst_quiet_s=1.5), [1, 2]),
         ("Red", RED(min_packets=8, max_packets=24, wait=True), [1, 2]),
     ],
