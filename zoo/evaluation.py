@@ -231,7 +231,10 @@ def margin(
 
 
 def breakdown(runs: Sequence[Runs], worlds: Sequence[Scenario], measures: Measures) -> str:
-    """Markdown tables of the mean score by properties of the worlds; the best of a row is bold. Empty if all are alike."""
+    """Markdown tables of the mean score by properties of the worlds, empty if all are alike.
+
+    The best of a row is bold, and its last cell names those that are ahead of the first controller by more than 0.5 %.
+    """
     tables = [_by_group(runs, worlds, group, measures) for group in measures.groups]
     return "\n\n".join(one for one in tables if one)
 
@@ -240,7 +243,11 @@ def _by_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group, me
     parts = _parts([group.of(world) for world in worlds], group)
     if len(parts) < 2:
         return ""
-    lines = [f"| {group.label} | seeds | {' | '.join(one.name for one in runs)} |", f"|:--|--:|{'--:|' * len(runs)}"]
+    names = [one.name for one in runs]
+    lines = [
+        f"| {group.label} | seeds | {' | '.join(names)} | ahead of {names[0]} |",
+        f"|:--|--:|{'--:|' * len(runs)}:--|",
+    ]
     for label, chosen in parts.items():
         means = []
         for one in runs:
@@ -250,7 +257,9 @@ def _by_group(runs: Sequence[Runs], worlds: Sequence[Scenario], group: Group, me
         if np.isfinite(means).any():
             best = float((np.nanmin if measures.lower_is_better else np.nanmax)(means))
         cells = ["-" if mean != mean else f"**{mean:.2f}**" if mean == best else f"{mean:.2f}" for mean in means]
-        lines.append(f"| {label} | {int(chosen.sum())} | {' | '.join(cells)} |")
+        gain = (means[0] - np.array(means)) * (1 if measures.lower_is_better else -1)
+        ahead = [name for name, one in zip(names, gain > 0.005 * abs(means[0]), strict=True) if one]
+        lines.append(f"| {label} | {int(chosen.sum())} | {' | '.join(cells)} | {', '.join(ahead)} |")
     return "\n".join(lines)
 
 

@@ -266,14 +266,14 @@ def test_breakdown_groups_values_and_quarters():
     )
     rows = evaluation._by_group([ours, theirs], [float(k) for k in range(12)], group, measures).splitlines()
     assert rows[2:] == [
-        "| 0.0 to 2.8 | 3 | **1.00** | 5.00 |",
-        "| 2.8 to 5.5 | 3 | **4.00** | 5.00 |",
-        "| 5.5 to 8.2 | 3 | 7.00 | **5.00** |",
-        "| 8.2 to 11.0 | 3 | 10.00 | **5.00** |",
+        "| 0.0 to 2.8 | 3 | **1.00** | 5.00 |  |",
+        "| 2.8 to 5.5 | 3 | **4.00** | 5.00 |  |",
+        "| 5.5 to 8.2 | 3 | 7.00 | **5.00** | b |",
+        "| 8.2 to 11.0 | 3 | 10.00 | **5.00** | b |",
     ]
     assert evaluation._by_group([ours, theirs], [1.0] * 12, group, measures) == ""
     rows = evaluation._by_group([ours, theirs], ["u"] * 11 + ["v"], group, measures).splitlines()
-    assert rows[2:] == ["| u | 11 | 5.00 | 5.00 |".replace("5.00 | 5.00", "**5.00** | **5.00**"), "| v | 1 | **11.00** | - |"]
+    assert rows[2:] == ["| u | 11 | **5.00** | **5.00** |  |", "| v | 1 | **11.00** | - |  |"]
 
 
 def test_campaign_of_switches(tmp_path, monkeypatch):
