@@ -316,7 +316,7 @@ class CongestionWindow(Task):
     default_scenario: ClassVar[str] = "ppcc/4"
     options: ClassVar[tuple[str, ...]] = ("per_ack",)
     rewards: ClassVar[dict[str, type]] = REWARDS
-    panels: ClassVar[tuple[Panel, ...]] = (
+    panels: tuple[Panel, ...] = (
         Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180)),
         Panel("rtt_ms", "RTT MS", (214, 39, 40)),
         Panel("throughput_mbps", "MBIT/S", (44, 160, 44)),

@@ -311,12 +311,6 @@ class QueueThreshold(Task):
     default_scenario: ClassVar[str] = "rlbm/default"
     options: ClassVar[tuple[str, ...]] = ("actions", "betas")
     rewards: ClassVar[dict[str, type]] = SWITCH_REWARDS
-    panels: ClassVar[tuple[Panel, ...]] = (
-        Panel("queue_packets_0", "QUEUE 0 PACKETS", (31, 119, 180)),
-        Panel("threshold_packets_0", "THRESHOLD 0 PACKETS", (148, 103, 189)),
-        Panel("queue_packets", "BUFFER PACKETS", (44, 160, 44)),
-        Panel("drops", "DROPS", (214, 39, 40)),
-    )
 
     def __init__(
         self,
@@ -335,6 +329,15 @@ class QueueThreshold(Task):
         self.actions = choice("actions", actions, ("continuous", "grid"))
         self.betas = self._betas(betas)
         self.telemetry = switch_telemetry(queues)
+        of_queues = [
+            panel
+            for q in range(min(queues, 4))  # a picture has its limits
+            for panel in (
+                Panel(f"queue_packets_{q}", f"QUEUE {q} PACKETS", (31, 119, 180)),
+                Panel(f"threshold_packets_{q}", f"THRESHOLD {q} PACKETS", (148, 103, 189)),
+            )
+        ]
+        self.panels = (*of_queues, Panel("drops", "DROPS", (214, 39, 40)))
         self.fixed_steps = recipe != "thesis-code"
         self.default_reward = {"default": "switch_utility"}.get(recipe, recipe.replace("-", "_"))
         shared, own, self._observe, low = {

@@ -66,8 +66,8 @@ class Task(ABC):
     default_scenario: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()
     rewards: ClassVar[dict[str, type]]
-    panels: ClassVar[tuple[Panel, ...]]
 
+    panels: tuple[Panel, ...]
     telemetry: TelemetrySchema
     features: tuple[Feature, ...]
     default_reward: str
