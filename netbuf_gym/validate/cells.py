@@ -60,12 +60,16 @@ class Setting:
         """The path in words: what the cells of a group share."""
         trace = f", {self.rate_trace}" if self.rate_trace else ""
         discipline = f", {self.qdisc}" if self.disciplined else ""
+        if self.kind == NS3_SHARED_BUFFER:
+            return f"{self.rate_mbps:g} Mbit/s, {self.buffer_packets} packets a queue"
         return f"{self.rate_mbps:g} Mbit/s, {self.rtt_ms:g} ms{trace}{discipline}"
 
     @property
     def group(self) -> tuple:
-        """One congestion control on one path, within one family of cells: the key of its group."""
-        return (self.kind, self.label, self.cc, self.rate_mbps, self.rtt_ms, self.rate_trace, self.qdisc)
+        """One congestion control on one path, within one family of cells: the key of its group. Of shared-buffer cells, all
+        loads of one kind of flow list, congestion control, buffer size and scheme."""
+        shared = self.buffer_packets if self.kind == NS3_SHARED_BUFFER else 0
+        return (self.kind, self.label, self.cc, self.rate_mbps, self.rtt_ms, self.rate_trace, self.qdisc, shared)
 
     @property
     def bottomless(self) -> bool:
@@ -101,6 +105,7 @@ class Cell:
         seeds: The reference's seeds, in the order of the file.
         reference: For each quantity compared, one value a seed.
         rate_file: The file of `setting.rate_trace`, if it names one.
+        flow_files: For each seed, the list of flows that a shared-buffer cell replays.
         late_us: For each seed, by how much the reference's link emulator delivered packets late, on average; empty: not said.
         not_judged: Why it is not judged; empty when it is.
         ours: For each quantity, one value for each of our seeds; filled by running it.
@@ -112,6 +117,7 @@ class Cell:
     seeds: list[int] = field(default_factory=list)
     reference: dict[str, list[float]] = field(default_factory=dict)
     rate_file: Path | None = None
+    flow_files: dict[int, Path] = field(default_factory=dict)
     late_us: list[float] = field(default_factory=list)
     not_judged: str = ""
     our_seeds: list[int] = field(default_factory=list)

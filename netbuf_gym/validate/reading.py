@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.validate import shared_buffer
 from netbuf_gym.validate.cells import (
     DROPS,
     GOODPUT,
@@ -30,17 +31,20 @@ Row = dict[str, str]
 
 @dataclass(frozen=True)
 class Number:
-    """A column of finite numbers in [low, high], or (low, high] when `above`; whole ones when `whole`."""
+    """A column of finite numbers in [low, high], or (low, high] when `above`; whole ones when `whole`; also NaN, where
+    nothing was measured, when `optional`."""
 
     low: float = 0.0
     high: float = 1e12
     above: bool = False
     whole: bool = False
+    optional: bool = False
 
     @property
     def valid(self) -> str:
         kind = "a whole number" if self.whole else "a number"
-        return f"{kind} {'above' if self.above else 'from'} {self.low:g} to {self.high:g}"
+        nothing = ", or nan" if self.optional else ""
+        return f"{kind} {'above' if self.above else 'from'} {self.low:g} to {self.high:g}{nothing}"
 
     def parse(self, text: str) -> float | None:
         """The number, or None when it is not a valid one."""
@@ -48,6 +52,8 @@ class Number:
             value = float(text)
         except ValueError:
             return None
+        if self.optional and math.isnan(value):
+            return value
         if not math.isfinite(value) or value > self.high or value < self.low or (self.above and value == self.low):
             return None
         if self.whole:
@@ -78,6 +84,21 @@ NS3_OPTIONAL = {
     "delack": Number(1, 1000, whole=True),
     "min_rto_s": Number(0, 1e5, above=True),
     "hystart": Number(0, 1, whole=True),
+}
+SHARED_BUFFER = {
+    "B_mbps": Number(0, 1e6, above=True),
+    "access_mbps": Number(0, 1e6, above=True),
+    "perq_pkts": Number(1, 1e9, whole=True),
+    "load": Number(0, 1e3, above=True),
+    "T_s": Number(0, 1e5, above=True),
+    "seed": Number(0, 2**53, whole=True),
+}
+SHARED_BUFFER_RESULTS = {column: Number(0, 1e9, optional=True) for column in shared_buffer.COLUMNS.values()} | {
+    "sink_goodput_mbps": Number(0, 1e6),
+    "done_all": Number(0, 1e9, whole=True),
+    "drops_q0": Number(0, 1e12, whole=True),
+    "drops_q1": Number(0, 1e12, whole=True),
+    "occ_p99_pct": Number(0, 100),
 }
 LINUX = {**COMMON, "qdelay_mean_w_ms": Number(0, 1e9), "loss_rate_w": Number(0, 1)}
 LINUX_OPTIONAL = {"late_mean_us": Number(0, 1e6)}
@@ -153,7 +174,7 @@ def _kind(columns: set[str]) -> tuple[str | None, str]:
     if {"variant", "policy", "perq_pkts"} <= columns:
         return NS3_SHARED_BUFFER, ""
     if {"flow_id", "sender", "size_bytes"} <= columns:
-        return None, "a list of flows for the shared-buffer cells, which are not built yet"
+        return None, "a list of flows: read where a shared-buffer cell names it"
     if {"t_s", "cwnd_pkts"} <= columns:
         return None, "a time series: only the cells' means are compared"
     if "cc" in columns and columns & {"goodput_w_mbps", "sojourn_mean_w_ms", "qdelay_mean_w_ms"}:
@@ -176,7 +197,7 @@ def _numbers(file: Path, line: int, row: Row, columns: dict[str, Number]) -> dic
         if value is None:
             raise ReferenceDataError(f"{name} = {shown(row[name])}; valid: {column.valid}", file, line)
         values[name] = value
-    if values["warm_s"] >= values["T_s"]:
+    if values.get("warm_s", 0.0) >= values["T_s"]:
         message = f"warm_s = {values['warm_s']:g} is not below T_s = {values['T_s']:g}"
         raise ReferenceDataError(message, file, line)
     return values
@@ -262,31 +283,19 @@ def _read_linux(file: Path, root: Path, kind: str, columns: set[str], rows: list
 
 
 def _read_shared_buffer(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
-    """Cells of a world that is not built yet: named, so that they can be listed."""
-    _need(file, columns, {"variant", "policy", "cc", "B_mbps", "perq_pkts", "load", "seed"}, kind)
+    _need(file, columns, {"variant", "policy", "cc"} | set(SHARED_BUFFER) | set(SHARED_BUFFER_RESULTS), kind)
+    optional = {name: number for name, number in NS3_OPTIONAL.items() if name in columns}
     for line, row in rows:
-        v = {}
-        for name, column in (("B_mbps", Number(0, 1e6, above=True)), ("perq_pkts", Number(1, 1e9, whole=True))):
-            v[name] = column.parse(row[name])
-            if v[name] is None:
-                raise ReferenceDataError(f"{name} = {shown(row[name])}; valid: {column.valid}", file, line)
-        seed = Number(0, 2**53, whole=True).parse(row["seed"])
-        if seed is None:
-            raise ReferenceDataError(f"seed = {shown(row['seed'])}; valid: a whole number", file, line)
-        setting = Setting(
-            kind=kind,
-            label=f"{row['variant']}/{row['policy']}",
-            cc=_text(file, line, row, "cc"),
-            flows=1,
-            rate_mbps=v["B_mbps"],
-            rtt_ms=0.0,
-            buffer_packets=v["perq_pkts"],
-            loss=0.0,
-            duration_s=0.0,
-            warmup_s=0.0,
-            extra=f"load{row['load']}",
-        )
-        _add(cells, setting, file, line, seed, {})
+        v = _numbers(file, line, row, SHARED_BUFFER | optional | SHARED_BUFFER_RESULTS)
+        for name in ("variant", "policy"):
+            if "/" in _text(file, line, row, name):
+                raise ReferenceDataError(f"{name} = {shown(row[name])}; valid: a name without a slash", file, line)
+        setting = shared_buffer.setting_of(kind, row, v, _text(file, line, row, "cc"))
+        values = {quantity: v[column] for quantity, column in shared_buffer.COLUMNS.items()}
+        values[DROPS] = v["drops_q0"] + v["drops_q1"]
+        cell = _add(cells, setting, file, line, v["seed"], values)
+        if not cell.not_judged:
+            cell.flow_files[v["seed"]] = shared_buffer.flow_file(file, line, root, row)
 
 
 def _text(file: Path, line: int, row: Row, name: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.tables import markdown_table, number, percent, text_table
+from netbuf_gym.validate import shared_buffer
 from netbuf_gym.validate.cells import DROPS, NS3_SHARED_BUFFER, TITLES, Cell, Setting, Skipped
 from netbuf_gym.validate.judging import (
     NOT_JUDGED,
@@ -28,6 +29,7 @@ from netbuf_gym.validate.running import ProgressBar, run_cells
 from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/validation/1"
+TITLES = TITLES | shared_buffer.TITLES
 BEGIN, END = "<!-- netbuf-gym validate: begin -->", "<!-- netbuf-gym validate: end -->"
 
 
@@ -97,7 +99,10 @@ class Report:
     def markdown(self) -> str:
         """The tables for docs/validation.md."""
         parts = [BEGIN, "", f"netbuf-gym {__version__}, {self.seeds} seeds where chance decides: {self.summary}.", ""]
-        parts += ["## Groups", "", _groups_table(self.groups), ""] if self.groups else []
+        shared = [group for group in self.groups if group.kind == NS3_SHARED_BUFFER]
+        others = [group for group in self.groups if group.kind != NS3_SHARED_BUFFER]
+        parts += ["## Groups", "", _groups_table(others), ""] if others else []
+        parts += ["## Groups of the shared buffer", "", _shared_groups_table(shared), ""] if shared else []
         parts += ["## Cells", ""]
         for title, header, rows in self._tables():
             parts += [f"### {title}", "", markdown_table(header, rows), ""]
@@ -120,11 +125,15 @@ class Report:
             setting = members[0].cell.setting
             title = f"{' '.join(filter(None, (setting.kind, setting.label)))}: {setting.cc}, {setting.path}"
             header = ["flows", "buffer", "loss", "runs"]
-            for quantity in tolerances(setting):
-                header += [TITLES[quantity], "ref", "error"]
+            if setting.kind == NS3_SHARED_BUFFER:
+                header = ["load", "lists", *(TITLES[quantity] for quantity in tolerances(setting))]
+            else:
+                for quantity in tolerances(setting):
+                    header += [TITLES[quantity], "ref", "error"]
             rows = [_cell_row(v) for v in members]
             if key in groups:
-                rows.append(_row(["mean", "", "", ""], groups[key].comparisons, groups[key].verdict))
+                first = ["mean", ""] if setting.kind == NS3_SHARED_BUFFER else ["mean", "", "", ""]
+                rows.append(_row(first, groups[key].comparisons, groups[key].verdict))
             yield title, [*header, "verdict"], rows
 
     def _not_judged(self) -> dict[str, list[Cell]]:
@@ -226,6 +235,8 @@ def matches(cell: Cell, pattern: str) -> bool:
 
 def _cell_row(v: CellVerdict) -> list[str]:
     s = v.cell.setting
+    if s.kind == NS3_SHARED_BUFFER:
+        return _row([f"{shared_buffer.load(s):g}", str(len(v.cell.our_seeds))], v.comparisons, v.verdict)
     loss = f"{s.loss:g}" if s.loss else "0"
     first = [str(s.flows), str(s.buffer_packets), loss, str(len(v.cell.our_seeds))]
     return _row(first, v.comparisons, v.verdict)
@@ -233,22 +244,34 @@ def _cell_row(v: CellVerdict) -> list[str]:
 
 def _row(first: list[str], comparisons: Sequence[Comparison], verdict: str) -> list[str]:
     cells = list(first)
+    short = any(c.quantity in shared_buffer.TITLES for c in comparisons)  # of many quantities ours and the error will do
     for c in comparisons:
+        if short:
+            cells.append(f"{_value(c.quantity, c.ours)} ({_error(c)})")
+            continue
         cells += [_value(c.quantity, c.ours), _value(c.quantity, c.reference), _error(c)]
     out = [TITLES[c.quantity] for c in comparisons if c.verdict == OUT]
     return [*cells, f"OUT: {', '.join(out)}" if out else verdict]
 
 
 def _value(quantity: str, value: float) -> str:
-    return f"{value:.0f}" if quantity == DROPS and value == round(value) else number(value)
+    whole = quantity in (DROPS, shared_buffer.COMPLETED) and value == round(value)
+    return f"{value:.0f}" if whole else number(value)
 
 
 def _setting(setting: Setting) -> dict:
-    """The columns that say what was run; of a shared buffer, which has no world yet, the ones that are known."""
+    """The columns that say what was run."""
     data = {"label": setting.label, "cc": setting.cc, "rate_mbps": setting.rate_mbps}
     data["buffer_packets"] = setting.buffer_packets
     if setting.kind == NS3_SHARED_BUFFER:
-        return data
+        return data | {
+            "path": setting.path,
+            "load": shared_buffer.load(setting),
+            "access_mbps": setting.access_mbps,
+            "duration_s": setting.duration_s,
+            "min_rto_s": setting.min_rto_s,
+            "delayed_ack": setting.delayed_ack,
+        }
     return data | {
         "path": setting.path,
         "flows": setting.flows,
@@ -275,6 +298,19 @@ def _groups_table(groups: Sequence[GroupVerdict]) -> str:
     for group in groups:
         first = [group.kind, group.label, group.cc, group.path, str(len(group.cells))]
         rows.append(_row(first, group.comparisons, group.verdict))
+    return markdown_table(header, rows)
+
+
+def _shared_groups_table(groups: Sequence[GroupVerdict]) -> str:
+    quantities = max((tuple(tolerances(group.cells[0].setting)) for group in groups), key=len)
+    rows = []
+    for group in groups:
+        errors = {c.quantity: _error(c) for c in group.comparisons}
+        out = [TITLES[c.quantity] for c in group.comparisons if c.verdict == OUT]
+        first = [group.label, group.cc, group.path, str(len(group.cells))]
+        verdict = f"OUT: {', '.join(out)}" if out else group.verdict
+        rows.append([*first, *(errors.get(quantity, "") for quantity in quantities), verdict])
+    header = ["flows/scheme", "congestion control", "path", "cells", *(TITLES[quantity] for quantity in quantities), "verdict"]
     return markdown_table(header, rows)
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
+from netbuf_gym.scenarios import Scenario
 from netbuf_gym.validate.cells import Cell
 from netbuf_gym.validate.judging import DISTRIBUTION, how_judged
 from netbuf_gym.validate.worlds import run, scenario, seeds_to_run
@@ -33,11 +34,14 @@ def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Cal
         SimulatorFault: The simulator found its own state inconsistent.
     """
     judged = [cell for cell in cells if not cell.not_judged]
-    worlds = [scenario(cell) for cell in judged]
     tasks = [(i, seed) for i, cell in enumerate(judged) for seed in _seeds(cell, seeds)]
+    worlds: dict[tuple[int, int], Scenario] = {}
+    for i, cell in enumerate(judged):
+        common = None if cell.flow_files else scenario(cell)
+        worlds |= {(i, seed): common or scenario(cell, seed) for at, seed in tasks if at == i}
     results: dict[tuple[int, int], dict[str, float]] = {}
     with ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool:
-        futures = {pool.submit(run, worlds[i], judged[i].setting, seed): (i, seed) for i, seed in tasks}
+        futures = {pool.submit(run, worlds[i, seed], judged[i].setting, seed): (i, seed) for i, seed in tasks}
         try:
             for done, future in enumerate(as_completed(futures), 1):
                 results[futures[future]] = future.result()
@@ -81,7 +85,10 @@ class ProgressBar:
 
 
 def _seeds(cell: Cell, seeds: int) -> list[int]:
-    """As many as make a verdict possible: against one seed of the reference a Kolmogorov-Smirnov test of 30 rejects nothing."""
+    """The reference's own where they name lists of flows; otherwise as many as make a verdict possible: against one seed of
+    the reference a Kolmogorov-Smirnov test of 30 rejects nothing."""
+    if cell.flow_files:
+        return list(dict.fromkeys(cell.seeds))
     if how_judged(cell.setting) == DISTRIBUTION and len(cell.seeds) == 1:
         seeds = max(seeds, LONE_SEED_RUNS)
     return seeds_to_run(cell.setting, seeds)

@@ -12,6 +12,7 @@ from netbuf_gym.results import Result
 from netbuf_gym.scenarios import PIE, RED, CoDel, Discipline, DropTail, FqCoDel, Scenario, dumbbell, last_hop
 from netbuf_gym.simulation import simulate
 from netbuf_gym.traces import RateTrace, read_rate_steps
+from netbuf_gym.validate import shared_buffer
 from netbuf_gym.validate.cells import (
     DROPS,
     GOODPUT,
@@ -24,6 +25,7 @@ from netbuf_gym.validate.cells import (
     Cell,
     Setting,
 )
+from netbuf_gym.validate.shared_buffer import POLICIES, policy, with_stack_options
 
 NS3_SCHEMES = {"NewReno": "newreno", "LinuxReno": "linuxreno", "Cubic": "cubic", "WestwoodPlus": "westwood"}
 LINUX_SCHEMES = {"reno": "newreno", "cubic": "cubic", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
@@ -55,8 +57,8 @@ the queues of the first ten have their order, as in ns-3, where the first of the
 
 def why_not_judged(setting: Setting) -> str:
     """Why a cell of this setting is not judged; empty when it is."""
-    if setting.kind == NS3_SHARED_BUFFER:
-        return "the shared buffer is not built yet"
+    if setting.kind == NS3_SHARED_BUFFER and policy(setting) not in POLICIES:
+        return f"buffer scheme {policy(setting)} is not built yet"
     if setting.kind == LINUX_DUMBBELL:
         return "" if setting.cc in LINUX_SCHEMES else f"congestion control {setting.cc} is not built yet"
     if setting.cc in NS3_ODD:
@@ -65,18 +67,19 @@ def why_not_judged(setting: Setting) -> str:
         return f"congestion control {setting.cc} is not built yet"
     if setting.disciplined and (setting.qdisc not in NS3_DISCIPLINES or setting.kind == NS3_LAST_HOP):
         return f"queue discipline {setting.qdisc} is not built yet"
-    fixed = {"mss": (setting.mss_bytes, 1448), "delack": (setting.delayed_ack, 2), "min_rto_s": (setting.min_rto_s, 1.0)}
-    for name, (value, built) in fixed.items():
-        if value != built:
-            return f"{name} = {value:g} is not built yet (the ns3 stack has {built:g})"
     return ""
 
 
-def scenario(cell: Cell) -> Scenario:
+def scenario(cell: Cell, seed: int | None = None) -> Scenario:
     """The world of a cell that is judged.
 
+    Args:
+        cell: The cell.
+        seed: The reference's, where it names a list of flows.
+
     Raises:
-        ReferenceDataError: Its values, or the rate schedule it names, make no world; names the file and the line.
+        ReferenceDataError: Its values, or the rate schedule or the list of flows it names, make no world; names the file and
+            the line.
     """
     s = cell.setting
     common = {
@@ -96,9 +99,12 @@ def scenario(cell: Cell) -> Scenario:
         senders = (NS3_SCHEMES[s.cc],) * s.flows
         ns3 = {"senders": senders, "stack": "ns3", "access_mbps": s.access_mbps, "hystart": s.hystart}
         if s.kind == NS3_DUMBBELL:
-            return _with_discipline(dumbbell(rate_mbps=s.rate_mbps, **ns3, **common), s)
+            return with_stack_options(_with_discipline(dumbbell(rate_mbps=s.rate_mbps, **ns3, **common), s), s)
         if s.kind == NS3_LAST_HOP:
-            return last_hop(trace=_schedule(cell), return_rate_mbps=s.rate_mbps, **ns3, **common)
+            world = last_hop(trace=_schedule(cell), return_rate_mbps=s.rate_mbps, **ns3, **common)
+            return with_stack_options(world, s)
+        if s.kind == NS3_SHARED_BUFFER:
+            return with_stack_options(shared_buffer.world(cell, cell.seeds[0] if seed is None else seed, NS3_SCHEMES[s.cc]), s)
     except (ScenarioError, TraceError) as error:
         raise ReferenceDataError(str(error), cell.file, cell.line) from None
     raise ValueError(f"a cell of kind {s.kind} has no world")
@@ -144,11 +150,13 @@ def run(world: Scenario, setting: Setting, seed: int) -> dict[str, float]:
 
 
 def compared(result: Result, kind: str) -> dict[str, float]:
-    """What is set beside the reference: its own definitions.
+    """What is set beside the reference: its own definitions (of shared-buffer cells: `shared_buffer.compared`).
 
     Goodput and queueing delay are of the window after the warm-up; ns-3's drops count from the start; Linux' loss rate
     is what the window's packets lost at the full queue and at random, over what arrived at the queue.
     """
+    if kind == NS3_SHARED_BUFFER:
+        return shared_buffer.compared(result)
     link = result.links[result.bottleneck]
     values = {GOODPUT: result.goodput_mbps, QUEUE_DELAY: link.queue_delay_mean_ms}
     if kind == LINUX_DUMBBELL:
