@@ -11,7 +11,7 @@ import netbuf_gym
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.plants.switch_telemetry import switch_telemetry
-from netbuf_gym.scenarios import SizeDistribution, StrictPriority, shared_buffer
+from netbuf_gym.scenarios import Flow, Link, Scenario, SizeDistribution, StrictPriority, Switch, shared_buffer
 from netbuf_gym.vector import VectorEnv
 from netbuf_gym.wrappers import LogUtilityReward
 
@@ -270,3 +270,18 @@ def test_bad_actions_are_refused_and_harm_nothing(bad):
     with pytest.raises(ConfigError, match="action"):
         env.step(bad)
     assert np.array_equal(env.step([0.1, 0.2])[0], other.step(np.array([0.1, 0.2]))[0])
+
+
+def test_a_switch_of_long_flows_alone_has_no_completions_to_speak_of():
+    links = (Link(name="bottleneck", rate_mbps=10, delay_ms=10), Link(name="back", delay_ms=10))
+    flows = tuple(Flow(cc=cc, path=("bottleneck",), return_path=("back",)) for cc in ("cubic", "newreno"))
+    world = Scenario(links=links, flows=flows, switches=(Switch(buffer_packets=100),), duration_s=5)
+    for recipe in ("default", "thesis-text"):
+        env = gym.make(ID, scenario=json.loads(json.dumps(world.to_dict())), recipe=recipe)
+        env.reset(seed=0)
+        truncated = False
+        while not truncated:
+            observation, reward, _, truncated, info = env.step(env.action_space.sample())
+            assert env.observation_space.contains(observation) and math.isfinite(reward)
+        assert 5 < info["goodput_mbps"] < 10 and info["flows_completed"] == 0
+        assert math.isnan(info["slowdown_p99"]) and math.isnan(info["probe_delay_mean_ms"])

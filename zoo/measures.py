@@ -68,8 +68,12 @@ class Measures:
 
 
 def _load(world: Scenario) -> float:
-    """Offered load of finite flows as a share of the bottleneck."""
-    return sum(arrivals.offered_mbps for arrivals in world.traffic.arrivals) / world.capacity_mbps
+    """Offered load of finite flows as a share of the bottleneck; lists of flows are not counted."""
+    return world.traffic.offered_mbps / world.capacity_mbps if world.traffic is not None else 0.0
+
+
+def _congestion_control(world: Scenario) -> str:
+    return (world.traffic.senders if world.traffic is not None else world.flows)[0].cc
 
 
 MEASURES = {
@@ -131,7 +135,7 @@ MEASURES = {
         groups=(
             Group("buffer (packets)", lambda world: float(world.buffer_packets)),
             Group("load", _load, 2),
-            Group("congestion control", lambda world: world.traffic.senders[0].cc),
+            Group("congestion control", _congestion_control),
         ),
     ),
 }
