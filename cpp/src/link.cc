@@ -126,6 +126,16 @@ LinkStats Link::stats(Time now) {
   return s;
 }
 
+double Link::mean_rate_bps() const {
+  if (schedule_ != Schedule::stepped) return rate_bps(0);
+  const std::vector<Time>& times = tables_->times;
+  const Time end = tables_->period ? tables_->period : times.back();
+  if (end == 0) return tables_->rates.back();
+  double bits = 0;
+  for (size_t i = 0; i < times.size(); ++i) bits += tables_->rates[i] * seconds((i + 1 < times.size() ? times[i + 1] : end) - times[i]);
+  return bits > 0 ? bits / seconds(end) : tables_->rates.back();
+}
+
 double Link::rate_bps(Time now) const {
   switch (schedule_) {
     case Schedule::stepped: {

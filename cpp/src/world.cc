@@ -52,7 +52,7 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
       for (const auto* path : {&sender.path, &sender.return_path}) {
         for (const uint32_t link : *path) rtt += seconds(links_[link].delay());
       }
-      for (const uint32_t link : sender.path) slowest = std::min(slowest, links_[link].rate_bps(0));
+      for (const uint32_t link : sender.path) slowest = std::min(slowest, links_[link].mean_rate_bps());
       base_rtt_s_.push_back(rtt);
       seconds_per_byte_.push_back(8 / slowest);
     }

@@ -304,3 +304,14 @@ TEST(scripted_losses_hit_the_packets_named) {
     CHECK_EQ(link.transmit(i, 1500, true).fate == Link::Fate::random_loss, i == 0 || i == 3 || i == 4);
   }
 }
+
+TEST(the_mean_of_a_varying_rate) {
+  LinkConfig config = worlds::link(0, 1);
+  config.schedule_time_ns = {0, kSecond};
+  config.schedule_rate_bps = {0, 8e6};
+  config.schedule_period_ns = 4 * kSecond;
+  CHECK_NEAR(Link(config, nullptr).mean_rate_bps(), 6e6, 1);
+  config.schedule_period_ns = 0;  // nothing until the last step, whose rate holds
+  CHECK_NEAR(Link(config, nullptr).mean_rate_bps(), 8e6, 1);
+  CHECK_NEAR(Link(worlds::link(5, 1), nullptr).mean_rate_bps(), 5e6, 1);
+}

@@ -138,6 +138,7 @@ class Link {
   const LinkStats& counters() const { return stats_; }
   const std::string& name() const { return name_; }
   double rate_bps(Time now) const;  // current; infinity when unlimited, mean rate of a trace
+  double mean_rate_bps() const;     // over the period of a varying rate, or until its last step
   bool never_drops() const { return !managed_ && limit_packets_ == kNoLimit && limit_bytes_ == kNoLimit; }
   bool constant_rate() const { return schedule_ == Schedule::constant; }
   size_t memory_bytes() const;
