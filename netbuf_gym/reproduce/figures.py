@@ -16,7 +16,7 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.reproduce.campaign import RUNS, Campaign
 from netbuf_gym.reproduce.controllers import Controlled, world_seed
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM, RANDOM_NO_BETA, SWEPT_SIZES, Settings
+from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM, RANDOM_NO_BETA, SWEPT_SIZES, WITHOUT_LEARNING, Settings
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.simulation import simulate
 
@@ -105,28 +105,29 @@ def three(sizes: Sequence[int]) -> list[int]:
 
 
 def grid(runs: Runs, settings: Settings, measures: Sequence[str], sizes: Sequence[int], title: str) -> Any:
-    """Measures (rows) against load by buffer size (columns): means over seeds with their 95 % intervals shaded."""
+    """Measures (rows) against load by buffer size (columns): means over seeds, shaded what `Runs.bands` says."""
     wide = len(sizes) > 3
     figure = _figure(max(4.2, (2.3 if wide else 3.3) * len(sizes)) + 0.6, 2.25 * len(measures) + 1.1)
     panels = figure.subplots(len(measures), len(sizes), sharex=True, sharey="row", squeeze=False)
     for row, measure in zip(panels, measures, strict=True):
         for axes, size in zip(row, sizes, strict=True):
-            for scheme in settings.schemes:
-                own = runs.where(scheme=scheme, size=size)
-                _band(axes, settings.loads, own.band(measure, settings.loads), scheme, SCALES.get(measure, 1.0))
-            _finish(axes, measure)
-        row[0].set_ylabel(LABELS[measure], fontsize=9)
+            for scheme, band in runs.where(size=size).bands(measure, settings.loads).items():
+                _band(axes, settings.loads, band, scheme, SCALES.get(measure, 1.0))
+        _finish(row, measure)
     for axes, size in zip(panels[0], sizes, strict=True):
         axes.set_title(f"{size} packets a queue", fontsize=9)
     for axes in panels[-1]:
         axes.set_xlabel("load", fontsize=9)
-    seeds = f"means of {settings.seeds} seeds with 95 % intervals" if settings.seeds > 1 else "one seed"
+    seeds = f"means of {settings.seeds} seeds, 95 % intervals between schemes" if settings.seeds > 1 else "one seed"
     _legend(figure, panels[0, 0], f"{title}; {seeds}")
     return figure
 
 
 def interval_sweep(runs: Runs, settings: Settings) -> Any:
-    """Throughput and slowdown against the decision interval: means over loads and seeds with 95 % intervals."""
+    """Throughput and slowdown against the decision interval, means over loads and seeds.
+
+    Shaded: 95 % intervals between the decision intervals of one scheme. Schemes without decisions are lines to compare with.
+    """
     cc = "cubic" if "cubic" in settings.ccs else settings.ccs[0]
     sizes = [size for size in settings.sizes if size in SWEPT_SIZES] or list(settings.sizes[:1])
     measures = ("throughput_mbps", "difference_p99_s", "slowdown_p99_p0")
@@ -138,12 +139,13 @@ def interval_sweep(runs: Runs, settings: Settings) -> Any:
             for scheme in settings.schemes:
                 own = runs.where(scheme=scheme, size=size, cc=cc)
                 if scheme in CONTROLLED:
-                    found = np.array([_over_seeds(own.where(interval_s=value), measure) for value in intervals]).T
-                else:
-                    found = np.repeat(np.array([_over_seeds(own, measure)]).T, len(intervals), axis=1)
-                _band(axes, 1e3 * np.array(intervals), found, scheme, 1.0, marked=scheme in CONTROLLED)
-            _finish(axes, measure, from_zero=False)
-        row[0].set_ylabel(LABELS[measure], fontsize=9)
+                    _band(axes, 1e3 * np.array(intervals), _between_intervals(own, measure, intervals), scheme, 1.0)
+                elif scheme in WITHOUT_LEARNING:
+                    values = [value for value in own.by_seed(measure).values() if np.isfinite(value)]
+                    if values:
+                        colour, line, label = STYLES[scheme]
+                        axes.axhline(np.mean(values), color=colour, linestyle=line, linewidth=1.0, label=label, zorder=1)
+        _finish(row, measure, from_zero=False)
     for axes, size in zip(panels[0], sizes, strict=True):
         axes.set_title(f"{size} packets a queue", fontsize=9)
     for axes in panels[-1]:
@@ -169,10 +171,10 @@ def queue_lengths(campaign: Campaign, size: int) -> Any:
         for queue, axes in enumerate(panels[:, column]):
             axes.plot(time_s, lengths[:, queue], color=colour, linewidth=0.7)
             axes.axhline(lengths[:, queue].mean(), color="0.3", linewidth=0.8, linestyle="--")
-            axes.set_ylim(bottom=0)
             axes.grid(alpha=0.25)
             axes.tick_params(labelsize=8)
     for queue, axes in enumerate(panels[:, 0]):
+        axes.set_ylim(bottom=0)
         axes.set_ylabel(f"queue {queue} (packets)", fontsize=9)
     where = f"{CCS.get(cc, cc)}, {size} packets a queue, load {load:g}, traffic {settings.traffic}"
     figure.suptitle(f"Queue lengths in one run, their means dashed: {where}, seed {seed}", fontsize=10)
@@ -201,32 +203,48 @@ def _series(
     return table[:, 0], table[:, 1:]
 
 
-def _over_seeds(runs: Runs, measure: str) -> tuple[float, float, float]:
-    """The mean over loads, then over seeds, with its interval over the seeds."""
-    values = np.array([value for value in runs.by_seed(measure).values() if np.isfinite(value)])
-    if not len(values):
-        return np.nan, np.nan, np.nan
-    mean, low, high = stats.mean_interval(values)
-    return (mean, low, high) if len(values) > 1 else (mean, mean, mean)
+def _between_intervals(runs: Runs, measure: str, intervals: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means over loads and seeds at each decision interval, and 95 % intervals for comparing them; see `Runs.bands`."""
+    table = np.array([list(runs.where(interval_s=value).by_seed(measure).values()) for value in intervals])
+    table = table[:, np.isfinite(table).all(axis=0)]
+    if not table.shape[1]:
+        return (np.full(len(intervals), np.nan),) * 3
+    mean, half = table.mean(axis=1), np.zeros(len(intervals))
+    if table.shape[1] > 1 and len(intervals) > 1:
+        left = [stats.mean_interval(values) for values in table - table.mean(axis=0)]
+        half = np.sqrt(len(intervals) / (len(intervals) - 1)) * np.array([one.high - one.mean for one in left])
+    return mean, mean - half, mean + half
 
 
-def _band(axes, x, band, scheme: str, scale: float, marked: bool = True) -> None:
+def _band(axes, x, band, scheme: str, scale: float) -> None:
     mean, low, high = (scale * np.asarray(values) for values in band)
     colour, line, label = STYLES[scheme]
     on_top = 3 if scheme == LEARNED else 2
     width = 1.8 if scheme == LEARNED else 1.2
-    marker = "o" if marked else None
-    axes.plot(x, mean, line, color=colour, linewidth=width, marker=marker, markersize=2.5, label=label, zorder=on_top)
+    axes.plot(x, mean, line, color=colour, linewidth=width, marker="o", markersize=2.5, label=label, zorder=on_top)
     axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=1)
 
 
-def _finish(axes, measure: str, from_zero: bool = True) -> None:
+def _finish(row, measure: str, from_zero: bool = True) -> None:
+    """Labels and limits of panels that share their ordinate, when everything is drawn in them."""
+    from matplotlib.ticker import LogLocator
+
+    row[0].set_ylabel(LABELS[measure], fontsize=9)
+    for axes in row:
+        axes.grid(alpha=0.25)
+        axes.tick_params(labelsize=8)
     if measure in LOGARITHMIC:
-        axes.set_yscale("log")
-    elif from_zero:
-        axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.25)
-    axes.tick_params(labelsize=8)
+        row[0].set_yscale("log")
+        means = np.concatenate([line.get_ydata() for axes in row for line in axes.lines])
+        if (means > 0).any():  # intervals that reach 0 have no lower end here
+            row[0].set_ylim(bottom=0.7 * np.nanmin(means[means > 0]))
+        for axes in row:
+            axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("{x:g}")
+            axes.tick_params(labelsize=8, which="both")
+    elif row[0].get_ylim()[0] < 0 or (from_zero and measure != "throughput_mbps"):
+        row[0].set_ylim(bottom=0)
 
 
 def _figure(width: float, height: float) -> Any:

@@ -97,8 +97,7 @@ def measure(
             row[f"drops_{queue['queue']}"] = queue["drops"]
     elif occupancy is not None:
         link = core.link_stats(*world)[scenario.bottleneck]
-        queue = scenario.links[scenario.bottleneck]
-        limit = queue.queue_packets or (queue.queue_bytes or 0) / scenario.data_bytes  # bytes as full packets
+        limit = scenario.links[scenario.bottleneck].queue_packets  # None where it is in bytes, which were not sampled
         row["queue_mean_packets"] = link["queue_integral_packet_s"] / span_s
         row["drops"] = link["queue_drops"]
         if limit:

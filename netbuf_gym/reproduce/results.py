@@ -13,7 +13,6 @@ import numpy as np
 
 from netbuf_gym import stats
 from netbuf_gym.errors import ReferenceDataError
-from netbuf_gym.files import write_atomic
 from netbuf_gym.reproduce.campaign import COLUMNS
 from netbuf_gym.reproduce.measures import MEASURES
 
@@ -80,15 +79,34 @@ class Runs:
         """The different values of a column, in order of appearance."""
         return list(dict.fromkeys(self.columns[name].tolist()))
 
-    def band(self, measure: str, loads: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean over all rows of each load, and its 95 % interval, (loads,) each; NaN where nothing was measured."""
-        found = []
-        for load in loads:
-            values = self.columns[measure][self.columns["load"] == load]
-            values = values[np.isfinite(values)]
-            found.append(stats.mean_interval(values) if len(values) else stats.Interval(np.nan, np.nan, np.nan))
-        mean, low, high = np.array(found).T
-        return mean, np.where(np.isfinite(low), low, mean), np.where(np.isfinite(high), high, mean)
+    def bands(self, measure: str, loads: Sequence[float]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """For each scheme the means over all rows of each load, and 95 % intervals for comparing schemes, (loads,) each.
+
+        What a run's traffic does to all schemes alike says nothing about them: each value is taken relative to the mean
+        of the schemes in the same cell under the same seed, and the variance scaled to the number of schemes (Morey's
+        correction). Of one scheme alone the intervals are the usual ones. NaN where nothing was measured.
+        """
+        schemes = self.values("scheme")
+        found = {scheme: np.full((3, len(loads)), np.nan) for scheme in schemes}
+        for i, load in enumerate(loads):
+            own = self.where(load=load)
+            keys = list(zip(*(own.columns[name].tolist() for name in ("cc", "size", "seed")), strict=True))
+            index = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+            table = np.full((len(schemes), len(index)), np.nan)
+            rows = [schemes.index(scheme) for scheme in own.columns["scheme"].tolist()]
+            table[rows, [index[key] for key in keys]] = own.columns[measure]
+            many = sum(np.isfinite(table).any(axis=1)) > 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # a cell in which nothing was measured
+                relative = table - (np.nanmean(table, axis=0) if many else 0.0)
+            factor = np.sqrt(len(schemes) / (len(schemes) - 1)) if many else 1.0
+            for scheme, values, left in zip(schemes, table, relative, strict=True):
+                finite = np.isfinite(values)
+                if finite.any():
+                    mean, (centre, low, high) = float(values[finite].mean()), stats.mean_interval(left[finite])
+                    half = factor * (high - centre) if np.isfinite(high - low) else 0.0
+                    found[scheme][:, i] = mean, mean - half, mean + half
+        return {scheme: tuple(columns) for scheme, columns in found.items()}
 
     def by_seed(self, measure: str) -> dict[int, float]:
         """The mean over each seed's rows in which it was measured."""
@@ -98,8 +116,8 @@ class Runs:
             return {int(seed): float(np.nanmean(self.columns[measure][seeds == seed])) for seed in np.unique(seeds)}
 
 
-def write_means(runs: Runs, path: str | Path) -> None:
-    """A small file for readers: the mean over seeds of every measure in each cell, four significant digits."""
+def means_csv(runs: Runs) -> str:
+    """A small table for readers: the mean over seeds of every measure in each cell, four significant digits."""
     keys = ("scheme", "cc", "size", "load", "interval_s")
     groups: dict[tuple, list[int]] = {}
     for row, key in enumerate(zip(*(runs.columns[name].tolist() for name in keys), strict=True)):
@@ -114,4 +132,4 @@ def write_means(runs: Runs, path: str | Path) -> None:
             means = [np.nanmean(runs.columns[name][rows]) for name in MEASURES]
             cells = [f"{value:g}" if isinstance(value, float) else value for value in key]
             writer.writerow([*cells, len(rows), *("" if mean != mean else f"{mean:.4g}" for mean in means)])
-    write_atomic(path, out.getvalue())
+    return out.getvalue()

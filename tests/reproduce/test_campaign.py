@@ -13,7 +13,7 @@ import pytest
 from netbuf_gym.cli import main
 from netbuf_gym.reproduce import campaign as campaign_module
 from netbuf_gym.reproduce.campaign import COLUMNS, Campaign, parts_of
-from netbuf_gym.reproduce.results import Runs, write_means
+from netbuf_gym.reproduce.results import Runs, means_csv
 from netbuf_gym.reproduce.settings import CONTROLLED, NAMES, Settings, parse
 
 TINY = ["sizes=[20,50]", "loads=[0.3,0.8]", "seeds=2", "duration_s=2", "jobs=2"]
@@ -260,8 +260,7 @@ def test_the_default_is_the_thesis_grid():
 
 def test_means_over_seeds(tmp_path):
     runs = Runs.read(tiny(tmp_path / "out").run(quiet))
-    write_means(runs, tmp_path / "means.csv")
-    lines = (tmp_path / "means.csv").read_text().splitlines()
+    lines = means_csv(runs).splitlines()
     assert lines[0].startswith("# netbuf-gym") and len(lines) == 2 + len(runs) // 2
     first = dict(zip(lines[1].split(","), lines[2].split(","), strict=True))
     cell = runs.where(scheme="naive", cc="cubic", load=0.3)
