@@ -183,7 +183,7 @@ class Campaign:
 
     def _describe(self) -> None:
         """Finds or makes the folder of this campaign."""
-        path = self.output / DESCRIPTION
+        path, agent = self.output / DESCRIPTION, "".join(one.model_sha256 for one in self.controlled.values())
         if path.is_file():
             begun = _read_json(path)
             if begun.get("settings") != self.settings.to_dict():
@@ -196,6 +196,8 @@ class Campaign:
                     f"output = '{self.output}' was begun by netbuf-gym {begun.get('netbuf_gym')}, this is {__version__};"
                     " valid: another folder"
                 )
+            if begun.get("agent_sha256") != agent:
+                raise ConfigError(f"output = '{self.output}' was begun with another file as the agent; valid: another folder")
             return
         if self.output.is_dir() and any(self.output.iterdir()):
             raise ConfigError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
@@ -210,6 +212,7 @@ class Campaign:
                 "jobs": self.jobs,
                 "seconds": 0.0,
                 "runs": self.runs,
+                "agent_sha256": agent,
                 "settings": self.settings.to_dict(),
                 "columns": {"size": "packets a queue, half of the shared buffer", **MEASURES},
             },

@@ -81,7 +81,8 @@ class Comparison:
         found = []
         for seed in self.settings.seed_list():
             each = [percentiles(self.outcomes[(scheme, *cell, seed)].slowdowns, (BAD_TAIL,))[0] for cell in self.cells]
-            found.append(np.nanmean(each))
+            measured = [value for value in each if np.isfinite(value)]
+            found.append(np.mean(measured) if measured else np.nan)
         return np.array(found)
 
     def throughput(self, scheme: str) -> np.ndarray:
@@ -139,7 +140,7 @@ class Comparison:
             "throughput, Mbit/s",
             f"p99 of {first} minus this",
             f"throughput of {first} over this, %",
-            f"cells where {first} has the lower p99",
+            f"cells where the p99 of {first} is lower / equal / higher",
         ]
         return markdown_table(header, rows)
 
@@ -147,10 +148,11 @@ class Comparison:
         ours, theirs = self.by_cell(first), self.by_cell(other)
         counted = [cell for cell in self.cells if theirs[cell][2] >= LEAST_FLOWS]
         lower = sum(ours[cell][0] < theirs[cell][0] for cell in counted)
-        return f"{lower} of {len(counted)}"
+        higher = sum(ours[cell][0] > theirs[cell][0] for cell in counted)
+        return f"{lower} / {len(counted) - lower - higher} / {higher}"
 
     def _cells_table(self, first: str, other: str) -> str:
-        """Sizes down, loads across: ours over theirs, both ccs' flows together; bold where the learned one loses."""
+        """Sizes down, loads across: ours / theirs, the flows of all ccs together; bold where ours is the higher one."""
         settings, rows = self.settings, []
         for size in settings.sizes:
             cells = [str(size)]
@@ -230,7 +232,8 @@ def main(argv: Sequence[str]) -> int:
     order.output.mkdir(parents=True, exist_ok=True)
     with ProgressBar("compare") as bar:
         comparison = compare(order.settings, order.jobs, bar)
-    command = shlex.join(["python", "-m", "netbuf_gym.reproduce.compare", *argv])
+    said = [argument for argument in argv if argument.partition("=")[0] not in ("output", "jobs")]
+    command = shlex.join(["python", "-m", "netbuf_gym.reproduce.compare", *said])
     comment = f"# netbuf-gym {__version__}: {command}\n"
     write_atomic(order.output / "comparison.csv", comment + _by_seed_csv(comparison))
     write_atomic(order.output / "cells.csv", comment + _cells_csv(comparison))
@@ -263,6 +266,9 @@ def _cells_csv(comparison: Comparison) -> str:
 
 
 def _spread(values: np.ndarray, digits: int) -> str:
+    values = values[np.isfinite(values)]  # a seed of whose small flows none completed has no percentile
+    if not len(values):
+        return "-"
     mean, low, high = stats.mean_interval(values)
     half = (high - low) / 2
     return f"{mean:.{digits}f}" + (f" ± {half:.{digits}f}" if np.isfinite(half) else "")

@@ -5,6 +5,7 @@ Many worlds are stepped together by the environment's engine, each with the traf
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,6 +39,9 @@ class Controlled:
         scheme: Its name.
         settings: The campaign's.
 
+    Attributes:
+        model_sha256: Of the agent's file; "" for schemes that are not trained.
+
     Raises:
         CheckpointError: The agent's file cannot be read, or does not fit the environment.
         ConfigError: The agent is one for another task.
@@ -46,6 +50,7 @@ class Controlled:
 
     def __init__(self, scheme: str, settings: Settings):
         self.scheme = scheme
+        self.model_sha256 = ""
         self.kwargs: dict[str, Any] = {"recipe": settings.traffic}
         self._model = None
         if scheme == LEARNED:
@@ -127,6 +132,7 @@ class Controlled:
             raise MissingExtraError("a trained agent", "train", error.name) from None
         torch.set_num_threads(1)
         saved = checkpoint.read(path)
+        self.model_sha256 = hashlib.sha256(saved.path.read_bytes()).hexdigest()
         schema = saved.env.get("schema") or {}
         if schema.get("task") != QueueThreshold.name:
             raise ConfigError(f"agent = {path!r} was trained on {saved.env.get('id')!r}; valid: an agent for queue thresholds")
