@@ -59,6 +59,13 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   }
   first_flow_ = static_cast<uint32_t>(managed_links_.size() + probes_.size() + (traffic_ ? 1 : 0));
   if (config.stack == Stack::ns3) order_ties(config);
+  ordered_ = config.stack == Stack::ns3 && !managed_links_.empty();
+  if (ordered_) {
+    for (const FlowConfig& flow : config.flows) links_[flow.path.front()].remember_busy_periods();
+    for (const TrafficConfig& traffic : config.traffic) {
+      for (const FlowConfig& sender : traffic.senders) links_[sender.path.front()].remember_busy_periods();
+    }
+  }
   build_tree();
 }
 
@@ -168,6 +175,7 @@ bool World::run_to_agent_ack(Time until) {
 
 void World::run_source(uint32_t source) {
   if (source >= first_flow_) {
+    if (ordered_ && tied(source)) return run_tied();
     run_flow(source - first_flow_);
     update(source);
   } else if (source < managed_links_.size()) {
@@ -196,6 +204,22 @@ bool World::tied(uint32_t source) const {
     if (tree_[node ^ 1].time == now_) return true;
   }
   return false;
+}
+
+void World::run_tied() {
+  std::vector<std::pair<Flow::Turn, uint32_t>> due;
+  while (tree_[1].time == now_ && tree_[1].source >= first_flow_) {
+    const uint32_t source = tree_[1].source;
+    due.emplace_back(flow(source - first_flow_).turn(), source);
+    update(source, kNever);
+  }
+  std::sort(due.begin(), due.end());
+  for (const auto& [turn, source] : due) {
+    if (next_of(source) == now_) run_flow(source - first_flow_);
+    update(source);
+    if (!touched_.empty()) update_touched();
+    if (!woken_.empty()) update_woken();
+  }
 }
 
 void World::run_flow(uint32_t index) {

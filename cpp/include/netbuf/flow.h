@@ -93,6 +93,13 @@ class Flow {
        std::vector<Link>& links, const std::vector<uint32_t>& link_uses, Rng* rng);
 
   Time next() const { return next_; }
+  // Where the next event stands among others of the same instant: ns-3 handles them in the order in which they were
+  // scheduled, and those scheduled at the same instant in the order of the events that did so.
+  struct Turn {
+    Time scheduled, cause;
+    auto operator<=>(const Turn&) const = default;
+  };
+  Turn turn() const;
   void run_next();               // handles the earliest event
   void run(Time until) { while (next_ <= until) run_next(); }
 

@@ -79,6 +79,7 @@ class Link {
     } else {
       ++stats_.packets_out;
       stats_.bytes_out += wire_bytes;
+      if (busy_starts_) [[unlikely]] busy_starts_->push(now);
     }
     if (lossy_ && (is_data || loss_on_acks_) && lose()) {
       ++stats_.random_losses;
@@ -128,6 +129,9 @@ class Link {
     lead_ = lead;
     arrivals_first_ = schedule_ != Schedule::opportunities && lead_ > transmission_time(wire_bytes);
   }
+  // Remembers when its last busy periods began, for the order of ties at the next hop.
+  void remember_busy_periods() { busy_starts_ = std::make_unique<BusyStarts>(); }
+  Time busy_since(Time at) const { return busy_starts_ ? busy_starts_->before(at) : at; }  // of the period at is in
   Time transmission_time(uint32_t wire_bytes) const { return static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5); }
   Time delay() const { return delay_; }
 
@@ -145,6 +149,18 @@ class Link {
 
  private:
   struct Managed;
+  struct BusyStarts {
+    void push(Time start) { starts[count++ % std::size(starts)] = start; }
+    Time before(Time at) const {  // the last start up to then; at itself when it is long forgotten
+      for (uint32_t i = count; i > 0 && i + std::size(starts) > count; --i) {
+        const Time start = starts[(i - 1) % std::size(starts)];
+        if (start <= at) return start;
+      }
+      return at;
+    }
+    Time starts[16];
+    uint32_t count = 0;
+  };
   static constexpr int kSizeBits = 17;  // leaves 47 bits of waiting time: 39 hours
   static constexpr uint64_t kSizeMask = (1 << kSizeBits) - 1;
   static constexpr int64_t kOpportunityBytes = 1504;
@@ -177,6 +193,7 @@ class Link {
     void operator()(Managed* managed) const;
   };
   std::unique_ptr<Managed, ManagedDeleter> managed_;
+  std::unique_ptr<BusyStarts> busy_starts_;
   Ring<Waiting> queue_;
   Time free_at_ = 0, delay_;
   Time arrivals_first_ = 0, lead_ = 0;  // 1: before departures of the same instant

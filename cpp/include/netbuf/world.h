@@ -115,6 +115,7 @@ class World final : private Link::Host {
     return index < flows_.size() ? flows_[index] : *slots_[index - flows_.size()]->flow;
   }
   bool tied(uint32_t source) const;
+  void run_tied();
   void update(uint32_t source) { update(source, next_of(source)); }
   void update(uint32_t source, Time time) {  // its next event has changed
     size_t node = tree_.size() / 2 + source;
@@ -144,6 +145,7 @@ class World final : private Link::Host {
   std::vector<uint32_t> managed_;        // by link: its source number
   std::vector<uint32_t> managed_links_;  // by source number: the link
   std::vector<Probe> probes_;
+  bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
   std::vector<uint32_t> touched_;        // sources whose next event has changed
   std::vector<WorldConfig> template_;    // what opened flows are made with (links and flows left out); one if there is traffic
   std::optional<Traffic> traffic_;
