@@ -36,6 +36,7 @@ nb::dict flow_stats(World& world, Flow& flow) {
   d["acked_bytes"] = c.acked_bytes;
   d["packets_sent"] = c.packets_sent;
   d["packets_retransmitted"] = c.packets_retransmitted;
+  d["packets_received"] = c.packets_received;
   d["packets_lost_marked"] = flow.tcb.lost;
   d["queue_drops"] = c.queue_drops;
   d["random_losses"] = c.random_losses;

@@ -183,7 +183,7 @@ void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders
   if (arrivals.start_ns < 0 || arrivals.start_ns > kLongest) reject(at + ".start_ns", arrivals.start_ns, "in [0, 1e16]");
   if (arrivals.stop_ns != 0 && arrivals.stop_ns <= arrivals.start_ns) reject(at + ".stop_ns", arrivals.stop_ns, "0 or after start_ns");
   if (arrivals.kind == "poisson") {
-    if (!(arrivals.rate_per_s > 0 && arrivals.rate_per_s <= 1e9)) reject(at + ".rate_per_s", arrivals.rate_per_s, "above 0, at most 1e9");
+    if (!(arrivals.rate_per_s >= 1e-9 && arrivals.rate_per_s <= 1e9)) reject(at + ".rate_per_s", arrivals.rate_per_s, "in [1e-9, 1e9]");
     if (arrivals.size_bytes.empty() || arrivals.size_bytes.size() != arrivals.cumulative.size()) reject(at + ".cumulative", arrivals.cumulative.size(), "as long as size_bytes, and not empty");
     for (size_t i = 0; i < arrivals.size_bytes.size(); ++i) {
       const double size = arrivals.size_bytes[i], p = arrivals.cumulative[i];
@@ -247,6 +247,7 @@ void check_traffic(const WorldConfig& config) {
     sender.app = "sized", sender.size_bytes = 1, sender.start_ns = sender.stop_ns = 0;
     if (sender.controlled || sender.relay_from >= 0) reject(at + ".cc", sender.cc, "a sender that neither an agent controls nor relays");
     check(sender, at, config.links.size());
+    check_bounded(config, sender, at);
     for (const auto* path : {&sender.path, &sender.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
   }
 }

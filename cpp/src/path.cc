@@ -27,7 +27,7 @@ void Flow::build_path(const FlowConfig& config, const std::vector<uint32_t>& lin
   double slowest = std::numeric_limits<double>::infinity();
   bottleneck_ = path_.front();
   for (const uint32_t link : path_) {
-    const double rate = links_[link].rate_bps(0);
+    const double rate = links_[link].mean_rate_bps();
     if (rate < slowest) slowest = rate, bottleneck_ = link;
   }
 }

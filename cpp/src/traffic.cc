@@ -6,6 +6,16 @@
 
 namespace netbuf {
 
+namespace {
+
+// Exponentially distributed; the longest there is when it would be longer.
+Time random_gap(Rng& rng, double mean_ns) {
+  const double gap = rng.exponential(mean_ns);
+  return gap < static_cast<double>(kNever) ? static_cast<Time>(gap) : kNever;
+}
+
+}  // namespace
+
 Traffic::Generator::Generator(const ArrivalsConfig& config, const TrafficConfig& traffic, uint64_t seed)
     : config_(config),
       priority_below_(traffic.priority_below),
@@ -18,9 +28,9 @@ Traffic::Generator::Generator(const ArrivalsConfig& config, const TrafficConfig&
     burst_.resize(senders_);
     std::iota(burst_.begin(), burst_.end(), 0u);
     const auto mean = static_cast<double>(config_.interval_ns);
-    schedule(config_.start_ns + (config_.random ? static_cast<Time>(rng_.exponential(mean)) : 0));
+    schedule(config_.start_ns + (config_.random ? random_gap(rng_, mean) : 0));
   } else {
-    schedule(config_.start_ns + static_cast<Time>(rng_.exponential(1e9 / config_.rate_per_s)));
+    schedule(config_.start_ns + random_gap(rng_, 1e9 / config_.rate_per_s));
   }
 }
 
@@ -49,12 +59,12 @@ FlowArrival Traffic::Generator::pop() {
     if (++position_ == config_.fan_in) {
       position_ = 0;
       const auto mean = static_cast<double>(config_.interval_ns);
-      schedule(next_ + (config_.random ? std::max<Time>(1, static_cast<Time>(rng_.exponential(mean))) : config_.interval_ns));
+      schedule(next_ + (config_.random ? std::max<Time>(1, random_gap(rng_, mean)) : config_.interval_ns));
     }
   } else {
     flow.sender = rng_.below(senders_);
     flow.size_bytes = draw_size();
-    schedule(next_ + static_cast<Time>(rng_.exponential(1e9 / config_.rate_per_s)));
+    schedule(next_ + random_gap(rng_, 1e9 / config_.rate_per_s));
   }
   while (flow.priority < priority_below_.size() && flow.size_bytes >= priority_below_[flow.priority]) ++flow.priority;
   return flow;

@@ -54,6 +54,12 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
       }
       for (const uint32_t link : sender.path) slowest = std::min(slowest, links_[link].mean_rate_bps());
       base_rtt_s_.push_back(rtt);
+      crossed_.emplace_back();
+      for (uint32_t i = 0; i < switches_.size(); ++i) {
+        const std::vector<uint32_t>& ports = config.switches[i].ports;
+        const auto is_port = [&](uint32_t link) { return std::find(ports.begin(), ports.end(), link) != ports.end(); };
+        if (std::any_of(sender.path.begin(), sender.path.end(), is_port)) crossed_.back().push_back(switches_[i].get());
+      }
       seconds_per_byte_.push_back(8 / slowest);
     }
   }
@@ -240,7 +246,7 @@ void World::after_flow(Slot& slot, uint32_t index) {
     const OpenedFlow& opened = opened_[slot.opened];
     const Completion done{slot.opened, f.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes)};
     completions_.push_back(done);
-    for (const auto& sw : switches_) sw->note_completion(now_, opened.priority, seconds(done.fct), done.ideal_s);
+    for (SharedBuffer* sw : crossed_[opened.sender]) sw->note_completion(now_, opened.priority, seconds(done.fct), done.ideal_s);
   }
   if (f.finished()) forget(slot, index);
 }
@@ -279,7 +285,7 @@ void World::open_flow() {
 void World::sent(const Queued& item, Time arrival) {
   if (item.owner >= kProbeOwner) {
     const uint32_t index = item.owner - kProbeOwner;
-    probes_[index].travelling.push_back({arrival, item.packet.sent_at, item.hop + 1u});
+    probes_[index].travelling.push({arrival, item.packet.sent_at, item.hop + 1u});
     touched_.push_back(static_cast<uint32_t>(managed_links_.size()) + index);
     return;
   }
@@ -319,17 +325,10 @@ void World::agent_window(uint32_t agent, double bytes) {
 
 // ---- probes
 
-Time World::Probe::next() const {
-  Time next = next_send;
-  for (const Travelling& packet : travelling) next = std::min(next, packet.time);
-  return next;
-}
-
 void World::run_probe(Probe& probe, uint32_t index) {
-  const auto due = std::find_if(probe.travelling.begin(), probe.travelling.end(), [&](const auto& p) { return p.time <= now_; });
-  if (due != probe.travelling.end()) {
-    const Probe::Travelling packet = *due;
-    probe.travelling.erase(due);
+  if (!probe.travelling.empty() && probe.travelling.top().time <= now_) {
+    const Probe::Travelling packet = probe.travelling.top();
+    probe.travelling.pop();
     return move_probe(probe, index, packet);
   }
   probe.next_send += probe.config.interval_ns;
@@ -354,7 +353,7 @@ void World::move_probe(Probe& probe, uint32_t index, Probe::Travelling packet) {
     return link.offer(now_, item);
   }
   const Link::Outcome outcome = link.transmit(now_, probe.config.bytes, true);
-  if (outcome.fate == Link::Fate::delivered) probe.travelling.push_back({outcome.arrival, packet.sent_at, packet.hop + 1});
+  if (outcome.fate == Link::Fate::delivered) probe.travelling.push({outcome.arrival, packet.sent_at, packet.hop + 1});
 }
 
 // ---- results

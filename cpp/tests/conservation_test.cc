@@ -135,12 +135,21 @@ void check_world(const WorldConfig& config, World& world) {
     Link& link = world.links()[i];
     const LinkStats s = link.stats(world.now());
     CHECK_EQ(s.packets_in, s.packets_out + s.queue_drops + link.queue_packets());
-    if (config.links[i].queue_limit_packets && config.links[i].discipline != "fq_codel") CHECK_LE(s.queue_max, config.links[i].queue_limit_packets);
+    if (config.links[i].queue_limit_packets) CHECK_LE(s.queue_max, config.links[i].queue_limit_packets);
     if (config.links[i].queue_limit_bytes) CHECK_LE(link.queue_bytes(), config.links[i].queue_limit_bytes);
     CHECK_GE(s.queue_integral, 0);
     CHECK_LE(s.random_losses, s.packets_in);
   }
-  for (const auto& sw : world.switches()) CHECK_LE(sw->occupancy_max(), sw->capacity());
+  for (const auto& sw : world.switches()) {
+    CHECK_LE(sw->occupancy_max(), sw->capacity());
+    int64_t stored = 0;
+    for (uint32_t q = 0; q < sw->queues(); ++q) {
+      const QueueCounters c = sw->totals(q);
+      CHECK_EQ(c.arrivals, c.drops + c.departures + sw->packets(q));
+      stored += sw->packets(q);
+    }
+    CHECK_EQ(stored, sw->occupancy());
+  }
 }
 
 }  // namespace

@@ -239,3 +239,52 @@ TEST(bad_traffic_is_refused) {
   refused([](auto&, auto& a) { a.kind = "list", a.list_start_ns = {5}, a.list_sender = {2}, a.list_size = {1}, a.list_priority = {0}; });
   refused([](auto&, auto& a) { a.kind = "list", a.list_start_ns = {5}, a.list_sender = {0}, a.list_size = {0}, a.list_priority = {0}; });
 }
+
+TEST(rare_flows_come_late_and_not_at_once) {
+  Traffic t(traffic(2, poisson(1e-9)), 1);
+  CHECK_GT(t.next(), 1000 * kSecond);
+  ArrivalsConfig arrivals;
+  arrivals.kind = "incast";
+  arrivals.random = true;
+  arrivals.interval_ns = 10'000'000 * kSecond;
+  arrivals.fan_in = 1;
+  arrivals.size_bytes = {1};
+  Traffic bursts(traffic(2, arrivals), 1);
+  Time last = 0;
+  for (int i = 0; i < 1000 && bursts.next() < kNever; ++i) {
+    const Time at = bursts.pop().start;
+    CHECK_GE(at, last);
+    last = at;
+  }
+}
+
+// A switch hears of the flows that cross it, not of all flows.
+TEST(completions_are_told_to_the_switches_crossed) {
+  WorldConfig config = shared(50, 500, traffic(4, poisson(50)), "agent");
+  config.links.push_back(worlds::link(50, 1));
+  SwitchConfig other = config.switches[0];
+  other.ports = {static_cast<uint32_t>(config.links.size()) - 1};
+  config.switches.push_back(other);
+  Batch batch(1, 2, 1, Batch::Kind::shared_buffer, 2);
+  batch.reset(0, config, 1);
+  batch.advance(10 * kSecond, nullptr);
+  CHECK_GT(batch.telemetry()[7], 100);
+  CHECK_EQ(batch.telemetry()[batch.fields() + 7], 0);
+}
+
+TEST(many_probes_are_cheap) {
+  WorldConfig config = shared(100, 500, traffic(2, poisson(1)));
+  config.probes.push_back({{2, 0}, 0, 5 * kMicrosecond, 0, 1});
+  config.links[0].delay_ns = 500 * kMillisecond;  // a hundred thousand on their way
+  World world(config, 1);
+  world.run(2 * kSecond);
+  CHECK_EQ(world.probe(0).sent, 400'001u);
+  CHECK_GT(world.probe(0).delays.size(), 290'000u);
+  for (size_t i = 0; i < world.probe(0).delays.size(); i += 10'000) CHECK_GE(world.probe(0).delays[i], 0.5);
+}
+
+TEST(senders_need_a_path_that_takes_time) {
+  WorldConfig config = shared(0, 500, traffic(2, poisson(1)));
+  for (LinkConfig& link : config.links) link.rate_bps = 0, link.delay_ns = 0;
+  CHECK_THROWS(World(config, 1), std::invalid_argument);
+}

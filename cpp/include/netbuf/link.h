@@ -95,7 +95,7 @@ class Link {
     if (i == end || queue_[i].start > now) return;
     Time waited = 0;
     int64_t bytes = 0;
-    double squares = 0;
+    double squares = sojourn_s2_;  // summed packet by packet: the same however often it is asked for
     const uint32_t first = i;
     do {
       const uint64_t packed = queue_[i].packed;
@@ -106,7 +106,7 @@ class Link {
     } while (++i != end && queue_[i].start <= now);
     queue_.pop_to(i);
     sojourn_ns_ += waited;
-    sojourn_s2_ += squares;
+    sojourn_s2_ = squares;
     queued_bytes_ -= bytes;
     stats_.bytes_out += bytes;
     stats_.packets_out += i - first;

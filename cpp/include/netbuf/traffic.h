@@ -28,7 +28,7 @@ class Traffic {
 
    private:
     int64_t draw_size();
-    void schedule(Time at) { next_ = stop_ > 0 && at >= stop_ ? kNever : at; }
+    void schedule(Time at) { next_ = at >= kNever || (stop_ > 0 && at >= stop_) ? kNever : at; }
 
     const ArrivalsConfig config_;
     std::vector<int64_t> priority_below_;

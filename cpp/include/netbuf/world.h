@@ -1,7 +1,9 @@
 // A world: links, switches, flows, traffic and one clock. Deterministic: the same configuration and seed give the same bits.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <vector>
 
 #include "netbuf/flow.h"
@@ -86,10 +88,11 @@ class World final : private Link::Host {
     struct Travelling {
       Time time, sent_at;                // reaches hop then
       uint32_t hop;
+      bool operator>(const Travelling& other) const { return time > other.time; }
     };
-    std::vector<Travelling> travelling;
+    std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling;
     Time next_send;
-    Time next() const;
+    Time next() const { return travelling.empty() ? next_send : std::min(next_send, travelling.top().time); }
   };
 
   void sent(const Queued& item, Time arrival) override;
@@ -154,6 +157,7 @@ class World final : private Link::Host {
   std::vector<OpenedFlow> opened_;
   std::vector<Completion> completions_;
   std::vector<double> base_rtt_s_, seconds_per_byte_;  // by sender
+  std::vector<std::vector<SharedBuffer*>> crossed_;    // by sender: the switches on its path
   TrafficTotals forgotten_;
   uint64_t packets_received_ = 0;
   int64_t delivered_bytes_ = 0;
