@@ -44,23 +44,31 @@ void check(const LinkConfig& link, const std::string& at) {
   if (!link.schedule_time_ns.empty()) {
     if (link.schedule_time_ns.front() != 0) reject(at + ".schedule_time_ns[0]", link.schedule_time_ns.front(), "0");
     for (size_t i = 1; i < link.schedule_time_ns.size(); ++i) {
-      if (link.schedule_time_ns[i] <= link.schedule_time_ns[i - 1] || link.schedule_time_ns[i] > kLongest) reject(at + ".schedule_time_ns", link.schedule_time_ns[i], "strictly increasing, at most 1e16");
+      if (link.schedule_time_ns[i] <= link.schedule_time_ns[i - 1] || link.schedule_time_ns[i] > kLongest) {
+        reject(at + ".schedule_time_ns", link.schedule_time_ns[i], "strictly increasing, at most 1e16");
+      }
     }
     for (const double rate : link.schedule_rate_bps) {
       if (!valid_rate(rate)) reject(at + ".schedule_rate_bps", rate, "finite and at least 1, or 0 for an outage");
     }
-    if (*std::max_element(link.schedule_rate_bps.begin(), link.schedule_rate_bps.end()) <= 0) reject(at + ".schedule_rate_bps", 0, "positive at least once");
+    if (*std::max_element(link.schedule_rate_bps.begin(), link.schedule_rate_bps.end()) <= 0) {
+      reject(at + ".schedule_rate_bps", 0, "positive at least once");
+    }
     if (link.schedule_period_ns != 0 && (link.schedule_period_ns <= link.schedule_time_ns.back() || link.schedule_period_ns > kLongest)) {
       reject(at + ".schedule_period_ns", link.schedule_period_ns, "0, or beyond the last step and at most 1e16");
     }
   }
   if (!link.trace_ns.empty()) {
-    if (!std::is_sorted(link.trace_ns.begin(), link.trace_ns.end()) || link.trace_ns.front() < 0) reject(at + ".trace_ns", link.trace_ns.front(), "sorted and >= 0");
+    if (!std::is_sorted(link.trace_ns.begin(), link.trace_ns.end()) || link.trace_ns.front() < 0) {
+      reject(at + ".trace_ns", link.trace_ns.front(), "sorted and >= 0");
+    }
     if (link.trace_period_ns < link.trace_ns.back() || link.trace_period_ns <= 0 || link.trace_period_ns > kLongest) {
       reject(at + ".trace_period_ns", link.trace_period_ns, "positive, not before the last opportunity and at most 1e16");
     }
   }
-  if (link.device_packets < 0 || link.device_packets > 1'000'000) reject(at + ".device_packets", link.device_packets, "in [0, 1e6]");
+  if (link.device_packets < 0 || link.device_packets > 1'000'000) {
+    reject(at + ".device_packets", link.device_packets, "in [0, 1e6]");
+  }
   if (!link.discipline.empty()) {
     auto parameters = link.discipline_parameters;
     check_discipline(link.discipline, parameters, at + ".discipline");
@@ -92,16 +100,26 @@ void check(const FlowConfig& flow, const std::string& at, size_t links) {
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
   if (flow.stop_ns != 0 && flow.stop_ns <= flow.start_ns) reject(at + ".stop_ns", flow.stop_ns, "0 or after start_ns");
   if (flow.app != "bulk" && flow.app != "sized" && flow.app != "on_off") reject(at + ".app", flow.app, "bulk, sized or on_off");
-  if (flow.app == "sized" && (flow.size_bytes <= 0 || flow.size_bytes >= kEndless)) reject(at + ".size_bytes", flow.size_bytes, "positive and below 2^60");
+  if (flow.app == "sized" && (flow.size_bytes <= 0 || flow.size_bytes >= kEndless)) {
+    reject(at + ".size_bytes", flow.size_bytes, "positive and below 2^60");
+  }
   if (flow.app == "on_off" && (flow.on_ns <= 0 || flow.on_ns > kLongest)) reject(at + ".on_ns", flow.on_ns, "in [1, 1e16]");
   if (flow.off_ns < 0 || flow.off_ns > kLongest) reject(at + ".off_ns", flow.off_ns, "in [0, 1e16]");
-  if (!valid_rate(flow.app_rate_bps)) reject(at + ".app_rate_bps", flow.app_rate_bps, "finite and at least 1, or 0 for as fast as TCP takes it");
+  if (!valid_rate(flow.app_rate_bps)) {
+    reject(at + ".app_rate_bps", flow.app_rate_bps, "finite and at least 1, or 0 for as fast as TCP takes it");
+  }
   if (flow.send_buffer_bytes < 0) reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, ">= 0 (0: never limits)");
   if (flow.receive_buffer_bytes < 0) reject(at + ".receive_buffer_bytes", flow.receive_buffer_bytes, ">= 0 (0: never limits)");
-  if (flow.window_clamp_bytes < 0 || flow.window_clamp_bytes > kMaxWindow) reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "in [1, 2^30], or 0 for no clamp");
+  if (flow.window_clamp_bytes < 0 || flow.window_clamp_bytes > kMaxWindow) {
+    reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "in [1, 2^30], or 0 for no clamp");
+  }
   if (flow.relay_from >= 0 && flow.app != "bulk") reject(at + ".app", flow.app, "bulk for a flow that relays another's bytes");
-  if (flow.relay_from >= 0 && flow.relay_buffer_bytes <= 0) reject(at + ".relay_buffer_bytes", flow.relay_buffer_bytes, "positive for a relay");
-  if (flow.initial_cwnd_packets < 1 || flow.initial_cwnd_packets > 1000) reject(at + ".initial_cwnd_packets", flow.initial_cwnd_packets, "in [1, 1000]");
+  if (flow.relay_from >= 0 && flow.relay_buffer_bytes <= 0) {
+    reject(at + ".relay_buffer_bytes", flow.relay_buffer_bytes, "positive for a relay");
+  }
+  if (flow.initial_cwnd_packets < 1 || flow.initial_cwnd_packets > 1000) {
+    reject(at + ".initial_cwnd_packets", flow.initial_cwnd_packets, "in [1, 1000]");
+  }
 }
 
 // An endless stream over links without a rate would grow its window, and the work of a millisecond, without end.
@@ -133,7 +151,9 @@ void check_relays(const std::vector<FlowConfig>& flows) {
     if (relayed[static_cast<size_t>(upstream)]) reject(field, upstream, "a flow that no other relays");
     relayed[static_cast<size_t>(upstream)] = true;
     for (size_t steps = 0; upstream >= 0 && upstream < static_cast<int32_t>(flows.size()); ++steps) {
-      if (steps == flows.size()) reject(field, flows[i].relay_from, "a flow that does not relay, over others or not, from this one");
+      if (steps == flows.size()) {
+        reject(field, flows[i].relay_from, "a flow that does not relay, over others or not, from this one");
+      }
       upstream = flows[static_cast<size_t>(upstream)].relay_from;
     }
   }
@@ -146,8 +166,12 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
     if (taken[port]) reject(at + ".ports", port, "a link that is no other port");
     taken[port] = true;
     const LinkConfig& link = links[port];
-    if (!link.discipline.empty()) reject("links[" + std::to_string(port) + "].discipline", link.discipline, "empty for the port of a switch");
-    if (link.queue_limit_packets != 0 || link.queue_limit_bytes != 0) reject("links[" + std::to_string(port) + "].queue_limit_packets", link.queue_limit_packets, "0 for the port of a switch: its buffer is shared");
+    if (!link.discipline.empty()) {
+      reject("links[" + std::to_string(port) + "].discipline", link.discipline, "empty for the port of a switch");
+    }
+    if (link.queue_limit_packets != 0 || link.queue_limit_bytes != 0) {
+      reject("links[" + std::to_string(port) + "].queue_limit_packets", link.queue_limit_packets, "0 for the port of a switch: its buffer is shared");
+    }
   }
   if (sw.queues < 1 || sw.queues > kMaxQueues) reject(at + ".queues", sw.queues, "in [1, 64]");
   if (sw.capacity < 1 || sw.capacity > kLargest) reject(at + ".capacity", sw.capacity, "in [1, 2^40]");
@@ -181,28 +205,50 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
 
 void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders) {
   if (arrivals.start_ns < 0 || arrivals.start_ns > kLongest) reject(at + ".start_ns", arrivals.start_ns, "in [0, 1e16]");
-  if (arrivals.stop_ns != 0 && arrivals.stop_ns <= arrivals.start_ns) reject(at + ".stop_ns", arrivals.stop_ns, "0 or after start_ns");
+  if (arrivals.stop_ns != 0 && arrivals.stop_ns <= arrivals.start_ns) {
+    reject(at + ".stop_ns", arrivals.stop_ns, "0 or after start_ns");
+  }
   if (arrivals.kind == "poisson") {
-    if (!(arrivals.rate_per_s >= 1e-9 && arrivals.rate_per_s <= 1e9)) reject(at + ".rate_per_s", arrivals.rate_per_s, "in [1e-9, 1e9]");
-    if (arrivals.size_bytes.empty() || arrivals.size_bytes.size() != arrivals.cumulative.size()) reject(at + ".cumulative", arrivals.cumulative.size(), "as long as size_bytes, and not empty");
+    if (!(arrivals.rate_per_s >= 1e-9 && arrivals.rate_per_s <= 1e9)) {
+      reject(at + ".rate_per_s", arrivals.rate_per_s, "in [1e-9, 1e9]");
+    }
+    if (arrivals.size_bytes.empty() || arrivals.size_bytes.size() != arrivals.cumulative.size()) {
+      reject(at + ".cumulative", arrivals.cumulative.size(), "as long as size_bytes, and not empty");
+    }
     for (size_t i = 0; i < arrivals.size_bytes.size(); ++i) {
       const double size = arrivals.size_bytes[i], p = arrivals.cumulative[i];
-      if (!(size > 0 && size <= static_cast<double>(kLargest)) || (i > 0 && size < arrivals.size_bytes[i - 1])) reject(at + ".size_bytes", size, "above 0, at most 2^40, in ascending order");
-      if (!(p >= 0 && p <= 1) || (i > 0 && p < arrivals.cumulative[i - 1])) reject(at + ".cumulative", p, "in [0, 1], in ascending order");
+      if (!(size > 0 && size <= static_cast<double>(kLargest)) || (i > 0 && size < arrivals.size_bytes[i - 1])) {
+        reject(at + ".size_bytes", size, "above 0, at most 2^40, in ascending order");
+      }
+      if (!(p >= 0 && p <= 1) || (i > 0 && p < arrivals.cumulative[i - 1])) {
+        reject(at + ".cumulative", p, "in [0, 1], in ascending order");
+      }
     }
     if (arrivals.cumulative.back() != 1) reject(at + ".cumulative", arrivals.cumulative.back(), "1 at its end");
   } else if (arrivals.kind == "incast") {
-    if (arrivals.interval_ns <= 0 || arrivals.interval_ns > kLongest) reject(at + ".interval_ns", arrivals.interval_ns, "in [1, 1e16]");
+    if (arrivals.interval_ns <= 0 || arrivals.interval_ns > kLongest) {
+      reject(at + ".interval_ns", arrivals.interval_ns, "in [1, 1e16]");
+    }
     if (arrivals.fan_in < 1 || arrivals.fan_in > senders) reject(at + ".fan_in", arrivals.fan_in, "in [1, number of senders]");
-    if (arrivals.size_bytes.size() != 1 || !(arrivals.size_bytes[0] >= 1 && arrivals.size_bytes[0] <= static_cast<double>(kLargest))) reject(at + ".size_bytes", arrivals.size_bytes.size(), "one size in [1, 2^40]");
+    if (arrivals.size_bytes.size() != 1 || !(arrivals.size_bytes[0] >= 1 && arrivals.size_bytes[0] <= static_cast<double>(kLargest))) {
+      reject(at + ".size_bytes", arrivals.size_bytes.size(), "one size in [1, 2^40]");
+    }
   } else if (arrivals.kind == "list") {
     const size_t n = arrivals.list_start_ns.size();
-    if (arrivals.list_sender.size() != n || arrivals.list_size.size() != n || arrivals.list_priority.size() != n) reject(at + ".list_size", arrivals.list_size.size(), "as long as list_start_ns, as are list_sender and list_priority");
+    if (arrivals.list_sender.size() != n || arrivals.list_size.size() != n || arrivals.list_priority.size() != n) {
+      reject(at + ".list_size", arrivals.list_size.size(), "as long as list_start_ns, as are list_sender and list_priority");
+    }
     for (size_t i = 0; i < n; ++i) {
       const std::string entry = "[" + std::to_string(i) + "]";
-      if (arrivals.list_start_ns[i] < (i ? arrivals.list_start_ns[i - 1] : 0) || arrivals.list_start_ns[i] > kLongest) reject(at + ".list_start_ns" + entry, arrivals.list_start_ns[i], "in [0, 1e16], in ascending order");
-      if (arrivals.list_sender[i] >= senders) reject(at + ".list_sender" + entry, arrivals.list_sender[i], "below the number of senders");
-      if (arrivals.list_size[i] < 1 || arrivals.list_size[i] > kLargest) reject(at + ".list_size" + entry, arrivals.list_size[i], "in [1, 2^40]");
+      if (arrivals.list_start_ns[i] < (i ? arrivals.list_start_ns[i - 1] : 0) || arrivals.list_start_ns[i] > kLongest) {
+        reject(at + ".list_start_ns" + entry, arrivals.list_start_ns[i], "in [0, 1e16], in ascending order");
+      }
+      if (arrivals.list_sender[i] >= senders) {
+        reject(at + ".list_sender" + entry, arrivals.list_sender[i], "below the number of senders");
+      }
+      if (arrivals.list_size[i] < 1 || arrivals.list_size[i] > kLargest) {
+        reject(at + ".list_size" + entry, arrivals.list_size[i], "in [1, 2^40]");
+      }
       if (arrivals.list_priority[i] >= kMaxQueues) reject(at + ".list_priority" + entry, arrivals.list_priority[i], "below 64");
     }
   } else {
@@ -221,7 +267,9 @@ void check(const ProbeConfig& probe, const std::string& at, size_t links) {
 void check_priority(uint32_t priority, const std::vector<uint32_t>& path, const WorldConfig& config, const std::string& field) {
   for (const SwitchConfig& sw : config.switches) {
     for (const uint32_t port : sw.ports) {
-      if (std::find(path.begin(), path.end(), port) != path.end() && priority >= sw.queues) reject(field, priority, "below the number of queues, " + std::to_string(sw.queues));
+      if (std::find(path.begin(), path.end(), port) != path.end() && priority >= sw.queues) {
+        reject(field, priority, "below the number of queues, " + std::to_string(sw.queues));
+      }
     }
   }
 }
@@ -232,7 +280,9 @@ void check_traffic(const WorldConfig& config) {
   const TrafficConfig& traffic = config.traffic.front();
   if (traffic.senders.empty()) reject("traffic.senders", "[]", "at least one sender");
   for (size_t i = 1; i < traffic.priority_below.size(); ++i) {
-    if (traffic.priority_below[i] <= traffic.priority_below[i - 1]) reject("traffic.priority_below", traffic.priority_below[i], "strictly increasing");
+    if (traffic.priority_below[i] <= traffic.priority_below[i - 1]) {
+      reject("traffic.priority_below", traffic.priority_below[i], "strictly increasing");
+    }
   }
   uint32_t highest = 0;
   for (size_t i = 0; i < traffic.arrivals.size(); ++i) {
@@ -245,7 +295,9 @@ void check_traffic(const WorldConfig& config) {
     FlowConfig sender = traffic.senders[i];
     const std::string at = "traffic.senders[" + std::to_string(i) + "]";
     sender.app = "sized", sender.size_bytes = 1, sender.start_ns = sender.stop_ns = 0;
-    if (sender.controlled || sender.relay_from >= 0) reject(at + ".cc", sender.cc, "a sender that neither an agent controls nor relays");
+    if (sender.controlled || sender.relay_from >= 0) {
+      reject(at + ".cc", sender.cc, "a sender that neither an agent controls nor relays");
+    }
     check(sender, at, config.links.size());
     check_bounded(config, sender, at);
     for (const auto* path : {&sender.path, &sender.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
@@ -273,9 +325,15 @@ void validate(const WorldConfig& config) {
     check(config.probes[i], at, config.links.size());
     check_priority(config.probes[i].priority, config.probes[i].path, config, at + ".priority");
   }
-  if (config.mss != 0 && (config.mss < 100 || config.mss > 9'000)) reject("mss", config.mss, "in [100, 9000], or 0 for the stack's");
-  if (config.min_rto_ns < 0 || config.min_rto_ns > 60 * kSecond) reject("min_rto_ns", config.min_rto_ns, "in [1, 6e10], or 0 for the stack's");
-  if (config.delayed_ack_packets > 1'000) reject("delayed_ack_packets", config.delayed_ack_packets, "in [1, 1000], or 0 for the stack's");
+  if (config.mss != 0 && (config.mss < 100 || config.mss > 9'000)) {
+    reject("mss", config.mss, "in [100, 9000], or 0 for the stack's");
+  }
+  if (config.min_rto_ns < 0 || config.min_rto_ns > 60 * kSecond) {
+    reject("min_rto_ns", config.min_rto_ns, "in [1, 6e10], or 0 for the stack's");
+  }
+  if (config.delayed_ack_packets > 1'000) {
+    reject("delayed_ack_packets", config.delayed_ack_packets, "in [1, 1000], or 0 for the stack's");
+  }
 }
 
 StackProfile stack_profile(const WorldConfig& config) {
