@@ -196,7 +196,7 @@ class Campaign:
                     f"output = '{self.output}' was begun by netbuf-gym {begun.get('netbuf_gym')}, this is {__version__};"
                     " valid: another folder"
                 )
-            if begun.get("agent_sha256") != agent:
+            if begun.get("agent_sha256", "") != agent:
                 raise ConfigError(f"output = '{self.output}' was begun with another file as the agent; valid: another folder")
             return
         if self.output.is_dir() and any(self.output.iterdir()):
