@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -34,6 +35,35 @@ def write_atomic(path: str | os.PathLike, data: str | bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
+    """The text of a regular file, its lines ended by a line feed whatever they were ended by.
+
+    Raises:
+        OSError: The file cannot be read, or is a device or a pipe, which may never end.
+        UnicodeDecodeError: It is not text.
+    """
+    path = Path(path)
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "the name holds a null character")
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return path.read_text(encoding=encoding)
+
+
+def parsed(text: str) -> float | int:
+    """The number that a field of a file holds, whole ones as int; digits are ASCII's and stand together.
+
+    Raises:
+        ValueError: It holds none.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"{text!r} is not a number")
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def write_json(path: str | os.PathLike, value: object) -> None:

@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from netbuf_gym import checks, traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.files import read_text
 from netbuf_gym.scenarios.codec import from_dict
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell
 from netbuf_gym.scenarios.shared_buffer import (
@@ -337,7 +337,7 @@ def _trace_world(
 
 def _read_scenario(path: str) -> Scenario:
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = json.loads(read_text(path))
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

@@ -12,6 +12,7 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, located, shown
+from netbuf_gym.files import parsed, read_text
 
 MAX_SIZE_BYTES = 2.0**40
 HEADER = ["size_bytes", "cumulative"]
@@ -110,13 +111,27 @@ def rows(path: str | os.PathLike) -> list[tuple[int, list[str]]]:
     Raises:
         ScenarioError: The file cannot be read, or is empty.
     """
+    return [(number, cells(line)) for number, line in lines(path)]
+
+
+def cells(line: str) -> list[str]:
+    """The fields of a line, stripped."""
+    return [field.strip() for field in line.split(",")]
+
+
+def lines(path: str | os.PathLike) -> list[tuple[int, str]]:
+    """The lines of a file that are not blank, with their numbers from 1.
+
+    Raises:
+        ScenarioError: The file cannot be read, or is empty.
+    """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except OSError as error:
         raise ScenarioError(located(f"cannot be read: {error.strerror or error}", path, None)) from None
     except UnicodeDecodeError:
         raise ScenarioError(located("is not text", path, None)) from None
-    found = [(i, [f.strip() for f in line.split(",")]) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+    found = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
     if not found:
         raise ScenarioError(located("is empty", path, 1))
     return found
@@ -124,8 +139,8 @@ def rows(path: str | os.PathLike) -> list[tuple[int, list[str]]]:
 
 def _number(text: str, field: str, path: str | os.PathLike, line: int) -> float:
     try:
-        return float(text)
-    except ValueError:
+        return float(parsed(text))
+    except (ValueError, OverflowError):
         raise ScenarioError(located(f"{field} = {shown(text)} is not a number", path, line)) from None
 
 

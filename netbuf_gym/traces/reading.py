@@ -6,12 +6,13 @@ The format is told from the content. Every error names the file and the line.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, TraceError, shown
-from netbuf_gym.files import write_atomic
+from netbuf_gym.files import parsed, read_text, write_atomic
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
 FORMATS = "Mahimahi (one whole millisecond a line), CSV with the header time_s,mbps, or two columns (seconds Mbit/s)"
@@ -85,12 +86,12 @@ def write(trace: Trace, path: str | os.PathLike) -> None:
 
 def _lines(path: str | os.PathLike) -> list[str]:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}", path) from None
     except UnicodeDecodeError:
         raise TraceError(f"is not text; valid: {FORMATS}", path) from None
-    return text.splitlines()
+    return text.split("\n")
 
 
 def _columns(path, lines: list[str], header_line: int, separator: str | None) -> tuple[np.ndarray, np.ndarray, list[int]]:
@@ -107,7 +108,7 @@ def _columns(path, lines: list[str], header_line: int, separator: str | None) ->
         if len(fields) != 2:
             raise TraceError(f"{shown(line)} has {len(fields)} fields; valid: 2, seconds and Mbit/s", path, i)
         for field, values, column in zip(CSV_HEADER, (time_s, mbps), fields, strict=True):
-            value = float(column) if _is_number(column) else float("nan")
+            value = float(parsed(column)) if _is_number(column) else float("nan")
             if not 0 <= value < float("inf"):
                 raise TraceError(f"{field} = {shown(column.strip())}; valid: a finite number, 0 or more", path, i)
             values.append(value)
@@ -132,9 +133,11 @@ def _deliveries(path, lines: list[str]) -> DeliveryTrace:
     while lines and not lines[-1].strip():
         lines.pop()
     try:
+        if not all(line.isascii() and "_" not in line for line in lines):
+            raise ValueError
         time_ms = np.array(lines, dtype=np.int64)
     except (ValueError, OverflowError):
-        i = next(i for i, line in enumerate(lines) if not (line.strip().isdecimal() and len(line.strip()) < 16))
+        i = next(i for i, line in enumerate(lines) if not re.fullmatch(r"\s*[+-]?[0-9]{1,15}\s*", line))
         raise TraceError(f"{shown(lines[i])}; valid: one whole number of milliseconds, 0 or more", path, i + 1) from None
     bad = np.flatnonzero(time_ms < 0)
     if len(bad):
@@ -153,7 +156,7 @@ def _deliveries(path, lines: list[str]) -> DeliveryTrace:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
-    except ValueError:
+        float(parsed(text))
+    except (ValueError, OverflowError):
         return False
     return True

@@ -106,3 +106,23 @@ def test_every_recorded_trace_can_be_read(shared):
     for path in files:
         trace = traces.read(path)
         assert 0.1 < trace.mean_mbps() < 500 and trace.duration_s > 60
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("1\n1_000\n", 2),
+        ("1\n\u0662\n", 2),
+        ("time_s,mbps\n0,1\n1,1_0\n", 3),
+        ("0 1\n1 \u0665\n", 2),
+        ("time_s,mbps\n0,1\x0c\r1,2\x0b\n2,x\n", 4),
+    ],
+)
+def test_digits_are_ascii_and_lines_end_as_lines_do(tmp_path, text, line):
+    with pytest.raises(TraceError, match=f"trace:{line}: "):
+        traces.read(put(tmp_path, text))
+
+
+def test_a_file_that_never_ends_is_refused():
+    with pytest.raises(TraceError, match="/dev/zero: cannot be read: not a regular file"):
+        traces.read("/dev/zero")
