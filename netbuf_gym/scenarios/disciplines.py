@@ -46,7 +46,11 @@ class Discipline:
 
 @dataclass(frozen=True, kw_only=True)
 class DropTail(Discipline):
-    """First in, first out; a packet that finds the queue full is dropped."""
+    """First in, first out; a packet that finds the queue full is dropped.
+
+    On a link that follows a `DeliveryTrace` the packet that has begun to use opportunities is held beside the queue, as
+    in Mahimahi's link shell, and does not count towards the limit.
+    """
 
     kind: ClassVar[str] = "droptail"
 

@@ -20,7 +20,7 @@ from netbuf_gym.scenarios.types import (
     STACKS,
     Scenario,
 )
-from netbuf_gym.traces.types import RateTrace
+from netbuf_gym.traces.types import MIN_RATE_MBPS, RateTrace
 
 
 class Distribution(ABC):
@@ -46,7 +46,7 @@ class RandomDumbbell(Distribution):
     """Dumbbells of random rate, RTT, buffer and loss.
 
     Args:
-        rate_mbps: Range of the bottleneck's rate, drawn log-uniformly, within (0, 1e6].
+        rate_mbps: Range of the bottleneck's rate, drawn log-uniformly, within [1e-6, 1e6].
         rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
         buffer_bdp: Range of the buffer in bandwidth-delay products, log-uniform, within (0, 1e4]; never less than
             `min_buffer_packets`.
@@ -79,6 +79,7 @@ class RandomDumbbell(Distribution):
     def __post_init__(self):
         put = object.__setattr__
         put(self, "rate_mbps", _interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
+        checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
         put(self, "rtt_ms", _interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
         put(self, "buffer_bdp", _interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "loss", _interval("loss", self.loss, 0.999))

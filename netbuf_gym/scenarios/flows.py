@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES, congestion_controls
-from netbuf_gym.traces.types import MAX_RATE_MBPS
+from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class OnOff:
 
     Args:
         on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds; their mean when `random`.
-        rate_mbps: While on, above 0 to 1e6 Mbit/s; None: as fast as TCP takes it.
+        rate_mbps: While on, 1e-6 to 1e6 Mbit/s; None: as fast as TCP takes it.
         random: Exponentially distributed periods instead of fixed ones.
     """
 
@@ -44,7 +44,7 @@ class OnOff:
         for field in ("on_s", "off_s"):
             object.__setattr__(self, field, checks.number(field, getattr(self, field), 1e-6, MAX_DURATION_S))
         if self.rate_mbps is not None:
-            rate = checks.number("rate_mbps", self.rate_mbps, 0, MAX_RATE_MBPS, low_open=True)
+            rate = checks.number("rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
             object.__setattr__(self, "rate_mbps", rate)
         object.__setattr__(self, "random", checks.boolean("random", self.random))
 

@@ -8,7 +8,7 @@ from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
-from netbuf_gym.traces.types import MAX_RATE_MBPS, DeliveryTrace, RateTrace, Trace
+from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, DeliveryTrace, RateTrace, Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Link:
 
     Args:
         name: Unique in its scenario.
-        rate_mbps: Above 0 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`.
+        rate_mbps: 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`.
         delay_ms: Propagation, 0 to 1e5 ms.
         queue_packets, queue_bytes: The queue's limit, 1 to 2**40; None: no limit. The packet in service does not count.
         loss: Probability that a packet is lost after its transmission, 0 to below 1.
@@ -51,7 +51,7 @@ class Link:
         loss_on_acks: Random loss hits ACKs too, not data packets only.
         trace: A `RateTrace` or `DeliveryTrace` instead of `rate_mbps`.
         discipline: What manages the queue: `RED`, `CoDel`, `FqCoDel`, `PIE` or `DropTail`; None: first in, first out,
-            in the simulator's fast way.
+            in the simulator's fast way. On an infinitely fast link there is nothing to manage.
         device_packets: Packets that the device holds behind a discipline or a switch, besides the one in service, 0 to
             1000; ns-3's devices hold 1.
     """
@@ -74,7 +74,7 @@ class Link:
             raise ScenarioError("link.name is empty; valid: a name")
         at = f"link {self.name!r}: "
         if self.rate_mbps is not None:
-            put(self, "rate_mbps", checks.number(f"{at}rate_mbps", self.rate_mbps, 0, MAX_RATE_MBPS, low_open=True))
+            put(self, "rate_mbps", checks.number(f"{at}rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
         put(self, "delay_ms", checks.number(f"{at}delay_ms", self.delay_ms, 0, MAX_DELAY_MS))
         for field in ("queue_packets", "queue_bytes"):
             if getattr(self, field) is not None:
@@ -98,8 +98,6 @@ class Link:
             if not isinstance(self.discipline, Discipline):
                 valid = "RED, CoDel, FqCoDel, PIE or DropTail"
                 raise ScenarioTypeError(f"{at}discipline = {shown(self.discipline)}; valid: {valid}")
-            if not self.finite:
-                raise ScenarioError(f"{at}discipline on a link without a rate; valid: rate_mbps or a trace")
 
     @property
     def finite(self) -> bool:

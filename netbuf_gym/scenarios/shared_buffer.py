@@ -17,6 +17,7 @@ from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switches import DRR, SCHEDULERS, Admission, Scheduler, Switch
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 HOSTS = 10
 SMALL_BYTES = 2000 * 1000
@@ -337,6 +338,10 @@ class RandomSharedBuffer(Distribution):
         for cc in self.cc:  # the remaining fields are checked where they are used
             self._base(cc, self.queue_packets[0])
 
+    def __hash__(self) -> int:
+        """Of the fields that cannot be dicts; equal distributions have equal ones."""
+        return hash((self.load, self.queue_packets, self.cc, self.incast_probability, self.rate_mbps, self.duration_s))
+
     @property
     def flows(self) -> int:
         return 0
@@ -406,7 +411,7 @@ def rlbm_random(
 
 
 def _rate(rate_mbps: object) -> float:
-    return checks.number("rate_mbps", rate_mbps, 0, 1e6, low_open=True)
+    return checks.number("rate_mbps", rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
 
 
 def _flow_list(flow_list: object) -> FlowList:

@@ -19,7 +19,7 @@ from netbuf_gym.scenarios.types import (
     Link,
     Scenario,
 )
-from netbuf_gym.traces.types import Trace
+from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
 
 
 def dumbbell(
@@ -49,7 +49,7 @@ def dumbbell(
     and no limit.
 
     Args:
-        rate_mbps: Bottleneck, above 0 to 1e6 Mbit/s; 10 when there is no `trace`.
+        rate_mbps: Bottleneck, 1e-6 to 1e6 Mbit/s; 10 when there is no `trace`.
         rtt_ms: Propagation there and back, 0 to 1e5 ms, at least four access delays.
         buffer_packets: The bottleneck's queue limit, at least 1; None: no limit.
         loss: Random loss of data packets after the bottleneck, 0 to below 1.
@@ -83,7 +83,7 @@ def dumbbell(
         access_delay_ms = 1.0 if ns3 else 0.0
     access_delay_ms = checks.number("access_delay_ms", access_delay_ms, 0, MAX_DELAY_MS)
     if access_mbps is not None:
-        access_mbps = checks.number("access_mbps", access_mbps, 0, MAX_RATE_MBPS, low_open=True)
+        access_mbps = checks.number("access_mbps", access_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
     has_access = access_mbps is not None or access_delay_ms > 0
     one_way_ms = rtt_ms / 2 - 2 * access_delay_ms
     if one_way_ms < 0:

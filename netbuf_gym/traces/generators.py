@@ -13,7 +13,7 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.traces.types import MAX_RATE_MBPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
+from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
 
 MAX_STEPS = 10_000_000
 
@@ -170,7 +170,7 @@ def _content(trace: Trace) -> tuple:
 
 
 def _rate(field: str, value: float) -> float:
-    return checks.number(field, value, 0, MAX_RATE_MBPS, low_open=True)
+    return checks.number(field, value, MIN_RATE_MBPS, MAX_RATE_MBPS)
 
 
 def _steps(duration_s: float, step_s: float) -> np.ndarray:

@@ -13,6 +13,8 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 OPPORTUNITY_BYTES = 1504
 """What one delivery opportunity carries: Mahimahi's packet, 1500 bytes and the 4 bytes of its TUN header."""
 
+MIN_RATE_MBPS = 1e-6
+"""The lowest rate above 0: 1 bit/s."""
 MAX_RATE_MBPS = 1e6
 MAX_TIME_S = 1e6
 
@@ -23,7 +25,7 @@ class RateTrace:
 
     Args:
         time_s: When each step begins, seconds, strictly rising from 0, at most 1e6. Shape (steps,).
-        rate_mbps: Mbit/s from then on, 0 (an outage) to 1e6, at least one above 0. Shape (steps,).
+        rate_mbps: Mbit/s from then on, 0 (an outage) or 1e-6 to 1e6, at least one above 0. Shape (steps,).
         period_s: The trace starts again every `period_s` seconds (above the last time); None: the last rate holds.
         name: For people, e.g. the file it came from.
 
@@ -42,7 +44,10 @@ class RateTrace:
         if len(time_s) != len(rate):
             raise ScenarioError(f"rate_mbps has {len(rate)} values for {len(time_s)} in time_s; valid: as many")
         _within("time_s", time_s, 0, MAX_TIME_S)
-        _within("rate_mbps", rate, 0, MAX_RATE_MBPS)
+        bad = np.flatnonzero((rate != 0) & ~((rate >= MIN_RATE_MBPS) & (rate <= MAX_RATE_MBPS)))
+        if len(bad):
+            i, valid = int(bad[0]), f"0 (an outage), or {MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g}"
+            raise ScenarioError(f"rate_mbps[{i}] = {rate[i]:g} is out of range; valid: {valid}")
         if time_s[0] != 0:
             raise ScenarioError(f"time_s[0] = {time_s[0]:g}; valid: 0, the start of the trace")
         fall = np.flatnonzero(np.diff(time_s) <= 0)
@@ -88,9 +93,13 @@ class RateTrace:
         return self.rate_mbps[np.searchsorted(self.time_s, t, side="right") - 1]
 
     def mean_mbps(self, duration_s: float | None = None) -> float:
-        """The mean rate over the first `duration_s` seconds, Mbit/s; over one period of the trace when None."""
+        """The mean rate over the first `duration_s` seconds, Mbit/s.
+
+        None: over one period; without a period until the last step begins, or that step's rate when all before it is an
+        outage.
+        """
         if duration_s is None:
-            duration_s = self.duration_s
+            return self.mean_mbps(self.duration_s) or float(self.rate_mbps[-1])
         if duration_s <= 0:
             return float(self.rate_mbps[0])
         if self.period_s is None:

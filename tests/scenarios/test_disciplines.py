@@ -2,6 +2,7 @@ from dataclasses import fields
 
 import pytest
 
+import netbuf_gym as nb
 from netbuf_gym import _core, scenarios
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import DISCIPLINES, PIE, RED, CoDel, DropTail, FqCoDel, Link
@@ -37,7 +38,6 @@ def test_the_core_takes_every_parameter_at_both_ends_of_its_range():
         (lambda: RED(min_packets=5), "one of red.min_packets and red.max_packets is given"),
         (lambda: RED(min_packets=5, max_packets=5), "red.max_packets = 5 is not above min_packets = 5"),
         (lambda: RED(max_probability=0), "red.max_probability = 0"),
-        (lambda: Link(name="a", discipline=CoDel()), "link 'a': discipline on a link without a rate"),
         (lambda: Link(name="a", rate_mbps=1, device_packets=-1), "link 'a': device_packets = -1"),
     ],
 )
@@ -64,3 +64,18 @@ def test_a_device_queue_needs_something_before_it():
     with pytest.raises(ScenarioError, match=r"links\[0\].device_packets = 1 without a discipline or a switch"):
         link = Link(name="a", rate_mbps=1, device_packets=1)
         scenarios.Scenario(links=[link], flows=[scenarios.Flow(path=[0], return_path=[0])], duration_s=1)
+
+
+@pytest.mark.parametrize("discipline", [*(cls() for cls in DISCIPLINES.values()), RED(adaptive=True)])
+@pytest.mark.parametrize("limit", [None, 50])
+def test_on_an_infinitely_fast_link_nothing_waits(discipline, limit):
+    links = [
+        Link(name="fast", delay_ms=1, discipline=discipline, queue_packets=limit, device_packets=1),
+        Link(name="bottleneck", rate_mbps=10, delay_ms=10, queue_packets=100),
+        Link(name="back", delay_ms=5, discipline=discipline),
+    ]
+    flows = [scenarios.Flow(path=[0, 1], return_path=[2]), scenarios.Flow(path=[1, 0], return_path=[2])]
+    result = nb.simulate(scenarios.Scenario(links=links, flows=flows, duration_s=3), 1)
+    assert result.goodput_mbps > 8
+    for link in (result.links["fast"], result.links["back"]):
+        assert link.packets_in == link.packets_out > 1000 and link.queue_drops == 0 and link.queue_delay_mean_ms == 0

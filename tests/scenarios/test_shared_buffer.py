@@ -159,3 +159,9 @@ def _seconds(call) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
+
+
+def test_distributions_with_dicts_are_hashable():
+    one, other = (scenarios.get("rlbm/random", scheme={"name": "dt", "alphas": [2, 1]}, incast_probability=0.5) for _ in "ab")
+    assert hash(one) == hash(other) and one == other
+    assert len({one, other, scenarios.get("rlbm/random", load=(0.1, 0.2))}) == 2

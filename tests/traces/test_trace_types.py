@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.traces import OPPORTUNITY_BYTES, DeliveryTrace, RateTrace
 
-STEPS = st.lists(st.tuples(st.floats(0.01, 5), st.floats(0, 100)), min_size=1, max_size=8).filter(
+RATES = st.just(0.0) | st.floats(1e-6, 100)
+STEPS = st.lists(st.tuples(st.floats(0.01, 5), RATES), min_size=1, max_size=8).filter(
     lambda steps: any(rate > 0.01 for _, rate in steps)
 )
 
@@ -122,3 +123,16 @@ def test_traces_are_values():
     assert a != DeliveryTrace([1, 2])
     with pytest.raises(ValueError, match="read-only"):
         a.time_s[0] = 3
+
+
+def test_the_mean_of_a_trace_that_does_not_repeat_goes_until_its_last_step():
+    assert RateTrace([0, 1, 4], [10, 20, 90]).mean_mbps() == pytest.approx((10 + 3 * 20) / 4)
+    assert RateTrace([0], [7]).mean_mbps() == 7
+    assert RateTrace([0, 5], [0, 3]).mean_mbps() == 3  # an outage until then
+
+
+@pytest.mark.parametrize("rate", [1e-7, -1.0, 1e7, np.nan])
+def test_rates_below_a_bit_a_second_are_refused(rate):
+    with pytest.raises(ScenarioError, match=r"rate_mbps\[1\] = .* valid: 0 \(an outage\), or 1e-06 to 1e\+06"):
+        RateTrace([0, 1], [5, rate])
+    RateTrace([0, 1], [5, 1e-6])
