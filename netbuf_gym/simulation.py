@@ -9,6 +9,7 @@ import numpy as np
 from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, SimulatorFault, shown
 from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
+from netbuf_gym.scenarios.limits import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
 from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
 
@@ -44,7 +45,8 @@ def simulate(
         raise ScenarioTypeError(f"scenario = {shown(scenario)} is not a Scenario; sample a distribution first")
     for i, flow in enumerate(scenario.flows):
         if flow.cc == AGENT:
-            raise ScenarioError(f"flows[{i}].cc = 'agent' has no agent here; valid: see scenarios.congestion_controls")
+            valid = ", ".join(sender_controls(scenario.stack))
+            raise ScenarioError(f"flows[{i}].cc = 'agent' has no agent here; valid: {valid}")
     seed = checks.integer("seed", seed, 0, 2**63 - 1)
     warmup_s = checks.number("warmup_s", warmup_s, 0, scenario.duration_s)
     if warmup_s >= scenario.duration_s:

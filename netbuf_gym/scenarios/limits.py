@@ -18,8 +18,15 @@ MAX_COUNT = 2**40
 MAX_QUEUES = 64
 """Priority queues of one switch."""
 MAX_ALPHA = 1e6
+MAX_FLOWS = 5_000_000
+"""Finite flows that the random arrivals of a scenario may open in the mean: each is remembered until the end."""
 
 
 def congestion_controls(stack: str) -> tuple[str, ...]:
     """The names that `Flow.cc` may have in a stack."""
-    return (*CONGESTION_CONTROLS, *(("linuxreno",) if stack == "ns3" else ()), AGENT)
+    return (*sender_controls(stack), AGENT)
+
+
+def sender_controls(stack: str) -> tuple[str, ...]:
+    """The names that `Sender.cc` may have in a stack: those that need no agent."""
+    return (*CONGESTION_CONTROLS, *(("linuxreno",) if stack == "ns3" else ()))

@@ -56,8 +56,8 @@ class DynamicThresholds:
 class ABM:
     """Active buffer management (Addanki et al. 2022): alpha_q / n_q times the free buffer times the queue's share.
 
-    n_q is the number of ports whose queue q is backlogged; the queue's share of its port is 1 over the number of
-    backlogged queues there; the arriving packet's queue counts in both.
+    n_q is the number of ports whose queue q is backlogged; the queue's share of its port (mu/b in the paper) is taken
+    as 1 over the number of backlogged queues there, whatever the scheduler; the arriving packet's queue counts in both.
 
     Args:
         alphas: For each queue, 0 to 1e6.

@@ -12,10 +12,12 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
-from netbuf_gym.files import write_atomic
-from netbuf_gym.scenarios.limits import AGENT, MAX_COUNT, MAX_DURATION_S, MAX_QUEUES, congestion_controls
-from netbuf_gym.scenarios.sizes import SizeDistribution, rows
+from netbuf_gym.files import parsed, write_atomic
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES, sender_controls
+from netbuf_gym.scenarios.sizes import SizeDistribution, cells, lines, sizes_of
+from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
+MIN_RATE_PER_S = 1e-9
 MAX_RATE_PER_S = 1e6
 COLUMNS = ("flow_id", "start_s", "sender", "size_bytes", "priority")
 
@@ -39,7 +41,11 @@ class Sender:
 
     def __post_init__(self):
         put = object.__setattr__
-        checks.choice("sender.cc", self.cc, [cc for cc in congestion_controls("ns3") if cc != AGENT])
+        if not isinstance(self.cc, str) or self.cc not in sender_controls("ns3"):  # the world knows its stack
+            error = ScenarioError if isinstance(self.cc, str) else ScenarioTypeError
+            of_ns3 = [cc for cc in sender_controls("ns3") if cc not in sender_controls("linux")]
+            valid = f"{', '.join(sender_controls('linux'))}, in the ns3 stack {', '.join(of_ns3)} too"
+            raise error(f"sender.cc = {shown(self.cc)} is unknown; valid: {valid}")
         put(self, "path", checks.sequence("sender.path", self.path, "links"))
         put(self, "return_path", checks.sequence("sender.return_path", self.return_path, "links"))
         cwnd = checks.integer("sender.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
@@ -52,7 +58,8 @@ class PoissonArrivals:
     """Flows that arrive independently of each other, each at a sender drawn uniformly.
 
     Args:
-        flows_per_s: Mean rate of all senders together, above 0 to 1e6.
+        flows_per_s: Mean rate of all senders together, 1e-9 to 1e6; over a world's duration it makes at most 5 million
+            flows.
         sizes: Their sizes are drawn from this.
         start_s: When arrivals begin, 0 to 1e6 seconds.
         stop_s: When they end, above `start_s`; None: never.
@@ -65,7 +72,7 @@ class PoissonArrivals:
     kind: ClassVar[str] = "poisson"
 
     def __post_init__(self):
-        rate = checks.number("poisson.flows_per_s", self.flows_per_s, 0, MAX_RATE_PER_S, low_open=True)
+        rate = checks.number("poisson.flows_per_s", self.flows_per_s, MIN_RATE_PER_S, MAX_RATE_PER_S)
         object.__setattr__(self, "flows_per_s", rate)
         if not isinstance(self.sizes, SizeDistribution):
             raise ScenarioTypeError(f"poisson.sizes = {shown(self.sizes)} is not a SizeDistribution")
@@ -73,11 +80,32 @@ class PoissonArrivals:
 
     @staticmethod
     def for_load(
-        load: float, rate_mbps: float, sizes: SizeDistribution, start_s: float = 0.0, stop_s: float | None = None
+        load: float,
+        rate_mbps: float,
+        sizes: SizeDistribution | str | os.PathLike,
+        start_s: float = 0.0,
+        stop_s: float | None = None,
     ) -> PoissonArrivals:
-        """Arrivals whose data is the share `load` (above 0 to 1e3) of `rate_mbps` in the mean."""
+        """Arrivals whose data is the share `load` (above 0 to 1e3) of `rate_mbps` (1e-6 to 1e6) in the mean.
+
+        Args:
+            load, rate_mbps: As said.
+            sizes: A distribution, the name of a built-in one, or the path of a CSV file.
+            start_s, stop_s: As in `PoissonArrivals`.
+
+        Raises:
+            ScenarioError: A value out of range, or a load that makes less than 1e-9 or more than 1e6 flows a second.
+        """
         load = checks.number("load", load, 0, 1e3, low_open=True)
+        rate_mbps = checks.number("rate_mbps", rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
+        sizes = sizes_of(sizes)
         rate = load * rate_mbps * 1e6 / (8 * sizes.mean_bytes)
+        if not MIN_RATE_PER_S <= rate <= MAX_RATE_PER_S:
+            ends = (f"{load / rate * bound:.4g}" if rate else "more" for bound in (MIN_RATE_PER_S, MAX_RATE_PER_S))
+            raise ScenarioError(
+                f"load = {load:g} of rate_mbps = {rate_mbps:g} makes {rate:.4g} flows a second of {sizes.name!r};"
+                f" valid: {' to '.join(ends)}"
+            )
         return PoissonArrivals(flows_per_s=rate, sizes=sizes, start_s=start_s, stop_s=stop_s)
 
     @property
@@ -85,10 +113,16 @@ class PoissonArrivals:
         """The mean rate of the data that arrives, Mbit/s."""
         return self.flows_per_s * self.sizes.mean_bytes * 8e-6
 
+    def flows_within(self, duration_s: float) -> float:
+        """How many flows start in the first `duration_s` seconds, in the mean."""
+        return self.flows_per_s * _span_s(self, duration_s)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Incast:
     """Bursts: several senders, drawn anew each time, start a flow each at the same moment.
+
+    Over a world's duration at most 5 million flows.
 
     Args:
         interval_s: Time between bursts, 1e-6 to 1e6 seconds; its mean when `random`.
@@ -119,6 +153,10 @@ class Incast:
     def offered_mbps(self) -> float:
         """The mean rate of the data that arrives, Mbit/s."""
         return self.fan_in * self.size_bytes * 8e-6 / self.interval_s
+
+    def flows_within(self, duration_s: float) -> float:
+        """How many flows start in the first `duration_s` seconds, in the mean, to within one burst."""
+        return self.fan_in * _span_s(self, duration_s) / self.interval_s
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -200,8 +238,8 @@ class FlowList:
             ScenarioError: No such file, a column that is missing, no flows, or a value that cannot be; names the file
                 and the line.
         """
-        (first, header), *entries = rows(path)
-        header = [name.lower() for name in header]
+        (first, line), *entries = lines(path)
+        header = [name.lower() for name in cells(line)]
         valid = f"valid: {','.join(COLUMNS)} (flow_id may be missing)"
         for name in COLUMNS:
             if header.count(name) != 1 and (name != "flow_id" or header.count(name)):
@@ -209,35 +247,20 @@ class FlowList:
                 raise ScenarioError(located(f"column {name} is {what} in the header; {valid}", path, first))
         if not entries:
             raise ScenarioError(located("has a header but no flows; valid: at least one", path, first))
-        highest = {
-            "flow_id": 2**53,
-            "sender": 2**20 if senders is None else senders - 1,
-            "size_bytes": MAX_COUNT,
-            "priority": MAX_QUEUES - 1 if queues is None else queues - 1,
+        ranges = {
+            "flow_id": (0, 2**53),
+            "start_s": (0, MAX_DURATION_S),
+            "sender": (0, 2**20 if senders is None else senders - 1),
+            "size_bytes": (1, MAX_COUNT),
+            "priority": (0, MAX_QUEUES - 1 if queues is None else queues - 1),
         }
-        names = [name for name in COLUMNS if name in header]
-        at = [header.index(name) for name in names]
-        values: dict[str, list] = {name: [] for name in names}
-        seen: dict[int, int] = {}
-        for line, fields in entries:
-            if len(fields) != len(header):
-                raise ScenarioError(located(f"has {len(fields)} fields; valid: {len(header)}, as the header", path, line))
-            for name, i in zip(names, at, strict=True):
-                label = located(name, path, line)
-                if name == "start_s":
-                    value = checks.number(label, _parsed(label, fields[i]), 0, MAX_DURATION_S)
-                else:
-                    low = 1 if name == "size_bytes" else 0
-                    value = checks.integer(label, _parsed(label, fields[i]), low, highest[name])
-                values[name].append(value)
-            if "flow_id" in values:
-                flow_id = values["flow_id"][-1]
-                if flow_id in seen:
-                    raise ScenarioError(located(f"flow_id = {flow_id} is on line {seen[flow_id]} too", path, line))
-                seen[flow_id] = line
-        made = FlowList(**{name: np.array(column) for name, column in values.items()})
-        lines = np.array([line for line, _ in entries])[np.argsort(values["start_s"], kind="stable")]
-        object.__setattr__(made, "_source", (str(path), lines))
+        columns = {name: (header.index(name), *ranges[name]) for name in COLUMNS if name in header}
+        values = _at_once(entries, len(header), columns)
+        if values is None:
+            values = _row_by_row(entries, len(header), columns, path)
+        made = FlowList(**values)
+        where = np.array([number for number, _ in entries])[np.argsort(values["start_s"], kind="stable")]
+        object.__setattr__(made, "_source", (str(path), where))
         return made
 
     def write_csv(self, path: str | os.PathLike) -> None:
@@ -387,12 +410,62 @@ def _column(name: str, values: object, dtype: type, low: float, high: float) -> 
     return array.astype(dtype)
 
 
-def _parsed(label: str, text: str) -> float | int:
+def _at_once(
+    entries: list[tuple[int, str]], fields: int, columns: dict[str, tuple[int, float, float]]
+) -> dict[str, np.ndarray] | None:
+    """The columns (where they are and their ranges) of lines with so many fields, parsed all at once.
+
+    None when there is anything unusual: row by row it can be read, or it can be said what is wrong with which line.
+    """
+    if any("_" in line or not line.isascii() or line.count(",") != fields - 1 for _, line in entries):
+        return None
     try:
-        return int(text)
+        at = [place for place, _, _ in columns.values()]
+        text = (line for _, line in entries)
+        table = np.loadtxt(text, delimiter=",", comments=None, usecols=at, ndmin=2, unpack=True, encoding=None)
     except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise ScenarioError(f"{label} = {shown(text)} is not a number") from None
+        return None
+    values = dict(zip(columns, table, strict=True))
+    for name, (_, low, high) in columns.items():
+        column = values[name]
+        if not ((column >= low) & (column <= high) & (column < 2**53)).all():  # beyond it a float may be another number
+            return None
+        if name != "start_s":
+            values[name] = column.astype(np.int64)
+            if not (values[name] == column).all():
+                return None
+    if "flow_id" in values and len(np.unique(values["flow_id"])) < len(entries):
+        return None
+    return values
+
+
+def _row_by_row(
+    entries: list[tuple[int, str]], fields: int, columns: dict[str, tuple[int, float, float]], path: str | os.PathLike
+) -> dict[str, np.ndarray]:
+    """As `_at_once`; names the first bad line."""
+    values: dict[str, list] = {name: [] for name in columns}
+    seen: dict[int, int] = {}
+    for number, line in entries:
+        found = cells(line)
+        if len(found) != fields:
+            raise ScenarioError(located(f"has {len(found)} fields; valid: {fields}, as the header", path, number))
+        for name, (place, low, high) in columns.items():
+            label = located(name, path, number)
+            try:
+                value = parsed(found[place])
+            except ValueError:
+                raise ScenarioError(f"{label} = {shown(found[place])} is not a number") from None
+            check = checks.number if name == "start_s" else checks.integer
+            values[name].append(check(label, value, low, high))
+        if "flow_id" in values:
+            flow_id = values["flow_id"][-1]
+            if flow_id in seen:
+                raise ScenarioError(located(f"flow_id = {flow_id} is on line {seen[flow_id]} too", path, number))
+            seen[flow_id] = number
+    return {name: np.array(column) for name, column in values.items()}
+
+
+def _span_s(arrivals: PoissonArrivals | Incast, duration_s: float) -> float:
+    """For how long there are arrivals in the first `duration_s` seconds."""
+    stop_s = duration_s if arrivals.stop_s is None else min(arrivals.stop_s, duration_s)
+    return max(stop_s - arrivals.start_s, 0.0)

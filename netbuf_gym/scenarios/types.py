@@ -21,13 +21,15 @@ from netbuf_gym.scenarios.limits import (
     MAX_COUNT,
     MAX_DELAY_MS,
     MAX_DURATION_S,
+    MAX_FLOWS,
     MSS_BYTES,
     STACKS,
     congestion_controls,
+    sender_controls,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
-from netbuf_gym.scenarios.traffic import Probe, Sender, Traffic
+from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class Scenario:
         pacing: Linux stack: whether senders that do not pace themselves are paced too, at 2 windows a round trip in slow
             start and 1.2 after it. Linux does so under the fq queue discipline, and for sockets that were once BBR's.
         switches: Shared-buffer switches, names unique, each link a port of at most one.
-        traffic: Finite flows that are opened as time goes on.
+        traffic: Finite flows that are opened as time goes on; random arrivals may make at most 5 million in the mean.
         probes: `Probe`s.
         mss_bytes: Largest segment, 100 to 9000; None: the stack's, 1448.
         min_rto_ms: Least retransmission time-out, 1 to 60000; None: the stack's, 200 (linux) or 1000 (ns3).
@@ -127,13 +129,14 @@ class Scenario:
             senders = self._placed("traffic.senders", self.traffic.senders, Sender, index)
             if senders is not self.traffic.senders:
                 put(self, "traffic", replace(self.traffic, senders=senders))
+            self._check_arrivals()
         put(self, "probes", self._placed("probes", _items("probes", self.probes), Probe, index))
         put(self, "switches", self._placed("switches", _items("switches", self.switches), Switch, index))
         self._check_switches()
 
     def _placed(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
         """Flows, senders, probes or switches with their links as indices; the same tuple when they had them so."""
-        valid = congestion_controls(self.stack)
+        valid = sender_controls(self.stack) if cls is Sender else congestion_controls(self.stack)
         placed = []
         for i, item in enumerate(items):
             if not isinstance(item, cls):
@@ -146,7 +149,7 @@ class Scenario:
             for name in _LINK_FIELDS[cls]:
                 given = getattr(item, name)
                 links = self._indices(f"{field}[{i}].{name}", given, index)
-                if links != given:
+                if links != given or any(type(link) is not int for link in given):  # 2.0 == 2, but is no index
                     changes[name] = links
             placed.append(replace(item, **changes) if changes else item)
         return items if all(a is b for a, b in zip(items, placed, strict=True)) else tuple(placed)
@@ -160,6 +163,24 @@ class Scenario:
                 link = index[link]
             result.append(checks.integer(f"{field} link", link, 0, len(self.links) - 1))
         return tuple(result)
+
+    def _check_arrivals(self) -> None:
+        """Refuses random arrivals that would make more flows than can be remembered."""
+        left = float(MAX_FLOWS)
+        for i, arrivals in enumerate(self.traffic.arrivals):
+            if isinstance(arrivals, FlowList):
+                continue
+            flows = arrivals.flows_within(self.duration_s)
+            if flows > left:
+                if isinstance(arrivals, PoissonArrivals):
+                    field, value, valid = "flows_per_s", arrivals.flows_per_s, arrivals.flows_per_s * left / flows
+                else:
+                    field, value, valid = "interval_s", arrivals.interval_s, arrivals.interval_s * flows / left
+                raise ScenarioError(
+                    f"traffic.arrivals[{i}].{field} = {value:g} makes {flows:.4g} flows in duration_s = {self.duration_s:g};"
+                    f" valid: {valid:.4g} or {'less' if valid < value else 'more'}, for {MAX_FLOWS} flows of all arrivals"
+                )
+            left -= flows
 
     def _check_switches(self) -> None:
         owner: dict[int, str] = {}
@@ -180,12 +201,12 @@ class Scenario:
                     raise ScenarioError(f"{at} has a queue of its own; valid: neither queue limit nor discipline")
             for what, items in (("flows", self.flows), ("probes", self.probes)):
                 for k, item in enumerate(items):
-                    if item.priority >= switch.queues and not set(item.path).isdisjoint(switch.ports):
+                    if item.priority >= switch.queues and _crosses(item, switch):
                         raise ScenarioError(
                             f"{what}[{k}].priority = {item.priority} is beyond the {switch.queues} queues of switch "
                             f"{switch.name!r}; valid: 0..{switch.queues - 1}"
                         )
-            if self.traffic is not None:
+            if self.traffic is not None and any(_crosses(sender, switch) for sender in self.traffic.senders):
                 self.traffic.check_queues(switch.queues, switch.name)
         for i, link in enumerate(self.links):
             if link.device_packets and link.discipline is None and i not in owner:
@@ -255,8 +276,9 @@ class Scenario:
 
     def ideal_s(self, sender: int, size_bytes: float) -> float:
         """The ideal completion time of a flow of the traffic, seconds: propagation there and back, and its bytes at the
-        mean rate of the slowest link on its path."""
-        rate = min(self.links[i].mean_mbps(self.duration_s) for i in self.traffic.senders[sender].path)
+        rate of the slowest link on its path, a varying one's by its mean over a period (without a period, until its last
+        step)."""
+        rate = min(self.links[i].mean_mbps() for i in self.traffic.senders[sender].path)
         return self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3 + size_bytes * 8e-6 / rate
 
     @property
@@ -332,6 +354,11 @@ _LINK_FIELDS = {
     Probe: ("path",),
     Switch: ("ports",),
 }
+
+
+def _crosses(item: Flow | Sender | Probe, switch: Switch) -> bool:
+    """Whether packets of it, data or ACKs, pass a port of the switch."""
+    return any(not set(getattr(item, name)).isdisjoint(switch.ports) for name in _LINK_FIELDS[type(item)])
 
 
 def _items(field: str, value: object) -> tuple:

@@ -1,6 +1,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
 from netbuf_gym import _core, scenarios
@@ -21,9 +22,9 @@ def test_the_congestion_controls_are_the_cores():
     assert set(scenarios.congestion_controls("ns3")) - set(scenarios.congestion_controls("linux")) == {"linuxreno"}
 
 
-@pytest.mark.parametrize("value", [-1, 0, math.nan, math.inf, 1e7])
+@pytest.mark.parametrize("value", [-1, 0, 9e-7, math.nan, math.inf, 1e7])
 def test_link_rate(value):
-    with pytest.raises(ScenarioError, match=r"link 'a': rate_mbps = .*valid: above 0 to 1e\+06"):
+    with pytest.raises(ScenarioError, match=r"link 'a': rate_mbps = .*valid: 1e-06 to 1e\+06"):
         Link(name="a", rate_mbps=value)
 
 
@@ -213,3 +214,30 @@ def test_with_senders_and_with_agents():
 
 def test_default_application_is_bulk():
     assert Flow(**FLOW).app == Bulk()
+
+
+def test_the_lowest_rates_are_the_cores():
+    links = [Link(name="a", rate_mbps=1e-6), Link(name="b", trace=RateTrace([0, 1], [1e-6, 0], period_s=2))]
+    flow = Flow(path=[0, 1], return_path=[1], app=OnOff(on_s=1, off_s=1, rate_mbps=1e-6))
+    _core.World(world(links=links, flows=[flow]).to_core(), 1).run(10**9)
+    with pytest.raises(ScenarioError, match="rate_mbps = 5e-07 is out of range; valid: 1e-06"):
+        OnOff(on_s=1, off_s=1, rate_mbps=5e-7)
+    with pytest.raises(ScenarioError, match=r"rate_mbps\[0\] = 1e-09 is out of range; valid: 1e-06"):
+        scenarios.RandomDumbbell(rate_mbps=(1e-9, 1))
+
+
+def test_whole_numbers_of_any_type_are_indices():
+    links = [Link(name=name, rate_mbps=10, delay_ms=1) for name in "abc"]
+    flow = Flow(path=[2.0, 0.0], return_path=[np.int64(1)])
+    switch = scenarios.Switch(ports=[0.0], buffer_packets=9)
+    probe = scenarios.Probe(path=(np.float64(0),))
+    sender = scenarios.Sender(path=[0.0], return_path=(np.uint8(1),))
+    arrivals = [scenarios.PoissonArrivals(flows_per_s=1, sizes=scenarios.WEB_SEARCH)]
+    traffic = scenarios.Traffic(senders=[sender], arrivals=arrivals)
+    made = world(links=links, flows=[flow], switches=[switch], probes=[probe], traffic=traffic)
+    assert made.flows[0].path == (2, 0) and made.to_dict()["switches"][0]["ports"] == [0]
+    placed = [made.flows[0].path, made.flows[0].return_path, made.switches[0].ports, made.probes[0].path,
+              made.traffic.senders[0].path, made.traffic.senders[0].return_path]  # fmt: skip
+    assert all(type(link) is int for path in placed for link in path)
+    _core.World(made.to_core(), 1).run(10**9)
+    assert made.base_rtt_ms() > 0

@@ -1,22 +1,30 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import (
     WEB_SEARCH,
+    DeliveryTrace,
+    Flow,
     FlowList,
     Incast,
     Link,
     PoissonArrivals,
     Probe,
+    RateTrace,
     Scenario,
     Sender,
+    SizeDistribution,
     Switch,
     Traffic,
     shared_buffer,
 )
+from netbuf_gym.scenarios import traffic as traffic_module
+from netbuf_gym.simulation import simulate
 
 HEADER = "flow_id,start_s,sender,size_bytes,priority\n"
 POISSON = PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH)
@@ -115,7 +123,7 @@ def test_what_a_world_lacks_is_named_with_the_lists_line(tmp_path):
 def test_the_rate_of_arrivals_from_the_load():
     arrivals = PoissonArrivals.for_load(0.6, 10, WEB_SEARCH)
     assert arrivals.flows_per_s == pytest.approx(0.6 * 10e6 / (8 * 1.711e6), rel=1e-3)
-    assert arrivals.offered_mbps == pytest.approx(6)
+    assert arrivals.offered_mbps == pytest.approx(6) and arrivals == PoissonArrivals.for_load(0.6, 10, "web_search")
     assert Incast(interval_s=0.5, fan_in=4, size_bytes=1000).offered_mbps == pytest.approx(4 * 8000 / 0.5 / 1e6)
     both = Traffic(senders=[SENDER] * 4, arrivals=[arrivals, Incast(interval_s=0.5, fan_in=4, size_bytes=1000), flows()])
     assert both.offered_mbps == pytest.approx(6.064)
@@ -128,11 +136,22 @@ def test_the_rate_of_arrivals_from_the_load():
         (lambda: PoissonArrivals(flows_per_s=math.nan, sizes=WEB_SEARCH), "poisson.flows_per_s = nan"),
         (lambda: PoissonArrivals(flows_per_s=1, sizes="web_search"), "poisson.sizes = 'web_search' is not a SizeDistribution"),
         (lambda: PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH, start_s=2, stop_s=2), "poisson.stop_s = 2 is not after"),
+        (lambda: PoissonArrivals(flows_per_s=9e-10, sizes=WEB_SEARCH), "poisson.flows_per_s = 9e-10 .* valid: 1e-09 to"),
         (lambda: PoissonArrivals.for_load(-1, 10, WEB_SEARCH), "load = -1"),
+        (lambda: PoissonArrivals.for_load(1, "10", WEB_SEARCH), "rate_mbps = '10' is not a number"),
+        (lambda: PoissonArrivals.for_load(1, 0, WEB_SEARCH), "rate_mbps = 0"),
+        (lambda: PoissonArrivals.for_load(1, 10**400, WEB_SEARCH), "rate_mbps = inf"),
+        (lambda: PoissonArrivals.for_load(1, 10, "unknown"), "sizes = 'unknown' is unknown; valid: web_search"),
+        (lambda: PoissonArrivals.for_load(1, 10, None), "sizes = None is unknown; valid: web_search"),
+        (lambda: PoissonArrivals.for_load(1e-300, 10, WEB_SEARCH), "load = 1e-300 .* flows a second .* valid: 1.369e-09 to"),
         (lambda: Incast(interval_s=0, fan_in=1, size_bytes=1), "incast.interval_s = 0"),
         (lambda: Incast(interval_s=1, fan_in=0, size_bytes=1), "incast.fan_in = 0"),
         (lambda: Incast(interval_s=1, fan_in=1, size_bytes=0), "incast.size_bytes = 0"),
-        (lambda: Sender(cc="agent", path=[0], return_path=[0]), "sender.cc = 'agent'"),
+        (
+            lambda: Sender(cc="agent", path=[0], return_path=[0]),
+            "sender.cc = 'agent' is unknown; valid: newreno, cubic, bbr, vegas, westwood, in the ns3 stack linuxreno too",
+        ),
+        (lambda: Sender(cc=3, path=[0], return_path=[0]), "sender.cc = 3 is unknown; valid: newreno"),
         (lambda: Sender(path=[], return_path=[0]), "sender.path is empty"),
         (lambda: Traffic(senders=[], arrivals=[POISSON]), "traffic.senders is empty"),
         (lambda: Traffic(senders=[SENDER], arrivals=[]), "traffic.arrivals is empty"),
@@ -174,7 +193,7 @@ def test_a_world_needs_flows_or_traffic():
         world(probes=3)
     with pytest.raises(ScenarioError, match=r"traffic.senders\[0\].path has no link 'c'"):
         world(traffic=Traffic(senders=[Sender(path=["c"], return_path=["back"])], arrivals=[POISSON]))
-    with pytest.raises(ScenarioError, match=r"traffic.senders\[0\].cc = 'linuxreno' is not in the linux stack"):
+    with pytest.raises(ScenarioError, match=r"traffic.senders\[0\].cc = 'linuxreno' is not in the linux stack; .*westwood$"):
         world().with_senders("linuxreno")
 
 
@@ -215,3 +234,112 @@ def test_arrays_are_taken_as_they_are():
         start_s=np.array([1.0]), sender=np.array([0], np.uint8), size_bytes=np.array([5.0]), priority=np.array([1], np.int32)
     )
     assert made.size_bytes.dtype == np.int64 and made.size_bytes[0] == 5
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "message"),
+    [
+        ([PoissonArrivals(flows_per_s=1e6, sizes=WEB_SEARCH)], r"flows_per_s = 1e\+06 makes 1e\+07 .*: 5e\+05 or less"),
+        ([Incast(interval_s=1e-6, fan_in=2, size_bytes=1)], r"arrivals\[0\].interval_s = 1e-06 makes 2e\+07 .*: 4e-06 or more"),
+        (
+            [PoissonArrivals(flows_per_s=4e5, sizes=WEB_SEARCH), Incast(interval_s=1e-5, fan_in=2, size_bytes=1, stop_s=6)],
+            r"arrivals\[1\].interval_s = 1e-05 makes 1.2e\+06 flows in duration_s = 10; valid: 1.2e-05 or more, for 5000000",
+        ),
+    ],
+)
+def test_random_arrivals_make_no_more_flows_than_can_be_remembered(arrivals, message):
+    traffic = Traffic(senders=[SENDER] * 2, arrivals=arrivals)
+    with pytest.raises(ScenarioError, match=message):
+        world(traffic=traffic, duration_s=10)
+    assert world(traffic=traffic, duration_s=1).duration_s == 1
+
+
+def test_the_least_rate_of_arrivals_runs():
+    rare = Traffic(senders=[SENDER], arrivals=[PoissonArrivals(flows_per_s=1e-9, sizes=WEB_SEARCH)])
+    made = simulate(world(traffic=rare, duration_s=1e6), sample_interval_s=None)
+    assert len(made.opened) == 0
+
+
+def test_a_file_that_never_ends_is_refused():
+    for read in (FlowList.read_csv, SizeDistribution.read_csv):
+        with pytest.raises(ScenarioError, match="/dev/zero: cannot be read: not a regular file"):
+            read("/dev/zero")
+        with pytest.raises(ScenarioError, match="cannot be read: the name holds a null character"):
+            read("a\0b")
+
+
+@pytest.mark.parametrize("text", ["1_000", "\u0661\u0660", "1__0", "0x10", "1 0"])
+@pytest.mark.parametrize("column", range(5))
+def test_numbers_are_of_ascii_digits_that_stand_together(tmp_path, column, text):
+    path = tmp_path / "flows.csv"
+    row = ["1", "0.5", "3", "1000", "0"]
+    row[column] = text
+    path.write_text(HEADER + "0,0.5,3,1000,0\n" + ",".join(row) + "\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"flows.csv:3: \w+ = .* is not a number"):
+        FlowList.read_csv(path)
+
+
+def test_only_line_feeds_and_carriage_returns_end_lines(tmp_path):
+    path = tmp_path / "flows.csv"
+    path.write_bytes((HEADER + "0,0.5,3\x0c,1000,0\r\n1,0.5,3,1000,0\x1c\r2,0.5,3,1000,0\x85\n3,0.5,x,1000,0\n").encode())
+    with pytest.raises(ScenarioError, match=r"flows.csv:5: sender = 'x' is not a number"):
+        FlowList.read_csv(path)
+
+
+def test_long_lists_are_parsed_at_once_and_as_row_by_row(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    made = FlowList(
+        start_s=rng.random(5000) * 100,
+        sender=rng.integers(0, 10, 5000),
+        size_bytes=rng.integers(1, 2**40, 5000),
+        priority=rng.integers(0, 2, 5000),
+        flow_id=rng.permutation(5000) + 2**52,
+    )
+    made.write_csv(tmp_path / "flows.csv")
+    slow = traffic_module._row_by_row
+    monkeypatch.setattr(traffic_module, "_row_by_row", None)
+    at_once = FlowList.read_csv(tmp_path / "flows.csv")
+    monkeypatch.setattr(traffic_module, "_row_by_row", slow)
+    monkeypatch.setattr(traffic_module, "_at_once", lambda *_: None)
+    by_row = FlowList.read_csv(tmp_path / "flows.csv")
+    assert at_once == by_row and [at_once.where(k) for k in (0, 4999)] == [by_row.where(k) for k in (0, 4999)]
+    assert at_once.flow_id.tolist() == made.flow_id.tolist() and at_once.start_s == pytest.approx(made.start_s, abs=1e-9)
+
+
+def test_priorities_matter_at_the_switches_that_are_crossed():
+    links = [Link(name=name, rate_mbps=10, delay_ms=1) for name in ("a", "b", "back")]
+    one_queue, two = (Switch(name=f"s{q}", ports=[port], queues=q, buffer_packets=5) for q, port in ((1, "b"), (2, "a")))
+    sender = Sender(path=["a"], return_path=["back"])
+    traffic = Traffic(senders=[sender], arrivals=[POISSON], priority_below=[1000])
+    made = world(links=links, switches=[one_queue, two], traffic=traffic)  # nobody crosses the one with one queue
+    simulate(made, sample_interval_s=None)
+    back = replace(one_queue, ports=["back"])
+    with pytest.raises(ScenarioError, match="priority_below makes 2 priorities for 1 queues of switch 's1'"):
+        world(links=links, switches=[back, two], traffic=traffic)
+    flow = Flow(path=["a"], return_path=["back"], priority=1)
+    with pytest.raises(ScenarioError, match=r"flows\[0\].priority = 1 is beyond the 1 queues of switch 's1'"):
+        world(links=links, switches=[back, two], traffic=None, flows=[flow])
+
+
+VARYING = {
+    "constant": {"rate_mbps": 7.3},
+    "square": {"trace": RateTrace([0, 1.5], [3, 11], period_s=4)},
+    "outage first": {"trace": RateTrace([0, 2, 5], [0, 4, 9])},
+    "outage until its last step": {"trace": RateTrace([0, 2], [0, 4])},
+    "one step": {"trace": RateTrace([0], [6])},
+    "one step, repeated": {"trace": RateTrace([0], [6], period_s=0.7)},
+    "deliveries": {"trace": DeliveryTrace([0, 3, 3, 11], period_ms=17)},
+    "infinitely fast": {},
+}
+
+
+@pytest.mark.parametrize("name", VARYING)
+@pytest.mark.parametrize("duration_s", [1, 30])
+def test_the_ideal_is_the_cores(name, duration_s):
+    links = [Link(name="first", rate_mbps=50, delay_ms=1.25), Link(name="bottleneck", delay_ms=3, **VARYING[name])]
+    links.append(Link(name="back", delay_ms=7))
+    sender = Sender(path=[0, 1], return_path=[2])
+    made = world(links=links, traffic=Traffic(senders=[sender], arrivals=[POISSON]), duration_s=duration_s)
+    core = _core.World(made.to_core(), 1)
+    for size in (1, 1448, 10**9):
+        assert made.ideal_s(0, size) == pytest.approx(core.ideal_s(0, size), rel=1e-12)
