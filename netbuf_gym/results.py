@@ -127,14 +127,14 @@ class Result:
             means are of the interval that ends there. Of flows, shape (samples, flows): cwnd_packets,
             ssthresh_packets, rtt_ms, srtt_ms, in_flight_packets, pacing_mbps, goodput_mbps. Of links, shape
             (samples, links): queue_packets, queue_delay_ms, queue_drops, random_losses, throughput_mbps. Of switches,
-            shape (samples, switches, queues), over all ports: switch_packets, switch_bytes, switch_threshold (in the
-            switch's unit), switch_drops. Of traffic, shape (samples,): traffic_goodput_mbps, flows_alive. NaN where
-            nothing was measured, and for queues that a switch lacks.
+            shape (samples, switches, queues), over all ports: switch_packets, switch_bytes, switch_drops, and
+            switch_threshold, which is that of the first port (in the switch's unit). Of traffic, shape (samples,):
+            traffic_goodput_mbps, flows_alive. NaN where nothing was measured, and for queues that a switch lacks.
         traffic: A `TrafficResult` of the finite flows; None without traffic.
         completions: The finite flows that completed, in order of completion, over the whole run: a structured array
             with the fields flow (counted from 0 in order of start), start_s, fct_s, size_bytes, sender, priority,
-            ideal_s (propagation there and back, and the bytes at the bottleneck's rate), slowdown (fct_s / ideal_s)
-            and difference_s (fct_s - ideal_s). Shape (completed,).
+            ideal_s (as `Scenario.ideal_s`: propagation there and back, and the bytes at the slowest link's mean rate),
+            slowdown (fct_s / ideal_s) and difference_s (fct_s - ideal_s). Shape (completed,).
         opened: All finite flows that started, in order: flow, start_s, sender, size_bytes, priority, received_bytes
             (in order, until the end). Shape (started,).
         switches: A `SwitchResult` for each switch, by index or name.
@@ -161,14 +161,12 @@ class Result:
 
     @property
     def loss_rate(self) -> float:
-        """Data packets lost over data packets sent, all flows together; NaN when none was sent.
-
-        Random losses of the traffic's packets are counted at the links only.
-        """
+        """Data packets lost, at queues and at random, over data packets sent, all flows together; NaN when none was sent."""
         sent = sum(flow.packets_sent for flow in self.flows)
         lost = sum(flow.queue_drops + flow.random_losses for flow in self.flows)
         if self.traffic is not None:
-            sent, lost = sent + self.traffic.packets_sent, lost + self.traffic.queue_drops
+            sent += self.traffic.packets_sent
+            lost += self.traffic.queue_drops + self.traffic.random_losses
         return lost / sent if sent else NAN
 
     @property

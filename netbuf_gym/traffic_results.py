@@ -47,7 +47,7 @@ class TrafficResult:
         flows_started, flows_connected, flows_completed: Flows whose start, handshake, last byte fell into the window.
         delivered_bytes, goodput_mbps: In order, to the receiving applications, flows that did not complete included.
         packets_sent, packets_retransmitted: Data packets; the former counts the latter.
-        queue_drops, timeouts: Counts.
+        queue_drops, random_losses: Data packets lost at full queues and at random. timeouts: Count.
     """
 
     flows_started: int
@@ -58,6 +58,7 @@ class TrafficResult:
     packets_sent: int
     packets_retransmitted: int
     queue_drops: int
+    random_losses: int
     timeouts: int
 
 

@@ -27,6 +27,7 @@ def test_simulate_prints_finite_flows_and_switches(command, tmp_path):
     for text in ("rlbm/cubic-300-0.6: 10 Mbit/s", "buffer 600 packets", "slowdown", "switch: dynamic thresholds, round_robin"):
         assert text in out
     assert "finite flows completed" in out and "one-way delay of 20 of 20 probes" in out
+    assert "600 packets; over the whole run, filled mean" in out and "; whole run)" in out
     data = json.loads(files["json"].read_text())
     flows = FlowList.read_csv(tmp_path / "flows.csv", senders=10, queues=2)
     assert data["opened"]["size_bytes"] == flows.size_bytes.tolist()
@@ -102,6 +103,9 @@ def test_trace_makes_and_shows_flow_lists(command, tmp_path):
     sizes = tmp_path / "sizes.csv"
     sizes.write_text("size_bytes,cumulative\n100,0\n300,1\n")
     assert "mean size  200 bytes" in command("trace", "show", sizes)[1]
+    sizes.write_text("100,0\n300,1\n")
+    assert "mean size  200 bytes" in command("trace", "show", sizes)[1]
+    assert "not a regular file" in command("trace", "show", "/dev/zero")[2]
     sizes.write_text("size_bytes,cumulative\n100,0\n300,0.5\n")
     assert "sizes.csv:3: cumulative = 0.5 at the end" in command("trace", "show", sizes)[2]
     assert "has no finite flows" in command("trace", "flows", "--scenario", "ppcc/1", "--out", path)[2]

@@ -1,6 +1,7 @@
 import csv
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netbuf_gym as nb
-from netbuf_gym import scenarios
+from netbuf_gym import _core, scenarios
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios import (
     SCHEMES,
@@ -18,6 +19,7 @@ from netbuf_gym.scenarios import (
     Link,
     PoissonArrivals,
     Probe,
+    RateTrace,
     Scenario,
     Sender,
     SizeDistribution,
@@ -315,3 +317,25 @@ def test_results_are_written_as_json_and_csv(tmp_path):
     )
     assert float(rows[-1]["switch_threshold_0"]) == result.series["switch_threshold"][-1, 0, 0]
     assert float(rows[-1]["traffic_goodput_mbps"]) == pytest.approx(result.series["traffic_goodput_mbps"][-1])
+
+
+def test_random_losses_of_finite_flows_are_losses():
+    world = busy()
+    lossy = replace(world.links[0], loss=0.02)
+    result = nb.simulate(replace(world, links=(lossy, *world.links[1:])), seed=4)
+    traffic = result.traffic
+    handshakes = result.links["bottleneck"].random_losses - traffic.random_losses  # SYNs are lost too, but are no data
+    assert traffic.random_losses > 50 and 0 <= handshakes < 20
+    assert result.loss_rate == (traffic.queue_drops + traffic.random_losses) / traffic.packets_sent
+    assert result.to_dict(series=False)["traffic"]["random_losses"] == traffic.random_losses
+
+
+def test_slowdowns_go_by_the_cores_ideal():
+    trace = RateTrace([0, 1], [0, 9], period_s=3)
+    world = busy(duration_s=10)
+    world = replace(world, links=(replace(world.links[0], rate_mbps=None, trace=trace), *world.links[1:]))
+    done = nb.simulate(world, seed=2).completions
+    core = _core.World(world.to_core(), 2)
+    assert len(done) > 10
+    ideal = [core.ideal_s(int(row["sender"]), int(row["size_bytes"])) for row in done]
+    assert done["ideal_s"] == pytest.approx(ideal, rel=1e-12)

@@ -153,7 +153,7 @@ def describe(result: Result, all_links: bool = False) -> str:
         total += f"; {t.flows_completed} of {t.flows_started} finite flows completed, {t.timeouts} time-outs"
     for probe in result.probes:
         total += f"; one-way delay of {probe.received} of {probe.sent} probes {number(probe.mean_ms)} ms"
-        total += f" (99 %: {number(probe.percentile_ms(99))})"
+        total += f" (99 %: {number(probe.percentile_ms(99))}; whole run)"
     return "\n\n".join([*parts, total])
 
 
@@ -243,9 +243,8 @@ def _switches(result: Result) -> str:
             for queue in switch.queues
         ]
         header = ["port", "queue", "arrivals", "drops", "mean packets", "99 %", "most", "delay ms"]
-        title = (
-            f"{switch.name}: {given.admission.kind} thresholds, {given.scheduler.kind}, {switch.capacity} {unit}, filled {full}"
-        )
+        title = f"{switch.name}: {given.admission.kind} thresholds, {given.scheduler.kind}, {switch.capacity} {unit};"
+        title += f" over the whole run, filled {full}"
         parts.append(f"{title}\n{text_table(header, rows)}")
     return "\n\n".join(parts)
 

@@ -6,25 +6,37 @@ import numpy as np
 
 from netbuf_gym import scenarios
 from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.files import parsed
 from netbuf_gym.scenarios import Distribution, FlowList, SizeDistribution
-from netbuf_gym.scenarios.sizes import rows
+from netbuf_gym.scenarios.sizes import cells, lines
 from netbuf_gym.simulation import simulate
 from netbuf_gym.tables import number, text_table
 
 
 def read(path: str) -> FlowList | SizeDistribution | None:
-    """A flow list or a size distribution, told by the header; None for what has neither's.
+    """A flow list or a size distribution, told by the header or by rows of two numbers with a comma between them; None
+    for what is neither.
 
     Raises:
-        ScenarioError: It has such a header and cannot be read on; names the file and the line.
+        ScenarioError: It begins like one and cannot be read on; names the file and the line.
     """
     try:
-        header = [name.lower() for name in rows(path)[0][1]]
+        header = [name.lower() for name in cells(lines(path)[0][1])]
     except ScenarioError:
         return None  # whoever reads traces says what is wrong
+    if len(header) == 2 and all(map(_is_number, header)):
+        return SizeDistribution.read_csv(path)
     if "size_bytes" not in header:
         return None
     return SizeDistribution.read_csv(path) if "cumulative" in header else FlowList.read_csv(path)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        parsed(text)
+    except ValueError:
+        return False
+    return True
 
 
 def generate(scenario: str, arguments: dict[str, object], seed: int) -> FlowList:

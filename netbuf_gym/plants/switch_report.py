@@ -62,7 +62,7 @@ def switch_report(scenario: Scenario, counters: Counters, queues: int | None = N
         flows_started, flows_completed: counts.
         fct_mean_s, fct_mean_s_pN: mean flow completion time.
         slowdown_p99, slowdown_p99_pN, slowdown_mean, slowdown_mean_pN, slowdown_max: of FCT / ideal FCT; the ideal is
-            propagation there and back and the flow's bytes at the rate of the slowest link.
+            propagation there and back and the flow's bytes at the mean rate of the slowest link (`Scenario.ideal_s`).
         difference_p99_s, difference_max_s: of FCT - ideal FCT, as RLBM defines slowdown.
         drops: packets not admitted, or dropped by the queue discipline.
         occupancy_mean, occupancy_p99: of the shared buffer, as shares of it, over time.
