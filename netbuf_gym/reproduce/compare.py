@@ -30,14 +30,16 @@ from netbuf_gym import stats
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.reproduce.controllers import Controlled, world_seed
-from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM, WITHOUT_LEARNING, Settings, parse
+from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, NAMES, RANDOM, RANDOM_NO_BETA, WITHOUT_LEARNING, Settings, parse
 from netbuf_gym.reproduce.worlds import Stopped, flows_of, in_parallel, percentiles, run
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tables import markdown_table
 from netbuf_gym.validate.running import ProgressBar
 from netbuf_gym.version import __version__
 
-SCHEMES = (LEARNED, *WITHOUT_LEARNING, RANDOM)
+SCHEMES = (LEARNED, *(name for name in NAMES if name not in (LEARNED, RANDOM_NO_BETA)))
+CELL_BY_CELL = (*WITHOUT_LEARNING, RANDOM)
+"""Rivals that get a table of all cells."""
 OUTPUT = "runs/reproduce/compare"
 BAD_TAIL = 0.99
 LEAST_FLOWS = 20
@@ -117,7 +119,7 @@ class Comparison:
             self._schemes_table(first),
         ]
         for other in settings.schemes:
-            if other != first:
+            if other != first and other in CELL_BY_CELL:
                 lines += ["", f"**{first} against {other}**, 99th percentile of both over the flows of all seeds and ccs:", ""]
                 lines.append(self._cells_table(first, other))
         return "\n".join(lines) + "\n"
