@@ -20,7 +20,7 @@ from typing import Any
 from netbuf_gym.errors import ConfigError, MissingExtraError, NetbufError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.reproduce.campaign import DESCRIPTION, RUNS
-from netbuf_gym.reproduce.claims import claims_table, means_table, sweep_table
+from netbuf_gym.reproduce.claims import claims_table, means_table, sweep_claim, sweep_table
 from netbuf_gym.reproduce.figures import three
 from netbuf_gym.reproduce.results import Runs, means_csv
 from netbuf_gym.reproduce.settings import TRAFFIC
@@ -79,6 +79,7 @@ def campaign(traffic: str, source: Path, folder: Path) -> str:
         cc = "cubic" if "cubic" in settings["ccs"] else settings["ccs"][0]
         table = sweep_table(runs, cc)
         lines += ["### Decision intervals", "", "Throughput in Mbit/s; 99th percentile of FCT - ideal in s.", "", table, ""]
+        lines += [sweep_claim(runs, cc), ""]
     lines += ["### Means", "", means_table(main_runs, three(settings["sizes"])), "", "### Figures", ""]
     for path in sorted((source / "figures").glob("*.png")):
         if path.stem.startswith("all_sizes"):

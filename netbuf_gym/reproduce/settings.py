@@ -159,7 +159,7 @@ def parse(arguments: Sequence[str]) -> Order:
     if settings.agent and not os.path.exists(settings.agent):
         raise ConfigError(f"agent = {settings.agent!r}: no such file; valid: a model.zip or a run directory")
     output = own.get("output") or f"runs/reproduce/rlbm-{settings.traffic}-{settings.digest()}"
-    jobs = whole("jobs", _value(int, own["jobs"]), 1, 1024) if "jobs" in own else os.cpu_count() or 1
+    jobs = whole("jobs", _value(int, own["jobs"]), 1, 1024) if "jobs" in own else len(os.sched_getaffinity(0))
     return Order(settings=settings, output=Path(output), jobs=jobs, figures=_truth("figures", own.get("figures", "true")))
 
 

@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"worlds": "400", "jobs": str(os.cpu_count() or 1), "output": str(TABLE)}
+    given = {"worlds": "400", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
     for argument in argv:
         key, equals, value = argument.partition("=")
         if not equals or key not in given:

@@ -84,6 +84,7 @@ def test_the_page_is_filled_by_the_command(finished, tmp_path):
     text = docs.read_text()
     assert text.startswith("# Title") and text.endswith("last words\n") and "\nold\n" not in text
     assert "traffic=thesis-text" in text and "| 1000 | random_no_beta |" in text and "| random | 500 |" in text
+    assert "Here 50 ms gives, random: the highest throughput at " in text and " of 3 sizes; random_no_beta: " in text
     assert (tmp_path / "figures" / "rlbm" / "means-thesis-text.csv.gz").stat().st_size < 20_000
     assert page.main([str(docs), f"thesis-text={finished}"]) == 0
     assert docs.read_text() == text
