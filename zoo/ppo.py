@@ -152,13 +152,24 @@ class BatchPPO(PPO):
 
     Args:
         ent_coef_final: entropy coefficient at the end of training, reached linearly; None keeps `ent_coef`.
+        std_final: standard deviation of a box's actions at the end of training, reached from the policy's initial one by
+            equal factors; None: the deviations are learned. Where the best action depends finely on the observation,
+            learned ones shrink too late.
 
     Raises:
         ValueError: the environment, its spaces or an argument is not one that this class handles.
     """
 
-    def __init__(self, policy: Any, env: Any, *args: Any, ent_coef_final: float | None = None, **kwargs: Any):
-        self.ent_coef_final = ent_coef_final
+    def __init__(
+        self,
+        policy: Any,
+        env: Any,
+        *args: Any,
+        ent_coef_final: float | None = None,
+        std_final: float | None = None,
+        **kwargs: Any,
+    ):
+        self.ent_coef_final, self.std_final = ent_coef_final, std_final
         self._rollout: _Rollout | None = None
         self.seconds_in_env = 0.0
         self.time_used = 0.0  # share of a wall-clock limit that is over: schedules follow it where it is ahead of the steps
@@ -178,6 +189,10 @@ class BatchPPO(PPO):
         self._head = _Gaussian(space) if flat_box else _Categorical(space)
         if self.use_sde or self.clip_range_vf is not None:
             raise ValueError("BatchPPO has neither use_sde nor clip_range_vf")
+        if self.std_final is not None:
+            if not flat_box or not self.std_final > 0:
+                raise ValueError(f"std_final = {self.std_final!r} must be positive, and is for actions in a box")
+            self.policy.log_std.requires_grad_(False)
 
     def _excluded_save_params(self) -> list[str]:
         transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env", "time_used"]
@@ -197,6 +212,9 @@ class BatchPPO(PPO):
             self._rollout = _Rollout(*shape, head)
         rollout = self._rollout
         self.policy.set_training_mode(False)
+        if self.std_final is not None:
+            first, last = self.policy.log_std_init, math.log(self.std_final)
+            self.policy.log_std.fill_(last + self._current_progress_remaining * (first - last))
         callback.on_rollout_start()
         observations = th.as_tensor(self._last_obs)
         starts = self._last_episode_starts
@@ -267,7 +285,7 @@ class BatchPPO(PPO):
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         rollout, optimizer = self._rollout, self.policy.optimizer
-        parameters = list(self.policy.parameters())
+        parameters = [parameter for parameter in self.policy.parameters() if parameter.requires_grad]
         entropy_coefficient = self._entropy_coefficient()
         flat = [
             tensor.flatten(0, 1)

@@ -56,7 +56,7 @@ SHARED_FEATURES = (
 QUEUE_FEATURES = (
     Feature("alpha", 2**-8, 2**3, "log of alpha in force"),
     Feature("limit", 0, 10, "log of 1 + time in ms that the ports take to send as much as the threshold; the range in s"),
-    Feature("length", 0, 1, "sqrt of queue / buffer"),
+    Feature("level", 2**-8, 2**3, "log of the alpha whose threshold is the queue as it is"),
     Feature("peak", 0, 1, "sqrt of longest queue in the interval / buffer"),
     Feature("backlog", 0, 10, "log of 1 + time in ms that the ports take to send the queue; the range in s"),
     Feature("delay", 0, 10, "log of 1 + mean time in ms in the queue; the range in s"),
@@ -129,7 +129,8 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     packets = np.maximum(tracker.capacity / tracker.packet_units, one)
     own[0] = _log_scaled(queue.alpha, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
     own[1] = _log1p_scaled(np.minimum(threshold, one) * buffer_s * np.float32(1e3), 1e4)
-    np.sqrt(tracker.share_of_buffer, out=own[2])
+    level = tracker.share_of_buffer / np.maximum(tracker.betas * tracker.free_fraction, np.float32(1e-6))
+    own[2] = _log_scaled(level, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
     np.sqrt(queue.queue_packets_max / packets, out=own[3])
     own[4] = _log1p_scaled(queue.queue_bytes * np.float32(8e3) / tracker.capacity_bps, 1e4)
     own[5] = _log1p_scaled(queue.queue_delay_mean_s * np.float32(1e3), 1e4)
@@ -214,7 +215,7 @@ class QueueThreshold(Task):
     | 4     | flows_started   | log (1 + flows started)                                     | 0: 0     | 100     |
     | 5-6   | alpha           | log (alpha in force)                                        | -1: 2^-8 | 8       |
     | 7-8   | limit           | log (1 + threshold, at most the buffer, / rate in ms)       | 0: 0     | 10 s    |
-    | 9-10  | length          | sqrt (queue / buffer)                                       | 0: 0     | 1       |
+    | 9-10  | level           | log (alpha whose threshold is the queue as it is)           | -1: 2^-8 | 8       |
     | 11-12 | peak            | sqrt (longest queue in the interval / buffer)               | 0: 0     | 1       |
     | 13-14 | backlog         | log (1 + queue / rate in ms)                                | 0: 0     | 10 s    |
     | 15-16 | delay           | log (1 + mean time in the queue in ms)                      | 0: 0     | 10 s    |

@@ -18,7 +18,7 @@ GOLDEN = {
     "flows_started": (np.log(4) / np.log(101),),
     "alpha": (1.0, 2 * 8 / 11 - 1),
     "limit": (np.log(1201) / np.log(10001), np.log(361) / np.log(10001)),  # 8 * 0.6 is the whole buffer; 1 * 0.5 * 0.6
-    "length": (np.sqrt(0.1), np.sqrt(0.3)),
+    "level": (2 * (np.log2(0.1 / 0.6) + 8) / 11 - 1, 2 * (np.log2(0.3 / 0.3) + 8) / 11 - 1),
     "peak": (0.5, 0.6),
     "backlog": (np.log(121) / np.log(10001), np.log(361) / np.log(10001)),
     "delay": (np.log(101) / np.log(10001), np.log(301) / np.log(10001)),

@@ -203,7 +203,19 @@ def test_schedules_follow_the_time_used():
     assert model._entropy_coefficient() == pytest.approx(0.25 * 0.02)
 
 
+def test_deviations_of_a_box_follow_their_schedule_and_are_not_learned(tmp_path):
+    model = make(BatchPPO, pendulums, std_final=0.1, policy_kwargs={"log_std_init": 0.0})
+    model.learn(STEPS * WORLDS * 4)  # the last rollout begins with a quarter left
+    assert model.policy.log_std.exp().tolist() == pytest.approx([0.1**0.75])
+    model.save(tmp_path / "model.zip")
+    loaded = stable_baselines3.PPO.load(tmp_path / "model.zip", device="cpu")
+    assert loaded.policy.log_std.exp().tolist() == pytest.approx([0.1**0.75])
+
+
 def test_unusable_arguments_are_refused():
+    for worlds, std_final in ((cart_poles, 0.1), (pendulums, 0.0)):
+        with pytest.raises(ValueError, match="std_final"):
+            make(BatchPPO, worlds, std_final=std_final)
     with pytest.raises(ValueError, match="flat observations"):
         frozen_lake = [lambda: gym.make("FrozenLake-v1")] * 2
         BatchPPO("MlpPolicy", VectorEnvAdapter(SyncVectorEnv(frozen_lake, autoreset_mode=AutoresetMode.SAME_STEP)))
