@@ -27,7 +27,7 @@ from netbuf_gym.reproduce.settings import TRAFFIC
 
 FIGURES = "figures/rlbm"
 COMPARE = "compare"
-COLOURS = 96
+COLOURS = 256
 
 
 def main(argv: Sequence[str]) -> int:
@@ -118,7 +118,8 @@ def smaller(path: Path) -> bytes:
         raise MissingExtraError("a page's pictures", "train", error.name) from None
     out = io.BytesIO()
     with Image.open(path) as image:
-        image.convert("RGB").quantize(COLOURS).save(out, format="PNG", optimize=True)
+        few = image.convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(out, format="PNG", optimize=True)
     return out.getvalue()
 
 
