@@ -233,11 +233,10 @@ def _finish(row, measure: str, from_zero: bool = True) -> None:
     for axes in row:
         axes.grid(alpha=0.25)
         axes.tick_params(labelsize=8)
-    if measure in LOGARITHMIC:
+    means = np.concatenate([np.asarray(line.get_ydata(), float) for axes in row for line in axes.lines])
+    if measure in LOGARITHMIC and (means > 0).any():
         row[0].set_yscale("log")
-        means = np.concatenate([line.get_ydata() for axes in row for line in axes.lines])
-        if (means > 0).any():  # intervals that reach 0 have no lower end here
-            row[0].set_ylim(bottom=0.7 * np.nanmin(means[means > 0]))
+        row[0].set_ylim(bottom=0.7 * np.nanmin(means[means > 0]))  # intervals that reach 0 have no lower end here
         for axes in row:
             axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
             axes.yaxis.set_major_formatter("{x:g}")
