@@ -8,7 +8,7 @@ is controlled, measured, observed and rewarded is the task's (`netbuf_gym.tasks.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,10 +54,7 @@ class Engine:
         **options: Any,
     ):
         kind = TASKS[choice("task", task, TASKS)]
-        for name in options:
-            if name not in kind.options:
-                own = [one for one, is_a in inspect.signature(Engine).parameters.items() if is_a.kind is is_a.KEYWORD_ONLY]
-                raise ConfigError(f"there is no argument {name!r}; valid: {', '.join([*own, *kind.options])}")
+        check_names(kind.name, options)
         choice("plant", plant, ("sim",))
         self.agents = whole("senders", senders, 1, MAX_AGENTS)
         self.worlds = whole("worlds", worlds, 1, MAX_ROWS // self.agents)
@@ -150,6 +147,15 @@ class Engine:
     def schema(self) -> dict[str, Any]:
         """Everything a saved model must agree with, JSON-able: compare with `netbuf_gym.tasks.require_schema`."""
         return {"telemetry": self.task.telemetry.to_dict(), **self.task.to_dict(), "interval_s": self.interval_s}
+
+
+def check_names(task: str, options: Iterable[str]) -> None:
+    """Raises ConfigError for a name that is no argument of a task's environments."""
+    own = [name for name, is_a in inspect.signature(Engine).parameters.items() if is_a.kind is is_a.KEYWORD_ONLY]
+    valid = [*own, *TASKS[task].options]
+    for name in options:
+        if name not in valid:
+            raise ConfigError(f"there is no argument {name!r}; valid: {', '.join(valid)}")
 
 
 def generator_of(seed: int | None) -> np.random.Generator:

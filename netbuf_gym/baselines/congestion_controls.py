@@ -7,6 +7,7 @@ from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.arguments import choice
+from netbuf_gym.baselines.controller import checked_seeds
 from netbuf_gym.engine import draw_episode, generator_of
 from netbuf_gym.errors import SimulatorFault
 from netbuf_gym.plants.sim import episode_report
@@ -44,7 +45,7 @@ class CongestionControl:
         """
         task = CongestionWindow(agents=senders)
         source = WorldSource(resolve(scenario, task.agents), task.control)
-        return [report for seed in seeds for report in self._episode(source, seed)]
+        return [report for seed in checked_seeds(seeds) for report in self._episode(source, seed)]
 
     def _episode(self, source: WorldSource, seed: int) -> list[dict[str, Any]]:
         drawn, world_seed = draw_episode(source, generator_of(seed))

@@ -8,7 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.arguments import whole
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.tasks.task import Task
 from netbuf_gym.vector import VectorEnv
+
+MAX_SEED = (1 << 63) - 1
+
+
+def checked_seeds(seeds: Sequence[int]) -> list[int]:
+    """Seeds of episodes as a list of ints.
+
+    Raises:
+        ConfigError: none, or one that is no whole number from 0 to 2^63 - 1.
+    """
+    if not isinstance(seeds, (Sequence, np.ndarray)) or isinstance(seeds, str):
+        raise ConfigError(f"seeds = {shown(seeds)}; valid: whole numbers, one for each episode")
+    if not len(seeds):
+        raise ConfigError("seeds is empty; valid: one for each episode")
+    return [whole(f"seeds[{k}]", seed, 0, MAX_SEED) for k, seed in enumerate(seeds)]
 
 
 class Controller(ABC):
@@ -19,6 +37,21 @@ class Controller(ABC):
 
     recipe = "default"
     """The recipe whose observations and actions it speaks."""
+
+    def fitted(self, rules: Task) -> Controller:
+        """This controller for environments of other rules: recipe, actions, number of queues.
+
+        Raises:
+            ConfigError: it does not speak the recipe.
+        """
+        if rules.recipe != self.recipe:
+            raise ConfigError(f"{type(self).__name__} does not speak recipe {rules.recipe!r}; valid: {self.recipe!r}")
+        return self
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """The recipes that it can be `fitted` to."""
+        return (self.recipe,)
 
     @abstractmethod
     def predict(
@@ -44,15 +77,20 @@ class Controller(ABC):
 
         Returns:
             the report of every agent, seed by seed.
+
+        Raises:
+            ConfigError: no seeds, or arguments that the environment refuses.
         """
+        seeds = checked_seeds(seeds)
         senders = kwargs.pop("senders", 1)
         kwargs = {"task": self.task, "recipe": self.recipe, **kwargs}
         env = VectorEnv(len(seeds) * senders, senders=senders, scenario=scenario, threads=threads, **kwargs)
-        obs, _ = env.reset(seed=list(seeds))
+        ours = self.fitted(env.engine.task)
+        obs, _ = env.reset(seed=seeds)
         reports: list[dict[str, Any] | None] = [None] * env.num_envs
         state, starts = None, np.ones(env.num_envs, bool)
         while any(report is None for report in reports):
-            actions, state = self.predict(obs, state, starts, deterministic=True)
+            actions, state = ours.predict(obs, state, starts, deterministic=True)
             obs, _, _, starts, info = env.step(actions)
             for row in np.flatnonzero(starts):
                 if reports[row] is None:

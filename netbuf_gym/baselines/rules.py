@@ -9,6 +9,7 @@ import numpy as np
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.baselines.controller import Controller
 from netbuf_gym.tasks.congestion_window import DEFAULT_FEATURES, FACTORS, PPCC_STEPS, RECIPES
+from netbuf_gym.tasks.task import Task
 
 
 def _rows(obs: np.ndarray) -> int:
@@ -31,6 +32,16 @@ class FixedAction(Controller):
         self.recipe = choice("recipe", recipe, RECIPES)
         keep = int(np.argmin(np.abs(PPCC_STEPS if recipe == "ppcc" else FACTORS - 1)))
         self.action = keep if action is None else whole("action", action, 0, len(FACTORS) - 1)
+        self._given = action
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """See `Controller.recipes`."""
+        return RECIPES
+
+    def fitted(self, rules: Task) -> FixedAction:
+        """See `Controller.fitted`."""
+        return FixedAction(self._given, rules.recipe)
 
     def predict(
         self, obs: np.ndarray, state: Any = None, episode_start: np.ndarray | None = None, deterministic: bool = True
@@ -49,7 +60,17 @@ class RandomAction(Controller):
 
     def __init__(self, seed: int = 0, recipe: str = "default"):
         self.recipe = choice("recipe", recipe, RECIPES)
-        self._rng = np.random.default_rng(whole("seed", seed, 0, 2**63 - 1))
+        self.seed = whole("seed", seed, 0, 2**63 - 1)
+        self._rng = np.random.default_rng(self.seed)
+
+    @property
+    def recipes(self) -> tuple[str, ...]:
+        """See `Controller.recipes`."""
+        return RECIPES
+
+    def fitted(self, rules: Task) -> RandomAction:
+        """See `Controller.fitted`; its generator begins anew."""
+        return RandomAction(self.seed, rules.recipe)
 
     def predict(
         self, obs: np.ndarray, state: Any = None, episode_start: np.ndarray | None = None, deterministic: bool = True

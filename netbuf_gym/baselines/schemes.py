@@ -10,21 +10,27 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.arguments import choice, whole
-from netbuf_gym.engine import draw_episode, generator_of
+from netbuf_gym.baselines.controller import checked_seeds
+from netbuf_gym.engine import check_names, draw_episode, generator_of
 from netbuf_gym.errors import ConfigError, ScenarioError, SimulatorFault
 from netbuf_gym.plants.switch_report import counters_of, switch_report
 from netbuf_gym.scenarios import SCHEMES, Scenario
+from netbuf_gym.tasks import TASKS
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
 from netbuf_gym.worlds import WorldSource, example, resolve
 
 NAMES = tuple(name for name in SCHEMES if name != "agent")
 
 
-def draw_worlds(scenario: str | dict[str, Any], seeds: Sequence[int]) -> list[tuple[Scenario, int]]:
-    """The world and its simulator's seed that an environment draws under each seed."""
-    world = resolve(scenario)
-    task = QueueThreshold(**QueueThreshold.fitted(example(world)))
-    source = WorldSource(world, task.control)
+def draw_worlds(
+    scenario: str | dict[str, Any], seeds: Sequence[int], task: str = QueueThreshold.name, senders: int = 1
+) -> list[tuple[Scenario, int]]:
+    """The world and its simulator's seed that an environment of a task draws under each seed."""
+    seeds, kind = checked_seeds(seeds), TASKS[choice("task", task, TASKS)]
+    rules = kind(agents=senders)  # checks the number of agents
+    world = resolve(scenario, rules.agents)
+    rules = kind(agents=senders, **kind.fitted(example(world)))
+    source = WorldSource(world, rules.control)
     return [draw_episode(source, generator_of(seed)) for seed in seeds]
 
 
@@ -60,36 +66,46 @@ class BufferScheme:
         except ScenarioError as error:
             raise ConfigError(str(error)) from None
 
-    def evaluate(self, scenario: str | dict[str, Any], seeds: Sequence[int], threads: int = 1) -> list[dict[str, Any]]:
+    def evaluate(
+        self, scenario: str | dict[str, Any], seeds: Sequence[int], threads: int = 1, **kwargs: Any
+    ) -> list[dict[str, Any]]:
         """One episode for each seed.
 
         Args:
             scenario: as for the environment.
             seeds: of the episodes.
             threads: that run them.
+            kwargs: as for the environment, so that all controllers are called alike; they say when and how agents decide,
+                and a scheme does not.
 
         Returns:
             a report for each seed (`netbuf_gym.plants.switch_report.switch_report`).
+
+        Raises:
+            ConfigError: no seeds, or an argument that the environment does not have.
         """
+        check_names(QueueThreshold.name, kwargs)
+        if kwargs.get("senders", 1) != 1:
+            raise ConfigError(f"senders = {kwargs['senders']!r}; valid for {self.task}: 1, the switch")
         with ThreadPoolExecutor(whole("threads", threads, 1, 1024)) as pool:
             return list(pool.map(lambda drawn: self.episode(*drawn), draw_worlds(scenario, seeds)))
 
     def episode(self, scenario: Scenario, seed: int) -> dict[str, Any]:
         """The report of one world run to its end."""
-        queues = scenario.switches[0].queues
+        own = scenario.switches[0]
         scenario = self.place(scenario)
         world = _core.World(scenario.to_core(), seed)
         _run(world, round(scenario.duration_s * 1e9))
-        return switch_report(scenario, counters_of(world), queues)
+        return switch_report(scenario, counters_of(world), own.queues, own)
 
     def series(self, scenario: Scenario, seed: int, interval_s: float) -> dict[str, np.ndarray]:
         """One world over time, as `QueueThreshold.show` has it, but for thresholds: `(samples,)` of each.
 
-        Where an AQM stands in the place of the switch there are no queues by number.
+        Where an AQM stands in the place of the switch there are no queues by number; its ports are added up.
         """
         placed = self.place(scenario)
         world = _core.World(placed.to_core(), seed)
-        interval_ns = round(interval_s * 1e9)
+        interval_ns, ports = round(interval_s * 1e9), list(scenario.switches[0].ports)
         length_column, drop_column = (_core.link_sample_fields().index(name) for name in ("queue_packets", "queue_drops"))
         times, queues, drops = [], [], []
         while world.now_ns < round(placed.duration_s * 1e9):
@@ -100,8 +116,8 @@ class BufferScheme:
                 queues.append(sample[:, 0])
                 drops.append(sample[:, 3].sum())
             else:
-                sample = np.array(world.link_sample())
-                queues.append([sample[placed.bottleneck, length_column]])
+                sample = np.array(world.link_sample())[ports]
+                queues.append([sample[:, length_column].sum()])
                 drops.append(sample[:, drop_column].sum())
         lengths = np.array(queues).T
         series = {"time_s": np.array(times), "queue_packets": lengths.sum(axis=0), "drops": np.diff(drops, prepend=0.0)}
