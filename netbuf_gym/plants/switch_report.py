@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.scenarios.switches import Switch
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traffic_results import COMPLETED, NAN, completed, mean, percentile
 
@@ -46,7 +47,9 @@ def counters_of(core: Any, *world: int) -> Counters:
     )
 
 
-def switch_report(scenario: Scenario, counters: Counters, queues: int | None = None) -> dict[str, Any]:
+def switch_report(
+    scenario: Scenario, counters: Counters, queues: int | None = None, own: Switch | None = None
+) -> dict[str, Any]:
     """A world's whole life so far, start-up included.
 
     Percentiles are nearest rank; what has no flow, packet or probe to be measured by is NaN. Times and slowdowns are of
@@ -56,6 +59,7 @@ def switch_report(scenario: Scenario, counters: Counters, queues: int | None = N
         scenario: the world that was run.
         counters: as they are now.
         queues: for how many priorities and queues; None: as the switch has.
+        own: the scenario's own switch, where a scheme has given it another buffer or put an AQM in its place.
 
     Returns:
         goodput_mbps: bytes delivered in order to receivers over the time since the start.
@@ -64,10 +68,10 @@ def switch_report(scenario: Scenario, counters: Counters, queues: int | None = N
         slowdown_p99, slowdown_p99_pN, slowdown_mean, slowdown_mean_pN, slowdown_max: of FCT / ideal FCT; the ideal is
             propagation there and back and the flow's bytes at the mean rate of the slowest link (`Scenario.ideal_s`).
         difference_p99_s, difference_max_s: of FCT - ideal FCT, as RLBM defines slowdown.
-        drops: packets not admitted, or dropped by the queue discipline.
-        occupancy_mean, occupancy_p99: of the shared buffer, as shares of it, over time.
-            Where an AQM stands in the place of the switch, the mean is that of the bottleneck's queue and the
-            percentile is not measured.
+        drops: packets not admitted by the switch, or dropped by the disciplines of the ports it had.
+        occupancy_mean, occupancy_p99: what is in the buffer as a share of it, of the scenario's own buffer whatever the
+            scheme makes of it, over time. Where an AQM stands in the place of the switch, packets count as full ones in a
+            buffer of bytes, and the percentile is not measured.
         queue_mean_packets, queue_mean_packets_N: mean length of all queues and of queue N, over time and summed over
             ports; an AQM has no queues by number.
         probe_delay_mean_ms: one way, of all probes' packets that arrived.
@@ -95,14 +99,19 @@ def switch_report(scenario: Scenario, counters: Counters, queues: int | None = N
     report |= {
         "difference_p99_s": percentile(difference_s, 99),
         "difference_max_s": percentile(difference_s, 100),
-        "drops": int(sum(q["drops"] for q in switch["queues"]) if switch else sum(x["queue_drops"] for x in counters.links)),
     }
     if switch:
-        report |= {"occupancy_mean": switch["occupancy_mean"], "occupancy_p99": switch["occupancy_p99"]}
+        share = switch["capacity"] / own.capacity if own is not None else 1.0
+        report["drops"] = int(sum(one["drops"] for one in switch["queues"]))
+        report |= {"occupancy_mean": switch["occupancy_mean"] * share, "occupancy_p99": switch["occupancy_p99"] * share}
         report["queue_mean_packets"] = float(sum(one["packets_mean"] for one in switch["queues"]))
     else:
-        length = counters.links[scenario.bottleneck]["queue_integral_packet_s"] / max(counters.now_s, 1e-9)
+        ports = [counters.links[port] for port in (own.ports if own is not None else (scenario.bottleneck,))]
+        length = sum(port["queue_integral_packet_s"] for port in ports) / max(counters.now_s, 1e-9)
         limit = scenario.buffer_packets
+        if own is not None:
+            limit = own.capacity / (scenario.data_bytes if own.in_bytes else 1)
+        report["drops"] = int(sum(port["queue_drops"] for port in ports))
         report |= {"occupancy_mean": length / limit if limit else NAN, "occupancy_p99": NAN, "queue_mean_packets": length}
     for q in range(queues):
         lengths = [one["packets_mean"] for one in switch["queues"] if one["queue"] == q] if switch else []
