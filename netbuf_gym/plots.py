@@ -15,8 +15,17 @@ import numpy as np
 from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.files import write_atomic
 
-COLOURS = ("#d1495b", "#00798c", "#edae49", "#3d348b", "#6a994e", "#8a8a8a", "#b5179e", "#7f4f24", "#48cae4", "#000000")
-MARKERS = "*osD^vPXh<"
+COLOURS = (
+    *("#d1495b", "#00798c", "#edae49", "#3d348b", "#6a994e", "#8a8a8a", "#b5179e", "#7f4f24", "#48cae4", "#000000"),
+    *("#ff8fab", "#2a52be", "#a3a300", "#ff7f2a", "#1fbf8f"),
+)
+MARKERS = "*osD^vPXh<>pd8H"
+DASHES = ("-", "--", ":", "-.")
+
+
+def style(index: int) -> tuple[str, str, str]:
+    """Colour, marker and line style of the controller of this number; after fifteen the next line style begins."""
+    return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index // len(COLOURS) % len(DASHES)]
 
 
 def throughput_delay(
@@ -41,14 +50,16 @@ def throughput_delay(
     if capacity_mbps is not None:
         axes.axhline(capacity_mbps, color="0.75", linewidth=1, linestyle="--", zorder=0)
     for index, (name, (delays, throughputs)) in enumerate(points.items()):
-        delay, throughput = np.maximum(_finite(delays), 1e-2), _finite(throughputs)
-        if not len(delay) or not len(throughput):
+        delay, throughput = _both_finite(delays, throughputs)
+        if not len(delay):
             continue
-        colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+        delay = np.maximum(delay, 1e-2)
+        colour, marker, dashes = style(index)
         axes.plot(delay, throughput, ".", color=colour, alpha=0.25, markersize=4, zorder=1)
         centre = delay.mean(), throughput.mean()  # as in the tables; the ellipse is that of the logarithms
-        if len(delay) == len(throughput) and len(delay) > 2:
-            axes.plot(*_ellipse(np.log(delay), throughput), color=colour, linewidth=1, alpha=0.8, zorder=2)
+        if len(delay) > 2:
+            outline = _ellipse(np.log(delay), throughput)
+            axes.plot(*outline, color=colour, linewidth=1, linestyle=dashes, alpha=0.8, zorder=2)
         size = 14 if marker == "*" else 8
         axes.plot(*centre, marker, color=colour, markersize=size, markeredgecolor="white", label=name, zorder=3)
     axes.set_xscale("log")
@@ -68,12 +79,14 @@ def time_series(
     path: str | Path,
     title: str = "",
     rows: Sequence[tuple[str, str]] = SENDER_ROWS,
+    numbers: Mapping[str, int] | None = None,
 ) -> None:
     """Congestion window, RTT and queue over time, or what else; one panel each, one line a controller.
 
     Args:
         series: for each controller arrays `time_s` and those that `rows` names, (samples,).
         rows: names and labels of the panels.
+        numbers: of the controllers, which decide how their lines look (`style`); None: as they come.
     """
     figure = _figure(7.2, 6.4)
     panels = figure.subplots(len(rows), 1, sharex=True)
@@ -82,10 +95,12 @@ def time_series(
         for index, (name, one) in enumerate(series.items()):
             values = np.asarray(one[key], dtype=float)
             first = index == 0  # the agent: on top
+            colour, _, dashes = style(index if numbers is None else numbers[name])
             axes.plot(
                 one["time_s"],
                 values,
-                color=COLOURS[index % len(COLOURS)],
+                color=colour,
+                linestyle=dashes,
                 linewidth=1.6 if first else 0.9,
                 alpha=1.0 if first else 0.75,
                 zorder=3 if first else 2,
@@ -123,7 +138,7 @@ def learning_curves(
             continue
         grid = np.linspace(max(x[0] for x, _ in runs), min(x[-1] for x, _ in runs), 200)
         values = np.stack([np.interp(grid, x, y) for x, y in runs])
-        colour = COLOURS[index % len(COLOURS)]
+        colour = style(index)[0]
         axes.plot(grid, values.mean(axis=0), color=colour, label=f"{name} ({len(runs)} seeds)")
         axes.fill_between(grid, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0)
     axes.set_xlabel(xlabel)
@@ -160,6 +175,8 @@ def _ellipse(log_x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.exp(outline[0] + log_x.mean()), outline[1] + y.mean()
 
 
-def _finite(values: Sequence[float]) -> np.ndarray:
-    array = np.asarray(values, dtype=float)
-    return array[np.isfinite(array)]
+def _both_finite(x: Sequence[float], y: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs without NaN."""
+    pairs = np.array((x, y), dtype=float)
+    kept = pairs[:, np.isfinite(pairs).all(axis=0)]
+    return kept[0], kept[1]

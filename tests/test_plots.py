@@ -31,6 +31,17 @@ def test_draws_every_picture(tmp_path, suffix, magic):
     assert len(list(tmp_path.iterdir())) == 3
 
 
+def test_fifteen_controllers_can_be_told_apart():
+    styles = [plots.style(k) for k in range(30)]
+    assert len({colour for colour, *_ in styles[:15]}) == len({marker for _, marker, _ in styles[:15]}) == 15
+    assert len({(colour, dashes) for colour, _, dashes in styles}) == 30
+
+
+def test_runs_without_one_of_two_values_are_left_out(tmp_path):
+    plots.throughput_delay({"a": ([1.0, np.nan, 3.0, 4.0], [1.0, 2.0, np.nan, 3.0])}, tmp_path / "a.png")
+    assert (tmp_path / "a.png").exists()
+
+
 def test_another_kind_of_file_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="valid: png, pdf, svg"):
         plots.time_series(SERIES, tmp_path / "a.docx")
