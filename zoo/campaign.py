@@ -139,8 +139,8 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
         for one in saved:
             runs, worlds = evaluation.run_agent(one, name, seeds)
             agents.append(runs)
-        interval_s = saved[0].env["schema"]["interval_s"]
-        baselines = evaluation.run_baselines(plan.task, measures.baselines, name, worlds, seeds, interval_s=interval_s)
+        env = evaluation.env_of(saved[0])
+        baselines = evaluation.run_baselines(plan.task, measures.baselines, name, worlds, seeds, env=env)
         scenarios[name] = {
             "agent": {m: [_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
             "baselines": {runs.name: {m: _mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},

@@ -119,12 +119,13 @@ class EvaluateConfig:
     Attributes:
         model: file that training wrote (`model.zip` or `checkpoint.zip`), or its run directory; null: baselines alone.
         task: whose baselines are run without a model (on the command line `env=...` says the same); null: the model's.
-        env_id: id that the model must have been trained for; null: any.
+        recipe: by which baselines that decide as agents do play without a model; null: the default one, or the model's.
+        env_id: id that the model must have been trained for, or that belongs to the task; null: any.
         scenario: one, or a distribution from which each seed draws its own; name null: the task's default.
         seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
         senders: how many the agent controls in each world; a congestion control then has as many flows.
         baselines: to set beside the agent, congestion controls or buffer schemes; null: the task's.
-        run_dir: where table, result.json and plots are written; null: runs/evaluate/<task>/<time>.
+        run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
         confidence: of the intervals.
         plots: whether to draw them (needs matplotlib).
         torch_threads, threads: of the network, and of the simulator.
@@ -132,6 +133,7 @@ class EvaluateConfig:
 
     model: str | None = None
     task: str | None = None
+    recipe: str | None = None
     env_id: str | None = None
     scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
     seeds: Any = 20

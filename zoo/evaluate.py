@@ -4,29 +4,32 @@
     netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
     netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 senders=2 run_dir=runs/twenty
     netbuf-gym evaluate model=null env=queue_threshold scenario=rlbm/cubic-500-0.6 baselines=[naive,dt,abm,random]
+    netbuf-gym evaluate model=null env=queue_threshold recipe=thesis-text baselines=[naive,random]
 
 The agent acts greedily. Seeds start at 1000000, where training seeds end; every controller meets the same worlds (under a
 distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
 table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
 the worlds, and writes them, result.json and plots into the run directory. Without a model the first baseline stands in
-the agent's row.
+the agent's row, and `recipe` says by which one baselines that decide as agents do (`random`) play; with one, its own.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import torch as th
 from omegaconf import DictConfig
 
 from netbuf_gym import plots
+from netbuf_gym.arguments import choice
 from netbuf_gym.baselines import CONTROLLERS
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic, write_json
-from netbuf_gym.scenarios import AGENT, congestion_controls
-from netbuf_gym.scenarios.types import STACKS
+from netbuf_gym.registration import ENVIRONMENTS
 from netbuf_gym.tasks import TASKS
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation
@@ -69,17 +72,20 @@ def evaluate(config: DictConfig) -> Path:
         name = str(saved.config.algo.name)
         agent, worlds = evaluation.run_agent(saved, scenario, seeds, config.threads, name, config.senders)
         runs = [agent]
-    elif task == "queue_threshold":
-        worlds = evaluation.draw_worlds(scenario, seeds)
     else:
-        raise ConfigError(f"model = null with env = {task}; valid: a model, or env=queue_threshold")
-    interval_s = 0.1 if saved is None else saved.env["schema"]["interval_s"]
-    runs += evaluation.run_baselines(task, controls, scenario, worlds, seeds, config.threads, interval_s)
-    run_dir = Path(config.run_dir or Path("runs", "evaluate", time.strftime("%Y%m%d-%H%M%S")))
+        worlds = evaluation.draw_worlds(scenario, seeds, task, config.senders)
+    env = {"recipe": config.recipe or TASKS[task].recipes[0]} if saved is None else evaluation.env_of(saved)
+    if config.senders != 1:
+        env["senders"] = config.senders
+    runs += evaluation.run_baselines(task, controls, scenario, worlds, seeds, config.threads, env)
+    run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
-    text = f"{title}\n\n{evaluation.table(runs, measures, config.confidence, first)}\n"
+    text = f"{title}\n\n{evaluation.table(runs, measures, config.confidence, first)}\n\n{evaluation.notes(measures, first)}\n"
+    more = evaluation.details(runs, measures, config.confidence)
+    if more:
+        text += f"\n{more}\n"
     parts = evaluation.breakdown(runs, [world.scenario for world in worlds], measures)
     if parts:
         text += f"\n{measures.score} by the worlds that the seeds drew, the best in bold\n\n{parts}\n"
@@ -94,7 +100,7 @@ def evaluate(config: DictConfig) -> Path:
         "training_seed": None if saved is None else saved.config.seed,
         "scenario": scenario,
         "config": plain(config),
-        **evaluation.to_dict(runs, measures, config.confidence),
+        **evaluation.to_dict(runs, measures, config.confidence, "the_agent" if saved is not None else "the_first"),
     }
     write_json(run_dir / "result.json", result)
     if config.plots:
@@ -102,16 +108,36 @@ def evaluate(config: DictConfig) -> Path:
     return run_dir
 
 
+def _new_dir(parent: Path) -> Path:
+    """Makes a folder named by the time; another one where that second has one already."""
+    name = time.strftime("%Y%m%d-%H%M%S")
+    for more in itertools.count():
+        path = parent / (f"{name}-{more}" if more else name)
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            continue
+    raise AssertionError
+
+
 def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
     """The task that is evaluated: the model's, or the one asked for."""
     if saved is None:
         if config.task is None:
             raise ConfigError("missing: model=..., or model=null env=... for baselines alone")
-        return measures_of(config.task) and config.task
+        task = measures_of(config.task) and config.task
+        if config.env_id is not None and ENVIRONMENTS.get(config.env_id, {}).get("task") != task:
+            valid = next(name for name, kwargs in ENVIRONMENTS.items() if kwargs["task"] == task)
+            raise ConfigError(f"env_id = {config.env_id!r} is not of task {task!r}; valid: {valid}, or null")
+        return task
     schema = saved.env.get("schema")
     task = schema.get("task") if isinstance(schema, dict) else None
     if task not in MEASURES:
         raise CheckpointError(f"{saved.path}: is of task {task!r}; valid: {', '.join(MEASURES)}")
+    if config.recipe not in (None, saved.env["schema"].get("recipe")):
+        recipe = saved.env["schema"].get("recipe")
+        raise CheckpointError(f"{saved.path}: was trained with recipe {recipe!r}, not with {config.recipe!r}")
     if config.task not in (None, task):
         raise CheckpointError(f"{saved.path}: was trained on task {task!r}, not on {config.task!r}")
     return task
@@ -123,30 +149,44 @@ def _check(config: DictConfig, task: str, controls: Sequence[str]) -> None:
     for key in ("torch_threads", "threads", "senders"):
         if not 1 <= config[key] <= 1024:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: 1 to 1024")
-    if task == "congestion_window":
-        known = sorted({control for stack in STACKS for control in congestion_controls(stack)} - {AGENT})
-    else:
-        known = list(CONTROLLERS[task])
+    known = [*CONTROLLERS[task], *(one for one in measures_of(task).stand_ins if one not in CONTROLLERS[task])]
     for control in controls:
         if control not in known:
             raise ConfigError(f"baselines holds {control!r}; valid: {', '.join(known)}")
+        if controls.count(control) > 1:
+            raise ConfigError(f"baselines holds {control!r} twice; valid: each once")
+    if config.recipe is not None:
+        choice("recipe", config.recipe, TASKS[task].recipes)
     if config.model is None and not controls:
         raise ConfigError("baselines is empty and model is null; valid: at least one of them")
 
 
-def _draw(
-    runs: list[evaluation.Runs], capacities_mbps: Sequence[float], run_dir: Path, title: str, measures: Measures
-) -> None:
+def _draw(runs: list[evaluation.Runs], capacities_mbps: Sequence[float], run_dir: Path, title: str, measures: Measures) -> None:
     (x, x_label), (y, y_label) = measures.scatter
     points = {one.name: (one.metrics[x], one.metrics[y]) for one in runs}
     capacity = capacities_mbps[0] if len(set(capacities_mbps)) == 1 else None
     plots.throughput_delay(points, run_dir / "throughput_delay.png", title, capacity, x_label, y_label)
     seed = runs[0].seeds[0]
-    series = {one.name: one.series for one in runs}
+    numbers = {one.name: k for k, one in enumerate(runs)}  # a controller looks alike in all pictures
+    series = {one.name: one.series for one in readable(runs, measures)}
     name = title.partition(",")[0]
-    plots.time_series(series, run_dir / "time_series.png", f"{name}, seed {seed}", measures.series)
+    plots.time_series(series, run_dir / "time_series.png", f"{name}, seed {seed}", measures.series, numbers)
     start = {n: {key: values[: _samples_until(s, 10.0)] for key, values in s.items()} for n, s in series.items()}
-    plots.time_series(start, run_dir / "start.png", f"{name}, seed {seed}, the first 10 s", measures.series)
+    plots.time_series(start, run_dir / "start.png", f"{name}, seed {seed}, the first 10 s", measures.series, numbers)
+
+
+def readable(runs: Sequence[evaluation.Runs], measures: Measures, most: int = 6) -> list[evaluation.Runs]:
+    """As many controllers as lines in one panel can be told apart: the first, the best, those that show the range.
+
+    Which the latter are is the task's (`Measures.shown`); where few were run, all of them.
+    """
+    if len(runs) <= most:
+        return list(runs)
+    better = (-1 if measures.lower_is_better else 1) * np.array([one.interval(measures.score).mean for one in runs])
+    ranked = np.argsort(-better, kind="stable")  # NaN last
+    shown = [k for k, one in enumerate(runs) if one.name.partition(" ")[0] in measures.shown]
+    chosen = list(dict.fromkeys([0, *ranked[:2].tolist(), *shown, *ranked.tolist()]))[:most]
+    return [runs[k] for k in sorted(chosen)]
 
 
 def _samples_until(series: dict, seconds: float) -> int:

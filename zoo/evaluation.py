@@ -18,6 +18,7 @@ from netbuf_gym.plants.sim import episode_report
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.simulation import simulate
+from netbuf_gym.tasks import TASKS
 from netbuf_gym.vector import VectorEnv
 from netbuf_gym.zoo import checkpoint, models
 from netbuf_gym.zoo.measures import Column, Group, Margin, Measures, measures_of
@@ -56,6 +57,11 @@ class World:
     seed: int
 
 
+def env_of(saved: checkpoint.Saved) -> dict[str, Any]:
+    """The arguments of a saved agent's environment that say what it sees and decides, and when."""
+    return {k: v for k, v in saved.env["kwargs"].items() if k not in ("reward", "max_episode_steps", "scenario")}
+
+
 def run_agent(
     saved: checkpoint.Saved,
     scenario: str | dict[str, Any],
@@ -72,8 +78,7 @@ def run_agent(
         CheckpointError: the model does not fit its environment as it is now.
         ConfigError: an unknown scenario or environment.
     """
-    kwargs = {k: v for k, v in saved.env["kwargs"].items() if k not in ("reward", "max_episode_steps")}
-    kwargs |= {"scenario": scenario, "senders": senders}
+    kwargs = env_of(saved) | {"scenario": scenario, "senders": senders}
     adapter = models.make_env(saved.env["id"], len(seeds) * senders, threads, kwargs)
     try:
         checkpoint.require_same_env(saved, checkpoint.describe(adapter, saved.env["id"], kwargs))
@@ -96,7 +101,9 @@ def run_controller(
 ) -> tuple[Runs, list[World]]:
     """Runs a controller that decides as agents do; `kwargs` go to the environment."""
     kwargs = {"task": controller.task, "recipe": controller.recipe, **kwargs}
-    return _play(VectorEnv(len(seeds), scenario=scenario, threads=threads, **kwargs), controller.predict, seeds, name)
+    rows = len(seeds) * kwargs.get("senders", 1)
+    env = VectorEnv(rows, scenario=scenario, threads=threads, **kwargs)
+    return _play(env, controller.fitted(env.engine.task).predict, seeds, name)
 
 
 def _play(env: Any, predict: Callable[..., tuple[Any, Any]], seeds: Sequence[int], name: str) -> tuple[Runs, list[World]]:
@@ -128,9 +135,11 @@ def _metrics(measures: Measures, reports: Sequence[dict[str, Any]], seeds: int) 
     return {one: values.reshape(seeds, -1).mean(axis=1) for one, values in columns.items()}
 
 
-def draw_worlds(scenario: str | dict[str, Any], seeds: Sequence[int]) -> list[World]:
-    """The worlds that an agent of the queue-threshold task would meet under these seeds."""
-    return [World(*drawn) for drawn in baselines.draw_worlds(scenario, seeds)]
+def draw_worlds(
+    scenario: str | dict[str, Any], seeds: Sequence[int], task: str = "queue_threshold", senders: int = 1
+) -> list[World]:
+    """The worlds that an agent of the task would meet under these seeds."""
+    return [World(*drawn) for drawn in baselines.draw_worlds(scenario, seeds, task, senders)]
 
 
 def run_baselines(
@@ -140,23 +149,39 @@ def run_baselines(
     worlds: Sequence[World],
     seeds: Sequence[int],
     threads: int = 1,
-    interval_s: float = 0.1,
+    env: dict[str, Any] | None = None,
 ) -> list[Runs]:
-    """Runs the baselines of a task in the worlds that an agent met; those that decide do so every `interval_s`.
+    """Runs the baselines of a task in the worlds that an agent met.
+
+    Args:
+        env: the agent's arguments for its environment: what baselines that decide as agents do play by. One that does
+            not speak its recipe plays by its own; rows of another recipe than the default one say so.
 
     Raises:
         ConfigError: a baseline that the task does not have.
     """
-    if task == "congestion_window":
-        return [run_baseline(name, [world.scenario for world in worlds], seeds) for name in names]
     runs = []
     for name in names:
-        controller = baselines.make(name, task)
-        if isinstance(controller, baselines.BufferScheme):
-            runs.append(run_scheme(controller, worlds, seeds, threads))
+        kind = baselines.CONTROLLERS[task].get(name, (None,))[0]
+        if kind is not None and issubclass(kind, baselines.Controller):
+            runs.append(_run_named(name, task, scenario, seeds, threads, dict(env or {})))
+        elif kind is baselines.BufferScheme:
+            runs.append(run_scheme(baselines.make(name, task), worlds, seeds, threads))
         else:
-            runs.append(run_controller(controller, scenario, seeds, threads, name, interval_s=interval_s)[0])
+            runs.append(run_baseline(name, [world.scenario for world in worlds], seeds))
     return runs
+
+
+def _run_named(
+    name: str, task: str, scenario: str | dict[str, Any], seeds: Sequence[int], threads: int, env: dict[str, Any]
+) -> Runs:
+    controller = baselines.make(name, task)
+    recipe = env.get("recipe", controller.recipe)
+    if recipe not in controller.recipes:
+        env = {key: env[key] for key in ("interval_s", "senders") if key in env}
+        recipe = controller.recipe
+    label = name if recipe == TASKS[task].recipes[0] else f"{name} ({recipe})"
+    return run_controller(controller, scenario, seeds, threads, label, **{**env, "recipe": recipe})[0]
 
 
 def run_scheme(scheme: baselines.BufferScheme, worlds: Sequence[World], seeds: Sequence[int], threads: int = 1) -> Runs:
@@ -195,29 +220,50 @@ def run_baseline(congestion_control: str, worlds: Sequence[Scenario], seeds: Seq
 def table(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, first: str = "the agent") -> str:
     """Markdown table: a row a controller, means with the half-widths of their intervals, and margins to the first.
 
-    A margin is the first controller's measure minus the row's, paired by seed.
+    A margin is the first controller's measure minus the row's, paired by seed. Where a seed gave no value, the row says
+    from how many a mean is.
 
     Args:
         first: how the heads of margins call the first controller.
     """
-    heads = [f"{one.label} of {first}" if isinstance(one, Margin) else one.label for one in measures.columns]
+    return _table(runs, measures.columns, confidence, first)
+
+
+def details(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) -> str:
+    """Markdown table of the task's further measures, a row a controller; empty where there are none."""
+    return _table(runs, measures.details, confidence, "") if measures.details else ""
+
+
+def _table(runs: Sequence[Runs], columns: Sequence[Column | Margin], confidence: float, first: str) -> str:
+    heads = [f"{one.label} of {first}" if isinstance(one, Margin) else one.label for one in columns]
     lines = [f"| controller | {' | '.join(heads)} |", f"|:--|{'--:|' * len(heads)}"]
     for one in runs:
-        cells = [_entry(column, runs[0], one, confidence) for column in measures.columns]
+        cells = [_entry(column, runs[0], one, confidence) for column in columns]
         lines.append(f"| {one.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
+def notes(measures: Measures, first: str) -> str:
+    """How the tables are to be read."""
+    metrics = [one.metric for one in measures.columns if isinstance(one, Margin)]
+    better = "below" if measures.lower_is_better else "above"
+    others = "".join(f"; one in {metric} above 0 that it has more" for metric in metrics if metric != measures.score)
+    return (
+        f"A margin is the value of {first} minus the row's, paired by seed: one in {measures.score} {better} 0 says that "
+        f"{first} is better{others}. Means are over the seeds that gave a value; (n of N) says how many where some gave none."
+    )
+
+
 def _entry(column: Column | Margin, first: Runs, one: Runs, confidence: float) -> str:
     if isinstance(column, Margin):
-        return "" if one is first else str(margin(first, one, column.metric, confidence, column.relative))
+        return "" if one is first else margin_cell(margin(first, one, column.metric, confidence, column.relative))
     interval = stats.Interval(*(column.factor * x for x in one.interval(column.metric, confidence)))
-    return _cell(interval, column.digits)
+    measured, seeds = int(np.isfinite(one.metrics[column.metric]).sum()), len(one.seeds)
+    some = f" ({measured} of {seeds})" if 0 < measured < seeds else ""
+    return _cell(interval, column.digits) + some
 
 
-def margin(
-    ours: Runs, theirs: Runs, metric: str, confidence: float = 0.95, relative: bool = False
-) -> stats.Interval:
+def margin(ours: Runs, theirs: Runs, metric: str, confidence: float = 0.95, relative: bool = False) -> stats.Interval:
     """Mean of our metric minus theirs, paired by seed, over the seeds where both have one; with its t interval.
 
     `relative`: in per cent of the mean of theirs.
@@ -273,23 +319,26 @@ def _parts(values: Sequence[float | str], group: Group) -> dict[str, np.ndarray]
         return {f"{one:.{group.digits}f}": array == one for one in distinct}
     edges = np.quantile(array, np.linspace(0, 1, 5))
     quarter = np.clip(np.searchsorted(edges, array, side="right") - 1, 0, 3)
-    return {
-        f"{edges[k]:.{group.digits}f} to {edges[k + 1]:.{group.digits}f}": quarter == k for k in range(4)
-    }
+    return {f"{edges[k]:.{group.digits}f} to {edges[k + 1]:.{group.digits}f}": quarter == k for k in range(4)}
 
 
-def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) -> dict[str, Any]:
-    """JSON-able form: every episode, and means with intervals; margins are the first controller's minus the row's."""
+def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95, whose: str = "the_agent") -> dict[str, Any]:
+    """JSON-able form: every episode, means with intervals, the number of seeds that gave a value.
+
+    Margins are the first controller's minus the row's, paired by seed; `first` names it. What has no value is None.
+    """
     margins = [column for column in measures.columns if isinstance(column, Margin)]
     return {
         "confidence": confidence,
+        "first": runs[0].name,
         "controllers": {
             one.name: {
                 "seeds": one.seeds,
                 "episodes": {metric: values.tolist() for metric, values in one.metrics.items()},
+                "measured": {metric: int(np.isfinite(values).sum()) for metric, values in one.metrics.items()},
                 "intervals": {metric: list(one.interval(metric, confidence)) for metric in measures.metrics},
                 **{
-                    f"{column.metric}_margin_of_the_agent{'_percent' if column.relative else ''}": None
+                    f"{column.metric}_margin_of_{whose}{'_percent' if column.relative else ''}": None
                     if one is runs[0]
                     else list(margin(runs[0], one, column.metric, confidence, column.relative))
                     for column in margins
@@ -298,6 +347,15 @@ def to_dict(runs: Sequence[Runs], measures: Measures, confidence: float = 0.95) 
             for one in runs
         },
     }
+
+
+def margin_cell(interval: stats.Interval) -> str:
+    """A margin with its interval, the mean alone where one seed gives none, `-` where nothing was measured."""
+    if not math.isfinite(interval.mean):
+        return "-"
+    if not math.isfinite(interval.low):
+        return f"{interval.mean:.3f}"
+    return str(interval)
 
 
 def _cell(interval: stats.Interval, digits: int) -> str:

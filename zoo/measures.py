@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from netbuf_gym.arguments import choice
-from netbuf_gym.scenarios import Scenario
+from netbuf_gym.scenarios import AGENT, Scenario, congestion_controls
+from netbuf_gym.scenarios.types import STACKS
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ class Measures:
         baselines: set beside an agent unless others are asked for.
         benchmark: scenarios that agents are compared on.
         groups: how results under a distribution of scenarios are broken down.
+        details: columns of a second table.
+        shown: controllers that pictures over time have lines for where there are many.
+        stand_ins: names that may be asked for as baselines beside `baselines.CONTROLLERS`.
     """
 
     metrics: tuple[str, ...]
@@ -65,6 +69,9 @@ class Measures:
     baselines: tuple[str, ...]
     benchmark: tuple[str, ...]
     groups: tuple[Group, ...] = ()
+    details: tuple[Column, ...] = ()
+    shown: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
 
 
 def _load(world: Scenario) -> float:
@@ -94,15 +101,17 @@ MEASURES = {
         series=(("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)")),
         scatter=(("queue_delay_mean_ms", "mean queueing delay (ms)"), ("goodput_mbps", "goodput (Mbit/s)")),
         score_says="Utility = 0.5 ln(goodput / capacity) - 0.5 ln(mean RTT / base RTT).",
-        baselines=("newreno", "cubic", "bbr", "vegas", "westwood"),
+        baselines=("newreno", "cubic", "bbr", "vegas", "westwood", "random"),
         benchmark=("ppcc/1", "ppcc/2", "ppcc/3", "ppcc/4"),
+        shown=("cubic", "bbr", "random"),
+        stand_ins=tuple(sorted({name for stack in STACKS for name in congestion_controls(stack)} - {AGENT})),
     ),
     "queue_threshold": Measures(
         metrics=(
             *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),
             *("slowdown_max", "difference_p99_s", "difference_max_s", "fct_mean_s", "fct_mean_s_p0", "fct_mean_s_p1"),
-            *("goodput_mbps", "flows_completed", "drops", "occupancy_mean", "occupancy_p99", "queue_mean_packets"),
-            "probe_delay_mean_ms",
+            *("goodput_mbps", "flows_started", "flows_completed", "drops", "occupancy_mean", "occupancy_p99"),
+            *("queue_mean_packets", "probe_delay_mean_ms"),
         ),
         columns=(
             Column("slowdown_p99_p0", "p99 slowdown, priority 0", 2),
@@ -131,11 +140,23 @@ MEASURES = {
             *("naive", "sophisticated", "dt", "abm", "static_bdp", "static_bdp_sqrt_n"),
             *("red", "codel", "fq_codel", "pie", "random"),
         ),
+        shown=("naive", "abm", "random"),
         benchmark=("rlbm/random",),
         groups=(
             Group("buffer (packets)", lambda world: float(world.buffer_packets)),
             Group("load", _load, 2),
             Group("congestion control", _congestion_control),
+        ),
+        details=(
+            Column("flows_started", "flows started", 1),
+            Column("flows_completed", "flows completed", 1),
+            Column("fct_mean_s_p0", "mean FCT, priority 0 (s)", 3),
+            Column("fct_mean_s_p1", "mean FCT, priority 1 (s)", 2),
+            Column("slowdown_mean_p1", "mean slowdown, priority 1", 2),
+            Column("slowdown_max", "worst slowdown", 1),
+            Column("difference_max_s", "worst FCT - ideal (s)", 2),
+            Column("queue_mean_packets", "mean queue (packets)", 1),
+            Column("occupancy_mean", "mean occupancy (%)", 1, 100),
         ),
     ),
 }

@@ -11,7 +11,7 @@ from netbuf_gym import _core, baselines, cli, scenarios
 from netbuf_gym.plants.sim import episode_report
 from netbuf_gym.zoo import campaign, checkpoint, demo, evaluation, tables
 from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED, load
-from netbuf_gym.zoo.evaluate import evaluate
+from netbuf_gym.zoo.evaluate import evaluate, readable
 from netbuf_gym.zoo.measures import MEASURES
 from netbuf_gym.zoo.train import train
 
@@ -37,7 +37,7 @@ def test_writes_table_result_and_plots(trained, tmp_path, capsys):
     }
     assert capsys.readouterr().out.startswith((out / "table.md").read_text())
     result = json.loads((out / "result.json").read_text())
-    assert list(result["controllers"]) == ["ppo", "newreno", "cubic", "bbr", "vegas", "westwood"]
+    assert list(result["controllers"]) == ["ppo", "newreno", "cubic", "bbr", "vegas", "westwood", "random"]
     assert result["scenario"] == SHORT and result["training_seed"] == 0
     for one in result["controllers"].values():
         assert one["seeds"] == [FIRST, FIRST + 1, FIRST + 2]
@@ -101,7 +101,16 @@ def test_margin_and_table_leave_out_what_was_not_measured():
     assert evaluation.margin(ours, theirs, "utility").mean == pytest.approx(0.25)
     nothing = runs("c", [math.nan] * 3)
     lines = evaluation.table([ours, theirs, nothing], MEASURES["congestion_window"]).splitlines()
-    assert len(lines) == 5 and lines[4].startswith("| c | - | nan")
+    assert len(lines) == 5 and lines[4].startswith("| c | - | - |")
+    assert lines[3].split(" | ")[1:3] == ["-0.300 ± 0.497", "0.250 [-0.385, 0.885]"]
+    assert lines[2].startswith("| a | -0.150 ± 0.635 (2 of 3) |")
+    one = [
+        evaluation.Runs(name, [1], {metric: np.array([value]) for metric in METRICS}, {})
+        for name, value in (("a", 1.0), ("b", 2.0))
+    ]
+    assert "inf" not in evaluation.table(one, MEASURES["congestion_window"])
+    percent = evaluation.margin(ours, theirs, "utility", relative=True)
+    assert percent.mean == pytest.approx(100 * 0.25 / -0.4)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +218,12 @@ def test_switch_agents_beside_every_scheme(switch_agent, tmp_path, capsys):
     result = json.loads((tmp_path / "result.json").read_text())
     measures = MEASURES["queue_threshold"]
     assert list(result["controllers"]) == ["ppo", *measures.baselines] and result["task"] == "queue_threshold"
+    assert result["first"] == "ppo" and "| flows started | flows completed | mean FCT, priority 0 (s) |" in text
+    assert "below 0 says that the agent is better" in text
+    for one in result["controllers"].values():
+        assert one["measured"]["slowdown_p99_p0"] == sum(
+            value is not None and value == value for value in one["episodes"]["slowdown_p99_p0"]
+        )
     assert "random" in result["controllers"]
     for one in result["controllers"].values():
         assert set(one["episodes"]) == set(measures.metrics) and len(one["episodes"]["goodput_mbps"]) == 4
@@ -233,12 +248,116 @@ def test_baselines_alone(tmp_path):
     np.testing.assert_array_equal(episodes["slowdown_p99_p0"], [report["slowdown_p99_p0"] for report in reports])
 
 
+@pytest.mark.parametrize("recipe", ["default", "thesis-text", "thesis-code"])
+def test_random_thresholds_play_the_recipe_that_is_asked_for(recipe, tmp_path):
+    world = {"name": "rlbm/cubic-100-0.8", "duration_s": 4}
+    command = ["model=null", "env=queue_threshold", "scenario=rlbm/cubic-100-0.8", "scenario.kwargs.duration_s=4", "seeds=2"]
+    evaluate(load("evaluate", [*command, "baselines=[naive,random]", "plots=false", f"recipe={recipe}", f"run_dir={tmp_path}"]))
+    result = json.loads((tmp_path / "result.json").read_text())
+    name = "random" if recipe == "default" else f"random ({recipe})"
+    assert list(result["controllers"]) == ["naive", name] and result["first"] == "naive"
+    assert "slowdown_p99_p0_margin_of_the_first" in result["controllers"][name]
+    reports = baselines.RandomThresholds(recipe=recipe).evaluate(world, [FIRST, FIRST + 1])
+    for metric in ("drops", "goodput_mbps", "occupancy_p99"):
+        assert result["controllers"][name]["episodes"][metric] == [report[metric] for report in reports]
+
+
+def test_random_thresholds_decide_as_a_model_does(tmp_path):
+    """Recipe, betas and interval are the agent's, and so is the row's name."""
+    tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "stagger_steps=0", "total_timesteps=32"]
+    env = {"recipe": "thesis-text", "betas": [1, 0.25], "interval_s": 0.3}
+    made = ["env.kwargs.recipe=thesis-text", "env.kwargs.betas=[1,0.25]", "env.kwargs.interval_s=0.3"]
+    world = {"name": "rlbm/cubic-100-0.8", "duration_s": 3}
+    scenario = ["scenario=rlbm/cubic-100-0.8", "scenario.kwargs.duration_s=3"]
+    train(
+        ["env=queue_threshold", *made, *scenario, *tiny, "progress=false", "tensorboard=false", f"run_dir={tmp_path / 'run'}"]
+    )
+    command = [f"model={tmp_path / 'run'}", *scenario, "seeds=2", "baselines=[random]", "plots=false"]
+    evaluate(load("evaluate", [*command, f"run_dir={tmp_path / 'out'}"]))
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert list(result["controllers"]) == ["ppo", "random (thesis-text)"]
+    reports, others = (
+        baselines.RandomThresholds().evaluate(world, [FIRST, FIRST + 1], **kwargs)
+        for kwargs in (env, env | {"interval_s": 0.1})
+    )
+    episodes = result["controllers"]["random (thesis-text)"]["episodes"]
+    assert episodes["drops"] == [report["drops"] for report in reports] != [report["drops"] for report in others]
+    with pytest.raises(ValueError, match="thesis-text"):
+        evaluate(load("evaluate", [*command, "recipe=default"]))
+
+
+@pytest.mark.parametrize("queues", [1, 3, 4])
+def test_every_baseline_plays_switches_of_any_number_of_queues(queues, tmp_path):
+    below = [100_000, 1_000_000, 3_000_000][: queues - 1]
+    world = ["scenario=rlbm/default", f"scenario.kwargs.priority_below={below}", "scenario.kwargs.duration_s=3"]
+    evaluate(load("evaluate", ["model=null", "env=queue_threshold", *world, "seeds=1", f"run_dir={tmp_path}"]))
+    text = (tmp_path / "table.md").read_text()
+    assert "| random |" in text and "inf" not in text and "nan" not in text
+
+
+def test_baselines_of_congestion_windows_alone(tmp_path):
+    command = [
+        "model=null",
+        "env=congestion_window",
+        "scenario=ppcc/4",
+        "scenario.kwargs.duration_s=3",
+        "seeds=2",
+        "plots=false",
+    ]
+    evaluate(load("evaluate", [*command, f"run_dir={tmp_path / 'a'}", "baselines=[random,cubic]"]))
+    result = json.loads((tmp_path / "a" / "result.json").read_text())
+    reports = baselines.RandomAction().evaluate(SHORT, [FIRST, FIRST + 1])
+    assert result["controllers"]["random"]["episodes"]["utility"] == [report["utility"] for report in reports]
+    evaluate(
+        load("evaluate", [*command, f"run_dir={tmp_path / 'b'}", "senders=2", "recipe=ppcc", "baselines=[queue_target,keep]"])
+    )
+    result = json.loads((tmp_path / "b" / "result.json").read_text())
+    assert list(result["controllers"]) == ["queue_target", "keep (ppcc)"]
+    assert max(result["controllers"]["queue_target"]["episodes"]["goodput_mbps"]) < 5
+
+
+def test_two_evaluations_in_a_second_have_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = [
+        "model=null",
+        "env=congestion_window",
+        "scenario.kwargs.duration_s=1",
+        "seeds=1",
+        "plots=false",
+        "baselines=[cubic]",
+    ]
+    paths = {evaluate(load("evaluate", command)) for _ in range(3)}
+    assert len(paths) == 3 and {path.parent.name for path in paths} == {"congestion_window"}
+
+
+def test_pictures_over_time_show_as_many_as_can_be_told_apart():
+    measures = MEASURES["queue_threshold"]
+    scores = {
+        "ppo": 3.0,
+        "pie": 5.0,
+        "dt": 1.0,
+        "red": 6.0,
+        "naive": 9.0,
+        "codel": math.nan,
+        "abm": 2.0,
+        "random (x)": 7.0,
+        "dq": 8,
+    }
+    runs = [evaluation.Runs(name, [1], {measures.score: np.array([value])}, {}) for name, value in scores.items()]
+    assert [one.name for one in readable(runs, measures)] == ["ppo", "pie", "dt", "naive", "abm", "random (x)"]
+    assert readable(runs[:4], measures) == runs[:4]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "model=..."),
         (["model=null"], "model=null env="),
-        (["env=congestion_window"], "queue_threshold"),
+        (["env=congestion_window", "scenario=rlbm/default"], "senders = 1"),
+        (["env=queue_threshold", "senders=2"], "senders"),
+        (["env=queue_threshold", "env_id=netbuf/CongestionWindow-v0"], "netbuf/QueueThreshold-v0"),
+        (["env=queue_threshold", "baselines=[naive,naive]"], "twice"),
+        (["env=queue_threshold", "recipe=ppcc"], "recipe"),
         (["env=switching"], "switching"),
         (["env=queue_threshold", "baselines=[cubic]"], "cubic"),
         (["env=queue_threshold", "baselines=[]"], "baselines"),
@@ -255,6 +374,16 @@ def test_a_model_of_another_task_is_refused(switch_agent, trained, capfd):
     assert cli.main(["evaluate", f"model={switch_agent}", "env=congestion_window"]) == 2
     assert "queue_threshold" in capfd.readouterr().err
     assert cli.main(["evaluate", f"model={trained}", "scenario=rlbm/default", "env_id=netbuf/QueueThreshold-v0"]) == 2
+
+
+def test_breakdown_marks_the_highest_where_higher_is_better():
+    measures = MEASURES["congestion_window"]
+    runs = [
+        evaluation.Runs(name, [1], {"utility": np.array([value, value])}, {})
+        for name, value in (("a", -0.2), ("b", -0.1), ("c", -0.3))
+    ]
+    rows = evaluation._by_group(runs, ["u", "v"], evaluation.Group("x", str), measures).splitlines()
+    assert rows[2] == "| u | 1 | -0.20 | **-0.10** | -0.30 | b |"
 
 
 def test_breakdown_groups_values_and_quarters():
