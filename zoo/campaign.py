@@ -5,8 +5,9 @@
     python -m netbuf_gym.zoo.campaign seeds=2 total_timesteps=1000000 out=/tmp/trial
 
 `seeds` (5) training seeds, `evaluation_seeds` (20), `scenarios` (the task's: ppcc/1,ppcc/2,ppcc/3,ppcc/4; rlbm/random), `out`
-(zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<experiment or algo>) are the campaign's own; everything else goes to
-`netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the command again.
+(zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own; everything else goes
+to `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A
+run of another configuration in the same place is refused.
 
 Writes model.zip (the seed of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents
 in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
@@ -14,6 +15,7 @@ in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 import sys
@@ -24,16 +26,19 @@ from typing import Any
 
 import numpy as np
 import torch as th
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import stats
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation
-from netbuf_gym.zoo.config import evaluation_seeds, load
+from netbuf_gym.zoo.config import evaluation_seeds, load, plain
 from netbuf_gym.zoo.measures import Margin, Measures, measures_of
 from netbuf_gym.zoo.train import CHANGEABLE, train
+
+FREE = ("run_dir", "resume")
+"""What a run's configuration says beside how it was trained."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def _plan(argv: Sequence[str]) -> Plan:
         int(own["seeds"]),
         int(own["evaluation_seeds"]),
         (own["scenarios"] or benchmark).split(","),
-        Path(own["runs"] or Path("runs", "campaign", experiment)),
+        Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
         Path(own["out"] or Path("zoo", "agents", config.env.name, config.algo.name)),
         overrides,
         shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *argv]),
@@ -118,6 +123,8 @@ def _plan(argv: Sequence[str]) -> Plan:
 def _train(plan: Plan, seed: int) -> Path | None:
     """The model of one seed, trained as far as it still has to be; None when interrupted."""
     run_dir = plan.runs / f"seed{seed}"
+    if any((run_dir / name).exists() for name in ("model.zip", "checkpoint.zip")):
+        _require_same(run_dir, load("train", [*plan.overrides, f"seed={seed}"]))
     if (run_dir / "model.zip").exists() and not (run_dir / "checkpoint.zip").exists():
         return run_dir / "model.zip"
     print(f"training seed {seed}: {run_dir}", file=sys.stderr, flush=True)
@@ -127,6 +134,24 @@ def _train(plan: Plan, seed: int) -> Path | None:
     else:
         result = train([*plan.overrides, f"seed={seed}", f"run_dir='{run_dir}'"])
     return None if result.interrupted else result.model_path
+
+
+def _require_same(run_dir: Path, config: DictConfig) -> None:
+    """Raises ConfigError unless the run in a folder has this configuration, but for what a resumed run may change."""
+    then, now = (_leaves(plain(one)) for one in (checkpoint.read(run_dir).config, config))
+    for key in sorted(then.keys() | now.keys()):
+        if key in (*FREE, *CHANGEABLE) or then.get(key) == now.get(key):
+            continue
+        raise ConfigError(
+            f"{run_dir} holds a run with {key} = {shown(then.get(key))}, not {shown(now.get(key))}; valid: another runs=..."
+        )
+
+
+def _leaves(value: Any, key: str = "") -> dict[str, Any]:
+    """Nested dictionaries as one, by dotted keys."""
+    if not isinstance(value, dict) or not value:
+        return {key: value}
+    return {k: v for name, one in value.items() for k, v in _leaves(one, f"{key}.{name}" if key else name).items()}
 
 
 def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
@@ -144,15 +169,12 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
         scenarios[name] = {
             "agent": {m: [_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
             "baselines": {runs.name: {m: _mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},
-            "margins": {runs.name: _margin(agents, runs, measures.score) for runs in baselines},
         }
-        others = [one for one in measures.columns if isinstance(one, Margin) and one.metric != measures.score]
-        for one in others:
-            scenarios[name][f"margins_{one.metric}"] = {
-                runs.name: _margin(agents, runs, one.metric, one.relative) for runs in baselines
-            }
         by_score = np.argsort([_mean(runs.metrics[measures.score]) for runs in agents])
         median = agents[by_score[len(agents) // 2]]
+        for one in (column for column in measures.columns if isinstance(column, Margin)):
+            named = "margins" if one.metric == measures.score else f"margins_{one.metric}"
+            scenarios[name][named] = {runs.name: _margin(agents, median, runs, one.metric, one.relative) for runs in baselines}
         parts = evaluation.breakdown([median, *baselines], [world.scenario for world in worlds], measures)
         if parts:
             scenarios[name]["breakdown"] = parts
@@ -182,12 +204,21 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _margin(
-    agents: Sequence[evaluation.Runs], baseline: evaluation.Runs, metric: str, relative: bool = False
+    agents: Sequence[evaluation.Runs],
+    median: evaluation.Runs,
+    baseline: evaluation.Runs,
+    metric: str,
+    relative: bool = False,
 ) -> dict[str, Any]:
-    """The agents' metric minus the baseline's (in per cent): mean over evaluation seeds, its interval over training seeds."""
+    """The agents' metric minus the baseline's (in per cent): mean over evaluation seeds, its interval over training seeds.
+
+    `paired`: of the agent of median score alone, with its interval over evaluation seeds, paired by seed.
+    """
     differences = [evaluation.margin(runs, baseline, metric, relative=relative).mean for runs in agents]
-    mean, low, high = stats.mean_interval(differences)
-    return {"mean": mean, "low": low, "high": high, "least": min(differences)}
+    paired = evaluation.margin(median, baseline, metric, relative=relative)
+    known = [one for one in differences if np.isfinite(one)]
+    mean, low, high = stats.mean_interval(known) if known else (math.nan,) * 3
+    return {"mean": mean, "low": low, "high": high, "least": min(known, default=math.nan), "paired": list(paired)}
 
 
 def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
@@ -204,6 +235,9 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
         "start-up included. Values are means over evaluation seeds; ± is half the 95 % t interval over training seeds.",
+        "* A margin is the agent's value minus the row's, with its 95 % t interval over training seeds; after the semicolon "
+        "that of the agent of median score, with its interval over evaluation seeds, paired by seed. "
+        f"In {plan.measures.score}, {'below' if plan.measures.lower_is_better else 'above'} 0 is the agent's advantage.",
         "",
         plan.measures.score_says,
         "",
@@ -222,9 +256,10 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
                 if isinstance(one, Margin):
                     kept = "margins" if one.metric == plan.measures.score else f"margins_{one.metric}"
                     margin = part[kept][control]
-                    cells.append(f"{margin['mean']:+.3f} [{margin['low']:+.3f}, {margin['high']:+.3f}]")
+                    over = (stats.Interval(margin["mean"], margin["low"], margin["high"]), stats.Interval(*margin["paired"]))
+                    cells.append("; ".join(_signed(interval) for interval in over))
                 else:
-                    cells.append(f"{values[one.metric] * one.factor:.{one.digits}f}")
+                    cells.append(_number(values[one.metric] * one.factor, one.digits))
             lines.append(f"| {control} | {' | '.join(cells)} |")
         if "breakdown" in part:
             lines += ["", f"{plan.measures.score} by the worlds that the seeds drew, the best in bold", "", part["breakdown"]]
@@ -241,9 +276,26 @@ def _named(scenario: str | dict[str, Any]) -> str:
 
 
 def _spread(values: Sequence[float], digits: int, factor: float = 1.0) -> str:
-    mean, low, high = stats.mean_interval(factor * np.asarray(values))
+    known = factor * np.asarray(values, float)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return "-"
+    mean, low, high = stats.mean_interval(known)
     half = f" ± {(high - low) / 2:.{digits}f}" if np.isfinite(high) else ""
     return f"{mean:.{digits}f}{half}"
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if np.isfinite(value) else "-"
+
+
+def _signed(interval: stats.Interval) -> str:
+    """A margin with its interval; without one where there was one value, `-` where there was none."""
+    if not np.isfinite(interval.mean):
+        return "-"
+    if not np.isfinite(interval.low):
+        return f"{interval.mean:+.3f}"
+    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
 
 
 if __name__ == "__main__":

@@ -167,6 +167,10 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     assert campaign.main(command) == 0
     with pytest.raises(ValueError, match="the campaign chooses seed"):
         campaign.main(["seed=3"])
+    assert campaign.main([*command, "torch_threads=2"]) == 0  # what a resumed run may change
+    for other, key in (("algo.kwargs.gamma=0.5", "algo.kwargs.gamma"), ("env=queue_threshold", "env.id")):
+        with pytest.raises(ValueError, match=f"{key} = "):
+            campaign.main([*command, other])
 
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{tables.BEGIN}\n{tables.END}\nafter\n")
@@ -405,6 +409,26 @@ def test_breakdown_groups_values_and_quarters():
     assert rows[2:] == ["| u | 11 | **5.00** | **5.00** |  |", "| v | 1 | **11.00** | - |  |"]
 
 
+def test_campaigns_of_two_tasks_lie_apart():
+    windows, switches = (campaign._plan([f"env={task}"]) for task in ("congestion_window", "queue_threshold"))
+    assert windows.runs.parts == ("runs", "campaign", "congestion_window", "ppo")
+    assert switches.runs.parts == ("runs", "campaign", "queue_threshold", "ppo")
+
+
+def test_campaign_margins_over_training_seeds_and_over_evaluation_seeds():
+    agents = [evaluation.Runs("ppo", [1, 2], {"x": np.array(values)}, {}) for values in ([1.0, 2.0], [3.0, 5.0])]
+    other = evaluation.Runs("o", [1, 2], {"x": np.array([2.0, 4.0])}, {})
+    margin = campaign._margin(agents, agents[1], other, "x")
+    assert margin["mean"] == pytest.approx(-0.25) and margin["least"] == -1.5
+    assert margin["paired"] == [1.0, 1.0, 1.0]
+    nothing = campaign._margin(agents, agents[1], evaluation.Runs("n", [1, 2], {"x": np.full(2, np.nan)}, {}), "x")
+    assert math.isnan(nothing["mean"]) and campaign._signed(evaluation.stats.Interval(*nothing["paired"])) == "-"
+    assert (
+        campaign._spread([math.nan, 1.0], 1) == "1.0"
+        and campaign._spread([math.nan], 1) == campaign._number(math.nan, 1) == "-"
+    )
+
+
 def test_campaign_of_switches(tmp_path, monkeypatch):
     measures = dataclasses.replace(MEASURES["queue_threshold"], baselines=("naive", "random"))
     monkeypatch.setitem(MEASURES, "queue_threshold", measures)
@@ -417,4 +441,6 @@ def test_campaign_of_switches(tmp_path, monkeypatch):
     assert metrics["score"] == "slowdown_p99_p0" and set(metrics["scenarios"]["rlbm/random"]["margins"]) == {"naive", "random"}
     card = (out / "card.md").read_text()
     assert "| naive |" in card and "99th percentile" in card and "| load |" in card
+    assert "nan" not in card and "inf" not in card and "paired by seed" in card
+    assert len(metrics["scenarios"]["rlbm/random"]["margins"]["naive"]["paired"]) == 3
     assert "| naive |" in tables.tables(tmp_path)
