@@ -55,6 +55,7 @@ class Measures:
         groups: how results under a distribution of scenarios are broken down.
         details: columns of a second table.
         shown: controllers that pictures over time have lines for where there are many.
+        benchmark_columns: of the tables of all agents, for each scenario of the benchmark.
         stand_ins: names that may be asked for as baselines beside `baselines.CONTROLLERS`.
     """
 
@@ -72,6 +73,7 @@ class Measures:
     details: tuple[Column, ...] = ()
     shown: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    benchmark_columns: tuple[Column, ...] = ()
 
 
 def _load(world: Scenario) -> float:
@@ -103,6 +105,7 @@ MEASURES = {
         score_says="Utility = 0.5 ln(goodput / capacity) - 0.5 ln(mean RTT / base RTT).",
         baselines=("newreno", "cubic", "bbr", "vegas", "westwood", "random"),
         benchmark=("ppcc/1", "ppcc/2", "ppcc/3", "ppcc/4"),
+        benchmark_columns=(Column("utility", "utility", 3),),
         shown=("cubic", "bbr", "random"),
         stand_ins=tuple(sorted({name for stack in STACKS for name in congestion_controls(stack)} - {AGENT})),
     ),
@@ -142,6 +145,10 @@ MEASURES = {
         ),
         shown=("naive", "abm", "random"),
         benchmark=("rlbm/random",),
+        benchmark_columns=(
+            Column("slowdown_p99_p0", "p99 slowdown, priority 0 (lower is better)", 2),
+            Column("goodput_mbps", "goodput (Mbit/s)", 3),
+        ),
         groups=(
             Group("buffer (packets)", lambda world: float(world.buffer_packets)),
             Group("load", _load, 2),

@@ -1,9 +1,10 @@
-"""Writes the benchmark table of zoo/README.md and of the project's README.md from the metrics of all committed agents.
+"""Writes the benchmark tables of zoo/README.md and of the project's README.md from the metrics of all committed agents.
 
     python -m netbuf_gym.zoo.tables
 
-Reads zoo/agents/*/*/metrics.json, as `netbuf_gym.zoo.campaign` wrote them, and replaces what stands between the two
-marker lines of either page. With `--check` nothing is written, and the exit status is 1 where the file would change.
+Reads zoo/agents/*/*/metrics.json, as `netbuf_gym.zoo.campaign` wrote them, and replaces what stands between the marker
+lines of either page, of which each task has its own (`markers`). A page has at least one task's, zoo/README.md those of every
+task that has agents. With `--check` nothing is written, and the exit status is 1 where the file would change.
 """
 
 from __future__ import annotations
@@ -19,9 +20,22 @@ import numpy as np
 from netbuf_gym import stats
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
+from netbuf_gym.zoo.measures import MEASURES, Column
 
 ZOO = Path(__file__).resolve().parent
+FIRST = "congestion_window"
+"""The task of metrics that name none, and of the plain markers."""
+
 BEGIN, END = "<!-- agents: begin (python -m netbuf_gym.zoo.tables) -->", "<!-- agents: end -->"
+
+
+def markers(task: str) -> tuple[str, str]:
+    """The lines between which a task's tables stand."""
+    return (
+        (BEGIN, END)
+        if task == FIRST
+        else (BEGIN.replace("agents", f"agents of {task}"), END.replace("agents", f"agents of {task}"))
+    )
 
 
 def main(argv: Sequence[str], folder: Path = ZOO) -> int:
@@ -38,10 +52,17 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
     changed = {}
     for page, prefix in pages.items():
         text = page.read_text(encoding="utf-8")
-        if text.count(BEGIN) != 1 or text.count(END) != 1:
+        new, found = text, False
+        for task in MEASURES:
+            begin, end = markers(task)
+            if begin not in text and end not in text and not (page.parent == folder and _agents(folder, task)):
+                continue
+            if text.count(begin) != 1 or text.count(end) != 1:
+                raise ConfigError(f"{page}: must hold each of the lines {begin!r} and {end!r} once")
+            head, _, rest = new.partition(begin)
+            new, found = f"{head}{begin}\n\n{tables(folder, prefix, task)}\n{end}{rest.partition(end)[2]}", True
+        if not found:
             raise ConfigError(f"{page}: must hold each of the lines {BEGIN!r} and {END!r} once")
-        head, _, rest = text.partition(BEGIN)
-        new = f"{head}{BEGIN}\n\n{tables(folder, prefix)}\n{END}{rest.partition(END)[2]}"
         if new != text:
             changed[page] = new
     if "--check" in argv:
@@ -51,42 +72,57 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
     return 0
 
 
-def tables(folder: Path, prefix: str = "") -> str:
-    """The tables of all agents under a zoo's folder, one for each set of evaluation scenarios, in Markdown.
+def tables(folder: Path, prefix: str = "", task: str = FIRST) -> str:
+    """The tables of a task's agents under a zoo's folder, one for each set of evaluation scenarios, in Markdown.
 
     `prefix` stands before the links, for a page that lies elsewhere.
     """
-    agents = [(path.parent.relative_to(folder), _read(path)) for path in sorted(folder.glob("agents/*/*/metrics.json"))]
     groups: dict[tuple[str, ...], list[tuple[Path, dict[str, Any]]]] = {}
-    for where, metrics in agents:
+    for where, metrics in _agents(folder, task):
         groups.setdefault(tuple(metrics["scenarios"]), []).append((where, metrics))
-    return "\n\n".join(_table(scenarios, members, prefix) for scenarios, members in groups.items()) + "\n"
+    columns = MEASURES[task].benchmark_columns
+    made = [_table(scenarios, members, prefix, columns) for scenarios, members in groups.items()]
+    return ("\n\n".join(made) or "No agent yet.") + "\n"
 
 
-def _table(scenarios: tuple[str, ...], members: list[tuple[Path, dict[str, Any]]], prefix: str) -> str:
+def _agents(folder: Path, task: str) -> list[tuple[Path, dict[str, Any]]]:
+    """Where a task's agents are, and their metrics."""
+    agents = [(path.parent.relative_to(folder), _read(path)) for path in sorted(folder.glob("agents/*/*/metrics.json"))]
+    return [(where, metrics) for where, metrics in agents if metrics.get("task", FIRST) == task]
+
+
+def _table(
+    scenarios: tuple[str, ...], members: list[tuple[Path, dict[str, Any]]], prefix: str, columns: Sequence[Column]
+) -> str:
+    pairs = [(one, column) for one in scenarios for column in columns]
+    heads = [one if len(columns) == 1 else f"{one}: {column.label}" for one, column in pairs]
     lines = [
-        f"| agent | recipe | trained on | steps | minutes | {' | '.join(scenarios)} |",
-        f"|:--|:--|:--|--:|--:|{'--:|' * len(scenarios)}",
+        f"| agent | recipe | trained on | steps | minutes | {' | '.join(heads)} |",
+        f"|:--|:--|:--|--:|--:|{'--:|' * len(heads)}",
     ]
     for where, metrics in members:
         trained_on = metrics["training_scenario"]
         name = trained_on["name"] if isinstance(trained_on, dict) else trained_on
         steps, seconds = np.mean(metrics["training_timesteps"]), np.mean(metrics["training_seconds"])
-        cells = [_spread(metrics["scenarios"][one]["agent"][metrics.get("score", "utility")]) for one in scenarios]
+        cells = [_spread(metrics["scenarios"][one]["agent"][column.metric], column.digits) for one, column in pairs]
         lines.append(
             f"| [{where.name}]({prefix}{where}/card.md) | {metrics['recipe']} | {name} "
             f"| {steps / 1e6:.1f} M | {seconds / 60:.1f} | {' | '.join(cells)} |"
         )
     first = members[0][1]
     for control in first["scenarios"][scenarios[0]]["baselines"]:
-        values = [first["scenarios"][one]["baselines"][control][first.get("score", "utility")] for one in scenarios]
-        lines.append(f"| {control} | | | | | {' | '.join(f'{value:.3f}' for value in values)} |")
+        cells = [_spread([first["scenarios"][one]["baselines"][control][c.metric]], c.digits) for one, c in pairs]
+        lines.append(f"| {control} | | | | | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _spread(values: Sequence[float]) -> str:
-    mean, low, high = stats.mean_interval(values)
-    return f"{mean:.3f} ± {(high - low) / 2:.3f}" if np.isfinite(high) else f"{mean:.3f}"
+def _spread(values: Sequence[float | None], digits: int) -> str:
+    """Mean of what was measured with half its interval; `-` where nothing was."""
+    known = [value for value in values if value is not None and np.isfinite(value)]
+    if not known:
+        return "-"
+    mean, low, high = stats.mean_interval(known)
+    return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}" if np.isfinite(high) else f"{mean:.{digits}f}"
 
 
 def _read(path: Path) -> dict[str, Any]:

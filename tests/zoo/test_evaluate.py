@@ -443,4 +443,17 @@ def test_campaign_of_switches(tmp_path, monkeypatch):
     assert "| naive |" in card and "99th percentile" in card and "| load |" in card
     assert "nan" not in card and "inf" not in card and "paired by seed" in card
     assert len(metrics["scenarios"]["rlbm/random"]["margins"]["naive"]["paired"]) == 3
-    assert "| naive |" in tables.tables(tmp_path)
+    assert "| naive |" in tables.tables(tmp_path, task="queue_threshold") and "| naive |" not in tables.tables(tmp_path)
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{tables.BEGIN}\n{tables.END}\n")
+    with pytest.raises(ValueError, match="agents of queue_threshold: begin"):
+        tables.main([], tmp_path)
+    begin, end = tables.markers("queue_threshold")
+    readme.write_text(f"{tables.BEGIN}\n{tables.END}\nafter\n{begin}\n{end}\n")
+    metrics["scenarios"]["rlbm/random"]["baselines"]["random"]["slowdown_p99_p0"] = None
+    metrics["scenarios"]["rlbm/random"]["agent"]["slowdown_p99_p0"] = [None, 2.0]
+    (out / "metrics.json").write_text(json.dumps(metrics))
+    assert tables.main([], tmp_path) == 0 and tables.main(["--check"], tmp_path) == 0
+    windows, _, switches = readme.read_text().partition("after")
+    assert "No agent yet" in windows and "| 2.00 |" in switches and "| random | | | | | - |" in switches
+    assert "rlbm/random: p99 slowdown, priority 0 (lower is better) | rlbm/random: goodput" in switches
