@@ -179,33 +179,36 @@ void Flow::set_head(uint8_t head, Time at) {
 
 void Flow::refresh_rest() { rest_next_ = *std::min_element(rest_.begin(), rest_.end()); }
 
-// A packet's arrival is scheduled when its transmission begins on the link before; its transmission on an access link was
-// scheduled when that of the packet before it began, or, if it found the link idle, when the ACK set out that let it go. Of
-// two packets whose transmissions begin together that one comes first whose cause is older: behind packets of full size the
-// one that has long been queueing, unless these take less time than an ACK's last hop.
+// A packet's arrival is scheduled when its transmission begins on the link before. Its transmission on an access link was
+// scheduled when that of the packet before it began, or, if it found the link idle, when the ACK set out that let it go, or the
+// timer was set. Of two packets whose transmissions begin together that one comes first whose cause is older.
 Flow::Turn Flow::turn() const {
   const auto scheduled = [&](const Hop& hop, uint32_t bytes) { return next_ - links_[hop.link].delay() - links_[hop.link].transmission_time(bytes); };
   if (rx_head_ == next_) {
     const Packet& packet = rx_ring_.front();
-    return {scheduled(forward_.back(), wire_bytes(packet.kind, packet.bytes)), 0};
+    return {scheduled(forward_.back(), wire_bytes(packet.kind, packet.bytes)), 0, 0};
   }
-  if (ack_head_ == next_) return {scheduled(backward_.back(), wire_bytes(ack_ring_.front())), 0};
+  if (ack_head_ == next_) return {scheduled(backward_.back(), wire_bytes(ack_ring_.front())), 0, 0};
   const auto head = static_cast<size_t>(std::find(rest_.begin(), rest_.end(), next_) - rest_.begin()) + kTimerHead;
-  if (head == kWakeupHead) return {next_ - 1, 0};
-  if (head == kDelayedAckHead) return {next_ - profile_.delayed_ack_timeout, 0};
-  if (head < kFirstHop) return {next_ - profile_.initial_rto, 0};
+  if (head == kWakeupHead) return {next_ - 1, 0, 0};
+  if (head == kDelayedAckHead) return {next_ - profile_.delayed_ack_timeout, 0, 0};
+  if (head == kTimerHead) return {timer_deadline_ == next_ ? timer_set_ : 0, 0, 0};
+  if (head < kFirstHop) return {0, 0, 0};
   const size_t hop = head - kFirstHop;
   if (hop >= forward_.size()) {
     const size_t back = hop - forward_.size();
-    return {scheduled(backward_[back - 1], wire_bytes(backward_rings_[back].front())), 0};
+    return {scheduled(backward_[back - 1], wire_bytes(backward_rings_[back].front())), 0, 0};
   }
   const Packet& packet = forward_rings_[hop].front();
   const Time begun = scheduled(forward_[hop - 1], wire_bytes(packet.kind, packet.bytes));
-  if (hop > 1) return {begun, 0};
+  if (hop > 1) return {begun, 0, 0};
   const Link &access = *first_link_, &last = links_[backward_.back().link];
-  const bool queued_first = access.transmission_time(tcb.mss + profile_.data_overhead) > last.delay() + last.transmission_time(profile_.ack_bytes);
+  const Time full = access.transmission_time(tcb.mss + profile_.data_overhead);  // the packet before it, most likely
+  const Time ack = last.delay() + last.transmission_time(profile_.ack_bytes);
   const Time since = access.busy_since(begun);
-  return {begun, queued_first ? since : -since};
+  if (since < begun) return {begun, begun - full, full > ack ? since : -since};
+  if (packet.sent_at == timed_out_) return {begun, timed_out_set_, 0};
+  return {begun, packet.kind == kSyn ? 0 : begun - ack, 0};
 }
 
 void Flow::run_next() {
@@ -268,6 +271,7 @@ void Flow::schedule_wakeup(Time at) {
 
 void Flow::set_timer(Time deadline) {
   timer_deadline_ = deadline;
+  timer_set_ = tcb.now;
   if (deadline < rest_[0]) set_head(kTimerHead, deadline);
 }
 

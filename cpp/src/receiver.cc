@@ -33,6 +33,9 @@ void Flow::receive_small(const Packet& packet) {
       echo_sent_ = packet.sent_at;
       syn_answered_ = tcb.now;
       set_receiver_timer(tcb.now + profile_.initial_rto);
+    } else if (tcb.stack == Stack::ns3 && ++receiver_tries_ == profile_.syn_tries) {  // answers count, whoever asked for them
+      receiving_ = Receiving::closed;
+      return;
     }
     quick_acks_ = profile_.quick_acks;
     if (tcb.stack == Stack::linux_kernel) echo_sent_ = packet.sent_at;

@@ -128,6 +128,8 @@ void Flow::update_source() {
 }
 
 void Flow::on_timer() {
+  timed_out_ = tcb.now;
+  timed_out_set_ = timer_set_;
   if (!tcb.established) {  // the SYN or its answer was lost
     back_off();
     if (backoff_ == profile_.syn_tries) return;  // gives up (a number of tries without end is 0)

@@ -96,7 +96,7 @@ class Flow {
   // Where the next event stands among others of the same instant: ns-3 handles them in the order in which they were
   // scheduled, and those scheduled at the same instant in the order of the events that did so.
   struct Turn {
-    Time scheduled, cause;
+    Time scheduled, cause, queueing;
     auto operator<=>(const Turn&) const = default;
   };
   Turn turn() const;
@@ -272,7 +272,7 @@ class Flow {
 
   // sender
   Time start_, stop_, completed_ = kNever;
-  Time timer_deadline_ = kNever, first_sent_ = 0, first_ack_ = 0;
+  Time timer_deadline_ = kNever, timer_set_ = 0, timed_out_ = -1, timed_out_set_ = 0, first_sent_ = 0, first_ack_ = 0;
   uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
   int64_t largest_window_ = 0;
   bool persisting_ = false, overriding_ = false;
