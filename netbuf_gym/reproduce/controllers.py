@@ -23,6 +23,9 @@ from netbuf_gym.worlds import WorldSource
 Policy = Callable[[np.ndarray, Any, np.ndarray], tuple[np.ndarray, Any]]
 """(observations, state, episode starts) -> (actions, state)"""
 
+OURS = ("scenario", "reward", "interval_s", "max_episode_steps", "senders", "plant")
+"""Arguments of an agent's environment that the campaign decides itself."""
+
 RANDOM_STREAM = 0x72616E64
 """Keeps random actions apart from what else is drawn from a seed."""
 
@@ -137,7 +140,7 @@ class Controlled:
         if schema.get("task") != QueueThreshold.name:
             raise ConfigError(f"agent = {path!r} was trained on {saved.env.get('id')!r}; valid: an agent for queue thresholds")
         kwargs = dict(saved.env["kwargs"])
-        self.kwargs = {key: kwargs[key] for key in ("recipe", "history", "actions", "betas") if key in kwargs}
+        self.kwargs = {key: value for key, value in kwargs.items() if key not in OURS}
         env = models.make_env(saved.env["id"], 1, 1, kwargs)
         try:
             checkpoint.require_same_env(saved, checkpoint.describe(env, saved.env["id"], kwargs))
