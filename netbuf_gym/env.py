@@ -27,6 +27,9 @@ class Env(gym.Env):
 
     Args:
         task: name of the task.
+        max_episode_steps: truncate after so many decisions, with the report, as the vector environment does; None: never.
+            `gym.make` keeps an argument of this name to itself: it truncates all the same, and `env.unwrapped.report()`
+            has the report.
         render_mode: `"ansi"` or `"rgb_array"`, or None.
         kwargs: the task's.
 
@@ -52,7 +55,7 @@ class Env(gym.Env):
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the scenario's duration is over."""
+        """Whether the scenario's duration is over, or `max_episode_steps` decisions were made."""
         return bool(self.engine.ended[0])
 
     @property
@@ -68,9 +71,7 @@ class Env(gym.Env):
         """The episode so far, as the last step's `info` gives it."""
         return self.engine.report(0)[0]
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts a new episode; see Gymnasium. There are no options. `info["scenario"]` names the world drawn."""
         super().reset(seed=seed)
         if options:
@@ -99,7 +100,8 @@ class Env(gym.Env):
         info: dict[str, Any] = {"reward_terms": dict(zip(engine.reward.terms, engine.terms[:, 0].tolist(), strict=True))}
         if self.out_of_time:
             info.update(self.report())
-        return self._observation(), float(engine.rewards[0]), False, False, info
+        truncated = engine.max_episode_steps is not None and self.out_of_time
+        return self._observation(), float(engine.rewards[0]), False, truncated, info
 
     def render(self) -> str | np.ndarray | None:
         """The episode so far: a line of text, or strip charts of what the task shows."""

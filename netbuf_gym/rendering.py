@@ -55,9 +55,14 @@ class Recorder:
             panel = image[i * PANEL : (i + 1) * PANEL]
             panel[-1] = 200
             values = np.array([state[one.key] for state in self._states] or [0.0])
-            top = max(float(values.max()), 1e-9)
-            _draw_line(panel, values / top, np.array(one.color, np.uint8))
-            _write(panel, f"{one.label} {values[-1]:.4g} MAX {values.max():.4g}")
+            text, top = f"{one.label} {values[-1]:.4g} MAX {values.max():.4g}", float(values.max())
+            if one.limit_key is not None:
+                limits = np.array([state[one.limit_key] for state in self._states] or [0.0])
+                top = max(top, float(limits.max()))
+                _draw_line(panel, limits / max(top, 1e-9), np.array(one.limit_color, np.uint8))
+                text += f" {one.limit_label} {limits[-1]:.4g}"
+            _draw_line(panel, values / max(top, 1e-9), np.array(one.color, np.uint8))
+            _write(panel, text)
         return image
 
 

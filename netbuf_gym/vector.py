@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from netbuf_gym.arguments import truth, whole
-from netbuf_gym.engine import Engine, generator_of
+from netbuf_gym.engine import MAX_SEED, Engine, generator_of
 from netbuf_gym.errors import ConfigError, shown
 
 
@@ -110,9 +110,7 @@ class VectorEnv(gym.vector.VectorEnv):
         self._started = True
         return self.engine.history.read(self._next_buffer()), {}
 
-    def step(
-        self, actions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One decision of every agent.
 
         Args:
@@ -190,9 +188,11 @@ class VectorEnv(gym.vector.VectorEnv):
             super().reset(seed=None if seed is None else int(seed))
             streams = self.np_random.spawn(self.worlds)
         else:
+            if not isinstance(seed, (Sequence, np.ndarray)) or isinstance(seed, str):
+                raise ConfigError(f"seed = {shown(seed)}; valid: a whole number, or one for each of {self.worlds} worlds")
             if len(seed) != self.worlds:
                 raise ConfigError(f"seed has {len(seed)} values; valid: one, or one for each of {self.worlds} worlds")
-            streams = [generator_of(one) for one in seed]
+            streams = [generator_of(whole(f"seed[{k}]", one, 0, MAX_SEED - 1)) for k, one in enumerate(seed)]
         if self._generators is None:
             self._generators = streams
         for world in worlds:

@@ -22,7 +22,7 @@ def telemetry(rows=1, queues=2, **fields):
 
 
 def tracker(rows=1, queues=2, **world):
-    made = SwitchTracker(rows, queues, 0.1)
+    made = SwitchTracker(rows, queues)
     defaults = {"capacity_bps": 10e6, "capacity": 1000, "in_bytes": False, "packet_bytes": 1500}
     made.reset(slice(0, rows), **(defaults | {"alphas": (1.0,) * queues, "betas": (1.0, 0.5)[:queues]} | world))
     return made

@@ -11,6 +11,7 @@ import netbuf_gym
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.plants.switch_telemetry import switch_telemetry
+from netbuf_gym.rendering import PANEL
 from netbuf_gym.scenarios import Flow, Link, Scenario, SizeDistribution, StrictPriority, Switch, shared_buffer
 from netbuf_gym.vector import VectorEnv
 from netbuf_gym.wrappers import LogUtilityReward
@@ -107,6 +108,8 @@ def test_fuzzed_actions_conserve_packets_and_never_overfill_the_buffer(kwargs, s
             before = counted
             traffic = core.traffic_stats(0)
             assert traffic["flows_completed"] <= traffic["flows_connected"] <= traffic["flows_started"]
+            lost = traffic["queue_drops"] + traffic["random_losses"]
+            assert traffic["packets_sent"] == traffic["packets_received"] + lost + traffic["packets_in_network"]
 
 
 @pytest.mark.parametrize("queues_in", ["packets", "bytes"])
@@ -203,6 +206,114 @@ def test_strict_priority_and_many_queues():
     assert {"slowdown_p99_p2", "queue_mean_packets_2"} <= set(info)
 
 
+def two_ports(**switch):
+    links = (
+        Link(name="left", rate_mbps=4, delay_ms=10),
+        Link(name="right", rate_mbps=6, delay_ms=10),
+        Link(name="back", delay_ms=10),
+    )
+    flows = tuple(Flow(cc="cubic", path=(port,), return_path=("back",)) for port in ("left", "right"))
+    made = Switch(**{"ports": ("left", "right"), "queues": 1, "buffer_packets": 100} | switch)
+    return Scenario(links=links, flows=flows, switches=(made,), duration_s=20)
+
+
+def test_several_ports_are_added_up():
+    env = Env(task="queue_threshold", scenario=json.loads(json.dumps(two_ports().to_dict())))
+    env.reset(seed=0)
+    tracker = env.engine.tracker
+    assert tracker.capacity_bps[0] == 10e6 and tracker.ports[0] == 2
+    longest = 0
+    for _ in range(100):
+        env.step(np.array([(np.log2(0.5) + 8) * 2 / 11 - 1]))  # alpha 1/2
+        shown = env.engine.show(0)
+        assert shown["threshold_packets_0"] == min(100, 2 * 0.5 * env.telemetry["free"])
+        longest = max(longest, shown["queue_packets_0"])
+    assert 45 <= longest <= 50  # each port's queue is as long as half of what is then free
+
+
+def test_a_cap_on_queues_is_seen_and_shown():
+    plain, capped = (
+        Env(
+            task="queue_threshold",
+            scenario={**SHORT, "per_queue_cap": cap},
+            reward={"name": "switch_utility", "burst_weight": 1},
+        )
+        for cap in (False, True)
+    )
+    names = [feature.name for feature in plain.engine.task.features]
+    limit, burst = names.index("limit_0"), plain.engine.reward.terms.index("burst")
+    for env, expected in ((plain, 200.0), (capped, 100.0)):  # two queues of 100
+        env.reset(seed=1)
+        env.step([1.0, 1.0])
+        shown, seen = env.engine.show(0), env.engine.task.observe(env.engine.tracker, np.empty((len(names), 1), np.float32))
+        assert shown["threshold_packets_0"] == pytest.approx(expected, abs=20 if env is plain else 0)
+        ms = expected * env.engine.scenarios[0].data_bytes * 8 / 10e6 * 1e3
+        assert seen[limit, 0] == pytest.approx(np.log(1 + ms) / np.log(10001), abs=0.03 if env is plain else 1e-5)
+        assert env.engine.terms[burst, 0] <= 0
+    held = np.array([[100.0], [0.0]])
+    for env, refused in ((plain, 0.0), (capped, 1.0)):  # a full queue has no room for a burst
+        tracker = env.engine.tracker
+        tracker.share_of_buffer[:] = held / tracker.capacity
+        tracker.free_fraction[:], tracker.queue.alpha[:] = 0.5, 8.0
+        env.engine.reward(tracker, env.engine.terms)
+        assert env.engine.terms[burst, 0] == pytest.approx(-refused * tracker.elapsed_s[0])
+
+
+def test_a_shown_threshold_has_its_beta():
+    env = Env(task="queue_threshold", scenario=SHORT, betas=[1, 0.25])
+    env.reset(seed=0)
+    env.step([-0.5, -0.5])
+    shown = env.engine.show(0)
+    assert shown["threshold_packets_1"] == pytest.approx(shown["threshold_packets_0"] / 4) and shown["threshold_packets_1"] > 0
+
+
+def test_queue_0_varies_slowest_in_a_grids_numbers():
+    env = Env(task="queue_threshold", scenario=SHORT, actions="grid")
+    env.reset(seed=0)
+    env.step(1)
+    assert (env.telemetry["alpha_0"], env.telemetry["alpha_1"]) == (2.0**-8, 2.0**-4)
+    env.step(48)
+    assert (env.telemetry["alpha_0"], env.telemetry["alpha_1"]) == (8.0, 8.0)
+
+
+@pytest.mark.parametrize("actions", ["continuous", "grid"])
+def test_one_switch_takes_one_action(actions):
+    env = Env(task="queue_threshold", scenario=SHORT, actions=actions)
+    env.reset(seed=0)
+    for bad in ([3], [[0.0, 0.0]], np.zeros((1, 2)), np.zeros(3)):
+        with pytest.raises(ConfigError, match=r"action has shape \([\d, ]+\); valid: \((2,)?\), "):
+            env.step(bad)
+    assert env.telemetry["elapsed_s"] != env.telemetry["elapsed_s"]  # nothing was run
+
+
+def test_a_limit_of_steps_is_the_same_for_one_and_for_many():
+    kwargs = {"task": "queue_threshold", "scenario": SHORT, "max_episode_steps": 3}
+    env, vector = Env(**kwargs), VectorEnv(1, **kwargs)
+    env.reset(seed=4), vector.reset(seed=[4])
+    for step in range(3):
+        *_, truncated, info = env.step([0.0, 0.0])
+        *_, ended, infos = vector.step(np.zeros((1, 2)))
+        assert truncated == ended[0] == (step == 2)
+    assert info["goodput_mbps"] == infos["final_info"]["goodput_mbps"][0] and info["duration_s"] == pytest.approx(0.3)
+    made = gym.make(ID, scenario=SHORT, max_episode_steps=3)
+    made.reset(seed=4)
+    for _ in range(3):
+        *_, truncated, _ = made.step(np.zeros(2, np.float32))
+    assert truncated and same_reports(made.unwrapped.report(), {k: info[k] for k in made.unwrapped.report()})
+
+
+@pytest.mark.parametrize("seed", [1.5, "12", [1, 2.5], [1], [[1, 2], [3, 4]], np.array([1.0, 0.5]), [-1, 2], {1, 2}])
+def test_seeds_that_are_none_are_refused(seed):
+    with pytest.raises(ConfigError, match="seed"):
+        VectorEnv(2, task="queue_threshold", scenario=SHORT).reset(seed=seed)
+
+
+def test_seeds_in_an_array_are_seeds():
+    env = VectorEnv(2, task="queue_threshold", scenario=RANDOM)
+    assert np.array_equal(env.reset(seed=np.array([3, 4]))[0], env.reset(seed=[3, 4])[0])
+    assert env.engine.seeds[0] != env.engine.seeds[1]
+
+
 def test_telemetry_by_name():
     env = Env(task="queue_threshold", scenario=SHORT)
     env.reset(seed=0)
@@ -223,6 +334,11 @@ def test_rendering(render_mode):
         assert "nothing" in before and "queue 1" in after and "drops" in after and after.endswith("\n")
     else:
         assert after.dtype == np.uint8 and after.ndim == 3 and after.shape[2] == 3
+        panels = env.unwrapped.engine.task.panels
+        assert [one.limit_key for one in panels] == ["threshold_packets_0", "threshold_packets_1", None]
+        for at, one in enumerate(panels[:2]):  # a queue and its limit are in one panel
+            panel = after[at * PANEL : (at + 1) * PANEL]
+            assert all((panel == color).all(axis=2).any() for color in (one.color, one.limit_color))
         assert not np.array_equal(before, after)
 
 

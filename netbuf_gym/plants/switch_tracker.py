@@ -39,12 +39,13 @@ class SwitchTracker:
         packet_units: a full packet in the unit in which the switch counts its buffer.
         betas: `(queues, rows)`, fixed factors of the thresholds.
         in_bytes: bool, whether the switch counts bytes.
-        interval_s: the nominal length of a decision interval.
+        ports: how many ports the switch has: the fields of a queue are sums over them, a threshold is each one's.
+        cap_share: the share of the buffer beyond which no queue of a port grows; infinite without such a cap.
     """
 
-    def __init__(self, rows: int, queues: int, interval_s: float):
+    def __init__(self, rows: int, queues: int):
         fields = len(switch_telemetry(queues).fields)
-        self.rows, self.queues, self.interval_s = rows, queues, interval_s
+        self.rows, self.queues = rows, queues
         self.now = np.full((fields, rows), np.nan, np.float32)
         self.last = np.zeros((fields, rows), np.float32)
         self._measured = np.zeros((fields, rows), bool)
@@ -52,7 +53,6 @@ class SwitchTracker:
             setattr(self, field.name, self.last[column])
         block, end = len(SHARED), len(SHARED) + queues * len(PER_QUEUE)
         self.queue = _by_name(self.last[block:end].reshape(queues, len(PER_QUEUE), rows))
-        self.queue_now = _by_name(self.now[block:end].reshape(queues, len(PER_QUEUE), rows))
         at = self.last[end:]
         self.at_free_fraction, self.at_flows_completed, self.at_packets_dropped, self.at_elapsed_s = at[:4]
         self.at_drained_bytes = at[4:]
@@ -63,6 +63,8 @@ class SwitchTracker:
         self.capacity_bps, self.service_s, self.packet_units = np.ones((3, rows), np.float32)
         self.betas = np.ones((queues, rows), np.float32)
         self.in_bytes = np.zeros(rows, bool)
+        self.ports = np.ones(rows, np.float32)
+        self.cap_share = np.full(rows, np.inf, np.float32)
 
     def reset(
         self,
@@ -74,8 +76,10 @@ class SwitchTracker:
         packet_bytes: float,
         alphas: Any,
         betas: Any,
+        ports: int = 1,
+        queue_cap: float | None = None,
     ) -> None:
-        """Forgets everything measured on these rows; their world starts anew. `capacity` in the switch's unit."""
+        """Forgets everything measured on these rows; their world starts anew. Capacity and cap are in the switch's unit."""
         self.now[:, rows] = np.nan
         self.last[:, rows] = 0
         self._memory[:, rows] = 0
@@ -90,6 +94,8 @@ class SwitchTracker:
         self.service_s[rows] = packet_bytes * 8 / capacity_bps
         self.packet_units[rows] = packet_bytes if in_bytes else 1
         self.in_bytes[rows] = in_bytes
+        self.ports[rows] = ports
+        self.cap_share[rows] = np.inf if queue_cap is None else queue_cap / capacity
 
     def update(self, telemetry: np.ndarray) -> None:
         """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""

@@ -19,7 +19,8 @@ Flows start at random (Poisson) times, whatever the queues hold: what a new one 
 the average moment has. The terms `delay` and `burst` (what a flow's first packets would lose, arriving now) measure these
 every interval, where `slowdown` waits for the few flows that complete and is mostly their luck; for learning that is the
 difference between a signal and none. `loss` counts all packets that were dropped: most are those of
-the flows that fill the queue, which is how these learn that they do.
+the flows that fill the queue, which is how these learn that they do. Of a switch with several ports, room_q is that of one
+port's queue, the ports' queues counting as equally long.
 
 The terms of `switch_utility` are integrals over time and sums over events: an episode's sum does not depend on
 how often is decided. Those of the thesis are values, the worst of the last interval in which a flow completed.
@@ -94,10 +95,9 @@ class SwitchUtility:
         out[3] = self._weighted(self.loss_queues, queue.drops, -self.loss_weight) * tracker.service_s
         seconds = queue.queue_bytes * np.float32(8) / tracker.capacity_bps
         out[4] = self._weighted(self.delay_queues, seconds, -self.delay_weight) * time_s
-        threshold = np.minimum(
-            queue.alpha * tracker.betas * tracker.free_fraction, tracker.free_fraction + tracker.share_of_buffer
-        )
-        room = (threshold - tracker.share_of_buffer) * tracker.capacity / tracker.packet_units  # packets
+        held = tracker.share_of_buffer / tracker.ports
+        threshold = np.minimum(queue.alpha * tracker.betas * tracker.free_fraction, tracker.free_fraction + held)
+        room = (np.minimum(threshold, tracker.cap_share) - held) * tracker.capacity / tracker.packet_units  # packets
         refused = np.clip(1 - room * np.float32(1 / self.burst_packets), 0, 1)
         out[5] = self._weighted(self.burst_queues, refused, -self.burst_weight) * time_s
 

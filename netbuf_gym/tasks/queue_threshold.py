@@ -44,6 +44,8 @@ GRIDS: dict[str, tuple[float, ...]] = {
 
 MAX_GRID = 4096
 
+BLUE, LILAC, RED = (31, 119, 180), (200, 160, 220), (214, 39, 40)
+
 RECIPES = ("default", "thesis-text", "thesis-code")
 
 SHARED_FEATURES = (
@@ -125,11 +127,12 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     shared[3] = _log1p_scaled(np.maximum(tracker.flows_open, 0), 1000)
     shared[4] = _log1p_scaled(tracker.flows_started, 100)
 
-    threshold = queue.alpha * tracker.betas * tracker.free_fraction  # of the buffer
+    threshold = np.minimum(queue.alpha * tracker.betas * tracker.free_fraction, tracker.cap_share)  # shares of the buffer
+    threshold *= tracker.ports
     packets = np.maximum(tracker.capacity / tracker.packet_units, one)
     own[0] = _log_scaled(queue.alpha, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
     own[1] = _log1p_scaled(np.minimum(threshold, one) * buffer_s * np.float32(1e3), 1e4)
-    level = tracker.share_of_buffer / np.maximum(tracker.betas * tracker.free_fraction, np.float32(1e-6))
+    level = tracker.share_of_buffer / np.maximum(tracker.ports * tracker.betas * tracker.free_fraction, np.float32(1e-6))
     own[2] = _log_scaled(level, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
     np.sqrt(queue.queue_packets_max / packets, out=own[3])
     own[4] = _log1p_scaled(queue.queue_bytes * np.float32(8e3) / tracker.capacity_bps, 1e4)
@@ -204,7 +207,9 @@ class QueueThreshold(Task):
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
     Recipe default, 5 + 14 * queues features in [-1, 1], feature by feature with the queues' values side by side
-    (`alpha_0, alpha_1, limit_0, ...`). `rate` is that of the switch's ports, `can send` the rate times the interval:
+    (`alpha_0, alpha_1, limit_0, ...`). `rate` is that of the switch's ports, `can send` the rate times the interval. Several
+    ports are added up: a queue is its number's at all of them, its threshold as often one port's; a cap of the scenario on
+    queues (`queue_cap`) is a threshold's upper bound:
 
     | Num   | Feature         | Meaning                                                     | -1 or 0  | 1       |
     |-------|-----------------|-------------------------------------------------------------|----------|---------|
@@ -331,14 +336,10 @@ class QueueThreshold(Task):
         self.betas = self._betas(betas)
         self.telemetry = switch_telemetry(queues)
         of_queues = [
-            panel
+            Panel(f"queue_packets_{q}", f"QUEUE {q} PACKETS", BLUE, f"threshold_packets_{q}", "LIMIT", LILAC)
             for q in range(min(queues, 4))  # a picture has its limits
-            for panel in (
-                Panel(f"queue_packets_{q}", f"QUEUE {q} PACKETS", (31, 119, 180)),
-                Panel(f"threshold_packets_{q}", f"THRESHOLD {q} PACKETS", (148, 103, 189)),
-            )
         ]
-        self.panels = (*of_queues, Panel("drops", "DROPS", (214, 39, 40)))
+        self.panels = (*of_queues, Panel("drops", "DROPS", RED))
         self.fixed_steps = recipe != "thesis-code"
         self.default_reward = {"default": "switch_utility"}.get(recipe, recipe.replace("-", "_"))
         shared, own, self._observe, low = {
@@ -397,7 +398,7 @@ class QueueThreshold(Task):
 
     def make_tracker(self, rows: int, interval_s: float) -> SwitchTracker:
         """What is remembered of each switch."""
-        return SwitchTracker(rows, self.queues, interval_s)
+        return SwitchTracker(rows, self.queues)
 
     def start(self, tracker: SwitchTracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
@@ -410,6 +411,8 @@ class QueueThreshold(Task):
             packet_bytes=scenario.data_bytes,
             alphas=switch.admission.alphas,
             betas=switch.admission.betas,
+            ports=len(switch.ports),
+            queue_cap=switch.queue_cap,
         )
 
     def advance(self, plant: SimPlant, interval_ns: int, end_ns: np.ndarray) -> None:
@@ -467,7 +470,7 @@ class QueueThreshold(Task):
         return self._observe(tracker, out)
 
     def show(self, tracker: SwitchTracker, row: int) -> dict[str, float]:
-        """Packets in all queues and in each, each one's threshold in packets and alpha, and drops."""
+        """Packets in all queues and in each, each one's threshold in packets and alpha, and drops; sums over ports."""
         unit = float(tracker.packet_units[row])
         queued, drops = float(tracker.queue.queue_packets[:, row].sum()), float(tracker.packets_dropped[row])
         state = {"queue_packets": queued, "drops": drops}
@@ -475,8 +478,10 @@ class QueueThreshold(Task):
             alpha = float(tracker.queue.alpha[q, row])
             state[f"queue_packets_{q}"] = float(tracker.queue.queue_packets[q, row])
             state[f"alpha_{q}"] = alpha
+            capacity = float(tracker.capacity[row])
             limit = alpha * float(tracker.betas[q, row]) * float(tracker.free[row])
-            state[f"threshold_packets_{q}"] = min(limit, float(tracker.capacity[row])) / unit
+            limit = min(limit, float(tracker.cap_share[row]) * capacity) * float(tracker.ports[row])
+            state[f"threshold_packets_{q}"] = min(limit, capacity) / unit
         return state
 
     def line(self, state: dict[str, float]) -> str:

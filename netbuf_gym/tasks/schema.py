@@ -28,7 +28,8 @@ def require_schema(saved: dict[str, Any], current: dict[str, Any], owner: str = 
     missing = [key for key in ("telemetry", *SHARED, *own) if key not in saved]
     if missing and saved.get("task") in (None, current["task"]):
         raise CheckpointError(f"{owner} carries an environment schema without {', '.join(missing)}")
-    for key in ("task", "telemetry", *SHARED[1:], *own):
+    first = [key for key in ("task", "recipe", "queues") if key in current]  # what decides the columns, so that messages say it
+    for key in (*first, "telemetry", *(key for key in (*SHARED, *own) if key not in first)):
         if key == "telemetry":
             TelemetrySchema.from_dict(current[key]).require(TelemetrySchema.from_dict(saved[key]), owner)
             continue

@@ -34,11 +34,17 @@ class Feature:
 
 @dataclass(frozen=True)
 class Panel:
-    """A strip chart of a picture: an entry of `Task.show`, what is written above it, its colour."""
+    """A strip chart of a picture: an entry of `Task.show`, what is written above it, its colour.
+
+    Likewise `limit_key`, `limit_label` and `limit_color` of what is drawn behind it on the same scale, where it is given.
+    """
 
     key: str
     label: str
     color: tuple[int, int, int]
+    limit_key: str | None = None
+    limit_label: str = ""
+    limit_color: tuple[int, int, int] = (200, 200, 200)
 
 
 class Task(ABC):
@@ -148,9 +154,16 @@ class Task(ABC):
         return array
 
     def single_action(self, action: Any) -> np.ndarray:
-        """One agent's action as a batch of one."""
-        array = action_array(action)
-        return array[None] if array.ndim == len(self.action_space.shape) else array
+        """One agent's action as a batch of one.
+
+        Raises:
+            ConfigError: not of the space's shape.
+        """
+        array, valid = action_array(action), self.action_space.shape
+        if array.shape != valid:
+            what = "a number for each queue" if valid else "a single integer"
+            raise ConfigError(f"action has shape {array.shape}; valid: {valid}, {what}")
+        return array[None]
 
     def to_dict(self) -> dict[str, Any]:
         """What a saved model must agree with: recipe, features with their ranges, history."""

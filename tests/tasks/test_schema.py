@@ -52,3 +52,15 @@ def test_what_is_no_schema_is_refused(schema, saved):
 def test_a_damaged_telemetry_part_is_refused(schema):
     with pytest.raises(CheckpointError, match="telemetry"):
         require_schema({**schema, "telemetry": {"version": 1, "fields": [{"nome": 1}]}}, schema)
+
+
+def test_another_number_of_queues_or_recipe_is_said_before_the_columns_that_follow_from_it():
+    two, three = (
+        Engine(1, task="queue_threshold", scenario={"name": "rlbm/default", "priority_below": below}).schema()
+        for below in ([100_000], [100_000, 1_000_000])
+    )
+    with pytest.raises(CheckpointError, match="was trained with queues = 2, this environment has 3"):
+        require_schema(json.loads(json.dumps(two)), three)
+    other = Engine(1, task="queue_threshold", recipe="thesis-text").schema()
+    with pytest.raises(CheckpointError, match="recipe = 'thesis-text'"):
+        require_schema(other, three)
