@@ -1,7 +1,10 @@
 """Composition of configurations: every file, every override, every mistake."""
 
+import inspect
+
 import pytest
 from omegaconf import OmegaConf
+from stable_baselines3 import PPO
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.rewards import SWITCH_REWARDS
@@ -138,3 +141,22 @@ def test_evaluation_seeds_are_never_training_seeds():
     for wrong in (0, -1, True, 1.5, "x", [], [3], [first, first], [first + 0.5], [True]):
         with pytest.raises(ConfigError, match="seeds"):
             evaluation_seeds(wrong)
+
+
+@pytest.mark.parametrize("experiment", [path.stem for path in sorted((CONF / "experiment").glob("*.yaml"))])
+def test_minibatches_of_every_experiment_divide_its_rollouts(experiment):
+    """stable-baselines3 warns otherwise."""
+    config = load("train", [f"experiment={experiment}"])
+    rollout = config.algo.kwargs.n_steps * config.env.num_envs
+    assert rollout % config.algo.kwargs.batch_size == 0 and rollout >= config.algo.kwargs.batch_size
+
+
+@pytest.mark.parametrize("recipe", ["text", "code"])
+def test_the_thesis_learner_is_ppo_by_its_defaults(recipe):
+    config = load("train", [f"experiment=rlbm_{recipe}"])
+    defaults = {name: one.default for name, one in inspect.signature(PPO).parameters.items()}
+    assert config.algo.learning_rate == defaults["learning_rate"] and config.algo.learning_rate_final is None
+    for name, value in config.algo.kwargs.items():
+        if name not in ("n_steps", "ent_coef_final"):
+            assert value == defaults[name], name
+    assert config.algo.kwargs.n_steps * config.env.num_envs == defaults["n_steps"]
