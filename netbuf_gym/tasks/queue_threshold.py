@@ -29,6 +29,12 @@ LOG2_ALPHA = (-8.0, 3.0)
 CODE_EXPONENT = (-3.0, 3.0)
 """Recipe thesis-code: the range of the exponent a in 2^a. The code's own is a Gaussian's, unbounded."""
 
+LIMIT_S = (1e-3, 1.0)
+"""With `actions="limits"`: the range of limits in seconds that actions -1 to 1 stand for, log-scaled."""
+
+MAX_ALPHA = 1e3
+"""What alpha is at most where a limit is more than the free buffer can hold."""
+
 OCTAVE_STEPS = 1024
 """log2(alpha) is rounded to steps of 1/1024, so that alpha = 1 and alpha = 8 are exactly reached from float32 actions."""
 
@@ -163,6 +169,14 @@ def alphas_thesis_code(action: np.ndarray) -> np.ndarray:
     return _power_of_two(action, *CODE_EXPONENT)
 
 
+def alphas_of_limits(action: np.ndarray, tracker: SwitchTracker) -> np.ndarray:
+    """The alphas with which queues are limited, as the buffer is now, to what the ports send in 1 ms to 1 s."""
+    low, high = LIMIT_S
+    limit_s = low * (high / low) ** ((np.clip(action, -1.0, 1.0) + 1) / 2)
+    free_s = (tracker.betas * (tracker.free * tracker.service_s / tracker.packet_units)).T
+    return np.minimum(limit_s / np.maximum(free_s, 1e-9), MAX_ALPHA)
+
+
 def _power_of_two(action: np.ndarray, low: float, high: float) -> np.ndarray:
     exponent = low + (high - low) * (np.clip(action, -1.0, 1.0) + 1) / 2
     return np.exp2(np.round(exponent * OCTAVE_STEPS) / OCTAVE_STEPS)
@@ -197,6 +211,9 @@ class QueueThreshold(Task):
     | default     | 2^-8 to 2^3, log-scaled; 5/11 is 1            | 2^-8, 2^-4, 1/4, 1/2, 1, 2, 8     | 49                    |
     | thesis-text | 0.001 to 1, linear: (a + 1) / 2               | 1/8, 2/8, ... 1                   | 64                    |
     | thesis-code | 2^-3 to 2^3, log-scaled; 0 is 1               | 1/8, 1/4, 1/2, 1, 2, 4, 8         | 49                    |
+
+    With `actions="limits"` (recipe default) an action names limits, not alphas: what the ports send in 1 ms to 1 s,
+    log-scaled, from which alpha follows by the buffer that is free at that moment; until the next decision it stands.
 
     Exponents are rounded to steps of 1/1024. Components outside [-1, 1], infinite ones included, are clipped; NaN or a
     wrong shape raises `ConfigError`, as does an integer that a grid does not have. Queue 0 varies slowest in a grid's
@@ -286,7 +303,7 @@ class QueueThreshold(Task):
     |               |                     |                       | `name` and its arguments, or a scenario's `to_dict()`; |
     |               |                     |                       | with one switch, whose admission becomes the agent's   |
     | `recipe`      | **str**             | `"default"`           | `"default"`, `"thesis-text"` or `"thesis-code"`        |
-    | `actions`     | **str**             | `"continuous"`        | `"continuous"` or `"grid"`                             |
+    | `actions`     | **str**             | `"continuous"`        | `"continuous"`, `"limits"` or `"grid"`                 |
     | `betas`       | **list** of float   | the recipe's          | a fixed factor above 0 to 1 for each queue; default:   |
     |               |                     |                       | the scenario's, or all 1; thesis-*: 1, then 0.5        |
     |               |                     |                       | ("no beta" is `[1, 1]`)                                |
@@ -332,7 +349,9 @@ class QueueThreshold(Task):
         if self.agents != 1:
             raise ConfigError(f"senders = {self.agents}; valid for {self.name}: 1, the switch")
         self.queues = queues
-        self.actions = choice("actions", actions, ("continuous", "grid"))
+        self.actions = choice("actions", actions, ("continuous", "limits", "grid"))
+        if self.actions == "limits" and recipe != "default":
+            raise ConfigError(f'actions = "limits" with recipe {recipe!r}; valid: recipe "default"')
         self.betas = self._betas(betas)
         self.telemetry = switch_telemetry(queues)
         of_queues = [
@@ -443,7 +462,12 @@ class QueueThreshold(Task):
 
     def decode(self, action: np.ndarray, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
         """Alphas `(rows, queues)` for checked actions, into `out`."""
-        out[...] = self._alphas(action) if self.grid is None else self.grid[action]
+        if self.grid is not None:
+            out[...] = self.grid[action]
+        elif self.actions == "limits":
+            out[...] = alphas_of_limits(action, tracker)
+        else:
+            out[...] = self._alphas(action)
         return out
 
     def encode(self, alphas: Any) -> np.ndarray:
@@ -456,6 +480,8 @@ class QueueThreshold(Task):
         if len(values) != self.queues:
             raise ConfigError(f"alphas has {len(values)} values for {self.queues} queues; valid: as many")
         wanted = np.array([real(f"alphas[{q}]", value, 0, 1e6, low_open=True) for q, value in enumerate(values)])
+        if self.actions == "limits":
+            raise ConfigError('actions = "limits" name times, not alphas; valid: "continuous" or "grid"')
         if self.grid is not None:
             return np.int64(np.abs(np.log(self.grid) - np.log(wanted)).sum(axis=1).argmin())
         if self.recipe == "thesis-text":
@@ -496,6 +522,8 @@ class QueueThreshold(Task):
         """What a saved model must agree with, actions, queues and betas included."""
         ranges = {"default": LOG2_ALPHA, "thesis-text": (LEAST_ALPHA, 1.0), "thesis-code": CODE_EXPONENT}
         levels = (GRIDS if self.grid is not None else ranges)[self.recipe]
+        if self.actions == "limits":
+            levels = LIMIT_S
         return {
             **super().to_dict(),
             "actions": {"kind": self.actions, "levels": list(levels)},

@@ -100,6 +100,24 @@ def test_decode_golden(recipe, actions, alphas):
     np.testing.assert_allclose(task.decode(checked, None, np.empty(checked.shape)), alphas, rtol=1e-12)
 
 
+def test_limits_become_alphas_by_what_is_free():
+    """Of 1000 packets of 1.2 ms 600 are free, 0.72 s; queue 1 has beta 0.5."""
+    task, made = QueueThreshold(actions="limits"), tracker()
+    made.update(telemetry(**BUSY))
+    actions = task.check_actions(np.array([[0.0, 1.0]]), 1)
+    alphas = task.decode(actions, made, np.empty((1, 2)))
+    np.testing.assert_allclose(alphas, [[np.sqrt(1e-3) / 0.72, 1 / (0.5 * 0.72)]], rtol=1e-6)
+    beyond = task.check_actions(np.array([[-np.inf, 7.0]]), 1)
+    np.testing.assert_allclose(task.decode(beyond, made, np.empty((1, 2))), [[1e-3 / 0.72, 1 / 0.36]], rtol=1e-6)
+    made.free[:] = 0
+    assert (task.decode(actions, made, np.empty((1, 2))) == 1000).all()
+    assert task.to_dict()["actions"] == {"kind": "limits", "levels": [1e-3, 1.0]}
+    with pytest.raises(ConfigError, match="limits"):
+        task.encode((1, 1))
+    with pytest.raises(ConfigError, match="limits"):
+        QueueThreshold("thesis-text", actions="limits")
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("queues", [1, 2, 3])
 def test_a_grid_is_a_set_of_continuous_actions(recipe, queues):
