@@ -15,12 +15,12 @@ S - 1, n_q/B the share of the buffer that queue q holds, b_q its bits, T the int
 rate C in seconds, room_q how many packets the queue would still admit, N a burst, (x)+ the larger of x and 0, W the worst
 FCT - ideal FCT in seconds.
 
-Flows start at random (Poisson) times, whatever the queues hold: what a new one will suffer is the delay and the loss that
-the average moment has. The terms `delay` and `burst` (what a flow's first packets would lose, arriving now) measure these
-every interval, where `slowdown` waits for the few flows that complete and is mostly their luck; for learning that is the
-difference between a signal and none. `loss` counts all packets that were dropped: most are those of
-the flows that fill the queue, which is how these learn that they do. Of a switch with several ports, room_q is that of one
-port's queue, the ports' queues counting as equally long.
+Flows start at random (Poisson) times, whatever the queues hold: what a new one meets is the delay and the room that the
+average moment has. The terms `delay` and `burst` (what of a burst would be lost) measure these every interval, where
+`slowdown` waits for the few flows that complete. They say nothing of what becomes of a flow after its first packets, and both
+look at the end of the interval: as the main part of a reward they are pleased by cutting flows off while they start. `loss`
+counts all packets that were dropped: most are those of the flows that fill the queue, which is how these learn that they do.
+Of a switch with several ports, room_q is that of one port's queue, the ports' queues counting as equally long.
 
 The terms of `switch_utility` are integrals over time and sums over events: an episode's sum does not depend on
 how often is decided. Those of the thesis are values, the worst of the last interval in which a flow completed.
