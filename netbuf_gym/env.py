@@ -10,11 +10,12 @@ import numpy as np
 from netbuf_gym.arguments import choice
 from netbuf_gym.engine import Engine
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.registration import OfItsTask
 from netbuf_gym.rendering import Recorder
 from netbuf_gym.wrappers.duration import DurationLimit
 
 
-class Env(gym.Env):
+class Env(OfItsTask, gym.Env):
     """One world of any task.
 
     What is controlled, observed and rewarded is the task's, and so are most arguments: the class docstrings of

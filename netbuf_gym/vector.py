@@ -13,9 +13,10 @@ from gymnasium.vector.utils import batch_space
 from netbuf_gym.arguments import truth, whole
 from netbuf_gym.engine import MAX_SEED, Engine, generator_of
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.registration import OfItsTask
 
 
-class VectorEnv(gym.vector.VectorEnv):
+class VectorEnv(OfItsTask, gym.vector.VectorEnv):
     """Many agents as the rows of one vector environment, all tasks alike.
 
     `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `senders = N` every world has N controlled

@@ -4,6 +4,7 @@ import sys
 import gymnasium as gym
 import pytest
 
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.registration import ENVIRONMENTS, register_environments
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -36,3 +37,11 @@ heavy = {"torch", "stable_baselines3", "hydra", "omegaconf", "matplotlib", "pand
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+def test_an_id_is_not_given_to_another_task(make):
+    with pytest.raises(ConfigError, match=r"task = 'congestion_window'.*netbuf/QueueThreshold-v0"):
+        make("netbuf/QueueThreshold-v0", task="congestion_window")
+    made = make("netbuf/QueueThreshold-v0", task="queue_threshold")
+    assert made.spec.id == "netbuf/QueueThreshold-v0"
