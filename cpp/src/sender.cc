@@ -15,13 +15,13 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
       rng_(rng),
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),
-      index_(index),
-      priority_(config.priority),
       start_(config.start_ns),
       stop_(config.stop_ns),
       send_buffer_(config.send_buffer_bytes),
       quick_acks_(profile_.quick_acks),
-      receive_buffer_(config.receive_buffer_bytes) {
+      receive_buffer_(config.receive_buffer_bytes),
+      index_(index),
+      priority_(config.priority) {
   tcb.stack = world.stack;
   tcb.mss = profile_.mss;
   tcb.hystart = world.hystart;

@@ -11,7 +11,11 @@ namespace netbuf {
 
 World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   validate(config);
-  profile_ = stack_profile(config);
+  profile_ = &stack_profile(config.stack);
+  if (config.mss || config.min_rto_ns || config.delayed_ack_packets) {
+    own_profile_ = std::make_unique<StackProfile>(stack_profile(config));
+    profile_ = own_profile_.get();
+  }
   build_links(config);
   link_uses_.assign(config.links.size(), 0);
   const auto use = [&](const FlowConfig& flow, uint32_t times) {
@@ -29,7 +33,7 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   for (const FlowConfig& flow : config.flows) {
     const auto index = static_cast<uint32_t>(flows_.size());
     if (flow.controlled) agents_.push_back(index);
-    flows_.emplace_back(index, flow, config, profile_, links_, link_uses_, &rng_);
+    flows_.emplace_back(index, flow, config, *profile_, links_, link_uses_, &rng_);
   }
   for (uint32_t i = 0; i < flows_.size(); ++i) {
     const FlowConfig& flow = config.flows[i];
@@ -106,7 +110,7 @@ void World::build_links(const WorldConfig& config) {
 }
 
 void World::order_ties(const WorldConfig& config) {
-  const uint32_t bytes = profile_.mss + profile_.data_overhead;
+  const uint32_t bytes = profile_->mss + profile_->data_overhead;
   for (const FlowConfig& flow : config.flows) {
     for (size_t i = 1; i < flow.path.size(); ++i) {
       const Link& before = links_[flow.path[i - 1]];
@@ -278,7 +282,7 @@ void World::open_flow() {
   slot.opened = static_cast<uint32_t>(opened_.size());
   slot.completed = false;
   opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, number});
-  slot.flow.emplace(index, config, template_.front(), profile_, links_, link_uses_, &rng_);
+  slot.flow.emplace(index, config, template_.front(), *profile_, links_, link_uses_, &rng_);
   update(first_flow_ + index);
 }
 

@@ -256,8 +256,6 @@ class Flow {
   bool recovery_takes_all_, controlled_;
 
   // path
-  uint32_t index_, priority_;
-  uint32_t held_ = 0, held_data_ = 0;         // packets and ACKs that managed links hold, and those of them with data
   std::vector<uint32_t> path_;
   std::vector<Hop> forward_, backward_;
   uint32_t forward_hops_ = 0, backward_hops_ = 0;
@@ -272,7 +270,7 @@ class Flow {
 
   // sender
   Time start_, stop_, completed_ = kNever;
-  Time timer_deadline_ = kNever, timer_set_ = 0, timed_out_ = -1, timed_out_set_ = 0, first_sent_ = 0, first_ack_ = 0;
+  Time timer_deadline_ = kNever, timer_set_ = 0, first_sent_ = 0, first_ack_ = 0;
   uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
   int64_t largest_window_ = 0;
   bool persisting_ = false, overriding_ = false;
@@ -284,8 +282,6 @@ class Flow {
   bool retransmit_limited_ = false, have_highest_sacked_ = false;
   bool unhindered_ = false, short_segments_ = false, stream_closed_ = false, push_next_ = false, syn_sent_ = false;
   bool paces_window_ = false;    // at window_rate(), though the congestion control does not ask for it
-  bool closes_;                  // FIN goes with the last segment; else the connection stays open
-  Time time_wait_until_ = kNever;  // the closing sender forgets the connection then; kNever: it is not closed
   std::unique_ptr<Source> source_;
   std::unique_ptr<Ring<RateMark>> rate_marks_;
   RateMark newest_mark_{};
@@ -296,8 +292,6 @@ class Flow {
   // receiver
   enum class Receiving : uint8_t { nothing, syn, stream, last_ack, closed };
   Receiving receiving_ = Receiving::nothing;
-  uint32_t receiver_tries_ = 0;  // of the SYN's answer, or of FIN
-  Time syn_answered_ = 0, receiver_rtt_ = 0, fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
   struct WindowTuning {          // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload
     int64_t offered = 65160, allowed = 81920, largest_round = 14480, round_bytes = 0;
     Time round_start = 0;
@@ -315,6 +309,15 @@ class Flow {
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<ReceiverControl> receiver_control_;
   int64_t read_bytes_ = 0, window_edge_ = 0, window_clamp_ = kEndless;
+
+  // What a bulk flow over plain links does not touch stands last.
+  uint32_t index_, priority_;
+  uint32_t held_ = 0, held_data_ = 0;  // packets and ACKs that managed links hold, and those of them with data
+  bool closes_;                  // FIN goes with the last segment; else the connection stays open
+  uint32_t receiver_tries_ = 0;  // of the SYN's answer, or of FIN
+  Time timed_out_ = -1, timed_out_set_ = 0;
+  Time time_wait_until_ = kNever;  // the closing sender forgets the connection then; kNever: it is not closed
+  Time syn_answered_ = 0, receiver_rtt_ = 0, fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
 };
 
 }  // namespace netbuf

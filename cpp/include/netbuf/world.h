@@ -133,22 +133,24 @@ class World final : private Link::Host {
     }
   }
 
+  // What every step needs stands together.
   Time now_ = 0;
-  Rng rng_;
-  StackProfile profile_;
-  std::vector<Link> links_;
-  std::vector<std::unique_ptr<SharedBuffer>> switches_;
+  uint32_t first_flow_ = 0;              // source number of flow 0; 0: flows are the only sources of events
+  bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
   std::vector<Flow> flows_;
-  std::vector<uint32_t> agents_, agent_switches_;
-  std::vector<uint32_t> woken_;          // flows whose next event a relay has changed
+  std::vector<Link> links_;
+  std::vector<uint32_t> agents_;
   std::vector<Entry> tree_;
+  std::vector<uint32_t> woken_;          // flows whose next event a relay has changed
+  Rng rng_;
+  const StackProfile* profile_;          // shared by all worlds, or own_profile_
+  std::unique_ptr<StackProfile> own_profile_;
+  std::vector<uint32_t> agent_switches_;
+  std::vector<std::unique_ptr<SharedBuffer>> switches_;
 
-  // Worlds with nothing of this have flows as their only sources of events.
-  uint32_t first_flow_ = 0;              // source number of flow 0
   std::vector<uint32_t> managed_;        // by link: its source number
   std::vector<uint32_t> managed_links_;  // by source number: the link
   std::vector<Probe> probes_;
-  bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
   std::vector<uint32_t> touched_;        // sources whose next event has changed
   std::vector<WorldConfig> template_;    // what opened flows are made with (links and flows left out); one if there is traffic
   std::optional<Traffic> traffic_;
