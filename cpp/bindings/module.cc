@@ -29,7 +29,7 @@ double seconds_or_nan(Time t) { return t >= kNever ? std::numeric_limits<double>
 
 nb::dict flow_stats(World& world, Flow& flow) {
   nb::dict d;
-  const FlowCounters& c = flow.counters;
+  const FlowCounters c = flow.counters();
   d["start_s"] = seconds(flow.started_at());
   d["completion_s"] = seconds_or_nan(flow.completed_at());
   d["delivered_bytes"] = c.delivered_bytes;
@@ -37,13 +37,13 @@ nb::dict flow_stats(World& world, Flow& flow) {
   d["packets_sent"] = c.packets_sent;
   d["packets_retransmitted"] = c.packets_retransmitted;
   d["packets_received"] = c.packets_received;
-  d["packets_lost_marked"] = flow.tcb.lost;
+  d["packets_lost_marked"] = flow.sender.tcb.lost;
   d["queue_drops"] = c.queue_drops;
   d["random_losses"] = c.random_losses;
   d["acks_received"] = c.acks;
   d["rtt_count"] = c.rtt_count;
-  d["rtt_sum_s"] = c.rtt_sum * 1e-9;
-  d["rtt_min_s"] = seconds_or_nan(flow.rtt_min);
+  d["rtt_sum_s"] = static_cast<double>(c.rtt_sum) * 1e-9;
+  d["rtt_min_s"] = seconds_or_nan(flow.sender.rtt_min);
   d["timeouts"] = c.timeouts;
   d["fast_recoveries"] = c.fast_recoveries;
   d["cwnd_integral_byte_s"] = flow.cwnd_integral(std::max(world.now(), flow.started_at()));

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "netbuf/app.h"
+#include "netbuf/packet.h"
 #include "netbuf/queue_discipline.h"
 
 namespace netbuf {
@@ -77,7 +78,6 @@ void check(const LinkConfig& link, const std::string& at) {
   }
 }
 
-constexpr size_t kMaxHops = 100;
 constexpr int64_t kMaxWindow = int64_t{1} << 30;  // RFC 7323, 2.3
 
 constexpr uint32_t kMaxQueues = 64;        // a switch's priorities
@@ -334,25 +334,6 @@ void validate(const WorldConfig& config) {
   if (config.delayed_ack_packets > 1'000) {
     reject("delayed_ack_packets", config.delayed_ack_packets, "in [1, 1000], or 0 for the stack's");
   }
-}
-
-StackProfile stack_profile(const WorldConfig& config) {
-  StackProfile profile = stack_profile(config.stack);
-  if (config.mss) profile.mss = config.mss;
-  if (config.min_rto_ns) profile.min_rto = config.min_rto_ns;
-  if (config.delayed_ack_packets) profile.delayed_ack_packets = config.delayed_ack_packets;
-  return profile;
-}
-
-const StackProfile& stack_profile(Stack stack) {
-  // Linux 6.x: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS, tcp_comp_sack_delay_ns, TCP_RTO_MIN.
-  static const StackProfile linux_kernel{1448, 52, 52, {0, 12, 20, 28}, 60, 3, 2, 40 * kMillisecond, 16, kMillisecond,
-                                         kSecond, 200 * kMillisecond, 120 * kSecond, 0, 40, 0, 60 * kSecond};
-  // ns-3.44 as the reference runs configure it: PPP framing of two bytes; only the first segment is
-  // acknowledged at once; no SACK compression; a maximum segment lifetime of half a second.
-  static const StackProfile ns3{1448, 54, 54, {0, 8, 16, 24}, 58, 3, 2, 200 * kMillisecond, 1, 0,
-                                3 * kSecond, kSecond, 60 * kSecond, kMillisecond, 42, 6, kSecond};
-  return stack == Stack::ns3 ? ns3 : linux_kernel;
 }
 
 }  // namespace netbuf

@@ -55,7 +55,7 @@ void Link::offer(Time now, Queued& item) {
   if (m.next == kNever || now >= m.next || m.device.size() < m.device_limit) serve(now);
 }
 
-bool Link::has_device() const { return managed_->device_limit > 0; }
+bool Link::runs_last() const { return managed_->device_limit > 0; }
 Time Link::next() const { return managed_->next; }
 
 void Link::serve(Time now) {

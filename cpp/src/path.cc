@@ -1,124 +1,78 @@
-// The two directions of a flow's path, and the flow's event loop.
-#include <algorithm>
+#include "netbuf/path.h"
 
-#include "netbuf/flow.h"
+#include <algorithm>
+#include <limits>
 
 namespace netbuf {
 
-void Flow::build_path(const FlowConfig& config, const std::vector<uint32_t>& link_uses) {
-  const auto hops = [&](const std::vector<uint32_t>& path) {
+Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile, Network& network)
+    : network_(network), profile_(profile), flow_(flow), priority_(static_cast<uint8_t>(config.priority)), links_(config.path) {
+  const auto hops = [&](const std::vector<uint32_t>& path, size_t stage) {
     std::vector<Hop> result;
     for (const uint32_t link : path) {
-      result.push_back({link, link_uses[link] == 1 && links_[link].never_drops() && links_[link].constant_rate()});
+      const Link& l = network_.links[link];
+      const auto lane = static_cast<uint8_t>(stage++ % 8);
+      result.push_back({link, network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate(), lane, 0});
     }
     return result;
   };
-  path_ = config.path;
-  forward_ = hops(config.path);
+  forward_ = hops(config.path, 1);
+  backward_ = hops(config.return_path, forward_.size() + 1);
   forward_hops_ = static_cast<uint32_t>(forward_.size());
-  first_link_ = &links_[path_.front()];
-  first_return_link_ = &links_[config.return_path.front()];
-  backward_ = hops(config.return_path);
   backward_hops_ = static_cast<uint32_t>(backward_.size());
-  forward_rings_.resize(forward_.size());
-  backward_rings_.resize(backward_.size());
-  rest_.assign(kFirstHop - kTimerHead + forward_.size() + backward_.size(), kNever);
+  first_link_ = &network_.links[config.path.front()];
+  first_return_link_ = &network_.links[config.return_path.front()];
 
   double slowest = std::numeric_limits<double>::infinity();
-  bottleneck_ = path_.front();
-  for (const uint32_t link : path_) {
-    const double rate = links_[link].mean_rate_bps();
+  bottleneck_ = config.path.front();
+  for (const uint32_t link : config.path) {
+    const double rate = network_.links[link].mean_rate_bps();
     if (rate < slowest) slowest = rate, bottleneck_ = link;
   }
 }
 
-uint32_t Flow::wire_bytes(PacketKind kind, uint32_t payload) const {
-  if (is_data(kind)) [[likely]] return payload + profile_.data_overhead;
-  if (kind == kReset) return profile_.reset_bytes;
-  return kind == kSyn ? profile_.syn_bytes : profile_.ack_bytes;
-}
-
-uint32_t Flow::wire_bytes(const Ack& ack) const {
+uint32_t Path::wire_bytes(const Ack& ack) const {
   if (ack.flags & kAckSynAck) return profile_.syn_bytes;
-  return profile_.ack_bytes + ((ack.flags & kAckHasSack) ? profile_.sack_bytes[sack_ring_[ack.sack].count] : 0);
+  return profile_.ack_bytes + ((ack.flags & kAckHasSack) ? profile_.sack_bytes[blocks_[blocks_index(ack)].count] : 0);
 }
 
-void Flow::count_fate(Link::Fate fate, bool is_data) {
-  if (!is_data) return;
-  ++(fate == Link::Fate::queue_drop ? counters.queue_drops : counters.random_losses);
+void Path::count_loss(Link::Fate fate, PacketKind kind) {
+  if (is_data(kind)) ++(fate == Link::Fate::queue_drop ? queue_drops_ : random_losses_);
 }
 
-void Flow::offer(Link& link, const Packet& packet, size_t hop) {
-  Queued item;
-  item.packet = packet;
-  item.owner = index_;
-  item.bytes = wire_bytes(packet.kind, packet.bytes);
-  item.hop = static_cast<uint8_t>(hop);
-  item.priority = static_cast<uint8_t>(priority_);
-  item.is_ack = false;
-  ++held_;
-  held_data_ += is_data(packet.kind);
-  link.offer(packet.time, item);
-}
+// ---- forward
 
-void Flow::resume(const Queued& item, Time arrival) {
-  --held_;
-  if (item.is_ack) {
-    Ack ack = item.ack;
-    ack.time = arrival;
-    if (!wait_backward(ack, item.hop + size_t{1})) backward(ack, item.hop + size_t{1}, arrival);
-  } else {
-    Packet packet = item.packet;
-    packet.time = arrival;
-    held_data_ -= is_data(packet.kind);
-    onward(packet, item.hop + size_t{1});
+void Path::launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin) {
+  Packet packet{now, now, flow_, segment, bytes, kind, fin, {}, 0};
+  ++on_way_;
+  if (first_link_->managed()) [[unlikely]] return offer(*first_link_, packet, 0);
+  const Link::Outcome outcome = first_link_->transmit(now, wire_bytes(kind, bytes), true);
+  if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
+    --on_way_;
+    return count_loss(outcome.fate, kind);
   }
-  refresh_next();
-}
-
-void Flow::lost(const Queued& item, Link::Fate fate) {
-  --held_;
-  if (item.is_ack) return;
-  held_data_ -= is_data(item.packet.kind);
-  count_fate(fate, is_data(item.packet.kind));
-}
-
-bool Flow::finished() const {
-  if (receiving_ != Receiving::closed || tcb.una != tcb.nxt || held_ > 0 || !rx_ring_.empty() || !ack_ring_.empty()) return false;
-  const auto empty = [](const auto& ring) { return ring.empty(); };
-  return std::all_of(forward_rings_.begin(), forward_rings_.end(), empty) && std::all_of(backward_rings_.begin(), backward_rings_.end(), empty);
-}
-
-void Flow::launch(uint32_t segment, uint16_t bytes, PacketKind kind) {
-  if (first_link_->managed()) [[unlikely]] {
-    return offer(*first_link_, {tcb.now, tcb.now, segment, bytes, kind}, 0);
-  }
-  const Link::Outcome outcome = first_link_->transmit(tcb.now, wire_bytes(kind, bytes), true);
-  if (outcome.fate != Link::Fate::delivered) [[unlikely]] return count_fate(outcome.fate, is_data(kind));
+  packet.time = outcome.arrival;
   if (forward_hops_ == 1) {
-    if (rx_ring_.empty()) rx_head_ = outcome.arrival;
-    rx_ring_.push({outcome.arrival, tcb.now, segment, bytes, kind});
+    reach(packet, kAtReceiver, receiver_lane_);
   } else {
-    onward({outcome.arrival, tcb.now, segment, bytes, kind}, 1);
+    onward(packet, 1, now);
   }
 }
 
-void Flow::onward(Packet packet, size_t hop) {
+void Path::onward(Packet packet, size_t hop, Time now) {
   for (; hop != forward_hops_; ++hop) {
-    Ring<Packet>& ring = forward_rings_[hop];
-    if (!forward_[hop].folded && (packet.time > tcb.now || !ring.empty())) {
-      if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + hop), packet.time);
-      ring.push(packet);
-      return;
+    Hop& next = forward_[hop];
+    if (!next.folded && (packet.time > now || next.waiting > 0)) {
+      ++next.waiting;
+      return reach(packet, static_cast<uint8_t>(kAtForwardHop + hop), next.lane);
     }
     if (!cross(packet, hop)) return;
   }
-  if (rx_ring_.empty()) rx_head_ = packet.time;
-  rx_ring_.push(packet);
+  reach(packet, kAtReceiver, receiver_lane_);
 }
 
-bool Flow::cross(Packet& packet, size_t hop) {
-  Link& link = links_[forward_[hop].link];
+bool Path::cross(Packet& packet, size_t hop) {
+  Link& link = network_.links[forward_[hop].link];
   if (link.managed()) [[unlikely]] {
     offer(link, packet, hop);
     return false;
@@ -126,172 +80,138 @@ bool Flow::cross(Packet& packet, size_t hop) {
   const Link::Outcome outcome = link.transmit(packet.time, wire_bytes(packet.kind, packet.bytes), true);
   packet.time = outcome.arrival;
   if (outcome.fate == Link::Fate::delivered) return true;
-  count_fate(outcome.fate, is_data(packet.kind));
+  --on_way_;
+  count_loss(outcome.fate, packet.kind);
   return false;
 }
 
+void Path::cross_forward(const Packet& packet) {
+  const size_t hop = packet.stage - size_t{kAtForwardHop};
+  --forward_[hop].waiting;
+  Packet moving = packet;
+  if (cross(moving, hop)) onward(moving, hop + 1, packet.time);
+}
+
+void Path::offer(Link& link, const Packet& packet, size_t hop) {
+  Queued item;
+  item.packet = packet;
+  item.owner = flow_;
+  item.bytes = wire_bytes(packet.kind, packet.bytes);
+  item.hop = static_cast<uint8_t>(hop);
+  item.priority = priority_;
+  item.is_ack = false;
+  link.offer(packet.time, item);
+}
+
+// ---- backward
+
+void Path::send_back(const Ack& ack) {
+  ++on_way_;
+  backward(ack, 0, ack.time);
+}
+
+void Path::send_back(Ack ack, const SackBlocks& blocks) {
+  ack.flags |= kAckHasSack;
+  ack.sack = static_cast<uint16_t>(blocks_.tail());
+  blocks_.push(blocks);
+  send_back(ack);
+}
+
+SackBlocks Path::take_blocks(const Ack& ack) {
+  const uint32_t index = blocks_index(ack);
+  const SackBlocks blocks = blocks_[index];
+  blocks_.pop_to(index + 1);
+  return blocks;
+}
+
 // The ACK crosses hop at the time at: now, unless a managed link says beforehand.
-void Flow::backward(Ack ack, size_t hop, Time at) {
+void Path::backward(Ack ack, size_t hop, Time at) {
+  const Time now = at;
+  ack.flow = flow_;
   do {
-    Link& link = hop == 0 ? *first_return_link_ : links_[backward_[hop].link];
+    Link& link = hop == 0 ? *first_return_link_ : network_.links[backward_[hop].link];
     const uint32_t bytes = wire_bytes(ack);
     if (link.managed()) [[unlikely]] {
-      ++held_;
       Queued item;
       item.ack = ack;
-      item.owner = index_;
+      item.owner = flow_;
       item.bytes = bytes;
       item.hop = static_cast<uint8_t>(hop);
-      item.priority = static_cast<uint8_t>(priority_);
+      item.priority = priority_;
       item.is_ack = true;
       return link.offer(at, item);
     }
     const Link::Outcome outcome = link.transmit(at, bytes, false);
-    if (outcome.fate != Link::Fate::delivered) [[unlikely]] return;
+    if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
+      --on_way_;
+      return;
+    }
     ack.time = at = outcome.arrival;
-  } while (!wait_backward(ack, ++hop));
+  } while (!wait_backward(ack, ++hop, now));
 }
 
 // Keeps an ACK that reaches hop (or the sender) at ack.time until then; false when it crosses hop at once.
-bool Flow::wait_backward(const Ack& ack, size_t hop) {
+bool Path::wait_backward(const Ack& ack, size_t hop, Time now) {
   if (hop == backward_hops_) {
-    if (ack_ring_.empty()) ack_head_ = ack.time;
-    ack_ring_.push(ack);
+    reach(ack, kAtSender, sender_lane_);
     return true;
   }
-  Ring<Ack>& ring = backward_rings_[hop];
-  if (backward_[hop].folded || (ack.time <= tcb.now && ring.empty())) return false;
-  if (ring.empty()) set_head(static_cast<uint8_t>(kFirstHop + forward_.size() + hop), ack.time);
-  ring.push(ack);
+  Hop& next = backward_[hop];
+  if (next.folded || (ack.time <= now && next.waiting == 0)) return false;
+  ++next.waiting;
+  reach(ack, static_cast<uint8_t>(kAtBackwardHop + hop), next.lane);
   return true;
 }
 
-void Flow::set_head(uint8_t head, Time at) {
-  Time& slot = rest_[head - kTimerHead];
-  const Time old = slot;
-  slot = at;
-  if (at <= rest_next_) {
-    rest_next_ = at;
-  } else if (old == rest_next_) {
-    refresh_rest();
-  }
+void Path::cross_backward(const Ack& ack) {
+  const size_t hop = ack.stage - size_t{kAtBackwardHop};
+  --backward_[hop].waiting;
+  backward(ack, hop, ack.time);
 }
 
-void Flow::refresh_rest() { rest_next_ = *std::min_element(rest_.begin(), rest_.end()); }
+// ---- managed links
 
-// A packet's arrival is scheduled when its transmission begins on the link before. Its transmission on an access link was
-// scheduled when that of the packet before it began, or, if it found the link idle, when the ACK set out that let it go, or the
-// timer was set. Of two packets whose transmissions begin together that one comes first whose cause is older.
-Flow::Turn Flow::turn() const {
-  const auto scheduled = [&](const Hop& hop, uint32_t bytes) { return next_ - links_[hop.link].delay() - links_[hop.link].transmission_time(bytes); };
-  if (rx_head_ == next_) {
-    const Packet& packet = rx_ring_.front();
-    return {scheduled(forward_.back(), wire_bytes(packet.kind, packet.bytes)), 0, 0};
-  }
-  if (ack_head_ == next_) return {scheduled(backward_.back(), wire_bytes(ack_ring_.front())), 0, 0};
-  const auto head = static_cast<size_t>(std::find(rest_.begin(), rest_.end(), next_) - rest_.begin()) + kTimerHead;
-  if (head == kWakeupHead) return {next_ - 1, 0, 0};
-  if (head == kDelayedAckHead) return {next_ - profile_.delayed_ack_timeout, 0, 0};
-  if (head == kTimerHead) return {timer_deadline_ == next_ ? timer_set_ : 0, 0, 0};
-  if (head < kFirstHop) return {0, 0, 0};
-  const size_t hop = head - kFirstHop;
-  if (hop >= forward_.size()) {
-    const size_t back = hop - forward_.size();
-    return {scheduled(backward_[back - 1], wire_bytes(backward_rings_[back].front())), 0, 0};
-  }
-  const Packet& packet = forward_rings_[hop].front();
-  const Time begun = scheduled(forward_[hop - 1], wire_bytes(packet.kind, packet.bytes));
-  if (hop > 1) return {begun, 0, 0};
-  const Link &access = *first_link_, &last = links_[backward_.back().link];
-  const Time full = access.transmission_time(tcb.mss + profile_.data_overhead);  // the packet before it, most likely
-  const Time ack = last.delay() + last.transmission_time(profile_.ack_bytes);
-  const Time since = access.busy_since(begun);
-  if (since < begun) return {begun, begun - full, full > ack ? since : -since};
-  if (packet.sent_at == timed_out_) return {begun, timed_out_set_, 0};
-  return {begun, packet.kind == kSyn ? 0 : begun - ack, 0};
-}
-
-void Flow::run_next() {
-  const Time now = next_;
-  tcb.now = now;
-  if (rx_head_ == now) {
-    const Packet packet = rx_ring_.front();
-    rx_ring_.pop();
-    rx_head_ = rx_ring_.empty() ? kNever : rx_ring_.front().time;
-    receive(packet);
-  } else if (ack_head_ == now) {
-    const Ack ack = ack_ring_.front();
-    ack_ring_.pop();
-    ack_head_ = ack_ring_.empty() ? kNever : ack_ring_.front().time;
-    receive_ack(ack);
+void Path::resume(const Queued& item, Time arrival) {
+  if (item.is_ack) {
+    Ack ack = item.ack;
+    ack.time = arrival;
+    if (!wait_backward(ack, item.hop + size_t{1}, -1)) backward(ack, item.hop + size_t{1}, arrival);
   } else {
-    const auto head = static_cast<uint8_t>(std::find(rest_.begin(), rest_.end(), now) - rest_.begin() + kTimerHead);
-    if (head >= kFirstHop) {
-      size_t hop = head - kFirstHop;
-      if (hop < forward_.size()) {
-        Ring<Packet>& ring = forward_rings_[hop];
-        Packet packet = ring.front();
-        ring.pop();
-        set_head(head, ring.empty() ? kNever : ring.front().time);
-        if (cross(packet, hop)) onward(packet, hop + 1);
-      } else {
-        hop -= forward_.size();
-        Ring<Ack>& ring = backward_rings_[hop];
-        const Ack ack = ring.front();
-        ring.pop();
-        set_head(head, ring.empty() ? kNever : ring.front().time);
-        backward(ack, hop, now);
-      }
-    } else if (head == kTimerHead) {
-      set_head(head, timer_deadline_ > now ? timer_deadline_ : kNever);  // deadlines move: the head is a lower bound
-      if (timer_deadline_ <= now) {
-        timer_deadline_ = kNever;
-        on_timer();
-      }
-    } else if (head == kDelayedAckHead) {
-      set_head(head, delayed_ack_deadline_ > now ? delayed_ack_deadline_ : kNever);
-      if (delayed_ack_deadline_ <= now) {
-        delayed_ack_deadline_ = kNever;
-        on_receiver_timer();
-      }
-    } else if (head == kWakeupHead) {
-      set_head(head, kNever);
-      try_send();
-    } else {
-      set_head(head, kNever);
-      head == kAppHead ? on_app() : on_sink();
-    }
+    Packet packet = item.packet;
+    packet.time = arrival;
+    onward(packet, item.hop + size_t{1}, -1);
   }
-  refresh_next();
 }
 
-void Flow::schedule_wakeup(Time at) {
-  if (at < rest_[kWakeupHead - kTimerHead]) set_head(kWakeupHead, at);
+void Path::lost(const Queued& item, Link::Fate fate) {
+  --on_way_;
+  if (!item.is_ack) count_loss(fate, item.packet.kind);
 }
 
-void Flow::set_timer(Time deadline) {
-  timer_deadline_ = deadline;
-  timer_set_ = tcb.now;
-  if (deadline < rest_[0]) set_head(kTimerHead, deadline);
+// ---- the order of ties
+
+Time Path::scheduled(const Packet& packet) const {
+  const size_t before = packet.stage == kAtReceiver ? forward_.size() - 1 : packet.stage - size_t{kAtForwardHop} - 1;
+  const Link& link = network_.links[forward_[before].link];
+  return packet.time - link.delay() - link.transmission_time(wire_bytes(packet.kind, packet.bytes));
 }
 
-uint64_t Flow::packets_in_network() const {
-  uint64_t packets = held_data_;
-  const auto count = [&](const Ring<Packet>& ring) {
-    for (uint32_t i = ring.head(); i != ring.tail(); ++i) packets += is_data(ring[i].kind);
-  };
-  count(rx_ring_);
-  for (const auto& ring : forward_rings_) count(ring);
-  return packets;
+Time Path::scheduled(const Ack& ack) const {
+  const size_t before = ack.stage == kAtSender ? backward_.size() - 1 : ack.stage - size_t{kAtBackwardHop} - 1;
+  const Link& link = network_.links[backward_[before].link];
+  return ack.time - link.delay() - link.transmission_time(wire_bytes(ack));
 }
 
-size_t Flow::memory_bytes() const {
-  size_t bytes = sizeof *this + segments.memory_bytes() + sacked.memory_bytes() + out_of_order_.memory_bytes() +
-                 rx_ring_.memory_bytes() + ack_ring_.memory_bytes() + sack_ring_.memory_bytes() +
-                 rest_.capacity() * sizeof(Time) + (rate_marks_ ? rate_marks_->memory_bytes() : 0);
-  for (const auto& ring : forward_rings_) bytes += sizeof ring + ring.memory_bytes();
-  for (const auto& ring : backward_rings_) bytes += sizeof ring + ring.memory_bytes();
-  return bytes;
+Path::Departure Path::departure(const Packet& packet) const {
+  const Link &access = *first_link_, &last = network_.links[backward_.back().link];
+  const Time begun = scheduled(packet);
+  const Time full = access.transmission_time(profile_.mss + profile_.data_overhead);
+  const Time ack = last.delay() + last.transmission_time(profile_.ack_bytes);
+  return {begun - full, begun - ack, access.busy_since(begun), full > ack};
+}
+
+size_t Path::memory_bytes() const {
+  return blocks_.memory_bytes() + (forward_.capacity() + backward_.capacity()) * sizeof(Hop) + links_.capacity() * sizeof(uint32_t);
 }
 
 }  // namespace netbuf

@@ -1,7 +1,7 @@
 // Loss recovery as Linux does it: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682).
 #include <algorithm>
 
-#include "netbuf/flow.h"
+#include "netbuf/sender.h"
 
 namespace netbuf {
 
@@ -16,88 +16,88 @@ class LinuxRecovery final : public Recovery {
 
   Time rto() const override { return srtt_ > 0 ? srtt_ + rttvar_ : 0; }
 
-  void on_established(Flow& flow, Time rtt) override {
-    min_rto_ = flow.profile().min_rto;
-    if (rtt >= 0) estimate(flow.tcb, rtt);
+  void on_established(Sender& sender, Time rtt) override {
+    min_rto_ = sender.profile().min_rto;
+    if (rtt >= 0) estimate(sender.tcb, rtt);
   }
 
-  void on_clean_ack(Flow& flow, const AckWork& work) override {
-    Tcb& tcb = flow.tcb;
+  void on_clean_ack(Sender& sender, const AckWork& work) override {
+    Tcb& tcb = sender.tcb;
     estimate(tcb, tcb.now - work.oldest_sent);
     if (work.latest_sent >= rack_sent_) advance_rack(tcb, work);
-    if (probe_outstanding_) finish_probe(flow, work);
-    arm(flow);
+    if (probe_outstanding_) finish_probe(sender, work);
+    arm(sender);
   }
 
-  void on_new_data(Flow& flow, uint32_t packets) override {
+  void on_new_data(Sender& sender, uint32_t packets) override {
     prr_out_ += packets;
-    if (armed_at_ == flow.tcb.now && flow.timer() != kNever) return;  // by the ACK that let them go
-    if (mode_ != Timer::reorder || flow.timer() == kNever) arm(flow);
+    if (armed_at_ == sender.tcb.now && sender.timer() != kNever) return;  // by the ACK that let them go
+    if (mode_ != Timer::reorder || sender.timer() == kNever) arm(sender);
   }
 
-  void on_retransmitted(Flow& flow, uint32_t segment) override {
-    retransmitted_.push({segment, flow.segments[segment].transmissions});
+  void on_retransmitted(Sender& sender, uint32_t segment) override {
+    retransmitted_.push({segment, sender.board.segments[segment].transmissions});
     prr_out_ += 1;
-    if (flow.timer() == kNever || mode_ != Timer::reorder) {
+    if (sender.timer() == kNever || mode_ != Timer::reorder) {
       mode_ = Timer::retransmit;
-      if (flow.timer() == kNever) flow.rearm_rto();
+      if (sender.timer() == kNever) sender.rearm_rto();
     }
   }
 
-  void on_ack(Flow& flow, AckWork& work) override {
-    Tcb& tcb = flow.tcb;
+  void on_ack(Sender& sender, AckWork& work) override {
+    Tcb& tcb = sender.tcb;
     if (work.oldest_sent >= 0 && !work.acked_retransmitted) {
       estimate(tcb, tcb.now - work.oldest_sent);
     } else if (work.rtt >= 0) {
       estimate(tcb, work.rtt);
     }
-    if (work.una_advanced) flow.clear_backoff();
+    if (work.una_advanced) sender.clear_backoff();
     // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
     const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 && work.echo_sent < timed_out_at_;
     if (work.delivered > 0 && !spurious) advance_rack(tcb, work);
-    if (work.delivered > 0) flow.cc().on_ack(tcb, work);
-    if (probe_outstanding_) finish_probe(flow, work);
+    if (work.delivered > 0) sender.cc().on_ack(tcb, work);
+    if (probe_outstanding_) finish_probe(sender, work);
 
     const bool recovered = !before(tcb.una, tcb.high_seq);
-    if (tcb.state == CaState::recovery && recovered) leave_recovery(flow);
+    if (tcb.state == CaState::recovery && recovered) leave_recovery(sender);
     if (spurious) {
-      undo_timeout(flow);
+      undo_timeout(sender);
     } else if (tcb.state == CaState::loss) {
-      process_loss(flow, work, recovered);
+      process_loss(sender, work, recovered);
     }
 
     const uint32_t lost_before = tcb.lost, retransmissions_before = tcb.retrans_out;
-    detect_losses(flow);
+    detect_losses(sender);
     work.lost = tcb.lost - lost_before;
     if (tcb.state == CaState::loss) {
-      if (tcb.retrans_out < retransmissions_before) enter_recovery(flow);  // a retransmission is lost in turn
+      if (tcb.retrans_out < retransmissions_before) enter_recovery(sender);  // a retransmission is lost in turn
     } else if (tcb.state != CaState::recovery) {
       if (tcb.lost_out > 0) {
-        enter_recovery(flow);
+        enter_recovery(sender);
       } else {
         const CaState state = tcb.sacked_out > 0 ? CaState::disorder : CaState::open;
-        if (state != tcb.state) flow.enter_state(state);
+        if (state != tcb.state) sender.enter_state(state);
       }
     }
 
-    if (flow.cc().owns_window()) {
-      flow.cc().control(tcb, work);
+    if (sender.cc().owns_window()) {
+      sender.cc().control(tcb, work);
     } else if (tcb.state == CaState::recovery) {
-      reduce_window(flow, work);
-    } else if (work.una_advanced && flow.may_grow()) {
-      flow.cc().increase_window(tcb, work);
+      reduce_window(sender, work);
+    } else if (work.una_advanced && sender.may_grow()) {
+      sender.cc().increase_window(tcb, work);
     }
     if (work.una_advanced || work.newly_sacked > 0) {
-      if (!reorder_pending_) arm(flow);
+      if (!reorder_pending_) arm(sender);
     }
-    flow.try_send();
+    sender.try_send();
   }
 
-  void on_timer(Flow& flow) override {
+  void on_timer(Sender& sender) override {
     switch (mode_) {
-      case Timer::reorder: return on_reorder_timer(flow);
-      case Timer::probe: return send_probe(flow);
-      case Timer::retransmit: return on_timeout(flow);
+      case Timer::reorder: return on_reorder_timer(sender);
+      case Timer::probe: return send_probe(sender);
+      case Timer::retransmit: return on_timeout(sender);
     }
   }
 
@@ -163,8 +163,8 @@ class LinuxRecovery final : public Recovery {
   }
 
   // Marks what was sent before the latest delivered transmission and is overdue; arms the reordering timer for the rest.
-  void detect_losses(Flow& flow) {
-    Tcb& tcb = flow.tcb;
+  void detect_losses(Sender& sender) {
+    Tcb& tcb = sender.tcb;
     reorder_pending_ = false;
     if (rack_sent_ < 0) return;
     const Time window = reorder_window(tcb);
@@ -179,11 +179,11 @@ class LinuxRecovery final : public Recovery {
     if (before(scan_, tcb.una)) scan_ = tcb.una;
     bool settled = true;
     for (uint32_t i = scan_; before(i, tcb.nxt); ++i) {
-      const Segment& segment = flow.segments[i];
+      const Segment& segment = sender.board.segments[i];
       if (!(segment.flags & (kSacked | kLost | kEverRetransmitted))) {
         if (!sent_before_rack(segment, i)) break;
         if (overdue(segment)) {
-          flow.mark_lost(i);
+          sender.board.mark_lost(i);
         } else {
           settled = false;
         }
@@ -194,10 +194,10 @@ class LinuxRecovery final : public Recovery {
     while (!retransmitted_.empty()) {
       const Retransmission r = retransmitted_.front();
       if (!before(r.segment, tcb.una) && before(r.segment, tcb.nxt)) {
-        const Segment& segment = flow.segments[r.segment];
+        const Segment& segment = sender.board.segments[r.segment];
         if ((segment.flags & kRetransmitted) && segment.transmissions == r.transmissions) {
           if (!sent_before_rack(segment, r.segment) || !overdue(segment)) break;
-          flow.mark_lost(r.segment);
+          sender.board.mark_lost(r.segment);
         }
       }
       retransmitted_.pop();
@@ -205,49 +205,49 @@ class LinuxRecovery final : public Recovery {
     if (wait > 0) {
       reorder_pending_ = true;
       mode_ = Timer::reorder;
-      flow.set_timer(std::min(tcb.now + wait + kTimeoutMin, tcb.now + flow.rto()));
+      sender.set_timer(std::min(tcb.now + wait + kTimeoutMin, tcb.now + sender.rto()));
     }
   }
 
-  void on_reorder_timer(Flow& flow) {
-    Tcb& tcb = flow.tcb;
+  void on_reorder_timer(Sender& sender) {
+    Tcb& tcb = sender.tcb;
     const uint32_t in_flight = tcb.in_flight();
     const uint32_t lost_before = tcb.lost;
-    detect_losses(flow);
+    detect_losses(sender);
     if (tcb.in_flight() != in_flight) {
       if (tcb.state != CaState::recovery && tcb.state != CaState::loss) {
-        enter_recovery(flow);
-        if (!flow.cc().owns_window()) {
+        enter_recovery(sender);
+        if (!sender.cc().owns_window()) {
           AckWork work;
           work.delivered = 1;
           work.lost = tcb.lost - lost_before;
-          reduce_window(flow, work);
+          reduce_window(sender, work);
         }
       }
-      flow.try_send();
+      sender.try_send();
     }
-    if (!reorder_pending_) arm(flow);
+    if (!reorder_pending_) arm(sender);
   }
 
   // ---- recovery
-  void enter_recovery(Flow& flow) {
-    Tcb& tcb = flow.tcb;
-    begin_reduction(flow);
+  void enter_recovery(Sender& sender) {
+    Tcb& tcb = sender.tcb;
+    begin_reduction(sender);
     tcb.high_seq = tcb.nxt;
-    ++flow.counters.fast_recoveries;
-    flow.enter_state(CaState::recovery);
+    ++sender.counters.fast_recoveries;
+    sender.enter_state(CaState::recovery);
   }
 
-  void begin_reduction(Flow& flow) {
-    Tcb& tcb = flow.tcb;
+  void begin_reduction(Sender& sender) {
+    Tcb& tcb = sender.tcb;
     prior_cwnd_ = tcb.cwnd_packets;
     prr_delivered_ = prr_out_ = 0;
-    tcb.ssthresh = flow.cc().ssthresh(tcb);
+    tcb.ssthresh = sender.cc().ssthresh(tcb);
   }
 
   // RFC 6937 with the slow-start reduction bound while retransmissions make progress, as Linux has it.
-  void reduce_window(Flow& flow, const AckWork& work) {
-    Tcb& tcb = flow.tcb;
+  void reduce_window(Sender& sender, const AckWork& work) {
+    Tcb& tcb = sender.tcb;
     if (work.delivered == 0) return;
     const auto in_flight = static_cast<int64_t>(tcb.in_flight());
     const int64_t target = tcb.ssthresh_packets();
@@ -265,107 +265,107 @@ class LinuxRecovery final : public Recovery {
     tcb.set_cwnd_packets(static_cast<uint32_t>(std::max<int64_t>(1, in_flight + allowance)));
   }
 
-  void leave_recovery(Flow& flow) {
-    Tcb& tcb = flow.tcb;
-    if (!flow.cc().owns_window() && tcb.ssthresh < kInfiniteWindow) tcb.set_cwnd(tcb.ssthresh);
-    flow.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+  void leave_recovery(Sender& sender) {
+    Tcb& tcb = sender.tcb;
+    if (!sender.cc().owns_window() && tcb.ssthresh < kInfiniteWindow) tcb.set_cwnd(tcb.ssthresh);
+    sender.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
   }
 
   // ---- time-out
-  void on_timeout(Flow& flow) {
-    Tcb& tcb = flow.tcb;
-    ++flow.counters.timeouts;
+  void on_timeout(Sender& sender) {
+    Tcb& tcb = sender.tcb;
+    ++sender.counters.timeouts;
     const bool fresh = tcb.state == CaState::open || tcb.state == CaState::disorder;
     for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) {
-      Segment& segment = flow.segments[i];
+      Segment& segment = sender.board.segments[i];
       if (segment.flags & kSacked) continue;
       if (i != tcb.una && segment.sent_at + rack_rtt_ > tcb.now) continue;  // sent lately: not yet presumed lost
-      flow.mark_lost(i);
+      sender.board.mark_lost(i);
     }
-    if (fresh || !after(tcb.high_seq, tcb.una) || (tcb.state == CaState::loss && flow.backoff() == 0)) {
+    if (fresh || !after(tcb.high_seq, tcb.una) || (tcb.state == CaState::loss && sender.backoff() == 0)) {
       prior_cwnd_ = std::max(1u, tcb.cwnd_packets);
       undo_cwnd_ = tcb.cwnd;
       undo_ssthresh_ = tcb.ssthresh;
       timed_out_at_ = tcb.now;
-      tcb.ssthresh = flow.cc().ssthresh(tcb);
+      tcb.ssthresh = sender.cc().ssthresh(tcb);
     }
     // F-RTO: whether the time-out was spurious shows in what the next ACKs acknowledge.
     frto_ = fresh || tcb.state == CaState::recovery;
-    flow.enter_state(CaState::loss);
+    sender.enter_state(CaState::loss);
     // What was sent lately stays in flight; an agent's window falls to one segment until it decides again.
-    tcb.set_cwnd_packets(flow.controlled() ? 1 : tcb.in_flight() + 1);
+    tcb.set_cwnd_packets(sender.controlled() ? 1 : tcb.in_flight() + 1);
     tcb.high_seq = tcb.nxt;
     probe_outstanding_ = false;
     mode_ = Timer::retransmit;
-    flow.back_off();
-    if (flow.controlled()) flow.retransmit(tcb.una);
-    flow.try_send();
+    sender.back_off();
+    if (sender.controlled()) sender.retransmit(tcb.una);
+    sender.try_send();
     mode_ = Timer::retransmit;
-    flow.rearm_rto();
+    sender.rearm_rto();
   }
 
-  void process_loss(Flow& flow, AckWork& work, bool recovered) {
-    Tcb& tcb = flow.tcb;
+  void process_loss(Sender& sender, AckWork& work, bool recovered) {
+    Tcb& tcb = sender.tcb;
     if (frto_) {
       if (work.acked_original && !work.acked_retransmitted && (work.una_advanced || work.newly_sacked > 0) &&
           work.latest_sent >= 0 && !work.latest_retransmitted && before(work.latest_segment, tcb.high_seq)) {
-        return undo_timeout(flow);  // step 3.b: something sent before the time-out arrived after all
+        return undo_timeout(sender);  // step 3.b: something sent before the time-out arrived after all
       }
       if (after(tcb.nxt, tcb.high_seq)) {
         if (work.newly_sacked > 0 || !work.una_advanced) frto_ = false;  // step 3.a: the loss was real
       } else if (work.una_advanced && !recovered) {
         tcb.high_seq = tcb.nxt;  // step 2.b: new data first
-        if (!flow.has_new_data()) frto_ = false;
+        if (sender.stream_left() <= 0) frto_ = false;
       }
     }
     if (recovered) {
       timed_out_at_ = -1;
-      flow.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+      sender.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
     }
   }
 
-  void undo_timeout(Flow& flow) {
-    Tcb& tcb = flow.tcb;
+  void undo_timeout(Sender& sender) {
+    Tcb& tcb = sender.tcb;
     frto_ = false;
     timed_out_at_ = -1;
-    for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) flow.unmark_lost(i);
-    if (!flow.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, flow.cc().undo_window(tcb, undo_cwnd_)));
+    for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) sender.board.unmark_lost(i);
+    if (!sender.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, sender.cc().undo_window(tcb, undo_cwnd_)));
     tcb.ssthresh = std::max(tcb.ssthresh, undo_ssthresh_);
-    flow.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+    sender.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
   }
 
   // ---- tail loss probe
-  void arm(Flow& flow) {
-    const Tcb& tcb = flow.tcb;
-    if (tcb.packets_out() == 0) return flow.set_timer(kNever);
+  void arm(Sender& sender) {
+    const Tcb& tcb = sender.tcb;
+    if (tcb.packets_out() == 0) return sender.set_timer(kNever);
     if (tcb.packets_out() > 1) armed_at_ = tcb.now;
     if (tcb.state == CaState::open && tcb.sacked_out == 0 && !probe_outstanding_ && tcb.srtt > 0) {
-      const Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? flow.profile().min_rto : kTimeoutMin);
+      const Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? sender.profile().min_rto : kTimeoutMin);
       mode_ = Timer::probe;  // also where the time-out would come first: then in its stead
-      return flow.set_timer(tcb.now + std::min(probe, srtt_ + rttvar_));
+      return sender.set_timer(tcb.now + std::min(probe, srtt_ + rttvar_));
     }
     mode_ = Timer::retransmit;
-    flow.rearm_rto();
+    sender.rearm_rto();
   }
 
-  void send_probe(Flow& flow) {
-    Tcb& tcb = flow.tcb;
-    probe_retransmitted_ = !flow.send_new_segment();
-    if (probe_retransmitted_) flow.retransmit(tcb.nxt - 1);
+  void send_probe(Sender& sender) {
+    Tcb& tcb = sender.tcb;
+    probe_retransmitted_ = !sender.send_new_segment();
+    if (probe_retransmitted_) sender.retransmit(tcb.nxt - 1);
     probe_outstanding_ = true;
     probe_high_ = tcb.nxt;
     mode_ = Timer::retransmit;
-    flow.rearm_rto();
+    sender.rearm_rto();
   }
 
-  void finish_probe(Flow& flow, const AckWork& work) {
-    Tcb& tcb = flow.tcb;
+  void finish_probe(Sender& sender, const AckWork& work) {
+    Tcb& tcb = sender.tcb;
     if (before(tcb.una, probe_high_)) return;
     probe_outstanding_ = false;
     if (!probe_retransmitted_ || work.duplicate) return;
     if (work.acked_retransmitted && tcb.state == CaState::open) {  // the probe repaired a loss: answer as to any loss
-      begin_reduction(flow);
-      if (!flow.cc().owns_window()) tcb.set_cwnd(tcb.ssthresh);
+      begin_reduction(sender);
+      if (!sender.cc().owns_window()) tcb.set_cwnd(tcb.ssthresh);
     }
   }
 

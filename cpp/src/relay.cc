@@ -26,13 +26,13 @@ struct Relay {
     return read;
   }
   void wake_downstream(Time now) {
-    downstream.wake_source(now);
+    downstream.sender.wake_source(now);
     woken.push_back(downstream_index);
   }
   void give(Time now, int64_t sent_now) {
     sent = sent_now;
     if (arrived == read) return;
-    upstream.wake_sink(now);
+    upstream.receiver.wake_sink(now);
     woken.push_back(upstream_index);
   }
 };
@@ -62,7 +62,7 @@ class RelaySource final : public Source {
 
 }  // namespace
 
-void make_relay(std::vector<Flow>& flows, uint32_t upstream, uint32_t downstream, int64_t buffer_bytes, std::vector<uint32_t>& woken) {
+void make_relay(std::deque<Flow>& flows, uint32_t upstream, uint32_t downstream, int64_t buffer_bytes, std::vector<uint32_t>& woken) {
   auto relay = std::make_shared<Relay>(Relay{flows[upstream], flows[downstream], upstream, downstream, buffer_bytes, woken});
   flows[upstream].attach(std::make_unique<RelaySink>(relay));
   flows[downstream].attach(std::make_unique<RelaySource>(relay));

@@ -17,15 +17,15 @@ IntervalStart begin_interval(World& world, uint32_t index) {
   Flow& flow = world.flows()[index];
   Link& link = world.links()[flow.bottleneck()];
   link.drain(world.now());
-  flow.interval_rtt_min = kNever;
-  return {world.now(), flow.counters, flow.tcb.lost, link.sojourn_sum(), link.counters().packets_out,
+  flow.sender.interval_rtt_min = kNever;
+  return {world.now(), flow.counters(), flow.sender.tcb.lost, link.sojourn_sum(), link.counters().packets_out,
           link.counters().queue_drops};
 }
 
 void write_telemetry(World& world, uint32_t index, const IntervalStart& start, double* out) {
   const Flow& flow = world.flows()[index];
-  const Tcb& tcb = flow.tcb;
-  const FlowCounters &now = flow.counters, &then = start.counters;
+  const Tcb& tcb = flow.sender.tcb;
+  const FlowCounters now = flow.counters(), &then = start.counters;
   Link& link = world.links()[flow.bottleneck()];
   link.drain(world.now());
 
@@ -44,11 +44,11 @@ void write_telemetry(World& world, uint32_t index, const IntervalStart& start, d
   *out++ = ratio(in_flight_sum, acks);
   *out++ = segments;
   *out++ = ratio(segments, acks);
-  *out++ = ratio((now.rtt_sum - then.rtt_sum) * 1e-9, static_cast<double>(now.rtt_count - then.rtt_count));
-  *out++ = flow.interval_rtt_min < kNever ? seconds(flow.interval_rtt_min) : kNaN;
+  *out++ = ratio(static_cast<double>(now.rtt_sum - then.rtt_sum) * 1e-9, static_cast<double>(now.rtt_count - then.rtt_count));
+  *out++ = flow.sender.interval_rtt_min < kNever ? seconds(flow.sender.interval_rtt_min) : kNaN;
   // Gaps that end in this interval; the first packet of all has none before it.
-  *out++ = ratio(seconds(now.last_sent - (then.packets_sent ? then.last_sent : flow.first_sent())), sent - 1 + previous_sent);
-  *out++ = ratio(seconds(now.last_ack - (then.acks ? then.last_ack : flow.first_ack())), acks - 1 + previous_acks);
+  *out++ = ratio(seconds(now.last_sent - (then.packets_sent ? then.last_sent : flow.sender.first_sent())), sent - 1 + previous_sent);
+  *out++ = ratio(seconds(now.last_ack - (then.acks ? then.last_ack : flow.sender.first_ack())), acks - 1 + previous_acks);
   *out++ = ratio(static_cast<double>(now.acked_bytes - then.acked_bytes) * 8, elapsed);
   *out++ = ratio(static_cast<double>(now.delivered_bytes - then.delivered_bytes) * 8, elapsed);
   *out++ = sent;
@@ -57,7 +57,7 @@ void write_telemetry(World& world, uint32_t index, const IntervalStart& start, d
   *out++ = acks;
   *out++ = static_cast<double>(now.timeouts - then.timeouts);
   *out++ = static_cast<double>(tcb.in_flight()) * tcb.mss;
-  *out++ = flow.rtt_min < kNever ? seconds(flow.rtt_min) : kNaN;
+  *out++ = flow.sender.rtt_min < kNever ? seconds(flow.sender.rtt_min) : kNaN;
   *out++ = ratio(link.sojourn_sum() - start.sojourn_sum, static_cast<double>(link.counters().packets_out - start.dequeued));
   *out++ = link.queue_packets();
   *out++ = static_cast<double>(link.counters().queue_drops - start.link_drops);
@@ -125,13 +125,13 @@ void write_switch_telemetry(World& world, uint32_t index, const SwitchIntervalSt
 
 void sample_flow(World& world, uint32_t index, double* out) {
   const Flow& flow = world.flows()[index];
-  const Tcb& tcb = flow.tcb;
+  const Tcb& tcb = flow.sender.tcb;
   *out++ = static_cast<double>(tcb.cwnd) / tcb.mss;
   *out++ = tcb.ssthresh >= kInfiniteWindow ? kNaN : static_cast<double>(tcb.ssthresh) / tcb.mss;
   *out++ = tcb.last_rtt >= 0 ? static_cast<double>(tcb.last_rtt) * 1e-6 : kNaN;
   *out++ = tcb.srtt > 0 ? static_cast<double>(tcb.srtt) * 1e-6 : kNaN;
   *out++ = tcb.in_flight();
-  *out++ = static_cast<double>(flow.counters.delivered_bytes);
+  *out++ = static_cast<double>(flow.receiver.counters().delivered_bytes);
   *out++ = tcb.pacing_rate > 0 ? tcb.pacing_rate * 8e-6 : kNaN;
 }
 

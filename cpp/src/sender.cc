@@ -1,27 +1,24 @@
-// The sending end: connection set-up, the application, transmission, flow control. Acknowledgements: acknowledgement.cc.
-#include <algorithm>
-#include <stdexcept>
+// The sending end: connection set-up, the application, transmission, flow control.
+#include "netbuf/sender.h"
 
-#include "netbuf/flow.h"
+#include <algorithm>
 
 namespace netbuf {
 
-Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile,
-           std::vector<Link>& links, const std::vector<uint32_t>& link_uses, Rng* rng)
+Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path, Timers& timers, Rng* rng)
     : profile_(profile),
+      path_(path),
+      timers_(timers),
       cc_(make_congestion_control(config.cc, world.stack)),
-      recovery_(world.stack == Stack::linux_kernel ? make_linux_recovery() : make_ns3_recovery()),
-      links_(links),
-      rng_(rng),
+      recovery_(profile.make_recovery()),
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),
-      start_(config.start_ns),
-      stop_(config.stop_ns),
+      owns_window_(cc_->owns_window()),
+      closes_(config.app == "sized"),
       send_buffer_(config.send_buffer_bytes),
-      quick_acks_(profile_.quick_acks),
-      receive_buffer_(config.receive_buffer_bytes),
-      index_(index),
-      priority_(config.priority) {
+      source_(make_source(config, profile.mss, rng)),
+      start_(config.start_ns),
+      stop_(config.stop_ns) {
   tcb.stack = world.stack;
   tcb.mss = profile_.mss;
   tcb.hystart = world.hystart;
@@ -30,52 +27,46 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
   tcb.cwnd_since = start_;
   tcb.cwnd = static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss;
   tcb.cwnd_packets = tcb.initial_cwnd;
-  if (cc_->wants_rate()) rate_marks_ = std::make_unique<Ring<RateMark>>();
-  source_ = make_source(config, tcb.mss, rng);
-  closes_ = config.app == "sized";
+  if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>();
   if (closes_) {
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
   }
-  unhindered_ = config.app == "bulk" && stop_ == 0 && send_buffer_ == 0 && receive_buffer_ == 0 && !rate_marks_;
-  tune_window_ = world.stack == Stack::linux_kernel && receive_buffer_ == 0;
-  paces_window_ = world.stack == Stack::linux_kernel && world.pacing && !cc_->owns_window();
-  attach(make_receiver_control(config));
-  build_path(config, link_uses);
-  set_head(kAppHead, start_);
-  refresh_next();
+  unhindered_ = config.app == "bulk" && stop_ == 0 && send_buffer_ == 0 && config.receive_buffer_bytes == 0 && !board.rate;
+  paces_window_ = profile_.paces && world.pacing && !owns_window_;
+  timers_.set(Alarm::application, start_);
 }
 
 // ---- life of the connection
 
-void Flow::on_app() {
-  if (tcb.now == start_ && !syn_sent_) {
+void Sender::on_application(Time now) {
+  tcb.now = now;
+  if (now == start_ && !syn_sent_) {
     start_connection();
-    if (stop_ > 0) set_head(kAppHead, stop_);
+    if (stop_ > 0) timers_.set(Alarm::application, stop_);
     return;
   }
-  if (stop_ > 0 && tcb.now >= stop_) {
+  if (stop_ > 0 && now >= stop_) {
     stream_written_ = std::min(stream_written_, stream_sent_);
     stream_closed_ = true;
     source_.reset();
-    finish_stream();
     return;
   }
   update_source();
   try_send();
 }
 
-void Flow::start_connection() {
+void Sender::start_connection() {
   syn_sent_ = true;
-  launch(0, 0, kSyn);
+  path_.launch(tcb.now, 0, 0, kSyn);
   set_timer(tcb.now + profile_.initial_rto);
 }
 
-void Flow::establish(const Ack& ack) {
+void Sender::establish(const Ack& ack) {
   if (tcb.established) {  // an answer to a SYN that was answered before, or the same again
-    if (tcb.stack == Stack::linux_kernel) return launch(0, 0, kHandshakeAck);
-    if (cc_->owns_window()) return;
-    tcb.set_cwnd(static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss);  // ns-3 starts anew with every SYN it gets
+    if (profile_.confirms_repeated_syn_ack) return path_.launch(tcb.now, 0, 0, kHandshakeAck);
+    if (owns_window_) return;
+    tcb.set_cwnd(static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss);
     tcb.ssthresh = kInfiniteWindow;
     return;
   }
@@ -87,179 +78,131 @@ void Flow::establish(const Ack& ack) {
   recovery_->on_established(*this, rtt);
   if (ack.window != kUnlimitedWindow) note_window(ack.window);
   tcb.delivered_time = tcb.first_sent_time = tcb.now;
-  launch(0, 0, kHandshakeAck);
+  path_.launch(tcb.now, 0, 0, kHandshakeAck);
   cc_->init(tcb);
   update_source();
-  if (tcb.stack == Stack::ns3) return schedule_wakeup(tcb.now + 1);  // an event of its own there
+  if (profile_.first_data_is_an_event) return timers_.set_no_later(Alarm::wakeup, tcb.now + 1);
   try_send();
 }
 
+// What is not an acknowledgement of data, or comes after the end.
+void Sender::receive_special(const Ack& ack) {
+  if (ack.flags & kAckSynAck) return establish(ack);
+  if (time_wait_until_ != kNever) return answer_late(ack);
+  if (ack.flags & kAckFin) return receive_fin(ack);
+  if (ack.flags == kAckWindow && ack.ack == tcb.una) {  // tells of the window only
+    note_window(ack.window);
+    return try_send();
+  }
+  process(ack);
+}
+
 // The receiver has everything and closes too: the last ACK, and the sender remembers the connection for a while.
-void Flow::receive_fin(const Ack& ack) {
+void Sender::receive_fin(const Ack& ack) {
   if (after(ack.ack, tcb.una)) {
     Ack plain = ack;
-    plain.flags &= ~kAckFin;
-    receive_ack(plain);
+    plain.flags = static_cast<uint8_t>(plain.flags & ~kAckFin);
+    receive(plain);
   }
   set_timer(kNever);
   time_wait_until_ = tcb.now + profile_.time_wait;
-  launch(0, 0, kFinalAck);
+  path_.launch(tcb.now, 0, 0, kFinalAck);
 }
 
 // Something comes for a connection that is closed: the receiver has not heard the last ACK, or got a copy of a segment.
 // ns-3's sender keeps silent, until it does not know the connection any more.
-void Flow::answer_late(const Ack& ack) {
+void Sender::answer_late(const Ack& ack) {
   if (tcb.now >= time_wait_until_) {
-    launch(0, 0, kReset);
-  } else if (tcb.stack == Stack::linux_kernel && (ack.flags & kAckFin)) {
-    launch(0, 0, kFinalAck);
+    path_.launch(tcb.now, 0, 0, kReset);
+  } else if (profile_.confirms_repeated_fin && (ack.flags & kAckFin)) {
+    path_.launch(tcb.now, 0, 0, kFinalAck);
   }
 }
 
-void Flow::update_source() {
+void Sender::update_source() {
   if (!source_) return;
   const Source::Offer offer = source_->offer(tcb.now, stream_sent_);
   stream_written_ = offer.written;
   stream_closed_ = offer.closed;
-  finish_stream();
   Time next = offer.next;
   if (stop_ > 0) next = std::min(next, stop_);
-  set_head(kAppHead, next);
+  timers_.set(Alarm::application, next);
 }
 
-void Flow::on_timer() {
-  timed_out_ = tcb.now;
+void Sender::attach(std::unique_ptr<Source> source) {
+  source_ = std::move(source);
+  stream_written_ = 0;
+  unhindered_ = false;
+}
+
+void Sender::wake_source(Time now) {
+  if (!source_ || !tcb.established) return;  // asked anyway when the connection stands
+  timers_.set_no_later(Alarm::application, now);
+}
+
+// ---- timers
+
+void Sender::set_timer(Time deadline) {
+  timer_deadline_ = deadline;
+  timer_set_ = tcb.now;
+  timers_.set_no_later(Alarm::retransmission, deadline);
+}
+
+void Sender::on_timer(Time now) {
+  tcb.now = now;
+  timers_.set(Alarm::retransmission, timer_deadline_ > now ? timer_deadline_ : kNever);  // deadlines move
+  if (timer_deadline_ > now) return;
+  timer_deadline_ = kNever;
+  timed_out_ = now;
   timed_out_set_ = timer_set_;
   if (!tcb.established) {  // the SYN or its answer was lost
     back_off();
     if (backoff_ == profile_.syn_tries) return;  // gives up (a number of tries without end is 0)
-    launch(0, 0, kSyn);
-    set_timer(tcb.now + std::min(profile_.initial_rto << backoff_, profile_.max_rto));
+    path_.launch(now, 0, 0, kSyn);
+    set_timer(now + std::min(profile_.initial_rto << backoff_, profile_.max_rto));
     return;
   }
   if (tcb.packets_out() == 0) return on_persist();
   recovery_->on_timer(*this);
 }
 
-void Flow::attach(std::unique_ptr<Source> source) {
-  source_ = std::move(source);
-  stream_written_ = 0;
-  unhindered_ = false;
+void Sender::on_wakeup(Time now) {
+  tcb.now = now;
+  try_send();
 }
 
-void Flow::wake_source(Time now) {
-  if (!source_ || !tcb.established) return;  // asked anyway when the connection stands
-  set_head(kAppHead, std::min(now, rest_[kAppHead - kTimerHead]));
-  refresh_next();
+Time Sender::rto() const {
+  const Time base = recovery_->rto();
+  return std::min((base > 0 ? base : profile_.initial_rto) << backoff_, profile_.max_rto);
 }
 
-void Flow::enter_state(CaState state) {
+void Sender::enter_state(CaState state) {
   cc_->on_state(tcb, state);
   tcb.state = state;
 }
 
-void Flow::agent_window(Time now, double bytes) {
+void Sender::agent_window(Time now, double bytes) {
   tcb.now = std::max(now, start_);
   tcb.set_cwnd(std::max<int64_t>(tcb.mss, static_cast<int64_t>(bytes)));  // less would never send again
-  if (tcb.established) {
-    try_send();
-    refresh_next();
-  }
-}
-
-double Flow::cwnd_integral(Time now) const {
-  return (tcb.cwnd_integral + static_cast<double>(tcb.cwnd) * static_cast<double>(now - tcb.cwnd_since)) * 1e-9;
+  try_send();
 }
 
 // ---- transmission
 
-void Flow::try_send() {
-  if (!tcb.established) return;
-  if (tcb.stack == Stack::linux_kernel) return send_bursts();
-  if (closes_) return send_finite();
-  const uint32_t nxt = tcb.nxt;
-  while (tcb.in_flight() < tcb.cwnd_packets) {
-    if (lost_pending_ > 0 && retransmit_next_lost()) continue;
-    if (unhindered_ && tcb.packets_out() > 0 && lost_pending_ == 0) [[likely]] {
-      for (uint32_t room = tcb.cwnd_packets - tcb.in_flight(); room > 0; --room) send_full_segment(kData);
-      break;
-    }
-    if (!send_new_segment()) break;
-  }
-  const uint32_t in_flight = tcb.in_flight();
-  if (!recovery_takes_all_ || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) tcb.cwnd_limited = in_flight >= tcb.cwnd_packets;
-  if (tcb.packets_out() > max_packets_out_ || !before(tcb.una, max_packets_seq_)) {
-    max_packets_out_ = tcb.packets_out();
-    max_packets_seq_ = tcb.nxt;
-  }
-  if (tcb.nxt != nxt) recovery_->on_new_data(*this, tcb.nxt - nxt);
-  if (rate_marks_ && !has_new_data() && lost_pending_ == 0 && !tcb.cwnd_limited) {
-    tcb.app_limited = std::max(1u, tcb.delivered + in_flight);
-  }
-}
-
-// As ns-3 sends a stream whose end is in sight. The last segment may be short, so that bytes count; it carries FIN, and once
-// it has been sent, an undisturbed sender sends nothing again: what was lost waits for duplicate ACKs or the time-out.
-void Flow::send_finite() {
-  const uint32_t nxt = tcb.nxt;
-  bool sent = false;
-  while (stream_left() > 0 || tcb.state != CaState::open) {
-    measure_tail();
-    const int64_t room = tcb.cwnd - tcb.bytes_in_flight();
-    uint32_t index;
-    if (next_lost(index) || (stream_left() <= 0 && tcb.state == CaState::recovery && next_unsacked(index))) {
-      if (room < segments[index].bytes) break;
-      retransmit(index);
-    } else {
-      if (room < std::min<int64_t>(stream_left(), tcb.mss) || !send_new_segment()) break;
-    }
-    sent = true;
-  }
-  if (tcb.nxt != nxt) recovery_->on_new_data(*this, tcb.nxt - nxt);
-  if (sent) {
-    measure_tail();
-    tcb.cwnd_limited = tcb.cwnd < tcb.bytes_in_flight() + tcb.mss;
-  }
-}
-
-// RFC 6675's third rule for the next segment: one that may be on its way, below what is known to have arrived.
-bool Flow::next_unsacked(uint32_t& segment) {
-  if (before(unsacked_hint_, tcb.una)) unsacked_hint_ = tcb.una;
-  for (; before(unsacked_hint_, tcb.nxt); ++unsacked_hint_) {
-    if (retransmit_limited_ && !before(unsacked_hint_, retransmit_below_)) return false;
-    if (segments[unsacked_hint_].flags & (kSacked | kRetransmitted)) continue;
-    segment = unsacked_hint_;
-    return true;
-  }
-  return false;
-}
-
-void Flow::measure_tail() {
-  tcb.short_out = 0;
-  if (!short_segments_ || !closes_ || tcb.una == tcb.nxt) return;
-  const Segment& tail = segments[tcb.nxt - 1];
-  uint32_t copies = 1;
-  if (tail.flags & (kSacked | kLost)) --copies;
-  if (tail.flags & kRetransmitted) ++copies;
-  tcb.short_out = copies * (tcb.mss - tail.bytes);
-}
-
-bool Flow::may_grow() const {
-  if (tcb.cwnd_limited) return true;
-  return tcb.in_slow_start() && tcb.cwnd_packets < 2 * max_packets_out_;
-}
-
-// An endless stream, no limit but the congestion window, no pacing, no rate samples: what send_new_segment comes to then.
-void Flow::send_full_segment(PacketKind kind) {
+// While nothing limits the sender but its congestion window: what send_new_segment comes to then.
+void Sender::send_full_segments(uint32_t count) {
   const auto bytes = static_cast<uint16_t>(tcb.mss);
-  segments.push(Segment{tcb.now, bytes, 0, 1, 0});
-  ++counters.packets_sent;
-  counters.last_sent = tcb.last_departure = tcb.now;
-  launch(tcb.nxt++, bytes, kind);
-  stream_sent_ += bytes;
+  const Time now = tcb.now;
+  counters.packets_sent += count;
+  counters.last_sent = tcb.last_departure = now;
+  stream_sent_ += static_cast<int64_t>(count) * bytes;
+  for (; count > 0; --count) {
+    board.segments.push(Segment{now, bytes, 0, 1, false, {}});
+    path_.launch(now, tcb.nxt++, bytes, push_next_ && count == 1 ? kPushedData : kData);
+  }
 }
 
-bool Flow::send_new_segment() {
+bool Sender::send_new_segment() {
   const int64_t left = stream_left();
   if (left <= 0) return false;
   auto bytes = static_cast<uint16_t>(std::min<int64_t>(left, tcb.mss));
@@ -272,9 +215,8 @@ bool Flow::send_new_segment() {
   if (tcb.packets_out() == 0 && tcb.now - counters.last_sent > rto() && counters.packets_sent > 0) {
     restart_after_idle();
   }
-  if (bytes < tcb.mss) short_segments_ = true;
-  segments.push(Segment{tcb.now, bytes, 0, 0, 0});
-  if (rate_marks_) rate_marks_->push(RateMark{});
+  board.push(tcb.now, bytes, closes_ && left == bytes, 0);
+  if (board.rate) board.rate->push();
   transmit(index, false);
   ++tcb.nxt;
   stream_sent_ += bytes;
@@ -283,7 +225,7 @@ bool Flow::send_new_segment() {
 }
 
 // What may leave when a whole segment does not fit: avoidance of silly windows, RFC 9293, 3.8.6.2.1. 0: nothing.
-uint16_t Flow::fit_segment(uint16_t bytes) {
+uint16_t Sender::fit_segment(uint16_t bytes) {
   const int64_t usable = window_right_ - stream_sent_;
   if (usable < bytes) {
     if (usable <= 0 || (2 * usable < largest_window_ && !overriding_)) {
@@ -303,7 +245,7 @@ uint16_t Flow::fit_segment(uint16_t bytes) {
 
 // The window has been too small for a time-out, and nothing is on its way that could tell of a larger one: send what
 // fits, or probe a closed window (RFC 9293, 3.8.6.1).
-void Flow::on_persist() {
+void Sender::on_persist() {
   if (!persisting_) return;
   if (window_right_ > stream_sent_) {
     persisting_ = false;
@@ -312,12 +254,12 @@ void Flow::on_persist() {
     overriding_ = false;
     return;
   }
-  launch(0, 0, kWindowProbe);
+  path_.launch(tcb.now, 0, 0, kWindowProbe);
   if (probes_ < 15) ++probes_;
   set_timer(tcb.now + std::min(rto() << probes_, profile_.max_rto));
 }
 
-void Flow::note_window(uint32_t window) {
+void Sender::note_window(uint32_t window) {
   window_right_ = una_bytes_ + window;
   largest_window_ = std::max<int64_t>(largest_window_, window);
   if (persisting_ && window_right_ > stream_sent_) {
@@ -327,9 +269,9 @@ void Flow::note_window(uint32_t window) {
 }
 
 // RFC 5681, 4.1, as Linux does it: the window halves for every RTO of silence, down to the initial window.
-void Flow::restart_after_idle() {
+void Sender::restart_after_idle() {
   cc_->on_idle_restart(tcb);
-  if (tcb.stack != Stack::linux_kernel || cc_->owns_window()) return;
+  if (!profile_.restarts_after_idle || owns_window_) return;
   const uint32_t floor = std::min(tcb.initial_cwnd, tcb.cwnd_packets);
   uint32_t window = tcb.cwnd_packets;
   tcb.ssthresh = std::max(tcb.ssthresh, tcb.cwnd * 3 / 4);
@@ -337,23 +279,47 @@ void Flow::restart_after_idle() {
   tcb.set_cwnd_packets(std::max(window, floor));
 }
 
-void Flow::transmit(uint32_t index, bool retransmission) {
-  Segment& segment = segments[index];
+void Sender::transmit(uint32_t index, bool retransmission) {
+  Segment& segment = board.segments[index];
   segment.sent_at = tcb.now;
-  if (rate_marks_) {
+  if (board.rate) {
     if (tcb.packets_out() == 0) tcb.first_sent_time = tcb.delivered_time = tcb.now;
-    (*rate_marks_)[index] = {tcb.delivered_time, tcb.first_sent_time, tcb.delivered, tcb.app_limited};
+    board.rate->mark(tcb, index);
   }
   if (counters.packets_sent++ == 0) first_sent_ = tcb.now;
   counters.last_sent = tcb.last_departure = tcb.now;
   if (segment.transmissions < UINT8_MAX) ++segment.transmissions;
   if (retransmission) ++counters.packets_retransmitted;
-  launch(index, segment.bytes, push_next_ ? kPushedData : kData);
+  path_.launch(tcb.now, index, segment.bytes, push_next_ ? kPushedData : kData, segment.fin);
 }
 
-Time Flow::rto() const {
-  const Time base = recovery_->rto();
-  return std::min((base > 0 ? base : profile_.initial_rto) << backoff_, profile_.max_rto);
+void Sender::retransmit(uint32_t index) {
+  board.mark_retransmitted(index);
+  transmit(index, true);
+  recovery_->on_retransmitted(*this, index);
+  if (closes_ && profile_.retransmission_measures_window) {
+    measure_tail();
+    tcb.cwnd_limited = tcb.cwnd < tcb.bytes_in_flight() + tcb.mss;
+  }
 }
+
+bool Sender::retransmit_next_lost() {
+  uint32_t index;
+  if (!board.next_lost(index)) return false;
+  retransmit(index);
+  return true;
+}
+
+void Sender::measure_tail() {
+  tcb.short_out = 0;
+  if (!board.has_short_segments() || !closes_ || tcb.una == tcb.nxt) return;
+  const Segment& tail = board.segments[tcb.nxt - 1];
+  uint32_t copies = 1;
+  if (tail.flags & (kSacked | kLost)) --copies;
+  if (tail.flags & kRetransmitted) ++copies;
+  tcb.short_out = copies * (tcb.mss - tail.bytes);
+}
+
+size_t Sender::memory_bytes() const { return board.memory_bytes(); }
 
 }  // namespace netbuf

@@ -15,9 +15,9 @@ WorldConfig with_app(FlowConfig flow, double mbps = 10, double rtt_ms = 40, int6
 
 double goodput_mbps(World& world, Time from, Time to) {
   world.run(from);
-  const int64_t before = world.flows()[0].counters.delivered_bytes;
+  const int64_t before = world.flows()[0].counters().delivered_bytes;
   world.run(to);
-  return static_cast<double>(world.flows()[0].counters.delivered_bytes - before) * 8e3 / static_cast<double>(to - from);
+  return static_cast<double>(world.flows()[0].counters().delivered_bytes - before) * 8e3 / static_cast<double>(to - from);
 }
 
 }  // namespace
@@ -32,11 +32,11 @@ TEST(sized_flows_deliver_every_byte_once) {
         World world(config, static_cast<uint64_t>(size));
         world.run(100 * kSecond);
         const Flow& flow = world.flows()[0];
-        CHECK_EQ(flow.counters.delivered_bytes, size);
-        CHECK_EQ(flow.counters.acked_bytes, size);
-        CHECK_EQ(flow.counters.packets_sent - flow.counters.packets_retransmitted, static_cast<uint64_t>((size + 1447) / 1448));
+        CHECK_EQ(flow.counters().delivered_bytes, size);
+        CHECK_EQ(flow.counters().acked_bytes, size);
+        CHECK_EQ(flow.counters().packets_sent - flow.counters().packets_retransmitted, static_cast<uint64_t>((size + 1447) / 1448));
         CHECK(flow.completed_at() < 100 * kSecond);
-        CHECK_EQ(flow.tcb.packets_out(), 0u);
+        CHECK_EQ(flow.sender.tcb.packets_out(), 0u);
       }
     }
   }
@@ -72,9 +72,9 @@ TEST(on_off_sources_write_at_their_rate) {
   World world(with_app(flow), 1);
   const double on = 2e6 * 2 / 8;
   world.run(52 * kSecond + kSecond);  // eleven on periods, the last one over
-  CHECK_NEAR(static_cast<double>(world.flows()[0].counters.delivered_bytes), 11 * on, 11 * kMss);
+  CHECK_NEAR(static_cast<double>(world.flows()[0].counters().delivered_bytes), 11 * on, 11 * kMss);
   world.run(55 * kSecond);
-  CHECK_NEAR(static_cast<double>(world.flows()[0].counters.delivered_bytes), 11 * on, 11 * kMss);
+  CHECK_NEAR(static_cast<double>(world.flows()[0].counters().delivered_bytes), 11 * on, 11 * kMss);
 }
 
 TEST(on_off_sources_may_fill_the_link_while_on) {
@@ -84,14 +84,14 @@ TEST(on_off_sources_may_fill_the_link_while_on) {
   flow.off_ns = 5 * kSecond;
   World world(with_app(flow, 10, 20, 60), 1);
   world.run(4 * kSecond);
-  const int64_t on = world.flows()[0].counters.delivered_bytes;
+  const int64_t on = world.flows()[0].counters().delivered_bytes;
   CHECK_NEAR(static_cast<double>(on), 4 * 10e6 / 8 * 1448 / 1500, 150'000);
   world.run(6 * kSecond);
-  const int64_t off = world.flows()[0].counters.delivered_bytes;
+  const int64_t off = world.flows()[0].counters().delivered_bytes;
   world.run(10 * kSecond);
-  CHECK_EQ(world.flows()[0].counters.delivered_bytes, off);
+  CHECK_EQ(world.flows()[0].counters().delivered_bytes, off);
   world.run(12 * kSecond);
-  CHECK_GT(world.flows()[0].counters.delivered_bytes, off + 1'000'000);
+  CHECK_GT(world.flows()[0].counters().delivered_bytes, off + 1'000'000);
 }
 
 TEST(random_on_off_periods_have_their_means) {
@@ -118,8 +118,8 @@ TEST(stop_ends_the_stream) {
     world.run(20 * kSecond);
     const Flow& f = world.flows()[0];
     CHECK(f.completed_at() >= 3 * kSecond && f.completed_at() < 4 * kSecond);
-    CHECK_NEAR(static_cast<double>(f.counters.delivered_bytes), 2 * 1.25e6 * 1448 / 1500, 3e5);
-    CHECK_EQ(f.tcb.packets_out(), 0u);
+    CHECK_NEAR(static_cast<double>(f.counters().delivered_bytes), 2 * 1.25e6 * 1448 / 1500, 3e5);
+    CHECK_EQ(f.sender.tcb.packets_out(), 0u);
   }
 }
 
@@ -146,7 +146,7 @@ TEST(buffers_smaller_than_a_segment_still_pass_data) {
         config.stack = stack;
         World world(config, 1);
         world.run(200 * kSecond);
-        CHECK_EQ(world.flows()[0].counters.delivered_bytes, 20 * bytes);
+        CHECK_EQ(world.flows()[0].counters().delivered_bytes, 20 * bytes);
       }
     }
   }
@@ -160,19 +160,19 @@ TEST(the_agents_window_stands_still) {
     const Flow& flow = world.flows()[0];
     for (const int packets : {10, 33, 80, 5}) {  // 80 overflow the queue
       world.agent_window(0, packets * kMss);
-      uint64_t timeouts = flow.counters.timeouts;
+      uint64_t timeouts = flow.counters().timeouts;
       for (int i = 0; i < 1000; ++i) {
         world.run(world.now() + 10 * kMillisecond);
-        if (flow.counters.timeouts > timeouts) {
-          timeouts = flow.counters.timeouts;
+        if (flow.counters().timeouts > timeouts) {
+          timeouts = flow.counters().timeouts;
           world.agent_window(0, packets * kMss);
         }
-        CHECK_EQ(flow.tcb.cwnd, packets * 1448);
-        CHECK_LE(flow.tcb.in_flight(), 80u);
+        CHECK_EQ(flow.sender.tcb.cwnd, packets * 1448);
+        CHECK_LE(flow.sender.tcb.in_flight(), 80u);
       }
     }
-    CHECK_GT(flow.counters.fast_recoveries, 3u);
-    CHECK_LT(flow.tcb.ssthresh, kInfiniteWindow);
+    CHECK_GT(flow.counters().fast_recoveries, 3u);
+    CHECK_LT(flow.sender.tcb.ssthresh, kInfiniteWindow);
   }
 }
 
@@ -192,18 +192,18 @@ TEST(a_time_out_leaves_the_agent_one_segment_until_it_speaks) {
   world.agent_window(0, 30 * kMss);
   world.run(2 * kSecond + 900 * kMillisecond);
   const Flow& flow = world.flows()[0];
-  CHECK_GE(flow.counters.timeouts, 1u);
-  CHECK_EQ(flow.tcb.cwnd, 1448);
+  CHECK_GE(flow.counters().timeouts, 1u);
+  CHECK_EQ(flow.sender.tcb.cwnd, 1448);
   world.agent_window(0, 20 * kMss);
-  CHECK_EQ(flow.tcb.cwnd, 20 * 1448);
+  CHECK_EQ(flow.sender.tcb.cwnd, 20 * 1448);
 }
 
 TEST(a_window_below_one_segment_is_one_segment) {
   World world(worlds::dumbbell(10, 40, 0, {"agent"}), 1);
   world.agent_window(0, 1);
   world.run(5 * kSecond);
-  CHECK_EQ(world.flows()[0].tcb.cwnd, 1448);
-  CHECK_GT(world.flows()[0].counters.delivered_bytes, 50 * 1448);
+  CHECK_EQ(world.flows()[0].sender.tcb.cwnd, 1448);
+  CHECK_GT(world.flows()[0].counters().delivered_bytes, 50 * 1448);
 }
 
 TEST(a_window_set_before_the_start_counts_from_the_start) {

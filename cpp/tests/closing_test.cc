@@ -26,7 +26,7 @@ TEST(fin_goes_with_the_last_segment) {
       // SYN, handshake ACK, the segments, the last ACK.
       CHECK_EQ(there(world), static_cast<uint64_t>(2 + segments + 1));
       CHECK(world.flows()[0].finished());
-      CHECK_EQ(world.flows()[0].counters.packets_sent, static_cast<uint64_t>(segments));
+      CHECK_EQ(world.flows()[0].counters().packets_sent, static_cast<uint64_t>(segments));
       // ns-3 acknowledges the first segment, pairs, and the last; then FIN and an ACK of its own.
       if (stack == Stack::ns3) CHECK_EQ(back(world), static_cast<uint64_t>(1 + 1 + segments / 2 + 2));
     }
@@ -37,15 +37,15 @@ TEST(in_linux_fin_is_the_acknowledgement) {
   World world(transfer(Stack::linux_kernel, 1448), 1);
   world.run(kSecond);
   CHECK_EQ(back(world), 2u);  // SYN/ACK, FIN/ACK
-  CHECK_EQ(world.flows()[0].counters.acks, 1u);
+  CHECK_EQ(world.flows()[0].counters().acks, 1u);
 }
 
 TEST(a_filled_hole_that_ends_the_stream_is_answered_by_fin) {
   World world(transfer(Stack::ns3, 1448 * 10, {2 + 8}), 1);  // the last but one: the last one's ACK is no third duplicate
   world.run(10 * kSecond);
   const Flow& flow = world.flows()[0];
-  CHECK_EQ(flow.counters.timeouts, 1u);
-  CHECK_EQ(flow.counters.packets_retransmitted, 1u);
+  CHECK_EQ(flow.counters().timeouts, 1u);
+  CHECK_EQ(flow.counters().packets_retransmitted, 1u);
   CHECK(flow.finished());
   // SYN/ACK; the first segment; three pairs; the last one beyond the hole; FIN, ACK.
   CHECK_EQ(back(world), 1u + 1 + 3 + 1 + 2);
@@ -57,8 +57,8 @@ TEST(a_lost_last_segment_waits_for_the_time_out_in_ns3_and_is_probed_in_linux) {
     world.run(10 * kSecond);
     const Flow& flow = world.flows()[0];
     CHECK(flow.finished());
-    CHECK_EQ(flow.counters.packets_retransmitted, 1u);
-    CHECK_EQ(flow.counters.timeouts, stack == Stack::ns3 ? 1u : 0u);
+    CHECK_EQ(flow.counters().packets_retransmitted, 1u);
+    CHECK_EQ(flow.counters().timeouts, stack == Stack::ns3 ? 1u : 0u);
     CHECK_EQ(flow.completed_at() > kSecond, stack == Stack::ns3);
   }
 }
@@ -92,7 +92,7 @@ TEST(data_makes_up_for_a_lost_handshake_ack) {
 TEST(ns3_ignores_fin_beyond_a_hole_while_it_waits_for_the_handshake) {
   World world(transfer(Stack::ns3, 1448 * 2, {1, 2}), 1);
   world.run(10 * kSecond);
-  CHECK_EQ(world.flows()[0].counters.packets_retransmitted, 2u);
+  CHECK_EQ(world.flows()[0].counters().packets_retransmitted, 2u);
   CHECK(world.flows()[0].finished());
 }
 
@@ -104,7 +104,7 @@ TEST(syn_is_tried_six_times_in_ns3_and_without_end_in_linux) {
     world.run(seconds * kSecond);
     CHECK_EQ(there(world), sent);
   }
-  CHECK(!world.flows()[0].tcb.established);
+  CHECK(!world.flows()[0].sender.tcb.established);
   World linux_world(transfer(Stack::linux_kernel, 1000, lost), 1);
   linux_world.run(2000 * kSecond);
   CHECK(linux_world.flows()[0].finished());
@@ -115,12 +115,12 @@ TEST(an_answer_to_syn_that_comes_again_lets_an_ns3_sender_start_anew) {
   for (uint64_t i = 1; i < 15; ++i) lost.push_back(i);  // the handshake ACK, ten segments, time-outs at 1, 3 and 7 s
   World world(transfer(Stack::ns3, 1448 * 20, lost), 1);
   world.run(2 * kSecond);
-  CHECK_EQ(world.flows()[0].tcb.cwnd, 1448);
+  CHECK_EQ(world.flows()[0].sender.tcb.cwnd, 1448);
   CHECK_EQ(back(world), 1u);
-  CHECK(worlds::run_until(world, 4 * kSecond, [](Flow& f) { return f.tcb.cwnd == 14'480; }));
+  CHECK(worlds::run_until(world, 4 * kSecond, [](Flow& f) { return f.sender.tcb.cwnd == 14'480; }));
   CHECK_GT(world.now(), 3 * kSecond);  // after which the answer is repeated
   CHECK_EQ(back(world), 2u);
-  CHECK_EQ(world.flows()[0].tcb.ssthresh, kInfiniteWindow);
+  CHECK_EQ(world.flows()[0].sender.tcb.ssthresh, kInfiniteWindow);
   world.run(100 * kSecond);
   CHECK(world.flows()[0].finished());
 }

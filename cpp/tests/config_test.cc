@@ -77,5 +77,5 @@ TEST(worlds_without_an_end_are_refused) {
   buffered.flows[0].receive_buffer_bytes = 100'000;
   World world(buffered, 1);
   world.run(kSecond);
-  CHECK_GT(world.flows()[0].counters.delivered_bytes, 1'000'000);
+  CHECK_GT(world.flows()[0].counters().delivered_bytes, 1'000'000);
 }

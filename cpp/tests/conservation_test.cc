@@ -102,33 +102,33 @@ WorldConfig random_world(Rng& rng) {
 void check_world(const WorldConfig& config, World& world) {
   for (size_t i = 0; i < world.flows().size(); ++i) {
     const Flow& flow = world.flows()[i];
-    const FlowCounters& c = flow.counters;
-    const Tcb& t = flow.tcb;
+    const FlowCounters c = flow.counters();
+    const Tcb& t = flow.sender.tcb;
     CHECK_EQ(c.packets_sent, c.packets_received + c.queue_drops + c.random_losses + flow.packets_in_network());
     CHECK_LE(c.packets_retransmitted, c.packets_sent);
     CHECK_LE(c.delivered_bytes, static_cast<int64_t>(c.packets_received) * t.mss);
     CHECK_LE(c.delivered_bytes, static_cast<int64_t>(c.packets_sent - c.packets_retransmitted) * t.mss);
     CHECK_LE(c.acked_bytes, static_cast<int64_t>(c.packets_received) * t.mss);
     CHECK_LE(c.segments_acked, c.packets_received);
-    CHECK_GE(t.cwnd, world.flows()[i].tcb.stack == Stack::ns3 ? 0 : int64_t{t.mss});
+    CHECK_GE(t.cwnd, world.flows()[i].sender.tcb.stack == Stack::ns3 ? 0 : int64_t{t.mss});
     CHECK_GE(t.ssthresh, int64_t{t.mss});
     // The scoreboard counts what its segments say.
     uint32_t sacked = 0, lost = 0, retransmitted = 0, waiting = 0;
-    CHECK_EQ(flow.segments.size(), t.packets_out());
+    CHECK_EQ(flow.sender.board.segments.size(), t.packets_out());
     for (uint32_t s = t.una; s != t.nxt; ++s) {
-      const uint8_t flags = flow.segments[s].flags;
+      const uint8_t flags = flow.sender.board.segments[s].flags;
       sacked += (flags & kSacked) != 0, lost += (flags & kLost) != 0, retransmitted += (flags & kRetransmitted) != 0;
       waiting += (flags & (kLost | kRetransmitted)) == kLost;
       CHECK(!((flags & kSacked) && (flags & kLost)));
-      CHECK_EQ((flags & kSacked) != 0, flow.sacked.find(s) != nullptr);
+      CHECK_EQ((flags & kSacked) != 0, flow.sender.board.sacked.find(s) != nullptr);
     }
     CHECK_EQ(sacked, t.sacked_out);
     CHECK_EQ(lost, t.lost_out);
     CHECK_EQ(retransmitted, t.retrans_out);
-    CHECK_EQ(waiting, flow.waiting_retransmissions());
+    CHECK_EQ(waiting, flow.sender.board.waiting());
     CHECK_LE(t.in_flight(), 2 * t.packets_out());
-    if (t.packets_out() > 0) CHECK(flow.timer() < kNever);  // nothing waits for ever
-    if (config.flows[i].relay_from >= 0) CHECK_LE(c.delivered_bytes, world.flows()[i - 1].counters.delivered_bytes);
+    if (t.packets_out() > 0) CHECK(flow.sender.timer() < kNever);  // nothing waits for ever
+    if (config.flows[i].relay_from >= 0) CHECK_LE(c.delivered_bytes, world.flows()[i - 1].counters().delivered_bytes);
     if (config.flows[i].app == "sized") CHECK_LE(c.delivered_bytes, config.flows[i].size_bytes);
   }
   for (size_t i = 0; i < world.links().size(); ++i) {
@@ -195,9 +195,9 @@ TEST(no_world_stalls) {
     for (int round = 1; round <= 3; ++round) {
       world.run(round * 120 * kSecond);
       for (size_t i = 0; i < config.flows.size(); ++i) {
-        const int64_t now = world.flows()[i].counters.delivered_bytes;
-        const bool locked_out = config.flows.size() > 1 && world.flows()[i].counters.queue_drops > drops[i];
-        drops[i] = world.flows()[i].counters.queue_drops;
+        const int64_t now = world.flows()[i].counters().delivered_bytes;
+        const bool locked_out = config.flows.size() > 1 && world.flows()[i].counters().queue_drops > drops[i];
+        drops[i] = world.flows()[i].counters().queue_drops;
         if (locked_out) continue;
         if (now <= delivered[i]) std::printf("  flow %d in world of seed %d\n", static_cast<int>(i), static_cast<int>(seed));
         CHECK_GT(now, delivered[i]);

@@ -42,7 +42,7 @@ TEST(folded_links_give_the_same_bits) {
             CHECK(worlds::fingerprint(folded.flows()[static_cast<size_t>(i)]) == worlds::fingerprint(unfolded.flows()[static_cast<size_t>(i)]));
           }
         }
-        CHECK_GT(folded.flows()[0].counters.queue_drops + folded.flows()[0].counters.packets_sent, 1000u);
+        CHECK_GT(folded.flows()[0].counters().queue_drops + folded.flows()[0].counters().packets_sent, 1000u);
       }
     }
   }
@@ -63,11 +63,11 @@ TEST(round_trip_time_is_the_sum_of_the_hops) {
   config.links = {worlds::link(10, 5), worlds::link(100, 3), worlds::link(0, 4), worlds::link(1, 2)};
   config.flows = {worlds::sized(worlds::flow("cubic", {0, 1, 2}, {3, 2}), 1448)};
   World world(config, 1);
-  CHECK(worlds::run_until(world, kSecond, [](Flow& f) { return f.counters.acks == 1; }));
+  CHECK(worlds::run_until(world, kSecond, [](Flow& f) { return f.counters().acks == 1; }));
   const Time handshake = 52 * 800;  // the ACK of the SYN/ACK leaves just before
   const Time data = handshake + 1'200'000 + 5 * kMillisecond + 120'000 + 3 * kMillisecond + 4 * kMillisecond;
   const Time ack = 52 * 8'000 + 2 * kMillisecond + 4 * kMillisecond;
-  CHECK_EQ(world.flows()[0].tcb.last_rtt, data + ack);
+  CHECK_EQ(world.flows()[0].sender.tcb.last_rtt, data + ack);
 }
 
 TEST(data_and_acks_of_opposite_flows_share_a_queue) {
@@ -80,7 +80,7 @@ TEST(data_and_acks_of_opposite_flows_share_a_queue) {
   config.flows.pop_back();
   World one(config, 1);
   one.run(20 * kSecond);
-  CHECK_GT(one.flows()[0].counters.delivered_bytes, 23'000'000);
+  CHECK_GT(one.flows()[0].counters().delivered_bytes, 23'000'000);
   const auto mean_wait = [](World& w) {
     const LinkStats s = w.links()[1].stats(w.now());
     return s.sojourn_sum / static_cast<double>(s.packets_out);
@@ -88,7 +88,7 @@ TEST(data_and_acks_of_opposite_flows_share_a_queue) {
   CHECK_LT(mean_wait(one), 1e-4);
   CHECK_GT(mean_wait(both), 0.01);
   // Link 1 carried the data of flow 1 and the ACKs of flow 0.
-  CHECK_GT(both.links()[1].stats(both.now()).packets_in, both.flows()[1].counters.packets_sent + 5000);
+  CHECK_GT(both.links()[1].stats(both.now()).packets_in, both.flows()[1].counters().packets_sent + 5000);
 }
 
 TEST(packets_of_one_flow_never_overtake_each_other) {
@@ -108,7 +108,7 @@ TEST(packets_of_one_flow_never_overtake_each_other) {
     World world(config, seed);
     world.run(20 * kSecond);
     for (const Flow& flow : world.flows()) {
-      CHECK_EQ(flow.counters.packets_retransmitted, 0u);  // a packet overtaken would look lost
+      CHECK_EQ(flow.counters().packets_retransmitted, 0u);  // a packet overtaken would look lost
     }
   }
 }

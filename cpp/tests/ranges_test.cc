@@ -20,12 +20,13 @@ void compare_with_a_set(uint32_t base, uint64_t seed) {
     if (rng.uniform() < 0.9) {
       const uint32_t begin = floor + rng.below(kSpan), end = begin + 1 + rng.below(6);
       std::set<uint32_t> fresh;
-      const Range merged = ranges.add(base + begin, base + end, [&](uint32_t b, uint32_t e) {
+      ranges.add(base + begin, base + end, 0, [&](uint32_t b, uint32_t e) {
         CHECK(before(b, e));
         for (uint32_t i = b; i != e; ++i) CHECK(fresh.insert(i - base).second);
       });
       for (uint32_t i = begin; i < end; ++i) CHECK_EQ(model.insert(i).second, fresh.count(i) == 1);
       for (const uint32_t i : fresh) CHECK(begin <= i && i < end);
+      const RangeSet::Stretch merged = *ranges.find(base + begin);
       for (uint32_t i = merged.begin - base; i != merged.end - base; ++i) CHECK(model.count(i));
       CHECK(!model.count(merged.begin - base - 1) && !model.count(merged.end - base));
     } else {
@@ -35,7 +36,7 @@ void compare_with_a_set(uint32_t base, uint64_t seed) {
     }
     size_t total = 0;
     uint32_t previous_end = base - 1;
-    for (const Range& r : ranges.ranges()) {
+    for (const RangeSet::Stretch& r : ranges.ranges()) {
       CHECK(before(r.begin, r.end));
       CHECK(after(r.begin, previous_end) || previous_end == base - 1);
       previous_end = r.end;
@@ -44,7 +45,7 @@ void compare_with_a_set(uint32_t base, uint64_t seed) {
     CHECK_EQ(total, model.size());
     CHECK_EQ(ranges.empty(), model.empty());
     const uint32_t probe = floor + rng.below(kSpan);
-    const Range* found = ranges.find(base + probe);
+    const RangeSet::Stretch* found = ranges.find(base + probe);
     CHECK_EQ(found != nullptr, model.count(probe) == 1);
     if (found) CHECK(!before(base + probe, found->begin) && before(base + probe, found->end));
   }

@@ -17,8 +17,8 @@ WorldConfig drip(Stack stack, double packets = 5) {
 std::vector<Time> round_trips(World& world, uint64_t count) {
   std::vector<Time> all;
   for (uint64_t n = 1; n <= count; ++n) {
-    CHECK(worlds::run_until(world, 100 * kSecond, [n](Flow& f) { return f.counters.acks == n; }));
-    all.push_back(world.flows()[0].tcb.last_rtt);
+    CHECK(worlds::run_until(world, 100 * kSecond, [n](Flow& f) { return f.counters().acks == n; }));
+    all.push_back(world.flows()[0].sender.tcb.last_rtt);
   }
   return all;
 }
@@ -48,9 +48,9 @@ TEST(every_second_segment_of_a_stream_is_acknowledged) {
     World world(worlds::dumbbell(10, 40, 0, {"agent"}, stack), 1);
     world.agent_window(0, 60 * 1448);
     world.run(kSecond);
-    const FlowCounters then = world.flows()[0].counters;
+    const FlowCounters then = world.flows()[0].counters();
     world.run(11 * kSecond);
-    const FlowCounters now = world.flows()[0].counters;
+    const FlowCounters now = world.flows()[0].counters();
     // Linux also acknowledges at once what ends a burst, and bursts of three happen.
     const double each = static_cast<double>(now.segments_acked - then.segments_acked) / static_cast<double>(now.acks - then.acks);
     CHECK_GE(each, stack == Stack::ns3 ? 1.99 : 1.75);
@@ -72,13 +72,13 @@ TEST(sack_blocks_come_newest_first_three_at_most) {
   World world(config, 1);
   world.run(120 * kMillisecond);
   const Flow& flow = world.flows()[0];
-  CHECK_EQ(flow.counters.acks, 1u);
-  CHECK_EQ(flow.tcb.una, 1u);
-  CHECK_EQ(flow.sacked.ranges().size(), 3u);
+  CHECK_EQ(flow.counters().acks, 1u);
+  CHECK_EQ(flow.sender.tcb.una, 1u);
+  CHECK_EQ(flow.sender.board.sacked.ranges().size(), 3u);
   const uint32_t expected[3][2] = {{5, 7}, {8, 10}, {11, 20}};
-  for (size_t i = 0; i < std::min<size_t>(3, flow.sacked.ranges().size()); ++i) {
-    CHECK_EQ(flow.sacked.ranges()[i].begin, expected[i][0]);
-    CHECK_EQ(flow.sacked.ranges()[i].end, expected[i][1]);
+  for (size_t i = 0; i < std::min<size_t>(3, flow.sender.board.sacked.ranges().size()); ++i) {
+    CHECK_EQ(flow.sender.board.sacked.ranges()[i].begin, expected[i][0]);
+    CHECK_EQ(flow.sender.board.sacked.ranges()[i].end, expected[i][1]);
   }
 }
 
@@ -114,11 +114,11 @@ TEST(a_filled_hole_is_acknowledged_at_once_and_delivered_as_a_whole) {
     config.flows[0].initial_cwnd_packets = 20;
     config.links[0].loss_list = {2 + 1};
     World world(config, 1);
-    CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.counters.delivered_bytes > 1448; }));
-    CHECK_GE(world.flows()[0].counters.delivered_bytes, 20 * 1448);
-    CHECK_EQ(world.flows()[0].counters.packets_retransmitted, 1u);
+    CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.counters().delivered_bytes > 1448; }));
+    CHECK_GE(world.flows()[0].counters().delivered_bytes, 20 * 1448);
+    CHECK_EQ(world.flows()[0].counters().packets_retransmitted, 1u);
     const Time filled = world.now();
-    CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.tcb.una >= 20; }));
+    CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.sender.tcb.una >= 20; }));
     CHECK_EQ(world.now(), filled + 25 * kMillisecond);
   }
 }
@@ -133,9 +133,9 @@ TEST(duplicates_are_acknowledged_at_once_and_delivered_once) {
     World world(config, 1);
     world.run(20 * kSecond);
     const Flow& flow = world.flows()[0];
-    CHECK_EQ(flow.counters.delivered_bytes, 1448);
-    CHECK_EQ(flow.counters.packets_received, 2u);
-    CHECK_EQ(flow.counters.acks, 1u);
-    CHECK_EQ(flow.tcb.packets_out(), 0u);
+    CHECK_EQ(flow.counters().delivered_bytes, 1448);
+    CHECK_EQ(flow.counters().packets_received, 2u);
+    CHECK_EQ(flow.counters().acks, 1u);
+    CHECK_EQ(flow.sender.tcb.packets_out(), 0u);
   }
 }

@@ -25,10 +25,10 @@ Result run(const WorldConfig& config) {
   World world(config, 1);
   world.run(100 * kSecond);
   const Flow& flow = world.flows()[0];
-  CHECK_EQ(flow.counters.delivered_bytes, config.flows[0].size_bytes);
-  CHECK_EQ(flow.tcb.packets_out(), 0u);
-  CHECK_EQ(flow.tcb.in_flight(), 0u);
-  return {flow.completed_at(), flow.counters, flow.tcb.cwnd, flow.tcb.ssthresh};
+  CHECK_EQ(flow.counters().delivered_bytes, config.flows[0].size_bytes);
+  CHECK_EQ(flow.sender.tcb.packets_out(), 0u);
+  CHECK_EQ(flow.sender.tcb.in_flight(), 0u);
+  return {flow.completed_at(), flow.counters(), flow.sender.tcb.cwnd, flow.sender.tcb.ssthresh};
 }
 
 }  // namespace
@@ -46,13 +46,13 @@ TEST(one_loss_costs_one_retransmission_and_no_time_out) {
 TEST(the_lost_segment_is_sent_again_after_a_round_trip) {
   World world(scripted({60}, 400), 1);
   Time lost_at = 0;
-  CHECK(worlds::run_until(world, 10 * kSecond, [&](Flow& f) { return f.counters.random_losses == 1; }));
+  CHECK(worlds::run_until(world, 10 * kSecond, [&](Flow& f) { return f.counters().random_losses == 1; }));
   lost_at = world.now();
-  CHECK(worlds::run_until(world, 10 * kSecond, [&](Flow& f) { return f.counters.packets_retransmitted == 1; }));
+  CHECK(worlds::run_until(world, 10 * kSecond, [&](Flow& f) { return f.counters().packets_retransmitted == 1; }));
   CHECK_LT(world.now() - lost_at, kRtt + kRtt / 2);
   CHECK_GE(world.now() - lost_at, kRtt);
-  CHECK(world.flows()[0].tcb.state == CaState::recovery);
-  CHECK(worlds::run_until(world, 10 * kSecond, [&](Flow& f) { return f.tcb.state == CaState::open; }));
+  CHECK(world.flows()[0].sender.tcb.state == CaState::recovery);
+  CHECK(worlds::run_until(world, 10 * kSecond, [&](Flow& f) { return f.sender.tcb.state == CaState::open; }));
   CHECK_LT(world.now() - lost_at, 3 * kRtt);
 }
 
@@ -61,19 +61,19 @@ TEST(a_recovery_halves_the_window_in_proportion) {
   World world(config, 1);
   int64_t before = 0;
   CHECK(worlds::run_until(world, 10 * kSecond, [&](Flow& f) {
-    if (f.tcb.state != CaState::recovery) before = f.tcb.cwnd;
-    return f.tcb.state == CaState::recovery;
+    if (f.sender.tcb.state != CaState::recovery) before = f.sender.tcb.cwnd;
+    return f.sender.tcb.state == CaState::recovery;
   }));
   // Proportional rate reduction: about one packet leaves for two delivered, none of it in a burst.
-  uint64_t sent = world.flows()[0].counters.packets_sent, most = 0;
+  uint64_t sent = world.flows()[0].counters().packets_sent, most = 0;
   CHECK(worlds::run_until(world, 10 * kSecond, [&](Flow& f) {
-    most = std::max(most, f.counters.packets_sent - sent);
-    sent = f.counters.packets_sent;
-    return f.tcb.state == CaState::open;
+    most = std::max(most, f.counters().packets_sent - sent);
+    sent = f.counters().packets_sent;
+    return f.sender.tcb.state == CaState::open;
   }));
   CHECK_LE(most, 6u);  // the receiver compresses ACKs up to a millisecond: four packets
-  CHECK_NEAR(static_cast<double>(world.flows()[0].tcb.cwnd) / static_cast<double>(before), 0.5, 0.03);
-  CHECK_NEAR(static_cast<double>(world.flows()[0].tcb.ssthresh) / static_cast<double>(before), 0.5, 0.03);
+  CHECK_NEAR(static_cast<double>(world.flows()[0].sender.tcb.cwnd) / static_cast<double>(before), 0.5, 0.03);
+  CHECK_NEAR(static_cast<double>(world.flows()[0].sender.tcb.ssthresh) / static_cast<double>(before), 0.5, 0.03);
 }
 
 TEST(a_burst_of_losses_is_repaired_in_one_recovery) {
@@ -87,21 +87,21 @@ TEST(a_burst_of_losses_is_repaired_in_one_recovery) {
 
 TEST(a_lost_retransmission_is_found_without_a_time_out) {
   World first(scripted({100}, 800), 1);
-  CHECK(worlds::run_until(first, 10 * kSecond, [&](Flow& f) { return f.counters.packets_retransmitted == 1; }));
+  CHECK(worlds::run_until(first, 10 * kSecond, [&](Flow& f) { return f.counters().packets_retransmitted == 1; }));
   // Its number: two packets of the handshake, then all data packets so far, itself the last of the event.
   uint64_t number = 0;
-  for (uint64_t guess = first.flows()[0].counters.packets_sent + 1; guess > 100; --guess) {
+  for (uint64_t guess = first.flows()[0].counters().packets_sent + 1; guess > 100; --guess) {
     World trial(scripted({100, guess}, 800), 1);
-    CHECK(worlds::run_until(trial, 10 * kSecond, [&](Flow& f) { return f.counters.random_losses == 2; }));
+    CHECK(worlds::run_until(trial, 10 * kSecond, [&](Flow& f) { return f.counters().random_losses == 2; }));
     const auto& flow = trial.flows()[0];
-    if (flow.counters.packets_retransmitted == 1 && (flow.segments[flow.tcb.una].flags & kEverRetransmitted) && flow.tcb.una == 98) {
+    if (flow.counters().packets_retransmitted == 1 && (flow.sender.board.segments[flow.sender.tcb.una].flags & kEverRetransmitted) && flow.sender.tcb.una == 98) {
       trial.run(100 * kSecond);
-      if (flow.counters.packets_retransmitted == 2 && flow.counters.timeouts == 0) {
+      if (flow.counters().packets_retransmitted == 2 && flow.counters().timeouts == 0) {
         number = guess;
         break;
       }
     }
-    if (first.flows()[0].counters.packets_sent + 1 - guess > 5) break;
+    if (first.flows()[0].counters().packets_sent + 1 - guess > 5) break;
   }
   CHECK_GT(number, 0u);
   const Result result = run(scripted({100, number}, 800));
@@ -143,7 +143,7 @@ TEST(the_time_out_is_never_below_200_ms) {
   WorldConfig config = scripted({2, 3}, 1);
   config.links[0].delay_ns = config.links[1].delay_ns = kMillisecond;
   World world(config, 1);
-  CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.counters.timeouts == 1; }));
+  CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.counters().timeouts == 1; }));
   CHECK_GE(world.now(), 200 * kMillisecond);
   CHECK_LT(world.now(), 650 * kMillisecond);
 }
@@ -180,16 +180,16 @@ TEST(a_spurious_time_out_is_undone) {
   World world(config, 1);
   world.run(499 * kMillisecond);
   const Flow& flow = world.flows()[0];
-  const int64_t cwnd = flow.tcb.cwnd;
+  const int64_t cwnd = flow.sender.tcb.cwnd;
   world.run(1090 * kMillisecond);
-  CHECK_GE(flow.counters.timeouts, 1u);
-  CHECK(flow.tcb.state == CaState::loss);
-  CHECK_LE(flow.tcb.cwnd_packets, 3u);
+  CHECK_GE(flow.counters().timeouts, 1u);
+  CHECK(flow.sender.tcb.state == CaState::loss);
+  CHECK_LE(flow.sender.tcb.cwnd_packets, 3u);
   world.run(1500 * kMillisecond);
-  CHECK(flow.tcb.state == CaState::open);
-  CHECK_GE(flow.tcb.cwnd, cwnd);
-  CHECK_LE(flow.counters.packets_retransmitted, 5u);
-  CHECK_EQ(flow.counters.random_losses + flow.counters.queue_drops, 0u);
+  CHECK(flow.sender.tcb.state == CaState::open);
+  CHECK_GE(flow.sender.tcb.cwnd, cwnd);
+  CHECK_LE(flow.counters().packets_retransmitted, 5u);
+  CHECK_EQ(flow.counters().random_losses + flow.counters().queue_drops, 0u);
 }
 
 TEST(a_real_time_out_is_not_undone) {
@@ -216,9 +216,9 @@ TEST(every_congestion_control_survives_every_pattern) {
       if (trial % 2 && p < 0.1) config.links[1].loss_list = losses;
       World world(config, 1);
       world.run(1500 * kSecond);
-      if (trial % 2 == 0) CHECK_LT(world.flows()[0].tcb.srtt, 2 * kRtt);  // nothing was late, only lost
-      CHECK_EQ(world.flows()[0].counters.delivered_bytes, 150 * 1448);
-      CHECK_EQ(world.flows()[0].counters.acked_bytes, 150 * 1448);
+      if (trial % 2 == 0) CHECK_LT(world.flows()[0].sender.tcb.srtt, 2 * kRtt);  // nothing was late, only lost
+      CHECK_EQ(world.flows()[0].counters().delivered_bytes, 150 * 1448);
+      CHECK_EQ(world.flows()[0].counters().acked_bytes, 150 * 1448);
     }
   }
 }
@@ -230,7 +230,7 @@ TEST(the_time_stamp_times_an_ack_that_covers_a_retransmission) {
   config.links[1].loss_on_acks = true;
   config.links[1].loss_list = {1, 2, 3};
   World world(config, 1);
-  CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.tcb.una == 3; }));
-  CHECK_GE(world.flows()[0].counters.timeouts, 1u);
-  CHECK_NEAR(static_cast<double>(world.flows()[0].tcb.last_rtt), 50e6, 1e6);
+  CHECK(worlds::run_until(world, 10 * kSecond, [](Flow& f) { return f.sender.tcb.una == 3; }));
+  CHECK_GE(world.flows()[0].counters().timeouts, 1u);
+  CHECK_NEAR(static_cast<double>(world.flows()[0].sender.tcb.last_rtt), 50e6, 1e6);
 }

@@ -39,10 +39,10 @@ void compare(const Expected& e) {
   int64_t delivered = 0;
   uint64_t sent = 0, recoveries = 0, timeouts = 0;
   for (const Flow& flow : world.flows()) {
-    delivered += flow.counters.delivered_bytes;
-    sent += flow.counters.packets_sent;
-    recoveries += flow.counters.fast_recoveries;
-    timeouts += flow.counters.timeouts;
+    delivered += flow.counters().delivered_bytes;
+    sent += flow.counters().packets_sent;
+    recoveries += flow.counters().fast_recoveries;
+    timeouts += flow.counters().timeouts;
   }
   CHECK_EQ(delivered, e.delivered_packets * 1448);
   CHECK_EQ(sent, e.packets_sent);
@@ -95,17 +95,17 @@ TEST(a_lost_syn_still_gives_a_round_trip_time) {
   Expected e = kScripted;
   e.losses = {0};
   World world(access_dumbbell(e), 1);
-  CHECK(worlds::run_until(world, 10 * kSecond, [](const Flow& flow) { return flow.tcb.established; }));
-  const Tcb& tcb = world.flows()[0].tcb;
+  CHECK(worlds::run_until(world, 10 * kSecond, [](const Flow& flow) { return flow.sender.tcb.established; }));
+  const Tcb& tcb = world.flows()[0].sender.tcb;
   CHECK_EQ(tcb.now, 3 * kSecond + 48'094'656);  // SYN time-out of 3 s, then the clean handshake's time
   CHECK_EQ(tcb.srtt, 48 * kMillisecond);        // of the copy that was answered, in whole milliseconds
 }
 
 TEST(the_first_window_is_an_event_after_the_handshake) {
   World world(access_dumbbell(kScripted), 1);
-  CHECK(worlds::run_until(world, 10 * kSecond, [](const Flow& flow) { return flow.counters.packets_sent > 0; }));
-  CHECK_EQ(world.flows()[0].first_sent(), 48'094'657);
-  CHECK_EQ(world.flows()[0].counters.packets_sent, 10u);
+  CHECK(worlds::run_until(world, 10 * kSecond, [](const Flow& flow) { return flow.counters().packets_sent > 0; }));
+  CHECK_EQ(world.flows()[0].sender.first_sent(), 48'094'657);
+  CHECK_EQ(world.flows()[0].counters().packets_sent, 10u);
 }
 
 TEST(ties_at_a_full_queue_go_by_who_set_out_first) {

@@ -47,11 +47,11 @@ inline FlowConfig sized(FlowConfig flow, int64_t bytes) {
 
 // The bits of all counters and of the state of flow number index.
 inline std::vector<uint64_t> fingerprint(const Flow& flow) {
-  const FlowCounters& c = flow.counters;
-  const Tcb& t = flow.tcb;
+  const FlowCounters c = flow.counters();
+  const Tcb& t = flow.sender.tcb;
   return {c.packets_sent, c.packets_retransmitted, c.queue_drops, c.random_losses, c.acks, c.segments_acked, c.timeouts,
           c.fast_recoveries, static_cast<uint64_t>(c.delivered_bytes), static_cast<uint64_t>(c.acked_bytes), c.in_flight_sum,
-          c.rtt_count, std::bit_cast<uint64_t>(c.rtt_sum), static_cast<uint64_t>(c.last_sent), static_cast<uint64_t>(c.last_ack),
+          c.rtt_count, static_cast<uint64_t>(c.rtt_sum), static_cast<uint64_t>(c.last_sent), static_cast<uint64_t>(c.last_ack),
           static_cast<uint64_t>(t.cwnd), static_cast<uint64_t>(t.ssthresh), t.una, t.nxt, t.sacked_out, t.lost_out,
           t.retrans_out, static_cast<uint64_t>(t.srtt), static_cast<uint64_t>(t.rttvar), static_cast<uint64_t>(t.min_rtt),
           static_cast<uint64_t>(t.last_rtt), std::bit_cast<uint64_t>(t.pacing_rate), static_cast<uint64_t>(t.state),
@@ -80,8 +80,8 @@ template <class Done>
 bool run_until(World& world, Time until, Done&& done) {
   Flow& flow = world.flows()[0];
   while (!done(flow)) {
-    if (flow.next() > until) return false;
-    world.run(flow.next());
+    if (world.next_event() > until) return false;
+    world.run(world.next_event());
   }
   return true;
 }

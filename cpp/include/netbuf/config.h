@@ -109,24 +109,4 @@ struct WorldConfig {
 // Throws std::invalid_argument with a message that names the field, its value and what would be valid.
 void validate(const WorldConfig& config);
 
-// What differs between the stack profiles besides congestion control and loss recovery.
-struct StackProfile {
-  uint32_t mss;
-  uint32_t data_overhead, ack_bytes;       // bytes on the wire beyond the payload; a pure ACK without SACK blocks
-  uint32_t sack_bytes[4];                  // extra bytes of an ACK with 0..3 SACK blocks
-  uint32_t syn_bytes;
-  uint32_t max_sack_blocks;
-  uint32_t delayed_ack_packets;            // an ACK at the latest after this many segments
-  Time delayed_ack_timeout;
-  uint32_t quick_acks;                     // segments acknowledged at once at the start and after trouble
-  Time compressed_ack_delay;               // SACK compression after the third duplicate; 0: none
-  Time initial_rto, min_rto, max_rto;
-  Time rtt_granularity;                    // of the time stamps that feed the RTO
-  uint32_t reset_bytes;
-  uint32_t syn_tries;                      // 0: no end of them
-  Time time_wait;                          // how long a sender that has closed answers for its connection
-};
-const StackProfile& stack_profile(Stack stack);
-StackProfile stack_profile(const WorldConfig& config);  // with what the configuration changes
-
 }  // namespace netbuf

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "netbuf/config.h"
+#include "netbuf/event_source.h"
 #include "netbuf/queue_discipline.h"
 #include "netbuf/ring.h"
 #include "netbuf/rng.h"
@@ -25,7 +26,7 @@ struct LinkStats {
   double busy = 0;                           // seconds of transmission so far
 };
 
-class Link {
+class Link final : public EventSource {
  public:
   enum class Fate : uint8_t { delivered, queue_drop, random_loss };
   struct Outcome {
@@ -117,9 +118,9 @@ class Link {
   void manage(const Maker& make, const LinkConfig& config, uint32_t index, Host* host);
   bool managed() const { return managed_ != nullptr; }
   void offer(Time now, Queued& item);      // a packet arrives; transmit() is for links that are not managed
-  bool has_device() const;                 // that holds packets behind the discipline
-  Time next() const;                       // when serve() is due; kNever: not before the next offer
-  void serve(Time now);
+  Time next() const override;              // when the next packet can be sent; kNever: not before the next offer
+  void run(Time now) override { serve(now); }
+  bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
 
   // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when a
   // transmission ends still finds the next one waiting, and so perhaps a full queue, if it set out before that transmission
@@ -177,6 +178,7 @@ class Link {
     Time period;
   };
 
+  void serve(Time now);
   bool lose();
   Time schedule_departure(Time now, uint32_t wire_bytes, Time& start);
   Time stepped_departure(Time now, uint32_t wire_bytes, Time& start);

@@ -17,16 +17,20 @@ enum PacketKind : uint8_t {
 };
 inline constexpr bool is_data(PacketKind kind) { return kind <= kPushedData; }
 
+// From sender to receiver.
 struct Packet {
-  Time time;            // when it reaches the stage in whose ring it lies
+  Time time;            // when it reaches the stage that it is on its way to
   Time sent_at;         // its time stamp
+  uint32_t flow;        // index
   uint32_t segment;     // index
   uint16_t bytes;       // payload
   PacketKind kind;
+  bool fin;             // the stream ends with it
+  uint8_t reserved[3];
+  uint8_t stage;
 };
-static_assert(sizeof(Packet) == 24);
 
-enum AckFlags : uint32_t {
+enum AckFlags : uint8_t {
   kAckHasSack = 1,
   kAckSynAck = 2,
   kAckDuplicate = 4,   // reports a duplicate segment (D-SACK, RFC 2883)
@@ -34,16 +38,29 @@ enum AckFlags : uint32_t {
   kAckFin = 16,        // the receiver's FIN: it has everything and closes too
 };
 
+// From receiver to sender.
 struct Ack {
   Time time;
+  Time echo_sent;       // when the segment was sent whose time stamp is echoed (RFC 7323)
+  uint32_t flow;
   uint32_t ack;         // next segment expected
   uint32_t window;      // bytes from there on; kUnlimitedWindow when it never limits
-  uint32_t flags;
-  uint32_t sack;        // index into the flow's SACK ring when kAckHasSack
-  Time echo_sent;       // when the segment was sent whose time stamp is echoed (RFC 7323)
+  uint16_t sack;        // when kAckHasSack: index into the path's SACK ring, its low bits
+  uint8_t flags;
+  uint8_t stage;
 };
-static_assert(sizeof(Ack) == 32);
 inline constexpr uint32_t kUnlimitedWindow = UINT32_MAX;
+
+// Either, on its way. What both have in common stands in the same places.
+union Flight {
+  Packet packet;
+  Ack ack;
+};
+static_assert(sizeof(Packet) == 32 && sizeof(Ack) == 32 && sizeof(Flight) == 32);
+
+// Where it arrives next: at the receiver, at the sender, or at a link of the path or return path, counted from here.
+enum Stage : uint8_t { kAtReceiver = 0, kAtSender = 1, kAtForwardHop = 2, kAtBackwardHop = 128 };
+inline constexpr size_t kMaxHops = 100;  // a direction
 
 struct Range {
   uint32_t begin, end;  // segments [begin, end)

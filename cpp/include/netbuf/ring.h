@@ -17,32 +17,33 @@ class Ring {
   uint32_t size() const { return tail_ - head_; }
   uint32_t head() const { return head_; }
   uint32_t tail() const { return tail_; }
-  T& operator[](uint32_t index) { return data_[index & mask_]; }
-  const T& operator[](uint32_t index) const { return data_[index & mask_]; }
-  T& front() { return data_[head_ & mask_]; }
-  const T& front() const { return data_[head_ & mask_]; }
-  T& back() { return data_[(tail_ - 1) & mask_]; }
+  T& operator[](uint32_t index) { return data_[index & (capacity_ - 1)]; }
+  const T& operator[](uint32_t index) const { return data_[index & (capacity_ - 1)]; }
+  T& front() { return data_[head_ & (capacity_ - 1)]; }
+  const T& front() const { return data_[head_ & (capacity_ - 1)]; }
+  const T& back() const { return data_[(tail_ - 1) & (capacity_ - 1)]; }
+  T& back() { return data_[(tail_ - 1) & (capacity_ - 1)]; }
 
   void push(const T& value) {
-    if (tail_ - head_ > mask_ || !data_) [[unlikely]] grow();
-    data_[tail_++ & mask_] = value;
+    if (tail_ - head_ == capacity_) [[unlikely]] grow();
+    data_[tail_++ & (capacity_ - 1)] = value;
   }
   void pop() { ++head_; }
   void pop_to(uint32_t index) { head_ = index; }
   void clear() { head_ = tail_ = 0; }
-  size_t memory_bytes() const { return data_ ? (size_t{mask_} + 1) * sizeof(T) : 0; }
+  size_t memory_bytes() const { return size_t{capacity_} * sizeof(T); }
 
  private:
   void grow() {
-    const uint32_t capacity = data_ ? 2 * (mask_ + 1) : 16;
+    const uint32_t capacity = capacity_ ? 2 * capacity_ : 16;
     std::unique_ptr<T[]> bigger(new T[capacity]);
-    for (uint32_t i = head_; i != tail_; ++i) bigger[i & (capacity - 1)] = data_[i & mask_];
+    for (uint32_t i = head_; i != tail_; ++i) bigger[i & (capacity - 1)] = data_[i & (capacity_ - 1)];
     data_ = std::move(bigger);
-    mask_ = capacity - 1;
+    capacity_ = capacity;
   }
 
   std::unique_ptr<T[]> data_;
-  uint32_t mask_ = 0, head_ = 0, tail_ = 0;
+  uint32_t capacity_ = 0, head_ = 0, tail_ = 0;
 };
 
 }  // namespace netbuf

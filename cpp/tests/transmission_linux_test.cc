@@ -12,10 +12,10 @@ std::map<uint32_t, int> bursts(World& world, Time from, Time to) {
   std::map<uint32_t, int> count;
   world.run(from);
   const Flow& flow = world.flows()[0];
-  while (flow.next() <= to) {
-    const uint32_t nxt = flow.tcb.nxt;
-    world.run(flow.next());
-    if (flow.tcb.nxt != nxt) ++count[flow.tcb.nxt - nxt];
+  while (world.next_event() <= to) {
+    const uint32_t nxt = flow.sender.tcb.nxt;
+    world.run(world.next_event());
+    if (flow.sender.tcb.nxt != nxt) ++count[flow.sender.tcb.nxt - nxt];
   }
   return count;
 }
@@ -60,8 +60,8 @@ TEST(nothing_waits_in_vain) {
       config.flows[0] = worlds::sized(config.flows[0], segments * 1448 - 700);
       World world(config, 1);
       CHECK(worlds::run_until(world, kSecond, [](Flow& f) { return f.completed_at() != kNever; }));
-      CHECK_EQ(world.flows()[0].counters.timeouts, 0u);
-      CHECK_EQ(world.flows()[0].counters.packets_sent, static_cast<uint64_t>(segments));
+      CHECK_EQ(world.flows()[0].counters().timeouts, 0u);
+      CHECK_EQ(world.flows()[0].counters().packets_sent, static_cast<uint64_t>(segments));
     }
   }
 }
@@ -74,7 +74,7 @@ TEST(pacing_spreads_slow_start) {
   for (World* world : {&bursty, &paced}) world->run(550 * kMillisecond);  // 160 packets, less than half of what fills the path
   CHECK_GT(bursty.links()[0].stats(bursty.now()).queue_max, 60u);
   CHECK_LT(paced.links()[0].stats(paced.now()).queue_max, 12u);  // the initial window is not paced
-  CHECK_NEAR(paced.flows()[0].tcb.cwnd_packets, bursty.flows()[0].tcb.cwnd_packets, 40);
+  CHECK_NEAR(paced.flows()[0].sender.tcb.cwnd_packets, bursty.flows()[0].sender.tcb.cwnd_packets, 40);
 }
 
 TEST(the_paced_rate_is_a_window_and_a_fifth_a_round_trip) {
@@ -82,7 +82,7 @@ TEST(the_paced_rate_is_a_window_and_a_fifth_a_round_trip) {
   config.pacing = true;
   World world(config, 1);
   world.run(10 * kSecond);
-  const Tcb& tcb = world.flows()[0].tcb;
+  const Tcb& tcb = world.flows()[0].sender.tcb;
   CHECK_NEAR(tcb.pacing_rate, 1.2 * static_cast<double>(tcb.cwnd) / seconds(tcb.srtt), 0.02 * tcb.pacing_rate);
 }
 
@@ -92,6 +92,6 @@ TEST(only_windows_of_the_linux_stack_are_paced) {
     config.pacing = true;
     World world(config, 1);
     world.run(2 * kSecond);
-    CHECK_EQ(world.flows()[0].tcb.pacing_rate, 0);
+    CHECK_EQ(world.flows()[0].sender.tcb.pacing_rate, 0);
   }
 }

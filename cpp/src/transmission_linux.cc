@@ -4,7 +4,7 @@
 // that must come within a millisecond. What is at the path's entrance at once decides who meets a full queue there.
 #include <algorithm>
 
-#include "netbuf/flow.h"
+#include "netbuf/sender.h"
 
 namespace netbuf {
 
@@ -19,66 +19,68 @@ constexpr double kSlowStartRatio = 2.0, kAvoidanceRatio = 1.2;  // tcp_pacing_ss
 
 // Bytes a second at which Linux paces a flow whose congestion control sets a window, and by which it sizes bursts, paced or not
 // (tcp_update_pacing_rate); 0: unknown.
-double Flow::window_rate() const {
+double Sender::window_rate() const {
   if (tcb.srtt <= 0) return 0;
   const double window = static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss;
   return window * (2 * tcb.cwnd < tcb.ssthresh ? kSlowStartRatio : kAvoidanceRatio) * 1e9 / static_cast<double>(tcb.srtt);
 }
 
-// Sends lost segments, then new ones.
-void Flow::send_bursts() {
+// Lost segments, then new ones.
+void transmit_linux(Sender& s) {
+  Tcb& tcb = s.tcb;
   const uint32_t nxt = tcb.nxt;
   uint32_t limit = 0;  // computed where it can matter
-  if (paces_window_) tcb.pacing_rate = window_rate();
+  if (s.paces_window_) tcb.pacing_rate = s.window_rate();
   bool deferred = false;
   uint32_t in_flight = tcb.in_flight();
   for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {
-    if (paced_out()) {
-      schedule_wakeup(tcb.next_departure);
+    if (s.paced_out()) {
+      s.timers_.set_no_later(Alarm::wakeup, tcb.next_departure);
       break;
     }
     uint32_t room = tcb.cwnd_packets - in_flight;
-    if (room > kMinBurst || tcb.pacing_rate > 0 || may_defer()) {
-      if (limit == 0) limit = burst_limit();
+    if (room > kMinBurst || tcb.pacing_rate > 0) {
+      if (limit == 0) limit = s.burst_limit();
       room = std::min(room, limit);
     }
     uint32_t sent = 0;
-    if (lost_pending_ > 0) [[unlikely]] {
-      while (sent < room && retransmit_next_lost()) ++sent;
-    } else if (room < limit && defers(room)) {
+    if (s.board.waiting() > 0) [[unlikely]] {
+      while (sent < room && s.retransmit_next_lost()) ++sent;
+    } else if ((limit == 0 || room < limit) && s.defers(room) && room < (limit ? limit : (limit = s.burst_limit()))) {
       deferred = true;
       break;
-    } else if (unhindered_ && in_flight > 0) [[likely]] {
-      for (; sent + 1 < room; ++sent) send_full_segment(kData);
-      send_full_segment(room > 1 ? kPushedData : kData);
-      ++sent;
+    } else if (s.unhindered_ && in_flight > 0) [[likely]] {
+      s.push_next_ = room > 1;
+      s.send_full_segments(room);
+      s.push_next_ = false;
+      sent = room;
     } else {
-      const int64_t left = (stream_left() + tcb.mss - 1) / tcb.mss;
+      const int64_t left = (s.stream_left() + tcb.mss - 1) / tcb.mss;
       const auto whole = static_cast<uint32_t>(std::min<int64_t>(room, left));
       for (; sent < whole; ++sent) {
-        push_next_ = whole > 1 && sent + 1 == whole;
-        if (!send_new_segment()) break;
+        s.push_next_ = whole > 1 && sent + 1 == whole;
+        if (!s.send_new_segment()) break;
       }
-      push_next_ = false;
+      s.push_next_ = false;
     }
     if (sent == 0) break;
-    if (tcb.pacing_rate > 0) pace(static_cast<int64_t>(sent) * tcb.mss);
+    if (tcb.pacing_rate > 0) s.pace(static_cast<int64_t>(sent) * tcb.mss);
   }
   const bool limited = deferred || in_flight >= tcb.cwnd_packets;
   if ((tcb.nxt != nxt || limited) &&
-      (limited || !before(tcb.una, max_packets_seq_) || (!tcb.cwnd_limited && tcb.packets_out() > max_packets_out_))) {
+      (limited || !before(tcb.una, s.max_packets_seq_) || (!tcb.cwnd_limited && tcb.packets_out() > s.max_packets_out_))) {
     tcb.cwnd_limited = limited;
-    max_packets_out_ = tcb.packets_out();
-    max_packets_seq_ = tcb.nxt;
+    s.max_packets_out_ = tcb.packets_out();
+    s.max_packets_seq_ = tcb.nxt;
   }
-  if (tcb.nxt != nxt) recovery_->on_new_data(*this, tcb.nxt - nxt);
-  if (rate_marks_ && !limited && !has_new_data() && lost_pending_ == 0) {
+  if (tcb.nxt != nxt) s.recovery_->on_new_data(s, tcb.nxt - nxt);
+  if (s.board.rate && !limited && s.stream_left() <= 0 && s.board.waiting() == 0) {
     tcb.app_limited = std::max(1u, tcb.delivered + in_flight);
   }
 }
 
 // Segments of the largest group.
-uint32_t Flow::burst_limit() const {
+uint32_t Sender::burst_limit() const {
   if (tcb.pacing_rate > 0 && cc_->owns_window()) return cc_->burst_packets(tcb);
   double bytes = window_rate() / 1024;
   const Time halvings = (tcb.min_rtt / kMicrosecond) >> kRttLog;
@@ -86,23 +88,23 @@ uint32_t Flow::burst_limit() const {
   return std::max(static_cast<uint32_t>(std::min<double>(bytes, kLargestBurst)) / tcb.mss, kMinBurst);
 }
 
-bool Flow::may_defer() const {
+bool Sender::may_defer() const {
   return tcb.state < CaState::recovery && tcb.packets_out() > 0 &&
          tcb.now - std::max(tcb.last_departure, tcb.next_departure) <= kMillisecond;
 }
 
 // Whether room segments, fewer than the largest group, wait for the next ACK to make a larger one.
-bool Flow::defers(uint32_t room) const {
+bool Sender::defers(uint32_t room) const {
   if (!may_defer()) return false;
   if (kBufferSegments - tcb.nxt % kBufferSegments <= room) return false;  // the rest of a socket buffer: it will not grow
   if (stream_closed_ && stream_left() <= static_cast<int64_t>(room) * tcb.mss) return false;
   if (kWindowDivisor * room >= tcb.cwnd_packets) return false;
-  const Time expected_ack = segments[tcb.una].sent_at + tcb.srtt;
+  const Time expected_ack = board.segments[tcb.una].sent_at + tcb.srtt;
   return expected_ack - tcb.now <= std::min(tcb.srtt / 2, kMillisecond);
 }
 
 // A late burst makes good the time lost, up to half its own. Payload alone counts.
-void Flow::pace(int64_t bytes) {
+void Sender::pace(int64_t bytes) {
   const Time late = std::max<Time>(tcb.now - tcb.next_departure, 0);
   tcb.next_departure = std::max(tcb.next_departure, tcb.now);
   if (counters.packets_sent < tcb.initial_cwnd) return;

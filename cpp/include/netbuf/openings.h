@@ -1,0 +1,89 @@
+// The finite flows of a world's traffic: opened as time goes on, followed to their completion, forgotten when nothing is left to do.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "netbuf/event_source.h"
+#include "netbuf/flow.h"
+#include "netbuf/shared_buffer.h"
+#include "netbuf/traffic.h"
+
+namespace netbuf {
+
+// A flow that traffic has opened. FCT: from the start, before the SYN, to the last byte in order at the receiver.
+struct OpenedFlow {
+  Time start;
+  uint32_t sender, priority;
+  int64_t size_bytes;
+  int64_t received_bytes = 0;    // once it is forgotten; until then the flow itself knows
+  uint32_t slot = 0;             // kForgotten, or where it is
+  static constexpr uint32_t kForgotten = UINT32_MAX;
+};
+
+struct Completion {
+  uint32_t flow;                 // index of the OpenedFlow
+  Time fct;
+  double ideal_s;                // base RTT (propagation) + size / rate of the slowest link
+};
+
+struct TrafficTotals {
+  uint64_t connected = 0, packets_sent = 0, packets_retransmitted = 0, packets_received = 0, timeouts = 0, queue_drops = 0,
+           random_losses = 0;
+  int64_t delivered_bytes = 0;
+};
+
+class Openings final : public EventSource {
+ public:
+  // Whom it tells of flows that come and go; index: their name in the network.
+  class Host {
+   public:
+    virtual void opened(uint32_t index, Flow& flow) = 0;
+    virtual void forgotten(uint32_t index) = 0;
+
+   protected:
+    ~Host() = default;
+  };
+
+  // first: the index of the first flow that it opens; indices are given anew.
+  Openings(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first, Network& network,
+           const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host);
+
+  Time next() const override { return traffic_.next(); }
+  void run(Time now) override;               // opens a flow
+  void after_event(uint32_t index, Time now); // of a flow that is one of these: it may have completed, or be done with
+  bool completed(uint32_t index) const { return slots_[index - first_]->completed; }
+
+  const std::vector<OpenedFlow>& opened() const { return opened_; }
+  const std::vector<Completion>& completions() const { return completions_; }
+  int64_t received_bytes(const OpenedFlow& flow) const;
+  double ideal_s(uint32_t sender, int64_t size_bytes) const;
+  TrafficTotals totals() const;
+  uint64_t data_packets_in_network() const;
+  size_t memory_bytes() const;
+
+ private:
+  struct Slot {
+    std::optional<Flow> flow;
+    uint32_t opened = 0;                     // index
+    bool completed = false;
+  };
+  static void count(TrafficTotals& totals, const Flow& flow);
+
+  uint32_t first_;
+  Network& network_;
+  const StackProfile& profile_;
+  Rng* rng_;
+  Host& host_;
+  WorldConfig template_;                     // what flows are made with (links and flows left out)
+  Traffic traffic_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<uint32_t> free_slots_;
+  std::vector<OpenedFlow> opened_;
+  std::vector<Completion> completions_;
+  std::vector<double> base_rtt_s_, seconds_per_byte_;  // by sender
+  std::vector<std::vector<SharedBuffer*>> crossed_;    // by sender: the switches on its path
+  TrafficTotals forgotten_;
+};
+
+}  // namespace netbuf

@@ -1,0 +1,107 @@
+// The two directions of a connection's path. It carries packets and ACKs from link to link, and knows nothing of what they mean.
+#pragma once
+#include <vector>
+
+#include "netbuf/config.h"
+#include "netbuf/flights.h"
+#include "netbuf/link.h"
+#include "netbuf/stack.h"
+
+namespace netbuf {
+
+// What the connections of a world share.
+struct Network {
+  std::vector<Link> links;
+  std::vector<uint32_t> link_uses;   // by how many directions of connections each link is crossed
+  Flights flights;
+  uint64_t packets_received = 0;     // data, at all receivers
+  int64_t delivered_bytes = 0;       // in order, to all receiving applications
+};
+
+class Path {
+ public:
+  Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile, Network& network);
+  Path(const Path&) = delete;
+  Path& operator=(const Path&) = delete;
+
+  // ---- what sets out
+  void launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin = false);
+  void send_back(const Ack& ack);                        // at ack.time
+  void send_back(Ack ack, const SackBlocks& blocks);
+
+  // ---- what arrives, by Flight::stage
+  void arrived() { --on_way_; }                          // at the receiver or at the sender
+  void cross_forward(const Packet& packet);
+  void cross_backward(const Ack& ack);
+  SackBlocks take_blocks(const Ack& ack);                // those that came with it; once
+
+  // ---- what managed links have done with its packets
+  void resume(const Queued& item, Time arrival);         // it reaches the next hop then
+  void lost(const Queued& item, Link::Fate fate);
+
+  // When an arrival was scheduled: as the transmission on the link before began.
+  Time scheduled(const Packet& packet) const;
+  Time scheduled(const Ack& ack) const;
+  // Of one that comes from the first link: when the transmission before it began, most likely, when the ACK that let it go set
+  // out, and how the first link has been busy (for the order of ties).
+  struct Departure {
+    Time packet_before, ack, busy_since;
+    bool slow;                                           // a packet takes longer than the ACK does
+  };
+  Departure departure(const Packet& packet) const;
+
+  bool empty() const { return on_way_ == 0; }            // nothing is on its way
+  uint64_t queue_drops() const { return queue_drops_; }  // data
+  uint64_t random_losses() const { return random_losses_; }
+  uint32_t bottleneck() const { return bottleneck_; }    // the slowest link of the way there
+  const std::vector<uint32_t>& links() const { return links_; }
+  size_t memory_bytes() const;
+
+ private:
+  struct Hop {                   // a link that is not simply folded into the one before
+    uint32_t link;
+    bool folded;                 // nobody else uses it and it never drops: its outcome is known at once
+    uint8_t lane;
+    uint32_t waiting;            // packets on their way to it
+  };
+
+  void onward(Packet packet, size_t hop, Time now);      // reaches hop at packet.time
+  bool cross(Packet& packet, size_t hop);                // takes the link; false when it was lost there
+  void backward(Ack ack, size_t hop, Time at);
+  bool wait_backward(const Ack& ack, size_t hop, Time now);
+  void offer(Link& link, const Packet& packet, size_t hop);
+  void reach(const Packet& packet, uint8_t stage, uint8_t& lane) {
+    Flight flight;
+    flight.packet = packet;
+    flight.packet.stage = stage;
+    network_.flights.push(flight, lane);
+  }
+  void reach(const Ack& ack, uint8_t stage, uint8_t& lane) {
+    Flight flight;
+    flight.ack = ack;
+    flight.ack.stage = stage;
+    network_.flights.push(flight, lane);
+  }
+  uint32_t wire_bytes(PacketKind kind, uint32_t payload) const {
+    if (is_data(kind)) [[likely]] return payload + profile_.data_overhead;
+    if (kind == kReset) return profile_.reset_bytes;
+    return kind == kSyn ? profile_.syn_bytes : profile_.ack_bytes;
+  }
+  uint32_t wire_bytes(const Ack& ack) const;
+  uint32_t blocks_index(const Ack& ack) const { return blocks_.head() + static_cast<uint16_t>(ack.sack - static_cast<uint16_t>(blocks_.head())); }
+  void count_loss(Link::Fate fate, PacketKind kind);
+
+  Network& network_;
+  Link *first_link_, *first_return_link_;
+  const StackProfile& profile_;
+  uint32_t flow_, on_way_ = 0;
+  uint32_t forward_hops_, backward_hops_;
+  uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;
+  std::vector<Hop> forward_, backward_;
+  Ring<SackBlocks> blocks_;
+  uint64_t queue_drops_ = 0, random_losses_ = 0;
+  uint32_t bottleneck_;
+  std::vector<uint32_t> links_;
+};
+
+}  // namespace netbuf

@@ -1,0 +1,98 @@
+// The receiving end of a connection: in-order delivery, delayed and selective acknowledgements (RFC 1122, 2018, 2883, 5681), flow
+// control, closing. It knows what has arrived, and its own clock; nothing of the sender. receiver.cc, receiver_closing.cc.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "netbuf/app.h"
+#include "netbuf/path.h"
+#include "netbuf/ranges.h"
+#include "netbuf/receiver_control.h"
+#include "netbuf/timers.h"
+
+namespace netbuf {
+
+// Cumulative.
+struct ReceiverCounters {
+  uint64_t packets_received = 0; // data, duplicates included
+  int64_t delivered_bytes = 0;   // in order, to the receiving application
+};
+
+class Receiver {
+ public:
+  Receiver(const FlowConfig& config, const StackProfile& profile, Path& path, Timers& timers, Network& network);
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  // ---- events
+  void receive(const Packet& packet) {       // at packet.time
+    if (is_data(packet.kind)) [[likely]] return receive_data(packet);
+    receive_small(packet);
+  }
+  void on_timer(Time now);                   // the head of the acknowledgement timer
+  void on_reading(Time now);
+
+  // ---- the application's and the control's side
+  void attach(std::unique_ptr<Sink> sink) { sink_ = std::move(sink); }
+  void attach(std::unique_ptr<ReceiverControl> control);
+  void wake_sink(Time now) { timers_.set(Alarm::reading, now); }  // the sink can read more: opens the window
+  Sink* sink() { return sink_.get(); }
+
+  const ReceiverCounters& counters() const { return counters_; }
+  bool closed() const { return state_ == State::closed; }
+  size_t memory_bytes() const;
+
+ private:
+  enum class State : uint8_t { nothing, syn, stream, last_ack, closed };
+
+  void receive_data(const Packet& packet);
+  void receive_small(const Packet& packet);
+  void receive_beyond(const Packet& packet); // a hole
+  void receive_again(const Packet& packet);
+  void take_stretch(int64_t& bytes);
+  void deliver(int64_t bytes);
+  void send_ack(uint8_t flags = 0);
+  void delay_ack(Time deadline);
+  void tune_window(int64_t bytes);
+  int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least
+  uint32_t advertised_window();
+
+  // receiver_closing.cc
+  void answer_syn();
+  bool accept(const Packet& packet);
+  void close(bool in_order);
+  void repeat_answer();                      // to the SYN
+  void repeat_fin();
+  void set_timer(Time deadline);
+
+  struct WindowTuning {          // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload
+    int64_t offered = 65160, allowed = 81920, largest_round = 14480, round_bytes = 0;
+    Time round_start = 0;
+  };
+
+  const StackProfile& profile_;
+  Path& path_;
+  Timers& timers_;
+  Network& network_;
+  Time now_ = 0;
+  State state_ = State::nothing;
+  bool window_limited_, tunes_window_;
+  uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
+  uint32_t stream_end_ = 0;      // the segment after the one with FIN, once that has arrived
+  bool have_end_ = false;
+  Time echo_sent_ = -1, deadline_ = kNever, last_received_ = 0;
+  ReceiverCounters counters_;
+  WindowTuning tuning_;
+  RangeSet out_of_order_;
+  std::vector<Range> recent_blocks_;         // most recent first, for SACK
+  uint32_t compressed_ = 0, duplicates_sent_ = 0, compressed_at_ = UINT32_MAX;
+  int64_t receive_buffer_, read_bytes_ = 0, window_edge_ = 0, window_clamp_ = kEndless;
+  std::unique_ptr<Sink> sink_;
+  std::unique_ptr<ReceiverControl> control_;
+  uint32_t tries_ = 0;           // of the SYN's answer, or of FIN
+  Time syn_answered_ = 0, handshake_rtt_ = 0, fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
+public:
+  const Tcb* peek = nullptr;
+};
+
+}  // namespace netbuf

@@ -1,0 +1,26 @@
+// Loss detection, recovery, RTT estimation and time-outs: where the two stacks differ most.
+#pragma once
+#include <memory>
+
+#include "netbuf/scoreboard.h"
+
+namespace netbuf {
+
+class Sender;
+
+class Recovery {
+ public:
+  virtual ~Recovery() = default;
+  virtual bool takes_every_ack() const = 0;         // on_ack even for undisturbed ACKs, never on_clean_ack
+  virtual void on_established(Sender&, Time rtt) = 0; // rtt of the SYN
+  virtual void on_ack(Sender&, AckWork&) = 0;       // state is not open, or the ACK carries SACKs or is a duplicate
+  virtual void on_timer(Sender&) = 0;               // the retransmission timer has expired
+  virtual void on_retransmitted(Sender&, uint32_t segment) = 0;
+  virtual void on_new_data(Sender&, uint32_t packets) = 0;  // a round of new data has been sent
+  virtual Time rto() const = 0;                     // as it stands, without back-off; 0: no sample yet
+  virtual void on_clean_ack(Sender&, const AckWork&) = 0;  // undisturbed ACK: re-arms the timer
+};
+std::unique_ptr<Recovery> make_linux_recovery();
+std::unique_ptr<Recovery> make_ns3_recovery();
+
+}  // namespace netbuf

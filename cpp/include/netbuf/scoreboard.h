@@ -1,0 +1,116 @@
+// What has been sent and not yet acknowledged: which segments are lost, retransmitted, or have arrived out of order.
+#pragma once
+#include <memory>
+
+#include "netbuf/packet.h"
+#include "netbuf/ranges.h"
+#include "netbuf/ring.h"
+#include "netbuf/tcp.h"
+
+namespace netbuf {
+
+enum SegmentFlags : uint8_t {
+  kSacked = 1,
+  kLost = 2,           // inferred lost and not yet retransmitted, or its retransmission inferred lost
+  kRetransmitted = 4,  // a retransmission is in flight
+  kEverRetransmitted = 8,
+};
+
+struct Segment {
+  Time sent_at;        // latest transmission
+  uint16_t bytes;
+  uint8_t flags;
+  uint8_t transmissions;
+  bool fin;            // the stream ends with it
+  uint8_t reserved[3];
+};
+static_assert(sizeof(Segment) == 16);
+
+// What one ACK brought, on its way through the sender.
+struct AckWork : AckEvent {
+  uint32_t prior_una = 0;
+  bool sack_seen = false;        // the ACK carried SACK blocks
+  uint32_t newly_sacked = 0;
+  uint32_t short_bytes = 0;      // by how much what was delivered falls short of whole segments (ns-3, finite streams)
+  int64_t delivered_bytes = 0;   // newly acknowledged, cumulatively or selectively
+  bool acked_retransmitted = false;   // cumulatively acknowledged a segment that had been retransmitted
+  bool acked_original = false;   // cumulatively acknowledged one that was sent once (after trouble: F-RTO, undo)
+  Time newest_sent = -1;         // transmission time of the newest never-retransmitted segment delivered
+  Time oldest_sent = -1;         // likewise the oldest, cumulatively acknowledged only
+  bool acked_retransmission = false;  // cumulatively acknowledged one whose retransmission counted as in flight
+  Time echo_sent = -1;           // when the segment was sent whose time stamp is echoed
+  Time latest_sent = -1;         // transmission time of the latest transmission delivered, for RACK (RFC 8985)
+  uint32_t latest_segment = 0;
+  bool latest_retransmitted = false;
+};
+
+// Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery state when each segment was sent.
+class RateSampler {
+ public:
+  void push() { marks_.push(Mark{}); }
+  void mark(const Tcb& tcb, uint32_t segment);
+  void delivered(uint32_t index, const Segment& segment);
+  void forget(uint32_t una) { marks_.pop_to(una); }
+  void finish(Tcb& tcb, AckWork& work);  // the sample of an ACK
+  size_t memory_bytes() const { return marks_.memory_bytes(); }
+
+ private:
+  struct Mark {
+    Time delivered_time, first_sent_time;
+    uint32_t delivered;
+    uint32_t app_limited;
+  };
+  Ring<Mark> marks_;
+  Mark newest_{};
+  Time newest_sent_ = 0;
+  uint32_t newest_segment_ = 0;
+  bool have_ = false, newest_retransmitted_ = false;
+};
+
+class Scoreboard {
+ public:
+  explicit Scoreboard(Tcb& tcb) : tcb_(tcb) {}
+  Scoreboard(const Scoreboard&) = delete;
+  Scoreboard& operator=(const Scoreboard&) = delete;
+
+  Ring<Segment> segments;        // una .. nxt
+  RangeSet sacked;               // above una
+  std::unique_ptr<RateSampler> rate;             // where the congestion control wants samples
+
+  void push(Time now, uint16_t bytes, bool fin, uint8_t transmissions);
+  void acknowledge_in_order(const Ack& ack, AckWork& work);
+  void acknowledge(const Ack& ack, AckWork& work);
+  void acknowledge(const SackBlocks& blocks, AckWork& work, bool ends_retransmission);
+
+  void mark_lost(uint32_t segment);              // also a retransmission that is lost in turn
+  void mark_lost_once(uint32_t segment);         // leaves a retransmission in flight as it is (ns-3)
+  void unmark_lost(uint32_t segment);
+  void mark_retransmitted(uint32_t segment);
+  void forget_retransmission(uint32_t segment);  // no longer in flight
+  bool next_lost(uint32_t& segment);             // the lowest lost segment that is not on its way again; false: none
+  bool next_unsacked(uint32_t& segment);         // RFC 6675's third rule: one that may be on its way, below what arrived
+  uint32_t waiting() const { return lost_pending_; }  // lost segments that are not on their way again
+  // Lost segments at or above this index wait (ns-3 resends only below the highest SACK).
+  void limit_retransmissions(bool limited, uint32_t below) { retransmit_limited_ = limited, retransmit_below_ = below; }
+  bool highest_sacked(uint32_t& index) const { return index = highest_sacked_, have_highest_sacked_; }
+  bool has_short_segments() const { return short_segments_; }
+  size_t memory_bytes() const {
+    return segments.memory_bytes() + sacked.memory_bytes() + (rate ? sizeof *rate + rate->memory_bytes() : 0);
+  }
+
+ private:
+  void note_delivered(uint32_t index, const Segment& segment, AckWork& work);
+  void wait(uint32_t segment) {
+    ++lost_pending_;
+    if (lost_pending_ == 1 || before(segment, lost_hint_)) lost_hint_ = segment;
+  }
+
+  Tcb& tcb_;
+  uint32_t lost_hint_ = 0, lost_pending_ = 0;    // no segment below the hint waits for retransmission; how many wait
+  uint32_t unsacked_hint_ = 0;                   // every segment below it has arrived or is on its way again
+  uint32_t retransmit_below_ = 0, highest_sacked_ = 0;
+  bool retransmit_limited_ = false, have_highest_sacked_ = false, short_segments_ = false;
+  SackBlocks last_blocks_{};
+};
+
+}  // namespace netbuf

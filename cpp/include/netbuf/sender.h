@@ -1,0 +1,140 @@
+// The sending end of a connection: set-up, the application's stream, transmission, acknowledgements, flow control. It knows the
+// receiver by its ACKs only. Split over sender.cc, acknowledgement.cc and transmission_{linux,ns3}.cc.
+#pragma once
+#include <memory>
+
+#include "netbuf/app.h"
+#include "netbuf/path.h"
+#include "netbuf/recovery.h"
+#include "netbuf/timers.h"
+
+namespace netbuf {
+
+// Cumulative; intervals are differences of two copies.
+struct SenderCounters {
+  uint64_t packets_sent = 0, packets_retransmitted = 0;
+  uint64_t acks = 0, segments_acked = 0, timeouts = 0, fast_recoveries = 0;
+  int64_t acked_bytes = 0;       // delivered as the sender knows it, cumulatively or selectively
+  uint64_t in_flight_sum = 0;    // packets, one term an ACK
+  uint64_t rtt_count = 0;
+  Time rtt_sum = 0;
+  Time last_sent = 0, last_ack = 0;  // data packets and ACKs of data
+};
+
+// What each stack does when the window, or the application, may let something go.
+void transmit_linux(Sender& sender);
+void transmit_ns3(Sender& sender);
+
+class Sender {
+ public:
+  Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path, Timers& timers, Rng* rng);
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  // ---- events
+  void receive(const Ack& ack);              // at ack.time
+  void on_timer(Time now);                   // the head of the retransmission timer
+  void on_wakeup(Time now);
+  void on_application(Time now);
+  void agent_window(Time now, double bytes);
+
+  // ---- the application's side
+  void attach(std::unique_ptr<Source> source);
+  void wake_source(Time now);                // the source has more to send, or is closed
+  void limit_by_receiver() { unhindered_ = false; }
+  bool stream_closed() const { return stream_closed_; }
+  int64_t stream_written() const { return stream_written_; }
+  int64_t stream_left() const { return stream_written_ - stream_sent_; }
+
+  // ---- for recovery and transmission
+  Tcb tcb;
+  Scoreboard board{tcb};
+  SenderCounters counters;
+  CongestionControl& cc() { return *cc_; }
+  const StackProfile& profile() const { return profile_; }
+  bool controlled() const { return controlled_; }
+  void try_send() {                          // lost segments first, then new data, as window, pacing and application allow
+    if (tcb.established) profile_.transmit(*this);
+  }
+  bool send_new_segment();                   // one; false when there is none or the peer's window is closed
+  void retransmit(uint32_t segment);
+  bool retransmit_next_lost();               // the lowest that waits; false when there is none
+  void enter_state(CaState state);
+  bool may_grow() const {                    // the window limits the sender (RFC 7661; Linux' tcp_is_cwnd_limited)
+    return tcb.cwnd_limited || (tcb.in_slow_start() && tcb.cwnd_packets < 2 * max_packets_out_);
+  }
+  void set_timer(Time deadline);             // kNever stops it
+  Time timer() const { return timer_deadline_; }
+  void rearm_rto() { set_timer(tcb.packets_out() ? tcb.now + rto() : kNever); }
+  Time rto() const;                          // with back-off
+  void back_off() { if (backoff_ < 15) ++backoff_; }
+  uint32_t backoff() const { return backoff_; }
+  void clear_backoff() { backoff_ = 0; }
+  void measure_tail();                       // brings Tcb::short_out up to date
+
+  // ---- results
+  Time interval_rtt_min = kNever;            // of data, since the interval began
+  Time rtt_min = kNever;                     // of data, since the start (tcb.min_rtt counts the handshake's small packets too)
+  Time first_sent() const { return first_sent_; }
+  Time first_ack() const { return first_ack_; }
+  Time timer_set() const { return timer_set_; }     // when the deadline was decided on
+  Time timed_out() const { return timed_out_; }     // when the timer last went off; -1: never
+  Time timed_out_set() const { return timed_out_set_; }
+  size_t memory_bytes() const;
+
+ private:
+  friend void transmit_linux(Sender& sender);
+  friend void transmit_ns3(Sender& sender);
+
+  // sender.cc
+  void start_connection();
+  void establish(const Ack& ack);
+  void receive_fin(const Ack& ack);
+  void answer_late(const Ack& ack);
+  void receive_special(const Ack& ack);
+  void transmit(uint32_t index, bool retransmission);
+  void send_full_segments(uint32_t count);
+  uint16_t fit_segment(uint16_t bytes);
+  void on_persist();
+  void note_window(uint32_t window);
+  void restart_after_idle();
+  void update_source();
+
+  // acknowledgement.cc
+  void process(const Ack& ack);
+  void note_rtt(AckWork& work);
+
+  // transmission_linux.cc
+  double window_rate() const;
+  uint32_t burst_limit() const;
+  bool may_defer() const;
+  bool defers(uint32_t room) const;
+  void pace(int64_t bytes);
+  bool paced_out() const { return tcb.pacing_rate > 0 && tcb.now < tcb.next_departure; }
+
+  // transmission_ns3.cc
+  void send_finite();
+
+  const StackProfile& profile_;
+  Path& path_;
+  Timers& timers_;
+  std::unique_ptr<CongestionControl> cc_;
+  std::unique_ptr<Recovery> recovery_;
+  bool recovery_takes_all_, controlled_, owns_window_;
+  bool unhindered_ = false;      // an endless stream, no limit but the congestion window, no rate samples
+  bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;
+  bool paces_window_ = false;    // at window_rate(), though the congestion control does not ask for it
+  bool persisting_ = false, overriding_ = false;
+  bool closes_;                  // FIN goes with the last segment; else the connection stays open
+  uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
+  uint32_t max_packets_out_ = 0, max_packets_seq_ = 0;
+  Time timer_deadline_ = kNever, timer_set_ = 0;
+  int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
+  int64_t largest_window_ = 0;
+  std::unique_ptr<Source> source_;
+  Time start_, stop_, first_sent_ = 0, first_ack_ = 0;
+  Time timed_out_ = -1, timed_out_set_ = 0;
+  Time time_wait_until_ = kNever;  // the closing sender forgets the connection then; kNever: it is not closed
+};
+
+}  // namespace netbuf

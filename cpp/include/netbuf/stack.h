@@ -1,0 +1,56 @@
+// What differs between the stack profiles, Linux and ns-3.44, besides their congestion controls: numbers, what each does or
+// does not do, and strategies.
+#pragma once
+#include <memory>
+
+#include "netbuf/config.h"
+
+namespace netbuf {
+
+class Recovery;
+class Sender;
+
+struct StackProfile {
+  uint32_t mss;
+  uint32_t data_overhead, ack_bytes;       // bytes on the wire beyond the payload; a pure ACK without SACK blocks
+  uint32_t sack_bytes[4];                  // extra bytes of an ACK with 0..3 SACK blocks
+  uint32_t syn_bytes;
+  uint32_t max_sack_blocks;
+  uint32_t delayed_ack_packets;            // an ACK at the latest after this many segments
+  Time delayed_ack_timeout;
+  uint32_t quick_acks;                     // segments acknowledged at once at the start and after trouble
+  Time compressed_ack_delay;               // SACK compression after the third duplicate; 0: none
+  Time initial_rto, min_rto, max_rto;
+  Time rtt_granularity;                    // of the time stamps that feed the RTO
+  uint32_t reset_bytes;
+  uint32_t syn_tries;                      // 0: no end of them
+  Time time_wait;                          // how long a sender that has closed answers for its connection
+
+  std::unique_ptr<Recovery> (*make_recovery)();
+  void (*transmit)(Sender&);               // sends what the window lets go
+
+  // ---- sender
+  bool paces;                              // windows of controls that do not pace themselves, where the world asks for it
+  bool confirms_repeated_syn_ack;          // else such an answer starts the window anew
+  bool first_data_is_an_event;             // a nanosecond after the handshake
+  bool confirms_repeated_fin;              // while it remembers the connection
+  bool restarts_after_idle;                // RFC 5681, 4.1
+  bool sack_ends_retransmission;           // a copy of what is selectively acknowledged is not in flight any more
+  bool retransmission_measures_window;     // of streams that end: whether the window limits is asked anew
+
+  // ---- receiver
+  bool tunes_window;                       // dynamic right-sizing, and every segment acknowledged while the window grows
+  bool echoes_latest_syn;                  // else the first
+  bool counts_syn_answers;                 // whoever asked for them
+  bool ignores_fin_beyond_hole;            // before anything else of the stream has come
+  bool acknowledges_around_fin;            // before and after its own; else that is the acknowledgement
+  bool repeats_fin;                        // by a second timer; else time-outs back off
+  bool echoes_duplicates;                  // RFC 7323, 4.3; else in-order segments only
+
+  // ---- world
+  bool orders_ties;                        // events of one instant take turns in the order in which they were scheduled
+};
+const StackProfile& stack_profile(Stack stack);
+StackProfile stack_profile(const WorldConfig& config);  // with what the configuration changes
+
+}  // namespace netbuf

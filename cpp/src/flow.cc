@@ -1,0 +1,112 @@
+#include "netbuf/flow.h"
+
+#include <algorithm>
+
+namespace netbuf {
+
+Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Network& network, Rng* rng)
+    : path(index, config, profile, network),
+      sender(config, world, profile, path, timers_, rng),
+      receiver(config, profile, path, timers_, network),
+      start_(config.start_ns) {
+  if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
+  receiver.peek = &sender.tcb;
+}
+
+void Flow::attach(std::unique_ptr<ReceiverControl> control) {
+  if (control) sender.limit_by_receiver();
+  receiver.attach(std::move(control));
+}
+
+// ---- events
+
+void Flow::arrive(const Flight& flight) {
+  switch (flight.packet.stage) {
+    case kAtReceiver: {
+      path.arrived();
+      receiver.receive(flight.packet);
+      if (sender.stream_closed()) [[unlikely]] note_completion(flight.packet.time);
+      return;
+    }
+    case kAtSender:
+      path.arrived();
+      sender.receive(flight.ack);
+      if (sender.stream_closed()) [[unlikely]] note_completion(flight.ack.time);
+      return;
+    default:
+      flight.packet.stage < kAtBackwardHop ? path.cross_forward(flight.packet) : path.cross_backward(flight.ack);
+  }
+}
+
+void Flow::run_timer() {
+  const Time now = timers_.next();
+  switch (timers_.first()) {
+    case Alarm::retransmission: return sender.on_timer(now);
+    case Alarm::acknowledgement: return receiver.on_timer(now);
+    case Alarm::wakeup:
+      timers_.set(Alarm::wakeup, kNever);
+      return sender.on_wakeup(now);
+    case Alarm::application:
+      timers_.set(Alarm::application, kNever);
+      sender.on_application(now);
+      return note_completion(now);
+    case Alarm::reading: return receiver.on_reading(now);
+  }
+}
+
+// All of the stream has arrived: seen from above, since a receiver knows only of streams that end with FIN.
+void Flow::note_completion(Time now) {
+  if (!sender.stream_closed() || completed_ != kNever) return;
+  if (receiver.counters().delivered_bytes != sender.stream_written()) return;
+  completed_ = now;
+  if (Sink* sink = receiver.sink()) sink->closed(now);
+}
+
+// A packet's arrival is scheduled when its transmission begins on the link before. Its transmission on an access link was
+// scheduled when that of the packet before it began, or, if it found the link idle, when the ACK set out that let it go, or the
+// timer was set. Of two packets whose transmissions begin together that one comes first whose cause is older.
+Flow::Turn Flow::turn(const Flight& flight) const {
+  const Packet& packet = flight.packet;
+  if (packet.stage == kAtSender || packet.stage >= kAtBackwardHop) return {path.scheduled(flight.ack), 0, 0};
+  const Time begun = path.scheduled(packet);
+  if (packet.stage != kAtForwardHop + 1) return {begun, 0, 0};
+  const Path::Departure departure = path.departure(packet);
+  const Time since = departure.busy_since;
+  if (since < begun) return {begun, departure.packet_before, departure.slow ? since : -since};
+  if (packet.sent_at == sender.timed_out()) return {begun, sender.timed_out_set(), 0};
+  return {begun, packet.kind == kSyn ? 0 : departure.ack, 0};
+}
+
+Flow::Turn Flow::timer_turn() const {
+  const Time next = timers_.next();
+  switch (timers_.first()) {
+    case Alarm::wakeup: return {next - 1, 0, 0};
+    case Alarm::acknowledgement: return {next - sender.profile().delayed_ack_timeout, 0, 0};
+    case Alarm::retransmission: return {sender.timer() == next ? sender.timer_set() : 0, 0, 0};
+    default: return {0, 0, 0};
+  }
+}
+
+bool Flow::finished() const { return receiver.closed() && sender.tcb.una == sender.tcb.nxt && path.empty(); }
+
+// ---- results
+
+FlowCounters Flow::counters() const {
+  FlowCounters all{sender.counters, receiver.counters()};
+  all.queue_drops = path.queue_drops();
+  all.random_losses = path.random_losses();
+  return all;
+}
+
+double Flow::cwnd_integral(Time now) const {
+  const Tcb& tcb = sender.tcb;
+  return (tcb.cwnd_integral + static_cast<double>(tcb.cwnd) * static_cast<double>(now - tcb.cwnd_since)) * 1e-9;
+}
+
+uint64_t Flow::packets_in_network() const {
+  return sender.counters.packets_sent - receiver.counters().packets_received - path.queue_drops() - path.random_losses();
+}
+
+size_t Flow::memory_bytes() const { return sizeof *this + path.memory_bytes() + sender.memory_bytes() + receiver.memory_bytes(); }
+
+}  // namespace netbuf

@@ -1,0 +1,104 @@
+// The receiving end before and after its stream: handshake and FIN.
+#include <algorithm>
+
+#include "netbuf/receiver.h"
+
+namespace netbuf {
+
+void Receiver::receive_small(const Packet& packet) {
+  now_ = packet.time;
+  if (packet.kind == kWindowProbe) return send_ack(kAckWindow);
+  if (packet.kind == kHandshakeAck) {
+    if (state_ == State::syn) static_cast<void>(accept(packet));
+    return;
+  }
+  if (packet.kind == kFinalAck || packet.kind == kReset) {
+    if (state_ != State::last_ack) return;
+    state_ = State::closed;
+    return set_timer(kNever);
+  }
+  if (packet.kind == kSyn && (state_ == State::nothing || state_ == State::syn)) {
+    if (state_ == State::nothing) {
+      state_ = State::syn;
+      echo_sent_ = packet.sent_at;
+      syn_answered_ = now_;
+      set_timer(now_ + profile_.initial_rto);
+    } else if (profile_.counts_syn_answers && ++tries_ == profile_.syn_tries) {
+      state_ = State::closed;
+      return;
+    }
+    quick_acks_ = profile_.quick_acks;
+    if (profile_.echoes_latest_syn) echo_sent_ = packet.sent_at;
+    answer_syn();
+  }
+}
+
+void Receiver::answer_syn() { path_.send_back(Ack{now_, echo_sent_, 0, 0, advertised_window(), 0, kAckSynAck, 0}); }
+
+// Something has come back that the sender could only send after the answer to its SYN: the first such packet measures the
+// round trip. False if it must be ignored.
+bool Receiver::accept(const Packet& packet) {
+  if (handshake_rtt_ == 0) {
+    const Time unit = std::max<Time>(1, profile_.rtt_granularity);
+    handshake_rtt_ = std::max(now_ / unit - syn_answered_ / unit, Time{0}) * unit;
+    if (handshake_rtt_ == 0) handshake_rtt_ = kMicrosecond;
+  }
+  if (profile_.ignores_fin_beyond_hole && packet.fin && packet.segment != rcv_nxt_) return false;
+  state_ = State::stream;
+  echo_sent_ = packet.sent_at;
+  set_timer(kNever);
+  return true;
+}
+
+// The stream has arrived with its FIN, and the application has nothing to say: the FIN goes back.
+void Receiver::close(bool in_order) {
+  if (profile_.acknowledges_around_fin && in_order) send_ack();
+  send_ack(kAckFin);
+  if (profile_.acknowledges_around_fin) send_ack();
+  state_ = State::last_ack;
+  tries_ = 0;
+  const Time spread = std::max(profile_.rtt_granularity, 2 * handshake_rtt_);
+  if (profile_.repeats_fin) {
+    fin_interval_ = handshake_rtt_ + spread;
+    fin_repeat_ = now_ + fin_interval_;
+    fin_timeout_ = now_ + std::max(fin_interval_, profile_.min_rto);
+  } else {
+    fin_interval_ = handshake_rtt_ + std::max(spread, profile_.min_rto);
+    fin_timeout_ = now_ + fin_interval_;
+  }
+  set_timer(std::min(fin_repeat_, fin_timeout_));
+}
+
+void Receiver::set_timer(Time deadline) {
+  deadline_ = deadline;
+  timers_.set(Alarm::acknowledgement, deadline);
+}
+
+// Nobody has answered the answer to the SYN.
+void Receiver::repeat_answer() {
+  if (++tries_ == profile_.syn_tries) {
+    state_ = State::closed;
+    return;
+  }
+  answer_syn();
+  set_timer(now_ + std::min(profile_.initial_rto << std::min(tries_, 15u), profile_.max_rto));
+}
+
+// Nobody has answered the FIN.
+void Receiver::repeat_fin() {
+  if (fin_repeat_ <= now_) {
+    send_ack(kAckFin);
+    fin_repeat_ = now_ + fin_interval_;
+  }
+  if (fin_timeout_ <= now_) {
+    send_ack(kAckFin);
+    if (profile_.repeats_fin) {
+      fin_timeout_ = now_ + std::max(fin_interval_, profile_.min_rto);
+    } else {
+      fin_timeout_ = now_ + std::min(fin_interval_ << std::min(++tries_, 15u), profile_.max_rto);
+    }
+  }
+  set_timer(std::min(fin_repeat_, fin_timeout_));
+}
+
+}  // namespace netbuf

@@ -1,0 +1,98 @@
+#include "netbuf/stack.h"
+
+#include "netbuf/sender.h"
+
+namespace netbuf {
+
+namespace {
+
+// Linux 6.x: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS, tcp_comp_sack_delay_ns, TCP_RTO_MIN.
+const StackProfile kLinux{
+    .mss = 1448,
+    .data_overhead = 52,
+    .ack_bytes = 52,
+    .sack_bytes = {0, 12, 20, 28},
+    .syn_bytes = 60,
+    .max_sack_blocks = 3,
+    .delayed_ack_packets = 2,
+    .delayed_ack_timeout = 40 * kMillisecond,
+    .quick_acks = 16,
+    .compressed_ack_delay = kMillisecond,
+    .initial_rto = kSecond,
+    .min_rto = 200 * kMillisecond,
+    .max_rto = 120 * kSecond,
+    .rtt_granularity = 0,
+    .reset_bytes = 40,
+    .syn_tries = 0,
+    .time_wait = 60 * kSecond,
+    .make_recovery = make_linux_recovery,
+    .transmit = transmit_linux,
+    .paces = true,
+    .confirms_repeated_syn_ack = true,
+    .first_data_is_an_event = false,
+    .confirms_repeated_fin = true,
+    .restarts_after_idle = true,
+    .sack_ends_retransmission = true,
+    .retransmission_measures_window = false,
+    .tunes_window = true,
+    .echoes_latest_syn = true,
+    .counts_syn_answers = false,
+    .ignores_fin_beyond_hole = false,
+    .acknowledges_around_fin = false,
+    .repeats_fin = false,
+    .echoes_duplicates = true,
+    .orders_ties = false,
+};
+
+// ns-3.44 as the reference runs configure it: PPP framing of two bytes; only the first segment is acknowledged at once; no
+// SACK compression; a maximum segment lifetime of half a second.
+const StackProfile kNs3{
+    .mss = 1448,
+    .data_overhead = 54,
+    .ack_bytes = 54,
+    .sack_bytes = {0, 8, 16, 24},
+    .syn_bytes = 58,
+    .max_sack_blocks = 3,
+    .delayed_ack_packets = 2,
+    .delayed_ack_timeout = 200 * kMillisecond,
+    .quick_acks = 1,
+    .compressed_ack_delay = 0,
+    .initial_rto = 3 * kSecond,
+    .min_rto = kSecond,
+    .max_rto = 60 * kSecond,
+    .rtt_granularity = kMillisecond,
+    .reset_bytes = 42,
+    .syn_tries = 6,
+    .time_wait = kSecond,
+    .make_recovery = make_ns3_recovery,
+    .transmit = transmit_ns3,
+    .paces = false,
+    .confirms_repeated_syn_ack = false,
+    .first_data_is_an_event = true,
+    .confirms_repeated_fin = false,
+    .restarts_after_idle = false,
+    .sack_ends_retransmission = false,
+    .retransmission_measures_window = true,
+    .tunes_window = false,
+    .echoes_latest_syn = false,
+    .counts_syn_answers = true,
+    .ignores_fin_beyond_hole = true,
+    .acknowledges_around_fin = true,
+    .repeats_fin = true,
+    .echoes_duplicates = false,
+    .orders_ties = true,
+};
+
+}  // namespace
+
+const StackProfile& stack_profile(Stack stack) { return stack == Stack::ns3 ? kNs3 : kLinux; }
+
+StackProfile stack_profile(const WorldConfig& config) {
+  StackProfile profile = stack_profile(config.stack);
+  if (config.mss) profile.mss = config.mss;
+  if (config.min_rto_ns) profile.min_rto = config.min_rto_ns;
+  if (config.delayed_ack_packets) profile.delayed_ack_packets = config.delayed_ack_packets;
+  return profile;
+}
+
+}  // namespace netbuf

@@ -1,0 +1,56 @@
+// How ns-3.44 sends what its window lets go: a segment at a time, each as soon as it fits.
+#include <algorithm>
+
+#include "netbuf/sender.h"
+
+namespace netbuf {
+
+void transmit_ns3(Sender& s) {
+  if (s.closes_) return s.send_finite();
+  Tcb& tcb = s.tcb;
+  const uint32_t nxt = tcb.nxt;
+  while (tcb.in_flight() < tcb.cwnd_packets) {
+    if (s.board.waiting() > 0 && s.retransmit_next_lost()) continue;
+    if (s.unhindered_ && tcb.packets_out() > 0 && s.board.waiting() == 0) [[likely]] {
+      s.send_full_segments(tcb.cwnd_packets - tcb.in_flight());
+      break;
+    }
+    if (!s.send_new_segment()) break;
+  }
+  const uint32_t in_flight = tcb.in_flight();
+  if (!s.recovery_takes_all_ || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) tcb.cwnd_limited = in_flight >= tcb.cwnd_packets;
+  if (tcb.packets_out() > s.max_packets_out_ || !before(tcb.una, s.max_packets_seq_)) {
+    s.max_packets_out_ = tcb.packets_out();
+    s.max_packets_seq_ = tcb.nxt;
+  }
+  if (tcb.nxt != nxt) s.recovery_->on_new_data(s, tcb.nxt - nxt);
+  if (s.board.rate && s.stream_left() <= 0 && s.board.waiting() == 0 && !tcb.cwnd_limited) {
+    tcb.app_limited = std::max(1u, tcb.delivered + in_flight);
+  }
+}
+
+// A stream whose end is in sight. The last segment may be short, so that bytes count; it carries FIN, and once it has been
+// sent, an undisturbed sender sends nothing again: what was lost waits for duplicate ACKs or the time-out.
+void Sender::send_finite() {
+  const uint32_t nxt = tcb.nxt;
+  bool sent = false;
+  while (stream_left() > 0 || tcb.state != CaState::open) {
+    measure_tail();
+    const int64_t room = tcb.cwnd - tcb.bytes_in_flight();
+    uint32_t index;
+    if (board.next_lost(index) || (stream_left() <= 0 && tcb.state == CaState::recovery && board.next_unsacked(index))) {
+      if (room < board.segments[index].bytes) break;
+      retransmit(index);
+    } else {
+      if (room < std::min<int64_t>(stream_left(), tcb.mss) || !send_new_segment()) break;
+    }
+    sent = true;
+  }
+  if (tcb.nxt != nxt) recovery_->on_new_data(*this, tcb.nxt - nxt);
+  if (sent) {
+    measure_tail();
+    tcb.cwnd_limited = tcb.cwnd < tcb.bytes_in_flight() + tcb.mss;
+  }
+}
+
+}  // namespace netbuf

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "check.h"
+#include "netbuf/flights.h"
+#include "netbuf/rng.h"
+
+using namespace netbuf;
+
+namespace {
+
+Flight flight(Time time, uint32_t flow, uint8_t stage, uint32_t number) {
+  Flight one{};
+  one.packet.time = time;
+  one.packet.flow = flow;
+  one.packet.stage = stage;
+  one.packet.segment = number;
+  return one;
+}
+
+// Random pushes and pops beside a list that is searched from end to end. delays: of so many kinds.
+void compare_with_a_search(uint32_t flows, uint32_t delays, uint64_t seed) {
+  Flights flights;
+  std::vector<Flight> model;
+  std::vector<std::array<uint8_t, 2>> hints(flows, {0, 1});
+  Rng rng(seed);
+  Time now = 0;
+  uint32_t number = 0;
+  for (int step = 0; step < 30'000; ++step) {
+    if (model.empty() || rng.uniform() < 0.52) {
+      const uint32_t flow = rng.below(flows), stage = rng.below(2);
+      const Time delay = 1000 * (1 + (flow * 7 + stage * 3) % delays);  // a flow's stage keeps its order
+      const Flight one = flight(now + delay, flow, static_cast<uint8_t>(stage), number++);
+      const auto same = [&](const Flight& other) {
+        return other.packet.time == one.packet.time && other.packet.flow == flow && other.packet.stage == stage;
+      };
+      if (std::any_of(model.begin(), model.end(), same)) continue;  // of equals see below
+      flights.push(one, hints[flow][stage]);
+      model.push_back(one);
+    } else {
+      const auto least = std::min_element(model.begin(), model.end(), [](const Flight& a, const Flight& b) {
+        if (a.packet.time != b.packet.time) return a.packet.time < b.packet.time;
+        if (a.packet.flow != b.packet.flow) return a.packet.flow < b.packet.flow;
+        return a.packet.stage != b.packet.stage ? a.packet.stage < b.packet.stage : a.packet.segment < b.packet.segment;
+      });
+      const uint32_t lane = flights.first();
+      CHECK_EQ(flights.next(), least->packet.time);
+      CHECK_EQ(flights.time(lane), least->packet.time);
+      CHECK_EQ(flights.front(lane).packet.segment, least->packet.segment);
+      CHECK_EQ(flights.pop(lane).packet.segment, least->packet.segment);
+      now = std::max(now, least->packet.time);
+      model.erase(least);
+    }
+    if (rng.uniform() < 0.3) now += rng.below(300);
+    if (check::failures) return;
+  }
+}
+
+}  // namespace
+
+TEST(nothing_is_on_its_way_at_first) {
+  const Flights flights;
+  CHECK_EQ(flights.next(), kNever);
+}
+
+TEST(one_flow_comes_in_order) { compare_with_a_search(1, 2, 1); }
+TEST(a_few_runs_fill_the_lanes) { compare_with_a_search(64, 5, 2); }
+TEST(more_runs_than_lanes_wait_in_the_heap) {
+  compare_with_a_search(64, 40, 3);
+  compare_with_a_search(500, 97, 4);
+}
+
+TEST(equals_leave_as_they_came) {
+  Flights flights;
+  uint8_t hint = 0;
+  for (uint32_t i = 0; i < 40; ++i) flights.push(flight(100, 7, kAtReceiver, i), hint);
+  for (uint32_t i = 0; i < 40; ++i) CHECK_EQ(flights.pop(flights.first()).packet.segment, i);
+}
+
+TEST(at_one_instant_lower_flows_and_stages_come_first) {
+  Flights flights;
+  uint8_t hint = 0;
+  flights.push(flight(100, 2, kAtReceiver, 2), hint);
+  flights.push(flight(100, 1, kAtSender, 1), hint);
+  flights.push(flight(100, 1, kAtReceiver, 0), hint);
+  for (uint32_t i = 0; i < 3; ++i) CHECK_EQ(flights.pop(flights.first()).packet.segment, i);
+}
