@@ -1,5 +1,6 @@
 // The sender takes in an acknowledgement: RTT samples, counters, congestion control.
 #include <algorithm>
+#include <stdexcept>
 
 #include "netbuf/sender.h"
 
@@ -8,7 +9,34 @@ namespace netbuf {
 void Sender::receive(const Ack& ack) {
   tcb.now = ack.time;
   if ((ack.flags & ~kAckHasSack) != 0 || time_wait_until_ != kNever) [[unlikely]] return receive_special(ack);
+  if (ack.flags == 0 && takes_clean_acks_ && board.untroubled() && after(ack.ack, tcb.una)) [[likely]] return process_clean(ack);
   process(ack);
+}
+
+// What process() comes to while nothing is in trouble.
+void Sender::process_clean(const Ack& ack) {
+  if (after(ack.ack, tcb.nxt)) throw std::logic_error("acknowledgement of data that was never sent");
+  const Time now = tcb.now;
+  if (counters.acks++ == 0) first_ack_ = now;
+  counters.last_ack = now;
+  AckEvent event;
+  event.una_advanced = true;
+  event.prior_in_flight = tcb.nxt - tcb.una;
+  event.acked = event.delivered = ack.ack - tcb.una;
+  const Time oldest_sent = board.segments[tcb.una].sent_at, latest_sent = board.segments[ack.ack - 1].sent_at;
+  event.acked_bytes = board.acknowledge_in_order(ack.ack);
+  una_bytes_ += event.acked_bytes;
+  counters.acked_bytes += event.acked_bytes;
+  if (ack.window != kUnlimitedWindow) [[unlikely]] note_window(ack.window);
+  tcb.delivered += event.delivered;
+  tcb.delivered_time = now;
+  counters.segments_acked += event.delivered;
+  event.rtt = now - latest_sent;
+  note_rtt(event.rtt);
+  counters.in_flight_sum += tcb.nxt - tcb.una;
+  backoff_ = 0;
+  recovery_->on_clean_ack(*this, oldest_sent, latest_sent, ack.ack - 1);
+  control(event);
 }
 
 void Sender::process(const Ack& ack) {
@@ -16,13 +44,9 @@ void Sender::process(const Ack& ack) {
   counters.last_ack = tcb.now;
   AckWork work;
   work.prior_in_flight = tcb.in_flight();
-  const bool untroubled = tcb.state == CaState::open && (tcb.sacked_out | tcb.lost_out | tcb.retrans_out) == 0;
-  if (untroubled && ack.flags == 0 && !board.rate && after(ack.ack, tcb.una)) [[likely]] {
-    board.acknowledge_in_order(ack, work);
-  } else {
-    board.acknowledge(ack, work);
-    if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
-  }
+  const bool untroubled = board.untroubled();
+  board.acknowledge(ack, work);
+  if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
   una_bytes_ += work.acked_bytes;
   counters.acked_bytes += work.delivered_bytes;
   if (ack.window != kUnlimitedWindow) note_window(ack.window);
@@ -30,33 +54,32 @@ void Sender::process(const Ack& ack) {
     tcb.delivered += work.delivered;
     tcb.delivered_time = tcb.now;
     counters.segments_acked += work.delivered;
-    note_rtt(work);
+    Time sent = work.newest_sent;
+    if (sent < 0 && work.una_advanced) sent = work.echo_sent;  // retransmitted: the time stamp tells which copy arrived
+    if (sent >= 0) note_rtt(work.rtt = tcb.now - sent);
     if (board.rate) board.rate->finish(tcb, work);
   }
   counters.in_flight_sum += tcb.in_flight();
 
   const bool undisturbed = untroubled && !recovery_takes_all_ && work.una_advanced && !work.sack_seen && !work.duplicate;
-  if (!undisturbed) [[unlikely]] {
-    recovery_->on_ack(*this, work);
-    return;
-  }
+  if (!undisturbed) return recovery_->on_ack(*this, work);
   backoff_ = 0;
-  recovery_->on_clean_ack(*this, work);
-  cc_->on_ack(tcb, work);
-  if (owns_window_) {
-    cc_->control(tcb, work);
-  } else if (may_grow()) {
-    cc_->increase_window(tcb, work);
-  }
-  try_send();
+  recovery_->on_clean_ack(*this, work.oldest_sent, work.latest_sent, work.latest_segment);
+  control(work);
 }
 
-void Sender::note_rtt(AckWork& work) {
-  Time sent = work.newest_sent;
-  if (sent < 0 && work.una_advanced) sent = work.echo_sent;  // retransmitted: the time stamp tells which copy arrived
-  if (sent < 0) return;
-  const Time rtt = tcb.now - sent;
-  work.rtt = tcb.last_rtt = rtt;
+void Sender::control(const AckEvent& event) {
+  cc_->on_ack(tcb, event);
+  if (owns_window_) {
+    cc_->control(tcb, event);
+  } else if (may_grow()) {
+    cc_->increase_window(tcb, event);
+  }
+  profile_.transmit(*this);
+}
+
+void Sender::note_rtt(Time rtt) {
+  tcb.last_rtt = rtt;
   if (rtt < tcb.min_rtt) tcb.min_rtt = rtt;
   if (rtt < interval_rtt_min) {
     interval_rtt_min = rtt;

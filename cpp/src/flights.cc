@@ -2,32 +2,39 @@
 
 namespace netbuf {
 
-uint8_t Flights::choose(const Flight& flight) {
+uint8_t Flights::choose(const Key& flight, uint8_t hint) {
+  if (ends(hint, flight)) return hint;
   for (uint32_t i = 0; i < std::min(used_, kLanes); ++i) {
     if (ends(i, flight)) return static_cast<uint8_t>(i);
   }
-  if (used_ < kLanes) return static_cast<uint8_t>(used_++);
+  return static_cast<uint8_t>(used_ < kLanes ? used_++ : kHeap);
+}
+
+Flight& Flights::place_in_heap(const Key& flight, uint8_t& hint) {
+  hint = kLanes - 1;
   used_ = kLanes + 1;
-  return kHeap;
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(pool_.size()));
+    pool_.emplace_back();
+  }
+  const uint32_t place = free_.back();
+  free_.pop_back();
+  heap_.push_back({flight, waited_++, place});
+  std::push_heap(heap_.begin(), heap_.end());
+  pool_[place].packet.time = flight.time;
+  pool_[place].packet.flow = flight.flow;
+  pool_[place].packet.stage = flight.stage;
+  set_head(kHeap, front(kHeap));
+  return pool_[place];
 }
 
-bool Flights::Later::operator()(const Waiting& a, const Waiting& b) const {
-  if (precedes(b.flight, a.flight)) return true;
-  return !precedes(a.flight, b.flight) && b.number < a.number;
-}
-
-void Flights::push_heap(const Flight& flight) {
-  heap_.push_back({flight, waited_++});
-  std::push_heap(heap_.begin(), heap_.end(), Later{});
-  head_[kHeap] = heap_.front().flight.packet.time;
-}
-
-Flight Flights::pop_heap() {
-  std::pop_heap(heap_.begin(), heap_.end(), Later{});
-  const Flight flight = heap_.back().flight;
+void Flights::pop_heap(Flight& flight) {
+  std::pop_heap(heap_.begin(), heap_.end());
+  const uint32_t place = heap_.back().place;
   heap_.pop_back();
-  head_[kHeap] = heap_.empty() ? kNever : heap_.front().flight.packet.time;
-  return flight;
+  free_.push_back(place);
+  flight = pool_[place];
+  heap_.empty() ? clear_head(kHeap) : set_head(kHeap, front(kHeap));
 }
 
 }  // namespace netbuf

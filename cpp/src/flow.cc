@@ -5,7 +5,8 @@
 namespace netbuf {
 
 Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Network& network, Rng* rng)
-    : path(index, config, profile, network),
+    : ends_(config.app != "bulk" || config.stop_ns > 0),
+      path(index, config, profile, network),
       sender(config, world, profile, path, timers_, rng),
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
@@ -19,24 +20,6 @@ void Flow::attach(std::unique_ptr<ReceiverControl> control) {
 }
 
 // ---- events
-
-void Flow::arrive(const Flight& flight) {
-  switch (flight.packet.stage) {
-    case kAtReceiver: {
-      path.arrived();
-      receiver.receive(flight.packet);
-      if (sender.stream_closed()) [[unlikely]] note_completion(flight.packet.time);
-      return;
-    }
-    case kAtSender:
-      path.arrived();
-      sender.receive(flight.ack);
-      if (sender.stream_closed()) [[unlikely]] note_completion(flight.ack.time);
-      return;
-    default:
-      flight.packet.stage < kAtBackwardHop ? path.cross_forward(flight.packet) : path.cross_backward(flight.ack);
-  }
-}
 
 void Flow::run_timer() {
   const Time now = timers_.next();

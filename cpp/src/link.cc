@@ -37,6 +37,29 @@ Link::Link(const LinkConfig& config, Rng* rng)
   pure_delay_ = schedule_ == Schedule::constant && ns_per_byte_ == 0 && !lossy_;
 }
 
+void Link::take_out(Time now) {
+  const uint32_t end = queue_.tail(), first = queue_.head();
+  uint32_t i = first;
+  Time waited = 0, start = kNever;
+  int64_t bytes = 0;
+  double squares = sojourn_s2_;  // summed packet by packet: the same however often it is asked for
+  do {
+    const uint64_t packed = queue_[i].packed;
+    const auto wait = static_cast<Time>(packed >> kSizeBits);
+    waited += wait;
+    squares += seconds(wait) * seconds(wait);
+    bytes += static_cast<int64_t>(packed & kSizeMask);
+    start = ++i != end ? queue_[i].start : kNever;
+  } while (start <= now);
+  queue_.pop_to(i);
+  next_start_ = start;
+  sojourn_ns_ += waited;
+  sojourn_s2_ = squares;
+  queued_bytes_ -= bytes;
+  stats_.bytes_out += bytes;
+  stats_.packets_out += i - first;
+}
+
 bool Link::lose() {
   if (const uint64_t number = exposed_++; !loss_list_.empty() && loss_list_.back() == number) {
     loss_list_.pop_back();
@@ -113,6 +136,7 @@ LinkStats Link::stats(Time now) {
   if (managed_) return managed_stats(now);
   drain(now);
   LinkStats s = stats_;
+  s.packets_in = s.packets_out + queue_.size() + s.queue_drops;
   s.sojourn_sum = seconds(sojourn_ns_);
   s.sojourn_sum2 = sojourn_s2_;
   Time waited = 0;  // so far, by those still in the queue

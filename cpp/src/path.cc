@@ -7,21 +7,26 @@ namespace netbuf {
 
 Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile, Network& network)
     : network_(network), profile_(profile), flow_(flow), priority_(static_cast<uint8_t>(config.priority)), links_(config.path) {
-  const auto hops = [&](const std::vector<uint32_t>& path, size_t stage) {
+  const auto hops = [&](const std::vector<uint32_t>& path) {
     std::vector<Hop> result;
     for (const uint32_t link : path) {
       const Link& l = network_.links[link];
-      const auto lane = static_cast<uint8_t>(stage++ % 8);
-      result.push_back({link, network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate(), lane, 0});
+      const bool folded = network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate();
+      uint8_t& lane = network_.lanes[link];
+      if (!result.empty() && !folded && lane == 0) lane = network_.flights.add_lane();
+      result.push_back({link, folded, lane, 0});
     }
     return result;
   };
-  forward_ = hops(config.path, 1);
-  backward_ = hops(config.return_path, forward_.size() + 1);
+  forward_ = hops(config.path);
+  backward_ = hops(config.return_path);
   forward_hops_ = static_cast<uint32_t>(forward_.size());
   backward_hops_ = static_cast<uint32_t>(backward_.size());
   first_link_ = &network_.links[config.path.front()];
   first_return_link_ = &network_.links[config.return_path.front()];
+
+  direct_ = forward_hops_ == 1 && !first_link_->managed();
+  direct_back_ = backward_hops_ == 1 && !first_return_link_->managed();
 
   double slowest = std::numeric_limits<double>::infinity();
   bottleneck_ = config.path.front();
@@ -31,32 +36,16 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
   }
 }
 
-uint32_t Path::wire_bytes(const Ack& ack) const {
-  if (ack.flags & kAckSynAck) return profile_.syn_bytes;
-  return profile_.ack_bytes + ((ack.flags & kAckHasSack) ? profile_.sack_bytes[blocks_[blocks_index(ack)].count] : 0);
-}
-
-void Path::count_loss(Link::Fate fate, PacketKind kind) {
+void Path::lose(Link::Fate fate, PacketKind kind) {
+  --on_way_;
   if (is_data(kind)) ++(fate == Link::Fate::queue_drop ? queue_drops_ : random_losses_);
 }
 
 // ---- forward
 
-void Path::launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin) {
-  Packet packet{now, now, flow_, segment, bytes, kind, fin, {}, 0};
-  ++on_way_;
-  if (first_link_->managed()) [[unlikely]] return offer(*first_link_, packet, 0);
-  const Link::Outcome outcome = first_link_->transmit(now, wire_bytes(kind, bytes), true);
-  if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
-    --on_way_;
-    return count_loss(outcome.fate, kind);
-  }
-  packet.time = outcome.arrival;
-  if (forward_hops_ == 1) {
-    reach(packet, kAtReceiver, receiver_lane_);
-  } else {
-    onward(packet, 1, now);
-  }
+void Path::launch_over_hops(const Packet& packet) {
+  Packet moving = packet;
+  if (cross(moving, 0)) onward(moving, 1, packet.time);
 }
 
 void Path::onward(Packet packet, size_t hop, Time now) {
@@ -80,8 +69,7 @@ bool Path::cross(Packet& packet, size_t hop) {
   const Link::Outcome outcome = link.transmit(packet.time, wire_bytes(packet.kind, packet.bytes), true);
   packet.time = outcome.arrival;
   if (outcome.fate == Link::Fate::delivered) return true;
-  --on_way_;
-  count_loss(outcome.fate, packet.kind);
+  lose(outcome.fate, packet.kind);
   return false;
 }
 
@@ -104,11 +92,6 @@ void Path::offer(Link& link, const Packet& packet, size_t hop) {
 }
 
 // ---- backward
-
-void Path::send_back(const Ack& ack) {
-  ++on_way_;
-  backward(ack, 0, ack.time);
-}
 
 void Path::send_back(Ack ack, const SackBlocks& blocks) {
   ack.flags |= kAckHasSack;
@@ -184,8 +167,11 @@ void Path::resume(const Queued& item, Time arrival) {
 }
 
 void Path::lost(const Queued& item, Link::Fate fate) {
-  --on_way_;
-  if (!item.is_ack) count_loss(fate, item.packet.kind);
+  if (item.is_ack) {
+    --on_way_;
+  } else {
+    lose(fate, item.packet.kind);
+  }
 }
 
 // ---- the order of ties

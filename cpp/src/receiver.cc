@@ -177,12 +177,6 @@ void Receiver::send_ack(uint8_t flags) {
 
 // ---- the application, flow control
 
-void Receiver::deliver(int64_t bytes) {
-  counters_.delivered_bytes += bytes;
-  network_.delivered_bytes += bytes;
-  if (sink_) [[unlikely]] read_bytes_ = sink_->read(now_, counters_.delivered_bytes);
-}
-
 void Receiver::attach(std::unique_ptr<ReceiverControl> control) {
   control_ = std::move(control);
   if (!control_) return;

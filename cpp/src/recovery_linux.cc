@@ -21,11 +21,11 @@ class LinuxRecovery final : public Recovery {
     if (rtt >= 0) estimate(sender.tcb, rtt);
   }
 
-  void on_clean_ack(Sender& sender, const AckWork& work) override {
+  void on_clean_ack(Sender& sender, Time oldest_sent, Time latest_sent, uint32_t latest_segment) override {
     Tcb& tcb = sender.tcb;
-    estimate(tcb, tcb.now - work.oldest_sent);
-    if (work.latest_sent >= rack_sent_) advance_rack(tcb, work);
-    if (probe_outstanding_) finish_probe(sender, work);
+    estimate(tcb, tcb.now - oldest_sent);
+    if (latest_sent >= rack_sent_) advance_rack(tcb, latest_sent, latest_segment);
+    if (probe_outstanding_ && !before(tcb.una, probe_high_)) probe_outstanding_ = false;
     arm(sender);
   }
 
@@ -143,12 +143,14 @@ class LinuxRecovery final : public Recovery {
   // ---- RACK
   void advance_rack(const Tcb& tcb, const AckWork& work) {
     if (work.latest_sent < 0) return;
-    const Time rtt = tcb.now - work.latest_sent;
-    if (work.latest_retransmitted && rtt < tcb.min_rtt) return;  // the original may have been acknowledged
-    rack_rtt_ = rtt;
-    if (work.latest_sent > rack_sent_ || (work.latest_sent == rack_sent_ && after(work.latest_segment, rack_segment_))) {
-      rack_sent_ = work.latest_sent;
-      rack_segment_ = work.latest_segment;
+    if (work.latest_retransmitted && tcb.now - work.latest_sent < tcb.min_rtt) return;  // of the original, perhaps
+    advance_rack(tcb, work.latest_sent, work.latest_segment);
+  }
+  void advance_rack(const Tcb& tcb, Time latest_sent, uint32_t latest_segment) {
+    rack_rtt_ = tcb.now - latest_sent;
+    if (latest_sent > rack_sent_ || (latest_sent == rack_sent_ && after(latest_segment, rack_segment_))) {
+      rack_sent_ = latest_sent;
+      rack_segment_ = latest_segment;
     }
   }
 

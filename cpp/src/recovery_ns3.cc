@@ -15,7 +15,7 @@ class Ns3Recovery final : public Recovery {
  public:
   bool takes_every_ack() const override { return true; }
   Time rto() const override { return rto_; }
-  void on_clean_ack(Sender&, const AckWork&) override {}
+  void on_clean_ack(Sender&, Time, Time, uint32_t) override {}
 
   void on_established(Sender& sender, Time rtt) override {
     take_sample(sender, sender.tcb.now - rtt);

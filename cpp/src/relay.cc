@@ -12,7 +12,7 @@ struct Relay {
   Flow& downstream;
   uint32_t upstream_index, downstream_index;
   int64_t buffer;
-  std::vector<uint32_t>& woken;
+  std::function<void(uint32_t)> woken;
   int64_t arrived = 0, read = 0, sent = 0;
   bool closed = false;
 
@@ -27,13 +27,13 @@ struct Relay {
   }
   void wake_downstream(Time now) {
     downstream.sender.wake_source(now);
-    woken.push_back(downstream_index);
+    woken(downstream_index);
   }
   void give(Time now, int64_t sent_now) {
     sent = sent_now;
     if (arrived == read) return;
     upstream.receiver.wake_sink(now);
-    woken.push_back(upstream_index);
+    woken(upstream_index);
   }
 };
 
@@ -62,8 +62,8 @@ class RelaySource final : public Source {
 
 }  // namespace
 
-void make_relay(std::deque<Flow>& flows, uint32_t upstream, uint32_t downstream, int64_t buffer_bytes, std::vector<uint32_t>& woken) {
-  auto relay = std::make_shared<Relay>(Relay{flows[upstream], flows[downstream], upstream, downstream, buffer_bytes, woken});
+void make_relay(std::deque<Flow>& flows, uint32_t upstream, uint32_t downstream, int64_t buffer_bytes, std::function<void(uint32_t)> woken) {
+  auto relay = std::make_shared<Relay>(Relay{flows[upstream], flows[downstream], upstream, downstream, buffer_bytes, std::move(woken)});
   flows[upstream].attach(std::make_unique<RelaySink>(relay));
   flows[downstream].attach(std::make_unique<RelaySource>(relay));
 }

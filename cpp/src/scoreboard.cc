@@ -85,28 +85,15 @@ bool Scoreboard::next_unsacked(uint32_t& index) {
 
 // ---- acknowledgements
 
-// Nothing was lost, retransmitted or reordered in what is outstanding: it was sent in the order in which it is
-// acknowledged, each segment once.
-void Scoreboard::acknowledge_in_order(const Ack& ack, AckWork& work) {
-  if (after(ack.ack, tcb_.nxt)) throw std::logic_error("acknowledgement of data that was never sent");
-  const uint32_t una = tcb_.una;
-  work.prior_una = una;
-  work.echo_sent = ack.echo_sent;
-  work.una_advanced = work.acked_original = true;
-  work.acked = work.delivered = ack.ack - una;
-  work.oldest_sent = segments[una].sent_at;
-  work.latest_segment = ack.ack - 1;
-  work.newest_sent = work.latest_sent = segments[work.latest_segment].sent_at;
-  work.acked_bytes = static_cast<int64_t>(work.acked) * tcb_.mss;
+int64_t Scoreboard::acknowledge_in_order(uint32_t ack) {
+  int64_t bytes = static_cast<int64_t>(ack - tcb_.una) * tcb_.mss;
   if (short_segments_) [[unlikely]] {
-    int64_t bytes = 0;
-    for (uint32_t i = una; i != ack.ack; ++i) bytes += segments[i].bytes;
-    work.short_bytes = static_cast<uint32_t>(work.acked_bytes - bytes);
-    work.acked_bytes = bytes;
+    bytes = 0;
+    for (uint32_t i = tcb_.una; i != ack; ++i) bytes += segments[i].bytes;
   }
-  work.delivered_bytes = work.acked_bytes;
-  tcb_.una = ack.ack;
-  segments.pop_to(ack.ack);
+  tcb_.una = ack;
+  segments.pop_to(ack);
+  return bytes;
 }
 
 void Scoreboard::acknowledge(const Ack& ack, AckWork& work) {

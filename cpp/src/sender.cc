@@ -28,6 +28,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   tcb.cwnd = static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss;
   tcb.cwnd_packets = tcb.initial_cwnd;
   if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>();
+  takes_clean_acks_ = !recovery_takes_all_ && !board.rate;
   if (closes_) {
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
@@ -190,16 +191,23 @@ void Sender::agent_window(Time now, double bytes) {
 // ---- transmission
 
 // While nothing limits the sender but its congestion window: what send_new_segment comes to then.
-void Sender::send_full_segments(uint32_t count) {
+void Sender::send_full_segments(uint32_t count, PacketKind last) {
   const auto bytes = static_cast<uint16_t>(tcb.mss);
   const Time now = tcb.now;
   counters.packets_sent += count;
   counters.last_sent = tcb.last_departure = now;
   stream_sent_ += static_cast<int64_t>(count) * bytes;
-  for (; count > 0; --count) {
-    board.segments.push(Segment{now, bytes, 0, 1, false, {}});
-    path_.launch(now, tcb.nxt++, bytes, push_next_ && count == 1 ? kPushedData : kData);
+  board.segments.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    Segment& segment = board.segments.place_reserved();
+    segment.sent_at = now;
+    segment.bytes = bytes;
+    segment.flags = 0;
+    segment.transmissions = 1;
+    segment.fin = false;
   }
+  path_.launch_burst(now, tcb.nxt, count, bytes, last);
+  tcb.nxt += count;
 }
 
 bool Sender::send_new_segment() {

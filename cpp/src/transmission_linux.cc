@@ -50,9 +50,7 @@ void transmit_linux(Sender& s) {
       deferred = true;
       break;
     } else if (s.unhindered_ && in_flight > 0) [[likely]] {
-      s.push_next_ = room > 1;
-      s.send_full_segments(room);
-      s.push_next_ = false;
+      s.send_full_segments(room, room > 1 ? kPushedData : kData);
       sent = room;
     } else {
       const int64_t left = (s.stream_left() + tcb.mss - 1) / tcb.mss;

@@ -12,7 +12,7 @@ void transmit_ns3(Sender& s) {
   while (tcb.in_flight() < tcb.cwnd_packets) {
     if (s.board.waiting() > 0 && s.retransmit_next_lost()) continue;
     if (s.unhindered_ && tcb.packets_out() > 0 && s.board.waiting() == 0) [[likely]] {
-      s.send_full_segments(tcb.cwnd_packets - tcb.in_flight());
+      s.send_full_segments(tcb.cwnd_packets - tcb.in_flight(), kData);
       break;
     }
     if (!s.send_new_segment()) break;

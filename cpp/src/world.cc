@@ -19,6 +19,7 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   build_links(config);
   count_uses(config);
   build_flows(config);
+  static_flows_ = static_cast<uint32_t>(flows_.size());
   first_probe_ = static_cast<uint32_t>(sources_.size());
   for (const ProbeConfig& probe : config.probes) {
     sources_.push_back(&probes_.emplace_back(probe, static_cast<uint32_t>(probes_.size()), network_));
@@ -67,6 +68,7 @@ void World::build_links(const WorldConfig& config) {
 // What a link carries of one direction of one connection alone can be foreseen; several flows of one sender share its links.
 void World::count_uses(const WorldConfig& config) {
   network_.link_uses.assign(config.links.size(), 0);
+  network_.lanes.assign(config.links.size(), 0);
   const auto use = [&](const std::vector<uint32_t>& path, uint32_t times) {
     for (const uint32_t link : path) network_.link_uses[link] += times;
   };
@@ -85,7 +87,7 @@ void World::build_flows(const WorldConfig& config) {
   }
   for (uint32_t i = 0; i < flows_.size(); ++i) {
     const FlowConfig& flow = config.flows[i];
-    if (flow.relay_from >= 0) make_relay(flows_, static_cast<uint32_t>(flow.relay_from), i, flow.relay_buffer_bytes, woken_);
+    if (flow.relay_from >= 0) make_relay(flows_, static_cast<uint32_t>(flow.relay_from), i, flow.relay_buffer_bytes, [this](uint32_t flow) { touched_.push_back(first_flow_ + flow); });
   }
 }
 
@@ -110,6 +112,7 @@ void World::build_tree() {
   const size_t sources = first_flow_ + by_index_.size();
   const size_t leaves = std::bit_ceil(std::max<size_t>(2, sources));
   tree_.assign(2 * leaves, Entry{kNever, 0});
+  timers_ = &tree_[leaves + first_flow_];
   for (uint32_t i = 0; i < sources; ++i) tree_[leaves + i] = {next_of(i), i};
   for (size_t node = leaves - 1; node > 0; --node) {
     const Entry &left = tree_[2 * node], &right = tree_[2 * node + 1];
@@ -187,17 +190,11 @@ void World::run_next() {
   is_packet ? run_packet(lane) : run_source(tree_[1].source);
 }
 
-void World::run_packet(uint32_t lane) {
-  const Flight flight = network_.flights.pop(lane);
-  const uint32_t index = flight.packet.flow;
-  by_index_[index]->arrive(flight);
-  after_flow(index);
-}
-
 void World::run_source(uint32_t source) {
   if (source >= first_flow_) {
-    by_index_[source - first_flow_]->run_timer();
-    return after_flow(source - first_flow_);
+    Flow& flow = *by_index_[source - first_flow_];
+    flow.run_timer();
+    return after_flow(source - first_flow_, flow);
   }
   EventSource& one = *sources_[source];
   // What arrives at this very moment still finds the queue as it was: a device takes its next packet after that (ns-3).
@@ -207,31 +204,24 @@ void World::run_source(uint32_t source) {
   }
   if (one.next() <= now_) one.run(now_);
   update(source);
-  take_notice();
+  if (!touched_.empty()) take_notice();
 }
 
-void World::after_flow(uint32_t index) {
-  if (index >= flows_.size()) openings_->after_event(index, now_);
+void World::after_opened(uint32_t index) {
+  openings_->after_event(index, now_);
   const Flow* flow = by_index_[index];
   const Time next = flow ? flow->next_timer() : kNever;
-  if (next != tree_[tree_.size() / 2 + first_flow_ + index].time) update(first_flow_ + index, next);
-  take_notice();
+  if (next != timers_[index].time) update(first_flow_ + index, next);
+  if (!touched_.empty()) take_notice();
 }
 
 void World::take_notice() {
-  if (!touched_.empty()) [[unlikely]] {
-    for (size_t i = 0; i < touched_.size(); ++i) {
-      const uint32_t source = touched_[i];
-      const uint32_t index = source - first_flow_;
-      if (source >= first_flow_ && by_index_[index]) openings_->after_event(index, now_);
-      update(source);
-    }
-    touched_.clear();
+  for (size_t i = 0; i < touched_.size(); ++i) {
+    const uint32_t source = touched_[i], index = source - first_flow_;
+    if (source >= first_flow_ + static_flows_ && by_index_[index]) openings_->after_event(index, now_);
+    update(source);
   }
-  if (!woken_.empty()) [[unlikely]] {
-    for (const uint32_t index : woken_) update(first_flow_ + index);
-    woken_.clear();
-  }
+  touched_.clear();
 }
 
 // Whether something else is due when this source is, whose turn it is.
@@ -260,7 +250,8 @@ void World::run_tied() {
     const bool timer = tree_[1].time == now_ && tree_[1].source >= first_flow_;
     if (!packet && !timer) break;
     if (packet && (!timer || packet_first(lane))) {
-      const Flight flight = flights.pop(lane);
+      Flight flight;
+      flights.pop(lane, flight);
       const uint32_t index = flight.packet.flow;
       if (!due.empty() && due.back().flow == index) {
         later.push_back(flight);
@@ -282,9 +273,9 @@ void World::run_tied() {
     if (one.timer) {
       if (next_of(first_flow_ + one.flow) == now_) by_index_[one.flow]->run_timer();
     } else {
-      by_index_[one.flow]->arrive(one.flight);
+      by_index_[one.flow]->arrive(one.flight, one.flight.packet.stage);
     }
-    after_flow(one.flow);
+    after_flow(one.flow, *by_index_[one.flow]);
   }
 }
 
@@ -298,7 +289,7 @@ void World::sent(const Queued& item, Time arrival) {
     return;
   }
   by_index_[item.owner]->path.resume(item, arrival);
-  if (item.owner >= flows_.size() && openings_->completed(item.owner)) touched_.push_back(first_flow_ + item.owner);
+  if (item.owner >= static_flows_ && openings_->completed(item.owner)) touched_.push_back(first_flow_ + item.owner);
 }
 
 void World::lost(const Queued& item, Link::Fate fate) {
@@ -320,7 +311,7 @@ void World::agent_window(uint32_t agent, double bytes) {
   const uint32_t index = agents_.at(agent);
   flows_[index].agent_window(now_, bytes);
   update(first_flow_ + index);
-  take_notice();
+  if (!touched_.empty()) take_notice();
 }
 
 size_t World::memory_bytes() const {

@@ -5,6 +5,7 @@
 // end; what fits nowhere waits in a heap. At one instant the lower flow comes first, and of a flow the lower stage.
 #pragma once
 #include <algorithm>
+#include <compare>
 #include <vector>
 
 #include "netbuf/packet.h"
@@ -14,78 +15,102 @@ namespace netbuf {
 
 class Flights {
  public:
+  static constexpr uint32_t kLanes = 8;
+
   Time next() const { return head_[first()]; }  // kNever: nothing is on its way
 
   // The lane whose head arrives first.
   uint32_t first() const {
-    uint32_t best = 0;
-    Time time = head_[0];
-    for (uint32_t i = 1; i < used_; ++i) {
-      if (head_[i] < time) {
-        best = i, time = head_[i];
-      } else if (head_[i] == time && time < kNever && precedes(front(i), front(best))) [[unlikely]] {
-        best = i;
-      }
-    }
+    uint32_t best = comes_before(1, 0);
+    for (uint32_t i = 2; i < used_; ++i) best = comes_before(i, best) ? i : best;
     return best;
   }
   Time time(uint32_t lane) const { return head_[lane]; }
-  const Flight& front(uint32_t lane) const { return lane == kHeap ? heap_.front().flight : lanes_[lane].front(); }
+  const Flight& front(uint32_t lane) const { return lane == kHeap ? pool_[heap_.front().place] : lanes_[lane].ring.front(); }
 
-  Flight pop(uint32_t lane) {
-    if (lane == kHeap) [[unlikely]] return pop_heap();
-    Ring<Flight>& ring = lanes_[lane];
-    const Flight flight = ring.front();
+  uint32_t flow(uint32_t lane) const { return static_cast<uint32_t>(order_[lane] >> 8); }  // of the head
+  uint8_t stage(uint32_t lane) const { return static_cast<uint8_t>(order_[lane]); }
+
+  void pop(uint32_t lane, Flight& flight) {
+    if (lane == kHeap) [[unlikely]] return pop_heap(flight);
+    Ring<Flight>& ring = lanes_[lane].ring;
+    flight = ring.front();
     ring.pop();
-    head_[lane] = ring.empty() ? kNever : ring.front().packet.time;
+    ring.empty() ? clear_head(lane) : set_head(lane, ring.front());
+  }
+
+  // Room for what reaches a stage of a flow then, its other members to be filled in. hint: the lane that this stage used last.
+  Flight& place(Time time, uint32_t flow, uint8_t stage, uint8_t& hint) {
+    if (time <= lanes_[hint].back) [[unlikely]] {
+      hint = choose({time, flow, stage}, hint);
+      if (hint == kHeap) return place_in_heap({time, flow, stage}, hint);
+    }
+    Lane& lane = lanes_[hint];
+    lane.back = time;
+    const bool leads = lane.ring.empty();
+    Flight& flight = lane.ring.place();
+    flight.packet.time = time;
+    flight.packet.flow = flow;
+    flight.packet.stage = stage;
+    if (leads) set_head(hint, flight);
     return flight;
   }
-
-  // hint: the lane that this stage of the flow used last.
-  void push(const Flight& flight, uint8_t& hint) {
-    if (!ends(hint, flight)) [[unlikely]] {
-      hint = choose(flight);
-      if (hint == kHeap) return push_heap(flight);
-    }
-    Ring<Flight>& ring = lanes_[hint];
-    if (ring.empty()) head_[hint] = flight.packet.time;
-    ring.push(flight);
-  }
+  void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.flow, flight.packet.stage, hint) = flight; }
+  // Makes room for a run more; the hint for it.
+  uint8_t add_lane() { return static_cast<uint8_t>(used_ < kLanes ? used_++ : kLanes - 1); }
 
   size_t memory_bytes() const {
-    size_t bytes = heap_.capacity() * sizeof(Waiting);
-    for (const Ring<Flight>& lane : lanes_) bytes += lane.memory_bytes();
+    size_t bytes = heap_.capacity() * sizeof(Waiting) + pool_.capacity() * sizeof(Flight);
+    for (const Lane& lane : lanes_) bytes += lane.ring.memory_bytes();
     return bytes;
   }
 
  private:
-  static constexpr uint32_t kLanes = 8, kHeap = kLanes;
+  static constexpr uint32_t kHeap = kLanes;
+  struct Lane {
+    Ring<Flight> ring;
+    Time back = -1;                      // arrival of the last that went in
+  };
+  struct Key {
+    Time time;
+    uint32_t flow;
+    uint8_t stage;
+    auto operator<=>(const Key&) const = default;
+  };
   struct Waiting {
-    Flight flight;
+    Key key;
     uint64_t number;                     // of those that waited: first in, first out of equals
+    uint32_t place;                      // in the pool
+    bool operator<(const Waiting& other) const { return key != other.key ? key > other.key : number > other.number; }
   };
 
-  struct Later {
-    bool operator()(const Waiting& a, const Waiting& b) const;
-  };
+  // Of what arrives at the same instant, the lower flow and stage.
+  static uint64_t order(const Flight& flight) { return uint64_t{flight.packet.flow} << 8 | flight.packet.stage; }
+  bool comes_before(uint32_t a, uint32_t b) const {  // without a branch: which of two it is cannot be foreseen
+    return (head_[a] < head_[b]) | ((head_[a] == head_[b]) & (order_[a] < order_[b]));
+  }
+  void set_head(uint32_t lane, const Flight& flight) {
+    head_[lane] = flight.packet.time;
+    order_[lane] = order(flight);
+  }
+  void clear_head(uint32_t lane) { head_[lane] = kNever; }
 
-  static bool precedes(const Flight& a, const Flight& b) {
-    if (a.packet.time != b.packet.time) return a.packet.time < b.packet.time;
-    return a.packet.flow != b.packet.flow ? a.packet.flow < b.packet.flow : a.packet.stage < b.packet.stage;
+  static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.flow, flight.packet.stage}; }
+  bool ends(uint32_t lane, const Key& flight) const {  // whether the lane stays sorted
+    const Lane& one = lanes_[lane];
+    return one.back < flight.time || one.ring.empty() || key(one.ring.back()) <= flight;
   }
-  bool ends(uint32_t lane, const Flight& flight) const {  // whether the lane stays sorted
-    if (lane >= used_ || lane == kHeap) return false;
-    const Ring<Flight>& ring = lanes_[lane];
-    return ring.empty() || ring.back().packet.time < flight.packet.time || !precedes(flight, ring.back());
-  }
-  uint8_t choose(const Flight& flight);
-  void push_heap(const Flight& flight);
-  Flight pop_heap();
+  uint8_t choose(const Key& flight, uint8_t hint);
+  Flight& place_in_heap(const Key& flight, uint8_t& hint);
+  void pop_heap(Flight& flight);
 
   Time head_[kLanes + 1] = {kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever};
+  uint64_t order_[kLanes + 1] = {};
   uint32_t used_ = 2;                    // lanes looked at; kLanes + 1: the heap too
-  Ring<Flight> lanes_[kLanes];
-  std::vector<Waiting> heap_;
+  Lane lanes_[kLanes];
+  std::vector<Waiting> heap_;            // the first comes first
+  std::vector<Flight> pool_;
+  std::vector<uint32_t> free_;           // places in the pool
   uint64_t waited_ = 0;
 };
 

@@ -23,7 +23,20 @@ class Flow {
   Flow& operator=(const Flow&) = delete;
 
   // ---- events
-  void arrive(const Flight& flight);
+  void arrive(const Flight& flight, uint8_t stage) {
+    switch (stage) {
+      case kAtReceiver:
+        path.arrived();
+        receiver.receive(flight.packet);
+        break;
+      case kAtSender:
+        path.arrived();
+        sender.receive(flight.ack);
+        break;
+      default: return stage < kAtBackwardHop ? path.cross_forward(flight.packet) : path.cross_backward(flight.ack);
+    }
+    if (ends_) [[unlikely]] note_completion(flight.packet.time);
+  }
   Time next_timer() const { return timers_.next(); }
   void run_timer();              // the earliest
 
@@ -37,7 +50,7 @@ class Flow {
   Turn timer_turn() const;
 
   // ---- the applications' side
-  void attach(std::unique_ptr<Source> source) { sender.attach(std::move(source)); }
+  void attach(std::unique_ptr<Source> source) { ends_ = true, sender.attach(std::move(source)); }
   void attach(std::unique_ptr<Sink> sink) { receiver.attach(std::move(sink)); }
   void attach(std::unique_ptr<ReceiverControl> control);
   void agent_window(Time now, double bytes) { sender.agent_window(now, bytes); }
@@ -56,6 +69,7 @@ class Flow {
 
  private:
   Timers timers_;
+  bool ends_;                    // the stream may
 
  public:
   Path path;

@@ -2,7 +2,9 @@
 // Of a first-in first-out queue a packet's departure is known when it arrives, so that such a link needs no events of its own.
 // A managed link keeps its packets in a queue discipline, and has an event whenever it can send the next one.
 #pragma once
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +51,6 @@ class Link final : public EventSource {
 
   // A packet of wire_bytes arrives at time now; calls come in order of time.
   Outcome transmit(Time now, uint32_t wire_bytes, bool is_data) {
-    ++stats_.packets_in;
     if (pure_delay_) {
       ++stats_.packets_out;
       stats_.bytes_out += wire_bytes;
@@ -58,8 +59,7 @@ class Link final : public EventSource {
     drain(now - arrivals_first_);
     Time start = now;
     if (now < free_at_) {
-      const uint32_t queued = queue_.size();
-      if (queued >= limit_packets_ || queued_bytes_ + wire_bytes > limit_bytes_) {
+      if (queue_.size() >= limit_packets_ || queued_bytes_ + wire_bytes > limit_bytes_) {
         ++stats_.queue_drops;
         return {Fate::queue_drop, kNever};
       }
@@ -67,14 +67,17 @@ class Link final : public EventSource {
     }
     Time end;
     if (schedule_ == Schedule::constant) [[likely]] {
-      end = start + static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5);
+      end = start + transmission_time(wire_bytes);
     } else {
       end = schedule_departure(now, wire_bytes, start);
     }
     free_at_ = end;
     busy_ns_ += end - start;
     if (start > now) {
-      queue_.push({start, static_cast<uint64_t>(start - now) << kSizeBits | wire_bytes});
+      if (queue_.empty()) next_start_ = start;
+      Waiting& waiting = queue_.place();
+      waiting.start = start;
+      waiting.packed = static_cast<uint64_t>(start - now) << kSizeBits | wire_bytes;
       queued_bytes_ += wire_bytes;
       if (queue_.size() > stats_.queue_max) stats_.queue_max = queue_.size();
     } else {
@@ -89,28 +92,48 @@ class Link final : public EventSource {
     return {Fate::delivered, end + delay_};
   }
 
+  // Several packets of the same size that arrive at once. delivered(number, arrival) is told of those that come through, in order;
+  // returns how many find the queue full. Only where all are served alike (uniform()).
+  template <class Delivered>
+  uint32_t transmit_burst(Time now, uint32_t count, uint32_t wire_bytes, Delivered&& delivered) {
+    drain(now - arrivals_first_);
+    const Time duration = transmission_time(wire_bytes), delay = delay_;
+    Time free_at = free_at_;
+    uint32_t i = 0;
+    if (free_at <= now) {  // the first finds the link idle
+      ++stats_.packets_out;
+      stats_.bytes_out += wire_bytes;
+      free_at = now + duration;
+      delivered(i++, free_at + delay);
+    }
+    const uint32_t queued = queue_.size();
+    int64_t room = limit_packets_ - queued;
+    if (limit_bytes_ != kNoLimit) room = std::min(room, (limit_bytes_ - queued_bytes_) / wire_bytes);
+    const auto taken = static_cast<uint32_t>(std::clamp<int64_t>(room, 0, count - i));
+    if (taken > 0) {
+      if (queued == 0) next_start_ = free_at;
+      queue_.reserve(taken);
+      for (const uint32_t end = i + taken; i != end; ++i) {
+        Waiting& waiting = queue_.place_reserved();
+        waiting.start = free_at;
+        waiting.packed = static_cast<uint64_t>(free_at - now) << kSizeBits | wire_bytes;
+        free_at += duration;
+        delivered(i, free_at + delay);
+      }
+      queued_bytes_ += static_cast<int64_t>(taken) * wire_bytes;
+      if (queue_.size() > stats_.queue_max) stats_.queue_max = queue_.size();
+    }
+    busy_ns_ += i * duration;
+    free_at_ = free_at;
+    stats_.queue_drops += count - i;
+    return count - i;
+  }
+  // Packets of one size take equally long, none is lost at random, and nobody asks when the link was busy.
+  bool uniform() const { return !pure_delay_ && !lossy_ && !busy_starts_ && schedule_ == Schedule::constant; }
+
   // Takes note of what has left the queue up to and including now.
   void drain(Time now) {
-    const uint32_t end = queue_.tail();
-    uint32_t i = queue_.head();
-    if (i == end || queue_[i].start > now) return;
-    Time waited = 0;
-    int64_t bytes = 0;
-    double squares = sojourn_s2_;  // summed packet by packet: the same however often it is asked for
-    const uint32_t first = i;
-    do {
-      const uint64_t packed = queue_[i].packed;
-      const auto wait = static_cast<Time>(packed >> kSizeBits);
-      waited += wait;
-      squares += seconds(wait) * seconds(wait);
-      bytes += static_cast<int64_t>(packed & kSizeMask);
-    } while (++i != end && queue_[i].start <= now);
-    queue_.pop_to(i);
-    sojourn_ns_ += waited;
-    sojourn_s2_ = squares;
-    queued_bytes_ -= bytes;
-    stats_.bytes_out += bytes;
-    stats_.packets_out += i - first;
+    if (next_start_ <= now) take_out(now);
   }
 
   // ---- managed links
@@ -178,6 +201,7 @@ class Link final : public EventSource {
     Time period;
   };
 
+  void take_out(Time now);
   void serve(Time now);
   bool lose();
   Time schedule_departure(Time now, uint32_t wire_bytes, Time& start);
@@ -195,17 +219,19 @@ class Link final : public EventSource {
     void operator()(Managed* managed) const;
   };
   std::unique_ptr<Managed, ManagedDeleter> managed_;
-  std::unique_ptr<BusyStarts> busy_starts_;
-  Ring<Waiting> queue_;
-  Time free_at_ = 0, delay_;
-  Time arrivals_first_ = 0, lead_ = 0;  // 1: before departures of the same instant
-  double ns_per_byte_;
-  int64_t limit_packets_, limit_bytes_, queued_bytes_ = 0;
-  Time sojourn_ns_ = 0, busy_ns_ = 0;
-  double sojourn_s2_ = 0;
-  LinkStats stats_;
   Schedule schedule_ = Schedule::constant;
   bool pure_delay_ = false, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false;
+  Time next_start_ = kNever;            // of the head of the queue
+  Time free_at_ = 0, delay_;
+  Time arrivals_first_ = 0;             // 1: before departures of the same instant
+  Ring<Waiting> queue_;
+  double ns_per_byte_;
+  int64_t limit_packets_, limit_bytes_, queued_bytes_ = 0;
+  Time busy_ns_ = 0, sojourn_ns_ = 0;
+  LinkStats stats_;
+  double sojourn_s2_ = 0;
+  std::unique_ptr<BusyStarts> busy_starts_;
+  Time lead_ = 0;
   uint64_t until_loss_ = 0;             // packets that pass before the next loss (Bernoulli)
   std::vector<uint64_t> loss_list_;     // scripted losses still to come, last first
   uint64_t exposed_ = 0;                // packets that random loss might have hit

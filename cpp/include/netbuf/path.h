@@ -13,6 +13,7 @@ namespace netbuf {
 struct Network {
   std::vector<Link> links;
   std::vector<uint32_t> link_uses;   // by how many directions of connections each link is crossed
+  std::vector<uint8_t> lanes;        // of packets on their way to each link; 0: none yet
   Flights flights;
   uint64_t packets_received = 0;     // data, at all receivers
   int64_t delivered_bytes = 0;       // in order, to all receiving applications
@@ -25,8 +26,51 @@ class Path {
   Path& operator=(const Path&) = delete;
 
   // ---- what sets out
-  void launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin = false);
-  void send_back(const Ack& ack);                        // at ack.time
+  void launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin = false) {
+    ++on_way_;
+    if (!direct_) [[unlikely]] return launch_over_hops({now, now, flow_, segment, bytes, kind, fin, {}, 0});
+    const Link::Outcome outcome = first_link_->transmit(now, wire_bytes(kind, bytes), true);
+    if (outcome.fate != Link::Fate::delivered) [[unlikely]] return lose(outcome.fate, kind);
+    Packet& packet = network_.flights.place(outcome.arrival, flow_, kAtReceiver, receiver_lane_).packet;
+    packet.sent_at = now;
+    packet.segment = segment;
+    packet.bytes = bytes;
+    packet.kind = kind;
+    packet.fin = fin;
+  }
+  // Full segments of data, one after the other; kind: of the last.
+  void launch_burst(Time now, uint32_t segment, uint32_t count, uint16_t bytes, PacketKind kind) {
+    if (!direct_ || !first_link_->uniform()) [[unlikely]] {
+      for (; count > 0; --count) launch(now, segment++, bytes, count == 1 ? kind : kData);
+      return;
+    }
+    const uint32_t last = count - 1;
+    const uint32_t dropped = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead, [&](uint32_t i, Time arrival) {
+      Packet& packet = network_.flights.place(arrival, flow_, kAtReceiver, receiver_lane_).packet;
+      packet.sent_at = now;
+      packet.segment = segment + i;
+      packet.bytes = bytes;
+      packet.kind = i == last ? kind : kData;
+      packet.fin = false;
+    });
+    on_way_ += count - dropped;
+    queue_drops_ += dropped;
+  }
+  void send_back(const Ack& ack) {                       // at ack.time
+    ++on_way_;
+    if (!direct_back_) [[unlikely]] return backward(ack, 0, ack.time);
+    const Link::Outcome outcome = first_return_link_->transmit(ack.time, wire_bytes(ack), false);
+    if (outcome.fate == Link::Fate::delivered) [[likely]] {
+      Ack& flight = network_.flights.place(outcome.arrival, flow_, kAtSender, sender_lane_).ack;
+      flight.echo_sent = ack.echo_sent;
+      flight.ack = ack.ack;
+      flight.window = ack.window;
+      flight.sack = ack.sack;
+      flight.flags = ack.flags;
+    } else {
+      --on_way_;
+    }
+  }
   void send_back(Ack ack, const SackBlocks& blocks);
 
   // ---- what arrives, by Flight::stage
@@ -65,6 +109,8 @@ class Path {
     uint32_t waiting;            // packets on their way to it
   };
 
+  void launch_over_hops(const Packet& packet);
+  void lose(Link::Fate fate, PacketKind kind);
   void onward(Packet packet, size_t hop, Time now);      // reaches hop at packet.time
   bool cross(Packet& packet, size_t hop);                // takes the link; false when it was lost there
   void backward(Ack ack, size_t hop, Time at);
@@ -87,16 +133,20 @@ class Path {
     if (kind == kReset) return profile_.reset_bytes;
     return kind == kSyn ? profile_.syn_bytes : profile_.ack_bytes;
   }
-  uint32_t wire_bytes(const Ack& ack) const;
+  uint32_t wire_bytes(const Ack& ack) const {
+    if (ack.flags & kAckSynAck) [[unlikely]] return profile_.syn_bytes;
+    if (ack.flags & kAckHasSack) [[unlikely]] return profile_.ack_bytes + profile_.sack_bytes[blocks_[blocks_index(ack)].count];
+    return profile_.ack_bytes;
+  }
   uint32_t blocks_index(const Ack& ack) const { return blocks_.head() + static_cast<uint16_t>(ack.sack - static_cast<uint16_t>(blocks_.head())); }
-  void count_loss(Link::Fate fate, PacketKind kind);
 
   Network& network_;
   Link *first_link_, *first_return_link_;
   const StackProfile& profile_;
   uint32_t flow_, on_way_ = 0;
-  uint32_t forward_hops_, backward_hops_;
+  bool direct_, direct_back_;        // one link that keeps no packets of its own
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;
+  uint32_t forward_hops_, backward_hops_;
   std::vector<Hop> forward_, backward_;
   Ring<SackBlocks> blocks_;
   uint64_t queue_drops_ = 0, random_losses_ = 0;

@@ -50,7 +50,11 @@ class Receiver {
   void receive_beyond(const Packet& packet); // a hole
   void receive_again(const Packet& packet);
   void take_stretch(int64_t& bytes);
-  void deliver(int64_t bytes);
+  void deliver(int64_t bytes) {
+    counters_.delivered_bytes += bytes;
+    network_.delivered_bytes += bytes;
+    if (sink_) [[unlikely]] read_bytes_ = sink_->read(now_, counters_.delivered_bytes);
+  }
   void send_ack(uint8_t flags = 0);
   void delay_ack(Time deadline);
   void tune_window(int64_t bytes);

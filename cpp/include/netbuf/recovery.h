@@ -18,7 +18,8 @@ class Recovery {
   virtual void on_retransmitted(Sender&, uint32_t segment) = 0;
   virtual void on_new_data(Sender&, uint32_t packets) = 0;  // a round of new data has been sent
   virtual Time rto() const = 0;                     // as it stands, without back-off; 0: no sample yet
-  virtual void on_clean_ack(Sender&, const AckWork&) = 0;  // undisturbed ACK: re-arms the timer
+  // Undisturbed ACK of data sent once and in order, from oldest_sent to latest_sent: re-arms the timer.
+  virtual void on_clean_ack(Sender&, Time oldest_sent, Time latest_sent, uint32_t latest_segment) = 0;
 };
 std::unique_ptr<Recovery> make_linux_recovery();
 std::unique_ptr<Recovery> make_ns3_recovery();

@@ -2,14 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <deque>
-#include <vector>
+#include <functional>
 
 #include "netbuf/flow.h"
 
 namespace netbuf {
 
-// Joins flows[upstream] to flows[downstream]; flows must not move afterwards. Flows whose next event a relay has
-// changed are appended to woken.
-void make_relay(std::deque<Flow>& flows, uint32_t upstream, uint32_t downstream, int64_t buffer_bytes, std::vector<uint32_t>& woken);
+// Joins flows[upstream] to flows[downstream]; flows must not move afterwards. woken is told of flows whose next event the
+// relay has changed.
+void make_relay(std::deque<Flow>& flows, uint32_t upstream, uint32_t downstream, int64_t buffer_bytes, std::function<void(uint32_t)> woken);
 
 }  // namespace netbuf

@@ -24,10 +24,17 @@ class Ring {
   const T& back() const { return data_[(tail_ - 1) & (capacity_ - 1)]; }
   T& back() { return data_[(tail_ - 1) & (capacity_ - 1)]; }
 
-  void push(const T& value) {
+  void push(const T& value) { place() = value; }
+  // Room for one more, to be filled member by member: a value that is put together elsewhere and copied as a whole has to wait
+  // for its parts to reach the cache.
+  T& place() {
     if (tail_ - head_ == capacity_) [[unlikely]] grow();
-    data_[tail_++ & (capacity_ - 1)] = value;
+    return data_[tail_++ & (capacity_ - 1)];
   }
+  void reserve(uint32_t count) {  // room for so many more
+    while (capacity_ - (tail_ - head_) < count) grow();
+  }
+  T& place_reserved() { return data_[tail_++ & (capacity_ - 1)]; }
   void pop() { ++head_; }
   void pop_to(uint32_t index) { head_ = index; }
   void clear() { head_ = tail_ = 0; }

@@ -78,8 +78,12 @@ class Scoreboard {
   std::unique_ptr<RateSampler> rate;             // where the congestion control wants samples
 
   void push(Time now, uint16_t bytes, bool fin, uint8_t transmissions);
-  void acknowledge_in_order(const Ack& ack, AckWork& work);
-  void acknowledge(const Ack& ack, AckWork& work);
+  bool untroubled() const {      // nothing was lost, retransmitted or reordered in what is outstanding
+    return tcb_.state == CaState::open && (tcb_.sacked_out | tcb_.lost_out | tcb_.retrans_out) == 0;
+  }
+  // Of what is untroubled: it was sent in the order in which it is acknowledged, each segment once. The bytes.
+  int64_t acknowledge_in_order(uint32_t ack);
+  void acknowledge(const Ack& ack, AckWork& work);    // una moves to the ACK
   void acknowledge(const SackBlocks& blocks, AckWork& work, bool ends_retransmission);
 
   void mark_lost(uint32_t segment);              // also a retransmission that is lost in turn

@@ -93,7 +93,7 @@ class Sender {
   void answer_late(const Ack& ack);
   void receive_special(const Ack& ack);
   void transmit(uint32_t index, bool retransmission);
-  void send_full_segments(uint32_t count);
+  void send_full_segments(uint32_t count, PacketKind last);
   uint16_t fit_segment(uint16_t bytes);
   void on_persist();
   void note_window(uint32_t window);
@@ -102,7 +102,9 @@ class Sender {
 
   // acknowledgement.cc
   void process(const Ack& ack);
-  void note_rtt(AckWork& work);
+  void process_clean(const Ack& ack);
+  void control(const AckEvent& event);
+  void note_rtt(Time rtt);
 
   // transmission_linux.cc
   double window_rate() const;
@@ -120,7 +122,7 @@ class Sender {
   Timers& timers_;
   std::unique_ptr<CongestionControl> cc_;
   std::unique_ptr<Recovery> recovery_;
-  bool recovery_takes_all_, controlled_, owns_window_;
+  bool recovery_takes_all_, takes_clean_acks_, controlled_, owns_window_;
   bool unhindered_ = false;      // an endless stream, no limit but the congestion window, no rate samples
   bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;
   bool paces_window_ = false;    // at window_rate(), though the congestion control does not ask for it

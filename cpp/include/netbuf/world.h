@@ -68,10 +68,23 @@ class World final : private Link::Host, private Openings::Host {
   void check_until(Time until) const;
   bool packet_first(uint32_t lane) const;    // of a packet and a source or timer that are due at the same instant
   void run_next();                           // the next event
-  void run_packet(uint32_t lane);
+  void run_packet(uint32_t lane) {
+    const uint32_t index = network_.flights.flow(lane);
+    const uint8_t stage = network_.flights.stage(lane);
+    Flow& flow = *by_index_[index];
+    Flight flight;
+    network_.flights.pop(lane, flight);
+    flow.arrive(flight, stage);
+    after_flow(index, flow);
+  }
   void run_source(uint32_t source);
   void run_tied();
-  void after_flow(uint32_t index);
+  void after_flow(uint32_t index, Flow& flow) {
+    if (index >= static_flows_) [[unlikely]] return after_opened(index);
+    if (flow.next_timer() != timers_[index].time) [[unlikely]] update(first_flow_ + index, flow.next_timer());
+    if (!touched_.empty()) [[unlikely]] take_notice();
+  }
+  void after_opened(uint32_t index);
   void take_notice();                        // of what events have done to others than their own
   bool tied(uint32_t source) const;
   Time next_of(uint32_t source) const;
@@ -94,10 +107,11 @@ class World final : private Link::Host, private Openings::Host {
   uint32_t first_flow_ = 0;              // source number of flow 0
   bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
   std::vector<Entry> tree_;
+  const Entry* timers_ = nullptr;        // the flows' leaves
+  uint32_t static_flows_ = 0;            // that live as long as the world
   std::vector<Flow*> by_index_;          // null: forgotten
   Network network_;
-  std::vector<uint32_t> touched_;        // sources whose next event has changed
-  std::vector<uint32_t> woken_;          // flows whose next event a relay has changed
+  std::vector<uint32_t> touched_;        // sources whose next event others have changed
   std::deque<Flow> flows_;
   std::vector<uint32_t> agents_;
   Rng rng_;
