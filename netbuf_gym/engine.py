@@ -88,7 +88,10 @@ class Engine:
 
     def reset_world(self, world: int, rng: np.random.Generator) -> None:
         """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""
-        scenario, seed = draw_episode(self.source, rng)
+        self.start_world(world, *draw_episode(self.source, rng))
+
+    def start_world(self, world: int, scenario: Scenario, seed: int) -> None:
+        """Starts a world anew as this scenario, with agents in their places, under this seed of its simulator."""
         self.plant.reset(world, scenario, seed)
         self.seeds[world] = seed
         rows = slice(world * self.agents, (world + 1) * self.agents)

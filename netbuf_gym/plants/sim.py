@@ -9,6 +9,7 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.errors import SimulatorFault
+from netbuf_gym.plants.batch_world import BatchWorld
 from netbuf_gym.plants.switch_report import counters_of, switch_report
 from netbuf_gym.plants.switch_telemetry import switch_telemetry
 from netbuf_gym.plants.telemetry import TELEMETRY, TelemetrySchema
@@ -66,6 +67,10 @@ class SimPlant:
     def core(self) -> _core.Batch:
         """The native worlds, for what telemetry and reports do not tell; not to be advanced but by the plant."""
         return self._batch
+
+    def view(self, world: int) -> BatchWorld:
+        """The counters and samples of a world."""
+        return BatchWorld(self._batch, world)
 
     def reset(self, world: int, scenario: Scenario, seed: int) -> None:
         """Starts a world anew at time 0, with nothing run yet; as many flows of `scenario` are agents as `agents`."""

@@ -1,0 +1,22 @@
+"""Contenders: whatever decides or acts in an episode, under one protocol. Tasks bring those that know their worlds.
+
+>>> from netbuf_gym import rollout
+>>> rollout.evaluate("cubic", task="congestion_window", scenario="ppcc/2", seeds=range(5), threads=2)
+>>> rollout.evaluate(Callback(rule), task="congestion_window", scenario="ppcc/2", seeds=range(5))
+"""
+
+from netbuf_gym.contenders.contender import Contender, Decider, InWorld, Named, Policy, Rules
+from netbuf_gym.contenders.deciding import Callback, ConstantAction, Model, RandomAction
+
+__all__ = [
+    "Callback",
+    "ConstantAction",
+    "Contender",
+    "Decider",
+    "InWorld",
+    "Model",
+    "Named",
+    "Policy",
+    "RandomAction",
+    "Rules",
+]
