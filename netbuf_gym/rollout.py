@@ -10,19 +10,19 @@ told. What comes out depends on neither `threads` nor on how many worlds are run
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netbuf_gym.tasks import record as tasks
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender, InWorld, Policy
 from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tasks import record
 
 
 class Stopped(Exception):
@@ -53,14 +53,9 @@ class View:
         self.index, self.scenario, self.plant = index, scenario, plant
         self._show, self._report = show, report
 
-    @property
-    def time_s(self) -> float:
-        """Virtual time since the start."""
-        return self.plant.now_ns * 1e-9
-
     def show(self) -> dict[str, float]:
-        """The first agent's state, or that of what is in its place, by name; `time_s` too. Once an interval."""
-        return {"time_s": self.time_s, **self._show()}
+        """The first agent's state, or that of what is in its place, and `time_s`; to be asked once an interval."""
+        return self._show()
 
     def report(self) -> list[dict[str, Any]]:
         """What each agent, or what is in its place, achieved so far."""
@@ -72,7 +67,7 @@ Look = Callable[[View], None]
 
 def contender_of(name: str, task: str) -> Contender:
     """A task's contender by its name; raises `ConfigError` for another."""
-    known = tasks.get(task).contenders
+    known = record.get(task).contenders
     return known[choice("contender", name, known)]()
 
 
@@ -121,6 +116,7 @@ def evaluate(
     """
     if isinstance(contender, str):
         contender = contender_of(contender, task)
+    env = {**contender.env, **env}
     worlds = draw(task, scenario, seeds, **env)
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
 
@@ -138,7 +134,7 @@ def play(
     *,
     task: str,
     threads: int = 1,
-    watch: Look | None = None,
+    watch: Mapping[int, Look] | None = None,
     stop: threading.Event | None = None,
     **env: Any,
 ) -> None:
@@ -150,20 +146,20 @@ def play(
         each: called at the end of each world, in whatever order they end.
         task: its name.
         threads: that run the worlds.
-        watch: called after each decision of each world that has not ended; where the contender decides nothing, after
-            each `interval_s`, and at the end.
+        watch: by the number of a world, what is called after each of its decisions; where the contender decides nothing,
+            after each `interval_s`, and at the end.
         stop: ends the work early, by `Stopped`, when it is set.
-        env: further arguments of the environment, see `evaluate`.
+        env: further arguments of the environment, see `evaluate`; the contender's own are those that are not given.
 
     Raises:
         ConfigError: arguments that the environment refuses, or a contender that has no place in a world.
         CheckpointError: a trained model that does not fit.
         SimulatorFault: the simulator found its own state inconsistent.
     """
-    stop = stop or threading.Event()
+    watch, stop = watch or {}, stop or threading.Event()
+    together = 1 if isinstance(contender, InWorld) else len(worlds)
     first = worlds[0].scenario.to_dict()
-    together = len(worlds) if not isinstance(contender, InWorld) else 1
-    engine = Engine(together, task=task, scenario=first, threads=threads, **env)
+    engine = Engine(together, task=task, scenario=first, threads=threads, **{**contender.env, **env})
     policy = contender.start(engine.task, [world.episode for world in worlds])
     if policy is not None:
         _decisions(policy, engine, worlds, each, watch, stop)
@@ -172,7 +168,7 @@ def play(
 
 
 def _decisions(
-    policy: Policy, engine: Engine, worlds: Sequence[World], each: Look, watch: Look | None, stop: threading.Event
+    policy: Policy, engine: Engine, worlds: Sequence[World], each: Look, watch: Mapping[int, Look], stop: threading.Event
 ) -> None:
     """All worlds step by step. One that has ended goes on, unseen, until the last has."""
     views = []
@@ -193,8 +189,8 @@ def _decisions(
         engine.decide(engine.task.check_actions(actions, engine.rows))
         starts = np.zeros(engine.rows, bool)
         for index in np.flatnonzero(running):
-            if watch is not None:
-                watch(views[index])
+            if index in watch:
+                watch[index](views[index])
             if engine.ended[index]:
                 each(views[index])
         running &= ~engine.ended
@@ -216,7 +212,7 @@ def _in_worlds(
     each: Look,
     interval_ns: int,
     threads: int,
-    watch: Look | None,
+    watch: Mapping[int, Look],
     stop: threading.Event,
 ) -> None:
     """World by world, in threads: the simulator leaves the interpreter while it runs."""
@@ -227,14 +223,15 @@ def _in_worlds(
         world = Simulator(contender.place(scenario), worlds[index].seed)
         end_ns = round(scenario.duration_s * 1e9)
         show = contender.watcher(scenario, world)
-        view = View(index, world.scenario, world, show, lambda: contender.report(scenario, world))
+        timed = lambda: {"time_s": world.now_ns * 1e-9, **show()}  # noqa: E731
+        view = View(index, world.scenario, world, timed, lambda: contender.report(scenario, world))
         while world.now_ns < end_ns:
             if stop.is_set():
                 raise Stopped
-            world.run(end_ns if watch is None else min(world.now_ns + interval_ns, end_ns))
-            if watch is not None:
+            world.run(min(world.now_ns + interval_ns, end_ns) if index in watch else end_ns)
+            if index in watch:
                 with one_at_a_time:
-                    watch(view)
+                    watch[index](view)
         with one_at_a_time:
             each(view)
 

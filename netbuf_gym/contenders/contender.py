@@ -45,14 +45,19 @@ class Contender(ABC):
     name: str
     recipes: tuple[str, ...] | None = None
 
-    def arguments(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of its environment, where those of another contender, or of a user, are `env`.
+    @property
+    def env(self) -> dict[str, Any]:
+        """The arguments of the environment that it plays by, unless others are asked for."""
+        return {} if self.recipes is None else {"recipe": self.recipes[0]}
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that it plays by where it is compared with what plays by `env`.
 
         One that does not speak the recipe plays its own, at the same intervals.
         """
         if self.recipes is None or env.get("recipe", self.recipes[0]) in self.recipes:
-            return dict(env)
-        return {key: env[key] for key in SHARED if key in env} | {"recipe": self.recipes[0]}
+            return {**self.env, **env}
+        return {key: env[key] for key in SHARED if key in env} | self.env
 
     @abstractmethod
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy | None:
@@ -86,6 +91,10 @@ class InWorld(Contender):
 
     It says what its world has achieved, by the same functions and counters as the agents' plant.
     """
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Contender.beside`: how many agents it replaces, and how often it is looked at."""
+        return {key: env[key] for key in SHARED if key in env}
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> None:
         """See `Contender.start`."""

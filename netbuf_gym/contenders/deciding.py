@@ -16,42 +16,38 @@ from netbuf_gym.errors import ConfigError, shown
 class RandomAction(Decider):
     """Every action as likely, anew each time: what any learned policy must beat.
 
-    Rows share a generator in groups of fixed size, so that what a row does depends on its number alone, and not on how many
-    rows are played beside it.
+    Each row has a generator of its own, so that what it does does not depend on how many rows are played beside it.
 
     Args:
         seed: of the generators, 0 to 2**63 - 1.
-        together: rows that share a generator, 1 to 1024.
     """
 
     name = "random"
 
-    def __init__(self, seed: int = 0, together: int = 1):
+    def __init__(self, seed: int = 0):
         self.seed = whole("seed", seed, 0, 2**63 - 1)
-        self.together = whole("together", together, 1, 1024)
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
-        space, rows = rules.action_space, len(seeds) * rules.agents
-        draw = _drawing(space, self.together)
-        streams = [np.random.default_rng((self.seed, group)) for group in range(-(-rows // self.together))]
+        draw = _drawing(rules.action_space)
+        streams = [np.random.default_rng((self.seed, row)) for row in range(len(seeds) * rules.agents)]
 
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
-            return np.concatenate([draw(stream) for stream in streams])[:rows], None
+            return np.array([draw(stream) for stream in streams]), None
 
         return policy
 
 
-def _drawing(space: gym.Space, count: int) -> Callable[[np.random.Generator], np.ndarray]:
-    """How a generator draws `count` actions of a space."""
+def _drawing(space: gym.Space) -> Callable[[np.random.Generator], Any]:
+    """How a generator draws an action of a space."""
     if isinstance(space, gym.spaces.Discrete):
-        return lambda stream: space.start + stream.integers(space.n, size=count)
+        return lambda stream: space.start + stream.integers(space.n)
     if isinstance(space, gym.spaces.MultiDiscrete):
-        return lambda stream: space.start + stream.integers(space.nvec, size=(count, *space.shape))
+        return lambda stream: space.start + stream.integers(space.nvec)
     if isinstance(space, gym.spaces.MultiBinary):
-        return lambda stream: stream.integers(2, size=(count, *space.shape)).astype(space.dtype)
+        return lambda stream: stream.integers(2, size=space.shape, dtype=space.dtype)
     if isinstance(space, gym.spaces.Box) and space.dtype.kind == "f" and space.is_bounded():
-        return lambda stream: stream.uniform(space.low, space.high, (count, *space.shape)).astype(space.dtype)
+        return lambda stream: stream.uniform(space.low, space.high).astype(space.dtype)
     valid = "Discrete, MultiDiscrete, MultiBinary and bounded Box of floats"
     raise ConfigError(f"action space {space} has no uniform distribution here; valid: {valid}")
 

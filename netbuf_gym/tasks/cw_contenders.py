@@ -112,10 +112,5 @@ class QueueTarget(Decider):
         return np.abs(change[:, None] - np.log(FACTORS)).argmin(axis=1)
 
 
-CONTENDERS = Named(
-    names,
-    CongestionControl,
-    {"keep": Keep, "random": lambda: RandomAction(together=20), "queue_target": QueueTarget},
-)
-"""Every congestion control of the simulator, and what decides as agents do. Chance has a generator for twenty rows: as many
-as the zoo's cards have seeds."""
+CONTENDERS = Named(names, CongestionControl, {"keep": Keep, "random": RandomAction, "queue_target": QueueTarget})
+"""Every congestion control of the simulator, and what decides as agents do."""
