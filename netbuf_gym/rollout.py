@@ -167,6 +167,12 @@ def play(
         _in_worlds(contender, worlds, each, engine.interval_ns, threads, watch, stop)
 
 
+def check(contender: Contender, scenario: Scenario, *, task: str, **env: Any) -> None:
+    """Raises what `play` would raise of a contender that does not fit, before anything is run."""
+    engine = Engine(1, task=task, scenario=scenario.to_dict(), **{**contender.env, **env})
+    contender.start(engine.task, [0])
+
+
 def _decisions(
     policy: Policy, engine: Engine, worlds: Sequence[World], each: Look, watch: Mapping[int, Look], stop: threading.Event
 ) -> None:

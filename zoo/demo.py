@@ -3,8 +3,8 @@
     netbuf-gym demo
     netbuf-gym demo max_minutes=5 seed=7 scenario=ppcc/4
 
-Takes the overrides of `netbuf-gym train`; what is trained unless they say otherwise is in conf/experiment/demo.yaml, and the
-scenarios are those that the task's agents are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its training
+Takes the overrides of `netbuf-gym train`; what they leave open is in conf/experiment/demo.yaml, and evaluated on are the
+scenarios that the task's agents are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its training
 log, and per scenario a table, result.json and plots.
 """
 

@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 
-from netbuf_gym.commands.common import pyplot
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.plots import pyplot
 from netbuf_gym.reproduce.campaign import DESCRIPTION, Campaign
 from netbuf_gym.reproduce.settings import (
     DEFAULT_SCHEMES,
