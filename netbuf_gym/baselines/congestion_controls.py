@@ -9,8 +9,8 @@ from netbuf_gym import _core
 from netbuf_gym.arguments import choice
 from netbuf_gym.baselines.controller import checked_seeds
 from netbuf_gym.engine import draw_episode, generator_of
-from netbuf_gym.errors import SimulatorFault
 from netbuf_gym.plants.sim import episode_report
+from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.worlds import WorldSource, resolve
@@ -51,11 +51,8 @@ class CongestionControl:
         drawn, world_seed = draw_episode(source, generator_of(seed))
         ours = [i for i, flow in enumerate(drawn.flows) if flow.cc == AGENT]
         scenario = drawn.with_senders([self.name if flow.cc == AGENT else flow.cc for flow in drawn.flows])
-        world = _core.World(scenario.to_core(), world_seed)
+        world = Simulator(scenario, world_seed)
         end_ns = round(scenario.duration_s * 1e9)
-        try:
-            world.run(end_ns)
-        except RuntimeError as error:
-            raise SimulatorFault(str(error)) from error
+        world.run(end_ns)
         flows, links = world.flow_stats(), world.link_stats()
         return [episode_report(scenario, flow, flows, links, end_ns * 1e-9) for flow in ours]

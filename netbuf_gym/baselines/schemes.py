@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import _core
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.baselines.controller import checked_seeds
 from netbuf_gym.engine import check_names, draw_episode, generator_of
-from netbuf_gym.errors import ConfigError, ScenarioError, SimulatorFault
+from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.plants.switch_report import counters_of, switch_report
 from netbuf_gym.scenarios import SCHEMES, Scenario
 from netbuf_gym.tasks import TASKS
@@ -94,8 +94,8 @@ class BufferScheme:
         """The report of one world run to its end."""
         own = scenario.switches[0]
         scenario = self.place(scenario)
-        world = _core.World(scenario.to_core(), seed)
-        _run(world, round(scenario.duration_s * 1e9))
+        world = Simulator(scenario, seed)
+        world.run_to_end()
         return switch_report(scenario, counters_of(world), own.queues, own)
 
     def series(self, scenario: Scenario, seed: int, interval_s: float) -> dict[str, np.ndarray]:
@@ -104,12 +104,12 @@ class BufferScheme:
         Where an AQM stands in the place of the switch there are no queues by number; its ports are added up.
         """
         placed = self.place(scenario)
-        world = _core.World(placed.to_core(), seed)
+        world = Simulator(placed, seed)
         interval_ns, ports = round(interval_s * 1e9), list(scenario.switches[0].ports)
-        length_column, drop_column = (_core.link_sample_fields().index(name) for name in ("queue_packets", "queue_drops"))
+        length_column, drop_column = (LINK_SAMPLE.index(name) for name in ("queue_packets", "queue_drops"))
         times, queues, drops = [], [], []
         while world.now_ns < round(placed.duration_s * 1e9):
-            _run(world, world.now_ns + interval_ns)
+            world.run(world.now_ns + interval_ns)
             times.append(world.now_ns / 1e9)
             if placed.switches:
                 sample = np.array(world.switch_sample())[0, : placed.switches[0].queues]
@@ -124,10 +124,3 @@ class BufferScheme:
         if placed.switches:
             series |= {f"queue_packets_{q}": length for q, length in enumerate(lengths)}
         return series
-
-
-def _run(world: _core.World, until_ns: int) -> None:
-    try:
-        world.run(until_ns)
-    except RuntimeError as error:
-        raise SimulatorFault(str(error)) from error

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from netbuf_gym import _core
-from netbuf_gym.errors import SimulatorFault
+from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.traffic_results import completed
 
@@ -24,32 +23,26 @@ class Stopped(Exception):
     """Work was given up because something else ended the campaign."""
 
 
-def run(scenario: Scenario, seed: int) -> _core.World:
+def run(scenario: Scenario, seed: int) -> Simulator:
     """A world run to its end.
 
     Raises:
         SimulatorFault: The simulator found its own state inconsistent.
     """
-    world = _core.World(scenario.to_core(), seed)
-    try:
-        world.run(round(scenario.duration_s * 1e9))
-    except RuntimeError as error:
-        raise SimulatorFault(str(error)) from None
+    world = Simulator(scenario, seed)
+    world.run_to_end()
     return world
 
 
-def run_sampled(scenario: Scenario, seed: int) -> tuple[_core.World, np.ndarray]:
+def run_sampled(scenario: Scenario, seed: int) -> tuple[Simulator, np.ndarray]:
     """The same, with the length of the bottleneck's queue every 20 ms, packets: the core keeps no histogram of it."""
-    world = _core.World(scenario.to_core(), seed)
-    column = _core.link_sample_fields().index("queue_packets")
-    end_ns, lengths = round(scenario.duration_s * 1e9), []
-    try:
-        for stop in range(QUEUE_SAMPLE_NS, end_ns + 1, QUEUE_SAMPLE_NS):
-            world.run(stop)
-            lengths.append(world.link_sample()[scenario.bottleneck, column])
-        world.run(end_ns)
-    except RuntimeError as error:
-        raise SimulatorFault(str(error)) from None
+    world = Simulator(scenario, seed)
+    column = LINK_SAMPLE.index("queue_packets")
+    lengths = []
+    for stop in range(QUEUE_SAMPLE_NS, round(scenario.duration_s * 1e9) + 1, QUEUE_SAMPLE_NS):
+        world.run(stop)
+        lengths.append(world.link_sample()[scenario.bottleneck, column])
+    world.run_to_end()
     return world, np.array(lengths)
 
 

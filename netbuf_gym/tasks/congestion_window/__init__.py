@@ -1,0 +1,32 @@
+"""The congestion-window task: a TCP sender decides how much it may have in flight."""
+
+from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES
+from netbuf_gym.tasks.congestion_window.report import episode_report
+from netbuf_gym.tasks.congestion_window.rewards import REWARDS
+from netbuf_gym.tasks.congestion_window.rules import FACTORS, PPCC_STEPS, RECIPES, CongestionWindow
+from netbuf_gym.tasks.congestion_window.scenarios import SCENARIOS
+from netbuf_gym.tasks.congestion_window.telemetry import SENDER, TELEMETRY
+from netbuf_gym.tasks.record import TaskRecord
+
+RECORD = TaskRecord(
+    rules=CongestionWindow,
+    ids=("netbuf/CongestionWindow-v0",),
+    summary="a TCP sender: how many bytes it may have in flight, every 100 ms or on every ACK",
+    rewards=REWARDS,
+    scenarios=SCENARIOS,
+)
+
+__all__ = [
+    "DEFAULT_FEATURES",
+    "FACTORS",
+    "PPCC_FEATURES",
+    "PPCC_STEPS",
+    "RECIPES",
+    "RECORD",
+    "REWARDS",
+    "SCENARIOS",
+    "SENDER",
+    "TELEMETRY",
+    "CongestionWindow",
+    "episode_report",
+]
