@@ -12,17 +12,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from netbuf_gym import tasks
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender, InWorld, Policy
-from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of
+from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of, take_agents
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.scenarios import Scenario
-from netbuf_gym.tasks import record
+from netbuf_gym.plants.simulator import World as Simulated
 
 
 class Stopped(Exception):
@@ -30,12 +31,12 @@ class Stopped(Exception):
 
 
 class World(NamedTuple):
-    """What a contender meets in an episode: the scenario with agents in their places, and the seed of its simulator.
+    """What a contender meets in an episode: the scenario with agents in their places, and the seed of its plant.
 
     `episode` is the seed that both were drawn under.
     """
 
-    scenario: Scenario
+    scenario: Any
     seed: int
     episode: int
 
@@ -46,12 +47,23 @@ class View:
     Attributes:
         index: of the world, as it was given.
         scenario: the scenario that is run.
-        plant: its counters and samples, as `netbuf_gym.plants.simulator.Simulator` has them.
     """
 
-    def __init__(self, index: int, scenario: Scenario, plant: Any, show: Callable[[], dict], report: Callable[[], list]):
-        self.index, self.scenario, self.plant = index, scenario, plant
-        self._show, self._report = show, report
+    def __init__(
+        self,
+        index: int,
+        scenario: Any,
+        simulated: Callable[[], Simulated],
+        show: Callable[[], dict[str, float]],
+        report: Callable[[], list[dict[str, Any]]],
+    ):
+        self.index, self.scenario = index, scenario
+        self._simulated, self._show, self._report = simulated, show, report
+
+    @property
+    def simulated(self) -> Simulated:
+        """Its counters and samples, more than agents are told; of simulated worlds only."""
+        return self._simulated()
 
     def show(self) -> dict[str, float]:
         """The first agent's state, or that of what is in its place, and `time_s`; to be asked once an interval."""
@@ -67,7 +79,7 @@ Look = Callable[[View], None]
 
 def contender_of(name: str, task: str) -> Contender:
     """A task's contender by its name; raises `ConfigError` for another."""
-    known = record.get(task).contenders
+    known = tasks.get(task).contenders
     return known[choice("contender", name, known)]()
 
 
@@ -84,8 +96,8 @@ def draw(task: str, scenario: str | dict[str, Any] | None, seeds: Sequence[int],
         ConfigError: no seeds, or an argument that the environment refuses.
     """
     seeds = checked_seeds(seeds)
-    engine = Engine(1, task=task, scenario=scenario, **env)
-    return [World(*draw_episode(engine.source, generator_of(seed)), seed) for seed in seeds]
+    with closing(_engine(1, task, scenario, env)) as engine:
+        return [World(*draw_episode(engine.source, generator_of(seed)), seed) for seed in seeds]
 
 
 def evaluate(
@@ -123,7 +135,7 @@ def evaluate(
     def keep(view: View) -> None:
         found[view.index] = view.report()
 
-    play(contender, worlds, keep, task=task, threads=threads, **env)
+    play(contender, worlds, keep, task=task, scenario=scenario, threads=threads, **env)
     return [report for reports in found for report in reports]
 
 
@@ -133,6 +145,7 @@ def play(
     each: Look,
     *,
     task: str,
+    scenario: str | dict[str, Any] | None = None,
     threads: int = 1,
     watch: Mapping[int, Look] | None = None,
     stop: threading.Event | None = None,
@@ -145,6 +158,7 @@ def play(
         worlds: as `draw` gives them, or any others with a place for the task's agents.
         each: called at the end of each world, in whatever order they end.
         task: its name.
+        scenario: what the worlds were drawn from, or one like them, as for the environment; None: the first of them.
         threads: that run the worlds.
         watch: by the number of a world, what is called after each of its decisions; where the contender decides nothing,
             after each `interval_s`, and at the end.
@@ -157,20 +171,25 @@ def play(
         SimulatorFault: the simulator found its own state inconsistent.
     """
     watch, stop = watch or {}, stop or threading.Event()
+    like = worlds[0].scenario.to_dict() if scenario is None else scenario
     together = 1 if isinstance(contender, InWorld) else len(worlds)
-    first = worlds[0].scenario.to_dict()
-    engine = Engine(together, task=task, scenario=first, threads=threads, **{**contender.env, **env})
-    policy = contender.start(engine.task, [world.episode for world in worlds])
-    if policy is not None:
-        _decisions(policy, engine, worlds, each, watch, stop)
-    else:
-        _in_worlds(contender, worlds, each, engine.interval_ns, threads, watch, stop)
+    with closing(_engine(together, task, like, {**contender.env, **env, "threads": threads})) as engine:
+        policy = contender.start(engine.task, [world.episode for world in worlds])
+        if policy is not None:
+            _decisions(policy, engine, worlds, each, watch, stop)
+        else:
+            _in_worlds(contender, worlds, each, engine.interval_ns, threads, watch, stop)
 
 
-def check(contender: Contender, scenario: Scenario, *, task: str, **env: Any) -> None:
-    """Raises what `play` would raise of a contender that does not fit, before anything is run."""
-    engine = Engine(1, task=task, scenario=scenario.to_dict(), **{**contender.env, **env})
-    contender.start(engine.task, [0])
+def check(contender: Contender, scenario: str | dict[str, Any] | None, *, task: str, **env: Any) -> None:
+    """Raises what `play` would raise of a contender that does not fit such worlds, before anything is run."""
+    with closing(_engine(1, task, scenario, {**contender.env, **env})) as engine:
+        contender.start(engine.task, [0])
+
+
+def _engine(worlds: int, task: str, scenario: str | dict[str, Any] | None, env: Mapping[str, Any]) -> Engine:
+    env = {**env, "task": task}
+    return Engine(worlds, scenario=scenario, agents=take_agents(env), **env)
 
 
 def _decisions(
@@ -178,7 +197,7 @@ def _decisions(
 ) -> None:
     """All worlds step by step. One that has ended goes on, unseen, until the last has."""
     views = []
-    controlled: dict[int, Scenario] = {}  # a fixed scenario stays one object, and is prepared once
+    controlled: dict[int, Any] = {}  # a fixed scenario stays one object, and is prepared once
     for index, (scenario, seed, _) in enumerate(worlds):
         if id(scenario) not in controlled:
             controlled[id(scenario)] = engine.task.control(scenario)
@@ -206,10 +225,16 @@ def _view(engine: Engine, index: int) -> View:
     return View(
         index,
         engine.scenarios[index],
-        engine.plant.view(index),
+        lambda: engine.plant.world(index),
         lambda: engine.show(index * engine.agents),
-        lambda: engine.report(index),
+        lambda: _report(engine, index),
     )
+
+
+def _report(engine: Engine, index: int) -> list[dict[str, Any]]:
+    """The reports of a world's agents; those of one that has failed say why."""
+    why = {"failure": engine.failures[index]} if index in engine.failures else {}
+    return [report | why for report in engine.report(index)]
 
 
 def _in_worlds(
@@ -230,7 +255,7 @@ def _in_worlds(
         end_ns = round(scenario.duration_s * 1e9)
         show = contender.watcher(scenario, world)
         timed = lambda: {"time_s": world.now_ns * 1e-9, **show()}  # noqa: E731
-        view = View(index, world.scenario, world, timed, lambda: contender.report(scenario, world))
+        view = View(index, world.scenario, lambda: world, timed, lambda: contender.report(scenario, world))
         while world.now_ns < end_ns:
             if stop.is_set():
                 raise Stopped

@@ -28,11 +28,10 @@ import numpy as np
 import torch as th
 from omegaconf import DictConfig, OmegaConf
 
-from netbuf_gym import stats
+from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.rollout import draw
-from netbuf_gym.tasks import record
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, running
@@ -60,7 +59,7 @@ class Plan:
     @property
     def measures(self) -> Measures:
         """What the task's agents are judged by."""
-        return record.get(self.task).measures
+        return tasks.get(self.task).measures
 
 
 def main(argv: Sequence[str]) -> int:
@@ -109,7 +108,10 @@ def _plan(argv: Sequence[str]) -> Plan:
         if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
     config = load("train", overrides)
-    benchmark = ",".join(record.get(config.env.name).measures.benchmark)
+    record = tasks.get(config.env.name)
+    if not record.measures.score:
+        raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")
+    benchmark = ",".join(record.benchmark)
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
     return Plan(
         int(own["seeds"]),
@@ -165,8 +167,8 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
     for name in plan.scenarios:
         print(f"evaluating on {name}", file=sys.stderr, flush=True)
         worlds = draw(plan.task, name, seeds, **players[0].env)
-        agents = [running.run(player, worlds, task=plan.task, name="agent") for player in players]
-        baselines = running.run_baselines(plan.task, measures.baselines, worlds, env=players[0].env)
+        agents = [running.run(player, worlds, task=plan.task, scenario=name, name="agent") for player in players]
+        baselines = running.run_baselines(plan.task, measures.baselines, worlds, scenario=name, env=players[0].env)
         scenarios[name] = {
             "agent": {m: [_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
             "baselines": {runs.name: {m: _mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},

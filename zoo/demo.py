@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from netbuf_gym.tasks import record
+from netbuf_gym import tasks
 from netbuf_gym.zoo.config import load
 from netbuf_gym.zoo.evaluate import evaluate
 from netbuf_gym.zoo.train import train
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     if result.interrupted:
         print(f"interrupted; continue with: netbuf-gym train resume={run_dir}")
         return 130
-    for scenario in record.get(config.env.name).measures.benchmark:
+    for scenario in tasks.get(config.env.name).benchmark:
         out = run_dir / "evaluation" / scenario.replace("/", "-")
         model = f"model='{result.model_path}'"
         evaluate(load("evaluate", [model, f"scenario={scenario}", f"seeds={SEEDS}", f"run_dir='{out}'"]))

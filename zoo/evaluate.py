@@ -24,14 +24,12 @@ import numpy as np
 import torch as th
 from omegaconf import DictConfig
 
-from netbuf_gym import plots
+from netbuf_gym import plots, tasks
 from netbuf_gym.arguments import choice
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic, write_json
-from netbuf_gym.registration import ENVIRONMENTS
 from netbuf_gym.rollout import draw
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.tasks import record
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, running
@@ -64,22 +62,24 @@ def evaluate(config: DictConfig) -> Path:
     if saved is not None and config.env_id is not None and saved.env.get("id") != config.env_id:
         raise CheckpointError(f"{saved.path}: was trained on {saved.env.get('id')!r}, not on {config.env_id!r}")
     task = _task(config, saved)
-    rules, measures = record.get(task).rules, record.get(task).measures
+    rules, measures = tasks.get(task).rules, tasks.get(task).measures
     names = list(measures.baselines) if config.baselines is None else list(config.baselines)
     _check(config, task, names)
     th.set_num_threads(config.torch_threads)
     scenario = scenario_spec(config.scenario, rules.default_scenario)
     agent = None if saved is None else SavedAgent(saved)
     env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
-    worlds = draw(task, scenario, seeds, senders=config.senders, **env)
+    env["agents"] = config.senders
+    worlds = draw(task, scenario, seeds, **env)
     runs = []
     if agent is not None:
-        runs.append(running.run(agent, worlds, task=task, threads=config.threads, senders=config.senders))
-    runs += running.run_baselines(task, names, worlds, config.threads, env | {"senders": config.senders})
+        runs.append(running.run(agent, worlds, task=task, scenario=scenario, threads=config.threads, **env))
+    runs += running.run_baselines(task, names, worlds, scenario=scenario, threads=config.threads, env=env)
     run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
+    measures = measures.of(runs[0].metrics)
     text = f"{title}\n\n{evaluation.table(runs, measures, config.confidence, first)}\n\n{evaluation.notes(measures, first)}\n"
     more = evaluation.details(runs, measures, config.confidence)
     if more:
@@ -124,15 +124,15 @@ def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
     if saved is None:
         if config.task is None:
             raise ConfigError("missing: model=..., or model=null env=... for baselines alone")
-        task = record.get(config.task).name
-        if config.env_id is not None and ENVIRONMENTS.get(config.env_id, {}).get("task") != task:
-            valid = next(name for name, kwargs in ENVIRONMENTS.items() if kwargs["task"] == task)
+        task = tasks.get(config.task).name
+        if config.env_id is not None and tasks.task_of(config.env_id) != task:
+            valid = tasks.get(task).ids[0]
             raise ConfigError(f"env_id = {config.env_id!r} is not of task {task!r}; valid: {valid}, or null")
         return task
     schema = saved.env.get("schema")
     task = schema.get("task") if isinstance(schema, dict) else None
-    if task not in record.names():
-        raise CheckpointError(f"{saved.path}: is of task {task!r}; valid: {', '.join(record.names())}")
+    if task not in tasks.names():
+        raise CheckpointError(f"{saved.path}: is of task {task!r}; valid: {', '.join(tasks.names())}")
     if config.recipe not in (None, saved.env["schema"].get("recipe")):
         recipe = saved.env["schema"].get("recipe")
         raise CheckpointError(f"{saved.path}: was trained with recipe {recipe!r}, not with {config.recipe!r}")
@@ -147,14 +147,14 @@ def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
     for key in ("torch_threads", "threads", "senders"):
         if not 1 <= config[key] <= 1024:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: 1 to 1024")
-    known = record.get(task).contenders
+    known = tasks.get(task).contenders
     for name in names:
         if name not in known:
             raise ConfigError(f"baselines holds {name!r}; valid: {', '.join(known)}")
         if names.count(name) > 1:
             raise ConfigError(f"baselines holds {name!r} twice; valid: each once")
     if config.recipe is not None:
-        choice("recipe", config.recipe, record.get(task).rules.recipes)
+        choice("recipe", config.recipe, tasks.get(task).rules.recipes)
     if config.model is None and not names:
         raise ConfigError("baselines is empty and model is null; valid: at least one of them")
 

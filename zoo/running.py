@@ -4,41 +4,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from netbuf_gym import tasks
 from netbuf_gym.contenders import Contender, InWorld
 from netbuf_gym.rollout import View, World, contender_of, play
-from netbuf_gym.tasks import record
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo.evaluation import Runs
 
 
 def run(
-    contender: Contender, worlds: Sequence[World], *, task: str, name: str | None = None, threads: int = 1, **env: Any
+    contender: Contender,
+    worlds: Sequence[World],
+    *,
+    task: str,
+    scenario: str | dict[str, Any],
+    name: str | None = None,
+    threads: int = 1,
+    **env: Any,
 ) -> Runs:
-    """Runs a contender in worlds of a task; `env` are arguments of its environment beside its own.
+    """Runs a contender in the worlds that were drawn from a task's scenario.
+
+    Args:
+        env: arguments of its environment, beside its own.
 
     Raises:
         CheckpointError: a model that does not fit its environment as it is now.
         ConfigError: a contender that has no place in a world.
     """
-    measures = record.get(task).measures
+    measures = tasks.get(task).measures
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
     samples: list[dict[str, float]] = []
 
     def keep(view: View) -> None:
         found[view.index] = view.report()
 
-    play(contender, worlds, keep, task=task, threads=threads, watch={0: lambda view: samples.append(view.show())}, **env)
+    watch = {0: lambda view: samples.append(view.show())}
+    play(contender, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, **env)
+    measures = measures.of(key for key, value in found[0][0].items() if isinstance(value, Real))
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
     return Runs(name or contender.name, [world.episode for world in worlds], _metrics(measures, found), series)
 
 
 def run_baselines(
-    task: str, names: Sequence[str], worlds: Sequence[World], threads: int = 1, env: Mapping[str, Any] | None = None
+    task: str,
+    names: Sequence[str],
+    worlds: Sequence[World],
+    *,
+    scenario: str | dict[str, Any],
+    threads: int = 1,
+    env: Mapping[str, Any] | None = None,
 ) -> list[Runs]:
     """Runs contenders of a task, by their names, in the worlds that another one met.
 
@@ -49,13 +68,13 @@ def run_baselines(
     Raises:
         ConfigError: a contender that the task does not have.
     """
-    runs, default = [], record.get(task).rules.recipes[0]
+    runs, default = [], tasks.get(task).rules.recipes[0]
     for name in names:
         contender = contender_of(name, task)
         own = contender.beside(env or {})
         recipe = own.get("recipe", default)
         label = name if recipe == default or isinstance(contender, InWorld) else f"{name} ({recipe})"
-        runs.append(run(contender, worlds, task=task, name=label, threads=threads, **own))
+        runs.append(run(contender, worlds, task=task, scenario=scenario, name=label, threads=threads, **own))
     return runs
 
 

@@ -10,13 +10,14 @@ import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 from omegaconf import DictConfig, OmegaConf
 
+from netbuf_gym import tasks
 from netbuf_gym.contenders import Decider, Model, Policy
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, models
 
-NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "senders", "task")
+NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task")
 """Arguments of the environment that change neither what an agent sees nor what it decides."""
 
 
@@ -38,7 +39,8 @@ class SavedAgent(Decider):
         except gym.error.Error as error:
             raise ConfigError(f"environment {saved.env['id']!r}: {error}") from None
         own = {**registered, **saved.env["kwargs"]}
-        self._env = {key: value for key, value in own.items() if key not in NOT_ITS_OWN}
+        agents = tasks.get(own.get("task")).rules.agents_argument
+        self._env = {key: value for key, value in own.items() if key not in (*NOT_ITS_OWN, agents)}
         self._model: Model | None = None
 
     @property
@@ -48,7 +50,7 @@ class SavedAgent(Decider):
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
         """See `Contender.beside`: its own arguments always."""
-        return self.env | {key: env[key] for key in ("senders",) if key in env}
+        return self.env | {key: env[key] for key in ("agents",) if key in env}
 
     def start(self, rules: Task, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""

@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
-from netbuf_gym.tasks import record
 from netbuf_gym.tasks.measures import Column
 
 ZOO = Path(__file__).resolve().parent
@@ -46,7 +45,7 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
     for page, prefix in pages.items():
         text = page.read_text(encoding="utf-8")
         new, found = text, False
-        for task in record.names():
+        for task in tasks.names():
             begin, end = markers(task)
             if begin not in text and end not in text and not (page.parent == folder and _agents(folder, task)):
                 continue
@@ -55,7 +54,7 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
             head, _, rest = new.partition(begin)
             new, found = f"{head}{begin}\n\n{tables(folder, prefix, task)}\n{end}{rest.partition(end)[2]}", True
         if not found:
-            raise ConfigError(f"{page}: must hold the lines between which tables stand, e.g. {markers(record.names()[0])}")
+            raise ConfigError(f"{page}: must hold the lines between which tables stand, e.g. {markers(tasks.names()[0])}")
         if new != text:
             changed[page] = new
     if "--check" in argv:
@@ -73,7 +72,10 @@ def tables(folder: Path, prefix: str, task: str) -> str:
     groups: dict[tuple[str, ...], list[tuple[Path, dict[str, Any]]]] = {}
     for where, metrics in _agents(folder, task):
         groups.setdefault(tuple(metrics["scenarios"]), []).append((where, metrics))
-    columns = record.get(task).measures.benchmark_columns
+    measures = tasks.get(task).measures
+    columns = measures.benchmark_columns or [
+        one for one in measures.columns if isinstance(one, Column) and one.metric == measures.score
+    ]
     made = [_table(scenarios, members, prefix, columns) for scenarios, members in groups.items()]
     return ("\n\n".join(made) or "No agent yet.") + "\n"
 

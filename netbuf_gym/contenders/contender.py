@@ -20,7 +20,7 @@ and then what the last one returned; starts bool `(rows,)`, whose episode has ju
 *action_space.shape)`, in the type of the action space.
 """
 
-SHARED = ("interval_s", "senders")
+SHARED = ("interval_s", "agents")
 """Arguments of environments that mean the same in every recipe."""
 
 

@@ -190,7 +190,7 @@ def compare(settings: Settings, jobs: int, progress=lambda done, total: None) ->
             load, _, seed = cells[view.index]
             flows = flows_of(view)
             own = flows["slowdown"][flows["priority"] == 0]
-            found[scheme, cc, size, load, seed] = Outcome(own, view.plant.traffic_stats()["delivered_bytes"])
+            found[scheme, cc, size, load, seed] = Outcome(own, view.simulated.traffic_stats()["delivered_bytes"])
 
         play(contenders[scheme], [cell[1:] for cell in cells], keep, settings.interval_s, stop)
         return found

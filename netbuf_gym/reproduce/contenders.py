@@ -17,8 +17,8 @@ from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.plants.simulator import LINK_SAMPLE
 from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, Settings
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.tasks.qt_contenders import BufferScheme
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
 from netbuf_gym.worlds import WorldSource
 
 RANDOM_STREAM = 0x72616E64
@@ -82,7 +82,7 @@ def _agent(settings: Settings) -> Contender:
         raise ConfigError(f"agent = {settings.agent!r} was trained on {trained!r}; valid: an agent for queue thresholds")
     agent = SavedAgent(saved, LEARNED)
     scenario = settings.scenario(settings.ccs[0], settings.sizes[0], settings.loads[0])
-    rollout.check(agent, scenario, task=QueueThreshold.name)  # refuses what does not fit before any work is done
+    rollout.check(agent, scenario.to_dict(), task=QueueThreshold.name)  # refuses what does not fit before any work is done
     return agent
 
 
@@ -110,8 +110,8 @@ def play(
         sampled = {k: [] for k, (scenario, *_) in enumerate(worlds) if not contender.place(scenario).switches}
 
     def sample(view: rollout.View) -> None:
-        if view.plant.now_ns % QUEUE_SAMPLE_NS == 0:
-            sampled[view.index].append(view.plant.link_sample()[view.scenario.bottleneck, QUEUE_PACKETS])
+        if view.simulated.now_ns % QUEUE_SAMPLE_NS == 0:
+            sampled[view.index].append(view.simulated.link_sample()[view.scenario.bottleneck, QUEUE_PACKETS])
 
     def ended(view: rollout.View) -> None:
         each(view, np.array(sampled.pop(view.index)) if view.index in sampled else None)

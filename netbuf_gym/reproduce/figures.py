@@ -247,5 +247,3 @@ def _legend(figure, axes, title: str) -> None:
     columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.9)))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=10)
-
-

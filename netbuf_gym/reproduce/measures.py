@@ -61,7 +61,7 @@ def measure(view: View, occupancy: np.ndarray | None = None) -> dict[str, float]
         view: It.
         occupancy: Samples of the occupancy in packets, where an AQM stands in the place of the switch.
     """
-    core, scenario, flows = view.plant, view.scenario, flows_of(view)
+    core, scenario, flows = view.simulated, view.scenario, flows_of(view)
     span_s = core.now_ns * 1e-9
     traffic, opened = core.traffic_stats(), np.asarray(core.flows_opened())
     row = dict.fromkeys(MEASURES, NAN)

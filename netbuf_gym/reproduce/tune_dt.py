@@ -32,8 +32,8 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.reproduce.worlds import flows_of, in_parallel, percentiles
 from netbuf_gym.rollout import View, World, draw, play
 from netbuf_gym.tables import text_table
-from netbuf_gym.tasks.qt_contenders import BufferScheme
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
 from netbuf_gym.validate.running import ProgressBar
 from netbuf_gym.version import __version__
 
@@ -93,7 +93,7 @@ def search(worlds: Sequence[World], jobs: int, progress=lambda done, total: None
     def one(pair: int) -> None:
         def keep(view: View) -> None:
             flows = flows_of(view)
-            rate = view.plant.traffic_stats()["delivered_bytes"] / view.scenario.duration_s
+            rate = view.simulated.traffic_stats()["delivered_bytes"] / view.scenario.duration_s
             found[pair, view.index] = flows["slowdown"][flows["priority"] == 0], rate
 
         play(BufferScheme("dt", alphas=pairs[pair]), worlds, keep, task=QueueThreshold.name)

@@ -15,9 +15,10 @@ from netbuf_gym.traffic_results import completed
 
 T, R = TypeVar("T"), TypeVar("R")
 
+
 def flows_of(view: View) -> np.ndarray:
     """The flows of a world that completed, as `Result.completions` has them."""
-    return completed(view.scenario, np.asarray(view.plant.completions()))
+    return completed(view.scenario, np.asarray(view.simulated.completions()))
 
 
 def in_parallel(

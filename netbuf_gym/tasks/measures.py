@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from netbuf_gym.scenarios.types import Scenario
 
@@ -41,7 +41,7 @@ class Measures:
     """How a task's contenders are compared.
 
     Attributes:
-        metrics: what is kept of every episode's report.
+        metrics: what is kept of every episode's report; empty: all numbers in it.
         columns: of tables, margins among them.
         score: the metric that ranks contenders; `lower_is_better` says how.
         logged: metrics that training logs.
@@ -57,9 +57,9 @@ class Measures:
         limit: what a world sets the vertical measure of the plot of trade-offs for a limit, drawn where all worlds agree.
     """
 
-    metrics: tuple[str, ...]
-    columns: tuple[Column | Margin, ...]
-    score: str
+    metrics: tuple[str, ...] = ()
+    columns: tuple[Column | Margin, ...] = ()
+    score: str = ""
     lower_is_better: bool = False
     logged: tuple[str, ...] = ()
     series: tuple[tuple[str, str], ...] = ()
@@ -72,3 +72,11 @@ class Measures:
     shown: tuple[str, ...] = ()
     benchmark_columns: tuple[Column, ...] = ()
     limit: Callable[[Scenario], float] | None = None
+
+    def of(self, metrics: Iterable[str]) -> Measures:
+        """These, or where they name no metrics, a plain column for each of `metrics`, the first being the score."""
+        if self.metrics:
+            return self
+        metrics = tuple(metrics)
+        columns = self.columns or tuple(Column(metric, metric, 3) for metric in metrics)
+        return replace(self, metrics=metrics, columns=columns, score=self.score or next(iter(metrics), ""))

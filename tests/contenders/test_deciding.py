@@ -128,8 +128,8 @@ class Speaks(Decider):
 
 
 def test_what_a_contender_plays_by():
-    env = {"recipe": "b", "interval_s": 0.2, "history": 3, "senders": 2}
+    env = {"recipe": "b", "interval_s": 0.2, "history": 3, "agents": 2}
     assert Speaks().env == {"recipe": "a"} and RandomAction().env == {}
     assert Speaks().beside(env) == env and RandomAction().beside(env) == env
-    assert Speaks().beside(env | {"recipe": "c"}) == {"recipe": "a", "interval_s": 0.2, "senders": 2}
+    assert Speaks().beside(env | {"recipe": "c"}) == {"recipe": "a", "interval_s": 0.2, "agents": 2}
     assert Speaks().beside({}) == {"recipe": "a"}

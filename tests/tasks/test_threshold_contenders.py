@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, simulate
+from netbuf_gym import rollout, simulate, tasks
 from netbuf_gym.contenders import RandomAction
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import Flow, Link, Scenario, Switch
-from netbuf_gym.tasks import record
-from netbuf_gym.tasks.qt_contenders import BufferScheme, FixedThresholds
+from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme, FixedThresholds
 from netbuf_gym.vector import VectorEnv
 
 TASK = "queue_threshold"
@@ -39,7 +38,7 @@ def same(a, b):
     )
 
 
-@pytest.mark.parametrize("name", record.get(TASK).contenders)
+@pytest.mark.parametrize("name", tasks.get(TASK).contenders)
 def test_every_contender_reports_every_seed(name):
     reports, again = (evaluate(name, threads=threads) for threads in (1, 2))
     assert len(reports) == 3 and all(same(a, b) for a, b in zip(reports, again, strict=True))
@@ -86,12 +85,14 @@ def test_contenders_meet_the_same_worlds_and_traffic():
     env = VectorEnv(3, task=TASK, scenario=RANDOM)
     env.reset(seed=[4, 5, 6])
     drawn = rollout.draw(TASK, RANDOM, [4, 5, 6])
-    assert [(one.scenario, one.seed) for one in drawn] == list(zip(env.engine.scenarios, env.engine.seeds.tolist(), strict=True))
+    assert [(one.scenario, one.seed) for one in drawn] == list(
+        zip(env.engine.scenarios, env.engine.seeds.tolist(), strict=True)
+    )
     started, opened = set(), []  # start, sender, size and priority of every flow of the first world
 
     def look(view):
         if view.index == 0:
-            opened.append(np.array(view.plant.flows_opened())[:, :4])
+            opened.append(np.array(view.simulated.flows_opened())[:, :4])
 
     for name in ("naive", "abm", "static_bdp", "fq_codel", "random"):
         started.add(tuple(report["flows_started"] for report in evaluate(name, RANDOM)))

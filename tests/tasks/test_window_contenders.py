@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout
+from netbuf_gym import rollout, tasks
 from netbuf_gym.contenders import ConstantAction
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, NetbufError
-from netbuf_gym.tasks import record
-from netbuf_gym.tasks.cw_contenders import CongestionControl, QueueTarget
+from netbuf_gym.tasks.congestion_window.contenders import CongestionControl, QueueTarget
 
 SHORT = {"name": "ppcc/4", "duration_s": 10.0}
 TASK = "congestion_window"
@@ -21,7 +20,7 @@ def spec_of(name):
     return {"name": "dumbbell", "rate_mbps": 10, "duration_s": 5, "stack": "ns3"} if name == "linuxreno" else SHORT
 
 
-@pytest.mark.parametrize("name", record.get(TASK).contenders)
+@pytest.mark.parametrize("name", tasks.get(TASK).contenders)
 def test_every_contender_reports_every_seed(name):
     reports = evaluate(name, spec_of(name))
     assert len(reports) == 3

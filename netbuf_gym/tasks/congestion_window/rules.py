@@ -5,6 +5,7 @@ Rules only, batch first (leading axis = senders). The docstring of `CongestionWi
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -12,24 +13,14 @@ import numpy as np
 
 from netbuf_gym.arguments import truth
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.plants.sim import SimPlant
-from netbuf_gym.plants.telemetry import TELEMETRY
-from netbuf_gym.plants.tracker import (
-    CWND,
-    FIELD,
-    IN_FLIGHT,
-    MSS,
-    PACKETS_LOST,
-    RTT,
-    RTT_MIN,
-    SEGMENTS_ACKED,
-    THROUGHPUT,
-    TIMEOUTS,
-    Tracker,
-)
-from netbuf_gym.rewards import REWARDS
-from netbuf_gym.scenarios.types import AGENT, DATA_BYTES, MSS_BYTES, Scenario
-from netbuf_gym.tasks.task import Feature, Panel, Task
+from netbuf_gym.plants.plant import EVENT, INTERVAL
+from netbuf_gym.scenarios.types import AGENT, Scenario
+from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
+from netbuf_gym.tasks.congestion_window.report import episode_report
+from netbuf_gym.tasks.congestion_window.telemetry import SENDER
+from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
+from netbuf_gym.tasks.pages import documented, feature_table
+from netbuf_gym.tasks.task import Panel, Task
 
 UNLIMITED_BUFFER_PACKETS = 150_000
 """What an unlimited queue counts as where a window must have an upper bound: the deepest buffer of TCP-PPCC."""
@@ -41,48 +32,7 @@ FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.
 """The default recipe's actions: cwnd <- cwnd * factor. None is 1: at a window that fits the path and at one that is too
 small for it a sender sees the same empty queue, and one that stands still never learns which it has."""
 
-
-PPCC_FEATURES = (
-    Feature("ssthresh_bytes", 0, 1e6, "slow-start threshold as last set; the upper end while infinite"),
-    Feature("cwnd_bytes", 0, 1e6, "congestion window"),
-    Feature("mss_bytes", 0, 1500, "segment size"),
-    Feature("bytes_in_flight_sum", 0, 5e7, "bytes in flight, summed over the ACKs of the interval"),
-    Feature("bytes_in_flight_mean", 0, 1e6, "bytes in flight, mean over the ACKs"),
-    Feature("segments_acked_sum", 0, 250, "segments acknowledged"),
-    Feature("segments_acked_mean", 0, 10, "segments acknowledged per ACK"),
-    Feature("rtt_mean_s", 0, 0.5, "mean RTT"),
-    Feature("rtt_min_ever_s", 0, 0.5, "least RTT of the connection"),
-    Feature("send_interval_mean_s", 0, 0.1, "mean send gap of consecutively acknowledged packets"),
-    Feature("receive_interval_mean_s", 0, 0.1, "mean gap between ACKs"),
-    Feature("throughput_bps", 0, 20e6, "throughput"),
-)
-"""The paper's Table I in order; the ranges of its Eq. 8 are stated nowhere and are ours."""
-
-DEFAULT_FEATURES = (
-    Feature("queueing", 1, 16, "sqrt of log(RTT / least RTT so far)"),
-    Feature("standing_queue", 1, 16, "sqrt of log(least RTT of the interval / least RTT so far)"),
-    Feature("rate", 0, 1, "delivery rate / highest one lately"),
-    Feature("window_in_bdp", 1 / 2, 2, "log of window / (highest delivery rate lately * least RTT so far)"),
-    Feature("window_use", 1 / 2, 2, "log of delivery rate * RTT / window"),
-    Feature("rtt_change", 1 / 2, 2, "log of RTT / RTT one interval earlier"),
-    Feature("rate_change", 1 / 2, 2, "log of delivery rate / the one of an interval earlier"),
-    Feature("window_change", 1 / 2, 2, "log of window / window one interval earlier"),
-    Feature("rtt_in_intervals", 1 / 64, 64, "log of RTT / decision interval"),
-    Feature("window_size", 1, 65536, "log of the window in segments"),
-    Feature("segments_acked", 0, 4095, "log of 1 + segments acknowledged"),
-    Feature("segments_queued", 0, 63, "log of 1 + window in segments * (1 - least RTT so far / RTT), as Vegas counts them"),
-    Feature("loss", 0, 1, "sqrt of lost / (lost + acknowledged) packets"),
-    Feature("in_flight", 0, 2, "bytes in flight / window"),
-    Feature("timeouts", 0, 1, "whether a retransmission time-out fired"),
-    Feature("age", 0, 1, "seconds since the last ACK"),
-)
-"""Ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike."""
-
 RECIPES = ("default", "ppcc")
-
-_PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
-_PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)
-_PPCC_SCALE = np.array([[1 / (feature.high - feature.low)] for feature in PPCC_FEATURES], np.float32)
 
 
 def decode_ppcc(
@@ -106,83 +56,7 @@ def decode_default(
     return np.clip(out, low, high, out=out)
 
 
-def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The 12 features, each clipped to its range and scaled to [0, 1], into `out` of shape `(12, rows)`.
-
-    A field without a measurement keeps its last value; before the first it is 0 (the slow-start threshold: 1).
-    """
-    np.take(tracker.last, _PPCC_ROWS, axis=0, out=out, mode="clip")
-    out -= _PPCC_LOW
-    out *= _PPCC_SCALE
-    return np.clip(out, 0, 1, out=out)
-
-
-_LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64)
-_LOG_SCALE = np.array([[1 / np.log(high)] for high in _LOG_HIGH], np.float32)
-
-
-def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(16, rows)`.
-
-    A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
-    RTT ratios are 1, so that their logarithms are 0.
-    """
-    last, one = tracker.last, np.float32(1)
-    rtt, rate, cwnd, mss = last[RTT], tracker.rate, last[CWND], last[MSS]
-    logs = np.empty((11, tracker.rows), np.float32)
-    queueing, standing, in_bdp, use, rtt_change, rate_change, window_change, rtt_in, size, acked, queued = logs
-
-    least = np.ones(tracker.rows, np.float32)
-    np.copyto(least, tracker.least_rtt, where=tracker.rtt_known)
-    np.divide(rtt, least, out=queueing)
-    np.divide(last[RTT_MIN], least, out=standing)
-    np.maximum(logs[:2], one, out=logs[:2])
-
-    pipe = tracker.peak_rate * least
-    pipe *= np.float32(1 / 8)
-    np.maximum(pipe, mss, out=pipe)
-    np.divide(cwnd, pipe, out=in_bdp)
-    np.multiply(rate, rtt, out=use)
-    use *= np.float32(1 / 8)
-    use /= cwnd
-
-    rtt_change.fill(1)
-    np.divide(rtt, tracker.previous_rtt, out=rtt_change, where=tracker.previous_rtt_known)
-    packet = mss * np.float32(8 / tracker.interval_s)
-    np.maximum(rate, packet, out=rate_change)
-    rate_change /= np.maximum(tracker.previous_rate, packet)
-    np.divide(cwnd, tracker.previous_cwnd, out=window_change)
-    np.multiply(rtt, np.float32(1 / tracker.interval_s), out=rtt_in)
-    np.divide(cwnd, mss, out=size)
-    np.add(last[SEGMENTS_ACKED], one, out=acked)
-    np.divide(one, queueing, out=queued)
-    np.subtract(one, queued, out=queued)
-    queued *= size
-    queued += one
-
-    np.maximum(logs, np.float32(1e-6), out=logs)
-    np.log(logs, out=logs)
-    logs *= _LOG_SCALE
-    in_bdp *= tracker.rtt_known
-    rtt_in *= tracker.rtt_known
-
-    np.sqrt(logs[:2], out=out[:2])
-    np.divide(rate, np.maximum(tracker.peak_rate, one), out=out[2])
-    out[2] *= np.float32(2)
-    out[2] -= one
-    out[3:12] = logs[2:]
-    lost = last[PACKETS_LOST]
-    np.add(lost, last[SEGMENTS_ACKED], out=out[12])
-    np.maximum(out[12], one, out=out[12])
-    np.divide(lost, out[12], out=out[12])
-    np.sqrt(out[12], out=out[12])
-    np.divide(last[IN_FLIGHT], cwnd, out=out[13])
-    out[13] -= one
-    out[14] = last[TIMEOUTS]
-    out[15] = tracker.age_s
-    return np.clip(out, -1, 1, out=out)
-
-
+@documented
 class CongestionWindow(Task):
     """
     ## Description
@@ -198,7 +72,8 @@ class CongestionWindow(Task):
 
     ## Action Space
 
-    `Discrete(11)`. With MSS = 1448 bytes, always clamped to [2 MSS, 2 (bandwidth-delay product + buffer)]:
+    `Discrete(11)`. With the scenario's MSS, 1448 bytes unless it says otherwise, and always clamped to
+    [2 MSS, 2 (bandwidth-delay product + buffer)]:
 
     | Recipe  | Window                          | Values                                                            |
     |---------|---------------------------------|-------------------------------------------------------------------|
@@ -211,41 +86,17 @@ class CongestionWindow(Task):
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, 16 features in [-1, 1], all of them ratios or counts of segments. Logarithms are scaled so that the
-    bounds mean the range given. `rate` is what was acknowledged between the last ACK before the interval and the last
-    one in it; `peak` the highest rate lately (forgotten with a time constant of 10 s); `least RTT` that of any data
-    packet so far:
+    Recipe default, 16 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
+    what stands before the colon, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
+    ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of 10 s; the
+    least RTT so far is that of any data packet; the decision interval is the nominal one, `interval_s`:
 
-    | Num | Feature          | Meaning                                              | -1 or 0  | 1       |
-    |-----|------------------|------------------------------------------------------|----------|---------|
-    | 0   | queueing         | sqrt log (mean RTT / least RTT)                      | 0: 1     | 16      |
-    | 1   | standing_queue   | sqrt log (interval's least RTT / least RTT)          | 0: 1     | 16      |
-    | 2   | rate             | rate / peak                                          | 0        | 1       |
-    | 3   | window_in_bdp    | log (window / (peak * least RTT))                    | 1/2      | 2       |
-    | 4   | window_use       | log (rate * RTT / window)                            | 1/2      | 2       |
-    | 5   | rtt_change       | log (RTT / RTT an interval earlier)                  | 1/2      | 2       |
-    | 6   | rate_change      | log (rate / rate an interval earlier)                | 1/2      | 2       |
-    | 7   | window_change    | log (window / window an interval earlier)            | 1/2      | 2       |
-    | 8   | rtt_in_intervals | log (RTT / decision interval)                        | 1/64     | 64      |
-    | 9   | window_size      | log (window in segments)                             | 0: 1     | 65536   |
-    | 10  | segments_acked   | log (1 + segments acknowledged)                      | 0: 0     | 4095    |
-    | 11  | segments_queued  | log (1 + window in segments * (1 - least RTT / RTT)) | 0: 0     | 63      |
-    | 12  | loss             | sqrt (lost / (lost + acknowledged))                  | 0: 0     | 1       |
-    | 13  | in_flight        | bytes in flight / window                             | 0        | 2       |
-    | 14  | timeouts         | whether a time-out fired                             | 0: none  | 1       |
-    | 15  | age              | seconds since the last ACK                           | 0: 0     | 1       |
+    {features of default}
 
     Recipe ppcc, the paper's 12 features in its order, each scaled from a fixed range to [0, 1] (the paper states no
     ranges; these are ours):
 
-    | Num | Feature                 | 0 | 1           | Num | Feature                 | 0 | 1          |
-    |-----|-------------------------|---|-------------|-----|-------------------------|---|------------|
-    | 0   | ssthresh                | 0 | 1 MB        | 6   | segments acked, mean    | 0 | 10         |
-    | 1   | cwnd                    | 0 | 1 MB        | 7   | RTT, mean               | 0 | 0.5 s      |
-    | 2   | segment size            | 0 | 1500 B      | 8   | RTT, least ever         | 0 | 0.5 s      |
-    | 3   | bytes in flight, sum    | 0 | 50 MB       | 9   | send interval, mean     | 0 | 0.1 s      |
-    | 4   | bytes in flight, mean   | 0 | 1 MB        | 10  | receive interval, mean  | 0 | 0.1 s      |
-    | 5   | segments acked, sum     | 0 | 250         | 11  | throughput              | 0 | 20 Mbit/s  |
+    {features of ppcc}
 
     Observations are never NaN and never leave the space. What an interval did not measure (no ACK arrived: start-up, a
     gap in a trace) keeps its last measured value, and before the first is 0 (RTT ratios: 1; ssthresh: infinite, so 1).
@@ -271,7 +122,8 @@ class CongestionWindow(Task):
 
     1. Termination: never.
     2. Truncation: when the scenario's duration is over (100 s for `ppcc/*`: 1000 decisions), rounded up to whole
-       intervals. `gym.make` adds the `TimeLimit`; the class alone goes on for ever.
+       intervals. `gym.make` adds the `TimeLimit`; the class alone goes on for ever. Also when the plant's world fails, with
+       the reason in `info["failure"]`; simulated ones do not.
 
     The last step's `info` reports the whole episode, start-up included, from the simulator's counters: `goodput_mbps`,
     `mean_rtt_ms`, `base_rtt_ms`, `queue_delay_mean_ms` (sojourn at the bottleneck), `loss_rate`,
@@ -290,9 +142,11 @@ class CongestionWindow(Task):
     | `reward`      | **str**, **dict**   | the recipe's          | see Rewards                                            |
     | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
     | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
-    | `senders`     | **int**             | `1`                   | controlled senders in a world; the scalar environment  |
-    |               |                     |                       | takes 1, see `VectorEnv` and `netbuf_gym.multiagent`   |
-    | `plant`       | **str**             | `"sim"`               | what is controlled: the simulator                      |
+    | `senders`     | **int**             | `1`                   | controlled senders in a world (`agents` says the       |
+    |               |                     |                       | same); the scalar environment takes 1, see `VectorEnv` |
+    |               |                     |                       | and `netbuf_gym.multiagent`                            |
+    | `plant`       | **str**, **dict**   | `"sim"`               | what is controlled, a name of `netbuf_gym.plants`, or  |
+    |               |                     |                       | a dict of `name` and the plant's arguments             |
     | `render_mode` | **str**             | `None`                | `"ansi"` or `"rgb_array"`                              |
 
     `gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.vector.VectorEnv`).
@@ -315,18 +169,18 @@ class CongestionWindow(Task):
     default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
     default_scenario: ClassVar[str] = "ppcc/4"
     options: ClassVar[tuple[str, ...]] = ("per_ack",)
-    rewards: ClassVar[dict[str, type]] = REWARDS
-    panels: tuple[Panel, ...] = (
+    agents_argument: ClassVar[str] = "senders"
+    kind = SENDER
+    panels = (
         Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180)),
         Panel("rtt_ms", "RTT MS", (214, 39, 40)),
         Panel("throughput_mbps", "MBIT/S", (44, 160, 44)),
     )
-    telemetry = TELEMETRY
 
     def __init__(self, recipe: str = "default", history: int | None = None, agents: int = 1, *, per_ack: bool = False):
         super().__init__(recipe, history, agents)
         self.per_ack = truth("per_ack", per_ack)
-        self.fixed_steps = not self.per_ack
+        self.until = EVENT if self.per_ack else INTERVAL
         if recipe == "ppcc":
             self.features, self.levels, low = PPCC_FEATURES, PPCC_STEPS, 0.0
             self._observe, self._decode, self.default_reward = observe_ppcc, decode_ppcc, "utility_sign"
@@ -338,8 +192,15 @@ class CongestionWindow(Task):
         self.keep_action = int(np.argmin(np.abs(self.levels - (0 if recipe == "ppcc" else 1))))
         """The action that leaves the window as it is, or most nearly so."""
 
+    @classmethod
+    def feature_tables(cls) -> dict[str, str]:
+        """Of each recipe, for this page."""
+        return {"default": feature_table(DEFAULT_FEATURES), "ppcc": feature_table(PPCC_FEATURES)}
+
     def control(self, scenario: Scenario) -> Scenario:
         """The world with its first `agents` flows controlled, unless as many flows are agents already."""
+        if not math.isfinite(scenario.capacity_mbps):
+            raise ConfigError(f"scenario {scenario.name!r} has no link of finite rate, so that there is nothing to control")
         if scenario.agents == self.agents:
             return scenario
         if scenario.agents or len(scenario.flows) < self.agents:
@@ -348,10 +209,6 @@ class CongestionWindow(Task):
                 f"{scenario.agents} of them agents; valid: as many as its agents, or at most its flows if none is"
             )
         return scenario.with_agents(self.agents)
-
-    def make_plant(self, worlds: int, threads: int) -> SimPlant:
-        """Senders in simulated worlds."""
-        return SimPlant(worlds, self.agents, threads)
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
         """What is remembered of each sender."""
@@ -366,32 +223,31 @@ class CongestionWindow(Task):
             capacity_bps=capacity_bps,
             share_bps=capacity_bps / len(scenario.flows),
             base_rtt_s=[scenario.base_rtt_ms(i) * 1e-3 for i in controlled],
-            initial_window=[scenario.flows[i].initial_cwnd_packets * MSS_BYTES for i in controlled],
-            highest_window=highest_window_packets(scenario) * MSS_BYTES,
-            mss_bytes=MSS_BYTES,
+            initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss for i in controlled],
+            highest_window=highest_window_packets(scenario) * scenario.mss,
+            mss_bytes=scenario.mss,
         )
 
-    def advance(self, plant: SimPlant, interval_ns: int, end_ns: np.ndarray) -> None:
-        """An interval further, or to the next ACK."""
-        if self.per_ack:
-            plant.advance_to_ack(interval_ns)
-        else:
-            plant.advance(interval_ns)
-
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """Windows in bytes for checked actions, both `(rows,)`, clamped to the tracker's bounds, into `out`."""
+        """Windows in bytes for checked actions, `(rows,)`, clamped to the tracker's bounds, into `out`, `(rows, 1)`."""
         low, high = tracker.lowest_window, tracker.highest_window
-        return self._decode(action, tracker.cwnd, tracker.last[MSS], low, high, out)
+        self._decode(action, tracker.cwnd, tracker.last[MSS], low, high, out[:, 0])
+        return out
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
         """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
         return self._observe(tracker, out)
 
+    def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
+        controlled = [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+        return [episode_report(scenario, flow, own) for flow, own in zip(controlled, counters, strict=True)]
+
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
         """Window in segments, RTT in ms, throughput in Mbit/s, queue in packets."""
         last = tracker.last[:, row]
         return {
-            "cwnd_packets": float(tracker.cwnd[row]) / MSS_BYTES,
+            "cwnd_packets": float(tracker.cwnd[row]) / float(last[MSS]),
             "rtt_ms": float(last[RTT]) * 1e3,
             "throughput_mbps": float(last[THROUGHPUT]) * 1e-6,
             "queue_packets": float(last[FIELD["queue_packets"]]),
@@ -416,5 +272,5 @@ def highest_window_packets(scenario: Scenario) -> float:
     if link.queue_packets is not None:
         limits.append(link.queue_packets)
     if link.queue_bytes is not None:
-        limits.append(link.queue_bytes / DATA_BYTES[scenario.stack])
+        limits.append(link.queue_bytes / scenario.data_bytes)
     return 2 * (scenario.bdp_packets + min(limits))

@@ -11,10 +11,11 @@ from netbuf_gym.arguments import choice, real, sequence
 from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
 from netbuf_gym.errors import ConfigError, ScenarioError, shown
+from netbuf_gym.plants.counters import counters_of
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
-from netbuf_gym.plants.switch_report import counters_of, switch_report
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
-from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.tasks.queue_threshold.report import switch_report
+from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
 
 REACHED = 1e-3
 """By how much of itself an alpha may differ from the one asked for: actions are rounded."""
@@ -51,7 +52,7 @@ class BufferScheme(InWorld):
             raise ConfigError(str(error)) from None
 
     def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
-        """See `netbuf_gym.plants.switch_report.switch_report`."""
+        """See `netbuf_gym.tasks.queue_threshold.report.switch_report`."""
         own = scenario.switches[0]
         return [switch_report(world.scenario, counters_of(world), own.queues, own)]
 

@@ -35,7 +35,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym.arguments import choice, real, sequence
-from netbuf_gym.plants.switch_tracker import SwitchTracker
+from netbuf_gym.scenarios.switches import limit_of
+from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 
 MEASURES = ("log", "excess")
 
@@ -96,8 +97,9 @@ class SwitchUtility:
         seconds = queue.queue_bytes * np.float32(8) / tracker.capacity_bps
         out[4] = self._weighted(self.delay_queues, seconds, -self.delay_weight) * time_s
         held = tracker.share_of_buffer / tracker.ports
-        threshold = np.minimum(queue.alpha * tracker.betas * tracker.free_fraction, tracker.free_fraction + held)
-        room = (np.minimum(threshold, tracker.cap_share) - held) * tracker.capacity / tracker.packet_units  # packets
+        most = tracker.free_fraction + held
+        limit = limit_of(queue.alpha, tracker.betas, tracker.free_fraction, most, tracker.cap_share)
+        room = (limit - held) * tracker.capacity / tracker.packet_units  # packets
         refused = np.clip(1 - room * np.float32(1 / self.burst_packets), 0, 1)
         out[5] = self._weighted(self.burst_queues, refused, -self.burst_weight) * time_s
 
@@ -147,4 +149,4 @@ class ThesisCode:
         np.log2(1 + gbps, out=out[1])
 
 
-SWITCH_REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (SwitchUtility, ThesisText, ThesisCode)}
+REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (SwitchUtility, ThesisText, ThesisCode)}

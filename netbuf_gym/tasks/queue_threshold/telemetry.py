@@ -1,10 +1,12 @@
-"""The telemetry schema of a shared-buffer switch, for any number of queues."""
+"""What is measured of a shared-buffer switch of any number of queues, and what it can be told."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
+from netbuf_gym.scenarios.limits import MAX_ALPHA
 
 VERSION = 1
 
@@ -54,6 +56,22 @@ def switch_telemetry(queues: int) -> TelemetrySchema:
     per_queue = [_numbered(field, q) for q in range(queues) for field in PER_QUEUE]
     drained = [_numbered(AT_LAST_COMPLETION_PER_QUEUE, q) for q in range(queues)]
     return TelemetrySchema(VERSION, (*SHARED, *per_queue, *AT_LAST_COMPLETION, *drained))
+
+
+@lru_cache
+def switch(queues: int) -> AgentKind:
+    """A switch of `queues` queues."""
+    return AgentKind(
+        name="switch",
+        telemetry=switch_telemetry(queues),
+        controls=tuple(
+            Control(f"alpha_{q}", "1", f"factor of queue {q}'s threshold, in force until the next one", 0.0, MAX_ALPHA)
+            for q in range(queues)
+        ),
+        event="the worst slowdown of the flows completed has changed, looked at after each `interval_ns`",
+        counters="netbuf_gym.plants.counters.Counters",
+        parameters={"queues": queues},
+    )
 
 
 def _numbered(field: Field, queue: int) -> Field:

@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from netbuf_gym.plants.counters import Counters
 from netbuf_gym.scenarios.switches import Switch
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traffic_results import COMPLETED, NAN, completed, mean, percentile
-
-
-@dataclass(frozen=True)
-class Counters:
-    """The core's counters of one world.
-
-    Attributes:
-        now_s: virtual time of the counters.
-        completions: float64 (flows, 6): flow id, start_s, fct_s, size_bytes, sender, priority.
-        switches, links, flows: one dict each; flows are those that live as long as the world.
-        traffic: of all finite flows together.
-        probe_delays: seconds, an array for each probe.
-    """
-
-    now_s: float
-    completions: np.ndarray
-    switches: list[dict[str, Any]]
-    links: list[dict[str, Any]]
-    flows: list[dict[str, Any]]
-    traffic: dict[str, Any]
-    probe_delays: list[np.ndarray]
-
-
-def counters_of(core: Any, *world: int) -> Counters:
-    """The counters of a core's world, or of world `world` of a core's batch."""
-    now_ns = core.now_ns(*world) if world else core.now_ns
-    return Counters(
-        now_ns / 1e9,
-        np.asarray(core.completions(*world)),
-        core.switch_stats(*world),
-        core.link_stats(*world),
-        core.flow_stats(*world),
-        core.traffic_stats(*world),
-        core.probe_delays(*world),
-    )
 
 
 def switch_report(

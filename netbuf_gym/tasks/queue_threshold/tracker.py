@@ -1,7 +1,4 @@
-"""What an environment remembers of each switch's telemetry, row by row, for observations and rewards.
-
-A row is one switch of one world. Arrays are stored field-major (`(fields, rows)`) as in `netbuf_gym.plants.tracker`.
-"""
+"""What an environment remembers of each switch's telemetry, row by row, for observations and rewards."""
 
 from __future__ import annotations
 
@@ -10,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.plants.switch_telemetry import PER_QUEUE, SHARED, switch_telemetry
+from netbuf_gym.tasks.queue_threshold.telemetry import PER_QUEUE, SHARED, switch_telemetry
+from netbuf_gym.tasks.tracking import LastMeasured
 
 LOAD_MEMORY_S = 5.0
 """Time constant with which the arrival rate seen so far is forgotten."""
@@ -19,13 +17,13 @@ SLOWDOWN_MEMORY = 0.9
 """What each completed flow leaves of the slowdown level known before it."""
 
 
-class SwitchTracker:
+class SwitchTracker(LastMeasured):
     """The last measured value of every telemetry field, and what needs more than one interval to know.
 
+    Before the first measurement `last` holds the alphas as the world sets them, and a free fraction of 1. Every shared field
+    is an attribute by its name, a view.
+
     Attributes (all float32 of shape `(rows,)` unless stated):
-        now: `(fields, rows)`, the telemetry of the interval just ended, NaN where nothing was measured.
-        last: `(fields, rows)`, the last measured value of each field; before the first one 0, the alphas as the world
-            sets them, and a free fraction of 1. Holds no NaN. Every shared field is an attribute by its name, a view.
         queue: the fields of queues by name without number, each `(queues, rows)`, views of `last`.
         at_drained_bytes: `(queues, rows)`, a view of `last`.
         load: `(queues, rows)`, packets that arrived over packets that the ports can send, forgotten with time constant
@@ -44,11 +42,8 @@ class SwitchTracker:
     """
 
     def __init__(self, rows: int, queues: int):
-        fields = len(switch_telemetry(queues).fields)
-        self.rows, self.queues = rows, queues
-        self.now = np.full((fields, rows), np.nan, np.float32)
-        self.last = np.zeros((fields, rows), np.float32)
-        self._measured = np.zeros((fields, rows), bool)
+        super().__init__(switch_telemetry(queues), rows)
+        self.queues = queues
         for column, field in enumerate(SHARED):
             setattr(self, field.name, self.last[column])
         block, end = len(SHARED), len(SHARED) + queues * len(PER_QUEUE)
@@ -80,8 +75,7 @@ class SwitchTracker:
         queue_cap: float | None = None,
     ) -> None:
         """Forgets everything measured on these rows; their world starts anew. Capacity and cap are in the switch's unit."""
-        self.now[:, rows] = np.nan
-        self.last[:, rows] = 0
+        self.forget(rows)
         self._memory[:, rows] = 0
         self.capacity[rows] = capacity
         self.free[rows] = capacity
@@ -99,11 +93,7 @@ class SwitchTracker:
 
     def update(self, telemetry: np.ndarray) -> None:
         """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
-        np.copyto(self.now, telemetry.T, casting="same_kind")
-        np.isnan(self.now, out=self._measured)
-        np.logical_not(self._measured, out=self._measured)
-        np.copyto(self.last, self.now, where=self._measured)
-
+        super().update(telemetry)
         queue, elapsed = self.queue, self.elapsed_s
         np.copyto(self.share_of_buffer, np.where(self.in_bytes, queue.queue_bytes, queue.queue_packets))
         self.share_of_buffer /= self.capacity

@@ -1,17 +1,13 @@
-"""Rewards of a sender, as sums of named terms over one decision interval.
+"""Utilities of whoever sends through a network, as sums of named terms over one decision interval.
 
-Each reward is a small immutable object: parameters in, terms out. It reads a :class:`~netbuf_gym.plants.tracker.Tracker`
-(telemetry, and what the world offers) and writes one row per term; the environment adds the terms up once and shows
-them in `info`. Throughput of an interval without an ACK is 0, which was measured; the round-trip time is then the last
-one measured, and counts as the base RTT (no delay) before the first. All rewards are finite for every interval. All but
-`utility_sign` are integrals over time: what the table gives, times the length of the interval in seconds. An episode's
-sum over its duration is thus a mean over time, whether decisions come every 100 ms or on every ACK.
+They read a tracker (`Path`) and are finite for every interval. All are integrals over time: what the table gives, times the
+measured length of the interval in seconds. An episode's sum over its duration is thus a mean over time, however often is
+decided.
 
 | name              | terms                    | per second                                                             |
 |-------------------|--------------------------|------------------------------------------------------------------------|
 | `log_utility`     | throughput, delay, loss  | a ln(x) - b ln(y) - c l                                                |
 | `linear_utility`  | throughput, delay, loss  | a (x - 1) - b (min(y, cap) - 1) - c l                                  |
-| `utility_sign`    | utility_sign             | sign of the change of a ln(throughput) - b ln(RTT)      (TCP-PPCC)     |
 | `alpha_fair`      | throughput, delay, loss  | a U(x') - b U(d) - c U(l), U(z) = z^(1 - alpha) / (1 - alpha)  (Nuwa)  |
 | `power`           | power                    | x^e / y                                                 (Kleinrock)    |
 
@@ -23,33 +19,30 @@ number of flows in the world; with one sender it is the capacity.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from netbuf_gym.arguments import real
-from netbuf_gym.plants.tracker import ELAPSED, PACKETS_LOST, RTT, SEGMENTS_ACKED, THROUGHPUT, Tracker
 
 
-def throughput_ratio(tracker: Tracker) -> np.ndarray:
-    """Throughput over the fair share, `(rows,)`."""
-    return tracker.last[THROUGHPUT] / tracker.share_bps
+class Path(Protocol):
+    """What a tracker knows of the path that is sent through; each returns float32 `(rows,)`, finite."""
 
+    def elapsed_s(self) -> np.ndarray:
+        """Measured length of this interval in seconds."""
 
-def rtt_ratio(tracker: Tracker) -> np.ndarray:
-    """RTT over base RTT, at least 1, `(rows,)`; 1 before the first round trip."""
-    return np.maximum(tracker.last[RTT] / tracker.base_rtt_s, np.float32(1))
+    def throughput_ratio(self) -> np.ndarray:
+        """Throughput over the fair share."""
 
+    def rtt_ratio(self) -> np.ndarray:
+        """RTT over base RTT, at least 1; 1 before the first round trip."""
 
-def loss_ratio(tracker: Tracker) -> np.ndarray:
-    """Packets marked lost over packets marked lost or acknowledged, `(rows,)`, 0 when there were none."""
-    lost = tracker.last[PACKETS_LOST]
-    return lost / np.maximum(lost + tracker.last[SEGMENTS_ACKED], np.float32(1))
+    def queueing_s(self) -> np.ndarray:
+        """RTT less base RTT in seconds, at least 0."""
 
-
-def elapsed_s(tracker: Tracker) -> np.ndarray:
-    """Length of this interval in seconds, `(rows,)`: sums are integrals over time, however often is decided."""
-    return tracker.last[ELAPSED]
+    def loss_ratio(self) -> np.ndarray:
+        """Packets marked lost over packets marked lost or acknowledged, 0 when there were none."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +65,14 @@ class LogUtility:
         _check_weights(self)
         real("floor", self.floor, 1e-4, 1)
 
-    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
-        time_s = elapsed_s(tracker)
-        np.log(np.maximum(throughput_ratio(tracker), np.float32(self.floor)), out=out[0])
-        np.log(rtt_ratio(tracker), out=out[1])
+        time_s = tracker.elapsed_s()
+        np.log(np.maximum(tracker.throughput_ratio(), np.float32(self.floor)), out=out[0])
+        np.log(tracker.rtt_ratio(), out=out[1])
         out[0] *= np.float32(self.throughput_weight) * time_s
         out[1] *= np.float32(-self.delay_weight) * time_s
-        np.multiply(loss_ratio(tracker), np.float32(-self.loss_weight) * time_s, out=out[2])
+        np.multiply(tracker.loss_ratio(), np.float32(-self.loss_weight) * time_s, out=out[2])
 
 
 @dataclass(frozen=True)
@@ -104,47 +97,14 @@ class LinearUtility:
         _check_weights(self)
         real("cap", self.cap, 1, 1000)
 
-    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
-        time_s = elapsed_s(tracker)
-        np.subtract(throughput_ratio(tracker), np.float32(1), out=out[0])
-        np.subtract(np.minimum(rtt_ratio(tracker), np.float32(self.cap)), np.float32(1), out=out[1])
+        time_s = tracker.elapsed_s()
+        np.subtract(tracker.throughput_ratio(), np.float32(1), out=out[0])
+        np.subtract(np.minimum(tracker.rtt_ratio(), np.float32(self.cap)), np.float32(1), out=out[1])
         out[0] *= np.float32(self.throughput_weight) * time_s
         out[1] *= np.float32(-self.delay_weight) * time_s
-        np.multiply(loss_ratio(tracker), np.float32(-self.loss_weight) * time_s, out=out[2])
-
-
-@dataclass(frozen=True)
-class UtilitySign:
-    """TCP-PPCC's reward, its Eqs. 2 and 3: +1, 0 or -1 as U = a ln(throughput) - b ln(RTT) rose, stayed or fell.
-
-    Throughput counts as at least 1 bit/s. The reward is 0 until two intervals have known a round trip. The paper gives
-    no weights; a = b = 0.5 is ours.
-
-    Args:
-        throughput_weight: a, 0 to 1; b = 1 - a.
-    """
-
-    throughput_weight: float = 0.5
-    name: ClassVar[str] = "utility_sign"
-    terms: ClassVar[tuple[str, ...]] = ("utility_sign",)
-
-    def __post_init__(self):
-        real("throughput_weight", self.throughput_weight, 0, 1)
-
-    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
-        """Writes the term, `(1, rows)`."""
-        a, known = self.throughput_weight, tracker.previous_rtt_known
-        values = np.ones((4, tracker.rows))
-        np.maximum(tracker.last[THROUGHPUT], 1, out=values[0])
-        np.maximum(tracker.previous_throughput, 1, out=values[1])
-        np.copyto(values[2], tracker.last[RTT], where=known)
-        np.copyto(values[3], tracker.previous_rtt, where=known)
-        np.log(values, out=values)
-        now = a * values[0] - (1 - a) * values[2]
-        before = a * values[1] - (1 - a) * values[3]
-        np.sign(now - before, out=out[0], casting="same_kind")
-        out[0] *= known
+        np.multiply(tracker.loss_ratio(), np.float32(-self.loss_weight) * time_s, out=out[2])
 
 
 @dataclass(frozen=True)
@@ -170,16 +130,16 @@ class AlphaFair:
         real("alpha", self.alpha, 0, 0.99)
         real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
 
-    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
-        queueing = np.maximum(tracker.last[RTT] - tracker.base_rtt_s, np.float32(0))
-        np.minimum(throughput_ratio(tracker), np.float32(1), out=out[0])
+        queueing = tracker.queueing_s()
+        np.minimum(tracker.throughput_ratio(), np.float32(1), out=out[0])
         np.minimum(queueing * np.float32(1 / self.delay_scale_s), np.float32(1), out=out[1])
-        out[2] = loss_ratio(tracker)
+        out[2] = tracker.loss_ratio()
         np.power(out, np.float32(1 - self.alpha), out=out)
         weights = np.array([[self.throughput_weight], [-self.delay_weight], [-self.loss_weight]], np.float32)
         out *= weights * np.float32(1 / (1 - self.alpha))
-        out *= elapsed_s(tracker)
+        out *= tracker.elapsed_s()
 
 
 @dataclass(frozen=True)
@@ -197,15 +157,15 @@ class Power:
     def __post_init__(self):
         real("exponent", self.exponent, 0.1, 10)
 
-    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Writes the term, `(1, rows)`."""
-        np.power(throughput_ratio(tracker), np.float32(self.exponent), out=out[0])
-        out[0] /= rtt_ratio(tracker)
-        out[0] *= elapsed_s(tracker)
+        np.power(tracker.throughput_ratio(), np.float32(self.exponent), out=out[0])
+        out[0] /= tracker.rtt_ratio()
+        out[0] *= tracker.elapsed_s()
 
 
-Reward = LogUtility | LinearUtility | UtilitySign | AlphaFair | Power
-REWARDS: dict[str, type[Reward]] = {kind.name: kind for kind in (LogUtility, LinearUtility, UtilitySign, AlphaFair, Power)}
+UTILITIES: tuple[type, ...] = (LogUtility, LinearUtility, AlphaFair, Power)
+"""What a task whose tracker is a `Path` may bring among its rewards."""
 
 
 def _check_weights(reward: Any) -> None:

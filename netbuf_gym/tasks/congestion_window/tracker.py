@@ -1,8 +1,4 @@
-"""What an environment remembers of each sender's telemetry, row by row, for observations and rewards.
-
-A row is one controlled sender of one world. Arrays are stored field-major (`(fields, rows)`, so that every field is one
-contiguous vector) and handed out transposed where a leading row axis is wanted. Nothing here knows how a world works.
-"""
+"""What an environment remembers of each sender's telemetry, row by row, for observations and rewards."""
 
 from __future__ import annotations
 
@@ -10,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netbuf_gym.plants.telemetry import TELEMETRY
+from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
+from netbuf_gym.tasks.tracking import LastMeasured
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
 SSTHRESH, CWND, MSS = FIELD["ssthresh_bytes"], FIELD["cwnd_bytes"], FIELD["mss_bytes"]
@@ -23,13 +20,13 @@ PEAK_MEMORY_S = 10.0
 """Time constant with which the highest rate seen so far is forgotten."""
 
 
-class Tracker:
+class Tracker(LastMeasured):
     """The last measured value of every telemetry field, and what needs more than one interval to know.
 
+    Before the first measurement the slow-start threshold is +inf in `last` (one that was never set is infinite). A
+    `netbuf_gym.rewards.utility.Path`.
+
     Attributes (all float32 of shape `(rows,)` unless stated):
-        now: `(fields, rows)`, the telemetry of the interval just ended, NaN where nothing was measured.
-        last: `(fields, rows)`, the last measured value of each field; before the first one 0, and +inf for the
-            slow-start threshold (a threshold that was never set is infinite). Holds no NaN.
         rate: bits acknowledged over the time from the last ACK of earlier intervals to the last one of this, in bit/s:
             the throughput without the chance of how many ACKs fall into an interval. 0 without an ACK.
         previous_cwnd, previous_rtt, previous_throughput, previous_rate: as they were one interval earlier.
@@ -41,16 +38,13 @@ class Tracker:
             flow, and propagation plus serialisation. For rewards and reports; never observed.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
-        interval_s: the nominal length of a decision interval.
+        interval_s: the nominal length of a decision interval: what the agent's decisions are spaced by, and so the measure of
+            what it can tell apart; what was measured is divided by the measured length, `last[ELAPSED]`.
     """
 
     def __init__(self, rows: int, interval_s: float):
-        fields = len(TELEMETRY.fields)
-        self.rows = rows
+        super().__init__(TELEMETRY, rows)
         self.interval_s = interval_s
-        self.now = np.full((fields, rows), np.nan, np.float32)
-        self.last = np.zeros((fields, rows), np.float32)
-        self._measured = np.zeros((fields, rows), bool)
         self._memory = np.zeros((7, rows), np.float32)
         self.previous_cwnd, self.previous_rtt, self.previous_throughput, self.previous_rate = self._memory[:4]
         self.rate, self.peak_rate, self.age_s = self._memory[4:]
@@ -75,8 +69,7 @@ class Tracker:
         mss_bytes: float,
     ) -> None:
         """Forgets everything measured on these rows; their world starts anew. Windows in bytes."""
-        self.now[:, rows] = np.nan
-        self.last[:, rows] = 0
+        self.forget(rows)
         self.last[SSTHRESH, rows] = np.inf
         self.last[MSS, rows] = mss_bytes
         self.last[CWND, rows] = initial_window
@@ -101,11 +94,8 @@ class Tracker:
         np.copyto(self.previous_rate, self.rate)
         np.copyto(self.previous_rtt_known, self.rtt_known)
 
-        np.copyto(self.now, telemetry.T, casting="same_kind")
-        np.isnan(self.now, out=self._measured)
-        np.logical_not(self._measured, out=self._measured)
-        np.copyto(last, self.now, where=self._measured)
-        np.copyto(self.cwnd, telemetry[:, CWND], where=self._measured[CWND])
+        super().update(telemetry)
+        np.copyto(self.cwnd, telemetry[:, CWND], where=self.measured[CWND])
         np.greater(last[RTT], 0, out=self.rtt_known)
 
         np.fmin(self.least_rtt, self.now[RTT_MIN], out=self.least_rtt)
@@ -126,3 +116,24 @@ class Tracker:
         np.add(self.age_s, elapsed, out=self.age_s)
         np.greater(last[ACKS], 0, out=self._flag)
         np.copyto(self.age_s, 0, where=self._flag)
+
+    def elapsed_s(self) -> np.ndarray:
+        """See `Path`."""
+        return self.last[ELAPSED]
+
+    def throughput_ratio(self) -> np.ndarray:
+        """See `Path`."""
+        return self.last[THROUGHPUT] / self.share_bps
+
+    def rtt_ratio(self) -> np.ndarray:
+        """See `Path`."""
+        return np.maximum(self.last[RTT] / self.base_rtt_s, np.float32(1))
+
+    def queueing_s(self) -> np.ndarray:
+        """See `Path`."""
+        return np.maximum(self.last[RTT] - self.base_rtt_s, np.float32(0))
+
+    def loss_ratio(self) -> np.ndarray:
+        """See `Path`."""
+        lost = self.last[PACKETS_LOST]
+        return lost / np.maximum(lost + self.last[SEGMENTS_ACKED], np.float32(1))

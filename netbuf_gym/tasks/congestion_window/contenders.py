@@ -11,10 +11,12 @@ from netbuf_gym import _core
 from netbuf_gym.arguments import choice, real
 from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
-from netbuf_gym.plants.sim import episode_report
+from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios.types import AGENT, Scenario
-from netbuf_gym.tasks.congestion_window import DEFAULT_FEATURES, FACTORS, CongestionWindow
+from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES
+from netbuf_gym.tasks.congestion_window.report import episode_report
+from netbuf_gym.tasks.congestion_window.rules import FACTORS, CongestionWindow
 
 
 def names() -> tuple[str, ...]:
@@ -37,9 +39,10 @@ class CongestionControl(InWorld):
         return scenario.with_senders([self.name if flow.cc == AGENT else flow.cc for flow in scenario.flows])
 
     def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
-        """See `netbuf_gym.plants.sim.episode_report`."""
-        flows, links, now_s = world.flow_stats(), world.link_stats(), world.now_ns * 1e-9
-        return [episode_report(world.scenario, flow, flows, links, now_s) for flow in _places(scenario)]
+        """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
+        flows = _places(scenario)
+        counters = sender_counters(world, scenario, flows)
+        return [episode_report(scenario, flow, own) for flow, own in zip(flows, counters, strict=True)]
 
     def watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
         """See `InWorld.watcher`."""
