@@ -25,7 +25,7 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def style(index: int) -> tuple[str, str, str]:
-    """Colour, marker and line style of the controller of this number; after fifteen the next line style begins."""
+    """Colour, marker and line style of the contender of this number; after fifteen the next line style begins."""
     return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index // len(COLOURS) % len(DASHES)]
 
 
@@ -39,10 +39,10 @@ def throughput_delay(
 ) -> None:
     """Throughput against queueing delay, or against what else it is bought with.
 
-    One point a controller, an ellipse of one standard deviation, its runs faintly.
+    One point a contender, an ellipse of one standard deviation, its runs faintly.
 
     Args:
-        points: for each controller (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
+        points: for each contender (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
         capacity_mbps: drawn as a line.
         xlabel, ylabel: what the points are.
     """
@@ -72,27 +72,24 @@ def throughput_delay(
     write(figure, path)
 
 
-SENDER_ROWS = (("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)"))
-
-
 def time_series(
     series: Mapping[str, Mapping[str, Any]],
     path: str | Path,
+    rows: Sequence[tuple[str, str]],
     title: str = "",
-    rows: Sequence[tuple[str, str]] = SENDER_ROWS,
     numbers: Mapping[str, int] | None = None,
 ) -> None:
-    """Congestion window, RTT and queue over time, or what else; one panel each, one line a controller.
+    """Quantities over time; one panel each, one line a contender.
 
     Args:
-        series: for each controller arrays `time_s` and those that `rows` names, (samples,).
+        series: for each contender arrays `time_s` and those that `rows` names, (samples,).
         rows: names and labels of the panels.
-        numbers: of the controllers, which decide how their lines look (`style`); None: as they come.
+        numbers: of the contenders, which decide how their lines look (`style`); None: as they come.
     """
     figure = figure_of(7.2, 6.4)
-    panels = figure.subplots(len(rows), 1, sharex=True)
+    panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (key, label) in zip(panels, rows, strict=True):
-        top = 0.0
+        top = low = 0.0
         for index, (name, one) in enumerate(series.items()):
             values = np.asarray(one[key], dtype=float)
             first = index == 0  # the agent: on top
@@ -107,10 +104,11 @@ def time_series(
                 zorder=3 if first else 2,
                 label=name,
             )
-            top = max(top, float(np.nanmax(values, initial=0.0)))
+            top, low = max(top, float(np.nanmax(values, initial=0.0))), min(low, float(np.nanmin(values, initial=0.0)))
         if top > 500:
             axes.set_yscale("symlog", linthresh=10)
-        axes.set_ylim(bottom=0)
+        if low == 0:
+            axes.set_ylim(bottom=0)
         axes.set_ylabel(label)
         axes.grid(alpha=0.25)
     panels[0].set_title(title)
@@ -158,8 +156,8 @@ def figure_of(width: float, height: float) -> Any:
     """
     try:
         from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("a plot", "train", error.name) from None
+    except ImportError:
+        raise MissingExtraError("a plot", "train", "matplotlib") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 

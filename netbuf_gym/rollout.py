@@ -129,6 +129,7 @@ def evaluate(
     if isinstance(contender, str):
         contender = contender_of(contender, task)
     env = {**contender.env, **env}
+    scenario = tasks.get(task).rules.default_scenario if scenario is None else scenario
     worlds = draw(task, scenario, seeds, **env)
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
 

@@ -69,7 +69,7 @@ def evaluate(config: DictConfig) -> Path:
     scenario = scenario_spec(config.scenario, rules.default_scenario)
     agent = None if saved is None else SavedAgent(saved)
     env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
-    env["agents"] = config.senders
+    env |= {"agents": config.senders} | ({} if config.plant is None else {"plant": plain(config.plant)})
     worlds = draw(task, scenario, seeds, **env)
     runs = []
     if agent is not None:
@@ -174,9 +174,9 @@ def _draw(
     numbers = {one.name: k for k, one in enumerate(runs)}  # a contender looks alike in all pictures
     series = {one.name: one.series for one in readable(runs, measures)}
     name = title.partition(",")[0]
-    plots.time_series(series, run_dir / "time_series.png", f"{name}, seed {seed}", measures.series, numbers)
+    plots.time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers)
     start = {n: {key: values[: _samples_until(s, 10.0)] for key, values in s.items()} for n, s in series.items()}
-    plots.time_series(start, run_dir / "start.png", f"{name}, seed {seed}, the first 10 s", measures.series, numbers)
+    plots.time_series(start, run_dir / "start.png", measures.series, f"{name}, seed {seed}, the first 10 s", numbers)
 
 
 def readable(runs: Sequence[evaluation.Runs], measures: Measures, most: int = 6) -> list[evaluation.Runs]:
