@@ -68,7 +68,7 @@ class QueueThreshold(Task):
     The task and its recipes `"thesis-text"` and `"thesis-code"` come from RLBM ("Reinforcement Learning for Buffer
     Management", as described and as its program has it); the recipe `"default"` is ours and made to carry over between
     rates and buffer sizes. Alphas of (1, 1) are the thesis' naive buffer and (8, 1) its sophisticated one; both are exactly
-    reachable (`netbuf_gym.baselines.FixedThresholds`).
+    reachable (`netbuf_gym.tasks.queue_threshold.FixedThresholds`).
 
     ## Action Space
 
