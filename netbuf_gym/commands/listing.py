@@ -12,7 +12,7 @@ from netbuf_gym import plants, registration, scenarios, tasks
 from netbuf_gym.commands.trace import generators
 from netbuf_gym.tables import text_table
 
-HELP = "list scenarios, schemes, disciplines, flow sizes, congestion controls, environments, rewards, plants and generators"
+HELP = "list scenarios, schemes, disciplines, sizes, congestion controls, environments, rewards, contenders, plants, generators"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +95,11 @@ def list_rewards() -> str:
     return text_table(["task", "reward", "parameters"], rows)
 
 
+def list_contenders() -> str:
+    """What there is to set beside agents, by task."""
+    return text_table(["task", "contender"], [[record.name, name] for record in tasks.records() for name in record.contenders])
+
+
 def list_plants() -> str:
     """Plants, and the kinds of agents that they carry."""
     return text_table(["plant", "agents"], [[name, " ".join(plants.get(name).kinds)] for name in plants.names()])
@@ -117,6 +122,7 @@ TOPICS = {
     "congestion-controls": list_congestion_controls,
     "environments": list_environments,
     "rewards": list_rewards,
+    "contenders": list_contenders,
     "plants": list_plants,
     "traces": list_traces,
 }
