@@ -24,13 +24,11 @@ import numpy as np
 import torch as th
 from omegaconf import DictConfig
 
-from netbuf_gym import plots
+from netbuf_gym import plots, tasks
 from netbuf_gym.arguments import choice
 from netbuf_gym.baselines import CONTROLLERS
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic, write_json
-from netbuf_gym.registration import ENVIRONMENTS
-from netbuf_gym.tasks import TASKS
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation
 from netbuf_gym.zoo.config import evaluation_seeds, load, plain, scenario_spec
@@ -66,7 +64,7 @@ def evaluate(config: DictConfig) -> Path:
     controls = list(measures.baselines) if config.baselines is None else list(config.baselines)
     _check(config, task, controls)
     th.set_num_threads(config.torch_threads)
-    scenario = scenario_spec(config.scenario, TASKS[task].default_scenario)
+    scenario = scenario_spec(config.scenario, tasks.get(task).rules.default_scenario)
     runs, worlds = [], []
     if saved is not None:
         name = str(saved.config.algo.name)
@@ -74,9 +72,9 @@ def evaluate(config: DictConfig) -> Path:
         runs = [agent]
     else:
         worlds = evaluation.draw_worlds(scenario, seeds, task, config.senders)
-    env = {"recipe": config.recipe or TASKS[task].recipes[0]} if saved is None else evaluation.env_of(saved)
+    env = {"recipe": config.recipe or tasks.get(task).rules.recipes[0]} if saved is None else evaluation.env_of(saved)
     if config.senders != 1:
-        env["senders"] = config.senders
+        env["agents"] = config.senders
     runs += evaluation.run_baselines(task, controls, scenario, worlds, seeds, config.threads, env)
     run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
@@ -127,8 +125,8 @@ def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
         if config.task is None:
             raise ConfigError("missing: model=..., or model=null env=... for baselines alone")
         task = measures_of(config.task) and config.task
-        if config.env_id is not None and ENVIRONMENTS.get(config.env_id, {}).get("task") != task:
-            valid = next(name for name, kwargs in ENVIRONMENTS.items() if kwargs["task"] == task)
+        if config.env_id is not None and tasks.task_of(config.env_id) != task:
+            valid = tasks.get(task).ids[0]
             raise ConfigError(f"env_id = {config.env_id!r} is not of task {task!r}; valid: {valid}, or null")
         return task
     schema = saved.env.get("schema")
@@ -156,7 +154,7 @@ def _check(config: DictConfig, task: str, controls: Sequence[str]) -> None:
         if controls.count(control) > 1:
             raise ConfigError(f"baselines holds {control!r} twice; valid: each once")
     if config.recipe is not None:
-        choice("recipe", config.recipe, TASKS[task].recipes)
+        choice("recipe", config.recipe, tasks.get(task).rules.recipes)
     if config.model is None and not controls:
         raise ConfigError("baselines is empty and model is null; valid: at least one of them")
 

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
-from netbuf_gym import baselines, stats
+from netbuf_gym import baselines, stats, tasks
 from netbuf_gym.engine import Engine
-from netbuf_gym.plants.sim import episode_report
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.simulation import simulate
-from netbuf_gym.tasks import TASKS
+from netbuf_gym.tasks.congestion_window import episode_report
 from netbuf_gym.vector import VectorEnv
 from netbuf_gym.zoo import checkpoint, models
 from netbuf_gym.zoo.measures import Column, Group, Margin, Measures, measures_of
@@ -78,7 +77,7 @@ def run_agent(
         CheckpointError: the model does not fit its environment as it is now.
         ConfigError: an unknown scenario or environment.
     """
-    kwargs = env_of(saved) | {"scenario": scenario, "senders": senders}
+    kwargs = env_of(saved) | {"scenario": scenario, "agents": senders}
     adapter = models.make_env(saved.env["id"], len(seeds) * senders, threads, kwargs)
     try:
         checkpoint.require_same_env(saved, checkpoint.describe(adapter, saved.env["id"], kwargs))
@@ -101,7 +100,7 @@ def run_controller(
 ) -> tuple[Runs, list[World]]:
     """Runs a controller that decides as agents do; `kwargs` go to the environment."""
     kwargs = {"task": controller.task, "recipe": controller.recipe, **kwargs}
-    rows = len(seeds) * kwargs.get("senders", 1)
+    rows = len(seeds) * kwargs.get("agents", 1)
     env = VectorEnv(rows, scenario=scenario, threads=threads, **kwargs)
     return _play(env, controller.fitted(env.engine.task).predict, seeds, name)
 
@@ -178,9 +177,9 @@ def _run_named(
     controller = baselines.make(name, task)
     recipe = env.get("recipe", controller.recipe)
     if recipe not in controller.recipes:
-        env = {key: env[key] for key in ("interval_s", "senders") if key in env}
+        env = {key: env[key] for key in ("interval_s", "agents") if key in env}
         recipe = controller.recipe
-    label = name if recipe == TASKS[task].recipes[0] else f"{name} ({recipe})"
+    label = name if recipe == tasks.get(task).rules.recipes[0] else f"{name} ({recipe})"
     return run_controller(controller, scenario, seeds, threads, label, **{**env, "recipe": recipe})[0]
 
 

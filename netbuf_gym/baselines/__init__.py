@@ -7,8 +7,8 @@
 >>> reports = baselines.BufferScheme("abm").evaluate("rlbm/default", seeds=range(5))
 >>> reports = baselines.RandomThresholds().evaluate("rlbm/default", seeds=range(5))
 
-All give the reports that agents get (`netbuf_gym.plants.sim.episode_report` of senders,
-`netbuf_gym.plants.switch_report.switch_report` of switches), over the same worlds for the same seeds.
+All give the reports that agents get (`netbuf_gym.tasks.congestion_window.episode_report` of senders,
+`netbuf_gym.tasks.queue_threshold.switch_report` of switches), over the same worlds for the same seeds.
 """
 
 from netbuf_gym.arguments import choice

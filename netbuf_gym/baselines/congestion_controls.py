@@ -9,10 +9,10 @@ from netbuf_gym import _core
 from netbuf_gym.arguments import choice
 from netbuf_gym.baselines.controller import checked_seeds
 from netbuf_gym.engine import draw_episode, generator_of
-from netbuf_gym.plants.sim import episode_report
+from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios.types import AGENT
-from netbuf_gym.tasks.congestion_window import CongestionWindow
+from netbuf_gym.tasks.congestion_window import CongestionWindow, episode_report
 from netbuf_gym.worlds import WorldSource, resolve
 
 
@@ -41,7 +41,7 @@ class CongestionControl:
             senders: how many senders of each world run this congestion control.
 
         Returns:
-            the report of each of these senders, seed by seed (`netbuf_gym.plants.sim.episode_report`).
+            the report of each of these senders, seed by seed (`netbuf_gym.tasks.congestion_window.episode_report`).
         """
         task = CongestionWindow(agents=senders)
         source = WorldSource(resolve(scenario, task.agents), task.control)
@@ -52,7 +52,6 @@ class CongestionControl:
         ours = [i for i, flow in enumerate(drawn.flows) if flow.cc == AGENT]
         scenario = drawn.with_senders([self.name if flow.cc == AGENT else flow.cc for flow in drawn.flows])
         world = Simulator(scenario, world_seed)
-        end_ns = round(scenario.duration_s * 1e9)
-        world.run(end_ns)
-        flows, links = world.flow_stats(), world.link_stats()
-        return [episode_report(scenario, flow, flows, links, end_ns * 1e-9) for flow in ours]
+        world.run_to_end()
+        counters = sender_counters(world, scenario, ours)
+        return [episode_report(scenario, flow, own) for flow, own in zip(ours, counters, strict=True)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.arguments import whole
+from netbuf_gym.engine import take_agents
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.task import Task
 from netbuf_gym.vector import VectorEnv
@@ -82,9 +83,9 @@ class Controller(ABC):
             ConfigError: no seeds, or arguments that the environment refuses.
         """
         seeds = checked_seeds(seeds)
-        senders = kwargs.pop("senders", 1)
         kwargs = {"task": self.task, "recipe": self.recipe, **kwargs}
-        env = VectorEnv(len(seeds) * senders, senders=senders, scenario=scenario, threads=threads, **kwargs)
+        agents = take_agents(kwargs)
+        env = VectorEnv(len(seeds) * agents, agents=agents, scenario=scenario, threads=threads, **kwargs)
         ours = self.fitted(env.engine.task)
         obs, _ = env.reset(seed=seeds)
         reports: list[dict[str, Any] | None] = [None] * env.num_envs

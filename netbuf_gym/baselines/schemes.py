@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym import tasks
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.baselines.controller import checked_seeds
 from netbuf_gym.engine import check_names, draw_episode, generator_of
 from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.plants.counters import counters_of
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
-from netbuf_gym.plants.switch_report import counters_of, switch_report
 from netbuf_gym.scenarios import SCHEMES, Scenario
-from netbuf_gym.tasks import TASKS
-from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.tasks.queue_threshold import QueueThreshold, switch_report
 from netbuf_gym.worlds import WorldSource, example, resolve
 
 NAMES = tuple(name for name in SCHEMES if name != "agent")
@@ -26,7 +26,7 @@ def draw_worlds(
     scenario: str | dict[str, Any], seeds: Sequence[int], task: str = QueueThreshold.name, senders: int = 1
 ) -> list[tuple[Scenario, int]]:
     """The world and its simulator's seed that an environment of a task draws under each seed."""
-    seeds, kind = checked_seeds(seeds), TASKS[choice("task", task, TASKS)]
+    seeds, kind = checked_seeds(seeds), tasks.get(task).rules
     rules = kind(agents=senders)  # checks the number of agents
     world = resolve(scenario, rules.agents)
     rules = kind(agents=senders, **kind.fitted(example(world)))
@@ -79,14 +79,14 @@ class BufferScheme:
                 and a scheme does not.
 
         Returns:
-            a report for each seed (`netbuf_gym.plants.switch_report.switch_report`).
+            a report for each seed (`netbuf_gym.tasks.queue_threshold.switch_report`).
 
         Raises:
             ConfigError: no seeds, or an argument that the environment does not have.
         """
         check_names(QueueThreshold.name, kwargs)
-        if kwargs.get("senders", 1) != 1:
-            raise ConfigError(f"senders = {kwargs['senders']!r}; valid for {self.task}: 1, the switch")
+        if kwargs.get("agents", 1) != 1:
+            raise ConfigError(f"agents = {kwargs['agents']!r}; valid for {self.task}: 1, the switch")
         with ThreadPoolExecutor(whole("threads", threads, 1, 1024)) as pool:
             return list(pool.map(lambda drawn: self.episode(*drawn), draw_worlds(scenario, seeds)))
 

@@ -18,7 +18,7 @@ from netbuf_gym.reproduce.settings import (
     TRAFFIC,
     parse,
 )
-from netbuf_gym.scenarios.shared_buffer import QUEUE_PACKETS
+from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS
 from netbuf_gym.validate.running import ProgressBar
 
 HELP = "run a paper's own experiments again, and draw its figures"

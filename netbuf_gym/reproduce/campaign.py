@@ -163,8 +163,8 @@ class Campaign:
 
         if part.interval_s is not None:
 
-            def ended(index: int, scenario: Any, batch: Any) -> None:
-                keep(index, measure(scenario, flows_of(scenario, batch, index), batch, index))
+            def ended(index: int, scenario: Any, world: Any) -> None:
+                keep(index, measure(scenario, flows_of(scenario, world), world))
 
             run_worlds = [(scenario, seed) for _, scenario, seed in cells]
             self.controlled[part.scheme].run(run_worlds, part.interval_s, ended, self._stop)

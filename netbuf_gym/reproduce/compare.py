@@ -187,15 +187,15 @@ def compare(settings: Settings, jobs: int, progress=lambda done, total: None) ->
         found: dict[Key, Outcome] = {}
         cells = [(load, settings.scenario(cc, size, load), seed) for load in settings.loads for seed in settings.seed_list()]
 
-        def keep(index: int, scenario: Scenario, core: Any, *world: int) -> None:
+        def keep(index: int, scenario: Scenario, core: Any) -> None:
             load, _, seed = cells[index]
-            flows = flows_of(scenario, core, *world)
+            flows = flows_of(scenario, core)
             own = flows["slowdown"][flows["priority"] == 0]
-            found[scheme, cc, size, load, seed] = Outcome(own, core.traffic_stats(*world)["delivered_bytes"])
+            found[scheme, cc, size, load, seed] = Outcome(own, core.traffic_stats()["delivered_bytes"])
 
         if scheme in controlled:
             worlds = [(scenario, seed) for _, scenario, seed in cells]
-            controlled[scheme].run(worlds, settings.interval_s, lambda i, s, batch: keep(i, s, batch, i), stop)
+            controlled[scheme].run(worlds, settings.interval_s, keep, stop)
             return found
         for index, (_, scenario, seed) in enumerate(cells):
             if stop.is_set():

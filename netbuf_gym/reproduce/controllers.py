@@ -75,7 +75,7 @@ class Controlled:
         Args:
             cells: The scenario, under any scheme, and the episode's seed of each world.
             interval_s: Between decisions.
-            each: Called with the index, the scenario, the core's batch of each world that has ended, at its end.
+            each: Called with the index, the scenario, and what was counted of each world that has ended, at its end.
             stop: Ends the work early, by `Stopped`.
             threads: That step the worlds.
             watch: Called with the first world's time in s and the engine after each decision.
@@ -105,9 +105,9 @@ class Controlled:
             engine.decide(engine.task.check_actions(actions, len(cells)))
             starts = np.zeros(len(cells), bool)
             if watch is not None:
-                watch(float(engine.plant.time_ns[0]) * 1e-9, engine)
+                watch(float(engine.time_ns[0]) * 1e-9, engine)
             for row in np.flatnonzero(engine.ended & running):
-                each(int(row), engine.scenarios[row], engine.plant.core)
+                each(int(row), engine.scenarios[row], engine.plant.world(int(row)))
             running &= ~engine.ended
 
     def _policy(self, seeds: Sequence[int], engine: Engine) -> Policy:

@@ -195,7 +195,7 @@ def _series(
     found: list[tuple[float, ...]] = []
 
     def watch(time_s: float, engine: Any) -> None:
-        sample = engine.plant.core.switch_sample(0)
+        sample = engine.plant.world(0).switch_sample()
         found.append((time_s, *sample[0, :2, 0]))
 
     controlled.run([(scenario, seed)], settings.interval_s, lambda *_: None, threading.Event(), watch=watch)

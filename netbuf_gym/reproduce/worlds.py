@@ -6,11 +6,11 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
+from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator, World
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.traffic_results import completed
 
@@ -46,9 +46,9 @@ def run_sampled(scenario: Scenario, seed: int) -> tuple[Simulator, np.ndarray]:
     return world, np.array(lengths)
 
 
-def flows_of(scenario: Scenario, core: Any, *world: int) -> np.ndarray:
-    """The flows that completed, as `Result.completions` has them, of a core's world or of world `world` of its batch."""
-    return completed(scenario, np.asarray(core.completions(*world)))
+def flows_of(scenario: Scenario, world: World) -> np.ndarray:
+    """The flows that completed, as `Result.completions` has them."""
+    return completed(scenario, np.asarray(world.completions()))
 
 
 def in_parallel(

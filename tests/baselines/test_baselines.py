@@ -4,8 +4,8 @@ import pytest
 from netbuf_gym import baselines
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, NetbufError
-from netbuf_gym.plants.sim import episode_report
 from netbuf_gym.scenarios import get
+from netbuf_gym.tasks.congestion_window import episode_report
 from netbuf_gym.vector import VectorEnv
 
 SHORT = {"name": "ppcc/4", "duration_s": 10.0}
@@ -84,6 +84,6 @@ def test_bad_arguments_are_refused(make):
 def test_a_report_of_a_flow_that_delivered_nothing_is_finite_where_it_can_be():
     counters = ("delivered_bytes", "rtt_count", "rtt_sum_s", "queue_drops", "random_losses", "packets_sent", "timeouts")
     nothing = dict.fromkeys(counters, 0)
-    report = episode_report(get("ppcc/1"), 0, [nothing | {"rtt_min_s": np.nan}], [{"sojourn_count": 0}] * 2, 100.0)
+    report = episode_report(get("ppcc/1"), 0, nothing | {"rtt_min_s": np.nan, "sojourn_count": 0, "now_s": 100.0})
     assert report["goodput_mbps"] == 0 and report["loss_rate"] == 0
     assert np.isnan(report["utility"]) and np.isnan(report["mean_rtt_ms"]) and np.isnan(report["queue_delay_mean_ms"])

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import _core, baselines, simulate
+from netbuf_gym import baselines, simulate
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import Flow, Link, Scenario, Switch
 from netbuf_gym.vector import VectorEnv
 
@@ -76,14 +77,14 @@ def test_controllers_meet_the_same_worlds_and_traffic():
     scenario, seed = drawn[0]
     opened = []  # start, sender, size and priority of every flow
     for name in ("naive", "abm", "static_bdp", "fq_codel", "agent"):
-        world = _core.World(scenario.with_scheme(name).to_core(), seed)
+        world = Simulator(scenario.with_scheme(name), seed)
         world.run(10_000_000_000)
         opened.append(np.array(world.flows_opened())[:, :4])
     env = Env(task="queue_threshold", scenario=RANDOM)
     env.reset(seed=4)
     for _ in range(100):
         env.step(np.array([-1.0, 0.3]))
-    opened.append(np.array(env.engine.plant.core.flows_opened(0))[:, :4])
+    opened.append(np.array(env.engine.plant.world(0).flows_opened())[:, :4])
     assert len(opened[0]) > 3 and all(np.array_equal(one, opened[0]) for one in opened)
 
 
@@ -115,7 +116,7 @@ def test_disciplines_are_reported_over_all_former_ports_as_shares_of_the_switchs
     switch = Switch(ports=("left", "right"), **size)
     world = Scenario(links=links, flows=tuple(flows), switches=(switch,), duration_s=20)
     scheme = baselines.BufferScheme("droptail")
-    report, core = scheme.episode(world, 1), _core.World(scheme.place(world).to_core(), 1)
+    report, core = scheme.episode(world, 1), Simulator(scheme.place(world), 1)
     core.run(20_000_000_000)
     ports = core.link_stats()
     assert ports[2]["queue_drops"] > 0

@@ -84,7 +84,7 @@ def test_the_agent_decides_as_in_its_environment(trained):
     scenario, seen = settings.scenario("cubic", 100, 0.8), {}
     controlled = Controlled("rlbm", settings)
     worlds = [(scenario, 7), (scenario, 8)]
-    controlled.run(worlds, 0.1, lambda i, _, core: seen.update({i: core.switch_stats(i)}), threading.Event())
+    controlled.run(worlds, 0.1, lambda i, _, world: seen.update({i: world.switch_stats()}), threading.Event())
 
     saved = checkpoint.read(path)
     spec = {"name": "rlbm/default", "cc": "cubic", "queue_packets": 100, "load": 0.8, "duration_s": 5.0}
@@ -96,4 +96,4 @@ def test_the_agent_decides_as_in_its_environment(trained):
         observation, *_ = adapter.env.step(action)
     action, _ = controlled._model.predict(observation, deterministic=True)
     engine.decide(engine.task.check_actions(action, 1))
-    assert engine.plant.core.switch_stats(0) == seen[1]
+    assert engine.plant.world(0).switch_stats() == seen[1]

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import _core, baselines, cli, scenarios
-from netbuf_gym.plants.sim import episode_report
+from netbuf_gym import baselines, cli, scenarios
+from netbuf_gym.plants.counters import sender_counters
+from netbuf_gym.plants.simulator import Simulator
+from netbuf_gym.tasks.congestion_window import episode_report
 from netbuf_gym.zoo import campaign, checkpoint, demo, evaluation, tables
 from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED, load
 from netbuf_gym.zoo.evaluate import evaluate, readable
@@ -69,9 +71,9 @@ def test_series_are_of_the_first_seed(trained):
 def test_baselines_are_measured_as_agents_are():
     world = scenarios.get("ppcc/4", duration_s=5)
     runs = evaluation.run_baseline("cubic", [world.with_agents(1)], [FIRST])
-    core = _core.World(world.with_senders(["cubic"]).to_core(), FIRST)
+    core = Simulator(world.with_senders(["cubic"]), FIRST)
     core.run(5_000_000_000)
-    report = episode_report(world, 0, core.flow_stats(), core.link_stats(), 5.0)
+    report = episode_report(world, 0, *sender_counters(core, world, [0]))
     for metric in METRICS:
         assert runs.metrics[metric][0] == pytest.approx(report[metric], rel=1e-9), metric
 
