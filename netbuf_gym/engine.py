@@ -19,7 +19,7 @@ from gymnasium.utils import seeding
 
 from netbuf_gym import plants, tasks
 from netbuf_gym.arguments import real, whole
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.plant import EVENT
 from netbuf_gym.rewards import make_reward
 from netbuf_gym.tasks.history import History
@@ -95,17 +95,23 @@ class Engine:
         self._end_ns = np.zeros(self.worlds, np.int64)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
 
-        self.plant = plants.make(plant, self.worlds, self.agents, self.task.kind, whole("threads", threads, 1, 1024))
+        self._plant_spec, self._threads = plant, whole("threads", threads, 1, 1024)
+        self._open()
+
+    def _open(self) -> None:
+        """Makes the plant."""
+        self.plant = plants.make(self._plant_spec, self.worlds, self.agents, self.task.kind, self._threads)
         self._release = weakref.finalize(self, self.plant.close)
         if self.task.until not in self.plant.untils:
             self.close()
             raise ConfigError(
-                f"plant {plant!r} cannot wait for an event, as task {self.task.name!r} asks here; it advances until: "
-                f"{', '.join(self.plant.untils)}"
+                f"plant = {shown(self._plant_spec)} cannot wait for an event, as task {self.task.name!r} asks here; "
+                f"it advances until: {', '.join(self.plant.untils)}"
             )
         self._telemetry = self.plant.telemetry.reshape(self.rows, -1)
         self._control = self.plant.control.reshape(self.rows, -1)
         self._alive = self.plant.agent_mask.reshape(self.rows)
+        self.failures.clear()
 
     @property
     def closed(self) -> bool:
@@ -127,8 +133,12 @@ class Engine:
         self.start_world(world, *draw_episode(self.source, rng))
 
     def start_world(self, world: int, scenario: Any, seed: int) -> None:
-        """Starts a world anew as this scenario, with agents in their places, under this seed of its plant."""
-        self._require_open()
+        """Starts a world anew as this scenario, with agents in their places, under this seed of its plant.
+
+        After `close` the plant is made anew, and all worlds must be reset.
+        """
+        if self.closed:
+            self._open()
         self.plant.reset(world, scenario, seed)
         self.seeds[world] = seed
         rows = slice(world * self.agents, (world + 1) * self.agents)
@@ -157,7 +167,8 @@ class Engine:
             SimulatorFault, PlantFault: the plant cannot go on; it is closed.
             gymnasium.error.ClosedEnvironmentError: it was closed before.
         """
-        self._require_open()
+        if self.closed:
+            raise gym.error.ClosedEnvironmentError("the environment is closed; reset() opens it again")
         self.task.decode(actions, self.tracker, self._control)
         self._advance()
         self.tracker.update(self._telemetry)
@@ -219,10 +230,6 @@ class Engine:
     def schema(self) -> dict[str, Any]:
         """Everything a saved model must agree with, JSON-able: compare with `netbuf_gym.tasks.require_schema`."""
         return {"telemetry": self.task.telemetry.to_dict(), **self.task.to_dict(), "interval_s": self.interval_s}
-
-    def _require_open(self) -> None:
-        if self.closed:
-            raise gym.error.ClosedEnvironmentError("the environment was closed")
 
 
 def take_agents(kwargs: dict[str, Any], default: int = 1) -> int:

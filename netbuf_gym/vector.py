@@ -108,7 +108,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         for world in worlds:
             self.engine.reset_world(world, self._generators[world])
         self.engine.start_history(worlds)
-        self._started = True
+        self._started, self.closed = True, False
         return self.engine.history.read(self._next_buffer()), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -141,7 +141,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         return engine.history.read(self._next_buffer()), rewards, terminated, truncated, info
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Closes the plant; `close` calls it."""
+        """Closes the plant; `close` calls it, once."""
         self.engine.close()
 
     def _next_buffer(self) -> np.ndarray:
@@ -190,7 +190,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         if (by_world.any(axis=1) != by_world.all(axis=1)).any():
             world = int(np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))[0])
             raise ConfigError(f"reset_mask splits world {world}; valid: all {self.engine.agents} agents of a world or none")
-        if not self._started and not mask.all():
+        if (not self._started or self.engine.closed) and not mask.all():
             raise gym.error.ResetNeeded("the first reset() must be of all worlds")
         return np.flatnonzero(by_world[:, 0])
 

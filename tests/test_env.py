@@ -12,8 +12,8 @@ from stable_baselines3.common.env_checker import check_env as check_env_sb3
 import netbuf_gym
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.plants.telemetry import TELEMETRY
-from netbuf_gym.plants.tracker import FIELD
+from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
+from netbuf_gym.tasks.congestion_window.tracker import FIELD
 from netbuf_gym.wrappers import DurationLimit
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -1,101 +1,22 @@
-"""The rollout: tasks and plants that it knows nothing of, ends of all kinds, threads, and giving up."""
+"""The rollout: threads, giving up, faults, and a task that it knows nothing of (plants: `plants/test_contenders.py`)."""
 
 import dataclasses
 import json
 import threading
 
-import kettles
 import numpy as np
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym import cli, plants, rollout, tasks
+from netbuf_gym import cli, rollout, tasks
 from netbuf_gym.contenders import Callback, Model
-from netbuf_gym.errors import ConfigError, SimulatorFault
+from netbuf_gym.errors import SimulatorFault
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.tasks.congestion_window import CongestionControl, CongestionWindow
-from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import checkpoint, running
 from netbuf_gym.zoo.saved import SavedAgent
 
 SHORT = {"name": "ppcc/4", "duration_s": 2.0}
-
-
-@pytest.fixture
-def boil(monkeypatch):
-    """A task on a plant, both a stranger's."""
-    plants.register("kettles", kettles.Kettles)
-    tasks.register(kettles.RECORD)
-    yield {"task": "boil", "plant": "kettles"}
-    tasks.unregister("boil")
-    plants.unregister("kettles")
-
-
-def test_a_strangers_contenders_play_on_a_strangers_plant(boil):
-    seeds = [1, 2, 3]
-    hot, cold = (rollout.evaluate(name, seeds=seeds, **boil) for name in ("thermostat", "off"))
-    assert all(60 <= report["heat_c"] < 66 for report in hot)
-    assert all(20 <= report["heat_c"] < 30 and report["seconds"] == pytest.approx(2.02, abs=1e-3) for report in cold)
-    assert rollout.evaluate("thermostat", seeds=seeds, agents=2, **boil)[::2] == hot
-    chance = rollout.evaluate("random", seeds=seeds, recipe="steps", **boil)
-    assert chance[:1] == rollout.evaluate("random", seeds=[1], recipe="steps", **boil)
-    assert {report["heat_c"] for report in chance} != {report["heat_c"] for report in cold}
-    with pytest.raises(ConfigError, match="thermostat does not speak recipe 'steps'"):
-        rollout.evaluate("thermostat", seeds=seeds, recipe="steps", **boil)
-
-
-def test_worlds_end_each_by_itself(boil):
-    """By the measured clock, for good, or by failing; the others go on."""
-    full = Callback(lambda observations: np.ones((len(observations), 1), np.float32), "full")
-    specs = [{"start_c": 60}, {"start_c": -500}, {"start_c": -500, "bursts_s": 0.5}, {"start_c": -500, "duration_s": 1.0}]
-    worlds = [rollout.World(kettles.kitchen(**one), 7, 0) for one in specs]
-    order, steps = [], np.zeros(4, int)
-
-    def count(view):
-        steps[view.index] += 1
-
-    watch = dict.fromkeys(range(4), count)
-    ends = {}
-
-    def each(view):
-        order.append(view.index)
-        ends[view.index] = view.report()[0]
-
-    rollout.play(full, worlds, each, scenario="kitchen", watch=watch, **boil)
-    assert order == [2, 0, 3, 1] and steps.tolist() == [7, 20, 5, 10]
-    assert ends[0]["heat_c"] >= 100 and ends[2]["failure"] == "burst" and ends[2]["seconds"] == pytest.approx(0.505)
-    assert [index for index, end in ends.items() if "failure" in end] == [2]
-    for index, world in enumerate(worlds):  # alone as together
-        alone = []
-        rollout.play(full, [world], lambda view, alone=alone: alone.extend(view.report()), scenario="kitchen", **boil)
-        assert alone == [ends[index]]
-
-
-def test_plants_are_closed(boil, monkeypatch):
-    made = []
-    make = plants.make
-    monkeypatch.setattr(plants, "make", lambda *args: made.append(make(*args)) or made[-1])
-    rollout.evaluate("off", seeds=[1], **boil)
-    with pytest.raises(RuntimeError):
-        rollout.evaluate(Callback(lambda observations: (_ for _ in ()).throw(RuntimeError())), seeds=[1], **boil)
-    assert len(made) == 4 and all(plant.closed for plant in made)
-
-
-@pytest.mark.parametrize("measures", [Measures(), kettles.MEASURES])
-def test_a_strangers_task_is_evaluated(boil, measures, monkeypatch, tmp_path, capsys):
-    monkeypatch.setitem(tasks.record._REGISTRY, "boil", dataclasses.replace(kettles.RECORD, measures=measures))
-    command = ["evaluate", "model=null", "env=boil", "plant=kettles", "scenario=kitchen", "seeds=3"]
-    assert cli.main([*command, "baselines=[thermostat,off]", f"run_dir={tmp_path}"]) == 0
-    text = capsys.readouterr().out
-    assert "| thermostat | 6" in text and "| off | 2" in text
-    result = json.loads((tmp_path / "result.json").read_text())
-    assert set(result["controllers"]["off"]["episodes"]) == ({"heat_c"} if measures.metrics else {"heat_c", "seconds"})
-    assert (tmp_path / "time_series.png").exists() == bool(measures.series)
-    if not measures.baselines:
-        assert cli.main([*command, f"run_dir={tmp_path}"]) == 2
-    else:
-        assert cli.main([*command, "plots=false", f"run_dir={tmp_path}"]) == 0
-        assert list(json.loads((tmp_path / "result.json").read_text())["controllers"]) == ["thermostat", "random"]
 
 
 class Stranger(CongestionWindow):

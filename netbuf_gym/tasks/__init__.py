@@ -5,6 +5,7 @@
 
 from netbuf_gym.tasks import congestion_window, queue_threshold
 from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
+from netbuf_gym.tasks.pages import documented, feature_table
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
 from netbuf_gym.tasks.record import TaskRecord, get, names, records, register, register_reward, task_of, unregister
 from netbuf_gym.tasks.schema import require_schema
@@ -20,6 +21,8 @@ __all__ = [
     "QueueThreshold",
     "Task",
     "TaskRecord",
+    "documented",
+    "feature_table",
     "get",
     "names",
     "records",
