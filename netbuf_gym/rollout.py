@@ -177,7 +177,8 @@ def play(
     with closing(_engine(together, task, like, {**contender.env, **env, "threads": threads})) as engine:
         policy = contender.start(engine.task, [world.episode for world in worlds])
         if policy is not None:
-            _decisions(policy, engine, worlds, each, watch, stop)
+            placed = [world._replace(scenario=contender.place(world.scenario)) for world in worlds]
+            _decisions(policy, engine, placed, each, watch, stop)
         else:
             _in_worlds(contender, worlds, each, engine.interval_ns, threads, watch, stop)
 

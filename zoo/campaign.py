@@ -166,7 +166,7 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
     scenarios: dict[str, Any] = {}
     for name in plan.scenarios:
         print(f"evaluating on {name}", file=sys.stderr, flush=True)
-        worlds = draw(plan.task, name, seeds, **players[0].env)
+        worlds = draw(plan.task, name, seeds)
         agents = [running.run(player, worlds, task=plan.task, scenario=name, name="agent") for player in players]
         baselines = running.run_baselines(plan.task, measures.baselines, worlds, scenario=name, env=players[0].env)
         scenarios[name] = {

@@ -69,8 +69,9 @@ def evaluate(config: DictConfig) -> Path:
     scenario = scenario_spec(config.scenario, rules.default_scenario)
     agent = None if saved is None else SavedAgent(saved)
     env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
-    env |= {"agents": config.senders} | ({} if config.plant is None else {"plant": plain(config.plant)})
-    worlds = draw(task, scenario, seeds, **env)
+    where = {"agents": config.senders} | ({} if config.plant is None else {"plant": plain(config.plant)})
+    env |= where
+    worlds = draw(task, scenario, seeds, **where)
     runs = []
     if agent is not None:
         runs.append(running.run(agent, worlds, task=task, scenario=scenario, threads=config.threads, **env))

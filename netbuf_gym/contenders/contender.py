@@ -59,6 +59,14 @@ class Contender(ABC):
             return {**self.env, **env}
         return {key: env[key] for key in SHARED if key in env} | self.env
 
+    def place(self, scenario: Any) -> Any:
+        """The world that it plays in, made from one with agents in it: that one, unless it changes the world.
+
+        Raises:
+            ConfigError, ScenarioError: it has no place there.
+        """
+        return scenario
+
     @abstractmethod
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy | None:
         """What decides in worlds that are about to begin; None: it acts in the world (`InWorld`) and decides nothing.
@@ -74,7 +82,7 @@ class Contender(ABC):
 
 
 class Decider(Contender):
-    """A contender that decides in the agents' place, in the worlds as they are."""
+    """A contender that decides in the agents' place."""
 
     @abstractmethod
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
@@ -102,11 +110,7 @@ class InWorld(Contender):
 
     @abstractmethod
     def place(self, scenario: Scenario) -> Scenario:
-        """The world that it plays in: the scenario with this contender in place of the agents.
-
-        Raises:
-            ConfigError, ScenarioError: it has no place there.
-        """
+        """See `Contender.place`: the scenario with this contender wherever an agent was."""
 
     @abstractmethod
     def report(self, scenario: Scenario, world: Any) -> list[dict[str, Any]]:
