@@ -190,7 +190,7 @@ def check(contender: Contender, scenario: str | dict[str, Any] | None, *, task: 
 
 
 def _engine(worlds: int, task: str, scenario: str | dict[str, Any] | None, env: Mapping[str, Any]) -> Engine:
-    env = {**env, "task": task}
+    env = {"recipe": tasks.get(task).rules.recipes[0], **env, "task": task}
     return Engine(worlds, scenario=scenario, agents=take_agents(env), **env)
 
 

@@ -66,6 +66,20 @@ def test_chance_does_not_depend_on_its_neighbours(actions):
     assert len({one["energy_j"] for one in reports}) == 3
 
 
+def test_the_first_recipe_is_played_unless_another_is_asked_for(heating, monkeypatch):
+    class Warm(heating.rules):
+        recipes, default_history = ("warm", "cosy"), {"warm": 1, "cosy": 2}
+
+    monkeypatch.setitem(tasks.record._REGISTRY, "heating", dataclasses.replace(heating, rules=Warm))
+    seen = []
+    look = Callback(lambda observations: seen.append(observations.shape) or np.zeros(len(observations), int))
+    for kwargs in ({}, {"recipe": "cosy"}):
+        rollout.evaluate(look, seeds=[1, 2], **ON, **kwargs)
+    assert set(seen) == {(2, 3), (2, 6)}
+    with pytest.raises(ConfigError, match="thermostat does not speak recipe 'warm'; valid: 'default'"):
+        rollout.evaluate("thermostat", seeds=[1], recipe="warm", **ON)
+
+
 def test_worlds_end_each_by_itself():
     """By the measured clock, for good, or by failing; the others go on."""
     full = Callback(lambda observations: np.full(len(observations), 4), "full")
