@@ -369,6 +369,7 @@ def _report(world: Scenario, result: Result, flow: int) -> dict[str, float]:
     own, link = result.flows[flow], result.links[result.bottleneck]
     measured = math.isfinite(own.rtt_mean_ms)
     counters = {
+        "now_s": world.duration_s,
         "delivered_bytes": own.delivered_bytes,
         "rtt_count": int(measured),
         "rtt_sum_s": own.rtt_mean_ms / 1e3,
@@ -377,15 +378,10 @@ def _report(world: Scenario, result: Result, flow: int) -> dict[str, float]:
         "random_losses": own.random_losses,
         "packets_sent": own.packets_sent,
         "timeouts": own.timeouts,
-    }
-    queue = {
         "sojourn_sum_s": link.queue_delay_mean_ms / 1e3,
         "sojourn_count": int(math.isfinite(link.queue_delay_mean_ms)),
     }
-    empty: dict[str, float] = {}
-    flows = [counters if index == flow else empty for index in range(len(world.flows))]
-    links = [queue if index == world.bottleneck else empty for index in range(len(world.links))]
-    return episode_report(world, flow, flows, links, world.duration_s)
+    return episode_report(world, flow, counters)
 
 
 def _for_prediction(algo: DictConfig) -> DictConfig:

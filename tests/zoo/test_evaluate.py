@@ -360,7 +360,7 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
         ([], "model=..."),
         (["model=null"], "model=null env="),
         (["env=congestion_window", "scenario=rlbm/default"], "senders = 1"),
-        (["env=queue_threshold", "senders=2"], "senders"),
+        (["env=queue_threshold", "senders=2"], "agents = 2; valid for queue_threshold: 1"),
         (["env=queue_threshold", "env_id=netbuf/CongestionWindow-v0"], "netbuf/QueueThreshold-v0"),
         (["env=queue_threshold", "baselines=[naive,naive]"], "twice"),
         (["env=queue_threshold", "recipe=ppcc"], "recipe"),

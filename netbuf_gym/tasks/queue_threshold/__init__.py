@@ -1,6 +1,5 @@
 """The queue-threshold task: a shared-buffer switch decides how long its queues may grow."""
 
-from netbuf_gym.plants.counters import counters_of
 from netbuf_gym.tasks.queue_threshold.actions import GRIDS
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchUtility, ThesisCode, ThesisText
@@ -33,7 +32,6 @@ __all__ = [
     "SwitchUtility",
     "ThesisCode",
     "ThesisText",
-    "counters_of",
     "switch",
     "switch_report",
     "switch_telemetry",
