@@ -26,9 +26,9 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
     Worlds end by truncation when their scenario's duration is over (the last interval is a whole one), after
     `max_episode_steps` decisions, or when they fail, where a plant's worlds can: the reason is then
     `info["final_info"]["failure"]`, under a mask of its own. They terminate when their task says that it is over for good.
-    Ended worlds are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned
-    is the new episode's first, `info["final_obs"]` holds the old one's last and `info["final_info"]` its report, both
-    with a mask under `_` and their name. `info` is empty as long as no episode ends.
+    Ended worlds are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new episode's first,
+    `info["final_obs"]` holds the old one's last and `info["final_info"]` its report, both with a mask under `_` and their
+    name. `info` is empty as long as no episode ends.
 
     Every world draws its scenarios and seeds from a generator of its own, spawned from `np_random`; the results depend
     on the seed alone, not on `threads`. `reset()` without a seed goes on with these generators.
@@ -165,13 +165,12 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         for key in dict.fromkeys(key for report in reports for key in report):
             has = np.array([key in report for report in reports])
             values = [report[key] for report in reports if key in report]
-            kind = type(values[0]) if isinstance(values[0], (bool, int, float, np.number)) else object
-            column = np.full(self.num_envs, None, object) if kind is object else np.zeros(self.num_envs, kind)
-            mask = np.zeros(self.num_envs, bool)
-            mask[indices[has]] = True
-            for row, value in zip(indices[has], values, strict=True):
+            numbers = all(isinstance(value, (bool, int, float, np.number)) for value in values)
+            kind = np.result_type(*map(type, values)) if numbers else object
+            column = np.zeros(self.num_envs, kind) if numbers else np.full(self.num_envs, None, object)
+            for row, value in zip(indices[has].tolist(), values, strict=True):
                 column[row] = value
-            final_info[key], final_info[f"_{key}"] = column, mask
+            final_info[key], final_info[f"_{key}"] = column, np.isin(np.arange(self.num_envs), indices[has])
         return {"final_obs": final_obs, "_final_obs": rows.copy(), "final_info": final_info, "_final_info": rows.copy()}
 
     def _masked_worlds(self, options: dict[str, Any] | None) -> np.ndarray:

@@ -39,8 +39,7 @@ def resolve(spec: Any, agents: int = 1) -> Any:
         valid = ", ".join(scenarios.names())
         raise ConfigError(f"scenario = {shown(spec)} has neither a name nor links; valid names: {valid}")
     arguments = {key: value for key, value in spec.items() if key != "name"}
-    counted = "n" in scenarios.parameters_of(spec["name"]) and not {"n", "senders"} & arguments.keys()
-    if agents > 1 and counted:
+    if agents > 1 and scenarios.takes_number(spec["name"], arguments):
         arguments["n"] = agents
     return scenarios.get(spec["name"], **arguments)
 

@@ -13,7 +13,17 @@ from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumb
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT, congestion_controls
 from netbuf_gym.scenarios.links import GilbertElliott, Link
-from netbuf_gym.scenarios.named import PATTERNS, Pattern, describe, get, names, parameters_of, register, register_pattern
+from netbuf_gym.scenarios.named import (
+    PATTERNS,
+    Pattern,
+    describe,
+    get,
+    names,
+    parameters_of,
+    register,
+    register_pattern,
+    takes_number,
+)
 from netbuf_gym.scenarios.schemes import DT_ALPHAS
 from netbuf_gym.scenarios.shared_buffer import shared_buffer
 from netbuf_gym.scenarios.sizes import DATA_MINING, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
@@ -95,4 +105,5 @@ __all__ = [
     "register_scheme",
     "shared_buffer",
     "sizes_of",
+    "takes_number",
 ]

@@ -97,6 +97,11 @@ def parameters_of(name: str) -> list[str]:
     return list(inspect.signature(_maker(name)).parameters)
 
 
+def takes_number(name: str, given: Iterable[str]) -> bool:
+    """Whether a named scenario takes the number `n` of its flows, and the arguments `given` leave that open."""
+    return "n" in parameters_of(name) and not {"n", "senders"} & set(given)
+
+
 def get(name: str | World, **kwargs) -> World:
     """A scenario or a distribution over scenarios by name.
 

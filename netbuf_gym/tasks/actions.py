@@ -53,12 +53,11 @@ def checked(action: Any, space: gym.Space, rows: int, words: str) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: integers")
     low, high = _bounds(space)
-    wrong = (array < low) | (array > high)
-    if wrong.any():
-        at = tuple(np.argwhere(wrong)[0])
-        low, high = (np.broadcast_to(bound, array.shape)[at] for bound in (low, high))
-        raise ConfigError(f"action = {shown(array[at])} is out of range; valid: {low} to {high}")
-    return array
+    if np.all(array.min(axis=0) >= low) and np.all(array.max(axis=0) <= high):
+        return array
+    at = tuple(np.argwhere((array < low) | (array > high))[0])
+    low, high = (np.broadcast_to(bound, array.shape)[at] for bound in (low, high))
+    raise ConfigError(f"action = {shown(array[at])} is out of range; valid: {low} to {high}")
 
 
 def _clipped(array: np.ndarray, space: gym.spaces.Box) -> np.ndarray:

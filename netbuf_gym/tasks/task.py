@@ -118,6 +118,11 @@ class Task(ABC):
         return self.until == INTERVAL
 
     @classmethod
+    def feature_tables(cls) -> dict[str, str]:
+        """A Markdown table of the features of each recipe (`netbuf_gym.tasks.feature_table`), for pages."""
+        return {}
+
+    @classmethod
     def fitted(cls, world: Any) -> dict[str, Any]:
         """Arguments that the world decides and no user, from one scenario that is to be played."""
         return {}

@@ -15,6 +15,7 @@ from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, PlantFault
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.multiagent import ParallelEnv
+from netbuf_gym.plants import Advance, Plant
 from netbuf_gym.vector import VectorEnv
 
 ID = "test/Heating-v0"
@@ -84,7 +85,7 @@ def test_a_plant_without_the_tasks_agents_or_events_says_so():
 
     plants.register("senders", Senders)
     try:
-        with pytest.raises(ConfigError, match="cannot wait for an event, as task 'congestion_window' asks here; .*: interval"):
+        with pytest.raises(ConfigError, match=r"cannot wait for an event, as task 'congestion_window' asks here; .*: interval"):
             gym.make("netbuf/CongestionWindow-v0", plant="senders", per_ack=True)
         assert [made.closings for made in Rooms.made] == [1]
         gym.make("netbuf/CongestionWindow-v0", plant="senders").close()
@@ -338,3 +339,49 @@ def test_a_plant_may_be_named_by_where_it_is():
         assert made.telemetry.shape == (2, 3, 3) and np.isnan(made.control).all()
     finally:
         plants.unregister("lazy")
+
+
+class Wires(Plant):
+    """Senders on a wire of their own: a window of w bytes brings w bytes in 50 ms, up to 10 Mbit/s."""
+
+    kinds = ("sender",)
+
+    def reset(self, world, scenario, seed):
+        self.passed_ns = self.delivered = 0
+        self.window = 14480.0
+
+    def apply(self, control):
+        self.window = np.where(np.isnan(control[0, 0, 0]), self.window, control[0, 0, 0])
+
+    def advance(self, interval_ns, until="interval", left_ns=None):
+        seconds = interval_ns * 1.25e-9  # it is slow
+        rate_bps = min(self.window * 8 / 0.05, 10e6)
+        self.delivered += rate_bps * seconds / 8
+        self.passed_ns += interval_ns * 1.25
+        measured = {"elapsed_s": seconds, "cwnd_bytes": self.window, "mss_bytes": 1448, "throughput_bps": rate_bps, "acks": 9}
+        measured |= {"rtt_mean_s": 0.05, "rtt_min_s": 0.05, "packets_lost": 0, "segments_acked_sum": rate_bps * seconds / 11584}
+        for name, value in measured.items():
+            self.telemetry[0, 0, self.kind.telemetry.index(name)] = value
+        return Advance(np.array([round(interval_ns * 1.25)]), {})
+
+    def report(self, world):
+        counted = {"delivered_bytes": self.delivered, "packets_sent": self.delivered / 1448, "now_s": self.passed_ns * 1e-9}
+        counted |= {"rtt_count": 2, "rtt_sum_s": 0.1, "rtt_min_s": 0.05, "sojourn_sum_s": 0.0, "sojourn_count": 0}
+        return [{**counted, "start_s": 0.0, "queue_drops": 0, "random_losses": 0, "timeouts": 0}]
+
+
+def test_a_plant_of_ones_own_carries_a_task_of_the_package():
+    plants.register("wires", Wires)
+    try:
+        env = gym.make("netbuf/CongestionWindow-v0", plant="wires", scenario={"name": "ppcc/1", "duration_s": 2})
+        env.reset(seed=1)
+        rewards, truncated = [], False
+        while not truncated:
+            observation, reward, _, truncated, info = env.step(9)
+            assert env.observation_space.contains(observation)
+            rewards.append(reward)
+        assert len(rewards) == 16  # of 125 ms each
+        assert rewards[-1] == pytest.approx(-0.5 * np.log(0.05 / env.unwrapped.engine.tracker.base_rtt_s[0]) * 0.125, rel=1e-4)
+        assert info["duration_s"] == pytest.approx(2) and info["mean_rtt_ms"] == 50 and 5 < info["goodput_mbps"] < 10
+    finally:
+        plants.unregister("wires")

@@ -1,6 +1,5 @@
 """The queue-threshold task: a shared-buffer switch decides how long its queues may grow."""
 
-from netbuf_gym.plants.counters import counters_of
 from netbuf_gym.tasks.queue_threshold.actions import GRIDS
 from netbuf_gym.tasks.queue_threshold.contenders import CONTENDERS, BufferScheme, FixedThresholds
 from netbuf_gym.tasks.queue_threshold.measures import MEASURES
@@ -41,7 +40,6 @@ __all__ = [
     "SwitchUtility",
     "ThesisCode",
     "ThesisText",
-    "counters_of",
     "switch",
     "switch_report",
     "switch_telemetry",
