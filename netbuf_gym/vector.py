@@ -166,7 +166,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
             has = np.array([key in report for report in reports])
             values = [report[key] for report in reports if key in report]
             numbers = all(isinstance(value, (bool, int, float, np.number)) for value in values)
-            kind = np.result_type(*map(type, values)) if numbers else object
+            kind = np.result_type(*{type(value) for value in values}) if numbers else object
             column = np.zeros(self.num_envs, kind) if numbers else np.full(self.num_envs, None, object)
             for row, value in zip(indices[has].tolist(), values, strict=True):
                 column[row] = value
