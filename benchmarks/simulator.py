@@ -30,6 +30,7 @@ import numpy as np
 
 import netbuf_gym as nb
 from netbuf_gym import _core
+from netbuf_gym.scenarios.native import world_config
 
 from measure import Row, parser, repeat, report
 
@@ -52,7 +53,7 @@ def simulate_flows(flows: int, duration_s: float, stack: str = "linux") -> dict[
         stagger_s=0.01,
         stack=stack,
     )
-    world = _core.World(scenario.to_core(), 1)
+    world = _core.World(world_config(scenario), 1)
     started = time.thread_time()
     world.run(round(duration_s * 1e9))
     spent = time.thread_time() - started
@@ -104,7 +105,7 @@ def simulate_switches(name: str) -> dict[str, float]:
     spent = flows = packets = 0.0
     loads = [k / 10 for k in range(1, 9)]
     for load in loads:
-        config = nb.scenarios.get(name, queue_packets=500, load=load).to_core()
+        config = world_config(nb.scenarios.get(name, queue_packets=500, load=load))
         started = time.thread_time()
         world = _core.World(config, 1)
         world.run(60 * 10**9)
@@ -188,7 +189,7 @@ def step_env(threads: list[int]) -> dict[str, float]:
 
 def step_core() -> dict[str, float]:
     """The same worlds stepped in the native core alone: world steps a second, packets a step, bytes a world."""
-    config = full_link_scenario().with_agents().to_core()
+    config = world_config(full_link_scenario().with_agents())
     batch = _core.Batch(WORLDS, 1, 1)
     for world in range(WORLDS):
         batch.reset(world, config, world)

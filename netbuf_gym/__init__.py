@@ -6,7 +6,7 @@
 >>> result.flows[0].goodput_mbps, result.links["bottleneck"].queue_delay_mean_ms
 """
 
-from netbuf_gym import errors, scenarios, traces
+from netbuf_gym import contenders, errors, plants, rollout, scenarios, tasks, traces
 from netbuf_gym.registration import register_environments
 from netbuf_gym.results import FlowResult, LinkResult, Result
 from netbuf_gym.simulation import simulate
@@ -14,4 +14,17 @@ from netbuf_gym.version import __version__
 
 register_environments()
 
-__all__ = ["FlowResult", "LinkResult", "Result", "__version__", "errors", "scenarios", "simulate", "traces"]
+__all__ = [
+    "FlowResult",
+    "LinkResult",
+    "Result",
+    "__version__",
+    "contenders",
+    "errors",
+    "plants",
+    "rollout",
+    "scenarios",
+    "simulate",
+    "tasks",
+    "traces",
+]

@@ -1,103 +1,155 @@
 """What both Gymnasium classes share: worlds, one decision for all of their agents, and the ends of episodes.
 
 The vector environment is a thin shell around an engine of many worlds, the scalar one around an engine of one world, so
-that no rule is written twice. Rows are agents (senders, or switches), world by world: row = world * agents + agent. What
-is controlled, measured, observed and rewarded is the task's (`netbuf_gym.tasks.task.Task`).
+that no rule is written twice. Rows are agents, world by world: row = world * agents + agent. What is controlled is the
+plant's (`netbuf_gym.plants`), what of it is measured, observed and rewarded the task's (`netbuf_gym.tasks`).
 """
 
 from __future__ import annotations
 
 import inspect
+import math
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
 
-from netbuf_gym.arguments import choice, real, whole
-from netbuf_gym.errors import ConfigError
+from netbuf_gym import plants, tasks
+from netbuf_gym.arguments import real, whole
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.plants.plant import EVENT
 from netbuf_gym.rewards import make_reward
-from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks import TASKS
 from netbuf_gym.tasks.history import History
 from netbuf_gym.tasks.task import MAX_AGENTS
 from netbuf_gym.worlds import WorldSource, example, resolve
 
 MAX_ROWS = 1 << 20
 MAX_SEED = 1 << 63
+FOREVER_NS = (1 << 63) - 1
 
 
 class Engine:
-    """Steps `worlds` worlds of `senders` agents each; arguments as in the task's docstring, its own ones in `options`.
+    """Steps `worlds` worlds of `agents` agents each; arguments as in the task's docstring, its own ones in `options`.
+
+    Args:
+        worlds: at least 1.
+        task: its name; None: the first that was registered.
+        agents: in each world; the task may have a name of its own for it (`Task.agents_argument`).
+        plant: a name of `netbuf_gym.plants`, or a dict of `name` and the plant's own arguments.
 
     Attributes:
-        rows: worlds * senders.
+        record: the task's; `task` are its rules as they are here.
+        rows: worlds * agents.
         rewards: float32 `(rows,)`, of the last decision; `terms` are its parts, `(number of terms, rows)`.
-        ended: bool `(worlds,)`, whose duration (or number of steps) the last decision used up.
-        scenarios: the scenario that each world runs; seeds: that of its simulator, int64 `(worlds,)`.
+        terminated: bool `(worlds,)`, whose task came to its end with the last decision.
+        truncated: bool `(worlds,)`, whose duration (or number of steps) the last decision used up, or which have failed.
+        ended: bool `(worlds,)`, terminated or truncated.
+        failures: the reason of each world that has failed, by its number, until it is reset.
+        time_ns: int64 `(worlds,)`, the time since each world's reset, as its plant measured it.
+        scenarios: the scenario that each world runs; seeds: that of its plant, int64 `(worlds,)`.
     """
 
     def __init__(
         self,
         worlds: int,
         *,
-        task: str = "congestion_window",
+        task: str | None = None,
         scenario: str | dict[str, Any] | None = None,
         recipe: str = "default",
         history: int | None = None,
         reward: str | dict[str, Any] | None = None,
         interval_s: float = 0.1,
-        senders: int = 1,
-        plant: str = "sim",
+        agents: int = 1,
+        plant: str | dict[str, Any] = "sim",
         threads: int = 1,
         max_episode_steps: int | None = None,
         **options: Any,
     ):
-        kind = TASKS[choice("task", task, TASKS)]
-        check_names(kind.name, options)
-        choice("plant", plant, ("sim",))
-        self.agents = whole("senders", senders, 1, MAX_AGENTS)
+        self.record = tasks.get(task)
+        rules = self.record.rules
+        if rules.agents_argument in options:
+            agents = options.pop(rules.agents_argument)
+        check_names(self.record.name, options)
+        self.agents = whole(rules.agents_argument, agents, 1, MAX_AGENTS)
         self.worlds = whole("worlds", worlds, 1, MAX_ROWS // self.agents)
         self.rows = self.worlds * self.agents
         self.interval_s = real("interval_s", interval_s, 0.001, 100.0)
         self.interval_ns = round(self.interval_s * 1e9)
         self.max_episode_steps = None if max_episode_steps is None else whole("max_episode_steps", max_episode_steps, 1, 2**62)
-        world = resolve(kind.default_scenario if scenario is None else scenario, self.agents)
-        self.task = kind(recipe, history, self.agents, **kind.fitted(example(world)), **options)
+        world = resolve(rules.default_scenario if scenario is None else scenario, self.agents)
+        self.task = rules(recipe, history, self.agents, **rules.fitted(example(world)), **options)
         self.source = WorldSource(world, self.task.control)
-        self.set_reward(make_reward(self.task.default_reward if reward is None else reward, self.task.rewards))
-        self.plant = self.task.make_plant(self.worlds, whole("threads", threads, 1, 1024))
-
+        self.set_reward(make_reward(self.task.default_reward if reward is None else reward, self.record.rewards))
         self.tracker = self.task.make_tracker(self.rows, self.interval_s)
         self.history = History(self.rows, self.task.history, self.task.width)
-        self.scenarios: list[Scenario | None] = [None] * self.worlds
+        self.scenarios: list[Any] = [None] * self.worlds
+        self.failures: dict[int, str] = {}
         self.seeds = np.zeros(self.worlds, np.int64)
         self.rewards = np.zeros(self.rows, np.float32)
-        self.ended = np.zeros(self.worlds, bool)
+        self.terminated, self.truncated, self.ended = np.zeros((3, self.worlds), bool)
         self.steps = np.zeros(self.worlds, np.int64)
+        self.time_ns = np.zeros(self.worlds, np.int64)
         self._end_ns = np.zeros(self.worlds, np.int64)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
+
+        self._plant_spec, self._threads = plant, whole("threads", threads, 1, 1024)
+        self._open()
+
+    def _open(self) -> None:
+        """Makes the plant."""
+        self.plant = plants.make(self._plant_spec, self.worlds, self.agents, self.task.kind, self._threads)
+        self._release = weakref.finalize(self, self.plant.close)
+        if self.task.until not in self.plant.untils:
+            self.close()
+            raise ConfigError(
+                f"plant = {shown(self._plant_spec)} cannot wait for an event, as task {self.task.name!r} asks here; "
+                f"it advances until: {', '.join(self.plant.untils)}"
+            )
         self._telemetry = self.plant.telemetry.reshape(self.rows, -1)
-        self._control = self.plant.control.reshape(self.rows, *self.plant.control.shape[2:])
+        self._control = self.plant.control.reshape(self.rows, -1)
         self._alive = self.plant.agent_mask.reshape(self.rows)
+        self.failures.clear()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the plant was closed."""
+        return not self._release.alive
+
+    def close(self) -> None:
+        """Closes the plant, once; dropping the engine, or the end of the program, does so too."""
+        self._release()
 
     def episode_steps(self) -> int | None:
         """Decisions in every episode, or None when that is not fixed beforehand."""
         duration_s = self.source.duration_s
-        return None if duration_s is None or not self.task.fixed_steps else steps_of(duration_s, self.interval_ns)
+        fixed = self.task.fixed_steps and self.plant.virtual_time and duration_s is not None and math.isfinite(duration_s)
+        return steps_of(duration_s, self.interval_ns) if fixed else None
 
     def reset_world(self, world: int, rng: np.random.Generator) -> None:
         """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""
-        scenario, seed = draw_episode(self.source, rng)
+        self.start_world(world, *draw_episode(self.source, rng))
+
+    def start_world(self, world: int, scenario: Any, seed: int) -> None:
+        """Starts a world anew as this scenario, with agents in their places, under this seed of its plant.
+
+        After `close` the plant is made anew, and all worlds must be reset.
+        """
+        if self.closed:
+            self._open()
         self.plant.reset(world, scenario, seed)
         self.seeds[world] = seed
         rows = slice(world * self.agents, (world + 1) * self.agents)
         if self.scenarios[world] is not scenario:
             self.scenarios[world] = scenario
-            self._end_ns[world] = round(scenario.duration_s * 1e9)
+            self._end_ns[world] = round(scenario.duration_s * 1e9) if math.isfinite(scenario.duration_s) else FOREVER_NS
         self.task.start(self.tracker, rows, scenario)
         self.steps[world] = 0
-        self.ended[world] = False
+        self.time_ns[world] = 0
+        self.terminated[world] = self.truncated[world] = self.ended[world] = False
+        self.failures.pop(world, None)
 
     def start_history(self, worlds: Sequence[int] | np.ndarray) -> None:
         """Makes the observation of freshly reset worlds: their first feature vector, as often as the history is deep."""
@@ -109,20 +161,51 @@ class Engine:
     def decide(self, actions: np.ndarray) -> None:
         """Applies checked actions, `(rows, ...)`, runs all worlds to their next decision, and observes and rewards.
 
+        A world that fails is truncated: nothing was measured of it, its reward is 0 and its observation carries on.
+
         Raises:
-            SimulatorFault: the simulator found its own state inconsistent.
+            SimulatorFault, PlantFault: the plant cannot go on; it is closed.
+            gymnasium.error.ClosedEnvironmentError: it was closed before.
         """
+        if self.closed:
+            raise gym.error.ClosedEnvironmentError("the environment is closed; reset() opens it again")
         self.task.decode(actions, self.tracker, self._control)
-        self.task.advance(self.plant, self.interval_ns, self._end_ns)
+        self._advance()
         self.tracker.update(self._telemetry)
         self.history.push(self.task.observe(self.tracker, self._features))
         self.reward(self.tracker, self.terms)
         np.multiply(self.terms, self._alive, out=self.terms)
+        for world in self.failures:
+            self.terms[:, world * self.agents : (world + 1) * self.agents] = 0
         np.sum(self.terms, axis=0, out=self.rewards)
         self.steps += 1
-        np.greater_equal(self.plant.time_ns, self._end_ns, out=self.ended)
+        self._end_episodes()
+
+    def _advance(self) -> None:
+        """Runs the plant to the next decision; whatever it raises, it is of no further use."""
+        try:
+            self.plant.apply(self.plant.control)
+            left_ns = self._end_ns - self.time_ns if self.task.until == EVENT else None
+            elapsed_ns, failures = self.plant.advance(self.interval_ns, self.task.until, left_ns)
+        except BaseException:
+            self.close()
+            raise
+        self.time_ns += elapsed_ns
+        if failures or self.failures:
+            self.failures = dict(failures)
+            for world in failures:
+                self._telemetry[world * self.agents : (world + 1) * self.agents] = np.nan
+
+    def _end_episodes(self) -> None:
+        np.greater_equal(self.time_ns, self._end_ns, out=self.truncated)
         if self.max_episode_steps is not None:
-            self.ended |= self.steps >= self.max_episode_steps
+            self.truncated |= self.steps >= self.max_episode_steps
+        over = self.task.terminal(self.tracker)
+        if over is not None:
+            np.any(np.reshape(over, (self.worlds, self.agents)), axis=1, out=self.terminated)
+        for world in self.failures:
+            self.truncated[world], self.terminated[world] = True, False
+        np.logical_or(self.truncated, self.terminated, out=self.ended)
 
     def set_reward(self, reward: Any) -> None:
         """Rewards decisions from now on by another rule.
@@ -130,29 +213,43 @@ class Engine:
         Raises:
             ConfigError: it is not one of the task's.
         """
-        if type(reward) not in self.task.rewards.values():
-            valid = ", ".join(self.task.rewards)
+        if type(reward) not in self.record.rewards.values():
+            valid = ", ".join(self.record.rewards)
             raise ConfigError(f"reward {reward.name!r} is not one of task {self.task.name!r}; valid: {valid}")
         self.reward = reward
         self.terms = np.zeros((len(reward.terms), self.rows), np.float32)
 
     def report(self, world: int) -> list[dict[str, Any]]:
-        """What each agent of a world achieved in its episode so far (see `netbuf_gym.plants.sim`)."""
-        return self.plant.report(world)
+        """What each agent of a world achieved in its episode so far, as the task reports it."""
+        return self.task.report(self.scenarios[world], self.plant.report(world))
 
     def show(self, row: int) -> dict[str, float]:
         """One agent's state for pictures and series: time in s, and what the task shows."""
-        return {"time_s": float(self.plant.time_ns[row // self.agents]) * 1e-9, **self.task.show(self.tracker, row)}
+        return {"time_s": float(self.time_ns[row // self.agents]) * 1e-9, **self.task.show(self.tracker, row)}
 
     def schema(self) -> dict[str, Any]:
         """Everything a saved model must agree with, JSON-able: compare with `netbuf_gym.tasks.require_schema`."""
         return {"telemetry": self.task.telemetry.to_dict(), **self.task.to_dict(), "interval_s": self.interval_s}
 
 
+def take_agents(kwargs: dict[str, Any], default: int = 1) -> int:
+    """Takes the number of agents in a world out of an environment's arguments, under either of its names.
+
+    Raises:
+        ConfigError: it is given twice, or out of range.
+    """
+    own = tasks.get(kwargs.get("task")).rules.agents_argument
+    given = {name: kwargs.pop(name) for name in ("agents", own) if name in kwargs}
+    if len(given) > 1:
+        raise ConfigError(f"agents and {own} are given; they say the same, valid: one of them")
+    return whole(next(iter(given), own), next(iter(given.values()), default), 1, MAX_AGENTS)
+
+
 def check_names(task: str, options: Iterable[str]) -> None:
     """Raises ConfigError for a name that is no argument of a task's environments."""
     own = [name for name, is_a in inspect.signature(Engine).parameters.items() if is_a.kind is is_a.KEYWORD_ONLY]
-    valid = [*own, *TASKS[task].options]
+    rules = tasks.get(task).rules
+    valid = list(dict.fromkeys([*own, rules.agents_argument, *rules.options]))
     for name in options:
         if name not in valid:
             raise ConfigError(f"there is no argument {name!r}; valid: {', '.join(valid)}")
@@ -163,8 +260,8 @@ def generator_of(seed: int | None) -> np.random.Generator:
     return seeding.np_random(seed)[0].spawn(1)[0]
 
 
-def draw_episode(source: WorldSource, rng: np.random.Generator) -> tuple[Scenario, int]:
-    """The next episode of a world: its scenario, and the seed of its simulator."""
+def draw_episode(source: WorldSource, rng: np.random.Generator) -> tuple[Any, int]:
+    """The next episode of a world: its scenario, and the seed of its plant."""
     scenario = source.draw(rng)
     return scenario, int(rng.integers(MAX_SEED))
 

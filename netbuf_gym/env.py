@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+from netbuf_gym import tasks
 from netbuf_gym.arguments import choice
-from netbuf_gym.engine import Engine
+from netbuf_gym.engine import Engine, take_agents
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.registration import OfItsTask
+from netbuf_gym.registration import OfItsTask, environment_table
 from netbuf_gym.rendering import Recorder
 from netbuf_gym.wrappers.duration import DurationLimit
 
@@ -18,16 +20,13 @@ from netbuf_gym.wrappers.duration import DurationLimit
 class Env(OfItsTask, gym.Env):
     """One world of any task.
 
-    What is controlled, observed and rewarded is the task's, and so are most arguments: the class docstrings of
-    `netbuf_gym.tasks` are the reference pages of the environments.
+    What is controlled, observed and rewarded is the task's, and so are most arguments: the class docstrings of tasks are the
+    reference pages of the environments.
 
-    | Id                           | Reference                           |
-    |------------------------------|-------------------------------------|
-    | `netbuf/CongestionWindow-v0` | `netbuf_gym.tasks.CongestionWindow` |
-    | `netbuf/QueueThreshold-v0`   | `netbuf_gym.tasks.QueueThreshold`   |
+    {environments}
 
     Args:
-        task: name of the task.
+        task: name of the task; None: the first that was registered.
         max_episode_steps: truncate after so many decisions, with the report, as the vector environment does; None: never.
             `gym.make` keeps an argument of this name to itself: it truncates all the same, and `env.unwrapped.report()`
             has the report.
@@ -43,10 +42,10 @@ class Env(OfItsTask, gym.Env):
     def __init__(self, *, render_mode: str | None = None, **kwargs: Any):
         if render_mode is not None:
             choice("render_mode", render_mode, self.metadata["render_modes"])
-        if kwargs.get("senders", 1) != 1:
-            raise ConfigError(
-                f"senders = {shown(kwargs['senders'])}; valid here: 1 (for more: gym.make_vec, or netbuf_gym.multiagent)"
-            )
+        agents = take_agents(kwargs)
+        if agents != 1:
+            name = tasks.get(kwargs.get("task")).rules.agents_argument
+            raise ConfigError(f"{name} = {shown(agents)}; valid here: 1 (for more: gym.make_vec, or netbuf_gym.multiagent)")
         self.render_mode = render_mode
         self.engine = Engine(1, **kwargs)
         self.observation_space = self.engine.task.observation_space
@@ -56,8 +55,8 @@ class Env(OfItsTask, gym.Env):
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the scenario's duration is over, or `max_episode_steps` decisions were made."""
-        return bool(self.engine.ended[0])
+        """Whether the scenario's duration is over, `max_episode_steps` decisions were made, or the world has failed."""
+        return bool(self.engine.truncated[0])
 
     @property
     def telemetry(self) -> dict[str, float]:
@@ -85,24 +84,28 @@ class Env(OfItsTask, gym.Env):
         return self._observation(), {"scenario": self.engine.scenarios[0].name}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One decision; see Gymnasium.
+        """One decision; see Gymnasium. A world that fails is truncated, with the reason in `info["failure"]`.
 
         Raises:
             ConfigError: an action of wrong shape or type, NaN, or (a discrete one) out of range.
-            SimulatorFault: the simulator found its own state inconsistent.
-            gymnasium.error.ResetNeeded: before the first reset.
+            SimulatorFault, PlantFault: the plant cannot go on; it is closed.
+            gymnasium.error.ResetNeeded: before the first reset, or after the world has failed.
         """
         if self._generator is None:
             raise gym.error.ResetNeeded("reset() must come before step()")
         engine = self.engine
+        if engine.failures:
+            raise gym.error.ResetNeeded(f"the world has failed ({engine.failures[0]}): reset() must come before step()")
         engine.decide(engine.task.check_actions(engine.task.single_action(action), 1))
         if self.render_mode is not None:
             self._recorder.add(engine.show(0))
         info: dict[str, Any] = {"reward_terms": dict(zip(engine.reward.terms, engine.terms[:, 0].tolist(), strict=True))}
-        if self.out_of_time:
+        if engine.ended[0]:
             info.update(self.report())
-        truncated = engine.max_episode_steps is not None and self.out_of_time
-        return self._observation(), float(engine.rewards[0]), False, truncated, info
+        if engine.failures:
+            info["failure"] = engine.failures[0]
+        truncated = self.out_of_time and (engine.max_episode_steps is not None or bool(engine.failures))
+        return self._observation(), float(engine.rewards[0]), bool(engine.terminated[0]), truncated, info
 
     def render(self) -> str | np.ndarray | None:
         """The episode so far: a line of text, or strip charts of what the task shows."""
@@ -110,6 +113,10 @@ class Env(OfItsTask, gym.Env):
             gym.logger.warn("render() was called without a render_mode; valid: ansi, rgb_array")
             return None
         return self._recorder.ansi() if self.render_mode == "ansi" else self._recorder.rgb_array()
+
+    def close(self) -> None:
+        """Closes the plant; again, or after an error, it does nothing more."""
+        self.engine.close()
 
     def _observation(self) -> np.ndarray:
         return self.engine.history.read_rows(slice(None))[0]
@@ -123,3 +130,5 @@ def make(**kwargs: Any) -> gym.Env:
 
 
 make.metadata = Env.metadata
+if Env.__doc__ is not None:  # it is with python -OO
+    Env.__doc__ = inspect.cleandoc(Env.__doc__).replace("{environments}", environment_table())

@@ -49,6 +49,10 @@ class SimulatorFault(NetbufError, RuntimeError):
     """The simulator found its own state inconsistent. Never answered with made-up numbers."""
 
 
+class PlantFault(NetbufError, RuntimeError):
+    """A plant that cannot go on: a world that does not start, or one that was closed."""
+
+
 class MissingExtraError(NetbufError, ImportError):
     """An optional dependency is not installed."""
 

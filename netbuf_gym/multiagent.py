@@ -1,6 +1,6 @@
-"""Several controlled senders in one world, as a PettingZoo `ParallelEnv`.
+"""Several agents in one world, as a PettingZoo `ParallelEnv`.
 
-The other view of the same world is `gym.make_vec(id, num_envs=worlds * N, senders=N)`: every sender a row of a vector
+The other view of the same world is `gym.make_vec(id, num_envs=worlds * N, agents=N)`: every agent a row of a vector
 environment, all controlled by one shared policy.
 
 Needs PettingZoo: `pip install netbuf-gym[multiagent]`.
@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice
-from netbuf_gym.engine import Engine, generator_of
+from netbuf_gym.engine import Engine, generator_of, take_agents
 from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.rendering import Recorder
 
@@ -25,33 +25,36 @@ except ImportError:
 
 
 class ParallelEnv(_ParallelEnv):
-    """`senders` agents, named `sender_0`, `sender_1`, ..., that decide at the same times and share a bottleneck.
+    """Agents of one task that decide at the same times, named by what they are: `sender_0`, `sender_1`, ...
 
-    Observations, actions and rewards are those of `netbuf_gym.tasks.CongestionWindow`, each sender's own; rewards
-    compare with its fair share of the bottleneck. All agents end together, by truncation, when the scenario's duration is
-    over; the last `infos` hold each sender's report. A sender that starts later than the others observes that nothing was
-    measured.
+    Observations, actions and rewards are those of the task, each agent's own. All agents end together, by truncation when
+    the scenario's duration is over or the world has failed (`infos[agent]["failure"]`), by termination when the task says so;
+    the last `infos` hold each agent's report.
 
     Args:
-        senders: number of agents, 1 to 1024. A named scenario gets as many flows.
-        render_mode: `"ansi"` (a line for each sender) or None.
-        kwargs: as for `netbuf_gym.tasks.CongestionWindow`.
+        agents: their number, 1 to 1024, 2 unless said otherwise; tasks may have a name of their own for it, as `senders`.
+        render_mode: `"ansi"` (a line for each agent) or None.
+        kwargs: the task's, and `task`, the name of one; None: the first that was registered.
 
     Raises:
         ConfigError: an argument out of range.
     """
 
-    metadata = {"name": "netbuf_congestion_window_v0", "render_modes": ["ansi"], "is_parallelizable": True}
+    metadata = {"name": "netbuf_v0", "render_modes": ["ansi"], "is_parallelizable": True}
 
-    def __init__(self, senders: int = 2, *, render_mode: str | None = None, **kwargs: Any):
+    def __init__(self, agents: int | None = None, *, render_mode: str | None = None, **kwargs: Any):
         if render_mode is not None:
             choice("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
-        self.engine = Engine(1, senders=senders, **kwargs)
-        self.possible_agents = [f"sender_{i}" for i in range(self.engine.agents)]
+        if agents is not None:
+            kwargs["agents"] = agents
+        self.engine = Engine(1, agents=take_agents(kwargs, 2), **kwargs)
+        task = self.engine.task
+        self.metadata = {**self.metadata, "name": f"netbuf_{task.name}_v0"}
+        self.possible_agents = [f"{task.kind.name}_{i}" for i in range(self.engine.agents)]
         self.agents: list[str] = []
-        self.observation_spaces = dict.fromkeys(self.possible_agents, self.engine.task.observation_space)
-        self.action_spaces = dict.fromkeys(self.possible_agents, self.engine.task.action_space)
+        self.observation_spaces = dict.fromkeys(self.possible_agents, task.observation_space)
+        self.action_spaces = dict.fromkeys(self.possible_agents, task.action_space)
         self._np_random: np.random.Generator | None = None
 
     def observation_space(self, agent: str) -> gym.Space:
@@ -77,18 +80,18 @@ class ParallelEnv(_ParallelEnv):
         self.agents = list(self.possible_agents)
         return self._observations(), {agent: {} for agent in self.agents}
 
-    def step(self, actions: dict[str, int]) -> tuple[dict, dict, dict, dict, dict]:
-        """One decision of every sender.
+    def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
+        """One decision of every agent.
 
         Args:
             actions: an action for each of `agents`.
 
         Returns:
-            observations, rewards, terminations (never), truncations, infos: dicts by agent.
+            observations, rewards, terminations, truncations, infos: dicts by agent.
 
         Raises:
             ConfigError: an action that is missing, of an unknown agent, or out of range.
-            SimulatorFault: the simulator found its own state inconsistent.
+            SimulatorFault, PlantFault: the plant cannot go on; it is closed.
         """
         if not self.agents:
             raise gym.error.ResetNeeded("reset() must come before step()")
@@ -96,20 +99,21 @@ class ParallelEnv(_ParallelEnv):
             odd = sorted(set(actions) ^ set(self.agents))
             raise ConfigError(f"actions are missing or superfluous for {', '.join(odd)}; valid: {', '.join(self.agents)}")
         engine = self.engine
-        engine.decide(engine.task.check_actions(np.array([actions[agent] for agent in self.agents]), engine.rows))
-        over = bool(engine.ended[0])
-        agents = self.agents
+        engine.decide(engine.task.check_actions([actions[agent] for agent in self.agents], engine.rows))
+        agents, over = self.agents, bool(engine.ended[0])
+        terminated, truncated = bool(engine.terminated[0]), bool(engine.truncated[0])
         infos: dict[str, dict[str, Any]] = {agent: {} for agent in agents}
         if over:
-            infos = dict(zip(agents, engine.report(0), strict=True))
+            why = {"failure": engine.failures[0]} if engine.failures else {}
+            infos = {agent: {**report, **why} for agent, report in zip(agents, engine.report(0), strict=True)}
         observations = self._observations()
         rewards = dict(zip(agents, engine.rewards.tolist(), strict=True))
         if over:
             self.agents = []
-        return observations, rewards, dict.fromkeys(agents, False), dict.fromkeys(agents, over), infos
+        return observations, rewards, dict.fromkeys(agents, terminated), dict.fromkeys(agents, truncated), infos
 
     def render(self) -> str | None:
-        """A line of text for each sender."""
+        """A line of text for each agent."""
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; valid: ansi")
             return None
@@ -121,7 +125,8 @@ class ParallelEnv(_ParallelEnv):
         return "".join(lines)
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Closes the plant; again, or after an error, it does nothing more."""
+        self.engine.close()
 
     def _observations(self) -> dict[str, np.ndarray]:
         return dict(zip(self.possible_agents, self.engine.history.read_rows(slice(None)), strict=True))

@@ -15,6 +15,7 @@ import numpy as np
 from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.files import write_atomic
 
+FORMATS = ("png", "pdf", "svg")
 COLOURS = (
     *("#d1495b", "#00798c", "#edae49", "#3d348b", "#6a994e", "#8a8a8a", "#b5179e", "#7f4f24", "#48cae4", "#000000"),
     *("#ff8fab", "#2a52be", "#a3a300", "#ff7f2a", "#1fbf8f"),
@@ -24,7 +25,7 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def style(index: int) -> tuple[str, str, str]:
-    """Colour, marker and line style of the controller of this number; after fifteen the next line style begins."""
+    """Colour, marker and line style of the contender of this number; after fifteen the next line style begins."""
     return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index // len(COLOURS) % len(DASHES)]
 
 
@@ -38,14 +39,14 @@ def throughput_delay(
 ) -> None:
     """Throughput against queueing delay, or against what else it is bought with.
 
-    One point a controller, an ellipse of one standard deviation, its runs faintly.
+    One point a contender, an ellipse of one standard deviation, its runs faintly.
 
     Args:
-        points: for each controller (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
+        points: for each contender (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
         capacity_mbps: drawn as a line.
         xlabel, ylabel: what the points are.
     """
-    figure = _figure(6.4, 4.4)
+    figure = figure_of(6.4, 4.4)
     axes = figure.add_subplot()
     if capacity_mbps is not None:
         axes.axhline(capacity_mbps, color="0.75", linewidth=1, linestyle="--", zorder=0)
@@ -68,30 +69,27 @@ def throughput_delay(
     axes.set_title(title)
     axes.legend(frameon=False, fontsize=8)
     axes.grid(alpha=0.25)
-    _write(figure, path)
-
-
-SENDER_ROWS = (("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)"))
+    write(figure, path)
 
 
 def time_series(
     series: Mapping[str, Mapping[str, Any]],
     path: str | Path,
+    rows: Sequence[tuple[str, str]],
     title: str = "",
-    rows: Sequence[tuple[str, str]] = SENDER_ROWS,
     numbers: Mapping[str, int] | None = None,
 ) -> None:
-    """Congestion window, RTT and queue over time, or what else; one panel each, one line a controller.
+    """Quantities over time; one panel each, one line a contender.
 
     Args:
-        series: for each controller arrays `time_s` and those that `rows` names, (samples,).
+        series: for each contender arrays `time_s` and those that `rows` names, (samples,).
         rows: names and labels of the panels.
-        numbers: of the controllers, which decide how their lines look (`style`); None: as they come.
+        numbers: of the contenders, which decide how their lines look (`style`); None: as they come.
     """
-    figure = _figure(7.2, 6.4)
-    panels = figure.subplots(len(rows), 1, sharex=True)
+    figure = figure_of(7.2, 6.4)
+    panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (key, label) in zip(panels, rows, strict=True):
-        top = 0.0
+        top = low = 0.0
         for index, (name, one) in enumerate(series.items()):
             values = np.asarray(one[key], dtype=float)
             first = index == 0  # the agent: on top
@@ -106,16 +104,17 @@ def time_series(
                 zorder=3 if first else 2,
                 label=name,
             )
-            top = max(top, float(np.nanmax(values, initial=0.0)))
+            top, low = max(top, float(np.nanmax(values, initial=0.0))), min(low, float(np.nanmin(values, initial=0.0)))
         if top > 500:
             axes.set_yscale("symlog", linthresh=10)
-        axes.set_ylim(bottom=0)
+        if low == 0:
+            axes.set_ylim(bottom=0)
         axes.set_ylabel(label)
         axes.grid(alpha=0.25)
     panels[0].set_title(title)
     panels[0].legend(frameon=False, fontsize=8, ncols=3)
     panels[-1].set_xlabel("time (s)")
-    _write(figure, path)
+    write(figure, path)
 
 
 def learning_curves(
@@ -130,7 +129,7 @@ def learning_curves(
     Args:
         curves: for each learner its runs, each (x ascending, y).
     """
-    figure = _figure(6.4, 4.0)
+    figure = figure_of(6.4, 4.0)
     axes = figure.add_subplot()
     for index, (name, runs) in enumerate(curves.items()):
         runs = [(np.asarray(x, float), np.asarray(y, float)) for x, y in runs if len(x)]
@@ -146,23 +145,50 @@ def learning_curves(
     axes.set_title(title)
     axes.legend(frameon=False, fontsize=8)
     axes.grid(alpha=0.25)
-    _write(figure, path)
+    write(figure, path)
 
 
-def _figure(width: float, height: float) -> Any:
+def figure_of(width: float, height: float) -> Any:
+    """An empty figure of this size in inches, which no window shows.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("drawing", "train", "matplotlib") from None
+        raise MissingExtraError("a plot", "train", "matplotlib") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _write(figure: Any, path: str | Path) -> None:
-    kind = Path(path).suffix.lstrip(".")
-    if kind not in ("png", "pdf", "svg"):
-        raise ConfigError(f"{path}: cannot draw a {kind or 'file without suffix'}; valid: png, pdf, svg")
+def pyplot() -> Any:
+    """matplotlib.pyplot, drawing to files only.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("a plot", "train", error.name) from None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+
+    return matplotlib.pyplot
+
+
+def write(figure: Any, path: str | Path, dpi: int = 150) -> None:
+    """Writes a figure, atomically; its suffix decides the format.
+
+    Raises:
+        ConfigError: the suffix is none of `FORMATS`.
+        OSError: the file cannot be written.
+    """
+    kind = Path(path).suffix.lower().lstrip(".")
+    if kind not in FORMATS:
+        raise ConfigError(f"{path}: cannot draw a {kind or 'file without suffix'}; valid: {', '.join(FORMATS)}")
     data = io.BytesIO()
-    figure.savefig(data, format=kind, dpi=150)
+    figure.savefig(data, format=kind, dpi=dpi)
     write_atomic(path, data.getvalue())
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
-
-ENVIRONMENTS = {
-    "netbuf/CongestionWindow-v0": {"task": "congestion_window"},
-    "netbuf/QueueThreshold-v0": {"task": "queue_threshold"},
-}
-"""Environment ids and the keyword arguments that they stand for."""
+from netbuf_gym.tasks.pages import markdown_table
+from netbuf_gym.tasks.record import register_ids
 
 
 class OfItsTask:
@@ -29,16 +25,29 @@ class OfItsTask:
 
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
-        task, own = self.engine.task.name, None if spec is None else ENVIRONMENTS.get(spec.id, {}).get("task")
+        task, own = self.engine.task.name, None if spec is None else tasks.task_of(spec.id)
         if own not in (None, task):
+            self.engine.close()
             raise ConfigError(f"task = {task!r} is not that of {spec.id}; valid: {own!r}, which need not be said")
         self._spec = spec
 
 
+def environments() -> dict[str, tasks.TaskRecord]:
+    """Every environment's id, and the record of its task."""
+    return {name: record for record in tasks.records() for name in record.ids}
+
+
+def environment_table(linked: bool = False) -> str:
+    """A Markdown table of the environments and of where their reference pages are; `linked`: with pages of `docs/`."""
+    rows = []
+    for name, record in environments().items():
+        reference = f"`{record.rules.__module__.removesuffix('.rules')}.{record.rules.__name__}`"
+        page = f", [page]({record.page})" if linked and record.page else ""
+        rows.append([f"`{name}`", record.summary, reference + page])
+    return markdown_table(["Id", "Who decides what", "Reference"], rows)
+
+
 def register_environments() -> None:
-    """Registers every id of `ENVIRONMENTS` that Gymnasium does not know yet."""
-    for name, kwargs in ENVIRONMENTS.items():
-        if name not in gym.registry:
-            gym.register(
-                name, entry_point="netbuf_gym.env:make", vector_entry_point="netbuf_gym.vector:VectorEnv", kwargs=kwargs
-            )
+    """Registers every id of every task that Gymnasium does not know yet."""
+    for record in tasks.records():
+        register_ids(record)

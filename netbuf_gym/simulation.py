@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netbuf_gym import checks
-from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, SimulatorFault, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
 from netbuf_gym.scenarios.limits import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
@@ -54,34 +55,24 @@ def simulate(
     end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
     stops = _sample_times(scenario, sample_interval_s, end_ns)
 
-    from netbuf_gym import _core  # native: loaded when first needed
-
-    try:
-        world = _core.World(scenario.to_core(), seed)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+    world = Simulator(scenario, seed)
     samples: list[_Sample] = []
-    before = None
-    try:
-        if not warm_ns:
-            before = _snapshot(scenario, world)
-        for stop in stops:
-            if before is None and stop >= warm_ns:
-                world.run(warm_ns)
-                before = _snapshot(scenario, world)
-            world.run(stop)
-            samples.append(_sample(scenario, world))
-        if before is None:
+    before = None if warm_ns else _snapshot(scenario, world)
+    for stop in stops:
+        if before is None and stop >= warm_ns:
             world.run(warm_ns)
             before = _snapshot(scenario, world)
-        world.run(end_ns)
-        after = _snapshot(scenario, world)
-    except RuntimeError as error:
-        raise SimulatorFault(str(error)) from None
+        world.run(stop)
+        samples.append(_sample(scenario, world))
+    if before is None:
+        world.run(warm_ns)
+        before = _snapshot(scenario, world)
+    world.run(end_ns)
+    after = _snapshot(scenario, world)
     span_s = (end_ns - warm_ns) * 1e-9
     series = {}
     if stops:
-        series = _series(np.array(stops) * 1e-9, samples, _core)
+        series = _series(np.array(stops) * 1e-9, samples)
     finite = {}
     if scenario.traffic is not None:
         finite["traffic"] = _traffic_result(before[2], after[2], span_s)
@@ -125,7 +116,7 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     return [min((i + 1) * interval_ns, end_ns) for i in range(count)]
 
 
-def _snapshot(scenario: Scenario, world) -> tuple[list[dict], list[dict], dict]:
+def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict]:
     return world.flow_stats(), world.link_stats(), world.traffic_stats() if scenario.traffic is not None else {}
 
 
@@ -138,7 +129,7 @@ class _Sample(NamedTuple):
     traffic: tuple[float, float] | None  # delivered bytes, flows alive
 
 
-def _sample(scenario: Scenario, world) -> _Sample:
+def _sample(scenario: Scenario, world: Simulator) -> _Sample:
     traffic = None
     if scenario.traffic is not None:
         t = world.traffic_stats()
@@ -201,11 +192,11 @@ def _traffic_result(a: dict, b: dict, span_s: float) -> TrafficResult:
     return TrafficResult(**d, goodput_mbps=d["delivered_bytes"] * 8e-6 / span_s)
 
 
-def _series(time_s: np.ndarray, samples: list[_Sample], core) -> dict[str, np.ndarray]:
+def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]:
     """Columns by name; cumulative counters become what happened in each interval."""
     flows, links = np.stack([s.flows for s in samples]), np.stack([s.links for s in samples])
-    flow = {name: flows[:, :, i] for i, name in enumerate(core.flow_sample_fields())}
-    link = {name: links[:, :, i] for i, name in enumerate(core.link_sample_fields())}
+    flow = {name: flows[:, :, i] for i, name in enumerate(FLOW_SAMPLE)}
+    link = {name: links[:, :, i] for i, name in enumerate(LINK_SAMPLE)}
     span_s = np.diff(time_s, prepend=0.0)[:, None]
     series = {"time_s": time_s, **{name: flow[name] for name in FLOW_SERIES if name in flow}}
     series["goodput_mbps"] = _gain(flow["delivered_bytes"]) * 8e-6 / span_s

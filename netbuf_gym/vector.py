@@ -10,8 +10,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from netbuf_gym import tasks
 from netbuf_gym.arguments import truth, whole
-from netbuf_gym.engine import MAX_SEED, Engine, generator_of
+from netbuf_gym.engine import MAX_SEED, Engine, generator_of, take_agents
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.registration import OfItsTask
 
@@ -19,20 +20,22 @@ from netbuf_gym.registration import OfItsTask
 class VectorEnv(OfItsTask, gym.vector.VectorEnv):
     """Many agents as the rows of one vector environment, all tasks alike.
 
-    `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `senders = N` every world has N controlled
-    senders, and the rows are these senders, world by world (row = world * N + sender): one policy shared by all. A
-    world resets as a unit.
+    `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `agents = N` every world has N controlled agents, and
+    the rows are these agents, world by world (row = world * N + agent): one policy shared by all. A world resets as a unit.
 
-    Worlds end by truncation when their scenario's duration is over (the last interval is a whole one), or after
-    `max_episode_steps` decisions. They are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned
-    is the new episode's first, `info["final_obs"]` holds the old one's last and `info["final_info"]` its report, both
-    with a mask under `_` and their name. `info` is empty as long as no episode ends.
+    Worlds end by truncation when their scenario's duration is over (the last interval is a whole one), after
+    `max_episode_steps` decisions, or when they fail, where a plant's worlds can: the reason is then
+    `info["final_info"]["failure"]`, under a mask of its own. They terminate when their task says that it is over for good.
+    Ended worlds are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new episode's first,
+    `info["final_obs"]` holds the old one's last and `info["final_info"]` its report, both with a mask under `_` and their
+    name. `info` is empty as long as no episode ends.
 
     Every world draws its scenarios and seeds from a generator of its own, spawned from `np_random`; the results depend
     on the seed alone, not on `threads`. `reset()` without a seed goes on with these generators.
 
     Args:
-        num_envs: rows; a multiple of `senders`.
+        num_envs: rows; a multiple of `agents`.
+        agents: in each world; tasks may have a name of their own for it, as `senders`.
         threads: threads that step the worlds.
         copy: hand out new arrays each step. If False, observations alternate between two buffers, and one stays valid
             until the step after the next.
@@ -50,7 +53,6 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         self,
         num_envs: int = 1,
         *,
-        senders: int = 1,
         threads: int = 1,
         copy: bool = True,
         max_episode_steps: int | None = None,
@@ -59,14 +61,13 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
     ):
         if render_mode is not None:
             raise ConfigError(f"render_mode = {shown(render_mode)}; valid: None (the scalar environment renders)")
-        senders = whole("senders", senders, 1, 1024)
+        agents = take_agents(kwargs)
         num_envs = whole("num_envs", num_envs, 1, 1 << 20)
-        if num_envs % senders:
-            raise ConfigError(f"num_envs = {num_envs} is no multiple of senders = {senders}, and a world has that many rows")
+        if num_envs % agents:
+            name = tasks.get(kwargs.get("task")).rules.agents_argument
+            raise ConfigError(f"num_envs = {num_envs} is no multiple of {name} = {agents}, and a world has that many rows")
         self.copy = truth("copy", copy)
-        self.engine = Engine(
-            num_envs // senders, senders=senders, threads=threads, max_episode_steps=max_episode_steps, **kwargs
-        )
+        self.engine = Engine(num_envs // agents, agents=agents, threads=threads, max_episode_steps=max_episode_steps, **kwargs)
         self.num_envs = num_envs
         self.single_observation_space = self.engine.task.observation_space
         self.single_action_space = self.engine.task.action_space
@@ -76,11 +77,10 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         self._buffer = 0
         self._generators: list[np.random.Generator] | None = None
         self._started = False
-        self._terminated = np.zeros(num_envs, bool)
 
     @property
     def worlds(self) -> int:
-        """Number of simulated worlds, `num_envs / senders`."""
+        """Number of worlds, `num_envs / agents`."""
         return self.engine.worlds
 
     def schema(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         for world in worlds:
             self.engine.reset_world(world, self._generators[world])
         self.engine.start_history(worlds)
-        self._started = True
+        self._started, self.closed = True, False
         return self.engine.history.read(self._next_buffer()), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -118,11 +118,11 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
             actions: `(num_envs, ...)` as the action space says.
 
         Returns:
-            observations `(num_envs, ...)` float32, rewards float32, terminated bool (never), truncated bool, info.
+            observations `(num_envs, ...)` float32, rewards float32, terminated bool, truncated bool, info.
 
         Raises:
             ConfigError: actions of wrong shape or type, NaN, or (discrete ones) out of range.
-            SimulatorFault: the simulator found its own state inconsistent.
+            SimulatorFault, PlantFault: the plant cannot go on; it is closed.
             gymnasium.error.ResetNeeded: before the first reset of all worlds.
         """
         if not self._started:
@@ -130,16 +130,19 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         engine = self.engine
         engine.decide(engine.task.check_actions(actions, self.num_envs))
         rewards = engine.rewards.copy()
-        truncated = engine.ended.repeat(engine.agents)
+        terminated, truncated = engine.terminated.repeat(engine.agents), engine.truncated.repeat(engine.agents)
         info = {}
         if engine.ended.any():
             worlds = np.flatnonzero(engine.ended)
-            info = self._final_info(worlds, truncated)
+            info = self._final_info(worlds, engine.ended.repeat(engine.agents))
             for world in worlds:
                 engine.reset_world(world, self._generators[world])
             engine.start_history(worlds)
-        terminated = self._terminated.copy()
         return engine.history.read(self._next_buffer()), rewards, terminated, truncated, info
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes the plant; `close` calls it, once."""
+        self.engine.close()
 
     def _next_buffer(self) -> np.ndarray:
         if self.copy:
@@ -153,13 +156,21 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         final_obs = np.full(self.num_envs, None, dtype=object)
         for row, observation in zip(indices, self.engine.history.read_rows(indices), strict=True):
             final_obs[row] = observation
-        reports = [report for world in worlds for report in self.engine.report(world)]
+        failures = self.engine.failures
+        reports = []
+        for world in worlds.tolist():
+            why = {"failure": failures[world]} if world in failures else {}
+            reports += [{**report, **why} for report in self.engine.report(world)]
         final_info: dict[str, Any] = {}
-        for key, first in reports[0].items():
-            kind = object if isinstance(first, str) else type(first)
-            column = np.full(self.num_envs, None, object) if kind is object else np.zeros(self.num_envs, kind)
-            column[indices] = [report[key] for report in reports]
-            final_info[key], final_info[f"_{key}"] = column, rows.copy()
+        for key in dict.fromkeys(key for report in reports for key in report):
+            has = np.array([key in report for report in reports])
+            values = [report[key] for report in reports if key in report]
+            numbers = all(isinstance(value, (bool, int, float, np.number)) for value in values)
+            kind = np.result_type(*{type(value) for value in values}) if numbers else object
+            column = np.zeros(self.num_envs, kind) if numbers else np.full(self.num_envs, None, object)
+            for row, value in zip(indices[has].tolist(), values, strict=True):
+                column[row] = value
+            final_info[key], final_info[f"_{key}"] = column, np.isin(np.arange(self.num_envs), indices[has])
         return {"final_obs": final_obs, "_final_obs": rows.copy(), "final_info": final_info, "_final_info": rows.copy()}
 
     def _masked_worlds(self, options: dict[str, Any] | None) -> np.ndarray:
@@ -177,8 +188,8 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
             raise ConfigError("reset_mask is False everywhere; valid: at least one True")
         if (by_world.any(axis=1) != by_world.all(axis=1)).any():
             world = int(np.flatnonzero(by_world.any(axis=1) != by_world.all(axis=1))[0])
-            raise ConfigError(f"reset_mask splits world {world}; valid: all {self.engine.agents} senders of a world or none")
-        if not self._started and not mask.all():
+            raise ConfigError(f"reset_mask splits world {world}; valid: all {self.engine.agents} agents of a world or none")
+        if (not self._started or self.engine.closed) and not mask.all():
             raise gym.error.ResetNeeded("the first reset() must be of all worlds")
         return np.flatnonzero(by_world[:, 0])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,13 +12,16 @@ from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import Distribution, Scenario
 
 
-def resolve(spec: Any, agents: int = 1) -> Scenario | Distribution:
+def resolve(spec: Any, agents: int = 1) -> Any:
     """The world, or distribution over worlds, that a `scenario` argument stands for.
 
     Args:
         spec: a name for `scenarios.get`; a dict of `name` and arguments for it; or a dict from `Scenario.to_dict`.
-        agents: controlled flows in each world. A named scenario that takes a number of flows gets this many, unless the
-            spec says otherwise; further flows keep their congestion control and are competing traffic.
+        agents: in each world. A named scenario that takes a number `n` of those that agents may be gets this many, unless the
+            spec says otherwise; what further ones do is the scenario's.
+
+    Returns:
+        A `Scenario`, a `Distribution`, or what else was registered under the name.
 
     Raises:
         ConfigError: the spec is of no such form.
@@ -37,15 +39,14 @@ def resolve(spec: Any, agents: int = 1) -> Scenario | Distribution:
         valid = ", ".join(scenarios.names())
         raise ConfigError(f"scenario = {shown(spec)} has neither a name nor links; valid names: {valid}")
     arguments = {key: value for key, value in spec.items() if key != "name"}
-    counted = "n" in scenarios.parameters_of(spec["name"]) and not {"n", "senders"} & arguments.keys()
-    if agents > 1 and counted:
+    if agents > 1 and scenarios.takes_number(spec["name"], arguments):
         arguments["n"] = agents
     return scenarios.get(spec["name"], **arguments)
 
 
-def example(world: Scenario | Distribution) -> Scenario:
+def example(world: Any) -> Any:
     """The scenario, or one that the distribution draws."""
-    return world if isinstance(world, Scenario) else world.sample(np.random.default_rng(0))
+    return world.sample(np.random.default_rng(0)) if isinstance(world, Distribution) else world
 
 
 class WorldSource:
@@ -56,23 +57,17 @@ class WorldSource:
         control: puts the agents into a scenario (`Task.control`).
 
     Raises:
-        ConfigError: the scenario has no place for the agents, or no link of finite rate.
+        ConfigError: the scenario has no place for the agents.
     """
 
-    def __init__(self, world: Scenario | Distribution, control: Callable[[Scenario], Scenario]):
+    def __init__(self, world: Any, control: Callable[[Any], Any]):
         self.world = world
         self._control = control
-        self._fixed = self._controlled(world) if isinstance(world, Scenario) else None
+        self._fixed = None if isinstance(world, Distribution) else control(world)
 
-    def _controlled(self, scenario: Scenario) -> Scenario:
-        scenario = self._control(scenario)
-        if not math.isfinite(scenario.capacity_mbps):
-            raise ConfigError(f"scenario {scenario.name!r} has no link of finite rate, so that there is nothing to control")
-        return scenario
-
-    def draw(self, rng: np.random.Generator) -> Scenario:
+    def draw(self, rng: np.random.Generator) -> Any:
         """The scenario of the next episode; a fixed one is the same object each time."""
-        return self._fixed if self._fixed is not None else self._controlled(self.world.sample(rng))
+        return self._fixed if self._fixed is not None else self._control(self.world.sample(rng))
 
     @property
     def duration_s(self) -> float | None:

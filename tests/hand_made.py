@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from netbuf_gym.plants.telemetry import TELEMETRY
-from netbuf_gym.plants.tracker import Tracker
+from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
+from netbuf_gym.tasks.congestion_window.tracker import Tracker
 
 MSS = 1448
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from netbuf_gym.plants.switch_telemetry import switch_telemetry
-from netbuf_gym.plants.switch_tracker import SwitchTracker
+from netbuf_gym.tasks.queue_threshold.telemetry import switch_telemetry
+from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 
 NOTHING = ("worst_difference_s", "worst_ratio", "queue_delay_mean_s", "at_")
 

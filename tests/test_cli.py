@@ -226,12 +226,12 @@ class TestTrace:
         assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("topic", ["all", "scenarios", "congestion-controls", "environments", "traces"])
+@pytest.mark.parametrize("topic", ["all", "scenarios", "congestion-controls", "environments", "contenders", "traces"])
 def test_list(command, topic):
     status, out, _ = command("list", topic)
     assert status == 0
-    words = {"scenarios": "ppcc/random", "congestion-controls": "linuxreno", "traces": "mmwave"}
-    words["environments"] = "netbuf/CongestionWindow-v0"
+    words = {"scenarios": "ppcc/random", "congestion-controls": "linux, ns3", "traces": "mmwave"}
+    words |= {"environments": "netbuf/CongestionWindow-v0", "contenders": "queue_target"}
     for name, word in words.items():
         assert (word in out) == (topic in ("all", name))
 

@@ -12,8 +12,9 @@ from stable_baselines3.common.env_checker import check_env as check_env_sb3
 import netbuf_gym
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.plants.telemetry import TELEMETRY
-from netbuf_gym.plants.tracker import FIELD
+from netbuf_gym.scenarios import Flow, Link, Scenario
+from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
+from netbuf_gym.tasks.congestion_window.tracker import FIELD
 from netbuf_gym.wrappers import DurationLimit
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -254,3 +255,30 @@ def test_order_is_enforced_and_options_are_checked():
         env.step(0)
     with pytest.raises(ConfigError, match="speed"):
         env.reset(options={"speed": 1})
+
+
+@pytest.mark.parametrize("limit", [{"queue_packets": 100}, {"queue_bytes": 75_200}])
+def test_windows_are_in_segments_of_the_scenarios_own_size(limit):
+    """700 bytes, 752 on the wire: 10 segments are 7000 bytes, and the keep action keeps them; 100 packets fit the queue."""
+    links = [Link(name="bottleneck", rate_mbps=10, delay_ms=24, **limit), Link(name="return", delay_ms=24)]
+    flow = Flow(cc="agent", path=(0,), return_path=(1,))
+    world = Scenario(links=links, flows=[flow], duration_s=5, mss_bytes=700)
+    env = Env(scenario=world.to_dict(), recipe="ppcc")
+    env.reset(seed=1)
+    assert env.engine.show(0)["cwnd_packets"] == 10
+    for _ in range(10):
+        env.step(env.engine.task.keep_action)
+        assert env.telemetry["cwnd_bytes"] == 7000 and env.engine.show(0)["cwnd_packets"] == 10
+    for _ in range(30):
+        env.step(10)
+    bdp = 10e6 * 0.048 / 8 / 752
+    assert env.telemetry["cwnd_bytes"] <= 2 * (bdp + 100) * 700 * (1 + 1e-6)
+    assert env.engine.tracker.highest_window[0] == pytest.approx(2 * (bdp + 100) * 700)
+    assert env.engine.tracker.lowest_window[0] == 1400
+
+
+def test_a_world_without_a_finite_rate_has_nothing_to_control():
+    links = [Link(name="bottleneck", delay_ms=5), Link(name="return", delay_ms=5)]
+    world = Scenario(links=links, flows=[Flow(cc="agent", path=(0,), return_path=(1,))], duration_s=5, name="free")
+    with pytest.raises(ConfigError, match="'free' has no link of finite rate"):
+        Env(scenario=world.to_dict())

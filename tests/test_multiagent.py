@@ -56,7 +56,7 @@ def test_bad_actions_are_refused(actions):
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ConfigError, match="senders"):
+    with pytest.raises(ConfigError, match="agents = 0"):
         ParallelEnv(0)
     with pytest.raises(ConfigError, match="render_mode"):
         ParallelEnv(2, render_mode="rgb_array")

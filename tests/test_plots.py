@@ -19,19 +19,20 @@ SERIES = {
 }
 POINTS = {"agent": ([1.0, 2.0, 3.0], [9.0, 9.1, 9.3]), "one": ([0.0], [5.0]), "none": ([np.nan], [1.0])}
 CURVES = {"ppo": [(np.arange(1, 5), np.arange(4.0)), (np.arange(2, 7), np.arange(5.0))], "empty": []}
+ROWS = (("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)"))
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_draws_every_picture(tmp_path, suffix, magic):
     plots.throughput_delay(POINTS, tmp_path / f"a.{suffix}", "title", capacity_mbps=10)
-    plots.time_series(SERIES, tmp_path / f"b.{suffix}")
+    plots.time_series(SERIES, tmp_path / f"b.{suffix}", ROWS)
     plots.learning_curves(CURVES, tmp_path / f"c.{suffix}", "utility")
     for name in "abc":
         assert (tmp_path / f"{name}.{suffix}").read_bytes().startswith(magic)
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_fifteen_controllers_can_be_told_apart():
+def test_fifteen_contenders_can_be_told_apart():
     styles = [plots.style(k) for k in range(30)]
     assert len({colour for colour, *_ in styles[:15]}) == len({marker for _, marker, _ in styles[:15]}) == 15
     assert len({(colour, dashes) for colour, _, dashes in styles}) == 30
@@ -44,7 +45,7 @@ def test_runs_without_one_of_two_values_are_left_out(tmp_path):
 
 def test_another_kind_of_file_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="valid: png, pdf, svg"):
-        plots.time_series(SERIES, tmp_path / "a.docx")
+        plots.time_series(SERIES, tmp_path / "a.docx", ROWS)
     assert not list(tmp_path.iterdir())
 
 

@@ -5,18 +5,18 @@ import gymnasium as gym
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.registration import ENVIRONMENTS, register_environments
+from netbuf_gym.registration import environments, register_environments
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 def test_importing_registers_and_doing_it_again_is_silent():
-    before = {name: gym.spec(name) for name in ENVIRONMENTS}
+    before = {name: gym.spec(name) for name in environments()}
     register_environments()
-    assert {name: gym.spec(name) for name in ENVIRONMENTS} == before
+    assert {name: gym.spec(name) for name in environments()} == before
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", environments())
 def test_both_entry_points_are_registered(name):
     spec = gym.spec(name)
     assert spec.entry_point and spec.vector_entry_point and not spec.nondeterministic

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import netbuf_gym as nb
 from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, SimulatorFault
+from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.results import FLOW_SERIES, LINK_SERIES
 from netbuf_gym.scenarios import Flow, Link, OnOff, Scenario, Sized
 
@@ -125,7 +126,7 @@ def test_packets_are_conserved_in_random_worlds(seed, senders, stack):
 def test_each_flows_packets_are_conserved(seed, senders, stack, scheme):
     distribution = nb.scenarios.get("ppcc/random", senders=senders, duration_s=4, stack=stack, rate_mbps=(1, 30))
     scenario = distribution.sample(np.random.default_rng(seed))
-    world = _core.World((scenario if scheme is None else scenario.with_scheme(scheme)).to_core(), seed)
+    world = Simulator(scenario if scheme is None else scenario.with_scheme(scheme), seed)
     for until_s in (0.7, 2.3, 4):
         world.run(round(until_s * 1e9))
         for flow in world.flow_stats():
@@ -221,7 +222,6 @@ def test_an_agent_without_an_environment_is_refused():
 
 
 def test_a_fault_of_the_simulator_is_raised_as_one(monkeypatch):
-    from netbuf_gym import _core
 
     class Broken:
         def __init__(self, config, seed):

@@ -10,9 +10,9 @@ import pytest
 import netbuf_gym
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.plants.switch_telemetry import switch_telemetry
 from netbuf_gym.rendering import PANEL
 from netbuf_gym.scenarios import Flow, Link, Scenario, SizeDistribution, StrictPriority, Switch, shared_buffer
+from netbuf_gym.tasks.queue_threshold.telemetry import switch_telemetry
 from netbuf_gym.vector import VectorEnv
 from netbuf_gym.wrappers import LogUtilityReward
 

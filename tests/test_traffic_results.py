@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netbuf_gym as nb
-from netbuf_gym import _core, scenarios
+from netbuf_gym import scenarios
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import (
     SCHEMES,
     AgentThresholds,
@@ -335,7 +336,7 @@ def test_slowdowns_go_by_the_cores_ideal():
     world = busy(duration_s=10)
     world = replace(world, links=(replace(world.links[0], rate_mbps=None, trace=trace), *world.links[1:]))
     done = nb.simulate(world, seed=2).completions
-    core = _core.World(world.to_core(), 2)
+    core = Simulator(world, 2)
     assert len(done) > 10
     ideal = [core.ideal_s(int(row["sender"]), int(row["size_bytes"])) for row in done]
     assert done["ideal_s"] == pytest.approx(ideal, rel=1e-12)

@@ -113,7 +113,7 @@ class Progress(BaseCallback):
         name: episode statistic shown beside the reward, where there is one.
     """
 
-    def __init__(self, total_timesteps: int, stop: Stop, name: str = "utility", line_seconds: float = 15.0):
+    def __init__(self, total_timesteps: int, stop: Stop, name: str, line_seconds: float = 15.0):
         super().__init__()
         self.total_timesteps, self.stop, self.name, self.line_seconds = total_timesteps, stop, name, line_seconds
         self._bar: tqdm | None = None

@@ -4,7 +4,7 @@
     python -m netbuf_gym.zoo.campaign experiment=ppcc_recipe out=zoo/agents/congestion_window/ppo_kl-ppcc
     python -m netbuf_gym.zoo.campaign seeds=2 total_timesteps=1000000 out=/tmp/trial
 
-`seeds` (5) training seeds, `evaluation_seeds` (20), `scenarios` (the task's: ppcc/1,ppcc/2,ppcc/3,ppcc/4; rlbm/random), `out`
+`seeds` (5) training seeds, `evaluation_seeds` (20), `scenarios` (those that the task's agents are compared on), `out`
 (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own; everything else goes
 to `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A
 run of another configuration in the same place is refused.
@@ -28,13 +28,15 @@ import numpy as np
 import torch as th
 from omegaconf import DictConfig, OmegaConf
 
-from netbuf_gym import stats
+from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.rollout import draw
+from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation
+from netbuf_gym.zoo import checkpoint, evaluation, running
 from netbuf_gym.zoo.config import evaluation_seeds, load, plain
-from netbuf_gym.zoo.measures import Margin, Measures, measures_of
+from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.train import CHANGEABLE, train
 
 FREE = ("run_dir", "resume")
@@ -57,7 +59,7 @@ class Plan:
     @property
     def measures(self) -> Measures:
         """What the task's agents are judged by."""
-        return measures_of(self.task)
+        return tasks.get(self.task).measures
 
 
 def main(argv: Sequence[str]) -> int:
@@ -106,7 +108,10 @@ def _plan(argv: Sequence[str]) -> Plan:
         if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
     config = load("train", overrides)
-    benchmark = ",".join(measures_of(config.env.name).benchmark)
+    record = tasks.get(config.env.name)
+    if not record.measures.score:
+        raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")
+    benchmark = ",".join(record.benchmark)
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
     return Plan(
         int(own["seeds"]),
@@ -157,15 +162,13 @@ def _leaves(value: Any, key: str = "") -> dict[str, Any]:
 def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
     """Everything that card and table say, JSON-able."""
     seeds, measures = evaluation_seeds(plan.evaluation_seeds), plan.measures
+    players = [SavedAgent(one) for one in saved]
     scenarios: dict[str, Any] = {}
     for name in plan.scenarios:
         print(f"evaluating on {name}", file=sys.stderr, flush=True)
-        agents, worlds = [], []
-        for one in saved:
-            runs, worlds = evaluation.run_agent(one, name, seeds)
-            agents.append(runs)
-        env = evaluation.env_of(saved[0])
-        baselines = evaluation.run_baselines(plan.task, measures.baselines, name, worlds, seeds, env=env)
+        worlds = draw(plan.task, name, seeds)
+        agents = [running.run(player, worlds, task=plan.task, scenario=name, name="agent") for player in players]
+        baselines = running.run_baselines(plan.task, measures.baselines, worlds, scenario=name, env=players[0].env)
         scenarios[name] = {
             "agent": {m: [_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
             "baselines": {runs.name: {m: _mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import stable_baselines3
 import torch as th
@@ -29,7 +30,7 @@ from stable_baselines3.common.save_util import load_from_zip_file
 from netbuf_gym.errors import CheckpointError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.tasks import require_schema
+from netbuf_gym.tasks import Task, require_schema
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo.config import TrainConfig, plain
 
@@ -59,11 +60,12 @@ class Saved:
 def describe(env: VectorEnvAdapter, env_id: str, kwargs: dict[str, Any]) -> dict[str, Any]:
     """What a model must agree with, JSON-able: environment, meaning of its numbers, spaces."""
     native = env.env.unwrapped
-    observation, action = env.observation_space, env.action_space
+    schema = native.schema() if hasattr(native, "schema") else None
+    return {"id": env_id, "kwargs": kwargs, "schema": schema, **_spaces(env.observation_space, env.action_space)}
+
+
+def _spaces(observation: gym.Space, action: gym.Space) -> dict[str, Any]:
     return {
-        "id": env_id,
-        "kwargs": kwargs,
-        "schema": native.schema() if hasattr(native, "schema") else None,
         "observation_space": {
             "shape": list(observation.shape),
             "low": float(observation.low.min()),
@@ -162,9 +164,22 @@ def require_same_env(saved: Saved, env: dict[str, Any]) -> None:
         raise CheckpointError(f"{owner}: was trained on {saved.env.get('id')!r}, not on {env['id']!r}")
     if env["schema"] is not None:
         require_schema(saved.env.get("schema"), env["schema"], owner)
+    _require_same_spaces(saved, env)
+
+
+def require_same_rules(saved: Saved, rules: Task) -> None:
+    """Raises CheckpointError unless a model fits the rules of a task; how often it is asked is not theirs."""
+    schema = saved.env.get("schema")
+    interval_s = schema.get("interval_s") if isinstance(schema, dict) else None
+    current = {"telemetry": rules.telemetry.to_dict(), **rules.to_dict(), "interval_s": interval_s}
+    require_schema(schema, current, str(saved.path))
+    _require_same_spaces(saved, _spaces(rules.observation_space, rules.action_space))
+
+
+def _require_same_spaces(saved: Saved, env: dict[str, Any]) -> None:
     for key in ("observation_space", "action_space"):
         if saved.env.get(key) != env[key]:
-            raise CheckpointError(f"{owner}: has {key} {saved.env.get(key)}, this environment {env[key]}")
+            raise CheckpointError(f"{saved.path}: has {key} {saved.env.get(key)}, this environment {env[key]}")
 
 
 def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> None:

@@ -123,8 +123,9 @@ class EvaluateConfig:
         env_id: id that the model must have been trained for, or that belongs to the task; null: any.
         scenario: one, or a distribution from which each seed draws its own; name null: the task's default.
         seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
-        senders: how many the agent controls in each world; a congestion control then has as many flows.
-        baselines: to set beside the agent, congestion controls or buffer schemes; null: the task's.
+        senders: how many agents each world has; what acts in their place is then as often there.
+        plant: that the worlds are of, a name or a mapping of `name` and its arguments; null: the default one, or the model's.
+        baselines: to set beside the agent, of the task's contenders; null: those that the task compares agents with.
         run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
         confidence: of the intervals.
         plots: whether to draw them (needs matplotlib).
@@ -138,6 +139,7 @@ class EvaluateConfig:
     scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
     seeds: Any = 20
     senders: int = 1
+    plant: Any = None
     baselines: list[str] | None = None
     run_dir: str | None = None
     confidence: float = 0.95

@@ -1,9 +1,10 @@
-"""`netbuf-gym demo`: trains a congestion-window agent for two minutes, evaluates it on unseen seeds, draws the result.
+"""`netbuf-gym demo`: trains an agent for two minutes, evaluates it on unseen seeds, draws the result.
 
     netbuf-gym demo
     netbuf-gym demo max_minutes=5 seed=7 scenario=ppcc/4
 
-Takes the overrides of `netbuf-gym train`. Everything lands under runs/demo/<time>-seed<seed>: the model, its training
+Takes the overrides of `netbuf-gym train`; what they leave open is in conf/experiment/demo.yaml, and evaluated on are the
+scenarios that the task's agents are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its training
 log, and per scenario a table, result.json and plots.
 """
 
@@ -14,11 +15,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from netbuf_gym import tasks
 from netbuf_gym.zoo.config import load
 from netbuf_gym.zoo.evaluate import evaluate
 from netbuf_gym.zoo.train import train
 
-SCENARIOS = ("ppcc/1", "ppcc/2", "ppcc/3", "ppcc/4")
 SEEDS = 20
 
 
@@ -43,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     if result.interrupted:
         print(f"interrupted; continue with: netbuf-gym train resume={run_dir}")
         return 130
-    for scenario in SCENARIOS:
+    for scenario in tasks.get(config.env.name).benchmark:
         out = run_dir / "evaluation" / scenario.replace("/", "-")
         model = f"model='{result.model_path}'"
         evaluate(load("evaluate", [model, f"scenario={scenario}", f"seeds={SEEDS}", f"run_dir='{out}'"]))

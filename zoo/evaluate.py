@@ -6,7 +6,7 @@
     netbuf-gym evaluate model=null env=queue_threshold scenario=rlbm/cubic-500-0.6 baselines=[naive,dt,abm,random]
     netbuf-gym evaluate model=null env=queue_threshold recipe=thesis-text baselines=[naive,random]
 
-The agent acts greedily. Seeds start at 1000000, where training seeds end; every controller meets the same worlds (under a
+The agent acts greedily. Seeds start at 1000000, where training seeds end; every contender meets the same worlds (under a
 distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
 table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
 the worlds, and writes them, result.json and plots into the run directory. Without a model the first baseline stands in
@@ -24,17 +24,17 @@ import numpy as np
 import torch as th
 from omegaconf import DictConfig
 
-from netbuf_gym import plots
+from netbuf_gym import plots, tasks
 from netbuf_gym.arguments import choice
-from netbuf_gym.baselines import CONTROLLERS
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic, write_json
-from netbuf_gym.registration import ENVIRONMENTS
-from netbuf_gym.tasks import TASKS
+from netbuf_gym.rollout import draw
+from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation
+from netbuf_gym.zoo import checkpoint, evaluation, running
 from netbuf_gym.zoo.config import evaluation_seeds, load, plain, scenario_spec
-from netbuf_gym.zoo.measures import MEASURES, Measures, measures_of
+from netbuf_gym.zoo.saved import SavedAgent
 
 
 def main(argv: Sequence[str]) -> int:
@@ -62,26 +62,25 @@ def evaluate(config: DictConfig) -> Path:
     if saved is not None and config.env_id is not None and saved.env.get("id") != config.env_id:
         raise CheckpointError(f"{saved.path}: was trained on {saved.env.get('id')!r}, not on {config.env_id!r}")
     task = _task(config, saved)
-    measures = measures_of(task)
-    controls = list(measures.baselines) if config.baselines is None else list(config.baselines)
-    _check(config, task, controls)
+    rules, measures = tasks.get(task).rules, tasks.get(task).measures
+    names = list(measures.baselines) if config.baselines is None else list(config.baselines)
+    _check(config, task, names)
     th.set_num_threads(config.torch_threads)
-    scenario = scenario_spec(config.scenario, TASKS[task].default_scenario)
-    runs, worlds = [], []
-    if saved is not None:
-        name = str(saved.config.algo.name)
-        agent, worlds = evaluation.run_agent(saved, scenario, seeds, config.threads, name, config.senders)
-        runs = [agent]
-    else:
-        worlds = evaluation.draw_worlds(scenario, seeds, task, config.senders)
-    env = {"recipe": config.recipe or TASKS[task].recipes[0]} if saved is None else evaluation.env_of(saved)
-    if config.senders != 1:
-        env["senders"] = config.senders
-    runs += evaluation.run_baselines(task, controls, scenario, worlds, seeds, config.threads, env)
+    scenario = scenario_spec(config.scenario, rules.default_scenario)
+    agent = None if saved is None else SavedAgent(saved)
+    env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
+    where = {"agents": config.senders} | ({} if config.plant is None else {"plant": plain(config.plant)})
+    env |= where
+    worlds = draw(task, scenario, seeds, **where)
+    runs = []
+    if agent is not None:
+        runs.append(running.run(agent, worlds, task=task, scenario=scenario, threads=config.threads, **env))
+    runs += running.run_baselines(task, names, worlds, scenario=scenario, threads=config.threads, env=env)
     run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
+    measures = measures.of(runs[0].metrics)
     text = f"{title}\n\n{evaluation.table(runs, measures, config.confidence, first)}\n\n{evaluation.notes(measures, first)}\n"
     more = evaluation.details(runs, measures, config.confidence)
     if more:
@@ -104,7 +103,7 @@ def evaluate(config: DictConfig) -> Path:
     }
     write_json(run_dir / "result.json", result)
     if config.plots:
-        _draw(runs, [world.scenario.capacity_mbps for world in worlds], run_dir, title, measures)
+        _draw(runs, [world.scenario for world in worlds], run_dir, title, measures)
     return run_dir
 
 
@@ -126,15 +125,15 @@ def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
     if saved is None:
         if config.task is None:
             raise ConfigError("missing: model=..., or model=null env=... for baselines alone")
-        task = measures_of(config.task) and config.task
-        if config.env_id is not None and ENVIRONMENTS.get(config.env_id, {}).get("task") != task:
-            valid = next(name for name, kwargs in ENVIRONMENTS.items() if kwargs["task"] == task)
+        task = tasks.get(config.task).name
+        if config.env_id is not None and tasks.task_of(config.env_id) != task:
+            valid = tasks.get(task).ids[0]
             raise ConfigError(f"env_id = {config.env_id!r} is not of task {task!r}; valid: {valid}, or null")
         return task
     schema = saved.env.get("schema")
     task = schema.get("task") if isinstance(schema, dict) else None
-    if task not in MEASURES:
-        raise CheckpointError(f"{saved.path}: is of task {task!r}; valid: {', '.join(MEASURES)}")
+    if task not in tasks.names():
+        raise CheckpointError(f"{saved.path}: is of task {task!r}; valid: {', '.join(tasks.names())}")
     if config.recipe not in (None, saved.env["schema"].get("recipe")):
         recipe = saved.env["schema"].get("recipe")
         raise CheckpointError(f"{saved.path}: was trained with recipe {recipe!r}, not with {config.recipe!r}")
@@ -143,40 +142,46 @@ def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
     return task
 
 
-def _check(config: DictConfig, task: str, controls: Sequence[str]) -> None:
+def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
     if not 0 < config.confidence < 1:
         raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
     for key in ("torch_threads", "threads", "senders"):
         if not 1 <= config[key] <= 1024:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: 1 to 1024")
-    known = [*CONTROLLERS[task], *(one for one in measures_of(task).stand_ins if one not in CONTROLLERS[task])]
-    for control in controls:
-        if control not in known:
-            raise ConfigError(f"baselines holds {control!r}; valid: {', '.join(known)}")
-        if controls.count(control) > 1:
-            raise ConfigError(f"baselines holds {control!r} twice; valid: each once")
+    known = tasks.get(task).contenders
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"baselines holds {name!r}; valid: {', '.join(known)}")
+        if names.count(name) > 1:
+            raise ConfigError(f"baselines holds {name!r} twice; valid: each once")
     if config.recipe is not None:
-        choice("recipe", config.recipe, TASKS[task].recipes)
-    if config.model is None and not controls:
+        choice("recipe", config.recipe, tasks.get(task).rules.recipes)
+    if config.model is None and not names:
         raise ConfigError("baselines is empty and model is null; valid: at least one of them")
 
 
-def _draw(runs: list[evaluation.Runs], capacities_mbps: Sequence[float], run_dir: Path, title: str, measures: Measures) -> None:
-    (x, x_label), (y, y_label) = measures.scatter
-    points = {one.name: (one.metrics[x], one.metrics[y]) for one in runs}
-    capacity = capacities_mbps[0] if len(set(capacities_mbps)) == 1 else None
-    plots.throughput_delay(points, run_dir / "throughput_delay.png", title, capacity, x_label, y_label)
+def _draw(
+    runs: list[evaluation.Runs], worlds: Sequence[Scenario], run_dir: Path, title: str, measures: Measures
+) -> None:
+    if measures.scatter is not None:
+        (x, x_label), (y, y_label) = measures.scatter
+        points = {one.name: (one.metrics[x], one.metrics[y]) for one in runs}
+        limits = {measures.limit(world) for world in worlds} if measures.limit is not None else set()
+        limit = limits.pop() if len(limits) == 1 else None
+        plots.throughput_delay(points, run_dir / "throughput_delay.png", title, limit, x_label, y_label)
+    if not measures.series:
+        return
     seed = runs[0].seeds[0]
-    numbers = {one.name: k for k, one in enumerate(runs)}  # a controller looks alike in all pictures
+    numbers = {one.name: k for k, one in enumerate(runs)}  # a contender looks alike in all pictures
     series = {one.name: one.series for one in readable(runs, measures)}
     name = title.partition(",")[0]
-    plots.time_series(series, run_dir / "time_series.png", f"{name}, seed {seed}", measures.series, numbers)
+    plots.time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers)
     start = {n: {key: values[: _samples_until(s, 10.0)] for key, values in s.items()} for n, s in series.items()}
-    plots.time_series(start, run_dir / "start.png", f"{name}, seed {seed}, the first 10 s", measures.series, numbers)
+    plots.time_series(start, run_dir / "start.png", measures.series, f"{name}, seed {seed}, the first 10 s", numbers)
 
 
 def readable(runs: Sequence[evaluation.Runs], measures: Measures, most: int = 6) -> list[evaluation.Runs]:
-    """As many controllers as lines in one panel can be told apart: the first, the best, those that show the range.
+    """As many contenders as lines in one panel can be told apart: the first, the best, those that show the range.
 
     Which the latter are is the task's (`Measures.shown`); where few were run, all of them.
     """

@@ -12,9 +12,9 @@ from omegaconf import DictConfig
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import LinearSchedule
 
+from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
-from netbuf_gym.tasks import TASKS
 from netbuf_gym.zoo.config import plain, scenario_spec
 
 ALGORITHMS = {
@@ -31,7 +31,7 @@ _OURS = {"policy", "env", "learning_rate", "policy_kwargs", "seed", "device", "v
 def env_kwargs(config: DictConfig) -> dict[str, Any]:
     """Keyword arguments of `gym.make_vec` beside `num_envs` and `threads`: JSON-able, and stored with the model."""
     kwargs = plain(config.env.kwargs)
-    default = TASKS[config.env.name].default_scenario if config.env.name in TASKS else None
+    default = tasks.get(config.env.name).rules.default_scenario if config.env.name in tasks.names() else None
     kwargs["scenario"] = scenario_spec(config.scenario, default)
     if config.reward.name is not None:
         kwargs["reward"] = {"name": config.reward.name, **plain(config.reward.kwargs)}

@@ -17,25 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
-from netbuf_gym.zoo.measures import MEASURES, Column
+from netbuf_gym.tasks.measures import Column
 
 ZOO = Path(__file__).resolve().parent
-FIRST = "congestion_window"
-"""The task of metrics that name none, and of the plain markers."""
-
-BEGIN, END = "<!-- agents: begin (python -m netbuf_gym.zoo.tables) -->", "<!-- agents: end -->"
 
 
 def markers(task: str) -> tuple[str, str]:
     """The lines between which a task's tables stand."""
-    return (
-        (BEGIN, END)
-        if task == FIRST
-        else (BEGIN.replace("agents", f"agents of {task}"), END.replace("agents", f"agents of {task}"))
-    )
+    return f"<!-- agents of {task}: begin (python -m netbuf_gym.zoo.tables) -->", f"<!-- agents of {task}: end -->"
 
 
 def main(argv: Sequence[str], folder: Path = ZOO) -> int:
@@ -53,7 +45,7 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
     for page, prefix in pages.items():
         text = page.read_text(encoding="utf-8")
         new, found = text, False
-        for task in MEASURES:
+        for task in tasks.names():
             begin, end = markers(task)
             if begin not in text and end not in text and not (page.parent == folder and _agents(folder, task)):
                 continue
@@ -62,7 +54,7 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
             head, _, rest = new.partition(begin)
             new, found = f"{head}{begin}\n\n{tables(folder, prefix, task)}\n{end}{rest.partition(end)[2]}", True
         if not found:
-            raise ConfigError(f"{page}: must hold each of the lines {BEGIN!r} and {END!r} once")
+            raise ConfigError(f"{page}: must hold the lines between which tables stand, e.g. {markers(tasks.names()[0])}")
         if new != text:
             changed[page] = new
     if "--check" in argv:
@@ -72,7 +64,7 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
     return 0
 
 
-def tables(folder: Path, prefix: str = "", task: str = FIRST) -> str:
+def tables(folder: Path, prefix: str, task: str) -> str:
     """The tables of a task's agents under a zoo's folder, one for each set of evaluation scenarios, in Markdown.
 
     `prefix` stands before the links, for a page that lies elsewhere.
@@ -80,7 +72,10 @@ def tables(folder: Path, prefix: str = "", task: str = FIRST) -> str:
     groups: dict[tuple[str, ...], list[tuple[Path, dict[str, Any]]]] = {}
     for where, metrics in _agents(folder, task):
         groups.setdefault(tuple(metrics["scenarios"]), []).append((where, metrics))
-    columns = MEASURES[task].benchmark_columns
+    measures = tasks.get(task).measures
+    columns = measures.benchmark_columns or [
+        one for one in measures.columns if isinstance(one, Column) and one.metric == measures.score
+    ]
     made = [_table(scenarios, members, prefix, columns) for scenarios, members in groups.items()]
     return ("\n\n".join(made) or "No agent yet.") + "\n"
 
@@ -88,7 +83,7 @@ def tables(folder: Path, prefix: str = "", task: str = FIRST) -> str:
 def _agents(folder: Path, task: str) -> list[tuple[Path, dict[str, Any]]]:
     """Where a task's agents are, and their metrics."""
     agents = [(path.parent.relative_to(folder), _read(path)) for path in sorted(folder.glob("agents/*/*/metrics.json"))]
-    return [(where, metrics) for where, metrics in agents if metrics.get("task", FIRST) == task]
+    return [(where, metrics) for where, metrics in agents if metrics.get("task", where.parts[1]) == task]
 
 
 def _table(

@@ -22,12 +22,13 @@ from omegaconf.errors import OmegaConfBaseException
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger, make_output_format
 
+from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import callbacks, checkpoint, models
 from netbuf_gym.zoo.config import check_training, load
-from netbuf_gym.zoo.measures import Measures, measures_of
 from netbuf_gym.zoo.ppo import DivergedError
 
 CHANGEABLE = (
@@ -143,7 +144,7 @@ def _make_env(config: DictConfig) -> tuple[VectorEnvAdapter, str, dict]:
 
 
 def _measures(env: VectorEnvAdapter) -> Measures:
-    return measures_of(env.env.unwrapped.engine.task.name)
+    return tasks.get(env.env.unwrapped.engine.task.name).measures
 
 
 def _new_run_dir(config: DictConfig) -> Path:

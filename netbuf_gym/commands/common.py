@@ -9,9 +9,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, MissingExtraError, shown
-
-PLOT_FORMATS = ("png", "pdf", "svg")
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.plots import FORMATS, pyplot
 
 
 def assignment(text: str) -> tuple[str, object]:
@@ -96,22 +95,6 @@ def check_plot(path: str | None) -> None:
     """
     if path is None:
         return
-    if Path(path).suffix.lower().lstrip(".") not in PLOT_FORMATS:
+    if Path(path).suffix.lower().lstrip(".") not in FORMATS:
         raise ConfigError(f"{shown(path)} has no known plot format; valid: a name that ends in .png, .pdf or .svg")
     pyplot()
-
-
-def pyplot():
-    """matplotlib.pyplot, drawing to files only.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
-    try:
-        import matplotlib
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("a plot", "train", error.name) from None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot
-
-    return matplotlib.pyplot

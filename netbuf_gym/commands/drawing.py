@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym.commands.common import pyplot
-from netbuf_gym.files import write_atomic
+from netbuf_gym.plots import pyplot, write
 from netbuf_gym.results import Result
 from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace
 
@@ -131,7 +128,5 @@ def plot_trace(trace: Trace, path: str | os.PathLike) -> None:
 
 
 def _save(plt, figure, path: str | os.PathLike) -> None:
-    raw = io.BytesIO()
-    figure.savefig(raw, format=Path(path).suffix.lower().lstrip("."), dpi=120)
+    write(figure, path, dpi=120)
     plt.close(figure)
-    write_atomic(path, raw.getvalue())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import textwrap
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
+from typing import Any
 
-from netbuf_gym import registration, scenarios
+from netbuf_gym import plants, registration, scenarios, tasks
 from netbuf_gym.commands.trace import generators
 from netbuf_gym.tables import text_table
 
-HELP = "list scenarios, schemes, queue disciplines, flow sizes, congestion controls, environments and trace generators"
+HELP = "list scenarios, schemes, disciplines, sizes, congestion controls, environments, rewards, contenders, plants, generators"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
 def list_scenarios() -> str:
     """Scenarios and distributions, with the arguments that they take."""
     rows = [[name, scenarios.describe(name)] for name in scenarios.names()]
-    rows += [[name, line] for name, line in scenarios.PATTERNS.items()]
-    arguments = {name: name for name in (*scenarios.names(), "trace:PATH")}
-    arguments["rlbm/CC-SIZE-LOAD"] = "rlbm/cubic-500-0.6"
+    rows += [[form, pattern.description] for form, pattern in scenarios.PATTERNS.items()]
+    arguments = {name: name for name in scenarios.names()}
+    arguments |= {form: pattern.example for form, pattern in scenarios.PATTERNS.items() if pattern.example}
     lines = []
     for shown, name in arguments.items():
         words = " ".join(scenarios.parameters_of(name))
@@ -79,13 +80,38 @@ def list_congestion_controls() -> str:
 
 
 def list_environments() -> str:
-    """Gymnasium ids."""
-    return text_table(["environment"], [[name] for name in sorted(registration.ENVIRONMENTS)])
+    """Gymnasium ids, and who decides what in them."""
+    found = registration.environments()
+    return text_table(["environment", ""], [[name, found[name].summary] for name in sorted(found)])
+
+
+def list_rewards() -> str:
+    """Rewards by task, with their parameters and defaults."""
+    rows = [
+        [record.name, name, " ".join(f"{f.name}={json.dumps(_default(f))}" for f in fields(kind))]
+        for record in tasks.records()
+        for name, kind in record.rewards.items()
+    ]
+    return text_table(["task", "reward", "parameters"], rows)
+
+
+def list_contenders() -> str:
+    """What there is to set beside agents, by task."""
+    return text_table(["task", "contender"], [[record.name, name] for record in tasks.records() for name in record.contenders])
+
+
+def list_plants() -> str:
+    """Plants, and the kinds of agents that they carry."""
+    return text_table(["plant", "agents"], [[name, " ".join(plants.get(name).kinds)] for name in plants.names()])
 
 
 def list_traces() -> str:
     """Trace generators, with their arguments and defaults."""
     return f"trace generators\n----------------\n{generators()}"
+
+
+def _default(field: Field) -> Any:
+    return field.default_factory() if field.default is MISSING else field.default
 
 
 TOPICS = {
@@ -95,5 +121,8 @@ TOPICS = {
     "sizes": list_sizes,
     "congestion-controls": list_congestion_controls,
     "environments": list_environments,
+    "rewards": list_rewards,
+    "contenders": list_contenders,
+    "plants": list_plants,
     "traces": list_traces,
 }

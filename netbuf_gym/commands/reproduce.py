@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 
-from netbuf_gym.commands.common import pyplot
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.plots import pyplot
 from netbuf_gym.reproduce.campaign import DESCRIPTION, Campaign
 from netbuf_gym.reproduce.settings import (
     DEFAULT_SCHEMES,
@@ -18,7 +18,7 @@ from netbuf_gym.reproduce.settings import (
     TRAFFIC,
     parse,
 )
-from netbuf_gym.scenarios.shared_buffer import QUEUE_PACKETS
+from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS
 from netbuf_gym.validate.running import ProgressBar
 
 HELP = "run a paper's own experiments again, and draw its figures"

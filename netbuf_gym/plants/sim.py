@@ -2,190 +2,149 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.errors import SimulatorFault
-from netbuf_gym.plants.switch_report import counters_of, switch_report
-from netbuf_gym.plants.switch_telemetry import switch_telemetry
-from netbuf_gym.plants.telemetry import TELEMETRY, TelemetrySchema
-from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
+from netbuf_gym.errors import ConfigError, PlantFault, SimulatorFault
+from netbuf_gym.plants.counters import counters_of, sender_counters
+from netbuf_gym.plants.kinds import AgentKind
+from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
+from netbuf_gym.plants.simulator import World
+from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.types import AGENT, Scenario
 
 
-def _require_fields(reported: list[str], expected: TelemetrySchema) -> None:
-    if tuple(reported) != expected.names:
-        raise ImportError(
-            f"the native core reports telemetry {reported}, this package expects {list(expected.names)}: rebuild the package"
-        )
+@dataclass(frozen=True)
+class Simulated:
+    """What the plant must know of a kind of agents that the core has.
+
+    Attributes:
+        core: its name there.
+        fields: (parameters of the kind) -> names of the core's telemetry.
+        to_event: (batch, interval in ns, time left in ns) runs every world to the kind's event.
+        counters: (world, scenario) -> what `report` gives for each agent.
+    """
+
+    core: str
+    fields: Callable[..., list[str]]
+    to_event: Callable[[_core.Batch, int, np.ndarray], None]
+    counters: Callable[[World, Scenario], list[Any]]
 
 
-_require_fields(_core.telemetry_fields(), TELEMETRY)
+def _to_ack(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
+    batch.advance_to_ack(interval_ns)
 
 
-class SimPlant:
+def _to_change(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
+    """Whole intervals further, at most to the end of the scenario, but one at least."""
+    intervals = np.maximum(-(-left_ns // interval_ns), 1)
+    for most in np.unique(intervals).tolist():
+        batch.advance_to_change(interval_ns, most, (intervals == most).astype(np.uint8))
+
+
+def _of_senders(world: World, scenario: Scenario) -> list[Any]:
+    return sender_counters(world, scenario, [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT])
+
+
+def _of_switches(world: World, scenario: Scenario) -> list[Any]:
+    return [counters_of(world)] * len(scenario.agent_switches)
+
+
+KINDS = {
+    "sender": Simulated("flow", _core.telemetry_fields, _to_ack, _of_senders),
+    "switch": Simulated("switch", _core.switch_telemetry_fields, _to_change, _of_switches),
+}
+"""By the name of the kind."""
+
+
+class SimPlant(Plant):
     """`worlds` simulated worlds with `agents` controlled senders each, or one controlled switch.
 
     Worlds are reset one by one and advance together. Times are integer nanoseconds, so that a thousand intervals of
-    0.1 s are exactly 100 s.
-
-    Args:
-        worlds: number of worlds, at least 1.
-        agents: controlled senders or switches in each world, at least 1.
-        threads: threads that advance the worlds; the results are the same for any number.
-        kind: `"flow"`, the agents are senders; or `"switch"`.
-        queues: of a switch.
-
-    Attributes:
-        telemetry: float64 `(worlds, agents, fields)` by :data:`TELEMETRY`, of switches by
-            :func:`~netbuf_gym.plants.switch_telemetry.switch_telemetry`; rewritten by every advance.
-        agent_mask: uint8 `(worlds, agents)`, whether the agent's flow is alive; a switch always is.
-        control: float64, what the next advance begins with; NaN leaves it as it is. Of senders `(worlds, agents)`,
-            windows in bytes; of switches `(worlds, agents, queues)`, alphas.
-        time_ns: int64 `(worlds,)`, each world's clock.
+    0.1 s are exactly 100 s. No world fails by itself: what the simulator finds inconsistent raises `SimulatorFault`.
     """
 
-    def __init__(self, worlds: int, agents: int = 1, threads: int = 1, *, kind: str = "flow", queues: int = 1):
-        self.worlds, self.agents, self.kind = worlds, agents, kind
-        if kind == "switch":
-            _require_fields(_core.switch_telemetry_fields(queues), switch_telemetry(queues))
-            self._batch = _core.Batch(worlds, agents, threads, kind="switch", queues=queues)
-        else:
-            self._batch = _core.Batch(worlds, agents, threads)
-        self.telemetry: np.ndarray = self._batch.telemetry
-        self.agent_mask: np.ndarray = self._batch.agent_mask
-        self.control: np.ndarray = self._batch.control
-        self.control.fill(np.nan)
-        self.time_ns = np.zeros(worlds, np.int64)
+    kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
+    untils: ClassVar[tuple[str, ...]] = (INTERVAL, EVENT)
+    virtual_time: ClassVar[bool] = True
+
+    def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1):
+        self._of_kind = KINDS[kind.name]
+        self._batch: _core.Batch | None = _core.Batch(worlds, agents, threads, kind=self._of_kind.core, **kind.parameters)
+        reported = tuple(self._of_kind.fields(**kind.parameters))
+        if reported != kind.telemetry.names:
+            raise ImportError(
+                f"the native core reports telemetry {list(reported)}, this package expects {list(kind.telemetry.names)}: "
+                "rebuild the package"
+            )
+        super().__init__(worlds, agents, kind, threads)
+        self._elapsed_column = kind.telemetry.index("elapsed_s")
+        self._elapsed_ns = np.zeros(worlds, np.int64)
         self._scenarios: list[Scenario | None] = [None] * worlds
         self._prepared: tuple[Scenario, Any] | None = None
 
-    @property
-    def core(self) -> _core.Batch:
-        """The native worlds, for what telemetry and reports do not tell; not to be advanced but by the plant."""
-        return self._batch
+    def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The core's own, which it writes and reads in place."""
+        batch = self._open()
+        return batch.telemetry, batch.control.reshape(self.worlds, self.agents, -1), batch.agent_mask
 
     def reset(self, world: int, scenario: Scenario, seed: int) -> None:
-        """Starts a world anew at time 0, with nothing run yet; as many flows of `scenario` are agents as `agents`."""
+        """Starts a world anew at time 0; as many flows of `scenario`, or switches, are agents' as the plant has agents."""
         if self._prepared is None or self._prepared[0] is not scenario:
-            self._prepared = (scenario, scenario.to_core())
-        self._batch.reset(world, self._prepared[1], seed)
+            if not isinstance(scenario, Scenario):
+                raise ConfigError(f"scenario {scenario.name!r} is no netbuf_gym.scenarios.Scenario; valid for plant 'sim': one")
+            self._prepared = (scenario, world_config(scenario))
+        self._open().reset(world, self._prepared[1], seed)
         self._scenarios[world] = scenario
         self.control[world] = np.nan
-        self.time_ns[world] = 0
 
     def apply(self, control: np.ndarray) -> None:
-        """Control for the next advance, of its shape or flat; NaN leaves things as they are."""
-        self.control[...] = np.reshape(control, self.control.shape)
+        """See `Plant.apply`."""
+        if control is not self.control:
+            self.control[...] = control
 
-    def advance(self, interval_ns: int) -> None:
-        """Runs every world `interval_ns` further and writes the telemetry of that interval.
+    def advance(self, interval_ns: int, until: str = INTERVAL, left_ns: np.ndarray | None = None) -> Advance:
+        """See `Plant.advance`. Elapsed times are exact, and no world fails.
 
         Raises:
             SimulatorFault: the simulator found its own state inconsistent; the plant is of no further use.
         """
+        batch, elapsed = self._open(), self._elapsed_ns
         try:
-            self._batch.advance(interval_ns)
+            if until == EVENT:
+                left_ns = np.full(self.worlds, interval_ns) if left_ns is None else left_ns
+                self._of_kind.to_event(batch, interval_ns, left_ns)
+                elapsed[:] = np.rint(self.telemetry[:, 0, self._elapsed_column] * 1e9)
+            else:
+                batch.advance(interval_ns)
+                elapsed.fill(interval_ns)
         except RuntimeError as error:
             raise SimulatorFault(str(error)) from error
-        self.time_ns += interval_ns
+        return Advance(elapsed, {})
 
-    def advance_to_ack(self, max_wait_ns: int) -> None:
-        """Runs every world to the next ACK of any of its agents, at most `max_wait_ns` further.
+    def report(self, world: int) -> list[Any]:
+        """Of senders a dict each (`sender_counters`), of a switch `Counters`."""
+        return self._of_kind.counters(self.world(world), self._scenarios[world])
+
+    def world(self, world: int) -> World:
+        """What a world has counted, and what is going on in it: more than agents are told.
 
         Raises:
-            SimulatorFault: see :meth:`advance`.
+            PlantFault: it was never reset, or the plant is closed.
         """
-        try:
-            self._batch.advance_to_ack(max_wait_ns)
-        except RuntimeError as error:
-            raise SimulatorFault(str(error)) from error
-        self._take_clocks()
+        if self._scenarios[world] is None:
+            raise PlantFault(f"world {world} was never reset")
+        return World(self._open(), world)
 
-    def advance_to_change(self, interval_ns: int, max_intervals: np.ndarray) -> None:
-        """Runs every world whole intervals further, until the worst slowdown of the completed flows has changed.
+    def close(self) -> None:
+        """Lets the worlds go."""
+        self._batch = None
 
-        Args:
-            interval_ns: length of an interval.
-            max_intervals: int `(worlds,)`, at most so many.
-
-        Raises:
-            SimulatorFault: see :meth:`advance`.
-        """
-        try:
-            for most in np.unique(max_intervals).tolist():
-                self._batch.advance_to_change(interval_ns, most, (max_intervals == most).astype(np.uint8))
-        except RuntimeError as error:
-            raise SimulatorFault(str(error)) from error
-        self._take_clocks()
-
-    def _take_clocks(self) -> None:
-        """Adds each world's own elapsed time to its clock."""
-        self.time_ns += np.rint(self.telemetry[:, 0, 0] * 1e9).astype(np.int64)
-
-    def report(self, world: int) -> list[dict[str, Any]]:
-        """What each agent of a world achieved since its start.
-
-        See :func:`episode_report`, and of a switch :func:`netbuf_gym.plants.switch_report.switch_report`.
-        """
-        scenario = self._scenarios[world]
-        if scenario is None:
-            raise SimulatorFault(f"world {world} was never reset")
-        if self.kind == "switch":
-            return [switch_report(scenario, counters_of(self._batch, world))]
-        flows, links = self._batch.flow_stats(world), self._batch.link_stats(world)
-        now_s = self._batch.now_ns(world) * 1e-9
-        return [
-            episode_report(scenario, flow, flows, links, now_s)
-            for flow, description in enumerate(scenario.flows)
-            if description.cc == AGENT
-        ]
-
-
-def episode_report(
-    scenario: Scenario, flow: int, flow_stats: list[dict], link_stats: list[dict], now_s: float
-) -> dict[str, Any]:
-    """A flow's whole life so far from the core's counters, start-up included.
-
-    Args:
-        scenario: the world that was run.
-        flow: index of the flow.
-        flow_stats, link_stats: the core's cumulative counters, one dict for each flow and link.
-        now_s: virtual time of the counters.
-
-    Returns:
-        goodput_mbps: bytes delivered in order to the application over the time since the flow's start.
-        mean_rtt_ms, base_rtt_ms: mean of all round-trip samples (NaN without one), and what is least possible.
-        queue_delay_mean_ms: mean sojourn at the bottleneck over all packets that passed it (NaN without one).
-        loss_rate: packets dropped by queues or lost at random over packets sent (0 when none was sent).
-        utility: 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT); the fair share is the capacity over the
-            number of flows. A flow that delivered nothing counts as having delivered one segment.
-        Mt: log10(mean RTT - least RTT, in ms) - log10(goodput in Mbit/s); the difference counts as at least 1 us.
-        timeouts: retransmission time-outs.
-        duration_s: time since the flow's start.
-        scenario: the scenario's name.
-    """
-    own, link = flow_stats[flow], link_stats[scenario.bottleneck]
-    duration_s = max(now_s - scenario.flows[flow].start_s, 1e-9)
-    goodput_mbps = own["delivered_bytes"] * 8e-6 / duration_s
-    samples = own["rtt_count"]
-    mean_rtt_ms = own["rtt_sum_s"] / samples * 1e3 if samples else math.nan
-    base_rtt_ms = scenario.base_rtt_ms(flow)
-    lost = own["queue_drops"] + own["random_losses"]
-    share_mbps = scenario.capacity_mbps / len(scenario.flows)
-    counted_mbps = max(goodput_mbps, MSS_BYTES * 8e-6 / duration_s)
-    delay_ms = max(mean_rtt_ms - own["rtt_min_s"] * 1e3, 1e-3) if samples else math.nan
-    return {
-        "goodput_mbps": goodput_mbps,
-        "mean_rtt_ms": mean_rtt_ms,
-        "base_rtt_ms": base_rtt_ms,
-        "queue_delay_mean_ms": link["sojourn_sum_s"] / link["sojourn_count"] * 1e3 if link["sojourn_count"] else math.nan,
-        "loss_rate": lost / own["packets_sent"] if own["packets_sent"] else 0.0,
-        "utility": 0.5 * math.log(counted_mbps / share_mbps) - 0.5 * math.log(mean_rtt_ms / base_rtt_ms),
-        "Mt": math.log10(delay_ms) - math.log10(counted_mbps),
-        "timeouts": int(own["timeouts"]),
-        "duration_s": duration_s,
-        "scenario": scenario.name,
-    }
+    def _open(self) -> _core.Batch:
+        if self._batch is None:
+            raise PlantFault("the plant is closed")
+        return self._batch

@@ -1,8 +1,8 @@
 """The telemetry schema: what a plant measures in one decision interval, field by field.
 
 A plant reports an array of shape ``(worlds, agents, fields)`` in float64. The names, units and order of the fields are
-fixed by :data:`TELEMETRY` and versioned; a field that a plant could not measure in an interval is NaN, never a guess.
-Models are saved with the schema they were trained on, and :meth:`TelemetrySchema.require` refuses another one.
+fixed by the schema of the agents' kind and versioned; a field that a plant could not measure in an interval is NaN, never
+a guess. Models are saved with the schema they were trained on, and :meth:`TelemetrySchema.require` refuses another one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from netbuf_gym.errors import CheckpointError
 
 @dataclass(frozen=True)
 class Field:
-    """One measured quantity of one sender over one decision interval.
+    """One measured quantity of one agent over one decision interval.
 
     Attributes:
         name: identifier, ending in its unit where it has one.
         unit: SI unit, ``"1"`` for counts.
         meaning: one sentence.
-        privileged: True when a real sender could not know it; reports and rewards may use it, observations may not.
+        privileged: True when a real agent in its place could not know it; reports and rewards may use it, observations may not.
     """
 
     name: str
@@ -77,34 +77,3 @@ class TelemetrySchema:
             have = ours[position] if position < len(ours) else "nothing"
             want = theirs[position] if position < len(theirs) else "nothing"
             raise CheckpointError(f"{owner} expects {want} in telemetry column {position}, this package has {have}")
-
-
-TELEMETRY = TelemetrySchema(
-    version=1,
-    fields=(
-        Field("elapsed_s", "s", "length of the interval; 0 between two ACKs that arrive at one instant"),
-        Field("ssthresh_bytes", "B", "slow-start threshold as last set; NaN while infinite"),
-        Field("cwnd_bytes", "B", "congestion window in force at the end of the interval"),
-        Field("mss_bytes", "B", "payload of a full segment"),
-        Field("bytes_in_flight_sum", "B", "bytes in flight, summed over the ACKs of the interval"),
-        Field("bytes_in_flight_mean", "B", "bytes in flight, mean over the ACKs; NaN without an ACK"),
-        Field("segments_acked_sum", "1", "segments newly acknowledged"),
-        Field("segments_acked_mean", "1", "segments newly acknowledged per ACK; NaN without an ACK"),
-        Field("rtt_mean_s", "s", "mean of the round-trip samples; NaN without one"),
-        Field("rtt_min_s", "s", "least round-trip sample of the interval; NaN without one"),
-        Field("send_interval_mean_s", "s", "mean gap between sendings of consecutively acknowledged packets; NaN"),
-        Field("receive_interval_mean_s", "s", "mean gap between ACK arrivals; NaN without two"),
-        Field("throughput_bps", "bit/s", "bytes newly acknowledged or SACKed, over the interval; NaN if it has no length"),
-        Field("goodput_bps", "bit/s", "bytes delivered in order, over the interval; NaN likewise", privileged=True),
-        Field("packets_sent", "1", "data packets sent, retransmissions included"),
-        Field("packets_lost", "1", "packets the sender marked lost"),
-        Field("packets_retransmitted", "1", "data packets sent again"),
-        Field("acks", "1", "ACKs received"),
-        Field("timeouts", "1", "retransmission time-outs"),
-        Field("in_flight_bytes", "B", "bytes in flight at the end of the interval"),
-        Field("rtt_min_ever_s", "s", "least round-trip sample since the start; NaN before the first"),
-        Field("queue_delay_mean_s", "s", "mean sojourn at the flow's tightest link; NaN without one", privileged=True),
-        Field("queue_packets", "1", "packets queued at the flow's tightest link", privileged=True),
-        Field("queue_drops", "1", "packets of the flow dropped by full queues", privileged=True),
-    ),
-)

@@ -21,12 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic, write_json
-from netbuf_gym.reproduce.controllers import Controlled, world_seed
+from netbuf_gym.reproduce.contenders import agent_sha256, contender_of, play
 from netbuf_gym.reproduce.measures import MEASURES, measure
 from netbuf_gym.reproduce.settings import CONTROLLED, SWEPT_SIZES, Settings
-from netbuf_gym.reproduce.worlds import Stopped, flows_of, in_parallel, run, run_sampled
+from netbuf_gym.reproduce.worlds import in_parallel
+from netbuf_gym.rollout import View
 from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/reproduction/1"
@@ -89,7 +92,7 @@ class Campaign:
     def __init__(self, settings: Settings, output: Path, jobs: int):
         self.settings, self.output, self.jobs = settings, output, jobs
         self.parts = parts_of(settings)
-        self.controlled = {scheme: Controlled(scheme, settings) for scheme in settings.schemes if scheme in CONTROLLED}
+        self.contenders = {scheme: contender_of(scheme, settings) for scheme in settings.schemes}
         self._stop = threading.Event()
         self._describe()
 
@@ -157,33 +160,18 @@ class Campaign:
         cells = [(load, scenario, seed) for load, scenario in worlds for seed in seeds]
         rows: list[dict[str, Any]] = []
 
-        def keep(index: int, measured: dict[str, float]) -> None:
-            load, _, seed = cells[index]
-            rows.append(dict(zip(KEYS, (*part[:3], load, part.interval_s, seed), strict=True)) | measured)
+        def keep(view: View, occupancy: np.ndarray | None) -> None:
+            load, _, seed = cells[view.index]
+            keys = dict(zip(KEYS, (*part[:3], load, part.interval_s, seed), strict=True))
+            rows.append(keys | measure(view, occupancy))
 
-        if part.interval_s is not None:
-
-            def ended(index: int, scenario: Any, batch: Any) -> None:
-                keep(index, measure(scenario, flows_of(scenario, batch, index), batch, index))
-
-            run_worlds = [(scenario, seed) for _, scenario, seed in cells]
-            self.controlled[part.scheme].run(run_worlds, part.interval_s, ended, self._stop)
-            return rows
-        managed = {load: scenario.with_scheme(part.scheme) for load, scenario in worlds}
-        for index, (load, scenario, seed) in enumerate(cells):
-            if self._stop.is_set():
-                raise Stopped
-            world, occupancy = managed[load], None
-            if world.switches:
-                core = run(world, world_seed(scenario, seed))
-            else:
-                core, occupancy = run_sampled(world, world_seed(scenario, seed))
-            keep(index, measure(world, flows_of(world, core), core, occupancy=occupancy))
+        interval_s = self.settings.interval_s if part.interval_s is None else part.interval_s
+        play(self.contenders[part.scheme], [cell[1:] for cell in cells], keep, interval_s, self._stop)
         return rows
 
     def _describe(self) -> None:
         """Finds or makes the folder of this campaign."""
-        path, agent = self.output / DESCRIPTION, "".join(one.model_sha256 for one in self.controlled.values())
+        path, agent = self.output / DESCRIPTION, agent_sha256(self.settings)
         if path.is_file():
             begun = _read_json(path)
             if begun.get("settings") != self.settings.to_dict():

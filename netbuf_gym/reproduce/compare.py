@@ -22,17 +22,16 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from netbuf_gym import stats
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
-from netbuf_gym.reproduce.controllers import Controlled, world_seed
+from netbuf_gym.reproduce.contenders import contender_of, play
 from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, NAMES, RANDOM, RANDOM_NO_BETA, WITHOUT_LEARNING, Settings, parse
-from netbuf_gym.reproduce.worlds import Stopped, flows_of, in_parallel, percentiles, run
-from netbuf_gym.scenarios import Scenario
+from netbuf_gym.reproduce.worlds import flows_of, in_parallel, percentiles
+from netbuf_gym.rollout import View
 from netbuf_gym.tables import markdown_table
 from netbuf_gym.validate.running import ProgressBar
 from netbuf_gym.version import __version__
@@ -177,31 +176,23 @@ def compare(settings: Settings, jobs: int, progress=lambda done, total: None) ->
         CheckpointError: The agent cannot be read, or does not fit.
         SimulatorFault: The simulator found its own state inconsistent.
     """
-    controlled = {scheme: Controlled(scheme, settings) for scheme in settings.schemes if scheme in CONTROLLED}
+    contenders = {scheme: contender_of(scheme, settings) for scheme in settings.schemes}
     stop = threading.Event()
-    tasks = [task for task in itertools.product(settings.schemes, settings.ccs, settings.sizes) if task[0] in controlled]
-    tasks += [task for task in itertools.product(settings.schemes, settings.ccs, settings.sizes) if task[0] not in controlled]
+    tasks = list(itertools.product(settings.schemes, settings.ccs, settings.sizes))
+    tasks.sort(key=lambda task: task[0] not in CONTROLLED)  # worlds stepped together take longest
 
     def work(task: tuple[str, str, int]) -> dict[Key, Outcome]:
         scheme, cc, size = task
         found: dict[Key, Outcome] = {}
         cells = [(load, settings.scenario(cc, size, load), seed) for load in settings.loads for seed in settings.seed_list()]
 
-        def keep(index: int, scenario: Scenario, core: Any, *world: int) -> None:
-            load, _, seed = cells[index]
-            flows = flows_of(scenario, core, *world)
+        def keep(view: View, occupancy: np.ndarray | None) -> None:
+            load, _, seed = cells[view.index]
+            flows = flows_of(view)
             own = flows["slowdown"][flows["priority"] == 0]
-            found[scheme, cc, size, load, seed] = Outcome(own, core.traffic_stats(*world)["delivered_bytes"])
+            found[scheme, cc, size, load, seed] = Outcome(own, view.simulated.traffic_stats()["delivered_bytes"])
 
-        if scheme in controlled:
-            worlds = [(scenario, seed) for _, scenario, seed in cells]
-            controlled[scheme].run(worlds, settings.interval_s, lambda i, s, batch: keep(i, s, batch, i), stop)
-            return found
-        for index, (_, scenario, seed) in enumerate(cells):
-            if stop.is_set():
-                raise Stopped
-            managed = scenario.with_scheme(scheme)
-            keep(index, managed, run(managed, world_seed(scenario, seed)))
+        play(contenders[scheme], [cell[1:] for cell in cells], keep, settings.interval_s, stop)
         return found
 
     outcomes: dict[Key, Outcome] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import stats
-from netbuf_gym.commands.common import pyplot
-from netbuf_gym.files import write_atomic
+from netbuf_gym.plots import figure_of, write
 from netbuf_gym.reproduce.campaign import RUNS, Campaign
-from netbuf_gym.reproduce.controllers import Controlled, world_seed
+from netbuf_gym.reproduce.contenders import world_seed
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM, RANDOM_NO_BETA, SWEPT_SIZES, WITHOUT_LEARNING, Settings
+from netbuf_gym.rollout import View, World, play
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.simulation import simulate
+from netbuf_gym.tasks.queue_threshold import QueueThreshold
 
 STYLES: dict[str, tuple[str, str, str]] = {
     "naive": ("#00798c", "-", "naive"),
@@ -75,7 +73,7 @@ def draw_campaign(campaign: Campaign, folder: Path) -> list[Path]:
 
     def save(name: str, figure: Any) -> None:
         drawn.append(folder / f"{name}.png")
-        _write(figure, drawn[-1])
+        write(figure, drawn[-1], dpi=100)
 
     chosen = three(settings.sizes)
     for cc in settings.ccs:
@@ -107,7 +105,7 @@ def three(sizes: Sequence[int]) -> list[int]:
 def grid(runs: Runs, settings: Settings, measures: Sequence[str], sizes: Sequence[int], title: str) -> Any:
     """Measures (rows) against load by buffer size (columns): means over seeds, shaded what `Runs.bands` says."""
     wide = len(sizes) > 3
-    figure = _figure(max(4.2, (2.3 if wide else 3.3) * len(sizes)) + 0.6, 2.25 * len(measures) + 1.1)
+    figure = figure_of(max(4.2, (2.3 if wide else 3.3) * len(sizes)) + 0.6, 2.25 * len(measures) + 1.1)
     panels = figure.subplots(len(measures), len(sizes), sharex=True, sharey="row", squeeze=False)
     for row, measure in zip(panels, measures, strict=True):
         for axes, size in zip(row, sizes, strict=True):
@@ -131,7 +129,7 @@ def interval_sweep(runs: Runs, settings: Settings) -> Any:
     cc = "cubic" if "cubic" in settings.ccs else settings.ccs[0]
     sizes = [size for size in settings.sizes if size in SWEPT_SIZES] or list(settings.sizes[:1])
     measures = ("throughput_mbps", "difference_p99_s", "slowdown_p99_p0")
-    figure = _figure(max(4.2, 3.3 * len(sizes)) + 0.6, 2.25 * len(measures) + 1.1)
+    figure = figure_of(max(4.2, 3.3 * len(sizes)) + 0.6, 2.25 * len(measures) + 1.1)
     panels = figure.subplots(len(measures), len(sizes), sharex=True, sharey="row", squeeze=False)
     intervals = sorted({*settings.intervals, settings.interval_s})
     for row, measure in zip(panels, measures, strict=True):
@@ -161,10 +159,10 @@ def queue_lengths(campaign: Campaign, size: int) -> Any:
     scenario = settings.scenario(cc, size, load)
     schemes = [scheme for scheme in settings.schemes if scheme in CONTROLLED or scenario.with_scheme(scheme).switches]
     schemes = schemes or list(settings.schemes[:1])
-    figure = _figure(2.9 * max(2, len(schemes)) + 0.4, 4.3)
+    figure = figure_of(2.9 * max(2, len(schemes)) + 0.4, 4.3)
     panels = figure.subplots(2, len(schemes), sharex=True, sharey="row", squeeze=False)
     for column, scheme in enumerate(schemes):
-        time_s, lengths = _series(campaign.controlled.get(scheme), scheme, settings, scenario, seed)
+        time_s, lengths = _series(campaign, scheme, scenario)
         colour, _, label = STYLES[scheme]
         panels[0, column].set_title(label, fontsize=9)
         panels[1, column].set_xlabel("time (s)", fontsize=9)
@@ -181,24 +179,22 @@ def queue_lengths(campaign: Campaign, size: int) -> Any:
     return figure
 
 
-def _series(
-    controlled: Controlled | None, scheme: str, settings: Settings, scenario: Scenario, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Times and lengths of queues 0 and 1 in packets, (samples,) and (samples, 2)."""
-    if controlled is None:
-        managed = scenario.with_scheme(scheme)
-        series = simulate(managed, world_seed(scenario, seed), sample_interval_s=QUEUE_SAMPLE_S).series
-        if not managed.switches:
-            total = series["queue_packets"][:, managed.bottleneck]
-            return series["time_s"], np.stack((total, np.zeros_like(total)), axis=1)
-        return series["time_s"], series["switch_packets"][:, 0, :2]
-    found: list[tuple[float, ...]] = []
+def _series(campaign: Campaign, scheme: str, scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
+    """Times and lengths of queues 0 and 1 in packets, (samples,) and (samples, 2), under the first seed.
 
-    def watch(time_s: float, engine: Any) -> None:
-        sample = engine.plant.core.switch_sample(0)
-        found.append((time_s, *sample[0, :2, 0]))
+    An AQM in the place of the switch has one queue.
+    """
+    settings, found = campaign.settings, []
 
-    controlled.run([(scenario, seed)], settings.interval_s, lambda *_: None, threading.Event(), watch=watch)
+    def sample(view: View) -> None:
+        state = view.show()
+        first = state.get("queue_packets_0", state["queue_packets"])
+        found.append((state["time_s"], first, state.get("queue_packets_1", 0.0)))
+
+    interval_s = settings.interval_s if scheme in CONTROLLED else QUEUE_SAMPLE_S
+    worlds = [World(scenario, world_seed(scenario, settings.first_seed), settings.first_seed)]
+    contender, nothing = campaign.contenders[scheme], lambda view: None
+    play(contender, worlds, nothing, task=QueueThreshold.name, watch={0: sample}, interval_s=interval_s)
     table = np.array(found)
     return table[:, 0], table[:, 1:]
 
@@ -246,23 +242,8 @@ def _finish(row, measure: str, from_zero: bool = True) -> None:
         row[0].set_ylim(bottom=0)
 
 
-def _figure(width: float, height: float) -> Any:
-    pyplot()  # says what to install where it is missing
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _write(figure: Any, path: Path) -> None:
-    raw = io.BytesIO()
-    figure.savefig(raw, format="png", dpi=100)
-    write_atomic(path, raw.getvalue())
-
-
 def _legend(figure, axes, title: str) -> None:
     handles, labels = axes.get_legend_handles_labels()
     columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.9)))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=10)
-
-

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from netbuf_gym.reproduce.worlds import percentiles
-from netbuf_gym.scenarios import Scenario
+from netbuf_gym.reproduce.worlds import flows_of, percentiles
+from netbuf_gym.rollout import View
 
 NAN = math.nan
 PRIORITIES = (0, 1)
@@ -55,23 +54,16 @@ MEASURES = {
 """The columns of the results that were measured. NaN (an empty field) where nothing was: no flow, no such queue."""
 
 
-def measure(
-    scenario: Scenario,
-    flows: np.ndarray,
-    core: Any,
-    *world: int,
-    occupancy: np.ndarray | None = None,
-) -> dict[str, float]:
+def measure(view: View, occupancy: np.ndarray | None = None) -> dict[str, float]:
     """`MEASURES` of a world that has run to its end.
 
     Args:
-        scenario: The world.
-        flows: Its completed flows.
-        core: The core's world, or its batch and the number of the world in it.
+        view: It.
         occupancy: Samples of the occupancy in packets, where an AQM stands in the place of the switch.
     """
-    span_s = (core.now_ns(*world) if world else core.now_ns) * 1e-9
-    traffic, opened = core.traffic_stats(*world), np.asarray(core.flows_opened(*world))
+    core, scenario, flows = view.simulated, view.scenario, flows_of(view)
+    span_s = core.now_ns * 1e-9
+    traffic, opened = core.traffic_stats(), np.asarray(core.flows_opened())
     row = dict.fromkeys(MEASURES, NAN)
     row["throughput_mbps"] = traffic["delivered_bytes"] * 8e-6 / span_s
     row["flows_started"], row["flows_completed"] = len(opened), len(flows)
@@ -86,7 +78,7 @@ def measure(
         row[f"difference_p99_s_p{p}"], row[f"difference_max_s_p{p}"] = percentiles(own["difference_s"], (0.99, 1))
     row["retransmitted"], row["timeouts"] = traffic["packets_retransmitted"], traffic["timeouts"]
     row["drops"] = traffic["queue_drops"]
-    switches = core.switch_stats(*world)
+    switches = core.switch_stats()
     if switches:
         row["occupancy_mean"], row["occupancy_p99"] = switches[0]["occupancy_mean"], switches[0]["occupancy_p99"]
         queues = switches[0]["queues"]
@@ -96,14 +88,14 @@ def measure(
             row[f"queue_mean_packets_{queue['queue']}"] = queue["packets_mean"]
             row[f"drops_{queue['queue']}"] = queue["drops"]
     elif occupancy is not None:
-        link = core.link_stats(*world)[scenario.bottleneck]
+        link = core.link_stats()[scenario.bottleneck]
         limit = scenario.links[scenario.bottleneck].queue_packets  # None where it is in bytes, which were not sampled
         row["queue_mean_packets"] = link["queue_integral_packet_s"] / span_s
         row["drops"] = link["queue_drops"]
         if limit:
             row["occupancy_mean"] = row["queue_mean_packets"] / limit
             row["occupancy_p99"] = percentiles(occupancy, (0.99,))[0] / limit
-    delays, sent = core.probe_delays(*world), core.probe_sent(*world)
+    delays, sent = core.probe_delays(), core.probe_sent()
     if sent:
         row["ping_mean_ms"] = _mean(np.asarray(delays[0])) * 1e3
         row["ping_p99_ms"] = percentiles(np.asarray(delays[0]), (0.99,))[0] * 1e3

@@ -15,8 +15,7 @@ from typing import Any
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario, congestion_controls, get
-from netbuf_gym.scenarios.shared_buffer import QUEUE_PACKETS
-from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS, QueueThreshold
 
 COMMAND = "netbuf-gym reproduce rlbm"
 TRAFFIC = {"thesis-code": "rlbm/thesis-code", "thesis-text": "rlbm/thesis-text", "default": "rlbm/default"}

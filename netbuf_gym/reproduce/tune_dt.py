@@ -27,12 +27,13 @@ import numpy as np
 
 from netbuf_gym import stats
 from netbuf_gym.arguments import whole
-from netbuf_gym.baselines.schemes import draw_worlds
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
-from netbuf_gym.reproduce.worlds import flows_of, in_parallel, percentiles, run
-from netbuf_gym.scenarios import Scenario
+from netbuf_gym.reproduce.worlds import flows_of, in_parallel, percentiles
+from netbuf_gym.rollout import View, World, draw, play
 from netbuf_gym.tables import text_table
+from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
 from netbuf_gym.validate.running import ProgressBar
 from netbuf_gym.version import __version__
 
@@ -72,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
     worlds, jobs = (whole(name, _number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("jobs", 1)))
     write_atomic(given["output"], "")  # refuses what could not be written before the work is done
     with ProgressBar("tune_dt") as bar:
-        rows = search(draw_worlds("rlbm/random", range(worlds)), jobs, bar)
+        rows = search(draw(QueueThreshold.name, "rlbm/random", range(worlds)), jobs, bar)
     command = f"python -m netbuf_gym.reproduce.tune_dt worlds={worlds}"
     write_atomic(given["output"], table(rows, f"netbuf-gym {__version__}: {command}; rlbm/random, seeds 0 to {worlds - 1}"))
     chosen = best(rows)
@@ -84,23 +85,21 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def search(worlds: Sequence[tuple[Scenario, int]], jobs: int, progress=lambda done, total: None) -> list[dict[str, float]]:
-    """One row of `COLUMNS` for each pair of alphas, every pair in the same worlds (scenario, seed)."""
+def search(worlds: Sequence[World], jobs: int, progress=lambda done, total: None) -> list[dict[str, float]]:
+    """One row of `COLUMNS` for each pair of alphas, every pair in the same worlds."""
     pairs = list(itertools.product(ALPHAS, repeat=2))
-
-    def one(task: tuple[int, int]) -> tuple[np.ndarray, float]:
-        pair, world = task
-        scenario, seed = worlds[world]
-        scenario = scenario.with_scheme({"name": "dt", "alphas": pairs[pair]})
-        core = run(scenario, seed)
-        flows = flows_of(scenario, core)
-        return flows["slowdown"][flows["priority"] == 0], core.traffic_stats()["delivered_bytes"] / scenario.duration_s
-
     found: dict[tuple[int, int], tuple[np.ndarray, float]] = {}
-    tasks = list(itertools.product(range(len(pairs)), range(len(worlds))))
-    for task, outcome in in_parallel(one, tasks, jobs):
-        found[task] = outcome
-        progress(len(found), len(tasks))
+
+    def one(pair: int) -> None:
+        def keep(view: View) -> None:
+            flows = flows_of(view)
+            rate = view.simulated.traffic_stats()["delivered_bytes"] / view.scenario.duration_s
+            found[pair, view.index] = flows["slowdown"][flows["priority"] == 0], rate
+
+        play(BufferScheme("dt", alphas=pairs[pair]), worlds, keep, task=QueueThreshold.name)
+
+    for _ in in_parallel(one, range(len(pairs)), jobs):
+        progress(len(found), len(pairs) * len(worlds))
     rows = []
     for pair, (alpha_0, alpha_1) in enumerate(pairs):
         outcomes = [found[pair, world] for world in range(len(worlds))]

@@ -1,4 +1,4 @@
-"""Running a world of the campaign, and many of them at a time."""
+"""Work of the campaign in parallel, and what is asked of its worlds."""
 
 from __future__ import annotations
 
@@ -6,56 +6,19 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from netbuf_gym import _core
-from netbuf_gym.errors import SimulatorFault
-from netbuf_gym.scenarios import Scenario
+from netbuf_gym.rollout import View
 from netbuf_gym.traffic_results import completed
 
 T, R = TypeVar("T"), TypeVar("R")
 
-QUEUE_SAMPLE_NS = 20_000_000
 
-
-class Stopped(Exception):
-    """Work was given up because something else ended the campaign."""
-
-
-def run(scenario: Scenario, seed: int) -> _core.World:
-    """A world run to its end.
-
-    Raises:
-        SimulatorFault: The simulator found its own state inconsistent.
-    """
-    world = _core.World(scenario.to_core(), seed)
-    try:
-        world.run(round(scenario.duration_s * 1e9))
-    except RuntimeError as error:
-        raise SimulatorFault(str(error)) from None
-    return world
-
-
-def run_sampled(scenario: Scenario, seed: int) -> tuple[_core.World, np.ndarray]:
-    """The same, with the length of the bottleneck's queue every 20 ms, packets: the core keeps no histogram of it."""
-    world = _core.World(scenario.to_core(), seed)
-    column = _core.link_sample_fields().index("queue_packets")
-    end_ns, lengths = round(scenario.duration_s * 1e9), []
-    try:
-        for stop in range(QUEUE_SAMPLE_NS, end_ns + 1, QUEUE_SAMPLE_NS):
-            world.run(stop)
-            lengths.append(world.link_sample()[scenario.bottleneck, column])
-        world.run(end_ns)
-    except RuntimeError as error:
-        raise SimulatorFault(str(error)) from None
-    return world, np.array(lengths)
-
-
-def flows_of(scenario: Scenario, core: Any, *world: int) -> np.ndarray:
-    """The flows that completed, as `Result.completions` has them, of a core's world or of world `world` of its batch."""
-    return completed(scenario, np.asarray(core.completions(*world)))
+def flows_of(view: View) -> np.ndarray:
+    """The flows of a world that completed, as `Result.completions` has them."""
+    return completed(view.scenario, np.asarray(view.simulated.completions()))
 
 
 def in_parallel(

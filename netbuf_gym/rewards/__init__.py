@@ -1,25 +1,21 @@
-"""Rewards, as sums of named terms over one decision interval: of a sender, and of a switch.
+"""Rewards, as sums of named terms over one decision interval: what all tasks have in common.
 
-Each reward is a small immutable object: parameters in, terms out. It reads what an environment remembers of telemetry
-(`netbuf_gym.plants`) and writes one row per term; the environment adds the terms up once and shows them in `info`.
+Each reward is a small immutable object: parameters in, terms out. It reads what an environment remembers of telemetry (its
+task's tracker) and writes one row per term; the environment adds the terms up once and shows them in `info`. Which rewards a
+task knows its record says (`netbuf_gym.tasks.get(name).rewards`); `netbuf_gym.tasks.register_reward` adds one of your own,
+which may be a plain function.
 """
 
-from netbuf_gym.rewards.making import make_reward, reward_spec
-from netbuf_gym.rewards.sender import REWARDS, AlphaFair, LinearUtility, LogUtility, Power, Reward, UtilitySign
-from netbuf_gym.rewards.switch import SWITCH_REWARDS, SwitchUtility, ThesisCode, ThesisText
+from netbuf_gym.rewards.making import make_reward, reward_of, reward_spec
+from netbuf_gym.rewards.utility import UTILITIES, AlphaFair, LinearUtility, LogUtility, Power
 
 __all__ = [
-    "REWARDS",
-    "SWITCH_REWARDS",
+    "UTILITIES",
     "AlphaFair",
     "LinearUtility",
     "LogUtility",
     "Power",
-    "Reward",
-    "SwitchUtility",
-    "ThesisCode",
-    "ThesisText",
-    "UtilitySign",
     "make_reward",
+    "reward_of",
     "reward_spec",
 ]

@@ -1,17 +1,31 @@
 """Scenarios: typed descriptions of worlds, named ones, and distributions over them.
 
+Tasks bring most of the names; `register` adds one of your own, `register_scheme` a way of managing a switch's buffer.
+
 >>> world = netbuf_gym.scenarios.dumbbell(rate_mbps=10, rtt_ms=48, buffer_packets=150, senders=["cubic", "bbr"])
 >>> world = netbuf_gym.scenarios.get("ppcc/2", n=4)
 """
 
+from netbuf_gym.scenarios.catalogue import SCHEMES, Scheme
+from netbuf_gym.scenarios.catalogue import register as register_scheme
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, CoDel, Discipline, DropTail, FqCoDel
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT, congestion_controls
 from netbuf_gym.scenarios.links import GilbertElliott, Link
-from netbuf_gym.scenarios.named import PATTERNS, describe, get, names, parameters_of, register
-from netbuf_gym.scenarios.schemes import DT_ALPHAS, SCHEMES, Scheme
-from netbuf_gym.scenarios.shared_buffer import RandomSharedBuffer, shared_buffer
+from netbuf_gym.scenarios.named import (
+    PATTERNS,
+    Pattern,
+    describe,
+    get,
+    names,
+    parameters_of,
+    register,
+    register_pattern,
+    takes_number,
+)
+from netbuf_gym.scenarios.schemes import DT_ALPHAS
+from netbuf_gym.scenarios.shared_buffer import shared_buffer
 from netbuf_gym.scenarios.sizes import DATA_MINING, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switches import (
     ABM,
@@ -62,10 +76,10 @@ __all__ = [
     "Link",
     "Mixture",
     "OnOff",
+    "Pattern",
     "PoissonArrivals",
     "Probe",
     "RandomDumbbell",
-    "RandomSharedBuffer",
     "RateTrace",
     "RoundRobin",
     "Scenario",
@@ -87,6 +101,9 @@ __all__ = [
     "names",
     "parameters_of",
     "register",
+    "register_pattern",
+    "register_scheme",
     "shared_buffer",
     "sizes_of",
+    "takes_number",
 ]

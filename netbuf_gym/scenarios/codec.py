@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
+from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.disciplines import DISCIPLINES
@@ -11,7 +12,6 @@ from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.sizes import SizeDistribution
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
 from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, PoissonArrivals, Probe, Sender, Traffic
-from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 SCHEMA = "netbuf-gym/scenario/1"
@@ -19,8 +19,8 @@ APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff}
 TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
 
 
-def to_dict(scenario: Scenario) -> dict:
-    """A JSON-able dictionary; fields at their default are left out."""
+def to_dict(scenario: Any) -> dict:
+    """A JSON-able dictionary of a `Scenario`; fields at their default are left out."""
     data = {
         "schema": SCHEMA,
         **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes")),
@@ -36,8 +36,8 @@ def to_dict(scenario: Scenario) -> dict:
     return data
 
 
-def from_dict(data: object) -> Scenario:
-    """The scenario that `to_dict` described.
+def from_dict(kind: type, data: object) -> Any:
+    """The scenario, of the class `kind`, that `to_dict` described.
 
     Raises:
         ScenarioError: Another schema; a field that is missing, unknown or out of range.
@@ -57,7 +57,7 @@ def from_dict(data: object) -> Scenario:
         data["traffic"] = _read_traffic("traffic", data["traffic"])
     if "probes" in data:
         data["probes"] = [_make(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
-    return _make("scenario", Scenario, data)
+    return _make("scenario", kind, data)
 
 
 def _link(link: Link) -> dict:

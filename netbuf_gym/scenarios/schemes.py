@@ -1,23 +1,17 @@
-"""Schemes of buffer management by name: what a scenario's switches do, or what stands in their place."""
+"""Schemes of buffer management: what a scenario's switches do, or what stands in their place."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from netbuf_gym import checks
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.catalogue import Scheme, register
 from netbuf_gym.scenarios.disciplines import PIE, RED, CoDel, Discipline, DropTail, FqCoDel
-from netbuf_gym.scenarios.switches import (
-    ABM,
-    Admission,
-    AgentThresholds,
-    DynamicThresholds,
-    StaticThresholds,
-    Switch,
-)
+from netbuf_gym.scenarios.switches import ABM, Admission, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
 
 DT_ALPHAS = (0.03125, 0.015625)
@@ -27,68 +21,7 @@ FAVOURED = 8.0
 """The factor of queue 0 in the sophisticated static buffer and in ABM; all others have 1."""
 
 
-@dataclass(frozen=True)
-class Scheme:
-    """A way of managing the buffer.
-
-    Attributes:
-        name: What `Scenario.with_scheme` knows it by.
-        description: One line.
-        make: (scenario, **parameters) -> scenario.
-    """
-
-    name: str
-    description: str
-    make: Callable[..., Scenario]
-
-    @property
-    def parameters(self) -> list[str]:
-        """The parameters that may stand beside its name."""
-        return list(inspect.signature(self.make).parameters)[1:]
-
-
-def apply(scenario: Scenario, scheme: str | dict | Admission | Discipline) -> Scenario:
-    """`Scenario.with_scheme`."""
-    if isinstance(scheme, Admission):
-        return _admit(scenario, lambda switch: scheme)
-    if isinstance(scheme, Discipline):
-        return _in_place_of_switches(scenario, scheme)
-    if isinstance(scheme, str):
-        scheme = {"name": scheme}
-    if not isinstance(scheme, dict) or not isinstance(scheme.get("name"), str):
-        valid = "a name, a dict of name and parameters, an admission or a queue discipline"
-        raise ScenarioTypeError(f"scheme = {shown(scheme)}; valid: {valid}")
-    parameters = {key: value for key, value in scheme.items() if key != "name"}
-    name = checks.choice("scheme", scheme["name"], SCHEMES)
-    known = SCHEMES[name].parameters
-    for parameter in parameters:
-        if parameter not in known:
-            raise ScenarioError(f"scheme {name} has no parameter {parameter!r}; valid: {', '.join(known) or 'none'}")
-    return SCHEMES[name].make(scenario, **parameters)
-
-
-def _admit(scenario: Scenario, admission: Callable[[Switch], Admission]) -> Scenario:
-    if not scenario.switches:
-        raise ScenarioError(f"scenario {scenario.name!r} has no switch; valid: a scenario with one, or a queue discipline")
-    return replace(scenario, switches=tuple(replace(switch, admission=admission(switch)) for switch in scenario.switches))
-
-
-def _in_place_of_switches(scenario: Scenario, discipline: Discipline) -> Scenario:
-    """One queue with a discipline at each port, the buffer split between a switch's ports; the bottleneck's queue where
-    there is no switch."""
-    links = list(scenario.links)
-    if not scenario.switches:
-        at = scenario.bottleneck
-        links[at] = replace(links[at], discipline=discipline)
-    for switch in scenario.switches:
-        share = max(1, switch.capacity // len(switch.ports))
-        limit = {"queue_bytes": share} if switch.in_bytes else {"queue_packets": share}
-        for port in switch.ports:
-            links[port] = replace(links[port], **limit, discipline=discipline)
-    return replace(scenario, links=tuple(links), switches=())
-
-
-def _for_queues(alphas: object, queues: int) -> tuple[float, ...]:
+def for_queues(alphas: object, queues: int) -> tuple[float, ...]:
     """Given alphas for a number of queues: the last one goes for all further queues."""
     alphas = checks.sequence("alphas", alphas, "numbers") if isinstance(alphas, Iterable) else (alphas,)
     return (*alphas, *(alphas[-1],) * (queues - len(alphas)))
@@ -97,35 +30,25 @@ def _for_queues(alphas: object, queues: int) -> tuple[float, ...]:
 def _thresholds(cls: type[Admission], alphas: object, default: tuple[float, ...]) -> Callable[[Switch], Admission]:
     def admission(switch: Switch) -> Admission:
         n = switch.queues
-        return cls(alphas=_for_queues(default, n)[:n] if alphas is None else _for_queues(alphas, n))
+        return cls(alphas=for_queues(default, n)[:n] if alphas is None else for_queues(alphas, n))
 
     return admission
 
 
 def _naive(scenario: Scenario) -> Scenario:
-    return _admit(scenario, _thresholds(DynamicThresholds, None, (1.0,)))
+    return scenario.with_admission(_thresholds(DynamicThresholds, None, (1.0,)))
 
 
 def _sophisticated(scenario: Scenario) -> Scenario:
-    return _admit(scenario, _thresholds(DynamicThresholds, None, (FAVOURED, 1.0)))
+    return scenario.with_admission(_thresholds(DynamicThresholds, None, (FAVOURED, 1.0)))
 
 
 def _dt(scenario: Scenario, alphas=None) -> Scenario:
-    return _admit(scenario, _thresholds(DynamicThresholds, alphas, DT_ALPHAS))
+    return scenario.with_admission(_thresholds(DynamicThresholds, alphas, DT_ALPHAS))
 
 
 def _abm(scenario: Scenario, alphas=None) -> Scenario:
-    return _admit(scenario, _thresholds(ABM, alphas, (FAVOURED, 1.0)))
-
-
-def _agent(scenario: Scenario, betas=None, alphas=None) -> Scenario:
-    def admission(switch: Switch) -> AgentThresholds:
-        return AgentThresholds(
-            betas=_for_queues((1.0,) if betas is None else betas, switch.queues),
-            alphas=None if alphas is None else _for_queues(alphas, switch.queues),
-        )
-
-    return _admit(scenario, admission)
+    return scenario.with_admission(_thresholds(ABM, alphas, (FAVOURED, 1.0)))
 
 
 def _static_bdp(scenario: Scenario) -> Scenario:
@@ -163,7 +86,7 @@ def _static(scenario: Scenario, n: int) -> Scenario:
 
 def _discipline(cls: type[Discipline]) -> Callable[..., Scenario]:
     def make(scenario: Scenario, **parameters) -> Scenario:
-        return _in_place_of_switches(scenario, cls(**parameters))
+        return scenario.with_discipline(cls(**parameters))
 
     own = inspect.signature(make)
     keep = [next(iter(own.parameters.values()))]
@@ -171,21 +94,17 @@ def _discipline(cls: type[Discipline]) -> Callable[..., Scenario]:
     return make
 
 
-SCHEMES: dict[str, Scheme] = {
-    scheme.name: scheme
-    for scheme in (
-        Scheme("naive", "limits of 1 times the free buffer for every queue (Dynamic Thresholds, alphas 1)", _naive),
-        Scheme("sophisticated", "8 times the free buffer for queue 0, 1 times for the others", _sophisticated),
-        Scheme("dt", "Dynamic Thresholds with tuned alphas, or alphas of your own", _dt),
-        Scheme("abm", "active buffer management, alphas 8 for queue 0, 1 for the others", _abm),
-        Scheme("static_bdp", "a buffer of RTT * C, split evenly between the queues", _static_bdp),
-        Scheme("static_bdp_sqrt_n", "a buffer of RTT * C / sqrt(n), n senders, split evenly", _static_bdp_sqrt_n),
-        Scheme("droptail", "one queue with the same buffer, without priorities", _discipline(DropTail)),
-        Scheme("red", "random early detection on one queue with the same buffer", _discipline(RED)),
-        Scheme("codel", "CoDel on one queue with the same buffer", _discipline(CoDel)),
-        Scheme("fq_codel", "FQ-CoDel with the same buffer", _discipline(FqCoDel)),
-        Scheme("pie", "PIE on one queue with the same buffer", _discipline(PIE)),
-        Scheme("agent", "limits set by an environment: alpha times beta times the free buffer", _agent),
-    )
-}
-"""Every scheme by its name."""
+for _scheme in (
+    Scheme("naive", "limits of 1 times the free buffer for every queue (Dynamic Thresholds, alphas 1)", _naive),
+    Scheme("sophisticated", "8 times the free buffer for queue 0, 1 times for the others", _sophisticated),
+    Scheme("dt", "Dynamic Thresholds with tuned alphas, or alphas of your own", _dt),
+    Scheme("abm", "active buffer management, alphas 8 for queue 0, 1 for the others", _abm),
+    Scheme("static_bdp", "a buffer of RTT * C, split evenly between the queues", _static_bdp),
+    Scheme("static_bdp_sqrt_n", "a buffer of RTT * C / sqrt(n), n senders, split evenly", _static_bdp_sqrt_n),
+    Scheme("droptail", "one queue with the same buffer, without priorities", _discipline(DropTail)),
+    Scheme("red", "random early detection on one queue with the same buffer", _discipline(RED)),
+    Scheme("codel", "CoDel on one queue with the same buffer", _discipline(CoDel)),
+    Scheme("fq_codel", "FQ-CoDel with the same buffer", _discipline(FqCoDel)),
+    Scheme("pie", "PIE on one queue with the same buffer", _discipline(PIE)),
+):
+    register(_scheme)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
@@ -100,6 +102,22 @@ class AgentThresholds:
     def queues(self) -> int:
         """For how many queues it is."""
         return len(self.betas)
+
+
+def limit_of(alpha: Any, beta: Any, free: Any, *caps: Any) -> Any:
+    """The rule of Dynamic Thresholds: a queue may grow to alpha * beta * free buffer, and not beyond any of `caps`.
+
+    Numbers or arrays, all lengths in one unit.
+    """
+    limit = alpha * beta * free
+    for cap in caps:
+        limit = np.minimum(limit, cap)
+    return limit
+
+
+def alpha_of(limit: Any, beta: Any, free: Any, least: Any) -> Any:
+    """The alpha under which `limit_of` is `limit`, without caps; beta * free buffer counts as at least `least`."""
+    return limit / np.maximum(beta * free, least)
 
 
 Admission = StaticThresholds | DynamicThresholds | ABM | AgentThresholds

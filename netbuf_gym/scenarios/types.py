@@ -5,12 +5,12 @@ All types are immutable, check their fields when they are made, and go to and fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios import catalogue, codec
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import (
@@ -31,9 +31,6 @@ from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.traces.types import MAX_RATE_MBPS
-
-if TYPE_CHECKING:
-    from netbuf_gym import _core
 
 __all__ = [
     "ACK_BYTES",
@@ -320,32 +317,48 @@ class Scenario:
         Raises:
             ScenarioError: An unknown name or parameter, or a scheme that needs a switch where there is none.
         """
-        from netbuf_gym.scenarios.schemes import apply
+        if isinstance(scheme, Admission):
+            return self.with_admission(lambda switch: scheme)
+        if isinstance(scheme, Discipline):
+            return self.with_discipline(scheme)
+        return catalogue.apply(self, scheme)
 
-        return apply(self, scheme)
+    def with_admission(self, admission: Callable[[Switch], Admission]) -> Scenario:
+        """The same world with what `admission` says of each switch deciding who is admitted to it.
 
-    def to_core(self) -> _core.WorldConfig:
-        """The native core's form of this scenario: integer nanoseconds, bit/s, bytes."""
-        from netbuf_gym.scenarios.native import world_config
+        Raises:
+            ScenarioError: There is no switch.
+        """
+        if not self.switches:
+            raise ScenarioError(f"scenario {self.name!r} has no switch; valid: a scenario with one, or a queue discipline")
+        return replace(self, switches=tuple(replace(switch, admission=admission(switch)) for switch in self.switches))
 
-        return world_config(self)
+    def with_discipline(self, discipline: Discipline) -> Scenario:
+        """The same world with one queue under a discipline at each port of its switches, the buffer split between a
+        switch's ports; at the bottleneck where there is no switch."""
+        links = list(self.links)
+        if not self.switches:
+            at = self.bottleneck
+            links[at] = replace(links[at], discipline=discipline)
+        for switch in self.switches:
+            share = max(1, switch.capacity // len(switch.ports))
+            limit = {"queue_bytes": share} if switch.in_bytes else {"queue_packets": share}
+            for port in switch.ports:
+                links[port] = replace(links[port], **limit, discipline=discipline)
+        return replace(self, links=tuple(links), switches=())
 
     def to_dict(self) -> dict:
         """A JSON-able form that `from_dict` reads back."""
-        from netbuf_gym.scenarios.codec import to_dict
+        return codec.to_dict(self)
 
-        return to_dict(self)
-
-    @staticmethod
-    def from_dict(data: dict) -> Scenario:
+    @classmethod
+    def from_dict(cls, data: dict) -> Scenario:
         """Makes a scenario from what `to_dict` gave.
 
         Raises:
             ScenarioError: A field that is missing, unknown or out of range.
         """
-        from netbuf_gym.scenarios.codec import from_dict
-
-        return from_dict(data)
+        return codec.from_dict(cls, data)
 
 
 _LINK_FIELDS = {

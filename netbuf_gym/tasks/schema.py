@@ -24,12 +24,12 @@ def require_schema(saved: dict[str, Any], current: dict[str, Any], owner: str = 
     """
     if not isinstance(saved, dict):
         raise CheckpointError(f"{owner} carries no environment schema but {shown(saved)}")
-    own = [key for key in current if key not in ("telemetry", *SHARED)]
+    own = [key for key in current if key not in ("telemetry", *SHARED)]  # a task's own decide the columns: named before these
     missing = [key for key in ("telemetry", *SHARED, *own) if key not in saved]
     if missing and saved.get("task") in (None, current["task"]):
         raise CheckpointError(f"{owner} carries an environment schema without {', '.join(missing)}")
-    first = [key for key in ("task", "recipe", "queues") if key in current]  # what decides the columns, so that messages say it
-    for key in (*first, "telemetry", *(key for key in (*SHARED, *own) if key not in first)):
+    first = ("task", "recipe", *own)
+    for key in (*first, "telemetry", *(key for key in SHARED if key not in first)):
         if key == "telemetry":
             TelemetrySchema.from_dict(current[key]).require(TelemetrySchema.from_dict(saved[key]), owner)
             continue

@@ -1,35 +1,48 @@
-"""What every task brings: spaces, rewards, and the rules between a plant's telemetry, observation and action.
+"""What every task brings: spaces, and the rules between a plant's telemetry, observation and action.
 
 The engine (`netbuf_gym.engine.Engine`) runs any of them; nothing there knows what is being controlled. Arrays are batch
-first, a row being one agent: a sender, or a switch.
+first, a row being one agent, world by world.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice, whole
-from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.plants.sim import SimPlant
+from netbuf_gym.plants.kinds import AgentKind
+from netbuf_gym.plants.plant import INTERVAL
 from netbuf_gym.plants.telemetry import TelemetrySchema
-from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tasks import actions
+from netbuf_gym.tasks.tracking import LastMeasured
 
 MAX_AGENTS = 1024
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One component of an observation: its name, the raw range that is mapped onto the space, and its meaning."""
+    """One component of an observation.
+
+    Attributes:
+        name: identifier.
+        low, high: the raw range that is mapped onto the space.
+        meaning: a phrase; what scale the mapping has, too, where it is not linear.
+        floor: what `low` is mapped onto; `high` is 1.
+    """
 
     name: str
     low: float
     high: float
     meaning: str
+    floor: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved model must agree with."""
+        return {"name": self.name, "low": self.low, "high": self.high, "meaning": self.meaning}
 
 
 @dataclass(frozen=True)
@@ -53,105 +66,127 @@ class Task(ABC):
     Args:
         recipe: one of `recipes`.
         history: feature vectors stacked into one observation, oldest first, 1 to 64; None: the recipe's default.
-        agents: controlled senders or switches in each world.
+        agents: controlled agents in each world.
 
     Attributes:
         name, recipes, default_history, default_scenario: of the task.
-        options: further arguments that its environments take.
-        rewards: the rewards that it knows, by name; `default_reward` is the recipe's.
-        panels: what pictures of an episode show.
-        telemetry: the schema of what its plant measures.
+        options: further arguments that its environments take, and the constructor by name.
+        agents_argument: what environments call the number of agents in a world beside `agents`.
+        kind: of its agents: what plants must measure and take.
+        panels: what pictures of an episode show; as set here, what is first in `show`.
         features: the components of one feature vector, `width` of them.
-        action_space, observation_space: of a single agent.
-        fixed_steps: whether decisions come at fixed times, so that an episode's number of them is known beforehand.
+        default_reward: the recipe's.
+        action_space, observation_space: of a single agent. Actions may be `Discrete`, `MultiDiscrete`, `MultiBinary` or a
+            `Box`; for others `check_actions` must be written.
+        action_is: one agent's action in words, for messages; None: what the space says.
+        until: what decisions wait for, `"interval"` or `"event"` (`Plant.advance`).
     """
 
     name: ClassVar[str]
-    recipes: ClassVar[tuple[str, ...]]
-    default_history: ClassVar[dict[str, int]]
+    recipes: ClassVar[tuple[str, ...]] = ("default",)
+    default_history: ClassVar[dict[str, int]] = {"default": 1}
     default_scenario: ClassVar[str]
     options: ClassVar[tuple[str, ...]] = ()
-    rewards: ClassVar[dict[str, type]]
+    agents_argument: ClassVar[str] = "agents"
 
-    panels: tuple[Panel, ...]
-    telemetry: TelemetrySchema
+    kind: AgentKind
     features: tuple[Feature, ...]
     default_reward: str
     action_space: gym.Space
     observation_space: gym.spaces.Box
-    fixed_steps: bool = True
+    action_is: str | None = None
+    until: str = INTERVAL
 
     def __init__(self, recipe: str = "default", history: int | None = None, agents: int = 1):
         self.recipe = choice("recipe", recipe, self.recipes)
         self.history = self.default_history[recipe] if history is None else whole("history", history, 1, 64)
-        self.agents = whole("senders", agents, 1, MAX_AGENTS)
+        self.agents = whole(self.agents_argument, agents, 1, MAX_AGENTS)
 
     @property
     def width(self) -> int:
         """Length of a feature vector."""
         return len(self.features)
 
+    @property
+    def telemetry(self) -> TelemetrySchema:
+        """The schema of what is measured."""
+        return self.kind.telemetry
+
+    @property
+    def fixed_steps(self) -> bool:
+        """Whether decisions come at intervals, so that an episode's number of them may be known beforehand."""
+        return self.until == INTERVAL
+
     @classmethod
-    def fitted(cls, world: Scenario) -> dict[str, Any]:
+    def feature_tables(cls) -> dict[str, str]:
+        """A Markdown table of the features of each recipe (`netbuf_gym.tasks.feature_table`), for pages."""
+        return {}
+
+    @classmethod
+    def fitted(cls, world: Any) -> dict[str, Any]:
         """Arguments that the world decides and no user, from one scenario that is to be played."""
         return {}
 
     @abstractmethod
-    def control(self, scenario: Scenario) -> Scenario:
+    def control(self, scenario: Any) -> Any:
         """The same world with as many agents in it as `agents`.
 
         Raises:
-            ConfigError: the world has no place for them.
+            ConfigError: the world has no place for them, or nothing that they could control.
         """
 
-    @abstractmethod
-    def make_plant(self, worlds: int, threads: int) -> SimPlant:
-        """What is being controlled, many worlds at a time."""
-
-    @abstractmethod
     def make_tracker(self, rows: int, interval_s: float) -> Any:
-        """What is remembered of telemetry: `update(telemetry)`, `now` and `last` of shape (fields, rows), `rows`."""
+        """What is remembered of telemetry, a `LastMeasured`: `update(telemetry)`, `now` and `last`, `(fields, rows)`."""
+        return LastMeasured(self.telemetry, rows)
 
-    @abstractmethod
-    def start(self, tracker: Any, rows: slice, scenario: Scenario) -> None:
+    def start(self, tracker: Any, rows: slice, scenario: Any) -> None:
         """Makes a tracker's rows those of a world that starts anew."""
-
-    def advance(self, plant: SimPlant, interval_ns: int, end_ns: np.ndarray) -> None:
-        """Runs every world to its next decision; `end_ns`, `(worlds,)`, is when their scenarios end."""
-        plant.advance(interval_ns)
+        tracker.forget(rows)
 
     @abstractmethod
     def decode(self, action: np.ndarray, tracker: Any, out: np.ndarray) -> np.ndarray:
-        """The plant's control for checked actions, (rows, ...), into `out`."""
+        """The plant's control for checked actions, (rows, ...), into `out`, float64 `(rows, controls)`."""
 
     @abstractmethod
     def observe(self, tracker: Any, out: np.ndarray) -> np.ndarray:
         """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
 
-    @abstractmethod
+    def terminal(self, tracker: Any) -> np.ndarray | None:
+        """Whose task is over for good after the interval just ended, bool `(rows,)`; None: nobody's, ever.
+
+        A world terminates with the first of its agents.
+        """
+        return None
+
+    def report(self, scenario: Any, counters: list[Any]) -> list[dict[str, Any]]:
+        """What each agent of a world achieved since its start, from what the plant counted (`Plant.report`).
+
+        Dicts of numbers and text, all with the same keys.
+        """
+        return counters
+
     def show(self, tracker: Any, row: int) -> dict[str, float]:
         """One agent's state for pictures and time series, by name."""
+        return dict(zip(self.telemetry.names, tracker.last[:, row].tolist(), strict=True))
 
-    @abstractmethod
     def line(self, state: dict[str, float]) -> str:
         """What `show` gave, and `time_s`, as a line of text."""
+        values = "   ".join(f"{key} {value:10.4g}" for key, value in state.items() if key != "time_s")
+        return f"t {state['time_s']:8.2f} s   {values}"
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """What pictures show: the first three values of telemetry but for the time."""
+        names = [name for name in self.telemetry.names if name != "elapsed_s"][:3]
+        return tuple(Panel(name, name, (31, 119, 180)) for name in names)
 
     def check_actions(self, action: Any, rows: int) -> np.ndarray:
-        """`action` as an array of shape `(rows, ...)`: of a discrete space integers `(rows,)`.
+        """`action` as an array of shape `(rows, ...)`: integers, or of a `Box` float64 clipped to it.
 
         Raises:
-            ConfigError: wrong shape or type, NaN, or not in the discrete space.
+            ConfigError: wrong shape or type, NaN, or not in a space of integers.
         """
-        array = action_array(action)
-        if array.shape != (rows,):
-            raise ConfigError(f"actions have shape {array.shape}; valid: ({rows},), one action for each agent")
-        if array.dtype.kind not in "iu":
-            raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: integers")
-        count = int(self.action_space.n)
-        if array.min() < 0 or array.max() >= count:
-            wrong = array[(array < 0) | (array >= count)][0]
-            raise ConfigError(f"action = {shown(wrong)} is out of range; valid: 0 to {count - 1}")
-        return array
+        return actions.checked(action, self.action_space, rows, self._action_is())
 
     def single_action(self, action: Any) -> np.ndarray:
         """One agent's action as a batch of one.
@@ -159,11 +194,10 @@ class Task(ABC):
         Raises:
             ConfigError: not of the space's shape.
         """
-        array, valid = action_array(action), self.action_space.shape
-        if array.shape != valid:
-            what = "a number for each queue" if valid else "a single integer"
-            raise ConfigError(f"action has shape {array.shape}; valid: {valid}, {what}")
-        return array[None]
+        return actions.single(action, self.action_space, self._action_is())
+
+    def _action_is(self) -> str:
+        return actions.in_words(self.action_space) if self.action_is is None else self.action_is
 
     def to_dict(self) -> dict[str, Any]:
         """What a saved model must agree with: recipe, features with their ranges, history."""
@@ -171,13 +205,5 @@ class Task(ABC):
             "task": self.name,
             "recipe": self.recipe,
             "history": self.history,
-            "features": [asdict(feature) for feature in self.features],
+            "features": [feature.to_dict() for feature in self.features],
         }
-
-
-def action_array(action: Any) -> np.ndarray:
-    """An array of whatever an agent decided; ConfigError for ragged nests."""
-    try:
-        return np.asarray(action)
-    except ValueError as error:
-        raise ConfigError(f"actions are no array: {error}") from None

@@ -8,7 +8,7 @@ import gymnasium as gym
 
 
 class DurationLimit(gym.Wrapper, gym.utils.RecordConstructorArgs):
-    """Truncates when the environment's world is out of time: decisions per ACK, or durations drawn at random."""
+    """Truncates when the environment's world is out of time: decisions at events, random durations, measured clocks."""
 
     def __init__(self, env: gym.Env):
         gym.utils.RecordConstructorArgs.__init__(self)

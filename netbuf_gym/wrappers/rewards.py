@@ -12,10 +12,10 @@ from typing import Any
 import gymnasium as gym
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.rewards import AlphaFair, LogUtility, Reward
+from netbuf_gym.rewards import AlphaFair, LogUtility
 
 
-def exchange_reward(env: gym.Env | gym.vector.VectorEnv, reward: Reward) -> None:
+def exchange_reward(env: gym.Env | gym.vector.VectorEnv, reward: Any) -> None:
     """Makes an environment of this package, however wrapped, reward by another rule from now on."""
     engine = getattr(env.unwrapped, "engine", None)
     if engine is None:

@@ -4,8 +4,8 @@ import pytest
 
 from netbuf_gym import _core
 from netbuf_gym.errors import CheckpointError
-from netbuf_gym.plants.telemetry import TELEMETRY, Field, TelemetrySchema
-from netbuf_gym.tasks.congestion_window import PPCC_FEATURES
+from netbuf_gym.plants.telemetry import Field, TelemetrySchema
+from netbuf_gym.tasks.congestion_window import PPCC_FEATURES, TELEMETRY
 
 
 def test_the_core_reports_these_fields():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.cli import main
-from netbuf_gym.reproduce import campaign as campaign_module
+from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.reproduce.campaign import COLUMNS, Campaign, parts_of
 from netbuf_gym.reproduce.results import Runs, means_csv
 from netbuf_gym.reproduce.settings import CONTROLLED, NAMES, Settings, parse
@@ -145,7 +145,7 @@ def test_a_fault_ends_everything(tmp_path, monkeypatch):
     def fault(*arguments):
         raise SimulatorFault("broken")
 
-    monkeypatch.setattr(campaign_module, "run", fault)
+    monkeypatch.setattr(Simulator, "run", fault)
     with pytest.raises(SimulatorFault):
         tiny(tmp_path).run(quiet)
 

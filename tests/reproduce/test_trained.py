@@ -1,5 +1,6 @@
 """Trained agents in the campaign and in the comparison."""
 
+import numpy as np
 import pytest
 
 from netbuf_gym.cli import main
@@ -72,28 +73,27 @@ def test_the_comparison_is_of_the_agent(trained, tmp_path, capsys):
 
 
 def test_the_agent_decides_as_in_its_environment(trained):
-    """The campaign's own loop and the environment's give one run, to the last bit."""
-    import threading
-
-    from netbuf_gym.reproduce.controllers import Controlled
+    """The campaign's run and the environment's are one, to the last bit."""
+    from netbuf_gym.reproduce.contenders import contender_of, play
     from netbuf_gym.reproduce.settings import Settings
     from netbuf_gym.zoo import checkpoint, models
 
     path = trained["ppo"] / "model.zip"
     settings = Settings(traffic="default", schemes=("rlbm",), agent=str(path), duration_s=5.0)
     scenario, seen = settings.scenario("cubic", 100, 0.8), {}
-    controlled = Controlled("rlbm", settings)
+    agent = contender_of("rlbm", settings)
     worlds = [(scenario, 7), (scenario, 8)]
-    controlled.run(worlds, 0.1, lambda i, _, core: seen.update({i: core.switch_stats(i)}), threading.Event())
+    play(agent, worlds, lambda view, _: seen.update({view.index: view.simulated.switch_stats()}), 0.1)
 
     saved = checkpoint.read(path)
     spec = {"name": "rlbm/default", "cc": "cubic", "queue_packets": 100, "load": 0.8, "duration_s": 5.0}
     adapter = models.make_env(saved.env["id"], 1, 1, saved.env["kwargs"] | {"scenario": spec})
     observation, _ = adapter.env.reset(seed=[8])
     engine = adapter.env.unwrapped.engine
+    policy = agent.start(engine.task, [8])
     for _ in range(49):
-        action, _ = controlled._model.predict(observation, deterministic=True)
+        action, _ = policy(observation, None, np.zeros(1, bool))
         observation, *_ = adapter.env.step(action)
-    action, _ = controlled._model.predict(observation, deterministic=True)
+    action, _ = policy(observation, None, np.zeros(1, bool))
     engine.decide(engine.task.check_actions(action, 1))
-    assert engine.plant.core.switch_stats(0) == seen[1]
+    assert engine.plant.world(0).switch_stats() == seen[1]

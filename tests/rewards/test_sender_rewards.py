@@ -5,11 +5,12 @@ import pytest
 from hand_made import after_two_intervals, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.rewards import REWARDS, make_reward, reward_spec
+from netbuf_gym.rewards import make_reward, reward_spec
+from netbuf_gym.tasks.congestion_window import REWARDS
 
 
 def terms(spec, made):
-    reward = make_reward(spec)
+    reward = make_reward(spec, REWARDS)
     out = np.full((len(reward.terms), made.rows), np.nan, np.float32)
     reward(made, out)
     return out[:, 0]
@@ -85,9 +86,9 @@ def test_sums_do_not_depend_on_how_often_is_decided():
 )
 def test_bad_specifications_are_refused(spec, message):
     with pytest.raises(ConfigError, match=message):
-        make_reward(spec)
+        make_reward(spec, REWARDS)
 
 
 def test_specifications_round_trip():
     for name in REWARDS:
-        assert make_reward(reward_spec(make_reward(name))) == make_reward(name)
+        assert make_reward(reward_spec(make_reward(name, REWARDS)), REWARDS) == make_reward(name, REWARDS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hand_made_switch import BUSY, telemetry, tracker
 
-from netbuf_gym.rewards import SwitchUtility
+from netbuf_gym.tasks.queue_threshold import SwitchUtility
 
 
 def burst(made, **fields):

@@ -8,11 +8,12 @@ import pytest
 from hand_made_switch import BUSY, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.rewards import SWITCH_REWARDS, make_reward, reward_spec
+from netbuf_gym.rewards import make_reward, reward_spec
+from netbuf_gym.tasks.queue_threshold import REWARDS
 
 
 def terms(spec, made):
-    reward = make_reward(spec, SWITCH_REWARDS)
+    reward = make_reward(spec, REWARDS)
     out = np.full((len(reward.terms), made.rows), np.nan, np.float32)
     reward(made, out)
     return out[:, 0]
@@ -72,7 +73,7 @@ def test_before_the_first_completion_slowdown_is_0(name):
     assert terms(name, made)[0] == 0 < terms(name, made)[1]
 
 
-@pytest.mark.parametrize("name", SWITCH_REWARDS)
+@pytest.mark.parametrize("name", REWARDS)
 def test_always_finite(name):
     made = tracker()
     assert np.isfinite(terms(name, made)).all()
@@ -106,10 +107,10 @@ def test_sums_do_not_depend_on_how_often_is_decided():
 )
 def test_bad_specifications_are_refused(spec, message):
     with pytest.raises(ConfigError, match=message):
-        make_reward(spec, SWITCH_REWARDS)
+        make_reward(spec, REWARDS)
 
 
 def test_specifications_round_trip_through_json():
-    for name in SWITCH_REWARDS:
-        made = make_reward(name, SWITCH_REWARDS)
-        assert make_reward(json.loads(json.dumps(reward_spec(made))), SWITCH_REWARDS) == made
+    for name in REWARDS:
+        made = make_reward(name, REWARDS)
+        assert make_reward(json.loads(json.dumps(reward_spec(made))), REWARDS) == made

@@ -5,6 +5,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym import _core, scenarios
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import DISCIPLINES, PIE, RED, CoDel, DropTail, FqCoDel, Link
 
 
@@ -22,7 +23,7 @@ def test_the_core_takes_every_parameter_at_both_ends_of_its_range():
                 elif name == "max_packets":
                     changes = {"min_packets": 1e-3, "max_packets": max(value, 2e-3)}
                 world = scenarios.dumbbell(duration_s=0.1).with_scheme(cls(**changes))
-                _core.World(world.to_core(), 1).run(1_000_000)
+                Simulator(world, 1).run(1_000_000)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from netbuf_gym import _core, scenarios
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import Bulk, Flow, GilbertElliott, Link, OnOff, RateTrace, Scenario, Sized
 
 LINK = {"name": "a", "rate_mbps": 10}
@@ -219,7 +220,7 @@ def test_default_application_is_bulk():
 def test_the_lowest_rates_are_the_cores():
     links = [Link(name="a", rate_mbps=1e-6), Link(name="b", trace=RateTrace([0, 1], [1e-6, 0], period_s=2))]
     flow = Flow(path=[0, 1], return_path=[1], app=OnOff(on_s=1, off_s=1, rate_mbps=1e-6))
-    _core.World(world(links=links, flows=[flow]).to_core(), 1).run(10**9)
+    Simulator(world(links=links, flows=[flow]), 1).run(10**9)
     with pytest.raises(ScenarioError, match="rate_mbps = 5e-07 is out of range; valid: 1e-06"):
         OnOff(on_s=1, off_s=1, rate_mbps=5e-7)
     with pytest.raises(ScenarioError, match=r"rate_mbps\[0\] = 1e-09 is out of range; valid: 1e-06"):
@@ -239,5 +240,5 @@ def test_whole_numbers_of_any_type_are_indices():
     placed = [made.flows[0].path, made.flows[0].return_path, made.switches[0].ports, made.probes[0].path,
               made.traffic.senders[0].path, made.traffic.senders[0].return_path]  # fmt: skip
     assert all(type(link) is int for path in placed for link in path)
-    _core.World(made.to_core(), 1).run(10**9)
+    Simulator(made, 1).run(10**9)
     assert made.base_rtt_ms() > 0

@@ -13,11 +13,12 @@ from netbuf_gym.scenarios import (
     DynamicThresholds,
     Incast,
     PoissonArrivals,
-    RandomSharedBuffer,
     Scenario,
     StrictPriority,
     shared_buffer,
 )
+from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.tasks.queue_threshold import RandomSharedBuffer
 
 POISSON = PoissonArrivals(flows_per_s=1, sizes=WEB_SEARCH)
 
@@ -150,8 +151,8 @@ def test_random_worlds_of_other_schemes_and_fixed_values():
 def test_drawing_a_world_costs_little():
     distribution, rng = scenarios.get("rlbm/random"), np.random.default_rng(0)
     for _ in range(100):
-        distribution.sample(rng).to_core()
-    best = min(_seconds(lambda: distribution.sample(rng).with_scheme("agent").to_core()) for _ in range(200))
+        world_config(distribution.sample(rng))
+    best = min(_seconds(lambda: world_config(distribution.sample(rng).with_scheme("agent"))) for _ in range(200))
     assert best < 1e-3  # a fifth of it here
 
 

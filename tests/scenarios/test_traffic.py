@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netbuf_gym import _core
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import (
     WEB_SEARCH,
     DeliveryTrace,
@@ -340,6 +340,6 @@ def test_the_ideal_is_the_cores(name, duration_s):
     links.append(Link(name="back", delay_ms=7))
     sender = Sender(path=[0, 1], return_path=[2])
     made = world(links=links, traffic=Traffic(senders=[sender], arrivals=[POISSON]), duration_s=duration_s)
-    core = _core.World(made.to_core(), 1)
+    core = Simulator(made, 1)
     for size in (1, 1448, 10**9):
         assert made.ideal_s(0, size) == pytest.approx(core.ideal_s(0, size), rel=1e-12)

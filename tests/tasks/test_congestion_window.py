@@ -80,26 +80,26 @@ def test_before_the_first_ack_and_in_a_gap_observations_are_defined(recipe):
 @pytest.mark.parametrize("action", range(11))
 def test_decode_default_multiplies(action):
     task, made = CongestionWindow("default"), tracker()
-    out = task.decode(np.array([action]), made, np.empty(1))
-    assert out[0] == pytest.approx(10 * MSS * FACTORS[action])
+    out = task.decode(np.array([action]), made, np.empty((1, 1)))
+    assert out[0, 0] == pytest.approx(10 * MSS * FACTORS[action])
 
 
 @pytest.mark.parametrize(("action", "segments"), [(4, 10), (5, 10.5), (7, 20), (8, 30), (10, 70), (3, 8), (2, 5), (0, 2)])
 def test_decode_ppcc_golden(action, segments):
     """10 segments, a = 0, 5, 100, 200, 600: + a / 10 segments; -20, -50: - 2, - 5; -200: - 20, clamped to 2."""
     task, made = CongestionWindow("ppcc"), tracker()
-    out = task.decode(np.array([action]), made, np.empty(1))
-    assert out[0] == pytest.approx(segments * MSS)
+    out = task.decode(np.array([action]), made, np.empty((1, 1)))
+    assert out[0, 0] == pytest.approx(segments * MSS)
 
 
 def test_windows_are_clamped():
     for recipe, levels in (("default", FACTORS), ("ppcc", PPCC_STEPS)):
         task, made = CongestionWindow(recipe), tracker(highest_window=12 * MSS)
         made.update(telemetry(cwnd_bytes=3 * MSS))
-        assert task.decode(np.array([0]), made, np.empty(1))[0] == 2 * MSS
-        assert task.decode(np.array([len(levels) - 1]), made, np.empty(1))[0] <= 12 * MSS
+        assert task.decode(np.array([0]), made, np.empty((1, 1)))[0, 0] == 2 * MSS
+        assert task.decode(np.array([len(levels) - 1]), made, np.empty((1, 1)))[0, 0] <= 12 * MSS
         made.update(telemetry(cwnd_bytes=1 * MSS))  # after a time-out
-        assert task.decode(np.array([task.keep_action]), made, np.empty(1))[0] == 2 * MSS
+        assert task.decode(np.array([task.keep_action]), made, np.empty((1, 1)))[0, 0] == 2 * MSS
 
 
 def test_actions_are_the_papers():

@@ -173,7 +173,7 @@ def test_bad_grid_actions_are_refused(actions):
     [
         ({"recipe": "thesis"}, "recipe"),
         ({"history": 0}, "history"),
-        ({"agents": 2}, "senders"),
+        ({"agents": 2}, "agents"),
         ({"actions": "discrete"}, "actions"),
         ({"betas": [1]}, "betas"),
         ({"betas": [1, 0]}, r"betas\[1\]"),

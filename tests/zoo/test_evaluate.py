@@ -7,21 +7,39 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import _core, baselines, cli, scenarios
-from netbuf_gym.plants.sim import episode_report
-from netbuf_gym.zoo import campaign, checkpoint, demo, evaluation, tables
+from netbuf_gym import cli, rollout, tasks
+from netbuf_gym.plants.counters import sender_counters
+from netbuf_gym.plants.simulator import Simulator
+from netbuf_gym.tasks import record
+from netbuf_gym.tasks.congestion_window import episode_report
+from netbuf_gym.zoo import campaign, checkpoint, demo, evaluation, running, tables
 from netbuf_gym.zoo.config import FIRST_EVALUATION_SEED, load
 from netbuf_gym.zoo.evaluate import evaluate, readable
-from netbuf_gym.zoo.measures import MEASURES
+from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.train import train
 
 FIRST = FIRST_EVALUATION_SEED
 SHORT = {"name": "ppcc/4", "duration_s": 3}
-METRICS = MEASURES["congestion_window"].metrics
+WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
+METRICS = WINDOWS.metrics
 
 
-def scenarios_of(worlds):
-    return [world.scenario for world in worlds]
+def run_agent(saved, scenario, seeds, agents=1):
+    """An agent of the congestion-window task in the worlds of these seeds; and the worlds."""
+    agent = SavedAgent(checkpoint.read(saved))
+    worlds = rollout.draw("congestion_window", scenario, seeds, agents=agents, **agent.env)
+    return running.run(agent, worlds, task="congestion_window", scenario=scenario, agents=agents), worlds
+
+
+def measure(monkeypatch, task, **changes):
+    """Changes the measures of a task."""
+    own = tasks.get(task)
+    changed = dataclasses.replace(own, measures=dataclasses.replace(own.measures, **changes))
+    monkeypatch.setitem(record._REGISTRY, task, changed)
+
+
+def run_cubic(worlds, scenario=SHORT):
+    return running.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario)[0]
 
 
 def test_writes_table_result_and_plots(trained, tmp_path, capsys):
@@ -47,48 +65,47 @@ def test_writes_table_result_and_plots(trained, tmp_path, capsys):
 
 
 def test_is_deterministic(trained):
-    saved = checkpoint.read(trained)
-    runs = [evaluation.run_agent(saved, SHORT, [FIRST, FIRST + 1])[0] for _ in range(2)]
+    runs = [run_agent(trained, SHORT, [FIRST, FIRST + 1])[0] for _ in range(2)]
     for metric in METRICS:
         np.testing.assert_array_equal(runs[0].metrics[metric], runs[1].metrics[metric])
-    alone = evaluation.run_agent(saved, SHORT, [FIRST + 1])[0]  # a seed's episode does not depend on the others
+    alone = run_agent(trained, SHORT, [FIRST + 1])[0]  # a seed's episode does not depend on the others
     assert alone.metrics["utility"][0] == runs[0].metrics["utility"][1]
 
 
 def test_series_are_of_the_first_seed(trained):
-    agent, worlds = evaluation.run_agent(checkpoint.read(trained), SHORT, [FIRST, FIRST + 1])
-    cubic = evaluation.run_baseline("cubic", scenarios_of(worlds), [FIRST, FIRST + 1])
-    for runs in (agent, cubic):
+    agent, worlds = run_agent(trained, SHORT, [FIRST, FIRST + 1])
+    for runs in (agent, run_cubic(worlds)):
         assert set(runs.series) == {"time_s", "cwnd_packets", "rtt_ms", "queue_packets"}
         assert len({len(values) for values in runs.series.values()}) == 1
-        assert runs.series["time_s"][0] == pytest.approx(0.1)
-        assert runs.series["time_s"][-1] <= 3.0
+        assert runs.series["time_s"] == pytest.approx(np.arange(1, 31) / 10)
         assert np.nanmax(runs.series["rtt_ms"]) > 48
 
 
 def test_baselines_are_measured_as_agents_are():
-    world = scenarios.get("ppcc/4", duration_s=5)
-    runs = evaluation.run_baseline("cubic", [world.with_agents(1)], [FIRST])
-    core = _core.World(world.with_senders(["cubic"]).to_core(), FIRST)
+    worlds = rollout.draw("congestion_window", {"name": "ppcc/4", "duration_s": 5}, [FIRST])
+    runs = run_cubic(worlds)
+    scenario = worlds[0].scenario
+    core = Simulator(scenario.with_senders(["cubic"]), worlds[0].seed)
     core.run(5_000_000_000)
-    report = episode_report(world, 0, core.flow_stats(), core.link_stats(), 5.0)
+    report = episode_report(scenario, 0, sender_counters(core, scenario, [0])[0])
     for metric in METRICS:
-        assert runs.metrics[metric][0] == pytest.approx(report[metric], rel=1e-9), metric
+        assert runs.metrics[metric][0] == report[metric], metric
+    assert rollout.evaluate("cubic", "congestion_window", {"name": "ppcc/4", "duration_s": 5}, [FIRST]) == [report]
 
 
-def test_every_controller_meets_the_worlds_that_a_distribution_draws(trained):
-    agent, worlds = evaluation.run_agent(checkpoint.read(trained), {"name": "ppcc/random", "duration_s": 2}, [FIRST, FIRST + 1])
+def test_every_contender_meets_the_worlds_that_a_distribution_draws(trained):
+    random = {"name": "ppcc/random", "duration_s": 2}
+    agent, worlds = run_agent(trained, random, [FIRST, FIRST + 1])
     assert worlds[0].scenario.capacity_mbps != worlds[1].scenario.capacity_mbps
-    cubic = evaluation.run_baseline("cubic", scenarios_of(worlds), [FIRST, FIRST + 1])
+    cubic = run_cubic(worlds, random)
     assert len(agent.metrics["utility"]) == len(cubic.metrics["utility"]) == 2
 
 
 def test_several_senders(trained):
-    saved = checkpoint.read(trained)
-    agent, worlds = evaluation.run_agent(saved, SHORT, [FIRST, FIRST + 1, FIRST + 2], senders=2)
+    agent, worlds = run_agent(trained, SHORT, [FIRST, FIRST + 1, FIRST + 2], agents=2)
     assert len(worlds) == 3 and all(len(world.scenario.flows) == 2 for world in worlds)
     assert agent.metrics["goodput_mbps"].shape == (3,)
-    cubic = evaluation.run_baseline("cubic", scenarios_of(worlds), agent.seeds)
+    cubic = run_cubic(worlds)
     assert 0 < cubic.metrics["goodput_mbps"].max() < 5
 
 
@@ -100,7 +117,7 @@ def test_margin_and_table_leave_out_what_was_not_measured():
     ours, theirs = runs("a", [-0.1, -0.2, math.nan]), runs("b", [-0.3, -0.5, -0.1])
     assert evaluation.margin(ours, theirs, "utility").mean == pytest.approx(0.25)
     nothing = runs("c", [math.nan] * 3)
-    lines = evaluation.table([ours, theirs, nothing], MEASURES["congestion_window"]).splitlines()
+    lines = evaluation.table([ours, theirs, nothing], WINDOWS).splitlines()
     assert len(lines) == 5 and lines[4].startswith("| c | - | - |")
     assert lines[3].split(" | ")[1:3] == ["-0.300 ± 0.497", "0.250 [-0.385, 0.885]"]
     assert lines[2].startswith("| a | -0.150 ± 0.635 (2 of 3) |")
@@ -108,7 +125,7 @@ def test_margin_and_table_leave_out_what_was_not_measured():
         evaluation.Runs(name, [1], {metric: np.array([value]) for metric in METRICS}, {})
         for name, value in (("a", 1.0), ("b", 2.0))
     ]
-    assert "inf" not in evaluation.table(one, MEASURES["congestion_window"])
+    assert "inf" not in evaluation.table(one, WINDOWS)
     percent = evaluation.margin(ours, theirs, "utility", relative=True)
     assert percent.mean == pytest.approx(100 * 0.25 / -0.4)
 
@@ -173,7 +190,8 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
             campaign.main([*command, other])
 
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{tables.BEGIN}\n{tables.END}\nafter\n")
+    begin, end = tables.markers("congestion_window")
+    readme.write_text(f"before\n{begin}\n{end}\nafter\n")
     assert tables.main(["--check"], tmp_path) == 1
     assert tables.main([], tmp_path) == 0
     text = readme.read_text()
@@ -184,7 +202,7 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
 
 def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, capsys):
     overrides, run_dir = tiny
-    monkeypatch.setattr(demo, "SCENARIOS", ("ppcc/1", "ppcc/4"))
+    measure(monkeypatch, "congestion_window", benchmark=("ppcc/1", "ppcc/4"))
     monkeypatch.setattr(demo, "SEEDS", 2)
     assert cli.main(["demo", *overrides, "torch_threads=1"]) == 0
     out = capsys.readouterr().out
@@ -220,7 +238,7 @@ def test_switch_agents_beside_every_scheme(switch_agent, tmp_path, capsys):
     text = (tmp_path / "table.md").read_text()
     assert capsys.readouterr().out.startswith(text)
     result = json.loads((tmp_path / "result.json").read_text())
-    measures = MEASURES["queue_threshold"]
+    measures = SWITCH_MEASURES
     assert list(result["controllers"]) == ["ppo", *measures.baselines] and result["task"] == "queue_threshold"
     assert result["first"] == "ppo" and "| flows started | flows completed | mean FCT, priority 0 (s) |" in text
     assert "below 0 says that the agent is better" in text
@@ -246,7 +264,7 @@ def test_baselines_alone(tmp_path):
     result = json.loads((tmp_path / "result.json").read_text())
     assert list(result["controllers"]) == ["dt", "random"] and result["model"] is None
     assert "margin of dt" in (tmp_path / "table.md").read_text()
-    reports = baselines.BufferScheme("dt").evaluate(result["scenario"], range(FIRST, FIRST + 4))
+    reports = rollout.evaluate("dt", "queue_threshold", result["scenario"], range(FIRST, FIRST + 4))
     episodes = result["controllers"]["dt"]["episodes"]
     np.testing.assert_array_equal(episodes["goodput_mbps"], [report["goodput_mbps"] for report in reports])
     np.testing.assert_array_equal(episodes["slowdown_p99_p0"], [report["slowdown_p99_p0"] for report in reports])
@@ -261,7 +279,7 @@ def test_random_thresholds_play_the_recipe_that_is_asked_for(recipe, tmp_path):
     name = "random" if recipe == "default" else f"random ({recipe})"
     assert list(result["controllers"]) == ["naive", name] and result["first"] == "naive"
     assert "slowdown_p99_p0_margin_of_the_first" in result["controllers"][name]
-    reports = baselines.RandomThresholds(recipe=recipe).evaluate(world, [FIRST, FIRST + 1])
+    reports = rollout.evaluate("random", "queue_threshold", world, [FIRST, FIRST + 1], recipe=recipe)
     for metric in ("drops", "goodput_mbps", "occupancy_p99"):
         assert result["controllers"][name]["episodes"][metric] == [report[metric] for report in reports]
 
@@ -281,7 +299,7 @@ def test_random_thresholds_decide_as_a_model_does(tmp_path):
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert list(result["controllers"]) == ["ppo", "random (thesis-text)"]
     reports, others = (
-        baselines.RandomThresholds().evaluate(world, [FIRST, FIRST + 1], **kwargs)
+        rollout.evaluate("random", "queue_threshold", world, [FIRST, FIRST + 1], **kwargs)
         for kwargs in (env, env | {"interval_s": 0.1})
     )
     episodes = result["controllers"]["random (thesis-text)"]["episodes"]
@@ -310,7 +328,7 @@ def test_baselines_of_congestion_windows_alone(tmp_path):
     ]
     evaluate(load("evaluate", [*command, f"run_dir={tmp_path / 'a'}", "baselines=[random,cubic]"]))
     result = json.loads((tmp_path / "a" / "result.json").read_text())
-    reports = baselines.RandomAction().evaluate(SHORT, [FIRST, FIRST + 1])
+    reports = rollout.evaluate("random", "congestion_window", SHORT, [FIRST, FIRST + 1])
     assert result["controllers"]["random"]["episodes"]["utility"] == [report["utility"] for report in reports]
     evaluate(
         load("evaluate", [*command, f"run_dir={tmp_path / 'b'}", "senders=2", "recipe=ppcc", "baselines=[queue_target,keep]"])
@@ -335,7 +353,7 @@ def test_two_evaluations_in_a_second_have_folders_of_their_own(tmp_path, monkeyp
 
 
 def test_pictures_over_time_show_as_many_as_can_be_told_apart():
-    measures = MEASURES["queue_threshold"]
+    measures = SWITCH_MEASURES
     scores = {
         "ppo": 3.0,
         "pie": 5.0,
@@ -358,7 +376,7 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
         ([], "model=..."),
         (["model=null"], "model=null env="),
         (["env=congestion_window", "scenario=rlbm/default"], "senders = 1"),
-        (["env=queue_threshold", "senders=2"], "senders"),
+        (["env=queue_threshold", "senders=2"], "agents = 2; valid for queue_threshold: 1"),
         (["env=queue_threshold", "env_id=netbuf/CongestionWindow-v0"], "netbuf/QueueThreshold-v0"),
         (["env=queue_threshold", "baselines=[naive,naive]"], "twice"),
         (["env=queue_threshold", "recipe=ppcc"], "recipe"),
@@ -381,7 +399,7 @@ def test_a_model_of_another_task_is_refused(switch_agent, trained, capfd):
 
 
 def test_breakdown_marks_the_highest_where_higher_is_better():
-    measures = MEASURES["congestion_window"]
+    measures = WINDOWS
     runs = [
         evaluation.Runs(name, [1], {"utility": np.array([value, value])}, {})
         for name, value in (("a", -0.2), ("b", -0.1), ("c", -0.3))
@@ -391,7 +409,7 @@ def test_breakdown_marks_the_highest_where_higher_is_better():
 
 
 def test_breakdown_groups_values_and_quarters():
-    measures = MEASURES["queue_threshold"]
+    measures = SWITCH_MEASURES
     group = evaluation.Group("x", lambda world: world, 1)
     ours, theirs = (
         evaluation.Runs(name, list(range(12)), {measures.score: np.array(values, float)}, {})
@@ -430,8 +448,7 @@ def test_campaign_margins_over_training_seeds_and_over_evaluation_seeds():
 
 
 def test_campaign_of_switches(tmp_path, monkeypatch):
-    measures = dataclasses.replace(MEASURES["queue_threshold"], baselines=("naive", "random"))
-    monkeypatch.setitem(MEASURES, "queue_threshold", measures)
+    measure(monkeypatch, "queue_threshold", baselines=("naive", "random"))
     tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "stagger_steps=0", "total_timesteps=64"]
     out = tmp_path / "agents" / "queue_threshold" / "ppo"
     own = ["seeds=2", "evaluation_seeds=3", f"out={out}", f"runs={tmp_path / 'runs'}", "scenarios=rlbm/random"]
@@ -443,13 +460,15 @@ def test_campaign_of_switches(tmp_path, monkeypatch):
     assert "| naive |" in card and "99th percentile" in card and "| load |" in card
     assert "nan" not in card and "inf" not in card and "paired by seed" in card
     assert len(metrics["scenarios"]["rlbm/random"]["margins"]["naive"]["paired"]) == 3
-    assert "| naive |" in tables.tables(tmp_path, task="queue_threshold") and "| naive |" not in tables.tables(tmp_path)
+    assert "| naive |" in tables.tables(tmp_path, "", "queue_threshold")
+    assert "| naive |" not in tables.tables(tmp_path, "", "congestion_window")
     readme = tmp_path / "README.md"
-    readme.write_text(f"{tables.BEGIN}\n{tables.END}\n")
+    windows = "\n".join(tables.markers("congestion_window"))
+    readme.write_text(f"{windows}\n")
     with pytest.raises(ValueError, match="agents of queue_threshold: begin"):
         tables.main([], tmp_path)
     begin, end = tables.markers("queue_threshold")
-    readme.write_text(f"{tables.BEGIN}\n{tables.END}\nafter\n{begin}\n{end}\n")
+    readme.write_text(f"{windows}\nafter\n{begin}\n{end}\n")
     metrics["scenarios"]["rlbm/random"]["baselines"]["random"]["slowdown_p99_p0"] = None
     metrics["scenarios"]["rlbm/random"]["agent"]["slowdown_p99_p0"] = [None, 2.0]
     (out / "metrics.json").write_text(json.dumps(metrics))

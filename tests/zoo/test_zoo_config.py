@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 from stable_baselines3 import PPO
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.rewards import SWITCH_REWARDS
+from netbuf_gym.tasks.queue_threshold import REWARDS as SWITCH_REWARDS
 from netbuf_gym.zoo import models
 from netbuf_gym.zoo.config import CONF, FIRST_EVALUATION_SEED, check_training, evaluation_seeds, load, scenario_spec
 

@@ -1,0 +1,23 @@
+"""Contenders: whatever decides or acts in an episode, under one protocol. Tasks bring those that know their worlds.
+
+>>> import netbuf_gym as nb
+>>> reports = nb.rollout.evaluate("cubic", task="congestion_window", scenario="ppcc/2", seeds=range(5), threads=2)
+>>> rule = nb.contenders.Callback(lambda observations: [5] * len(observations))
+>>> reports = nb.rollout.evaluate(rule, task="congestion_window", scenario="ppcc/2", seeds=range(5))
+"""
+
+from netbuf_gym.contenders.contender import Contender, Decider, InWorld, Named, Policy, Rules
+from netbuf_gym.contenders.deciding import Callback, ConstantAction, Model, RandomAction
+
+__all__ = [
+    "Callback",
+    "ConstantAction",
+    "Contender",
+    "Decider",
+    "InWorld",
+    "Model",
+    "Named",
+    "Policy",
+    "RandomAction",
+    "Rules",
+]

@@ -1,0 +1,159 @@
+"""The protocol of contenders. It lies below tasks, which bring contenders of their own; `netbuf_gym.rollout` runs them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.scenarios import Scenario
+
+Policy = Callable[[np.ndarray, Any, np.ndarray], tuple[np.ndarray, Any]]
+"""`(observations, state, starts) -> (actions, state)`: one decision of every row.
+
+observations float32 `(rows, *observation_space.shape)`, a row being one agent, world by world; state None at the first call
+and then what the last one returned; starts bool `(rows,)`, whose episode has just begun; actions `(rows,
+*action_space.shape)`, in the type of the action space.
+"""
+
+SHARED = ("interval_s", "agents")
+"""Arguments of environments that mean the same in every recipe."""
+
+
+class Rules(Protocol):
+    """What a contender may ask of the rules of an environment (`netbuf_gym.tasks.Task`)."""
+
+    name: str
+    recipe: str
+    agents: int
+    action_space: gym.Space
+    observation_space: gym.Space
+
+
+class Contender(ABC):
+    """Something that can play an episode: it decides in the agents' place, or it acts in the world instead of them.
+
+    Attributes:
+        name: how tables call it.
+        recipes: those whose observations and actions it speaks, None: every one.
+    """
+
+    name: str
+    recipes: tuple[str, ...] | None = None
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """The arguments of the environment that it plays by, unless others are asked for."""
+        return {} if self.recipes is None else {"recipe": self.recipes[0]}
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that it plays by where it is compared with what plays by `env`.
+
+        One that does not speak the recipe plays its own, at the same intervals.
+        """
+        if self.recipes is None or env.get("recipe", self.recipes[0]) in self.recipes:
+            return {**self.env, **env}
+        return {key: env[key] for key in SHARED if key in env} | self.env
+
+    def place(self, scenario: Any) -> Any:
+        """The world that it plays in, made from one with agents in it: that one, unless it changes the world.
+
+        Raises:
+            ConfigError, ScenarioError: it has no place there.
+        """
+        return scenario
+
+    @abstractmethod
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy | None:
+        """What decides in worlds that are about to begin; None: it acts in the world (`InWorld`) and decides nothing.
+
+        Args:
+            rules: of their environment.
+            seeds: of the episodes, one for each world.
+
+        Raises:
+            ConfigError: it does not speak the recipe, or does not fit the action space.
+            CheckpointError: a trained model that was trained by other rules.
+        """
+
+
+class Decider(Contender):
+    """A contender that decides in the agents' place."""
+
+    @abstractmethod
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+
+    def _require_recipe(self, rules: Rules) -> None:
+        if self.recipes is not None and rules.recipe not in self.recipes:
+            valid = ", ".join(map(repr, self.recipes))
+            raise ConfigError(f"{self.name} does not speak recipe {rules.recipe!r}; valid: {valid}")
+
+
+class InWorld(Contender):
+    """A contender that is part of the world, and acts on every packet or ACK without being asked.
+
+    It says what its world has achieved, by the same functions and counters as the agents' plant.
+    """
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Contender.beside`: how many agents it replaces, and how often it is looked at."""
+        return {key: env[key] for key in SHARED if key in env}
+
+    def start(self, rules: Rules, seeds: Sequence[int]) -> None:
+        """See `Contender.start`."""
+        return None
+
+    @abstractmethod
+    def place(self, scenario: Scenario) -> Scenario:
+        """See `Contender.place`: the scenario with this contender wherever an agent was."""
+
+    @abstractmethod
+    def report(self, scenario: Scenario, world: Any) -> list[dict[str, Any]]:
+        """What agents in its place would be told at the end, one report for each.
+
+        Args:
+            scenario: the world with agents in it, as it was before `place`.
+            world: the simulated world (`netbuf_gym.plants.simulator.Simulator`), as far as it has run.
+        """
+
+    @abstractmethod
+    def watcher(self, scenario: Scenario, world: Any) -> Callable[[], dict[str, float]]:
+        """A function that shows the first agent's place, called after each interval; arguments as for `report`.
+
+        It gives what the task shows of agents (`Task.show`), by the same names; what cannot be known may be left out.
+        """
+
+
+class Named(Mapping[str, Callable[[], Contender]]):
+    """Contenders by name: all of a catalogue, as it is when it is asked, and others.
+
+    Args:
+        catalogue: the names that there are; `make` makes the contender of one.
+        others: makers by name.
+    """
+
+    def __init__(
+        self,
+        catalogue: Callable[[], Iterable[str]],
+        make: Callable[[str], Contender],
+        others: Mapping[str, Callable[[], Contender]],
+    ):
+        self._catalogue, self._make, self._others = catalogue, make, others
+
+    def __getitem__(self, name: str) -> Callable[[], Contender]:
+        if name in self._others:
+            return self._others[name]
+        if name in self._catalogue():
+            return lambda: self._make(name)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._catalogue(), *self._others)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))

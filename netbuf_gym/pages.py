@@ -1,0 +1,63 @@
+"""Tables of the documentation's pages that are made from the tasks' records: `python -m netbuf_gym.pages docs [--check]`.
+
+A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`, or
+`features TASK RECIPE`. With `--check` nothing is written, and the exit status is 1 where a table is not up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from netbuf_gym import tasks
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import write_atomic
+from netbuf_gym.registration import environment_table
+
+TABLE = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+
+def tables() -> dict[str, str]:
+    """Every table by its name."""
+    made = {"environments": environment_table(linked=True)}
+    for record in tasks.records():
+        for recipe, table in record.rules.feature_tables().items():
+            made[f"features {record.name} {recipe}"] = table
+    return made
+
+
+def renewed(page: str) -> str:
+    """A page with its tables as they are now; raises ConfigError for a table that there is not."""
+    made = tables()
+
+    def table(found: re.Match) -> str:
+        if found["name"] not in made:
+            raise ConfigError(f"there is no table {found['name']!r}; valid: {', '.join(made)}")
+        return f"{found[1]}{made[found['name']]}\n{found[3]}"
+
+    return TABLE.sub(table, page)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Renews the pages of a folder, or says which are out of date."""
+    parser = argparse.ArgumentParser(prog="python -m netbuf_gym.pages", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args(argv)
+    stale = 0
+    for path in sorted(options.folder.rglob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        now = renewed(page)
+        if now != page:
+            stale += 1
+            print(f"{path}: {'not up to date' if options.check else 'renewed'}")
+            if not options.check:
+                write_atomic(path, now.encode())
+    return int(options.check and stale > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What the simulator counts for the reports of each kind of agent, from a world's start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.plants.simulator import World
+from netbuf_gym.scenarios.types import Scenario
+
+
+def sender_counters(world: World, scenario: Scenario, flows: Iterable[int]) -> list[dict[str, Any]]:
+    """Of some flows: each one's own counters, and of the bottleneck's queue.
+
+    Returns:
+        a dict for each flow: the core's cumulative counters of it (`Simulator.flow_stats`), `now_s`, and of the bottleneck
+        `sojourn_sum_s` and `sojourn_count`.
+    """
+    stats, link = world.flow_stats(), world.link_stats()[scenario.bottleneck]
+    common = {"now_s": world.now_ns * 1e-9, **{key: link[key] for key in ("sojourn_sum_s", "sojourn_count")}}
+    return [{**stats[flow], **common} for flow in flows]
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Of a world with switches, or with whatever queue discipline stands in their place.
+
+    Attributes:
+        now_s: virtual time of the counters.
+        completions: float64 (flows, 6): flow id, start_s, fct_s, size_bytes, sender, priority.
+        switches, links, flows: one dict each; flows are those that live as long as the world.
+        traffic: of all finite flows together.
+        probe_delays: seconds, an array for each probe.
+    """
+
+    now_s: float
+    completions: np.ndarray
+    switches: list[dict[str, Any]]
+    links: list[dict[str, Any]]
+    flows: list[dict[str, Any]]
+    traffic: dict[str, Any]
+    probe_delays: list[np.ndarray]
+
+
+def counters_of(world: World) -> Counters:
+    """The counters of a world as they are now."""
+    return Counters(
+        world.now_ns / 1e9,
+        np.asarray(world.completions()),
+        world.switch_stats(),
+        world.link_stats(),
+        world.flow_stats(),
+        world.traffic_stats(),
+        world.probe_delays(),
+    )

@@ -1,0 +1,125 @@
+"""The protocol of plants: what is being controlled, many worlds at a time.
+
+A plant is a class derived from `Plant` that is registered under a name (`netbuf_gym.plants.register`), and environments are
+given it by this name, or by a dict of the name and the plant's own arguments:
+
+    class Kettle(Plant):
+        kinds = ("kettle",)
+        ...
+
+    netbuf_gym.plants.register("kettle", Kettle)
+    env = gym.make("mine/Kettle-v0", plant={"name": "kettle", "volume_l": 1.7})
+
+An environment calls, for each world, `reset`; then again and again `apply` and `advance`, which all worlds do together;
+`report` at the end of an episode; and `close` once, also when it is dropped or its making fails half-way.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from netbuf_gym.plants.kinds import AgentKind
+
+INTERVAL, EVENT = "interval", "event"
+"""What a plant advances until: so much time further, or the next event of the agents' kind (`AgentKind.event`)."""
+
+
+class Advance(NamedTuple):
+    """What an advance came to.
+
+    Attributes:
+        elapsed_ns: int64 `(worlds,)`, how long it was by each world's own clock, as measured: from the end of the advance
+            before it, or from the reset. Belongs to the plant; the next advance may rewrite it.
+        failures: the reason of each world that has failed, by its number; the others are running. A world that has failed
+            stays so, and is named each time, until it is reset.
+    """
+
+    elapsed_ns: np.ndarray
+    failures: Mapping[int, str]
+
+
+class Plant(ABC):
+    """`worlds` worlds with `agents` agents of one kind in each.
+
+    Args:
+        worlds, agents: at least 1.
+        kind: of the agents; one of those that the plant carries.
+        threads: that may advance the worlds; what they measure does not depend on it.
+
+    Further keyword arguments of a derived class are what users may write into the `plant` dict of an environment.
+
+    Attributes:
+        kinds: names of the kinds of agents that it carries.
+        untils: what `advance` takes as `until`.
+        virtual_time: whether an advance by an interval takes exactly that. Episodes of other plants end by the measured
+            clock, so that their number of decisions is not known beforehand.
+        telemetry: float64 `(worlds, agents, fields)` by `kind.telemetry`, of the last advance. What was not measured is NaN.
+        control: float64 `(worlds, agents, controls)` by `kind.controls`: a place to write what `apply` is given.
+        agent_mask: `(worlds, agents)`, not 0 where the agent is there; what is not there is not rewarded.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ()
+    untils: ClassVar[tuple[str, ...]] = (INTERVAL,)
+    virtual_time: ClassVar[bool] = False
+
+    def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1):
+        self.worlds, self.agents, self.kind, self.threads = worlds, agents, kind, threads
+        self.telemetry, self.control, self.agent_mask = self.buffers()
+        self.control.fill(np.nan)
+
+    def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays `telemetry`, `control` and `agent_mask`, which stay the same for the plant's life."""
+        rows = self.worlds, self.agents
+        telemetry = np.full((*rows, len(self.kind.telemetry.fields)), np.nan)
+        return telemetry, np.empty((*rows, len(self.kind.controls))), np.ones(rows, np.uint8)
+
+    @abstractmethod
+    def reset(self, world: int, scenario: Any, seed: int) -> None:
+        """Starts a world anew, with nothing run yet, whatever became of it before; its control is NaN.
+
+        Args:
+            world: its number.
+            scenario: what the task's `control` made of the scenario drawn: of most tasks a `Scenario`, in any case an object
+                with a `name` and a `duration_s`. A fixed one is the same object each time.
+            seed: 0 to 2**63 - 1, of whatever is drawn at random.
+
+        Raises:
+            ConfigError: the plant has no such worlds.
+            PlantFault: the world does not start.
+        """
+
+    @abstractmethod
+    def apply(self, control: np.ndarray) -> None:
+        """Takes what the agents are told for the next advance, in the shape of `control`; NaN leaves things as they are."""
+
+    @abstractmethod
+    def advance(self, interval_ns: int, until: str = INTERVAL, left_ns: np.ndarray | None = None) -> Advance:
+        """Runs every world on, and writes into `telemetry` what was measured meanwhile.
+
+        A world that fails does not raise: it is named in the result. Nothing is measured of it, so that its agents are not
+        rewarded for the interval; the environment truncates its episode, with the reason in `info["failure"]`, and resets it.
+
+        Args:
+            interval_ns: how far.
+            until: `"interval"`; or `"event"`: to the next event of the agents' kind, `interval_ns` being the longest wait, or
+                the time between looks, as the kind has it.
+            left_ns: int64 `(worlds,)`, what is left of each world's scenario; None: more than it takes.
+
+        Raises:
+            SimulatorFault, PlantFault: the plant is of no further use; the environment closes it.
+        """
+
+    @abstractmethod
+    def report(self, world: int) -> list[Any]:
+        """What was counted of each agent of a world since its reset, in the form that `kind.counters` says.
+
+        Also of a world that has failed: what is known of it.
+        """
+
+    def close(self) -> None:
+        """Gives back whatever the plant holds: processes, sockets, memory. Called again, it does nothing."""
+        return None

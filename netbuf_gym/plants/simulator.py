@@ -1,0 +1,127 @@
+"""Worlds of the native core: the only place that makes a single one, and that translates what the core raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import _core
+from netbuf_gym.errors import ConfigError, SimulatorFault
+from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.types import Scenario
+
+FLOW_SAMPLE: tuple[str, ...] = tuple(_core.flow_sample_fields())
+"""Columns of `Simulator.flow_sample`."""
+
+LINK_SAMPLE: tuple[str, ...] = tuple(_core.link_sample_fields())
+"""Columns of `Simulator.link_sample`."""
+
+
+class World:
+    """What a simulated world has counted, and what is going on in it now.
+
+    Args:
+        source: a world of the core, or a batch of them.
+        at: the world's number in the batch.
+    """
+
+    def __init__(self, source: Any, *at: int):
+        self._source, self._at = source, at
+
+    @property
+    def now_ns(self) -> int:
+        """The virtual time."""
+        return self._source.now_ns(*self._at)
+
+    def flow_stats(self) -> list[dict[str, Any]]:
+        """Cumulative counters, one dict a flow."""
+        return self._source.flow_stats(*self._at)
+
+    def link_stats(self) -> list[dict[str, Any]]:
+        """Cumulative counters, one dict a link."""
+        return self._source.link_stats(*self._at)
+
+    def switch_stats(self) -> list[dict[str, Any]]:
+        """Occupancy (shares of the capacity, over time) and counters of each queue, one dict a switch."""
+        return self._source.switch_stats(*self._at)
+
+    def traffic_stats(self) -> dict[str, Any]:
+        """Cumulative counters over the finite flows of the traffic."""
+        return self._source.traffic_stats(*self._at)
+
+    def completions(self) -> np.ndarray:
+        """Finished flows of the traffic, `(flows, 6)`: flow, start_s, fct_s, size_bytes, sender, priority."""
+        return self._source.completions(*self._at)
+
+    def flows_opened(self) -> np.ndarray:
+        """All flows of the traffic, `(flows, 5)`: start_s, sender, size_bytes, priority, received_bytes."""
+        return self._source.flows_opened(*self._at)
+
+    def ideal_s(self, sender: int, size_bytes: int) -> float:
+        """Base RTT plus size over the rate of the slowest link of a sender's path."""
+        return self._source.ideal_s(*self._at, sender, size_bytes)
+
+    def flow_sample(self) -> np.ndarray:
+        """Current values and counters of flows, `(flows, len(FLOW_SAMPLE))`."""
+        return self._source.flow_sample(*self._at)
+
+    def link_sample(self) -> np.ndarray:
+        """Current values and counters of links, `(links, len(LINK_SAMPLE))`."""
+        return self._source.link_sample(*self._at)
+
+    def switch_sample(self) -> np.ndarray:
+        """Current values of switches' queues, `(switches, queues, 4)`: packets, bytes, threshold, drops."""
+        return self._source.switch_sample(*self._at)
+
+    def probe_delays(self) -> list[np.ndarray]:
+        """Delays in seconds of the probes' packets that arrived, an array a probe."""
+        return self._source.probe_delays(*self._at)
+
+    def probe_sent(self) -> list[int]:
+        """Packets sent, a number a probe."""
+        return self._source.probe_sent(*self._at)
+
+
+class Simulator(World):
+    """A simulated world from its start, in virtual time.
+
+    Args:
+        scenario: what is simulated.
+        seed: 0 to 2**64 - 1; the same scenario and seed give the same numbers to the last bit.
+
+    Raises:
+        ConfigError: the core refuses the scenario.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int):
+        self.scenario = scenario
+        try:
+            super().__init__(_core.World(world_config(scenario), seed))
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+
+    @property
+    def now_ns(self) -> int:
+        """The virtual time."""
+        return self._source.now_ns
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the world holds of memory."""
+        return self._source.memory_bytes
+
+    def run(self, until_ns: int) -> None:
+        """Runs the world until this virtual time.
+
+        Raises:
+            SimulatorFault: the simulator found its own state inconsistent; the world is of no further use.
+        """
+        try:
+            self._source.run(until_ns)
+        except RuntimeError as error:
+            raise SimulatorFault(str(error)) from None
+
+    def run_to_end(self) -> None:
+        """Runs the world until its scenario's duration is over; raises as `run`."""
+        self.run(round(self.scenario.duration_s * 1e9))

@@ -1,0 +1,134 @@
+"""Who plays in the campaign: buffer schemes, random thresholds, and a trained agent; each with the same traffic."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import rollout
+from netbuf_gym.contenders import Contender, Decider, InWorld, Policy, Rules
+from netbuf_gym.engine import draw_episode, generator_of
+from netbuf_gym.errors import ConfigError, MissingExtraError
+from netbuf_gym.plants.simulator import LINK_SAMPLE
+from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, Settings
+from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tasks.queue_threshold import QueueThreshold
+from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
+from netbuf_gym.worlds import WorldSource
+
+RANDOM_STREAM = 0x72616E64
+"""Keeps random actions apart from what else is drawn from a seed."""
+
+QUEUE_SAMPLE_NS = 20_000_000
+QUEUE_PACKETS = LINK_SAMPLE.index("queue_packets")
+
+
+class RandomThresholds(Decider):
+    """Every action as likely, from a generator that the episode's seed alone decides.
+
+    Args:
+        env: arguments of its environment.
+    """
+
+    def __init__(self, name: str, env: dict[str, Any]):
+        self.name, self._env = name, env
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """See `Contender.env`."""
+        return dict(self._env)
+
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        streams = [np.random.default_rng((seed, RANDOM_STREAM)) for seed in seeds]
+        return lambda *_: (np.stack([stream.uniform(-1, 1, rules.action_space.shape) for stream in streams]), None)
+
+
+def contender_of(scheme: str, settings: Settings) -> Contender:
+    """Who plays under the name of a scheme of the campaign.
+
+    Raises:
+        CheckpointError: The agent's file cannot be read, or does not fit the environment.
+        ConfigError: The agent is one for another task.
+        MissingExtraError: The agent needs what is not installed.
+    """
+    if scheme not in CONTROLLED:
+        return BufferScheme(scheme)
+    if scheme == LEARNED:
+        return _agent(settings)
+    env: dict[str, Any] = {"recipe": settings.traffic}
+    return RandomThresholds(scheme, env | {"betas": (1.0, 1.0)} if scheme == RANDOM_NO_BETA else env)
+
+
+def _agent(settings: Settings) -> Contender:
+    try:
+        import torch
+
+        from netbuf_gym.zoo import checkpoint
+        from netbuf_gym.zoo.saved import SavedAgent
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] == "netbuf_gym":
+            raise
+        raise MissingExtraError("a trained agent", "train", error.name) from None
+    torch.set_num_threads(1)
+    saved = checkpoint.read(settings.agent)
+    if (saved.env.get("schema") or {}).get("task") != QueueThreshold.name:
+        trained = saved.env.get("id")
+        raise ConfigError(f"agent = {settings.agent!r} was trained on {trained!r}; valid: an agent for queue thresholds")
+    agent = SavedAgent(saved, LEARNED)
+    scenario = settings.scenario(settings.ccs[0], settings.sizes[0], settings.loads[0])
+    rollout.check(agent, scenario.to_dict(), task=QueueThreshold.name)  # refuses what does not fit before any work is done
+    return agent
+
+
+def play(
+    contender: Contender,
+    cells: Sequence[tuple[Scenario, int]],
+    each: Callable[[rollout.View, np.ndarray | None], None],
+    interval_s: float,
+    stop: threading.Event | None = None,
+) -> None:
+    """Runs worlds, each from its start to its end; raises as `netbuf_gym.rollout.play`.
+
+    Args:
+        contender: Who plays.
+        cells: The scenario, under any scheme, and the episode's seed of each world.
+        each: Called with each world that has ended and, where an AQM stands in the place of the switch, with the length of
+            its queue every 20 ms, packets: the core keeps no histogram of it.
+        interval_s: Between decisions, of those that make some.
+        stop: Ends the work early, by `rollout.Stopped`.
+    """
+    worlds = [rollout.World(scenario, world_seed(scenario, seed), seed) for scenario, seed in cells]
+    sampled: dict[int, list[float]] = {}
+    if isinstance(contender, InWorld):
+        interval_s = QUEUE_SAMPLE_NS * 1e-9
+        sampled = {k: [] for k, (scenario, *_) in enumerate(worlds) if not contender.place(scenario).switches}
+
+    def sample(view: rollout.View) -> None:
+        if view.simulated.now_ns % QUEUE_SAMPLE_NS == 0:
+            sampled[view.index].append(view.simulated.link_sample()[view.scenario.bottleneck, QUEUE_PACKETS])
+
+    def ended(view: rollout.View) -> None:
+        each(view, np.array(sampled.pop(view.index)) if view.index in sampled else None)
+
+    watch = dict.fromkeys(sampled, sample)
+    rollout.play(contender, worlds, ended, task=QueueThreshold.name, watch=watch, stop=stop, interval_s=interval_s)
+
+
+def agent_sha256(settings: Settings) -> str:
+    """Of the file of the campaign's agent; "" where none plays."""
+    if LEARNED not in settings.schemes:
+        return ""
+    from netbuf_gym.zoo import checkpoint
+
+    return hashlib.sha256(Path(checkpoint.read(settings.agent).path).read_bytes()).hexdigest()
+
+
+def world_seed(scenario: Scenario, seed: int) -> int:
+    """The simulator's seed of a world under an episode's seed, as the environment draws it."""
+    return draw_episode(WorldSource(scenario, lambda one: one), generator_of(seed))[1]

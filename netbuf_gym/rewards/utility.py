@@ -1,0 +1,173 @@
+"""Utilities of whoever sends through a network, as sums of named terms over one decision interval.
+
+They read a tracker (`Path`) and are finite for every interval. All are integrals over time: what the table gives, times the
+measured length of the interval in seconds. An episode's sum over its duration is thus a mean over time, however often is
+decided.
+
+| name              | terms                    | per second                                                             |
+|-------------------|--------------------------|------------------------------------------------------------------------|
+| `log_utility`     | throughput, delay, loss  | a ln(x) - b ln(y) - c l                                                |
+| `linear_utility`  | throughput, delay, loss  | a (x - 1) - b (min(y, cap) - 1) - c l                                  |
+| `alpha_fair`      | throughput, delay, loss  | a U(x') - b U(d) - c U(l), U(z) = z^(1 - alpha) / (1 - alpha)  (Nuwa)  |
+| `power`           | power                    | x^e / y                                                 (Kleinrock)    |
+
+with x = throughput / fair share of the bottleneck, y = RTT / base RTT, l = lost / (lost + acknowledged) packets,
+x' = min(x, 1), d = queueing delay / `delay_scale_s`, at most 1. A fair share is the rate of the tightest link over the
+number of flows in the world; with one sender it is the capacity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from netbuf_gym.arguments import real
+
+
+class Path(Protocol):
+    """What a tracker knows of the path that is sent through; each returns float32 `(rows,)`, finite."""
+
+    def elapsed_s(self) -> np.ndarray:
+        """Measured length of this interval in seconds."""
+
+    def throughput_ratio(self) -> np.ndarray:
+        """Throughput over the fair share."""
+
+    def rtt_ratio(self) -> np.ndarray:
+        """RTT over base RTT, at least 1; 1 before the first round trip."""
+
+    def queueing_s(self) -> np.ndarray:
+        """RTT less base RTT in seconds, at least 0."""
+
+    def loss_ratio(self) -> np.ndarray:
+        """Packets marked lost over packets marked lost or acknowledged, 0 when there were none."""
+
+
+@dataclass(frozen=True)
+class LogUtility:
+    """Log-utility: its sum over an episode, divided by the duration, tracks the utility that controllers are compared by.
+
+    Args:
+        throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100.
+        floor: least throughput ratio that the logarithm sees, 1e-4 to 1.
+    """
+
+    throughput_weight: float = 0.5
+    delay_weight: float = 0.5
+    loss_weight: float = 0.0
+    floor: float = 0.05
+    name: ClassVar[str] = "log_utility"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
+
+    def __post_init__(self):
+        _check_weights(self)
+        real("floor", self.floor, 1e-4, 1)
+
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
+        """Writes the terms, `(3, rows)`."""
+        time_s = tracker.elapsed_s()
+        np.log(np.maximum(tracker.throughput_ratio(), np.float32(self.floor)), out=out[0])
+        np.log(tracker.rtt_ratio(), out=out[1])
+        out[0] *= np.float32(self.throughput_weight) * time_s
+        out[1] *= np.float32(-self.delay_weight) * time_s
+        np.multiply(tracker.loss_ratio(), np.float32(-self.loss_weight) * time_s, out=out[2])
+
+
+@dataclass(frozen=True)
+class LinearUtility:
+    """The tangent of log-utility at full throughput and an empty queue.
+
+    A whole-episode utility is a logarithm of *means*, so that near the optimum every interval counts linearly.
+
+    Args:
+        throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100.
+        cap: largest RTT ratio that counts, 1 to 1000.
+    """
+
+    throughput_weight: float = 0.5
+    delay_weight: float = 0.5
+    loss_weight: float = 0.0
+    cap: float = 5.0
+    name: ClassVar[str] = "linear_utility"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
+
+    def __post_init__(self):
+        _check_weights(self)
+        real("cap", self.cap, 1, 1000)
+
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
+        """Writes the terms, `(3, rows)`."""
+        time_s = tracker.elapsed_s()
+        np.subtract(tracker.throughput_ratio(), np.float32(1), out=out[0])
+        np.subtract(np.minimum(tracker.rtt_ratio(), np.float32(self.cap)), np.float32(1), out=out[1])
+        out[0] *= np.float32(self.throughput_weight) * time_s
+        out[1] *= np.float32(-self.delay_weight) * time_s
+        np.multiply(tracker.loss_ratio(), np.float32(-self.loss_weight) * time_s, out=out[2])
+
+
+@dataclass(frozen=True)
+class AlphaFair:
+    """Alpha-fair utility of throughput, delay and loss, as in Nuwa; all arguments normalised to [0, 1].
+
+    Args:
+        alpha: fairness, 0 to 0.99 (0: linear; 1 would be the logarithm, which is unbounded at 0).
+        throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100.
+        delay_scale_s: queueing delay that counts as 1, in seconds, 1e-4 to 100.
+    """
+
+    alpha: float = 0.6
+    throughput_weight: float = 0.4
+    delay_weight: float = 0.4
+    loss_weight: float = 0.2
+    delay_scale_s: float = 0.5
+    name: ClassVar[str] = "alpha_fair"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
+
+    def __post_init__(self):
+        _check_weights(self)
+        real("alpha", self.alpha, 0, 0.99)
+        real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
+
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
+        """Writes the terms, `(3, rows)`."""
+        queueing = tracker.queueing_s()
+        np.minimum(tracker.throughput_ratio(), np.float32(1), out=out[0])
+        np.minimum(queueing * np.float32(1 / self.delay_scale_s), np.float32(1), out=out[1])
+        out[2] = tracker.loss_ratio()
+        np.power(out, np.float32(1 - self.alpha), out=out)
+        weights = np.array([[self.throughput_weight], [-self.delay_weight], [-self.loss_weight]], np.float32)
+        out *= weights * np.float32(1 / (1 - self.alpha))
+        out *= tracker.elapsed_s()
+
+
+@dataclass(frozen=True)
+class Power:
+    """Kleinrock's power, throughput over delay, normalised: 1 at full throughput without queueing.
+
+    Args:
+        exponent: of the throughput ratio, 0.1 to 10.
+    """
+
+    exponent: float = 1.0
+    name: ClassVar[str] = "power"
+    terms: ClassVar[tuple[str, ...]] = ("power",)
+
+    def __post_init__(self):
+        real("exponent", self.exponent, 0.1, 10)
+
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
+        """Writes the term, `(1, rows)`."""
+        np.power(tracker.throughput_ratio(), np.float32(self.exponent), out=out[0])
+        out[0] /= tracker.rtt_ratio()
+        out[0] *= tracker.elapsed_s()
+
+
+UTILITIES: tuple[type, ...] = (LogUtility, LinearUtility, AlphaFair, Power)
+"""What a task whose tracker is a `Path` may bring among its rewards."""
+
+
+def _check_weights(reward: Any) -> None:
+    for name in ("throughput_weight", "delay_weight", "loss_weight"):
+        real(name, getattr(reward, name), 0, 100)

@@ -1,0 +1,41 @@
+"""The congestion-window task: a TCP sender decides how much it may have in flight."""
+
+from netbuf_gym.tasks.congestion_window.contenders import CONTENDERS, CongestionControl, Keep, QueueTarget
+from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES
+from netbuf_gym.tasks.congestion_window.measures import MEASURES
+from netbuf_gym.tasks.congestion_window.report import episode_report
+from netbuf_gym.tasks.congestion_window.rewards import REWARDS
+from netbuf_gym.tasks.congestion_window.rules import FACTORS, PPCC_STEPS, RECIPES, CongestionWindow
+from netbuf_gym.tasks.congestion_window.scenarios import SCENARIOS
+from netbuf_gym.tasks.congestion_window.telemetry import SENDER, TELEMETRY
+from netbuf_gym.tasks.record import TaskRecord
+
+RECORD = TaskRecord(
+    rules=CongestionWindow,
+    ids=("netbuf/CongestionWindow-v0",),
+    summary="a TCP sender: how many bytes it may have in flight, every 100 ms or on every ACK",
+    rewards=REWARDS,
+    contenders=CONTENDERS,
+    measures=MEASURES,
+    scenarios=SCENARIOS,
+)
+
+__all__ = [
+    "CONTENDERS",
+    "DEFAULT_FEATURES",
+    "FACTORS",
+    "MEASURES",
+    "PPCC_FEATURES",
+    "PPCC_STEPS",
+    "RECIPES",
+    "RECORD",
+    "REWARDS",
+    "SCENARIOS",
+    "SENDER",
+    "TELEMETRY",
+    "CongestionControl",
+    "CongestionWindow",
+    "Keep",
+    "QueueTarget",
+    "episode_report",
+]

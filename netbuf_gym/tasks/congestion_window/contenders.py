@@ -1,0 +1,119 @@
+"""What plays the congestion-window task without learning: the simulator's congestion controls, and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import _core
+from netbuf_gym.arguments import choice, real
+from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
+from netbuf_gym.contenders.deciding import constant
+from netbuf_gym.plants.counters import sender_counters
+from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
+from netbuf_gym.scenarios.types import AGENT, Scenario
+from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES
+from netbuf_gym.tasks.congestion_window.report import episode_report
+from netbuf_gym.tasks.congestion_window.rules import FACTORS, CongestionWindow
+
+
+def names() -> tuple[str, ...]:
+    """The simulator's congestion controls, of whatever stack."""
+    return tuple(name for name in _core.congestion_controls() if name != AGENT)
+
+
+class CongestionControl(InWorld):
+    """A congestion control of the simulator in place of the agents: it acts on every ACK.
+
+    Args:
+        name: one of `netbuf_gym.scenarios.congestion_controls(stack)`, of the scenario's stack.
+    """
+
+    def __init__(self, name: str):
+        self.name = choice("congestion control", name, names())
+
+    def place(self, scenario: Scenario) -> Scenario:
+        """The same world with this congestion control wherever an agent was."""
+        return scenario.with_senders([self.name if flow.cc == AGENT else flow.cc for flow in scenario.flows])
+
+    def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
+        """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
+        flows = _places(scenario)
+        counters = sender_counters(world, scenario, flows)
+        return [episode_report(scenario, flow, own) for flow, own in zip(flows, counters, strict=True)]
+
+    def watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
+        """See `InWorld.watcher`."""
+        cwnd, rtt = (FLOW_SAMPLE.index(name) for name in ("cwnd_packets", "rtt_ms"))
+        queue, first = LINK_SAMPLE.index("queue_packets"), _places(scenario)[0]
+
+        def show() -> dict[str, float]:
+            flow, link = world.flow_sample()[first], world.link_sample()[scenario.bottleneck]
+            return {"cwnd_packets": flow[cwnd], "rtt_ms": flow[rtt], "queue_packets": link[queue]}
+
+        return show
+
+
+def _places(scenario: Scenario) -> list[int]:
+    """The flows that are agents'."""
+    return [index for index, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+
+
+class Keep(Decider):
+    """The action that leaves the window as it is, or most nearly so."""
+
+    name = "keep"
+
+    def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        return constant(rules.keep_action, rules, len(seeds))
+
+
+_COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
+
+
+class QueueTarget(Decider):
+    """Holds a few segments in the queue, as Vegas means to, on the default recipe's latest features alone.
+
+    It shows that these observations suffice, and is a bar for agents. The estimate of queued segments includes about
+    one that is waiting for the receiver's delayed ACK.
+
+    Args:
+        segments: queued segments aimed at, 0.5 to 1000.
+        share: further segments, as a share of the window, 0 to 1.
+        gain: how much of the difference one decision corrects, 0.01 to 2.
+    """
+
+    name = "queue_target"
+    recipes = ("default",)
+
+    def __init__(self, segments: float = 1.5, share: float = 0.01, gain: float = 0.6):
+        self.segments = real("segments", segments, 0.5, 1000)
+        self.share = real("share", share, 0, 1)
+        self.gain = real("gain", gain, 0.01, 2)
+
+    def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        self._require_recipe(rules)
+        return lambda observations, state, starts: (self.actions(observations), None)
+
+    def actions(self, observations: np.ndarray) -> np.ndarray:
+        """Actions `(rows,)` for observations `(rows, features)`."""
+        latest = observations[:, -len(DEFAULT_FEATURES) :].astype(np.float64)
+        window = 65536.0 ** latest[:, _COLUMN["window_size"]]
+        queued = 64.0 ** latest[:, _COLUMN["segments_queued"]] - 1
+        in_intervals = latest[:, _COLUMN["rtt_in_intervals"]]
+        growth = 2.0 ** latest[:, _COLUMN["rate_change"]]
+
+        target = self.segments + self.share * window
+        change = self.gain * (target - queued) / window / np.maximum(1, 64.0**in_intervals)
+        change = np.clip(change, np.log(0.5), 0.1)
+        change = np.where((queued < target) & (growth > 1.1), np.log(1.4), change)
+        change = np.where(in_intervals == 0, 0.0, change)  # nothing has been measured yet
+        return np.abs(change[:, None] - np.log(FACTORS)).argmin(axis=1)
+
+
+CONTENDERS = Named(names, CongestionControl, {"keep": Keep, "random": RandomAction, "queue_target": QueueTarget})
+"""Every congestion control of the simulator, and what decides as agents do."""

@@ -1,0 +1,136 @@
+"""What a sender observes: ratios that carry over between networks, or the features of TCP-PPCC."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netbuf_gym.tasks.congestion_window.tracker import (
+    CWND,
+    FIELD,
+    IN_FLIGHT,
+    MSS,
+    PACKETS_LOST,
+    RTT,
+    RTT_MIN,
+    SEGMENTS_ACKED,
+    TIMEOUTS,
+    Tracker,
+)
+from netbuf_gym.tasks.task import Feature
+
+PPCC_FEATURES = (
+    Feature("ssthresh_bytes", 0, 1e6, "slow-start threshold as last set; the upper end while infinite"),
+    Feature("cwnd_bytes", 0, 1e6, "congestion window"),
+    Feature("mss_bytes", 0, 1500, "segment size"),
+    Feature("bytes_in_flight_sum", 0, 5e7, "bytes in flight, summed over the ACKs of the interval"),
+    Feature("bytes_in_flight_mean", 0, 1e6, "bytes in flight, mean over the ACKs"),
+    Feature("segments_acked_sum", 0, 250, "segments acknowledged"),
+    Feature("segments_acked_mean", 0, 10, "segments acknowledged per ACK"),
+    Feature("rtt_mean_s", 0, 0.5, "mean RTT"),
+    Feature("rtt_min_ever_s", 0, 0.5, "least RTT of the connection"),
+    Feature("send_interval_mean_s", 0, 0.1, "mean send gap of consecutively acknowledged packets"),
+    Feature("receive_interval_mean_s", 0, 0.1, "mean gap between ACKs"),
+    Feature("throughput_bps", 0, 20e6, "throughput"),
+)
+"""The paper's Table I in order; the ranges of its Eq. 8 are stated nowhere and are ours."""
+
+DEFAULT_FEATURES = (
+    Feature("queueing", 1, 16, "sqrt of log(RTT / least RTT so far)"),
+    Feature("standing_queue", 1, 16, "sqrt of log(least RTT of the interval / least RTT so far)"),
+    Feature("rate", 0, 1, "delivery rate / highest one lately", floor=-1),
+    Feature("window_in_bdp", 1 / 2, 2, "log of window / (highest delivery rate lately * least RTT so far)", floor=-1),
+    Feature("window_use", 1 / 2, 2, "log of delivery rate * RTT / window", floor=-1),
+    Feature("rtt_change", 1 / 2, 2, "log of RTT / RTT one interval earlier", floor=-1),
+    Feature("rate_change", 1 / 2, 2, "log of delivery rate / the one of an interval earlier", floor=-1),
+    Feature("window_change", 1 / 2, 2, "log of window / window one interval earlier", floor=-1),
+    Feature("rtt_in_intervals", 1 / 64, 64, "log of RTT / decision interval", floor=-1),
+    Feature("window_size", 1, 65536, "log of the window in segments"),
+    Feature("segments_acked", 0, 4095, "log of 1 + segments acknowledged"),
+    Feature("segments_queued", 0, 63, "log of 1 + window in segments * (1 - least RTT so far / RTT), as Vegas counts them"),
+    Feature("loss", 0, 1, "sqrt of lost / (lost + acknowledged) packets"),
+    Feature("in_flight", 0, 2, "bytes in flight / window", floor=-1),
+    Feature("timeouts", 0, 1, "whether a retransmission time-out fired"),
+    Feature("age", 0, 1, "seconds since the last ACK"),
+)
+"""Ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike."""
+
+_PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
+_PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)
+_PPCC_SCALE = np.array([[1 / (feature.high - feature.low)] for feature in PPCC_FEATURES], np.float32)
+
+
+def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """The 12 features, each clipped to its range and scaled to [0, 1], into `out` of shape `(12, rows)`.
+
+    A field without a measurement keeps its last value; before the first it is 0 (the slow-start threshold: 1).
+    """
+    np.take(tracker.last, _PPCC_ROWS, axis=0, out=out, mode="clip")
+    out -= _PPCC_LOW
+    out *= _PPCC_SCALE
+    return np.clip(out, 0, 1, out=out)
+
+
+_LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64)
+_LOG_SCALE = np.array([[1 / np.log(high)] for high in _LOG_HIGH], np.float32)
+
+
+def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(16, rows)`.
+
+    A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
+    RTT ratios are 1, so that their logarithms are 0.
+    """
+    last, one = tracker.last, np.float32(1)
+    rtt, rate, cwnd, mss = last[RTT], tracker.rate, last[CWND], last[MSS]
+    logs = np.empty((11, tracker.rows), np.float32)
+    queueing, standing, in_bdp, use, rtt_change, rate_change, window_change, rtt_in, size, acked, queued = logs
+
+    least = np.ones(tracker.rows, np.float32)
+    np.copyto(least, tracker.least_rtt, where=tracker.rtt_known)
+    np.divide(rtt, least, out=queueing)
+    np.divide(last[RTT_MIN], least, out=standing)
+    np.maximum(logs[:2], one, out=logs[:2])
+
+    pipe = tracker.peak_rate * least
+    pipe *= np.float32(1 / 8)
+    np.maximum(pipe, mss, out=pipe)
+    np.divide(cwnd, pipe, out=in_bdp)
+    np.multiply(rate, rtt, out=use)
+    use *= np.float32(1 / 8)
+    use /= cwnd
+
+    rtt_change.fill(1)
+    np.divide(rtt, tracker.previous_rtt, out=rtt_change, where=tracker.previous_rtt_known)
+    packet = mss * np.float32(8 / tracker.interval_s)
+    np.maximum(rate, packet, out=rate_change)
+    rate_change /= np.maximum(tracker.previous_rate, packet)
+    np.divide(cwnd, tracker.previous_cwnd, out=window_change)
+    np.multiply(rtt, np.float32(1 / tracker.interval_s), out=rtt_in)
+    np.divide(cwnd, mss, out=size)
+    np.add(last[SEGMENTS_ACKED], one, out=acked)
+    np.divide(one, queueing, out=queued)
+    np.subtract(one, queued, out=queued)
+    queued *= size
+    queued += one
+
+    np.maximum(logs, np.float32(1e-6), out=logs)
+    np.log(logs, out=logs)
+    logs *= _LOG_SCALE
+    in_bdp *= tracker.rtt_known
+    rtt_in *= tracker.rtt_known
+
+    np.sqrt(logs[:2], out=out[:2])
+    np.divide(rate, np.maximum(tracker.peak_rate, one), out=out[2])
+    out[2] *= np.float32(2)
+    out[2] -= one
+    out[3:12] = logs[2:]
+    lost = last[PACKETS_LOST]
+    np.add(lost, last[SEGMENTS_ACKED], out=out[12])
+    np.maximum(out[12], one, out=out[12])
+    np.divide(lost, out[12], out=out[12])
+    np.sqrt(out[12], out=out[12])
+    np.divide(last[IN_FLIGHT], cwnd, out=out[13])
+    out[13] -= one
+    out[14] = last[TIMEOUTS]
+    out[15] = tracker.age_s
+    return np.clip(out, -1, 1, out=out)

@@ -1,0 +1,52 @@
+"""Rewards of the congestion-window task: the utilities of `netbuf_gym.rewards.utility`, and TCP-PPCC's.
+
+They read the task's tracker. Throughput of an interval without an ACK is 0, which was measured; the round-trip time is then
+the last one measured, and counts as the base RTT (no delay) before the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from netbuf_gym.arguments import real
+from netbuf_gym.rewards import UTILITIES
+from netbuf_gym.tasks.congestion_window.tracker import RTT, THROUGHPUT, Tracker
+
+
+@dataclass(frozen=True)
+class UtilitySign:
+    """TCP-PPCC's reward, its Eqs. 2 and 3: +1, 0 or -1 as U = a ln(throughput) - b ln(RTT) rose, stayed or fell.
+
+    Throughput counts as at least 1 bit/s. The reward is 0 until two intervals have known a round trip. The paper gives
+    no weights; a = b = 0.5 is ours.
+
+    Args:
+        throughput_weight: a, 0 to 1; b = 1 - a.
+    """
+
+    throughput_weight: float = 0.5
+    name: ClassVar[str] = "utility_sign"
+    terms: ClassVar[tuple[str, ...]] = ("utility_sign",)
+
+    def __post_init__(self):
+        real("throughput_weight", self.throughput_weight, 0, 1)
+
+    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
+        """Writes the term, `(1, rows)`."""
+        a, known = self.throughput_weight, tracker.previous_rtt_known
+        values = np.ones((4, tracker.rows))
+        np.maximum(tracker.last[THROUGHPUT], 1, out=values[0])
+        np.maximum(tracker.previous_throughput, 1, out=values[1])
+        np.copyto(values[2], tracker.last[RTT], where=known)
+        np.copyto(values[3], tracker.previous_rtt, where=known)
+        np.log(values, out=values)
+        now = a * values[0] - (1 - a) * values[2]
+        before = a * values[1] - (1 - a) * values[3]
+        np.sign(now - before, out=out[0], casting="same_kind")
+        out[0] *= known
+
+
+REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*UTILITIES, UtilitySign)}

@@ -1,0 +1,276 @@
+"""The congestion-window task: a sender decides, interval by interval, how much it may have in flight.
+
+Rules only, batch first (leading axis = senders). The docstring of `CongestionWindow` is the environment's reference page.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym.arguments import truth
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.plants.plant import EVENT, INTERVAL
+from netbuf_gym.scenarios.types import AGENT, Scenario
+from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
+from netbuf_gym.tasks.congestion_window.report import episode_report
+from netbuf_gym.tasks.congestion_window.telemetry import SENDER
+from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
+from netbuf_gym.tasks.pages import documented, feature_table
+from netbuf_gym.tasks.task import Panel, Task
+
+UNLIMITED_BUFFER_PACKETS = 150_000
+"""What an unlimited queue counts as where a window must have an upper bound: the deepest buffer of TCP-PPCC."""
+
+PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
+"""The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
+
+FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0], np.float64)
+"""The default recipe's actions: cwnd <- cwnd * factor. None is 1: at a window that fits the path and at one that is too
+small for it a sender sees the same empty queue, and one that stands still never learns which it has."""
+
+RECIPES = ("default", "ppcc")
+
+
+def decode_ppcc(
+    action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
+) -> np.ndarray:
+    """The paper's Eq. 1 in bytes, clamped: all arguments `(rows,)`, `action` indices into `PPCC_STEPS`."""
+    np.take(PPCC_STEPS, action, out=out, mode="clip")
+    out *= mss
+    out *= mss
+    out /= cwnd
+    out += cwnd
+    return np.clip(out, low, high, out=out)
+
+
+def decode_default(
+    action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
+) -> np.ndarray:
+    """Multiplies the window in bytes, clamped: all arguments `(rows,)`, `action` indices into `FACTORS`."""
+    np.take(FACTORS, action, out=out, mode="clip")
+    out *= cwnd
+    return np.clip(out, low, high, out=out)
+
+
+@documented
+class CongestionWindow(Task):
+    """
+    ## Description
+
+    `netbuf/CongestionWindow-v0`: a TCP sender learns congestion control. It shares a bottleneck with a buffer, perhaps
+    with other senders, and decides every 100 ms (or on every ACK) how many bytes it may have in flight. Too few, and
+    the link idles; too many, and packets wait in the buffer and are dropped. The world is a packet-level simulation
+    with real TCP machinery: SACK recovery retransmits without cutting the window, a time-out sets it to one segment
+    until the next decision. The sender has no slow start of its own: the window is the agent's from the first decision.
+
+    The task and its recipe `"ppcc"` come from TCP-PPCC (Li et al., "Online-Learning Proximal Policy for Congestion
+    Control"); the recipe `"default"` is ours and made to carry over from 1 to 100 Mbit/s and from 5 to 200 ms.
+
+    ## Action Space
+
+    `Discrete(11)`. With the scenario's MSS, 1448 bytes unless it says otherwise, and always clamped to
+    [2 MSS, 2 (bandwidth-delay product + buffer)]:
+
+    | Recipe  | Window                          | Values                                                            |
+    |---------|---------------------------------|-------------------------------------------------------------------|
+    | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2   |
+    | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600            |
+
+    cwnd is the window in force: the agent's last one, or what a time-out left of it.
+
+    ## Observation Space
+
+    `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
+
+    Recipe default, 16 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
+    what stands before the colon, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
+    ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of 10 s; the
+    least RTT so far is that of any data packet; the decision interval is the nominal one, `interval_s`:
+
+    {features of default}
+
+    Recipe ppcc, the paper's 12 features in its order, each scaled from a fixed range to [0, 1] (the paper states no
+    ranges; these are ours):
+
+    {features of ppcc}
+
+    Observations are never NaN and never leave the space. What an interval did not measure (no ACK arrived: start-up, a
+    gap in a trace) keeps its last measured value, and before the first is 0 (RTT ratios: 1; ssthresh: infinite, so 1).
+    Counts and throughput of such an interval are 0, which was measured. Nothing a real sender cannot know is observed.
+
+    ## Rewards
+
+    A sum of named terms, which `info["reward_terms"]` shows. x is throughput over the fair share of the bottleneck (the
+    capacity when alone), y is RTT over base RTT:
+
+    * default: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum over
+      an episode, divided by its duration, tracks the utility that the report gives. Normalised by what the world
+      offers, so that worlds are comparable; observations are not.
+    * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
+
+    Others: `reward="linear_utility"`, `"alpha_fair"`, `"power"`, or a dict with parameters, see `netbuf_gym.rewards`.
+
+    ## Starting State
+
+    An empty network at time 0, before the handshake; window 10 segments. A random scenario is drawn anew each episode.
+
+    ## Episode End
+
+    1. Termination: never.
+    2. Truncation: when the scenario's duration is over (100 s for `ppcc/*`: 1000 decisions), rounded up to whole
+       intervals. `gym.make` adds the `TimeLimit`; the class alone goes on for ever. Also when the plant's world fails, with
+       the reason in `info["failure"]`; simulated ones do not.
+
+    The last step's `info` reports the whole episode, start-up included, from the simulator's counters: `goodput_mbps`,
+    `mean_rtt_ms`, `base_rtt_ms`, `queue_delay_mean_ms` (sojourn at the bottleneck), `loss_rate`,
+    `utility` = 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT), `Mt` = log10 of mean queueing (ms) - log10 of
+    goodput (Mbit/s), `timeouts`, `duration_s`, `scenario`.
+
+    ## Arguments
+
+    | Parameter     | Type                | Default               | Description                                            |
+    |---------------|---------------------|-----------------------|--------------------------------------------------------|
+    | `scenario`    | **str**, **dict**   | `"ppcc/4"`            | a name (`netbuf_gym.scenarios.names()`, `trace:PATH`), |
+    |               |                     |                       | a dict of `name` and its arguments, or a scenario's    |
+    |               |                     |                       | `to_dict()`                                            |
+    | `recipe`      | **str**             | `"default"`           | `"default"` or `"ppcc"`                                |
+    | `history`     | **int**             | `4`                   | feature vectors in an observation, 1 to 64             |
+    | `reward`      | **str**, **dict**   | the recipe's          | see Rewards                                            |
+    | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
+    | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
+    | `senders`     | **int**             | `1`                   | controlled senders in a world (`agents` says the       |
+    |               |                     |                       | same); the scalar environment takes 1, see `VectorEnv` |
+    |               |                     |                       | and `netbuf_gym.multiagent`                            |
+    | `plant`       | **str**, **dict**   | `"sim"`               | what is controlled, a name of `netbuf_gym.plants`, or  |
+    |               |                     |                       | a dict of `name` and the plant's arguments             |
+    | `render_mode` | **str**             | `None`                | `"ansi"` or `"rgb_array"`                              |
+
+    `gym.make_vec(id, num_envs=1024, threads=1, ...)` steps many worlds at once (`netbuf_gym.vector.VectorEnv`).
+
+    ```python
+    >>> import gymnasium as gym, netbuf_gym
+    >>> env = gym.make("netbuf/CongestionWindow-v0", scenario={"name": "ppcc/2", "rate_mbps": 20})
+    >>> observation, info = env.reset(seed=1)
+    >>> observation, reward, terminated, truncated, info = env.step(10)
+
+    ```
+
+    ## Version History
+
+    * v0: Initial version.
+    """
+
+    name: ClassVar[str] = "congestion_window"
+    recipes: ClassVar[tuple[str, ...]] = RECIPES
+    default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
+    default_scenario: ClassVar[str] = "ppcc/4"
+    options: ClassVar[tuple[str, ...]] = ("per_ack",)
+    agents_argument: ClassVar[str] = "senders"
+    kind = SENDER
+    panels = (
+        Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180)),
+        Panel("rtt_ms", "RTT MS", (214, 39, 40)),
+        Panel("throughput_mbps", "MBIT/S", (44, 160, 44)),
+    )
+
+    def __init__(self, recipe: str = "default", history: int | None = None, agents: int = 1, *, per_ack: bool = False):
+        super().__init__(recipe, history, agents)
+        self.per_ack = truth("per_ack", per_ack)
+        self.until = EVENT if self.per_ack else INTERVAL
+        if recipe == "ppcc":
+            self.features, self.levels, low = PPCC_FEATURES, PPCC_STEPS, 0.0
+            self._observe, self._decode, self.default_reward = observe_ppcc, decode_ppcc, "utility_sign"
+        else:
+            self.features, self.levels, low = DEFAULT_FEATURES, FACTORS, -1.0
+            self._observe, self._decode, self.default_reward = observe_default, decode_default, "log_utility"
+        self.action_space = gym.spaces.Discrete(len(self.levels))
+        self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
+        self.keep_action = int(np.argmin(np.abs(self.levels - (0 if recipe == "ppcc" else 1))))
+        """The action that leaves the window as it is, or most nearly so."""
+
+    @classmethod
+    def feature_tables(cls) -> dict[str, str]:
+        """Of each recipe, for this page."""
+        return {"default": feature_table(DEFAULT_FEATURES), "ppcc": feature_table(PPCC_FEATURES)}
+
+    def control(self, scenario: Scenario) -> Scenario:
+        """The world with its first `agents` flows controlled, unless as many flows are agents already."""
+        if not math.isfinite(scenario.capacity_mbps):
+            raise ConfigError(f"scenario {scenario.name!r} has no link of finite rate, so that there is nothing to control")
+        if scenario.agents == self.agents:
+            return scenario
+        if scenario.agents or len(scenario.flows) < self.agents:
+            raise ConfigError(
+                f"senders = {self.agents}, but scenario {scenario.name!r} has {len(scenario.flows)} flows, "
+                f"{scenario.agents} of them agents; valid: as many as its agents, or at most its flows if none is"
+            )
+        return scenario.with_agents(self.agents)
+
+    def make_tracker(self, rows: int, interval_s: float) -> Tracker:
+        """What is remembered of each sender."""
+        return Tracker(rows, interval_s)
+
+    def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
+        """See `Task.start`."""
+        controlled = [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+        capacity_bps = scenario.capacity_mbps * 1e6
+        tracker.reset(
+            rows,
+            capacity_bps=capacity_bps,
+            share_bps=capacity_bps / len(scenario.flows),
+            base_rtt_s=[scenario.base_rtt_ms(i) * 1e-3 for i in controlled],
+            initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss for i in controlled],
+            highest_window=highest_window_packets(scenario) * scenario.mss,
+            mss_bytes=scenario.mss,
+        )
+
+    def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
+        """Windows in bytes for checked actions, `(rows,)`, clamped to the tracker's bounds, into `out`, `(rows, 1)`."""
+        low, high = tracker.lowest_window, tracker.highest_window
+        self._decode(action, tracker.cwnd, tracker.last[MSS], low, high, out[:, 0])
+        return out
+
+    def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
+        """The feature vectors of the interval just ended, `(width, rows)`, into `out`: finite and within the space."""
+        return self._observe(tracker, out)
+
+    def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
+        controlled = [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+        return [episode_report(scenario, flow, own) for flow, own in zip(controlled, counters, strict=True)]
+
+    def show(self, tracker: Tracker, row: int) -> dict[str, float]:
+        """Window in segments, RTT in ms, throughput in Mbit/s, queue in packets."""
+        last = tracker.last[:, row]
+        return {
+            "cwnd_packets": float(tracker.cwnd[row]) / float(last[MSS]),
+            "rtt_ms": float(last[RTT]) * 1e3,
+            "throughput_mbps": float(last[THROUGHPUT]) * 1e-6,
+            "queue_packets": float(last[FIELD["queue_packets"]]),
+        }
+
+    def line(self, state: dict[str, float]) -> str:
+        """See `Task.line`."""
+        return (
+            f"t {state['time_s']:8.2f} s   cwnd {state['cwnd_packets']:8.1f} packets   RTT {state['rtt_ms']:8.2f} ms   "
+            f"throughput {state['throughput_mbps']:8.3f} Mbit/s   queue {state['queue_packets']:6.0f} packets"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a saved model must agree with, actions and the times of decisions included."""
+        return {**super().to_dict(), "actions": self.levels.tolist(), "per_ack": self.per_ack}
+
+
+def highest_window_packets(scenario: Scenario) -> float:
+    """The clamp of an agent's window: twice what path and buffer hold."""
+    link = scenario.links[scenario.bottleneck]
+    limits = [UNLIMITED_BUFFER_PACKETS]
+    if link.queue_packets is not None:
+        limits.append(link.queue_packets)
+    if link.queue_bytes is not None:
+        limits.append(link.queue_bytes / scenario.data_bytes)
+    return 2 * (scenario.bdp_packets + min(limits))

@@ -1,0 +1,82 @@
+"""What contenders of a task are judged by: the measures of an episode, the columns of tables, and the baselines beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from netbuf_gym.scenarios.types import Scenario
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: a measure, what stands above it, its digits, and what it is multiplied by."""
+
+    metric: str
+    label: str
+    digits: int
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A column that sets the first contender beside each other one, paired by seed: the difference, or it in per cent."""
+
+    metric: str
+    label: str
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """A property of worlds by which results are broken down."""
+
+    label: str
+    of: Callable[[Scenario], float | str]
+    digits: int = 0
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How a task's contenders are compared.
+
+    Attributes:
+        metrics: what is kept of every episode's report; empty: all numbers in it.
+        columns: of tables, margins among them.
+        score: the metric that ranks contenders; `lower_is_better` says how.
+        logged: metrics that training logs.
+        series: what is kept of the first episode over time (`Task.show`), and drawn, with labels.
+        scatter: metrics of the plot of trade-offs, horizontal and vertical, with labels; None: there is no such plot.
+        score_says: what the score is, a sentence for pages.
+        baselines: set beside an agent unless others are asked for.
+        benchmark: scenarios that agents are compared on.
+        groups: how results under a distribution of scenarios are broken down.
+        details: columns of a second table.
+        shown: contenders that pictures over time have lines for where there are many.
+        benchmark_columns: of the tables of all agents, for each scenario of the benchmark.
+        limit: what a world sets the vertical measure of the plot of trade-offs for a limit, drawn where all worlds agree.
+    """
+
+    metrics: tuple[str, ...] = ()
+    columns: tuple[Column | Margin, ...] = ()
+    score: str = ""
+    lower_is_better: bool = False
+    logged: tuple[str, ...] = ()
+    series: tuple[tuple[str, str], ...] = ()
+    scatter: tuple[tuple[str, str], tuple[str, str]] | None = None
+    score_says: str = ""
+    baselines: tuple[str, ...] = ()
+    benchmark: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
+    details: tuple[Column, ...] = ()
+    shown: tuple[str, ...] = ()
+    benchmark_columns: tuple[Column, ...] = ()
+    limit: Callable[[Scenario], float] | None = None
+
+    def of(self, metrics: Iterable[str]) -> Measures:
+        """These, or where they name no metrics, a plain column for each of `metrics`, the first being the score."""
+        if self.metrics:
+            return self
+        metrics = tuple(metrics)
+        columns = self.columns or tuple(Column(metric, metric, 3) for metric in metrics)
+        return replace(self, metrics=metrics, columns=columns, score=self.score or next(iter(metrics), ""))

@@ -1,0 +1,46 @@
+"""The queue-threshold task: a shared-buffer switch decides how long its queues may grow."""
+
+from netbuf_gym.tasks.queue_threshold.actions import GRIDS
+from netbuf_gym.tasks.queue_threshold.contenders import CONTENDERS, BufferScheme, FixedThresholds
+from netbuf_gym.tasks.queue_threshold.measures import MEASURES
+from netbuf_gym.tasks.queue_threshold.report import switch_report
+from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchUtility, ThesisCode, ThesisText
+from netbuf_gym.tasks.queue_threshold.rules import RECIPES, QueueThreshold
+from netbuf_gym.tasks.queue_threshold.scenarios import CELLS, QUEUE_PACKETS, SCENARIOS, RandomSharedBuffer
+from netbuf_gym.tasks.queue_threshold.schemes import SCHEMES
+from netbuf_gym.tasks.queue_threshold.telemetry import switch, switch_telemetry
+from netbuf_gym.tasks.record import TaskRecord
+
+RECORD = TaskRecord(
+    rules=QueueThreshold,
+    ids=("netbuf/QueueThreshold-v0",),
+    summary="a shared-buffer switch: how long each of its queues may grow, every 100 ms",
+    rewards=REWARDS,
+    contenders=CONTENDERS,
+    measures=MEASURES,
+    scenarios=SCENARIOS,
+    patterns=(CELLS,),
+    schemes=SCHEMES,
+    page="queue_threshold.md",
+)
+
+__all__ = [
+    "CONTENDERS",
+    "GRIDS",
+    "MEASURES",
+    "QUEUE_PACKETS",
+    "RECIPES",
+    "RECORD",
+    "REWARDS",
+    "SCENARIOS",
+    "BufferScheme",
+    "FixedThresholds",
+    "QueueThreshold",
+    "RandomSharedBuffer",
+    "SwitchUtility",
+    "ThesisCode",
+    "ThesisText",
+    "switch",
+    "switch_report",
+    "switch_telemetry",
+]

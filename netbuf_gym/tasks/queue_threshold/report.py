@@ -1,0 +1,89 @@
+"""What a shared-buffer switch, or whatever queue discipline stands in its place, achieved in an episode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.plants.counters import Counters
+from netbuf_gym.scenarios.switches import Switch
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.traffic_results import COMPLETED, NAN, completed, mean, percentile
+
+
+def switch_report(
+    scenario: Scenario, counters: Counters, queues: int | None = None, own: Switch | None = None
+) -> dict[str, Any]:
+    """A world's whole life so far, start-up included.
+
+    Percentiles are nearest rank; what has no flow, packet or probe to be measured by is NaN. Times and slowdowns are of
+    the flows that have completed. pN: of priority N.
+
+    Args:
+        scenario: the world that was run.
+        counters: as they are now.
+        queues: for how many priorities and queues; None: as the switch has.
+        own: the scenario's own switch, where a scheme has given it another buffer or put an AQM in its place.
+
+    Returns:
+        goodput_mbps: bytes delivered in order to receivers over the time since the start.
+        flows_started, flows_completed: counts.
+        fct_mean_s, fct_mean_s_pN: mean flow completion time.
+        slowdown_p99, slowdown_p99_pN, slowdown_mean, slowdown_mean_pN, slowdown_max: of FCT / ideal FCT; the ideal is
+            propagation there and back and the flow's bytes at the mean rate of the slowest link (`Scenario.ideal_s`).
+        difference_p99_s, difference_max_s: of FCT - ideal FCT, as RLBM defines slowdown.
+        drops: packets not admitted by the switch, or dropped by the disciplines of the ports it had.
+        occupancy_mean, occupancy_p99: what is in the buffer as a share of it, of the scenario's own buffer whatever the
+            scheme makes of it, over time. Where an AQM stands in the place of the switch, packets count as full ones in a
+            buffer of bytes, and the percentile is not measured.
+        queue_mean_packets, queue_mean_packets_N: mean length of all queues and of queue N, over time and summed over
+            ports; an AQM has no queues by number.
+        probe_delay_mean_ms: one way, of all probes' packets that arrived.
+        duration_s: time since the start.
+        scenario: the scenario's name.
+    """
+    flows = completed(scenario, counters.completions) if scenario.traffic is not None else np.zeros(0, COMPLETED)
+    fct_s, ratio, difference_s = flows["fct_s"], flows["slowdown"], flows["difference_s"]
+    switch = counters.switches[0] if counters.switches else None
+    if queues is None:
+        queues = max((one.queues for one in scenario.switches), default=1)
+    by_priority = [flows["priority"] == p for p in range(queues)]
+    delays = np.concatenate([np.asarray(one) for one in counters.probe_delays] or [np.empty(0)])
+    delivered_bytes = counters.traffic["delivered_bytes"] + sum(flow["delivered_bytes"] for flow in counters.flows)
+    report: dict[str, Any] = {
+        "goodput_mbps": delivered_bytes * 8e-6 / max(counters.now_s, 1e-9),
+        "flows_started": int(counters.traffic["flows_started"]),
+        "flows_completed": len(flows),
+        "fct_mean_s": mean(fct_s),
+    }
+    report |= {f"fct_mean_s_p{p}": mean(fct_s[own]) for p, own in enumerate(by_priority)}
+    report |= {"slowdown_p99": percentile(ratio, 99), "slowdown_mean": mean(ratio), "slowdown_max": percentile(ratio, 100)}
+    report |= {f"slowdown_p99_p{p}": percentile(ratio[own], 99) for p, own in enumerate(by_priority)}
+    report |= {f"slowdown_mean_p{p}": mean(ratio[own]) for p, own in enumerate(by_priority)}
+    report |= {
+        "difference_p99_s": percentile(difference_s, 99),
+        "difference_max_s": percentile(difference_s, 100),
+    }
+    if switch:
+        share = switch["capacity"] / own.capacity if own is not None else 1.0
+        report["drops"] = int(sum(one["drops"] for one in switch["queues"]))
+        report |= {"occupancy_mean": switch["occupancy_mean"] * share, "occupancy_p99": switch["occupancy_p99"] * share}
+        report["queue_mean_packets"] = float(sum(one["packets_mean"] for one in switch["queues"]))
+    else:
+        ports = [counters.links[port] for port in (own.ports if own is not None else (scenario.bottleneck,))]
+        length = sum(port["queue_integral_packet_s"] for port in ports) / max(counters.now_s, 1e-9)
+        limit = scenario.buffer_packets
+        if own is not None:
+            limit = own.capacity / (scenario.data_bytes if own.in_bytes else 1)
+        report["drops"] = int(sum(port["queue_drops"] for port in ports))
+        report |= {"occupancy_mean": length / limit if limit else NAN, "occupancy_p99": NAN, "queue_mean_packets": length}
+    for q in range(queues):
+        lengths = [one["packets_mean"] for one in switch["queues"] if one["queue"] == q] if switch else []
+        report[f"queue_mean_packets_{q}"] = float(sum(lengths)) if lengths else NAN
+    report |= {
+        "probe_delay_mean_ms": mean(delays) * 1e3,
+        "duration_s": counters.now_s,
+        "scenario": scenario.name,
+    }
+    return report

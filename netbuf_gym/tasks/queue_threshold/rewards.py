@@ -1,0 +1,152 @@
+"""Rewards of a shared-buffer switch, as sums of named terms over one decision interval.
+
+They read a :class:`~netbuf_gym.plants.switch_tracker.SwitchTracker` and are finite for every interval.
+
+| name             | terms                            | value                                                                  |
+|------------------|----------------------------------|------------------------------------------------------------------------|
+| `switch_utility` | throughput, slowdown, buffer,    | a g/C - b sum over flows completed of w_p f(S) - c T sum over queues   |
+|                  | loss, delay, burst               | of v_q n_q/B - d sum over queues of u_q dropped * s                    |
+|                  |                                  | - T sum over queues of (e x_q b_q/C + h y_q (1 - room_q/N)+)           |
+| `thesis_text`    | slowdown, throughput             | -ln(W) + ln(1 + packets/s)                         (RLBM as described) |
+| `thesis_code`    | slowdown, throughput             | -log2(worst S) + log2(1 + Gbit/s)                      (RLBM as coded) |
+
+with g the bits delivered in order to receivers, C the rate of the switch's ports, S = FCT / ideal FCT of a flow, f = ln(S) or
+S - 1, n_q/B the share of the buffer that queue q holds, b_q its bits, T the interval's length and s a full packet's time at
+rate C in seconds, room_q how many packets the queue would still admit, N a burst, (x)+ the larger of x and 0, W the worst
+FCT - ideal FCT in seconds.
+
+Flows start at random (Poisson) times, whatever the queues hold: what a new one meets is the delay and the room that the
+average moment has. The terms `delay` and `burst` (what of a burst would be lost) measure these every interval, where
+`slowdown` waits for the few flows that complete. They say nothing of what becomes of a flow after its first packets, and both
+look at the end of the interval: as the main part of a reward they are pleased by cutting flows off while they start. `loss`
+counts all packets that were dropped: most are those of the flows that fill the queue, which is how these learn that they do.
+Of a switch with several ports, room_q is that of one port's queue, the ports' queues counting as equally long.
+
+The terms of `switch_utility` are integrals over time and sums over events: an episode's sum does not depend on
+how often is decided. Those of the thesis are values, the worst of the last interval in which a flow completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from netbuf_gym.arguments import choice, real, sequence
+from netbuf_gym.scenarios.switches import limit_of
+from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
+
+MEASURES = ("log", "excess")
+
+
+@dataclass(frozen=True)
+class SwitchUtility:
+    """What operators ask of a buffer: full links, short flows unharmed, and not more buffer than that takes.
+
+    Weights of priorities and queues are lists from queue 0 on; the last one stands for all further queues.
+
+    Args:
+        throughput_weight, slowdown_weight, buffer_weight, loss_weight, delay_weight, burst_weight: weights a
+            to e and h, 0 to 100.
+        measure: what a completed flow's slowdown S counts as: `"log"`, ln(S), or `"excess"`, S - 1, in which the worst
+            flows weigh more.
+        slowdown_priorities: weights w of flows by priority, 0 to 100.
+        buffer_queues: weights v of queues' lengths, 0 to 100.
+        loss_queues: weights u of queues' drops, 0 to 100; drops count as shares of what the ports can send in a second.
+        delay_queues: weights x of the time that the ports take to send what a queue holds, in seconds, 0 to 100.
+        burst_queues: weights y of the share of a burst that a queue would not admit, 0 to 100.
+        burst_packets: packets N of a burst, 1 to 1000.
+    """
+
+    throughput_weight: float = 1.0
+    slowdown_weight: float = 1.0
+    buffer_weight: float = 0.1
+    loss_weight: float = 0.0
+    delay_weight: float = 0.0
+    burst_weight: float = 0.0
+    measure: str = "log"
+    slowdown_priorities: tuple[float, ...] = (1.0, 0.1)
+    buffer_queues: tuple[float, ...] = (1.0,)
+    loss_queues: tuple[float, ...] = (1.0,)
+    delay_queues: tuple[float, ...] = (1.0,)
+    burst_queues: tuple[float, ...] = (1.0,)
+    burst_packets: float = 10.0
+    name: ClassVar[str] = "switch_utility"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "slowdown", "buffer", "loss", "delay", "burst")
+
+    def __post_init__(self):
+        for term in self.terms:
+            real(f"{term}_weight", getattr(self, f"{term}_weight"), 0, 100)
+        real("burst_packets", self.burst_packets, 1, 1000)
+        choice("measure", self.measure, MEASURES)
+        for field in ("slowdown_priorities", "buffer_queues", "loss_queues", "delay_queues", "burst_queues"):
+            values = sequence(field, getattr(self, field), "weights")
+            weights = tuple(real(f"{field}[{q}]", value, 0, 100) for q, value in enumerate(values))
+            object.__setattr__(self, field, weights)
+
+    def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
+        """Writes the terms, `(6, rows)`."""
+        queue, time_s = tracker.queue, tracker.elapsed_s
+        np.multiply(tracker.delivered_bytes, np.float32(8 * self.throughput_weight) / tracker.capacity_bps, out=out[0])
+        slowdown = queue.log_ratio_sum if self.measure == "log" else queue.ratio_sum - queue.flows_completed
+        out[1] = self._weighted(self.slowdown_priorities, slowdown, -self.slowdown_weight)
+        out[2] = self._weighted(self.buffer_queues, tracker.share_of_buffer, -self.buffer_weight) * time_s
+        out[3] = self._weighted(self.loss_queues, queue.drops, -self.loss_weight) * tracker.service_s
+        seconds = queue.queue_bytes * np.float32(8) / tracker.capacity_bps
+        out[4] = self._weighted(self.delay_queues, seconds, -self.delay_weight) * time_s
+        held = tracker.share_of_buffer / tracker.ports
+        most = tracker.free_fraction + held
+        limit = limit_of(queue.alpha, tracker.betas, tracker.free_fraction, most, tracker.cap_share)
+        room = (limit - held) * tracker.capacity / tracker.packet_units  # packets
+        refused = np.clip(1 - room * np.float32(1 / self.burst_packets), 0, 1)
+        out[5] = self._weighted(self.burst_queues, refused, -self.burst_weight) * time_s
+
+    @staticmethod
+    def _weighted(weights: Iterable[float], values: np.ndarray, factor: float) -> np.ndarray:
+        """Sum over queues of weight times value, `(rows,)`, of values `(queues, rows)`."""
+        weights = tuple(weights)
+        padded = (weights + weights[-1:] * len(values))[: len(values)]
+        return np.float32(factor) * (np.array(padded, np.float32) @ values)
+
+
+@dataclass(frozen=True)
+class ThesisText:
+    """RLBM's reward as its text has it: -ln(WFS) + ln(1 + throughput), throughput in packets received a second.
+
+    WFS is the worst FCT - ideal FCT in seconds of the flows that completed in the interval, at least the time that one
+    packet takes at the ports' rate; without a completion the last one stands, and before the first the term is 0.
+    """
+
+    name: ClassVar[str] = "thesis_text"
+    terms: ClassVar[tuple[str, ...]] = ("slowdown", "throughput")
+
+    def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
+        """Writes the terms, `(2, rows)`."""
+        worst = np.where(tracker.flow_known, np.maximum(tracker.worst_difference_s, tracker.service_s), 1)
+        np.log(worst, out=out[0], casting="same_kind")
+        np.negative(out[0], out=out[0])
+        np.log1p(tracker.packets_received / np.maximum(tracker.elapsed_s, np.float32(1e-9)), out=out[1])
+
+
+@dataclass(frozen=True)
+class ThesisCode:
+    """RLBM's reward as its code has it: -log2(worst FCT / ideal FCT) + log2(1 + throughput in Gbit/s).
+
+    The worst of the flows that completed in the interval; without a completion the last one stands, and before the first
+    the term is 0. At 10 Mbit/s the throughput term is at most 0.014.
+    """
+
+    name: ClassVar[str] = "thesis_code"
+    terms: ClassVar[tuple[str, ...]] = ("slowdown", "throughput")
+
+    def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
+        """Writes the terms, `(2, rows)`."""
+        np.log2(np.where(tracker.flow_known, tracker.worst_ratio, 1), out=out[0], casting="same_kind")
+        np.negative(out[0], out=out[0])
+        gbps = tracker.delivered_bytes * np.float32(8e-9) / np.maximum(tracker.elapsed_s, np.float32(1e-9))
+        np.log2(1 + gbps, out=out[1])
+
+
+REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (SwitchUtility, ThesisText, ThesisCode)}

@@ -1,0 +1,375 @@
+"""RLBM's worlds by name: as ours, with incast, at random, as its text has them, and as its program has them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioTypeError, shown
+from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.scenarios.limits import MAX_COUNT
+from netbuf_gym.scenarios.named import Pattern, World, signature_without
+from netbuf_gym.scenarios.shared_buffer import HOSTS, SMALL_BYTES, made_of, shared_buffer
+from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
+
+QUEUE_PACKETS = tuple(range(100, 1001, 100))
+"""The thesis' sizes: packets a queue, half of the shared buffer."""
+
+THESIS_FLOWS_PER_S = 500.0
+"""The thesis' text: this times the load, from all senders together."""
+THESIS_CODE_FLOWS_PER_S = 5.0
+"""The thesis' code: this times the load, from each sender."""
+
+
+def rlbm_default(
+    *,
+    cc="cubic",
+    queue_packets=500,
+    load=0.6,
+    rate_mbps=10.0,
+    duration_s=60.0,
+    scheme="naive",
+    hosts=HOSTS,
+    sizes="web_search",
+    flow_list=None,
+    incast=None,
+    scheduler="round_robin",
+    per_queue_cap=False,
+    priority_below=(SMALL_BYTES,),
+    delay_ms=10.0,
+    access_mbps=100.0,
+    access_delay_ms=0.1,
+    stack="linux",
+    mss_bytes=None,
+    min_rto_ms=None,
+    delayed_ack=None,
+) -> Scenario:
+    """RLBM as ours: ten senders offer `load` times 10 Mbit/s to a switch with a buffer of 2 * `queue_packets`, 60 s."""
+    queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2)
+    if flow_list is None:
+        arrivals = [PoissonArrivals.for_load(load, _rate(rate_mbps), sizes_of(sizes))]
+    else:
+        arrivals = [_flow_list(flow_list)]
+    return shared_buffer(
+        senders=cc,
+        hosts=hosts,
+        arrivals=arrivals + _bursts(incast),
+        rate_mbps=rate_mbps,
+        delay_ms=delay_ms,
+        access_mbps=access_mbps,
+        access_delay_ms=access_delay_ms,
+        buffer_packets=2 * queue_packets,
+        queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
+        scheme=scheme,
+        scheduler=scheduler,
+        priority_below=priority_below,
+        duration_s=duration_s,
+        stack=stack,
+        mss_bytes=mss_bytes,
+        min_rto_ms=min_rto_ms,
+        delayed_ack=delayed_ack,
+        name="rlbm/default",
+    )
+
+
+def rlbm_incast(
+    *,
+    cc="cubic",
+    queue_packets=500,
+    load=0.5,
+    rate_mbps=10.0,
+    duration_s=60.0,
+    scheme="naive",
+    hosts=HOSTS,
+    sizes="web_search",
+    interval_s=1.0,
+    fan_in=10,
+    size_bytes=20_000,
+    random=False,
+    scheduler="round_robin",
+    per_queue_cap=False,
+    stack="linux",
+) -> Scenario:
+    """RLBM with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once."""
+    world = rlbm_default(
+        cc=cc,
+        queue_packets=queue_packets,
+        load=load,
+        rate_mbps=rate_mbps,
+        duration_s=duration_s,
+        scheme=scheme,
+        hosts=hosts,
+        sizes=sizes,
+        incast={"interval_s": interval_s, "fan_in": fan_in, "size_bytes": size_bytes, "random": random},
+        scheduler=scheduler,
+        per_queue_cap=per_queue_cap,
+        stack=stack,
+    )
+    return replace(world, name="rlbm/incast")
+
+
+def rlbm_thesis_text(
+    *,
+    cc="cubic",
+    queue_packets=500,
+    load=0.6,
+    rate_mbps=10.0,
+    duration_s=60.0,
+    scheme="naive",
+    hosts=HOSTS,
+    sizes="web_search",
+    incast=None,
+    scheduler="round_robin",
+    per_queue_cap=False,
+    stack="linux",
+) -> Scenario:
+    """RLBM as the thesis describes it: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s."""
+    queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2)
+    rate = THESIS_FLOWS_PER_S * checks.number("load", load, 0, 1e3, low_open=True)
+    return shared_buffer(
+        senders=cc,
+        hosts=hosts,
+        arrivals=[PoissonArrivals(flows_per_s=rate, sizes=sizes_of(sizes)), *_bursts(incast)],
+        rate_mbps=rate_mbps,
+        buffer_packets=2 * queue_packets,
+        queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
+        scheme=scheme,
+        scheduler=scheduler,
+        duration_s=duration_s,
+        stack=stack,
+        name="rlbm/thesis-text",
+    )
+
+
+def rlbm_thesis_code(
+    *,
+    cc="cubic",
+    queue_packets=500,
+    load=0.6,
+    rate_mbps=10.0,
+    duration_s=60.0,
+    stop_s=45.0,
+    scheme="naive",
+    hosts=HOSTS,
+    sizes="web_search",
+    incast=None,
+    scheduler="round_robin",
+    per_queue_cap=False,
+    stack="linux",
+) -> Scenario:
+    """RLBM as coded: 5 * `load` flows a second from each sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
+    queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2000)
+    each = THESIS_CODE_FLOWS_PER_S * checks.number("load", load, 0, 1e3, low_open=True)
+    n = checks.integer("hosts", hosts, 1, 10_000) if isinstance(cc, str) else len(checks.sequence("cc", cc, "names"))
+    return shared_buffer(
+        senders=cc,
+        hosts=hosts,
+        arrivals=[PoissonArrivals(flows_per_s=n * each, sizes=sizes_of(sizes), stop_s=stop_s), *_bursts(incast)],
+        rate_mbps=rate_mbps,
+        buffer_bytes=2000 * queue_packets,
+        queue_cap=1000 * queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
+        scheme=scheme,
+        scheduler=scheduler,
+        duration_s=duration_s,
+        stack=stack,
+        mss_bytes=1000,
+        min_rto_ms=10.0,
+        name="rlbm/thesis-code",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomSharedBuffer(Distribution):
+    """RLBM's default world at random loads, buffer sizes and congestion controls.
+
+    Args:
+        load: Range of the offered load, drawn uniformly, above 0 to 1e3.
+        queue_packets: Sizes of which one is drawn; the shared buffer is twice that.
+        cc: Congestion controls of which one is drawn for all senders.
+        incast_probability: Share of the worlds that have bursts, 0 to 1.
+        incast: The bursts: a dict of `Incast`'s fields.
+        rate_mbps, duration_s, scheme, hosts, sizes, scheduler, per_queue_cap, stack: As in the scenario `rlbm/default`.
+    """
+
+    load: tuple[float, float] = (0.1, 0.8)
+    queue_packets: tuple[int, ...] = QUEUE_PACKETS
+    cc: tuple[str, ...] = ("cubic", "newreno")
+    incast_probability: float = 0.0
+    incast: dict | None = None
+    rate_mbps: float = 10.0
+    duration_s: float = 60.0
+    scheme: str | dict = "naive"
+    hosts: int = HOSTS
+    sizes: str | SizeDistribution = "web_search"
+    scheduler: str | dict = "round_robin"
+    per_queue_cap: bool = False
+    stack: str = "linux"
+    name: str = "rlbm/random"
+    _bases: dict = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        put = object.__setattr__
+        low, high = _pair("load", self.load)
+        low = checks.number("load[0]", low, 0, 1e3, low_open=True)
+        put(self, "load", (low, checks.number("load[1]", high, low, 1e3)))
+        packets = _choices("queue_packets", self.queue_packets)
+        put(self, "queue_packets", tuple(checks.integer("queue_packets", p, 1, MAX_COUNT // 2) for p in packets))
+        put(self, "cc", _choices("cc", self.cc))
+        put(self, "incast_probability", checks.number("incast_probability", self.incast_probability, 0, 1))
+        if self.incast_probability and self.incast is None:
+            put(self, "incast", {"interval_s": 1.0, "fan_in": min(10, self.hosts), "size_bytes": 20_000, "random": True})
+        put(self, "sizes", sizes_of(self.sizes))
+        for cc in self.cc:  # the remaining fields are checked where they are used
+            self._base(cc, self.queue_packets[0])
+
+    def __hash__(self) -> int:
+        """Of the fields that cannot be dicts; equal distributions have equal ones."""
+        return hash((self.load, self.queue_packets, self.cc, self.incast_probability, self.rate_mbps, self.duration_s))
+
+    @property
+    def flows(self) -> int:
+        return 0
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        u = rng.random(4)
+        base, bursts = self._base(_pick(self.cc, u[0]), _pick(self.queue_packets, u[1]))
+        load = self.load[0] + u[2] * (self.load[1] - self.load[0])
+        arrivals = (PoissonArrivals.for_load(load, self.rate_mbps, self.sizes),)
+        if u[3] < self.incast_probability:
+            arrivals += bursts
+        return replace(base, traffic=replace(base.traffic, arrivals=arrivals))
+
+    def _base(self, cc: str, queue_packets: int) -> tuple[Scenario, tuple[Arrivals, ...]]:
+        """The world but for its arrivals, made once, and its bursts."""
+        key = cc, queue_packets
+        if key not in self._bases:
+            world = rlbm_default(
+                cc=cc,
+                queue_packets=queue_packets,
+                rate_mbps=self.rate_mbps,
+                duration_s=self.duration_s,
+                scheme=self.scheme,
+                hosts=self.hosts,
+                sizes=self.sizes,
+                incast=self.incast,
+                scheduler=self.scheduler,
+                per_queue_cap=self.per_queue_cap,
+                stack=self.stack,
+            )
+            self._bases[key] = replace(world, name=self.name), world.traffic.arrivals[1:]
+        return self._bases[key]
+
+
+def rlbm_random(
+    *,
+    load=(0.1, 0.8),
+    queue_packets=QUEUE_PACKETS,
+    cc=("cubic", "newreno"),
+    incast_probability=0.0,
+    incast=None,
+    rate_mbps=10.0,
+    duration_s=60.0,
+    scheme="naive",
+    hosts=HOSTS,
+    sizes="web_search",
+    scheduler="round_robin",
+    per_queue_cap=False,
+    stack="linux",
+) -> RandomSharedBuffer:
+    """RLBM's default world at random: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno."""
+    return RandomSharedBuffer(
+        load=load,
+        queue_packets=queue_packets,
+        cc=cc,
+        incast_probability=incast_probability,
+        incast=incast,
+        rate_mbps=_rate(rate_mbps),
+        duration_s=duration_s,
+        scheme=scheme,
+        hosts=hosts,
+        sizes=sizes,
+        scheduler=scheduler,
+        per_queue_cap=per_queue_cap,
+        stack=stack,
+    )
+
+
+def _rate(rate_mbps: object) -> float:
+    return checks.number("rate_mbps", rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
+
+
+def _flow_list(flow_list: object) -> FlowList:
+    if isinstance(flow_list, FlowList):
+        return flow_list
+    if not isinstance(flow_list, (str, os.PathLike)):
+        raise ScenarioTypeError(f"flow_list = {shown(flow_list)} is not a file's path")
+    return FlowList.read_csv(flow_list)
+
+
+def _bursts(incast: object) -> list[Arrivals]:
+    if incast is None:
+        return []
+    if isinstance(incast, Incast):
+        return [incast]
+    if not isinstance(incast, dict):
+        raise ScenarioTypeError(f"incast = {shown(incast)}; valid: a dict of interval_s, fan_in, size_bytes, random, ...")
+    return [made_of("incast", Incast, incast)]
+
+
+def _pair(field: str, value: object) -> tuple:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value, value
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: two numbers, the lowest and the highest, or one")
+    return tuple(value)
+
+
+def _choices(field: str, value: object) -> tuple:
+    return (value,) if isinstance(value, (str, int, float)) else checks.sequence(field, value, "values")
+
+
+def _pick(options: tuple, u: float) -> object:
+    return options[min(int(u * len(options)), len(options) - 1)]
+
+
+CELL = re.compile(r"rlbm/([a-z0-9]+)-(\d+)-(\d+(?:\.\d+)?)")
+
+
+def _cell(name: str) -> Callable[..., Scenario] | None:
+    cell = CELL.fullmatch(name)
+    if cell is None:
+        return None
+    cc, queue_packets, load = cell[1], int(cell[2]), float(cell[3])
+
+    def from_cell(**kwargs):
+        world = rlbm_default(cc=cc, queue_packets=queue_packets, load=load, **kwargs)
+        return replace(world, name=name)
+
+    from_cell.__signature__ = signature_without(rlbm_default, "cc", "queue_packets", "load")
+    return from_cell
+
+
+SCENARIOS: dict[str, Callable[..., World]] = {
+    "rlbm/default": rlbm_default,
+    "rlbm/incast": rlbm_incast,
+    "rlbm/random": rlbm_random,
+    "rlbm/thesis-code": rlbm_thesis_code,
+    "rlbm/thesis-text": rlbm_thesis_text,
+}
+"""What makes the world of each name."""
+
+CELLS = Pattern(
+    "rlbm/CC-SIZE-LOAD",
+    "RLBM's cells, e.g. rlbm/cubic-500-0.6: congestion control, packets a queue, offered load.",
+    _cell,
+    "rlbm/cubic-500-0.6",
+)
+"""Cells of the thesis' grid."""

@@ -1,0 +1,78 @@
+"""What is measured of a shared-buffer switch of any number of queues, and what it can be told."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from netbuf_gym.plants.kinds import AgentKind, Control
+from netbuf_gym.plants.telemetry import Field, TelemetrySchema
+from netbuf_gym.scenarios.limits import MAX_ALPHA
+
+VERSION = 1
+
+SHARED = (
+    Field("elapsed_s", "s", "length of the interval"),
+    Field("capacity", "1", "the shared buffer, in packets or bytes as the switch counts"),
+    Field("free", "1", "free buffer at the end of the interval, in the same unit"),
+    Field("free_fraction", "1", "free buffer as a share of the whole"),
+    Field("packets_received", "1", "data packets that reached their receivers"),
+    Field("delivered_bytes", "B", "bytes delivered in order to receiving applications"),
+    Field("flows_started", "1", "flows whose first packet was sent"),
+    Field("flows_completed", "1", "flows whose last byte arrived in order"),
+    Field("worst_difference_s", "s", "largest FCT - ideal FCT of the flows completed; NaN without one"),
+    Field("worst_ratio", "1", "largest FCT / ideal FCT of the flows completed; NaN without one"),
+    Field("packets_dropped", "1", "packets not admitted to the buffer"),
+)
+"""Of the whole switch."""
+
+PER_QUEUE = (
+    Field("alpha", "1", "the agent's factor of the queue's threshold, in force at the end of the interval"),
+    Field("queue_packets", "1", "packets queued at the end of the interval"),
+    Field("queue_bytes", "B", "bytes queued at the end of the interval"),
+    Field("arrivals", "1", "packets that arrived, admitted or not"),
+    Field("drops", "1", "packets not admitted"),
+    Field("drained_bytes", "B", "bytes that left the queue"),
+    Field("queue_delay_mean_s", "s", "mean time in the queue of the packets that left it; NaN without one"),
+    Field("flows_completed", "1", "flows of this priority completed"),
+    Field("ratio_sum", "1", "FCT / ideal FCT, summed over the flows completed"),
+    Field("log_ratio_sum", "1", "natural logarithm of FCT / ideal FCT, summed over the flows completed"),
+    Field("worst_ratio", "1", "largest FCT / ideal FCT of the flows completed; NaN without one"),
+    Field("queue_packets_max", "1", "most packets queued at any moment of the interval"),
+)
+"""Of each queue, over all ports; the queue's number follows the name: `alpha_0`."""
+
+AT_LAST_COMPLETION = (
+    Field("at_free_fraction", "1", "free buffer as a share of the whole, when the interval's last flow completed; else NaN"),
+    Field("at_flows_completed", "1", "flows completed from the start of the interval to that moment; NaN likewise"),
+    Field("at_packets_dropped", "1", "packets not admitted until that moment; NaN likewise"),
+    Field("at_elapsed_s", "s", "time from the start of the interval to that moment; NaN likewise"),
+)
+AT_LAST_COMPLETION_PER_QUEUE = Field("at_drained_bytes", "B", "bytes that left the queue until that moment; NaN likewise")
+
+
+@lru_cache
+def switch_telemetry(queues: int) -> TelemetrySchema:
+    """The schema for a switch of `queues` queues."""
+    per_queue = [_numbered(field, q) for q in range(queues) for field in PER_QUEUE]
+    drained = [_numbered(AT_LAST_COMPLETION_PER_QUEUE, q) for q in range(queues)]
+    return TelemetrySchema(VERSION, (*SHARED, *per_queue, *AT_LAST_COMPLETION, *drained))
+
+
+@lru_cache
+def switch(queues: int) -> AgentKind:
+    """A switch of `queues` queues."""
+    return AgentKind(
+        name="switch",
+        telemetry=switch_telemetry(queues),
+        controls=tuple(
+            Control(f"alpha_{q}", "1", f"factor of queue {q}'s threshold, in force until the next one", 0.0, MAX_ALPHA)
+            for q in range(queues)
+        ),
+        event="the worst slowdown of the flows completed has changed, looked at after each `interval_ns`",
+        counters="netbuf_gym.plants.counters.Counters",
+        parameters={"queues": queues},
+    )
+
+
+def _numbered(field: Field, queue: int) -> Field:
+    return Field(f"{field.name}_{queue}", field.unit, field.meaning, field.privileged)

@@ -1,0 +1,125 @@
+"""The rollout: threads, giving up, faults, and a task that it knows nothing of (plants: `plants/test_contenders.py`)."""
+
+import dataclasses
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import netbuf_gym as nb
+from netbuf_gym import cli, rollout, tasks
+from netbuf_gym.contenders import Callback, Model
+from netbuf_gym.errors import SimulatorFault
+from netbuf_gym.plants.simulator import Simulator
+from netbuf_gym.tasks.congestion_window import CongestionControl, CongestionWindow
+from netbuf_gym.zoo import checkpoint, running
+from netbuf_gym.zoo.saved import SavedAgent
+
+SHORT = {"name": "ppcc/4", "duration_s": 2.0}
+
+
+class Stranger(CongestionWindow):
+    """The congestion-window task under another name."""
+
+    name = "stranger"
+
+
+@pytest.fixture
+def stranger():
+    own = tasks.get("congestion_window")
+    tasks.register(dataclasses.replace(own, rules=Stranger, ids=("test/Stranger-v0",), scenarios={}))
+    yield "stranger"
+    tasks.unregister("stranger")
+
+
+def test_a_strangers_task_is_trained_and_its_agent_evaluated(stranger, tmp_path):
+    env = ["env.name=stranger", "env.id=test/Stranger-v0"]
+    tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "total_timesteps=64", "stagger_steps=0"]
+    quiet = ["progress=false", "tensorboard=false", f"run_dir={tmp_path / 'run'}"]
+    assert cli.main(["train", *env, *tiny, *quiet, "scenario=ppcc/4", "scenario.kwargs.duration_s=1"]) == 0
+    command = ["evaluate", f"model={tmp_path / 'run'}", "scenario=ppcc/4", "scenario.kwargs.duration_s=2", "seeds=2"]
+    assert cli.main([*command, "baselines=[cubic,random]", "plots=false", f"run_dir={tmp_path / 'out'}"]) == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["task"] == "stranger" and list(result["controllers"]) == ["ppo", "cubic", "random"]
+    agent = SavedAgent(checkpoint.read(tmp_path / "run"))
+    reports = rollout.evaluate(agent, "stranger", SHORT, result["controllers"]["ppo"]["seeds"])
+    assert [report["utility"] for report in reports] == result["controllers"]["ppo"]["episodes"]["utility"]
+    with pytest.raises(nb.errors.CheckpointError, match="task = 'stranger'"):
+        rollout.evaluate(agent, "congestion_window", SHORT, [1])
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_more_threads_and_more_worlds_give_the_same(name):
+    record = tasks.get(name)
+    scenario = {"name": record.rules.default_scenario, "duration_s": 2.0}
+    worlds = rollout.draw(name, scenario, [5, 6, 7])
+    for contender in record.measures.baselines:
+        one, many = (
+            running.run_baselines(name, [contender], worlds, scenario=scenario, threads=threads)[0] for threads in (1, 3)
+        )
+        alone = running.run_baselines(name, [contender], worlds[:1], scenario=scenario)[0]
+        for metric in record.measures.metrics:
+            np.testing.assert_array_equal(one.metrics[metric], many.metrics[metric])
+            np.testing.assert_array_equal(one.metrics[metric][:1], alone.metrics[metric])
+        for key, values in one.series.items():
+            np.testing.assert_array_equal(values, many.series[key])
+            np.testing.assert_array_equal(values, alone.series[key])
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_what_is_compared_is_there(name):
+    """Baselines, pictures, benchmark and columns of a task name what it has."""
+    record = tasks.get(name)
+    measures, report = record.measures, rollout.evaluate("random", name, seeds=[1], max_episode_steps=5)[0]
+    assert {*measures.baselines, *measures.shown} <= set(record.contenders)
+    assert {measures.score, *measures.logged, *measures.metrics} <= report.keys()
+    assert {one.metric for one in (*measures.columns, *measures.details, *measures.benchmark_columns)} <= set(measures.metrics)
+    assert {key for key, _ in measures.scatter} <= set(measures.metrics)
+    assert all(nb.scenarios.get(scenario) is not None for scenario in record.benchmark)
+    for contender in record.contenders:
+        assert record.contenders[contender]().name == contender
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_giving_up(threads):
+    stop, seen = threading.Event(), []
+    worlds = rollout.draw("congestion_window", SHORT, range(6))
+
+    def each(view):
+        seen.append(view.index)
+        stop.set()
+
+    with pytest.raises(rollout.Stopped):
+        rollout.play(CongestionControl("cubic"), worlds, each, task="congestion_window", threads=threads, stop=stop)
+    assert 1 <= len(seen) <= threads
+    with pytest.raises(rollout.Stopped):
+        rollout.play(Callback(lambda observations: [5] * 6), worlds, each, task="congestion_window", stop=stop)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_fault_of_the_simulator_raises(threads, monkeypatch):
+    def fault(self, until_ns):
+        raise SimulatorFault("broken")
+
+    monkeypatch.setattr(Simulator, "run", fault)
+    with pytest.raises(SimulatorFault, match="broken"):
+        rollout.evaluate("cubic", "congestion_window", SHORT, range(4), threads=threads)
+
+
+def test_what_a_contender_sees_is_what_the_environment_shows():
+    seen = []
+
+    class Watching:
+        def predict(self, observations, state=None, episode_start=None, deterministic=True):
+            seen.append((observations, episode_start))
+            return np.full(len(observations), 6), state
+
+    env = nb.vector.VectorEnv(2, task="congestion_window", scenario=SHORT, recipe="ppcc", history=2)
+    expected, _ = env.reset(seed=[3, 4])
+    reports = rollout.evaluate(Model(Watching()), "congestion_window", SHORT, [3, 4], recipe="ppcc", history=2)
+    assert len(seen) == 20 and [starts.tolist() for _, starts in seen] == [[True, True]] + [[False, False]] * 19
+    for observations, _ in seen:
+        np.testing.assert_array_equal(observations, expected)
+        expected, _, _, _, info = env.step(np.full(2, 6))
+    assert [report["utility"] for report in reports] == info["final_info"]["utility"].tolist()

@@ -1,0 +1,87 @@
+"""Contenders run over the same worlds, and measured alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import tasks
+from netbuf_gym.contenders import Contender, InWorld
+from netbuf_gym.rollout import View, World, contender_of, play
+from netbuf_gym.tasks.measures import Measures
+from netbuf_gym.zoo.evaluation import Runs
+
+
+def run(
+    contender: Contender,
+    worlds: Sequence[World],
+    *,
+    task: str,
+    scenario: str | dict[str, Any],
+    name: str | None = None,
+    threads: int = 1,
+    **env: Any,
+) -> Runs:
+    """Runs a contender in the worlds that were drawn from a task's scenario.
+
+    Args:
+        env: arguments of its environment, beside its own.
+
+    Raises:
+        CheckpointError: a model that does not fit its environment as it is now.
+        ConfigError: a contender that has no place in a world.
+    """
+    measures = tasks.get(task).measures
+    found: list[list[dict[str, Any]]] = [[] for _ in worlds]
+    samples: list[dict[str, float]] = []
+
+    def keep(view: View) -> None:
+        found[view.index] = view.report()
+
+    watch = {0: lambda view: samples.append(view.show())}
+    play(contender, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, **env)
+    measures = measures.of(key for key, value in found[0][0].items() if isinstance(value, Real))
+    columns = ("time_s", *dict(measures.series))
+    series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
+    return Runs(name or contender.name, [world.episode for world in worlds], _metrics(measures, found), series)
+
+
+def run_baselines(
+    task: str,
+    names: Sequence[str],
+    worlds: Sequence[World],
+    *,
+    scenario: str | dict[str, Any],
+    threads: int = 1,
+    env: Mapping[str, Any] | None = None,
+) -> list[Runs]:
+    """Runs contenders of a task, by their names, in the worlds that another one met.
+
+    Args:
+        env: the other's arguments for its environment: what those that decide as it does play by. One that does not speak
+            its recipe plays by its own; rows of another recipe than the default one say so.
+
+    Raises:
+        ConfigError: a contender that the task does not have.
+    """
+    runs, default = [], tasks.get(task).rules.recipes[0]
+    for name in names:
+        contender = contender_of(name, task)
+        own = contender.beside(env or {})
+        recipe = own.get("recipe", default)
+        label = name if recipe == default or isinstance(contender, InWorld) else f"{name} ({recipe})"
+        runs.append(run(contender, worlds, task=task, scenario=scenario, name=label, threads=threads, **own))
+    return runs
+
+
+def _metrics(measures: Measures, reports: Sequence[Sequence[dict[str, Any]]]) -> dict[str, np.ndarray]:
+    """(worlds,) of each metric, mean over a world's agents; NaN where a report lacks it."""
+    columns = {}
+    for metric in measures.metrics:
+        values = np.array([[float(report.get(metric, math.nan)) for report in world] for world in reports])
+        columns[metric] = values.mean(axis=1)
+    return columns

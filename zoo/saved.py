@@ -1,0 +1,81 @@
+"""A saved agent as a contender: it plays by the arguments that it was trained with, and refuses rules that differ."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.vector import AutoresetMode
+from omegaconf import DictConfig, OmegaConf
+
+from netbuf_gym import tasks
+from netbuf_gym.contenders import Decider, Model, Policy
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.tasks import Task
+from netbuf_gym.zoo import checkpoint, models
+
+NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task")
+"""Arguments of the environment that change neither what an agent sees nor what it decides."""
+
+
+class SavedAgent(Decider):
+    """A trained agent, read from its file; it acts greedily.
+
+    Args:
+        saved: what `netbuf_gym.zoo.checkpoint.read` gave.
+        name: how tables call it; None: the algorithm's name.
+
+    Raises:
+        ConfigError: its environment is not registered.
+    """
+
+    def __init__(self, saved: checkpoint.Saved, name: str | None = None):
+        self.saved, self.name = saved, str(saved.config.algo.name) if name is None else name
+        try:
+            registered = gym.spec(saved.env["id"]).kwargs
+        except gym.error.Error as error:
+            raise ConfigError(f"environment {saved.env['id']!r}: {error}") from None
+        own = {**registered, **saved.env["kwargs"]}
+        agents = tasks.get(own.get("task")).rules.agents_argument
+        self._env = {key: value for key, value in own.items() if key not in (*NOT_ITS_OWN, agents)}
+        self._model: Model | None = None
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """What its environment was made with, that says what it sees and decides, and when."""
+        return dict(self._env)
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Contender.beside`: its own arguments always."""
+        return self.env | {key: env[key] for key in ("agents",) if key in env}
+
+    def start(self, rules: Task, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        checkpoint.require_same_rules(self.saved, rules)
+        if self._model is None:
+            env = VectorEnvAdapter(_Spaces(rules))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about batch sizes, which only matter for training
+                model = models.make_model(_for_prediction(self.saved.config.algo), env, seed=0)
+            checkpoint.restore(self.saved, model, rng=False)
+            self._model = Model(model, self.name)
+        return self._model.start(rules, seeds)
+
+
+class _Spaces(gym.vector.VectorEnv):
+    """The spaces of an environment, which are all that a learner's networks are made from; it cannot be stepped."""
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def __init__(self, rules: Task):
+        self.num_envs = 1
+        self.single_observation_space, self.single_action_space = rules.observation_space, rules.action_space
+
+
+def _for_prediction(algo: DictConfig) -> DictConfig:
+    """The same networks without the memory that only training needs."""
+    small = {"n_steps": 2, "batch_size": 2, "buffer_size": 1}
+    return OmegaConf.merge(algo, {"kwargs": {key: value for key, value in small.items() if key in algo.kwargs}})
