@@ -11,7 +11,6 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
-  receiver.peek = &sender.tcb;
 }
 
 void Flow::attach(std::unique_ptr<ReceiverControl> control) {
@@ -50,9 +49,9 @@ void Flow::note_completion(Time now) {
 // timer was set. Of two packets whose transmissions begin together that one comes first whose cause is older.
 Flow::Turn Flow::turn(const Flight& flight) const {
   const Packet& packet = flight.packet;
-  if (packet.stage == kAtSender || packet.stage >= kAtBackwardHop) return {path.scheduled(flight.ack), 0, 0};
+  if (packet.stage() == kAtSender || packet.stage() >= kAtBackwardHop) return {path.scheduled(flight.ack), 0, 0};
   const Time begun = path.scheduled(packet);
-  if (packet.stage != kAtForwardHop + 1) return {begun, 0, 0};
+  if (packet.stage() != kAtForwardHop + 1) return {begun, 0, 0};
   const Path::Departure departure = path.departure(packet);
   const Time since = departure.busy_since;
   if (since < begun) return {begun, departure.packet_before, departure.slow ? since : -since};

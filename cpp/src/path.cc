@@ -6,7 +6,13 @@
 namespace netbuf {
 
 Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile, Network& network)
-    : network_(network), profile_(profile), flow_(flow), priority_(static_cast<uint8_t>(config.priority)), links_(config.path) {
+    : network_(network),
+      profile_(profile),
+      to_receiver_(to(flow, kAtReceiver)),
+      to_sender_(to(flow, kAtSender)),
+      flow_(flow),
+      priority_(static_cast<uint8_t>(config.priority)),
+      links_(config.path) {
   const auto hops = [&](const std::vector<uint32_t>& path) {
     std::vector<Hop> result;
     for (const uint32_t link : path) {
@@ -74,7 +80,7 @@ bool Path::cross(Packet& packet, size_t hop) {
 }
 
 void Path::cross_forward(const Packet& packet) {
-  const size_t hop = packet.stage - size_t{kAtForwardHop};
+  const size_t hop = packet.stage() - size_t{kAtForwardHop};
   --forward_[hop].waiting;
   Packet moving = packet;
   if (cross(moving, hop)) onward(moving, hop + 1, packet.time);
@@ -110,7 +116,6 @@ SackBlocks Path::take_blocks(const Ack& ack) {
 // The ACK crosses hop at the time at: now, unless a managed link says beforehand.
 void Path::backward(Ack ack, size_t hop, Time at) {
   const Time now = at;
-  ack.flow = flow_;
   do {
     Link& link = hop == 0 ? *first_return_link_ : network_.links[backward_[hop].link];
     const uint32_t bytes = wire_bytes(ack);
@@ -147,7 +152,7 @@ bool Path::wait_backward(const Ack& ack, size_t hop, Time now) {
 }
 
 void Path::cross_backward(const Ack& ack) {
-  const size_t hop = ack.stage - size_t{kAtBackwardHop};
+  const size_t hop = ack.stage() - size_t{kAtBackwardHop};
   --backward_[hop].waiting;
   backward(ack, hop, ack.time);
 }
@@ -177,13 +182,13 @@ void Path::lost(const Queued& item, Link::Fate fate) {
 // ---- the order of ties
 
 Time Path::scheduled(const Packet& packet) const {
-  const size_t before = packet.stage == kAtReceiver ? forward_.size() - 1 : packet.stage - size_t{kAtForwardHop} - 1;
+  const size_t before = packet.stage() == kAtReceiver ? forward_.size() - 1 : packet.stage() - size_t{kAtForwardHop} - 1;
   const Link& link = network_.links[forward_[before].link];
   return packet.time - link.delay() - link.transmission_time(wire_bytes(packet.kind, packet.bytes));
 }
 
 Time Path::scheduled(const Ack& ack) const {
-  const size_t before = ack.stage == kAtSender ? backward_.size() - 1 : ack.stage - size_t{kAtBackwardHop} - 1;
+  const size_t before = ack.stage() == kAtSender ? backward_.size() - 1 : ack.stage() - size_t{kAtBackwardHop} - 1;
   const Link& link = network_.links[backward_[before].link];
   return ack.time - link.delay() - link.transmission_time(wire_bytes(ack));
 }

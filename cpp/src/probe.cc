@@ -21,7 +21,7 @@ void Probe::move(const Travelling& packet) {
   Link& link = network_.links[config_.path[packet.hop]];
   if (link.managed()) {
     Queued item;
-    item.packet = {packet.time, packet.sent_at, 0, 0, 0, kWindowProbe, false, {}, 0};
+    item.packet = {packet.time, packet.sent_at, 0, 0, 0, kWindowProbe, false};
     item.owner = owner_;
     item.bytes = config_.bytes;
     item.hop = static_cast<uint8_t>(packet.hop);

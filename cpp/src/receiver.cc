@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "netbuf/tcp.h"
-
 namespace netbuf {
 
 namespace {
@@ -39,7 +37,7 @@ void Receiver::receive_data(const Packet& packet) {
     if (!accept(packet)) return;
   }
   if (tunes_window_) {  // after a long silence the sender starts anew and needs every ACK
-    if (now_ - last_received_ > peek->min_rtt + profile_.min_rto && last_received_ > 0) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
+    if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = now_;
   }
   if (control_) [[unlikely]] {
@@ -57,14 +55,12 @@ void Receiver::receive_data(const Packet& packet) {
     take_stretch(bytes);
     deliver(bytes);
     if (have_end_ && rcv_nxt_ == stream_end_) return close(false);
-    if (tunes_window_) tune_window(packet.bytes);
+    if (tunes_window_) tune_window(packet);
     return send_ack();
   }
   deliver(packet.bytes);
   if (have_end_) [[unlikely]] return close(true);
-  if (tunes_window_ && (tuning_.offered < tuning_.allowed || now_ - tuning_.round_start >= peek->srtt)) [[unlikely]] {
-    tune_window(packet.bytes);
-  }
+  if (tunes_window_ && (tuning_.offered < tuning_.allowed || packet.sent_at >= round_mark_)) [[unlikely]] tune_window(packet);
   if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0 || packet.kind == kPushedData) {
     send_ack();
   } else if (deadline_ == kNever) {
@@ -84,7 +80,7 @@ void Receiver::take_stretch(int64_t& bytes) {
 
 void Receiver::receive_again(const Packet& packet) {
   if (profile_.quick_acks > 1) quick_acks_ = profile_.quick_acks;
-  if (profile_.echoes_duplicates && !before(packet.segment, peek->una) && !after(packet.segment, last_ack_sent_)) echo_sent_ = std::max(echo_sent_, packet.sent_at);
+  if (profile_.echoes_duplicates && !after(packet.segment, last_ack_sent_)) echo_sent_ = std::max(echo_sent_, packet.sent_at);
   send_ack(kAckDuplicate);
 }
 
@@ -108,7 +104,7 @@ void Receiver::receive_beyond(const Packet& packet) {
   if (recent_blocks_.size() > 4) recent_blocks_.pop_back();
 
   if (tunes_window_) {
-    tune_window(packet.bytes);
+    tune_window(packet);
     if (quick_acks_ > 0) return send_ack();
   }
   if (compressed_at_ != rcv_nxt_) {
@@ -121,27 +117,29 @@ void Receiver::receive_beyond(const Packet& packet) {
   }
   if (++compressed_ > kCompressionLimit) return send_ack();
   if (deadline_ == kNever || compressed_ == 1) {
-    delay_ack(now_ + std::min(profile_.compressed_ack_delay, peek->min_rtt * 33 / 100));
+    delay_ack(now_ + std::min(profile_.compressed_ack_delay, handshake_rtt_ * 33 / 100));
   }
 }
 
 // Linux acknowledges every segment while the window it offers grows (tcp_grow_window): by two segments a segment received,
 // up to what the buffer allows. The buffer itself grows, with each round trip in which the application read more than in any
-// before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). The window is ahead of any sender here
-// that is not limited by its own; what shows is the ACKs.
-void Receiver::tune_window(int64_t bytes) {
+// before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). A round trip is over when a segment comes
+// that was sent after the ACK of its beginning had arrived: Linux learns that from the time stamp that such a segment echoes
+// (tcp_rcv_rtt_measure_ts), here the handshake has told how the clocks stand. The window is ahead of any sender here that is
+// not limited by its own; what shows is the ACKs.
+void Receiver::tune_window(const Packet& packet) {
   WindowTuning& w = tuning_;
   if (w.offered < w.allowed) {
-    w.offered = std::min(w.offered + 2 * bytes, w.allowed);
+    w.offered = std::min<int64_t>(w.offered + 2 * packet.bytes, w.allowed);
     quick_acks_ |= 1;
   }
-  if (now_ - w.round_start < peek->srtt) return;
+  if (packet.sent_at < round_mark_) return;
   const int64_t read = counters_.delivered_bytes - w.round_bytes;
   if (read > w.largest_round) {
     w.allowed = std::clamp(2 * read + 4 * read * (read - w.largest_round) / w.largest_round, w.allowed, kLargestWindow);
     w.largest_round = read;
   }
-  w.round_start = now_;
+  round_mark_ = now_ + ack_lead_;
   w.round_bytes = counters_.delivered_bytes;
 }
 
@@ -167,7 +165,7 @@ void Receiver::send_ack(uint8_t flags) {
   unacked_segments_ = compressed_ = 0;
   deadline_ = kNever;
   last_ack_sent_ = rcv_nxt_;
-  const Ack ack{now_, echo_sent_, 0, rcv_nxt_, advertised_window(), 0, flags, 0};
+  const Ack ack{now_, echo_sent_, 0, flags, 0, rcv_nxt_, advertised_window()};
   if (recent_blocks_.empty()) [[likely]] return path_.send_back(ack);
   SackBlocks blocks{};
   blocks.count = std::min<uint32_t>(profile_.max_sack_blocks, static_cast<uint32_t>(recent_blocks_.size()));

@@ -5,6 +5,10 @@
 
 namespace netbuf {
 
+namespace {
+constexpr uint32_t kFew = 3;  // segments that are not worth the preparations of a burst
+}
+
 Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path, Timers& timers, Rng* rng)
     : profile_(profile),
       path_(path),
@@ -102,7 +106,7 @@ void Sender::receive_special(const Ack& ack) {
 void Sender::receive_fin(const Ack& ack) {
   if (after(ack.ack, tcb.una)) {
     Ack plain = ack;
-    plain.flags = static_cast<uint8_t>(plain.flags & ~kAckFin);
+    plain.flags = plain.flags & ~kAckFin;
     receive(plain);
   }
   set_timer(kNever);
@@ -205,7 +209,9 @@ void Sender::send_full_segments(uint32_t count, PacketKind last) {
     segment.flags = 0;
     segment.transmissions = 1;
     segment.fin = false;
+    if (count <= kFew) path_.launch(now, tcb.nxt++, bytes, i + 1 == count ? last : kData);
   }
+  if (count <= kFew) return;
   path_.launch_burst(now, tcb.nxt, count, bytes, last);
   tcb.nxt += count;
 }

@@ -176,9 +176,9 @@ bool World::run_to_agent_ack(Time until) {
 bool World::packet_first(uint32_t lane) const {
   const uint32_t source = tree_[1].source;
   if (source < first_flow_) return false;
-  const Packet& packet = network_.flights.front(lane).packet;
+  const uint64_t to = network_.flights.to(lane);
   const uint32_t flow = source - first_flow_;
-  return packet.flow != flow ? packet.flow < flow : packet.stage <= kAtSender;
+  return to >> 8 != flow ? to >> 8 < flow : static_cast<uint8_t>(to) <= kAtSender;
 }
 
 void World::run_next() {
@@ -252,7 +252,7 @@ void World::run_tied() {
     if (packet && (!timer || packet_first(lane))) {
       Flight flight;
       flights.pop(lane, flight);
-      const uint32_t index = flight.packet.flow;
+      const uint32_t index = flight.packet.flow();
       if (!due.empty() && due.back().flow == index) {
         later.push_back(flight);
       } else {
@@ -273,7 +273,7 @@ void World::run_tied() {
     if (one.timer) {
       if (next_of(first_flow_ + one.flow) == now_) by_index_[one.flow]->run_timer();
     } else {
-      by_index_[one.flow]->arrive(one.flight, one.flight.packet.stage);
+      by_index_[one.flow]->arrive(one.flight, one.flight.packet.stage());
     }
     after_flow(one.flow, *by_index_[one.flow]);
   }

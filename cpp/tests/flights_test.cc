@@ -13,8 +13,7 @@ namespace {
 Flight flight(Time time, uint32_t flow, uint8_t stage, uint32_t number) {
   Flight one{};
   one.packet.time = time;
-  one.packet.flow = flow;
-  one.packet.stage = stage;
+  one.packet.to = to(flow, stage);
   one.packet.segment = number;
   return one;
 }
@@ -39,7 +38,7 @@ void compare_with_a_search(uint32_t flows, uint32_t delays, uint64_t seed) {
       const Time delay = 1000 * (1 + (flow * 7 + stage * 3) % delays);  // a flow's stage keeps its order
       const Flight one = flight(now + delay, flow, static_cast<uint8_t>(stage), number++);
       const auto same = [&](const Flight& other) {
-        return other.packet.time == one.packet.time && other.packet.flow == flow && other.packet.stage == stage;
+        return other.packet.time == one.packet.time && other.packet.flow() == flow && other.packet.stage() == stage;
       };
       if (std::any_of(model.begin(), model.end(), same)) continue;  // of equals see below
       flights.push(one, hints[flow][stage]);
@@ -47,15 +46,14 @@ void compare_with_a_search(uint32_t flows, uint32_t delays, uint64_t seed) {
     } else {
       const auto least = std::min_element(model.begin(), model.end(), [](const Flight& a, const Flight& b) {
         if (a.packet.time != b.packet.time) return a.packet.time < b.packet.time;
-        if (a.packet.flow != b.packet.flow) return a.packet.flow < b.packet.flow;
-        return a.packet.stage != b.packet.stage ? a.packet.stage < b.packet.stage : a.packet.segment < b.packet.segment;
+        if (a.packet.flow() != b.packet.flow()) return a.packet.flow() < b.packet.flow();
+        return a.packet.stage() != b.packet.stage() ? a.packet.stage() < b.packet.stage() : a.packet.segment < b.packet.segment;
       });
       const uint32_t lane = flights.first();
       CHECK_EQ(flights.next(), least->packet.time);
       CHECK_EQ(flights.time(lane), least->packet.time);
       CHECK_EQ(flights.front(lane).packet.segment, least->packet.segment);
-      CHECK_EQ(flights.flow(lane), least->packet.flow);
-      CHECK_EQ(flights.stage(lane), least->packet.stage);
+      CHECK_EQ(flights.to(lane), least->packet.to);
       CHECK_EQ(pop(flights, lane), least->packet.segment);
       now = std::max(now, least->packet.time);
       model.erase(least);

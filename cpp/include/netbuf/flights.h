@@ -28,8 +28,7 @@ class Flights {
   Time time(uint32_t lane) const { return head_[lane]; }
   const Flight& front(uint32_t lane) const { return lane == kHeap ? pool_[heap_.front().place] : lanes_[lane].ring.front(); }
 
-  uint32_t flow(uint32_t lane) const { return static_cast<uint32_t>(order_[lane] >> 8); }  // of the head
-  uint8_t stage(uint32_t lane) const { return static_cast<uint8_t>(order_[lane]); }
+  uint64_t to(uint32_t lane) const { return to_[lane] & kTo; }  // of the head
 
   void pop(uint32_t lane, Flight& flight) {
     if (lane == kHeap) [[unlikely]] return pop_heap(flight);
@@ -40,22 +39,20 @@ class Flights {
   }
 
   // Room for what reaches a stage of a flow then, its other members to be filled in. hint: the lane that this stage used last.
-  Flight& place(Time time, uint32_t flow, uint8_t stage, uint8_t& hint) {
+  Flight& place(Time time, uint64_t to, uint8_t& hint) {
     if (time <= lanes_[hint].back) [[unlikely]] {
-      hint = choose({time, flow, stage}, hint);
-      if (hint == kHeap) return place_in_heap({time, flow, stage}, hint);
+      hint = choose({time, to}, hint);
+      if (hint == kHeap) return place_in_heap({time, to}, hint);
     }
     Lane& lane = lanes_[hint];
     lane.back = time;
-    const bool leads = lane.ring.empty();
+    if (lane.ring.empty()) head_[hint] = time, to_[hint] = to;
     Flight& flight = lane.ring.place();
     flight.packet.time = time;
-    flight.packet.flow = flow;
-    flight.packet.stage = stage;
-    if (leads) set_head(hint, flight);
+    flight.packet.to = to;
     return flight;
   }
-  void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.flow, flight.packet.stage, hint) = flight; }
+  void push(const Flight& flight, uint8_t& hint) { place(flight.packet.time, flight.packet.to & kTo, hint) = flight; }
   // Makes room for a run more; the hint for it.
   uint8_t add_lane() { return static_cast<uint8_t>(used_ < kLanes ? used_++ : kLanes - 1); }
 
@@ -71,10 +68,10 @@ class Flights {
     Ring<Flight> ring;
     Time back = -1;                      // arrival of the last that went in
   };
+  static constexpr uint64_t kTo = (uint64_t{1} << 40) - 1;  // an ACK has more in the same word
   struct Key {
     Time time;
-    uint32_t flow;
-    uint8_t stage;
+    uint64_t to;
     auto operator<=>(const Key&) const = default;
   };
   struct Waiting {
@@ -84,18 +81,16 @@ class Flights {
     bool operator<(const Waiting& other) const { return key != other.key ? key > other.key : number > other.number; }
   };
 
-  // Of what arrives at the same instant, the lower flow and stage.
-  static uint64_t order(const Flight& flight) { return uint64_t{flight.packet.flow} << 8 | flight.packet.stage; }
   bool comes_before(uint32_t a, uint32_t b) const {  // without a branch: which of two it is cannot be foreseen
-    return (head_[a] < head_[b]) | ((head_[a] == head_[b]) & (order_[a] < order_[b]));
+    return (head_[a] < head_[b]) | ((head_[a] == head_[b]) & ((to_[a] & kTo) < (to_[b] & kTo)));
   }
   void set_head(uint32_t lane, const Flight& flight) {
     head_[lane] = flight.packet.time;
-    order_[lane] = order(flight);
+    to_[lane] = flight.packet.to;
   }
   void clear_head(uint32_t lane) { head_[lane] = kNever; }
 
-  static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.flow, flight.packet.stage}; }
+  static Key key(const Flight& flight) { return {flight.packet.time, flight.packet.to & kTo}; }
   bool ends(uint32_t lane, const Key& flight) const {  // whether the lane stays sorted
     const Lane& one = lanes_[lane];
     return one.back < flight.time || one.ring.empty() || key(one.ring.back()) <= flight;
@@ -105,7 +100,7 @@ class Flights {
   void pop_heap(Flight& flight);
 
   Time head_[kLanes + 1] = {kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever};
-  uint64_t order_[kLanes + 1] = {};
+  uint64_t to_[kLanes + 1] = {};
   uint32_t used_ = 2;                    // lanes looked at; kLanes + 1: the heap too
   Lane lanes_[kLanes];
   std::vector<Waiting> heap_;            // the first comes first

@@ -21,13 +21,14 @@ inline constexpr bool is_data(PacketKind kind) { return kind <= kPushedData; }
 struct Packet {
   Time time;            // when it reaches the stage that it is on its way to
   Time sent_at;         // its time stamp
-  uint32_t flow;        // index
+  uint64_t to;          // flow and stage: see to()
   uint32_t segment;     // index
   uint16_t bytes;       // payload
   PacketKind kind;
   bool fin;             // the stream ends with it
-  uint8_t reserved[3];
-  uint8_t stage;
+
+  uint32_t flow() const { return static_cast<uint32_t>(to >> 8); }
+  uint8_t stage() const { return static_cast<uint8_t>(to); }
 };
 
 enum AckFlags : uint8_t {
@@ -42,12 +43,13 @@ enum AckFlags : uint8_t {
 struct Ack {
   Time time;
   Time echo_sent;       // when the segment was sent whose time stamp is echoed (RFC 7323)
-  uint32_t flow;
+  uint64_t to : 40;     // as a packet's
+  uint64_t flags : 8;
+  uint64_t sack : 16;   // when kAckHasSack: index into the path's SACK ring, its low bits
   uint32_t ack;         // next segment expected
   uint32_t window;      // bytes from there on; kUnlimitedWindow when it never limits
-  uint16_t sack;        // when kAckHasSack: index into the path's SACK ring, its low bits
-  uint8_t flags;
-  uint8_t stage;
+
+  uint8_t stage() const { return static_cast<uint8_t>(to); }
 };
 inline constexpr uint32_t kUnlimitedWindow = UINT32_MAX;
 
@@ -61,6 +63,7 @@ static_assert(sizeof(Packet) == 32 && sizeof(Ack) == 32 && sizeof(Flight) == 32)
 // Where it arrives next: at the receiver, at the sender, or at a link of the path or return path, counted from here.
 enum Stage : uint8_t { kAtReceiver = 0, kAtSender = 1, kAtForwardHop = 2, kAtBackwardHop = 128 };
 inline constexpr size_t kMaxHops = 100;  // a direction
+inline constexpr uint64_t to(uint32_t flow, uint8_t stage) { return uint64_t{flow} << 8 | stage; }
 
 struct Range {
   uint32_t begin, end;  // segments [begin, end)

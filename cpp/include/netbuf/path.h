@@ -28,10 +28,10 @@ class Path {
   // ---- what sets out
   void launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin = false) {
     ++on_way_;
-    if (!direct_) [[unlikely]] return launch_over_hops({now, now, flow_, segment, bytes, kind, fin, {}, 0});
+    if (!direct_) [[unlikely]] return launch_over_hops({now, now, to_receiver_, segment, bytes, kind, fin});
     const Link::Outcome outcome = first_link_->transmit(now, wire_bytes(kind, bytes), true);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return lose(outcome.fate, kind);
-    Packet& packet = network_.flights.place(outcome.arrival, flow_, kAtReceiver, receiver_lane_).packet;
+    Packet& packet = network_.flights.place(outcome.arrival, to_receiver_, receiver_lane_).packet;
     packet.sent_at = now;
     packet.segment = segment;
     packet.bytes = bytes;
@@ -46,7 +46,7 @@ class Path {
     }
     const uint32_t last = count - 1;
     const uint32_t dropped = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead, [&](uint32_t i, Time arrival) {
-      Packet& packet = network_.flights.place(arrival, flow_, kAtReceiver, receiver_lane_).packet;
+      Packet& packet = network_.flights.place(arrival, to_receiver_, receiver_lane_).packet;
       packet.sent_at = now;
       packet.segment = segment + i;
       packet.bytes = bytes;
@@ -61,12 +61,11 @@ class Path {
     if (!direct_back_) [[unlikely]] return backward(ack, 0, ack.time);
     const Link::Outcome outcome = first_return_link_->transmit(ack.time, wire_bytes(ack), false);
     if (outcome.fate == Link::Fate::delivered) [[likely]] {
-      Ack& flight = network_.flights.place(outcome.arrival, flow_, kAtSender, sender_lane_).ack;
+      Ack& flight = network_.flights.place(outcome.arrival, to_sender_, sender_lane_).ack;
       flight.echo_sent = ack.echo_sent;
       flight.ack = ack.ack;
       flight.window = ack.window;
-      flight.sack = ack.sack;
-      flight.flags = ack.flags;
+      if (ack.flags) [[unlikely]] flight.flags = ack.flags, flight.sack = ack.sack;
     } else {
       --on_way_;
     }
@@ -119,13 +118,13 @@ class Path {
   void reach(const Packet& packet, uint8_t stage, uint8_t& lane) {
     Flight flight;
     flight.packet = packet;
-    flight.packet.stage = stage;
+    flight.packet.to = to(flow_, stage);
     network_.flights.push(flight, lane);
   }
   void reach(const Ack& ack, uint8_t stage, uint8_t& lane) {
     Flight flight;
     flight.ack = ack;
-    flight.ack.stage = stage;
+    flight.ack.to = to(flow_, stage);
     network_.flights.push(flight, lane);
   }
   uint32_t wire_bytes(PacketKind kind, uint32_t payload) const {
@@ -143,6 +142,7 @@ class Path {
   Network& network_;
   Link *first_link_, *first_return_link_;
   const StackProfile& profile_;
+  uint64_t to_receiver_, to_sender_;
   uint32_t flow_, on_way_ = 0;
   bool direct_, direct_back_;        // one link that keeps no packets of its own
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;

@@ -57,7 +57,7 @@ class Receiver {
   }
   void send_ack(uint8_t flags = 0);
   void delay_ack(Time deadline);
-  void tune_window(int64_t bytes);
+  void tune_window(const Packet& packet);
   int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least
   uint32_t advertised_window();
 
@@ -71,7 +71,6 @@ class Receiver {
 
   struct WindowTuning {          // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload
     int64_t offered = 65160, allowed = 81920, largest_round = 14480, round_bytes = 0;
-    Time round_start = 0;
   };
 
   const StackProfile& profile_;
@@ -85,6 +84,8 @@ class Receiver {
   uint32_t stream_end_ = 0;      // the segment after the one with FIN, once that has arrived
   bool have_end_ = false;
   Time echo_sent_ = -1, deadline_ = kNever, last_received_ = 0;
+  Time silence_ = 0;             // after so long the sender starts anew
+  Time round_mark_ = 0;          // a round trip is over with the first segment sent then or later, by the sender's time stamps
   ReceiverCounters counters_;
   WindowTuning tuning_;
   RangeSet out_of_order_;
@@ -94,9 +95,9 @@ class Receiver {
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<ReceiverControl> control_;
   uint32_t tries_ = 0;           // of the SYN's answer, or of FIN
-  Time syn_answered_ = 0, handshake_rtt_ = 0, fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
-public:
-  const Tcb* peek = nullptr;
+  Time syn_answered_ = 0, handshake_rtt_ = 0;
+  Time ack_lead_ = 0;            // a time stamp from the sender, less its own clock when the ACK left that let the segment go
+  Time fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
 };
 
 }  // namespace netbuf

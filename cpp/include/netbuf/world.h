@@ -69,8 +69,9 @@ class World final : private Link::Host, private Openings::Host {
   bool packet_first(uint32_t lane) const;    // of a packet and a source or timer that are due at the same instant
   void run_next();                           // the next event
   void run_packet(uint32_t lane) {
-    const uint32_t index = network_.flights.flow(lane);
-    const uint8_t stage = network_.flights.stage(lane);
+    const uint64_t to = network_.flights.to(lane);
+    const auto index = static_cast<uint32_t>(to >> 8);
+    const auto stage = static_cast<uint8_t>(to);
     Flow& flow = *by_index_[index];
     Flight flight;
     network_.flights.pop(lane, flight);
