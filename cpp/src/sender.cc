@@ -9,7 +9,7 @@ namespace netbuf {
 Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile,
            std::vector<Link>& links, const std::vector<uint32_t>& link_uses, Rng* rng)
     : profile_(profile),
-      cc_(make_congestion_control(config.cc, world.stack)),
+      cc_(make_congestion_control(config.cc, world.stack, config.cc_parameters)),
       recovery_(world.stack == Stack::linux_kernel ? make_linux_recovery() : make_ns3_recovery()),
       links_(links),
       rng_(rng),

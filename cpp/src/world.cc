@@ -98,8 +98,7 @@ void World::build_links(const WorldConfig& config) {
       make = [&, s, port](const DisciplineSetting& setting) { return switches_[s]->make_port(port, setting.sink); };
     } else if (!link.discipline.empty() || link.device_packets > 0) {
       if (link.discipline.empty()) link.discipline = "droptail";
-      const DisciplineRecord& record = check_discipline(link.discipline, link.discipline_parameters, "discipline");
-      make = record.make;
+      make = [&](const DisciplineSetting& setting) { return make_discipline(link.discipline, link.discipline_parameters, setting); };
     } else {
       continue;
     }
@@ -319,8 +318,7 @@ void World::update_woken() {
   woken_.clear();
 }
 
-void World::agent_window(uint32_t agent, double bytes) {
-  const uint32_t index = agents_.at(agent);
+void World::set_window(uint32_t index, double bytes) {
   flows_[index].agent_window(now_, bytes);
   update(first_flow_ + index);
   update_touched();

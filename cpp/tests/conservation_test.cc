@@ -165,7 +165,7 @@ TEST(random_worlds_conserve_packets_and_keep_their_limits) {
         world.run(step * 211 * kMillisecond);
         check_world(config, world);
         for (uint32_t a = 0; a < world.agents().size(); ++a) {
-          if (rng.uniform() < 0.5) world.agent_window(a, 1448 * log_uniform(rng, 0.3, 300));
+          if (rng.uniform() < 0.5) world.set_window(world.agents()[a], 1448 * log_uniform(rng, 0.3, 300));
         }
         if (check::failures > before) break;
       }
