@@ -1,8 +1,6 @@
 // What there is by name, and the module itself.
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
@@ -28,23 +26,36 @@ std::vector<std::string> stacks_where(Has&& has) {
   return names;
 }
 
-// What Python sees of a record of any catalogue.
-struct Described {
-  std::string name, meaning;
-  std::vector<Parameter> parameters;
-  std::vector<std::string> stacks;
-  bool agent = false;
-};
+nb::dict described(const Parameter& parameter) {
+  nb::dict d;
+  d["name"] = std::string(parameter.name);
+  d["meaning"] = std::string(parameter.meaning);
+  d["kind"] = kKinds[static_cast<size_t>(parameter.kind)];
+  d["default"] = std::isnan(parameter.initial) ? nb::none() : nb::object(nb::float_(parameter.initial));
+  d["low"] = parameter.low;
+  d["high"] = parameter.high;
+  d["stacks"] = stacks_where([&](Stack stack) { return parameter.in(stack); });
+  return d;
+}
 
+// The records of a catalogue as dicts, for netbuf_gym.scenarios.catalogue to make types of.
 template <class Record>
-std::vector<Described> described() {
-  std::vector<Described> all;
+nb::list described() {
+  nb::list all;
   for (const Record* record : Catalogue<Record>::all()) {
-    all.push_back({std::string(record->name), std::string(record->meaning), record->parameters, all_stacks()});
+    nb::dict d;
+    d["name"] = std::string(record->name);
+    d["meaning"] = std::string(record->meaning);
     if constexpr (std::is_same_v<Record, CongestionControlRecord>) {
-      all.back().stacks = stacks_where([&](Stack stack) { return record->in(stack) != nullptr; });
-      all.back().agent = record->agent;
+      d["stacks"] = stacks_where([&](Stack stack) { return record->in(stack) != nullptr; });
+      d["agent"] = record->agent;
+    } else {
+      d["stacks"] = all_stacks();
     }
+    nb::list parameters;
+    for (const Parameter& parameter : record->parameters) parameters.append(described(parameter));
+    d["parameters"] = parameters;
+    all.append(d);
   }
   return all;
 }
@@ -52,28 +63,21 @@ std::vector<Described> described() {
 }  // namespace
 
 void bind_catalogues(nb::module_& m) {
-  nb::class_<Parameter>(m, "Parameter", "A number that something of a catalogue is made with.")
-      .def_prop_ro("name", [](const Parameter& p) { return std::string(p.name); })
-      .def_prop_ro("meaning", [](const Parameter& p) { return std::string(p.meaning); })
-      .def_prop_ro("default", [](const Parameter& p) { return std::isnan(p.initial) ? std::nullopt : std::optional(p.initial); },
-                   "None: it follows from the rest.")
-      .def_ro("low", &Parameter::low)
-      .def_ro("high", &Parameter::high, "The range, inclusive.")
-      .def_prop_ro("kind", [](const Parameter& p) { return kKinds[static_cast<size_t>(p.kind)]; }, "real, whole or truth.")
-      .def_prop_ro("stacks", [](const Parameter& p) { return stacks_where([&](Stack stack) { return p.in(stack); }); });
-  nb::class_<Described>(m, "Record", "Something of a catalogue.")
-      .def_ro("name", &Described::name)
-      .def_ro("meaning", &Described::meaning)
-      .def_ro("parameters", &Described::parameters)
-      .def_ro("stacks", &Described::stacks)
-      .def_ro("agent", &Described::agent, "A congestion control that needs an agent.");
-  m.def("stacks", &all_stacks, "Names of the stack profiles.");
-  m.def("congestion_controls", &described<CongestionControlRecord>);
-  m.def("queue_disciplines", &described<DisciplineRecord>);
-  m.def("agent_kinds", &described<AgentRecord>, "Kinds of agents that a Batch can step.");
+  m.def("stacks", [] {
+    std::map<std::string, std::map<std::string, uint32_t>> profiles;
+    for (const std::string& name : all_stacks()) {
+      const StackProfile& profile = stack_profile(stack_of(name));
+      profiles[name] = {{"mss_bytes", profile.mss}, {"data_bytes", profile.mss + profile.data_overhead}, {"ack_bytes", profile.ack_bytes}};
+    }
+    return profiles;
+  }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes.");
+  const char* text = "A dict each: name, meaning, stacks, and for each of its parameters name, meaning, kind, default, low, high, stacks.";
+  m.def("congestion_controls", &described<CongestionControlRecord>, text);
+  m.def("queue_disciplines", &described<DisciplineRecord>, text);
+  m.def("agent_kinds", &described<AgentRecord>, "The kinds of agents that a Batch steps, likewise.");
   m.def("check_discipline", [](const std::string& name, const Given& parameters) {
-    Catalogue<DisciplineRecord>::get(name, "discipline")
-        .check(Parameters(Catalogue<DisciplineRecord>::get(name, "discipline").parameters, parameters, name));
+    const DisciplineRecord& record = Catalogue<DisciplineRecord>::get(name, "discipline");
+    record.check(Parameters(record.parameters, parameters, name));
   }, "name"_a, "parameters"_a, "ValueError: parameters that do not go together.");
 }
 

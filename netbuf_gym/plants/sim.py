@@ -22,9 +22,6 @@ def _require_fields(reported: list[str], expected: TelemetrySchema) -> None:
         )
 
 
-_require_fields(_core.telemetry_fields(), TELEMETRY)
-
-
 class SimPlant:
     """`worlds` simulated worlds with `agents` controlled senders each, or one controlled switch.
 
@@ -35,7 +32,7 @@ class SimPlant:
         worlds: number of worlds, at least 1.
         agents: controlled senders or switches in each world, at least 1.
         threads: threads that advance the worlds; the results are the same for any number.
-        kind: `"flow"`, the agents are senders; or `"switch"`.
+        kind: what the agents are, `"sender"` or `"switch"`.
         queues: of a switch.
 
     Attributes:
@@ -47,16 +44,14 @@ class SimPlant:
         time_ns: int64 `(worlds,)`, each world's clock.
     """
 
-    def __init__(self, worlds: int, agents: int = 1, threads: int = 1, *, kind: str = "flow", queues: int = 1):
+    def __init__(self, worlds: int, agents: int = 1, threads: int = 1, *, kind: str = "sender", queues: int = 1):
         self.worlds, self.agents, self.kind = worlds, agents, kind
-        if kind == "switch":
-            _require_fields(_core.switch_telemetry_fields(queues), switch_telemetry(queues))
-            self._batch = _core.Batch(worlds, agents, threads, kind="switch", queues=queues)
-        else:
-            self._batch = _core.Batch(worlds, agents, threads)
+        schema, parameters = (switch_telemetry(queues), {"queues": queues}) if kind == "switch" else (TELEMETRY, {})
+        self._batch = _core.Batch(worlds, agents, threads, kind=kind, **parameters)
+        _require_fields(self._batch.fields, schema)
         self.telemetry: np.ndarray = self._batch.telemetry
         self.agent_mask: np.ndarray = self._batch.agent_mask
-        self.control: np.ndarray = self._batch.control
+        self.control: np.ndarray = self._batch.control if kind == "switch" else self._batch.control[..., 0]
         self.control.fill(np.nan)
         self.time_ns = np.zeros(worlds, np.int64)
         self._scenarios: list[Scenario | None] = [None] * worlds
@@ -99,7 +94,7 @@ class SimPlant:
             SimulatorFault: see :meth:`advance`.
         """
         try:
-            self._batch.advance_to_ack(max_wait_ns)
+            self._batch.advance_to_event(max_wait_ns)
         except RuntimeError as error:
             raise SimulatorFault(str(error)) from error
         self._take_clocks()
@@ -116,7 +111,7 @@ class SimPlant:
         """
         try:
             for most in np.unique(max_intervals).tolist():
-                self._batch.advance_to_change(interval_ns, most, (max_intervals == most).astype(np.uint8))
+                self._batch.advance_to_event(interval_ns, most, (max_intervals == most).astype(np.uint8))
         except RuntimeError as error:
             raise SimulatorFault(str(error)) from error
         self._take_clocks()

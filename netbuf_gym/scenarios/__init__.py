@@ -4,10 +4,17 @@
 >>> world = netbuf_gym.scenarios.get("ppcc/2", n=4)
 """
 
+from netbuf_gym.scenarios.catalogue import (
+    CONGESTION_CONTROLS,
+    QUEUE_DISCIPLINES,
+    CongestionControl,
+    congestion_controls,
+    sender_controls,
+)
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, CoDel, Discipline, DropTail, FqCoDel
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
-from netbuf_gym.scenarios.limits import AGENT, congestion_controls
+from netbuf_gym.scenarios.limits import AGENT, STACKS
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.named import PATTERNS, describe, get, names, parameters_of, register
 from netbuf_gym.scenarios.schemes import DT_ALPHAS, SCHEMES, Scheme
@@ -33,15 +40,18 @@ from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 __all__ = [
     "ABM",
     "AGENT",
+    "CONGESTION_CONTROLS",
     "DATA_MINING",
     "DISCIPLINES",
     "DRR",
     "DT_ALPHAS",
     "PATTERNS",
     "PIE",
+    "QUEUE_DISCIPLINES",
     "RED",
     "SCHEMES",
     "SIZES",
+    "STACKS",
     "WEB_SEARCH",
     "Admission",
     "AgentThresholds",
@@ -49,6 +59,7 @@ __all__ = [
     "Arrivals",
     "Bulk",
     "CoDel",
+    "CongestionControl",
     "DeliveryTrace",
     "Discipline",
     "Distribution",
@@ -87,6 +98,7 @@ __all__ = [
     "names",
     "parameters_of",
     "register",
+    "sender_controls",
     "shared_buffer",
     "sizes_of",
 ]

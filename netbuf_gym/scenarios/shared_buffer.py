@@ -10,6 +10,7 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.catalogue import CongestionControl, names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.limits import MAX_COUNT, STACKS
 from netbuf_gym.scenarios.links import Link
@@ -36,7 +37,7 @@ THESIS_CODE_FLOWS_PER_S = 5.0
 
 def shared_buffer(
     *,
-    senders: str | Iterable[str] = "cubic",
+    senders: str | dict | Iterable[str | dict] = "cubic",
     hosts: int = HOSTS,
     arrivals: Arrivals | Iterable[Arrivals],
     rate_mbps: float = 10.0,
@@ -66,8 +67,8 @@ def shared_buffer(
     link.
 
     Args:
-        senders: Congestion controls, one for each sender, or one name for all of `hosts`.
-        hosts: Senders when one name is given, 1 to 10000.
+        senders: Congestion controls as in `Flow`, one for each sender, or a single one for all of `hosts`.
+        hosts: Senders when a single one is given, 1 to 10000.
         arrivals: When they open flows, and how large: `PoissonArrivals`, `Incast`, `FlowList`, or several of these.
         rate_mbps, delay_ms: Of the bottleneck.
         access_mbps, access_delay_ms: Of each access link.
@@ -87,7 +88,9 @@ def shared_buffer(
     """
     checks.choice("stack", stack, STACKS)
     hosts = checks.integer("hosts", hosts, 1, 10_000)
-    names = (senders,) * hosts if isinstance(senders, str) else checks.sequence("senders", senders, "senders")
+    names = several(senders)
+    if names is None:
+        names = (senders,) * hosts
     if isinstance(arrivals, Arrivals):
         arrivals = (arrivals,)
     if not isinstance(priority_below, Iterable):
@@ -309,7 +312,7 @@ class RandomSharedBuffer(Distribution):
 
     load: tuple[float, float] = (0.1, 0.8)
     queue_packets: tuple[int, ...] = QUEUE_PACKETS
-    cc: tuple[str, ...] = ("cubic", "newreno")
+    cc: tuple[str | CongestionControl, ...] = ("cubic", "newreno")
     incast_probability: float = 0.0
     incast: dict | None = None
     rate_mbps: float = 10.0
@@ -330,7 +333,7 @@ class RandomSharedBuffer(Distribution):
         put(self, "load", (low, checks.number("load[1]", high, low, 1e3)))
         packets = _choices("queue_packets", self.queue_packets)
         put(self, "queue_packets", tuple(checks.integer("queue_packets", p, 1, MAX_COUNT // 2) for p in packets))
-        put(self, "cc", _choices("cc", self.cc))
+        put(self, "cc", names_of(self.cc, "cc"))
         put(self, "incast_probability", checks.number("incast_probability", self.incast_probability, 0, 1))
         if self.incast_probability and self.incast is None:
             put(self, "incast", {"interval_s": 1.0, "fan_in": min(10, self.hosts), "size_bytes": 20_000, "random": True})
