@@ -35,7 +35,7 @@ demo: $(VENV)/.train native
 
 test: test-cpp test-python
 
-test-cpp: native
+test-cpp: $(BUILD)/.tests
 	$(CTEST) --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 test-python: $(VENV)/.test native
@@ -79,12 +79,16 @@ $(VENV)/.test: $(VENV)/.train
 	$(PIP) install -q --no-build-isolation -c constraints.txt -C cmake.define.NETBUF_PYTHON=OFF -e '.[test]'
 	touch $@
 
-# The module, its type stub and the C++ tests.
+# The module and its type stub.
 $(BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools
 	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
 	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DNETBUF_TESTS=ON
-	$(CMAKE) --build $(BUILD) -j $(JOBS)
-	$(CMAKE) --build $(BUILD) --target inplace
+	$(CMAKE) --build $(BUILD) -j $(JOBS) --target inplace
+	touch $@
+
+# The C++ tests.
+$(BUILD)/.tests: $(BUILD)/.built
+	$(CMAKE) --build $(BUILD) -j $(JOBS) --target netbuf_tests
 	touch $@
 
 $(SANITIZE_BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools
