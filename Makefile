@@ -30,7 +30,9 @@ PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
 .PHONY: demo test test-cpp test-python lint sanitize benchmark native check-machine clean
 
-demo: $(VENV)/.train native
+# The learners are fetched while the compiler works.
+demo: $(VENV)/.tools
+	$(MAKE) -j2 $(VENV)/.train native
 	$(BIN)/netbuf-gym demo $(DEMO_ARGS)
 
 test: test-cpp test-python
