@@ -11,7 +11,7 @@ from netbuf_gym.baselines.controller import checked_seeds
 from netbuf_gym.engine import draw_episode, generator_of
 from netbuf_gym.errors import SimulatorFault
 from netbuf_gym.plants.sim import episode_report
-from netbuf_gym.scenarios import CONGESTION_CONTROLS
+from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.worlds import WorldSource, resolve
@@ -28,7 +28,7 @@ class CongestionControl:
     """
 
     def __init__(self, name: str):
-        self.name = choice("congestion control", name, [cc for cc, record in CONGESTION_CONTROLS.items() if not record.agent])
+        self.name = choice("congestion control", name, WITHOUT_AGENT)
 
     def evaluate(
         self, scenario: str | dict[str, Any], seeds: Sequence[int], threads: int = 1, *, senders: int = 1

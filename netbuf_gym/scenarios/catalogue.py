@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from netbuf_gym import _core, checks
@@ -81,16 +82,20 @@ class Record:
 
 CONGESTION_CONTROLS: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.congestion_controls()}
 """Every congestion control by its name."""
+WITHOUT_AGENT = tuple(name for name, record in CONGESTION_CONTROLS.items() if not record.agent)
+"""The congestion controls of all stacks that need no agent."""
 QUEUE_DISCIPLINES: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.queue_disciplines()}
 """Every queue discipline by its name."""
 
 
+@lru_cache
 def congestion_controls(stack: str) -> tuple[str, ...]:
     """The names that `Flow.cc` may have in a stack."""
     agents = (record.name for record in CONGESTION_CONTROLS.values() if record.agent and stack in record.stacks)
     return (*sender_controls(stack), *agents)
 
 
+@lru_cache
 def sender_controls(stack: str) -> tuple[str, ...]:
     """The names that `Sender.cc` may have in a stack: those that need no agent."""
     return tuple(record.name for record in CONGESTION_CONTROLS.values() if not record.agent and stack in record.stacks)
@@ -146,6 +151,8 @@ def congestion_control(field: str, value: object, names: Iterable[str], stack: s
         value = value.to_dict()
     name, given = named(field, value, "a congestion control")
     name = checks.choice(field, name, names)
+    if not given:
+        return name
     known = [p for p in CONGESTION_CONTROLS[name].parameters if stack is None or stack in p.stacks]
     values = {}
     for key, item in given.items():
@@ -154,8 +161,14 @@ def congestion_control(field: str, value: object, names: Iterable[str], stack: s
             where = "" if stack is None else f" in the {stack} stack"
             valid = ", ".join(dict.fromkeys(parameter.name for parameter in known)) or "none"
             raise ScenarioError(f"{field}: {name} has no parameter {key!r}{where}; valid: {valid}")
-        values[key] = of_name[0].checked(f"{field}.{key}", item)
-    return CongestionControl(name, tuple(sorted(values.items()))) if values else name
+        for parameter in of_name:  # one for each stack, where they differ
+            try:
+                values[key] = parameter.checked(f"{field}.{key}", item)
+                break
+            except ScenarioError:
+                if parameter is of_name[-1]:
+                    raise
+    return CongestionControl(name, tuple(sorted(values.items())))
 
 
 def cc_name(cc: str | CongestionControl) -> str:

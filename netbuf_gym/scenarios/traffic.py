@@ -13,7 +13,7 @@ import numpy as np
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
 from netbuf_gym.files import parsed, write_atomic
-from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, CongestionControl, congestion_control
+from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.sizes import SizeDistribution, cells, lines, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
@@ -42,8 +42,7 @@ class Sender:
 
     def __post_init__(self):
         put = object.__setattr__
-        without = [name for name, record in CONGESTION_CONTROLS.items() if not record.agent]
-        put(self, "cc", congestion_control("sender.cc", self.cc, without))
+        put(self, "cc", congestion_control("sender.cc", self.cc, WITHOUT_AGENT))
         put(self, "path", checks.sequence("sender.path", self.path, "links"))
         put(self, "return_path", checks.sequence("sender.return_path", self.return_path, "links"))
         cwnd = checks.integer("sender.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)

@@ -149,7 +149,8 @@ class Scenario:
                     raise ScenarioError(
                         f"{field}[{i}].cc = {cc_name(item.cc)!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
                     )
-                congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
+                if isinstance(item.cc, CongestionControl):
+                    congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
             changes = {}
             for name in _LINK_FIELDS[cls]:
                 given = getattr(item, name)

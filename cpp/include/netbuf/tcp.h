@@ -129,7 +129,10 @@ struct CongestionControlRecord {
   std::vector<Parameter> parameters = {};
   bool agent = false;            // nothing without an agent that sets its window
 
-  Make in(Stack stack) const { return (const Make[]){linux_kernel, ns3}[static_cast<size_t>(stack)]; }
+  Make in(Stack stack) const {
+    const Make makers[] = {linux_kernel, ns3};
+    return makers[static_cast<size_t>(stack)];
+  }
 };
 
 // For records: a class that is made from its parameters, or from nothing.
