@@ -30,12 +30,14 @@ PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
 .PHONY: demo test test-cpp test-python lint sanitize benchmark native check-machine clean
 
-demo: $(VENV)/.train native
+# The learners are fetched while the compiler works.
+demo: $(VENV)/.tools
+	$(MAKE) -j2 $(VENV)/.train native
 	$(BIN)/netbuf-gym demo $(DEMO_ARGS)
 
 test: test-cpp test-python
 
-test-cpp: native
+test-cpp: $(BUILD)/.tests
 	$(CTEST) --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 test-python: $(VENV)/.test native
@@ -79,12 +81,16 @@ $(VENV)/.test: $(VENV)/.train
 	$(PIP) install -q --no-build-isolation -c constraints.txt -C cmake.define.NETBUF_PYTHON=OFF -e '.[test]'
 	touch $@
 
-# The module, its type stub and the C++ tests.
+# The module and its type stub.
 $(BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools
 	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
 	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DNETBUF_TESTS=ON
-	$(CMAKE) --build $(BUILD) -j $(JOBS)
-	$(CMAKE) --build $(BUILD) --target inplace
+	$(CMAKE) --build $(BUILD) -j $(JOBS) --target inplace
+	touch $@
+
+# The C++ tests.
+$(BUILD)/.tests: $(BUILD)/.built
+	$(CMAKE) --build $(BUILD) -j $(JOBS) --target netbuf_tests
 	touch $@
 
 $(SANITIZE_BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools

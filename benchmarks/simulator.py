@@ -194,10 +194,10 @@ def step_core() -> dict[str, float]:
     for world in range(WORLDS):
         batch.reset(world, config, world)
     interval_ns = 100_000_000
-    fields = _core.telemetry_fields()
+    fields = batch.fields
     cwnd = fields.index("cwnd_bytes")
     for step in range(SETTLE_STEPS):
-        batch.control[:] = batch.telemetry[:, :, cwnd] * 2 if 0 < step <= DOUBLINGS else np.nan
+        batch.control[:, :, 0] = batch.telemetry[:, :, cwnd] * 2 if 0 < step <= DOUBLINGS else np.nan
         batch.advance(interval_ns)
     batch.control[:] = np.nan
     sent = [batch.flow_stats(world)[0]["packets_sent"] for world in range(WORLDS)]

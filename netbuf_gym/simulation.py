@@ -10,7 +10,7 @@ from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
-from netbuf_gym.scenarios.limits import sender_controls
+from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
 from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
 
@@ -88,7 +88,7 @@ def simulate(
         seed=seed,
         window_s=(warmup_s, scenario.duration_s),
         flows=tuple(
-            _flow_result(f.name or f"flow-{i}", f.cc, a, b, span_s, scenario.mss)
+            _flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss)
             for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
         ),
         links=Links(

@@ -12,20 +12,20 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 }
 
-Batch::Batch(uint32_t worlds, uint32_t agents, uint32_t threads, Kind kind, uint32_t queues)
+Batch::Batch(uint32_t worlds, uint32_t agents, uint32_t threads, std::unique_ptr<Agent> kind)
     : worlds_count_(worlds),
       agents_count_(agents),
-      kind_(kind),
-      queues_(queues),
-      fields_(kind == Kind::flow ? kTelemetryCount : switch_telemetry_fields(queues).size()),
-      controls_(kind == Kind::flow ? 1 : queues),
+      kind_(std::move(kind)),
+      controls_(kind_->controls()),
+      fields_(kind_->fields().size()),
       worlds_(worlds),
       telemetry_(size_t{worlds} * agents * fields_, kNaN),
-      control_(size_t{worlds} * agents * controls_, kNaN),
-      mask_(size_t{worlds} * agents, 0) {
+      control_(size_t{worlds} * agents * controls_.size(), kNaN),
+      mask_(size_t{worlds} * agents, 0),
+      agents_(size_t{worlds} * agents, 0),
+      counts_(worlds, 0) {
   if (worlds == 0) throw std::invalid_argument("n_worlds = 0: must be at least 1");
   if (agents == 0) throw std::invalid_argument("n_agents = 0: must be at least 1");
-  if (queues == 0 || queues > 64) throw std::invalid_argument("queues = " + std::to_string(queues) + ": must be in [1, 64]");
   if (threads == 0 || threads > 256) throw std::invalid_argument("threads = " + std::to_string(threads) + ": must be in [1, 256]");
   threads = std::min(threads, worlds);
   for (uint32_t i = 1; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
@@ -49,95 +49,41 @@ World& Batch::world(uint32_t index) {
 void Batch::reset(uint32_t index, const WorldConfig& config, uint64_t seed) {
   if (index >= worlds_count_) throw std::out_of_range("world = " + std::to_string(index) + ": must be below " + std::to_string(worlds_count_));
   auto world = std::make_unique<World>(config, seed);
-  const size_t agents = agents_of(*world).size();
-  if (agents == 0 || agents > agents_count_) {
-    throw std::invalid_argument((kind_ == Kind::flow ? "controlled flows = " : "switches under an agent's control = ") +
-                                std::to_string(agents) + ": must be in [1, " + std::to_string(agents_count_) + "]");
-  }
-  if (kind_ == Kind::shared_buffer) {
-    for (const uint32_t index : world->agent_switches()) {
-      const uint32_t queues = world->switches()[index]->queues();
-      if (queues != queues_) throw std::invalid_argument("queues = " + std::to_string(queues) + " at a switch: must be " + std::to_string(queues_));
-    }
+  const std::vector<uint32_t> found = kind_->find(*world);
+  if (found.empty() || found.size() > agents_count_) {
+    throw std::invalid_argument(std::string(kind_->what()) + " = " + std::to_string(found.size()) + ": must be in [1, " +
+                                std::to_string(agents_count_) + "]");
   }
   worlds_[index] = std::move(world);
   const size_t row = size_t{index} * agents_count_;
-  for (uint32_t a = 0; a < agents_count_; ++a) mask_[row + a] = a < agents;
-  std::fill_n(&control_[row * controls_], agents_count_ * controls_, kNaN);
+  for (uint32_t a = 0; a < agents_count_; ++a) mask_[row + a] = a < found.size();
+  std::copy(found.begin(), found.end(), &agents_[row]);
+  counts_[index] = static_cast<uint32_t>(found.size());
+  std::fill_n(&control_[row * controls_.size()], agents_count_ * controls_.size(), kNaN);
   std::fill_n(&telemetry_[row * fields_], agents_count_ * fields_, kNaN);
 }
 
-const std::vector<uint32_t>& Batch::agents_of(const World& world) const {
-  return kind_ == Kind::flow ? world.agents() : world.agent_switches();
-}
-
-void Batch::step(uint32_t index, const Advance& advance) {
-  World& world = *worlds_[index];
-  const size_t row = size_t{index} * agents_count_;
-  const auto& agents = world.agents();
-  constexpr size_t kFew = 4;
-  IntervalStart few[kFew];
-  std::vector<IntervalStart> many(agents.size() > kFew ? agents.size() : 0);
-  IntervalStart* starts = agents.size() > kFew ? many.data() : few;
-  for (uint32_t a = 0; a < agents.size(); ++a) {
-    starts[a] = begin_interval(world, agents[a]);
-    const double window = control_[row + a];
-    if (!std::isnan(window)) world.agent_window(a, window);
-  }
-  if (advance.until == Until::ack) {
-    world.run_to_agent_ack(world.now() + advance.interval);
-  } else {
-    world.run(world.now() + advance.interval);
-  }
-  for (uint32_t a = 0; a < agents.size(); ++a) {
-    write_telemetry(world, agents[a], starts[a], &telemetry_[(row + a) * kTelemetryCount]);
-  }
-}
-
-void Batch::step_switches(uint32_t index, const Advance& advance) {
-  World& world = *worlds_[index];
-  const size_t row = size_t{index} * agents_count_;
-  const auto& agents = world.agent_switches();
-  std::vector<SwitchIntervalStart> starts;
-  for (uint32_t a = 0; a < agents.size(); ++a) {
-    starts.push_back(begin_switch_interval(world, agents[a]));
-    const double* alphas = &control_[(row + a) * controls_];
-    for (uint32_t q = 0; q < queues_; ++q) {
-      if (!std::isnan(alphas[q])) world.switches()[agents[a]]->set_alpha(q, alphas[q]);
-    }
-  }
-  for (uint32_t n = 0; n < advance.max_intervals; ++n) {
-    world.run(world.now() + advance.interval);
-    if (advance.until != Until::change) break;
-    bool changed = false;
-    for (const uint32_t agent : agents) changed |= world.switches()[agent]->take_change();
-    if (changed) break;
-  }
-  for (uint32_t a = 0; a < agents.size(); ++a) {
-    write_switch_telemetry(world, agents[a], starts[a], &telemetry_[(row + a) * fields_]);
-  }
-}
-
 void Batch::check_control(uint32_t index) const {
-  const size_t row = size_t{index} * agents_count_;
-  const double low = kind_ == Kind::flow ? 1 : 0, high = kind_ == Kind::flow ? static_cast<double>(kInfiniteWindow) : 1e6;
-  for (size_t a = 0; a < agents_of(*worlds_[index]).size(); ++a) {
-    for (size_t c = 0; c < controls_; ++c) {
-      const double value = control_[(row + a) * controls_ + c];
-      if (std::isnan(value) || (value >= low && value <= high)) continue;
-      throw std::invalid_argument("control[" + std::to_string(index) + "][" + std::to_string(a) + "] = " + std::to_string(value) +
-                                  (kind_ == Kind::flow ? ": must be a window in [1, 2^40] bytes, or NaN" : ": must be an alpha in [0, 1e6], or NaN"));
+  const double* value = &control_[size_t{index} * agents_count_ * controls_.size()];
+  for (uint32_t a = 0; a < counts_[index]; ++a) {
+    for (const Control& control : controls_) {
+      if (std::isnan(*value) || (*value >= control.low && *value <= control.high)) {
+        ++value;
+        continue;
+      }
+      throw std::invalid_argument("control[" + std::to_string(index) + "][" + std::to_string(a) + "] = " + std::to_string(*value) +
+                                  ": must be " + control.valid + ", or NaN");
     }
   }
 }
 
-void Batch::run_all(const Advance& advance, const uint8_t* selected) {
+void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
   if (advance.interval <= 0 || advance.interval >= kNever / 2) {
     throw std::invalid_argument("interval_ns = " + std::to_string(advance.interval) + ": must be positive and below 2^60");
   }
-  if (advance.max_intervals == 0) throw std::invalid_argument("max_intervals = 0: must be at least 1");
-  if (kind_ == Kind::flow ? advance.until == Until::change : advance.until == Until::ack) {
-    throw std::invalid_argument("this batch's agents control something else");
+  if (advance.max_intervals == 0 || advance.max_intervals > kNever / 2 / advance.interval) {
+    throw std::invalid_argument("max_intervals = " + std::to_string(advance.max_intervals) +
+                                ": must be at least 1, and the intervals together below 2^60 ns");
   }
   for (uint32_t i = 0; i < worlds_count_; ++i) {
     if (selected && !selected[i]) continue;
@@ -147,8 +93,9 @@ void Batch::run_all(const Advance& advance, const uint8_t* selected) {
   const auto job = [&](uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; ++i) {
       if (selected && !selected[i]) continue;
+      const size_t row = size_t{i} * agents_count_;
       try {
-        kind_ == Kind::flow ? step(i, advance) : step_switches(i, advance);
+        kind_->step(*worlds_[i], agents_of(i), advance, &control_[row * controls_.size()], &telemetry_[row * fields_]);
       } catch (const std::exception& error) {
         throw std::runtime_error("simulator fault in world " + std::to_string(i) + ": " + error.what());
       }
@@ -199,10 +146,9 @@ void Batch::work(uint32_t thread) {
   }
 }
 
-void Batch::advance(Time interval, const uint8_t* selected) { run_all({interval, Until::time, 1}, selected); }
-void Batch::advance_to_ack(Time max_wait, const uint8_t* selected) { run_all({max_wait, Until::ack, 1}, selected); }
-void Batch::advance_to_change(Time interval, uint32_t max_intervals, const uint8_t* selected) {
-  run_all({interval, Until::change, max_intervals}, selected);
+void Batch::advance(Time interval, const uint8_t* selected) { run_all({interval}, selected); }
+void Batch::advance_to_event(Time interval, uint32_t max_intervals, const uint8_t* selected) {
+  run_all({interval, max_intervals, true}, selected);
 }
 
 }  // namespace netbuf

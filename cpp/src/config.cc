@@ -71,8 +71,7 @@ void check(const LinkConfig& link, const std::string& at) {
     reject(at + ".device_packets", link.device_packets, "in [0, 1e6]");
   }
   if (!link.discipline.empty()) {
-    auto parameters = link.discipline_parameters;
-    check_discipline(link.discipline, parameters, at + ".discipline");
+    discipline_parameters(link.discipline, link.discipline_parameters, at + ".discipline");
   } else if (!link.discipline_parameters.empty()) {
     reject(at + ".discipline_parameters", link.discipline_parameters.begin()->first, "empty without a discipline");
   }
@@ -91,10 +90,11 @@ void check_path(const std::vector<uint32_t>& path, const std::string& field, siz
   }
 }
 
-void check(const FlowConfig& flow, const std::string& at, size_t links) {
-  const auto names = congestion_control_names();
-  if (std::find(names.begin(), names.end(), flow.cc) == names.end()) reject(at + ".cc", flow.cc, "a known congestion control");
-  if (flow.controlled && flow.cc != "agent") reject(at + ".cc", flow.cc, "agent when the flow is controlled");
+void check(const FlowConfig& flow, const std::string& at, size_t links, Stack stack) {
+  check_congestion_control(flow.cc, stack, flow.cc_parameters, at + ".cc");
+  if (flow.controlled && !Catalogue<CongestionControlRecord>::find(flow.cc)->agent) {
+    reject(at + ".cc", flow.cc, "an agent's when the flow is controlled");
+  }
   check_path(flow.path, at + ".path", links);
   check_path(flow.return_path, at + ".return_path", links);
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
@@ -298,7 +298,7 @@ void check_traffic(const WorldConfig& config) {
     if (sender.controlled || sender.relay_from >= 0) {
       reject(at + ".cc", sender.cc, "a sender that neither an agent controls nor relays");
     }
-    check(sender, at, config.links.size());
+    check(sender, at, config.links.size(), config.stack);
     check_bounded(config, sender, at);
     for (const auto* path : {&sender.path, &sender.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
   }
@@ -310,7 +310,7 @@ void validate(const WorldConfig& config) {
   if (config.links.empty()) reject("links", "[]", "at least one link");
   if (config.flows.empty() && config.traffic.empty()) reject("flows", "[]", "at least one flow, or traffic");
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");
-  for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size());
+  for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size(), config.stack);
   check_relays(config.flows);
   for (size_t i = 0; i < config.flows.size(); ++i) check_bounded(config, config.flows[i], "flows[" + std::to_string(i) + "]");
   std::vector<bool> taken(config.links.size(), false);

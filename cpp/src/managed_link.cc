@@ -41,7 +41,7 @@ void Link::ManagedDeleter::operator()(Managed* managed) const { delete managed; 
 
 void Link::manage(const Maker& make, const LinkConfig& config, uint32_t index, Host* host) {
   managed_.reset(new Managed(*this, host, index, static_cast<uint32_t>(config.device_packets)));
-  DisciplineSetting setting{limit_packets_, limit_bytes_, mean_rate_bps(), config.discipline_parameters, managed_.get(), rng_};
+  DisciplineSetting setting{limit_packets_, limit_bytes_, mean_rate_bps(), {}, managed_.get(), rng_};
   managed_->discipline = make(setting);
 }
 

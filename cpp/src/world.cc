@@ -54,8 +54,7 @@ void World::build_links(const WorldConfig& config) {
       make = [&, s = s, port = port](const DisciplineSetting& setting) { return switches_[s]->make_port(port, setting.sink); };
     } else if (!link.discipline.empty() || link.device_packets > 0) {
       if (link.discipline.empty()) link.discipline = "droptail";
-      const DisciplineRecord& record = check_discipline(link.discipline, link.discipline_parameters, "discipline");
-      make = record.make;
+      make = [&](const DisciplineSetting& setting) { return make_discipline(link.discipline, link.discipline_parameters, setting); };
     } else {
       continue;
     }
@@ -307,8 +306,7 @@ void World::opened(uint32_t index, Flow& flow) {
 
 void World::forgotten(uint32_t index) { by_index_[index] = nullptr; }
 
-void World::agent_window(uint32_t agent, double bytes) {
-  const uint32_t index = agents_.at(agent);
+void World::set_window(uint32_t index, double bytes) {
   flows_[index].agent_window(now_, bytes);
   update(first_flow_ + index);
   if (!touched_.empty()) take_notice();

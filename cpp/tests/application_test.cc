@@ -159,13 +159,13 @@ TEST(the_agents_window_stands_still) {
     World world(config, 3);
     const Flow& flow = world.flows()[0];
     for (const int packets : {10, 33, 80, 5}) {  // 80 overflow the queue
-      world.agent_window(0, packets * kMss);
+      world.set_window(0, packets * kMss);
       uint64_t timeouts = flow.counters().timeouts;
       for (int i = 0; i < 1000; ++i) {
         world.run(world.now() + 10 * kMillisecond);
         if (flow.counters().timeouts > timeouts) {
           timeouts = flow.counters().timeouts;
-          world.agent_window(0, packets * kMss);
+          world.set_window(0, packets * kMss);
         }
         CHECK_EQ(flow.sender.tcb.cwnd, packets * 1448);
         CHECK_LE(flow.sender.tcb.in_flight(), 80u);
@@ -178,9 +178,9 @@ TEST(the_agents_window_stands_still) {
 
 TEST(the_agents_window_sets_the_rate) {
   World world(worlds::dumbbell(100, 100, 0, {"agent"}), 1);
-  world.agent_window(0, 50 * kMss);
+  world.set_window(0, 50 * kMss);
   CHECK_NEAR(goodput_mbps(world, kSecond, 11 * kSecond), 50 * kMss * 8e-6 / 0.1, 0.1);
-  world.agent_window(0, 10 * kMss);
+  world.set_window(0, 10 * kMss);
   CHECK_NEAR(goodput_mbps(world, 12 * kSecond, 22 * kSecond), 10 * kMss * 8e-6 / 0.1, 0.03);
 }
 
@@ -189,18 +189,18 @@ TEST(a_time_out_leaves_the_agent_one_segment_until_it_speaks) {
   config.links[0].schedule_time_ns = {0, 2 * kSecond, 3 * kSecond};
   config.links[0].schedule_rate_bps = {10e6, 0, 10e6};
   World world(config, 1);
-  world.agent_window(0, 30 * kMss);
+  world.set_window(0, 30 * kMss);
   world.run(2 * kSecond + 900 * kMillisecond);
   const Flow& flow = world.flows()[0];
   CHECK_GE(flow.counters().timeouts, 1u);
   CHECK_EQ(flow.sender.tcb.cwnd, 1448);
-  world.agent_window(0, 20 * kMss);
+  world.set_window(0, 20 * kMss);
   CHECK_EQ(flow.sender.tcb.cwnd, 20 * 1448);
 }
 
 TEST(a_window_below_one_segment_is_one_segment) {
   World world(worlds::dumbbell(10, 40, 0, {"agent"}), 1);
-  world.agent_window(0, 1);
+  world.set_window(0, 1);
   world.run(5 * kSecond);
   CHECK_EQ(world.flows()[0].sender.tcb.cwnd, 1448);
   CHECK_GT(world.flows()[0].counters().delivered_bytes, 50 * 1448);
@@ -210,9 +210,9 @@ TEST(a_window_set_before_the_start_counts_from_the_start) {
   WorldConfig config = worlds::dumbbell(10, 40, 0, {"agent"});
   config.flows[0].start_ns = 10 * kSecond;
   World world(config, 1);
-  world.agent_window(0, 20 * kMss);
+  world.set_window(0, 20 * kMss);
   world.run(5 * kSecond);
-  world.agent_window(0, 40 * kMss);
+  world.set_window(0, 40 * kMss);
   world.run(12 * kSecond);
   CHECK_NEAR(world.flows()[0].cwnd_integral(12 * kSecond), 40 * kMss * 2, 1);
 }

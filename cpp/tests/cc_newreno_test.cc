@@ -32,8 +32,8 @@ TEST(ns3_slow_start_counts_acks) {
 }
 
 TEST(congestion_avoidance_adds_a_packet_a_round_trip) {
-  for (const char* name : {"newreno", "linuxreno"}) {
-    fake::Connection c(name, kDelayed);
+  for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
+    fake::Connection c(stack == Stack::ns3 ? "linuxreno" : "newreno", kDelayed, stack);
     c.run_acks(40);
     c.lose();
     const uint32_t start = c.tcb.cwnd_packets;

@@ -1,15 +1,13 @@
-// A unit-test header of one page. A test file includes it, writes
+// A unit-test header of one page. A test file keeps its helpers in an anonymous namespace and writes
 //
 //   TEST(ring_grows_on_demand) { CHECK(ring.empty()); CHECK_EQ(ring.size(), 0u); }
 //
-// and is an executable: it runs every TEST in order (or those whose name contains argv[1]),
-// prints each failed check with its values, and exits with 1 if any failed.
+// All test files are one executable (main.cc): netbuf_tests [FILE [NAME]] runs every TEST in order, or those of one file, or
+// of these the ones whose name contains NAME. ctest has an entry for each file.
 #pragma once
 
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <exception>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -18,6 +16,7 @@
 namespace check {
 
 struct Case {
+  const char* file;
   const char* name;
   std::function<void()> body;
 };
@@ -30,7 +29,7 @@ inline std::vector<Case>& cases() {
 inline int failures = 0;
 
 struct Register {
-  Register(const char* name, std::function<void()> body) { cases().push_back({name, body}); }
+  Register(const char* file, const char* name, std::function<void()> body) { cases().push_back({file, name, body}); }
 };
 
 inline void fail(const char* file, int line, const std::string& what) {
@@ -51,7 +50,7 @@ void compare(bool held, const A& a, const B& b, const char* text, const char* fi
 
 #define TEST(name)                                            \
   static void check_body_##name();                            \
-  static check::Register check_case_##name(#name, check_body_##name); \
+  static check::Register check_case_##name(__FILE__, #name, check_body_##name); \
   static void check_body_##name()
 
 #define CHECK(condition) \
@@ -86,20 +85,3 @@ void compare(bool held, const A& a, const B& b, const char* text, const char* fi
     if (!check_thrown)                                                                   \
       check::fail(__FILE__, __LINE__, #statement " did not throw " #exception_type);     \
   } while (0)
-
-int main(int argc, char** argv) {
-  int ran = 0;
-  for (const auto& test : check::cases()) {
-    if (argc > 1 && !std::strstr(test.name, argv[1])) continue;
-    const int before = check::failures;
-    try {
-      test.body();
-    } catch (const std::exception& error) {
-      check::fail(__FILE__, __LINE__, std::string("uncaught: ") + error.what());
-    }
-    std::printf("%s %s\n", check::failures == before ? "ok  " : "FAIL", test.name);
-    ++ran;
-  }
-  std::printf("%d tests, %d failed checks\n", ran, check::failures);
-  return check::failures || !ran ? 1 : 0;
-}

@@ -7,8 +7,6 @@ using namespace netbuf;
 
 namespace {
 
-constexpr const char* kSenders[] = {"newreno", "cubic", "bbr", "vegas", "westwood", "agent"};
-
 double log_uniform(Rng& rng, double low, double high) { return low * std::pow(high / low, rng.uniform()); }
 
 LinkConfig random_link(Rng& rng, bool harsh) {
@@ -33,8 +31,8 @@ LinkConfig random_link(Rng& rng, bool harsh) {
   } else if (kind < 0.4) {
     link.rate_bps = 0;
   }
-  const auto disciplines = queue_discipline_names();
-  if (rng.uniform() < 0.3) link.discipline = disciplines[rng.below(static_cast<uint32_t>(disciplines.size()))];
+  const auto& disciplines = Catalogue<DisciplineRecord>::all();
+  if (rng.uniform() < 0.3) link.discipline = disciplines[rng.below(static_cast<uint32_t>(disciplines.size()))]->name;
   if (rng.uniform() < 0.1) link.device_packets = 1 + rng.below(3);
   return link;
 }
@@ -63,6 +61,7 @@ WorldConfig random_world(Rng& rng) {
     }
     world.switches.push_back(sw);
   }
+  const auto senders = worlds::controls(world.stack);
   for (uint32_t i = 0; i < flows; ++i) {
     const auto path = [&](bool data) {
       std::vector<uint32_t> path;
@@ -72,7 +71,7 @@ WorldConfig random_world(Rng& rng) {
     };
     auto forward = path(true), back = path(false);
     if (rng.uniform() < 0.3) std::swap(forward, back);
-    FlowConfig flow = worlds::flow(kSenders[rng.below(6)], forward, back);
+    FlowConfig flow = worlds::flow(senders[rng.below(static_cast<uint32_t>(senders.size()))], forward, back);
     flow.start_ns = static_cast<Time>(rng.uniform() * 2e9);
     const double app = rng.uniform();
     if (app < 0.15) flow = worlds::sized(flow, 1 + rng.below(3'000'000));
@@ -165,7 +164,7 @@ TEST(random_worlds_conserve_packets_and_keep_their_limits) {
         world.run(step * 211 * kMillisecond);
         check_world(config, world);
         for (uint32_t a = 0; a < world.agents().size(); ++a) {
-          if (rng.uniform() < 0.5) world.agent_window(a, 1448 * log_uniform(rng, 0.3, 300));
+          if (rng.uniform() < 0.5) world.set_window(world.agents()[a], 1448 * log_uniform(rng, 0.3, 300));
         }
         if (check::failures > before) break;
       }

@@ -18,8 +18,8 @@ struct Path {
 
 class Connection {
  public:
-  Connection(std::string_view name, Path path, Stack stack = Stack::linux_kernel)
-      : cc(make_congestion_control(name, stack)), path_(path), rng_(7) {
+  Connection(std::string_view name, Path path, Stack stack = Stack::linux_kernel, const Given& parameters = {})
+      : cc(make_congestion_control(name, stack, parameters)), path_(path), rng_(7) {
     tcb.stack = stack;
     tcb.rng = &rng_;
     tcb.set_cwnd_packets(tcb.initial_cwnd);

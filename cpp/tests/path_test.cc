@@ -32,7 +32,7 @@ WorldConfig chain(const std::string& cc, Stack stack, bool unfolded, int flows =
 
 TEST(folded_links_give_the_same_bits) {
   for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
-    for (const char* cc : {"newreno", "cubic", "bbr", "vegas", "westwood"}) {
+    for (const std::string& cc : worlds::controls(stack, false)) {
       for (const int flows : {1, 3}) {
         World folded(chain(cc, stack, false, flows), 1), unfolded(chain(cc, stack, true, flows), 1);
         for (int step = 1; step <= 10; ++step) {

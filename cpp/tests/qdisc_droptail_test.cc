@@ -39,26 +39,3 @@ TEST(droptail_conserves_packets_and_keeps_its_limits) {
     CHECK(survives_anything("droptail", {}, 0, INT64_MAX, seed));
   }
 }
-
-TEST(disciplines_are_found_by_name_and_checked) {
-  std::map<std::string, double> none;
-  const std::vector<std::string> names = queue_discipline_names();
-  CHECK(names == (std::vector<std::string>{"droptail", "red", "codel", "fq_codel", "pie"}));
-  CHECK_THROWS(check_discipline("sfq", none, "discipline"), std::invalid_argument);
-  std::map<std::string, double> unknown{{"target_ms", 5}};
-  CHECK_THROWS(check_discipline("droptail", unknown, "discipline"), std::invalid_argument);
-  for (const DisciplineRecord* record : queue_disciplines()) {
-    for (const DisciplineParameter& parameter : record->parameters) {
-      CHECK(parameter.low <= parameter.initial && parameter.initial <= parameter.high);
-      const std::string key(parameter.name);
-      for (const double bad : {parameter.low - 1, parameter.high * 2, std::nan("")}) {
-        std::map<std::string, double> wrong{{key, bad}};
-        CHECK_THROWS(check_discipline(record->name, wrong, "discipline"), std::invalid_argument);
-      }
-      std::map<std::string, double> good{{key, parameter.high}};
-      check_discipline(record->name, good, "discipline");
-      CHECK_EQ(good.size(), record->parameters.size());
-      CHECK_EQ(good.at(key), parameter.high);
-    }
-  }
-}

@@ -14,8 +14,7 @@ struct Server final : netbuf::DropSink {
   Server(const char* name, std::map<std::string, double> parameters, double rate_bps, int64_t limit_packets = 1000,
          int64_t limit_bytes = std::numeric_limits<int64_t>::max(), uint64_t seed = 1)
       : rng(seed), rate(rate_bps), limit_packets(limit_packets), limit_bytes(limit_bytes) {
-    const netbuf::DisciplineRecord& record = netbuf::check_discipline(name, parameters, "discipline");
-    queue = record.make({limit_packets, limit_bytes, rate_bps, parameters, this, &rng});
+    queue = netbuf::make_discipline(name, parameters, {limit_packets, limit_bytes, rate_bps, {}, this, &rng});
   }
 
   void dropped(const netbuf::Queued& item) override {

@@ -46,7 +46,7 @@ TEST(ns3_acknowledges_the_first_segment_at_once_then_after_200_ms) {
 TEST(every_second_segment_of_a_stream_is_acknowledged) {
   for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
     World world(worlds::dumbbell(10, 40, 0, {"agent"}, stack), 1);
-    world.agent_window(0, 60 * 1448);
+    world.set_window(0, 60 * 1448);
     world.run(kSecond);
     const FlowCounters then = world.flows()[0].counters();
     world.run(11 * kSecond);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Time kRtt = 50 * kMillisecond;
 
-WorldConfig scripted(std::vector<uint64_t> losses, int64_t segments, const char* cc = "newreno") {
+WorldConfig scripted(std::vector<uint64_t> losses, int64_t segments, const std::string& cc = "newreno") {
   WorldConfig world = worlds::dumbbell(50, 50, 0, {cc});
   world.links[0].loss_list = std::move(losses);
   if (segments > 0) world.flows[0] = worlds::sized(world.flows[0], segments * 1448);
@@ -204,7 +204,7 @@ TEST(a_real_time_out_is_not_undone) {
 
 TEST(every_congestion_control_survives_every_pattern) {
   Rng rng(1);
-  for (const char* cc : {"newreno", "cubic", "bbr", "vegas", "westwood", "agent"}) {
+  for (const std::string& cc : worlds::controls(Stack::linux_kernel)) {
     for (int trial = 0; trial < 60; ++trial) {
       std::vector<uint64_t> losses;
       const double p = trial % 3 == 0 ? 0.3 : 0.05;

@@ -189,7 +189,7 @@ TEST(steps_of_any_length_give_the_same_bits) {
 
 TEST(batches_of_switches) {
   const WorldConfig config = shared(10, 60, traffic(4, poisson(40)), "agent");
-  Batch one(6, 1, 1, Batch::Kind::shared_buffer, 2), three(6, 1, 3, Batch::Kind::shared_buffer, 2);
+  Batch one(6, 1, 1, make_agent("switch", {{"queues", 2}})), three(6, 1, 3, make_agent("switch", {{"queues", 2}}));
   for (Batch* batch : {&one, &three}) {
     for (uint32_t w = 0; w < 6; ++w) batch->reset(w, config, w);
     Rng rng(4);
@@ -198,9 +198,8 @@ TEST(batches_of_switches) {
       batch->advance(100 * kMillisecond, nullptr);
     }
   }
-  const auto names = switch_telemetry_fields(2);
-  CHECK_EQ(one.fields(), names.size());
-  for (size_t i = 0; i < 6 * one.fields(); ++i) {
+  const size_t fields = one.fields().size();
+  for (size_t i = 0; i < 6 * fields; ++i) {
     CHECK_EQ(std::bit_cast<uint64_t>(one.telemetry()[i]), std::bit_cast<uint64_t>(three.telemetry()[i]));
   }
   CHECK_NEAR(one.telemetry()[0], 0.1, 1e-12);
@@ -208,10 +207,9 @@ TEST(batches_of_switches) {
   CHECK_THROWS(one.advance(kSecond, nullptr), std::invalid_argument);
   one.control()[0] = std::nan("");
   one.advance(kSecond, nullptr);
-  CHECK_THROWS(one.advance_to_ack(kSecond, nullptr), std::invalid_argument);
-  one.advance_to_change(100 * kMillisecond, 50, nullptr);
+  one.advance_to_event(100 * kMillisecond, 50, nullptr);
   for (uint32_t w = 0; w < 6; ++w) {
-    const double elapsed = one.telemetry()[w * one.fields()], completed = one.telemetry()[w * one.fields() + 7];
+    const double elapsed = one.telemetry()[w * fields], completed = one.telemetry()[w * fields + 7];
     CHECK_NEAR(elapsed * 10, std::round(elapsed * 10), 1e-9);
     if (elapsed < 4.99) CHECK_GE(completed, 1);
   }
@@ -265,11 +263,11 @@ TEST(completions_are_told_to_the_switches_crossed) {
   SwitchConfig other = config.switches[0];
   other.ports = {static_cast<uint32_t>(config.links.size()) - 1};
   config.switches.push_back(other);
-  Batch batch(1, 2, 1, Batch::Kind::shared_buffer, 2);
+  Batch batch(1, 2, 1, make_agent("switch", {{"queues", 2}}));
   batch.reset(0, config, 1);
   batch.advance(10 * kSecond, nullptr);
   CHECK_GT(batch.telemetry()[7], 100);
-  CHECK_EQ(batch.telemetry()[batch.fields() + 7], 0);
+  CHECK_EQ(batch.telemetry()[batch.fields().size() + 7], 0);
 }
 
 TEST(many_probes_are_cheap) {

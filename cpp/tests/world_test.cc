@@ -86,7 +86,8 @@ TEST(an_idle_flow_changes_nothing) {
 TEST(batches_give_the_same_bits_on_any_number_of_threads) {
   constexpr uint32_t kWorlds = 13;
   const auto run = [](uint32_t threads) {
-    Batch batch(kWorlds, 3, threads);
+    Batch batch(kWorlds, 3, threads, make_agent("sender"));
+    const size_t fields = batch.fields().size();
     for (uint32_t w = 0; w < kWorlds; ++w) batch.reset(w, agents(1 + w % 3, w), 100 + w);
     Rng rng(9);
     std::vector<uint64_t> bits;
@@ -97,9 +98,9 @@ TEST(batches_give_the_same_bits_on_any_number_of_threads) {
       switch (step % 3) {
         case 0: batch.advance(100 * kMillisecond, nullptr); break;
         case 1: batch.advance(37 * kMillisecond, selected.data()); break;
-        case 2: batch.advance_to_ack(100 * kMillisecond, step % 2 ? selected.data() : nullptr); break;
+        case 2: batch.advance_to_event(100 * kMillisecond, 1, step % 2 ? selected.data() : nullptr); break;
       }
-      for (uint32_t i = 0; i < kWorlds * 3 * kTelemetryCount; ++i) {
+      for (size_t i = 0; i < kWorlds * 3 * fields; ++i) {
         const double value = batch.telemetry()[i];
         bits.push_back(std::isnan(value) ? 1 : std::bit_cast<uint64_t>(value));
       }
@@ -116,7 +117,7 @@ TEST(batches_give_the_same_bits_on_any_number_of_threads) {
 }
 
 TEST(a_batch_refuses_what_it_cannot_run) {
-  Batch batch(2, 1, 1);
+  Batch batch(2, 1, 1, make_agent("sender"));
   CHECK_THROWS(batch.advance(kSecond, nullptr), std::logic_error);  // never reset
   CHECK_THROWS(batch.reset(2, agents(1, 0), 1), std::out_of_range);
   CHECK_THROWS(batch.reset(0, agents(2, 0), 1), std::invalid_argument);
@@ -131,10 +132,10 @@ TEST(a_batch_refuses_what_it_cannot_run) {
   CHECK_THROWS(batch.advance(kSecond, nullptr), std::invalid_argument);
   batch.control()[1] = 3000;
   batch.advance(kSecond, nullptr);
-  CHECK_EQ(batch.telemetry()[kTelemetryCount + 2], 3000);
-  CHECK_THROWS(Batch(0, 1, 1), std::invalid_argument);
-  CHECK_THROWS(Batch(1, 0, 1), std::invalid_argument);
-  CHECK_THROWS(Batch(1, 1, 0), std::invalid_argument);
+  CHECK_EQ(batch.telemetry()[batch.fields().size() + 2], 3000);
+  CHECK_THROWS(Batch(0, 1, 1, make_agent("sender")), std::invalid_argument);
+  CHECK_THROWS(Batch(1, 0, 1, make_agent("sender")), std::invalid_argument);
+  CHECK_THROWS(Batch(1, 1, 0, make_agent("sender")), std::invalid_argument);
 }
 
 TEST(a_world_runs_forward_only) {
@@ -161,7 +162,7 @@ TEST(advancing_to_an_ack_stops_at_each_one) {
 
 TEST(memory_follows_the_queue_not_its_limit) {
   World idle(worlds::dumbbell(10, 48, 150'000, {"agent"}), 1);
-  idle.agent_window(0, 1448 * 50);
+  idle.set_window(0, 1448 * 50);
   idle.run(10 * kSecond);
   CHECK_LT(idle.memory_bytes(), 64u * 1024);
 }

@@ -29,6 +29,15 @@ inline FlowConfig flow(const std::string& cc, std::vector<uint32_t> path, std::v
   return flow;
 }
 
+// The congestion controls of a stack.
+inline std::vector<std::string> controls(Stack stack, bool agents = true) {
+  std::vector<std::string> names;
+  for (const CongestionControlRecord* record : Catalogue<CongestionControlRecord>::all()) {
+    if (record->in(stack) && (agents || !record->agent)) names.emplace_back(record->name);
+  }
+  return names;
+}
+
 // Link 0 is the bottleneck with half the delay, link 1 the way back.
 inline WorldConfig dumbbell(double mbps, double rtt_ms, int64_t queue_packets, const std::vector<std::string>& senders,
                             Stack stack = Stack::linux_kernel) {

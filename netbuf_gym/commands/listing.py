@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
+from collections.abc import Collection
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from netbuf_gym import plants, registration, scenarios, tasks
 from netbuf_gym.commands.trace import generators
+from netbuf_gym.scenarios.catalogue import Record
 from netbuf_gym.tables import text_table
 
 HELP = "list scenarios, schemes, disciplines, sizes, congestion controls, environments, rewards, contenders, plants, generators"
@@ -17,13 +18,13 @@ HELP = "list scenarios, schemes, disciplines, sizes, congestion controls, enviro
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
-    parser.add_argument("what", nargs="?", choices=["all", *TOPICS], default="all", help="(default: all)")
+    parser.add_argument("what", nargs="?", choices=["all", *TOPICS, *FORMER], default="all", help="(default: all)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
-    topics = TOPICS if arguments.what == "all" else {arguments.what: TOPICS[arguments.what]}
-    print("\n\n".join(make() for make in topics.values()))
+    what = FORMER.get(arguments.what, arguments.what)
+    print("\n\n".join(make() for topic, make in TOPICS.items() if what in ("all", topic)))
     return 0
 
 
@@ -50,13 +51,8 @@ def list_schemes() -> str:
 
 
 def list_disciplines() -> str:
-    """Queue disciplines of links, with their parameters and defaults."""
-    parts = []
-    for name, cls in scenarios.DISCIPLINES.items():
-        defaults = " ".join(f"{f.name}={'auto' if f.default is None else json.dumps(f.default)}" for f in fields(cls))
-        parts.append(f"{name}: {(cls.__doc__ or '').splitlines()[0]}")
-        parts += textwrap.wrap(defaults, 112, initial_indent="    ", subsequent_indent="    ")
-    return "queue disciplines\n-----------------\n" + "\n".join(parts)
+    """Queue disciplines of links, with their parameters."""
+    return _records("queue discipline", scenarios.QUEUE_DISCIPLINES.values())
 
 
 def list_sizes() -> str:
@@ -70,13 +66,20 @@ def list_sizes() -> str:
 
 
 def list_congestion_controls() -> str:
-    """Congestion controls by stack."""
-    both = set(scenarios.congestion_controls("linux"))
-    rows = [
-        [cc, "linux, ns3" if cc in both else "ns3", "the environment's own" if cc == scenarios.AGENT else ""]
-        for cc in scenarios.congestion_controls("ns3")
-    ]
-    return text_table(["congestion control", "stacks", ""], rows)
+    """Congestion controls by stack, with their parameters."""
+    return _records("congestion control", scenarios.CONGESTION_CONTROLS.values())
+
+
+def _records(what: str, records: Collection[Record]) -> str:
+    """What there is in a catalogue of the core, and the parameters that may stand beside each name."""
+    table = text_table([what, "stacks", ""], [[r.name, ", ".join(r.stacks), r.meaning] for r in records])
+    rows = []
+    for record in records:
+        for parameter in record.parameters:
+            default = "auto" if parameter.default is None else str(parameter.default).lower()
+            only = "" if set(record.stacks) <= set(parameter.stacks) else f" ({', '.join(parameter.stacks)} only)"
+            rows.append([record.name, parameter.name, default, parameter.range, parameter.meaning + only])
+    return f"{table}\n\n{text_table([what, 'parameter', 'default', 'range', ''], rows)}"
 
 
 def list_environments() -> str:
@@ -117,7 +120,7 @@ def _default(field: Field) -> Any:
 TOPICS = {
     "scenarios": list_scenarios,
     "schemes": list_schemes,
-    "disciplines": list_disciplines,
+    "queue-disciplines": list_disciplines,
     "sizes": list_sizes,
     "congestion-controls": list_congestion_controls,
     "environments": list_environments,
@@ -126,3 +129,4 @@ TOPICS = {
     "plants": list_plants,
     "traces": list_traces,
 }
+FORMER = {"disciplines": "queue-disciplines"}

@@ -23,27 +23,23 @@ class Simulated:
     """What the plant must know of a kind of agents that the core has.
 
     Attributes:
-        core: its name there.
-        fields: (parameters of the kind) -> names of the core's telemetry.
         to_event: (batch, interval in ns, time left in ns) runs every world to the kind's event.
         counters: (world, scenario) -> what `report` gives for each agent.
     """
 
-    core: str
-    fields: Callable[..., list[str]]
     to_event: Callable[[_core.Batch, int, np.ndarray], None]
     counters: Callable[[World, Scenario], list[Any]]
 
 
 def _to_ack(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
-    batch.advance_to_ack(interval_ns)
+    batch.advance_to_event(interval_ns)
 
 
 def _to_change(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
     """Whole intervals further, at most to the end of the scenario, but one at least."""
     intervals = np.maximum(-(-left_ns // interval_ns), 1)
     for most in np.unique(intervals).tolist():
-        batch.advance_to_change(interval_ns, most, (intervals == most).astype(np.uint8))
+        batch.advance_to_event(interval_ns, most, (intervals == most).astype(np.uint8))
 
 
 def _of_senders(world: World, scenario: Scenario) -> list[Any]:
@@ -55,10 +51,10 @@ def _of_switches(world: World, scenario: Scenario) -> list[Any]:
 
 
 KINDS = {
-    "sender": Simulated("flow", _core.telemetry_fields, _to_ack, _of_senders),
-    "switch": Simulated("switch", _core.switch_telemetry_fields, _to_change, _of_switches),
+    "sender": Simulated(_to_ack, _of_senders),
+    "switch": Simulated(_to_change, _of_switches),
 }
-"""By the name of the kind."""
+"""By the name of the kind, which is the core's too."""
 
 
 class SimPlant(Plant):
@@ -74,8 +70,8 @@ class SimPlant(Plant):
 
     def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1):
         self._of_kind = KINDS[kind.name]
-        self._batch: _core.Batch | None = _core.Batch(worlds, agents, threads, kind=self._of_kind.core, **kind.parameters)
-        reported = tuple(self._of_kind.fields(**kind.parameters))
+        self._batch: _core.Batch | None = _core.Batch(worlds, agents, threads, kind=kind.name, **kind.parameters)
+        reported = tuple(self._batch.fields)
         if reported != kind.telemetry.names:
             raise ImportError(
                 f"the native core reports telemetry {list(reported)}, this package expects {list(kind.telemetry.names)}: "

@@ -6,12 +6,17 @@ Tasks bring most of the names; `register` adds one of your own, `register_scheme
 >>> world = netbuf_gym.scenarios.get("ppcc/2", n=4)
 """
 
-from netbuf_gym.scenarios.catalogue import SCHEMES, Scheme
-from netbuf_gym.scenarios.catalogue import register as register_scheme
+from netbuf_gym.scenarios.catalogue import (
+    CONGESTION_CONTROLS,
+    QUEUE_DISCIPLINES,
+    CongestionControl,
+    congestion_controls,
+    sender_controls,
+)
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, CoDel, Discipline, DropTail, FqCoDel
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
-from netbuf_gym.scenarios.limits import AGENT, congestion_controls
+from netbuf_gym.scenarios.limits import AGENT, STACKS
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.named import (
     PATTERNS,
@@ -24,6 +29,8 @@ from netbuf_gym.scenarios.named import (
     register_pattern,
     takes_number,
 )
+from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme
+from netbuf_gym.scenarios.scheme_catalogue import register as register_scheme
 from netbuf_gym.scenarios.schemes import DT_ALPHAS
 from netbuf_gym.scenarios.shared_buffer import shared_buffer
 from netbuf_gym.scenarios.sizes import DATA_MINING, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
@@ -47,15 +54,18 @@ from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 __all__ = [
     "ABM",
     "AGENT",
+    "CONGESTION_CONTROLS",
     "DATA_MINING",
     "DISCIPLINES",
     "DRR",
     "DT_ALPHAS",
     "PATTERNS",
     "PIE",
+    "QUEUE_DISCIPLINES",
     "RED",
     "SCHEMES",
     "SIZES",
+    "STACKS",
     "WEB_SEARCH",
     "Admission",
     "AgentThresholds",
@@ -63,6 +73,7 @@ __all__ = [
     "Arrivals",
     "Bulk",
     "CoDel",
+    "CongestionControl",
     "DeliveryTrace",
     "Discipline",
     "Distribution",
@@ -103,6 +114,7 @@ __all__ = [
     "register",
     "register_pattern",
     "register_scheme",
+    "sender_controls",
     "shared_buffer",
     "sizes_of",
     "takes_number",

@@ -1,66 +1,192 @@
-"""The schemes of buffer management by name. What they do stands in `netbuf_gym.scenarios.schemes`, and in tasks."""
+"""What the native core has by name: congestion controls and queue disciplines, with the parameters that they take."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from netbuf_gym import checks
-from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
+from netbuf_gym import _core, checks
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """A way of managing the buffer.
+class Parameter:
+    """A number or truth value that something of a catalogue is made with.
 
     Attributes:
-        name: What `Scenario.with_scheme` knows it by.
-        description: One line.
-        make: (scenario, **parameters) -> scenario.
+        name, meaning: As said, with the unit.
+        kind: "real", "whole" or "truth".
+        default: In its type; None: it follows from others or from the world.
+        low, high: Its range, inclusive.
+        stacks: Where it is.
     """
 
     name: str
-    description: str
-    make: Callable[..., Any]
+    meaning: str
+    kind: str
+    default: bool | int | float | None
+    low: float
+    high: float
+    stacks: tuple[str, ...]
+
+    @staticmethod
+    def of(data: dict[str, Any]) -> Parameter:
+        """From what the core says."""
+        types = {"real": float, "whole": int, "truth": bool}
+        default = None if data["default"] is None else types[data["kind"]](data["default"])
+        return Parameter(**data | {"default": default, "stacks": tuple(data["stacks"])})
 
     @property
-    def parameters(self) -> list[str]:
-        """The parameters that may stand beside its name."""
-        return list(inspect.signature(self.make).parameters)[1:]
+    def range(self) -> str:
+        """The values that it may have, for people."""
+        return "true or false" if self.kind == "truth" else f"{self.low:.10g} to {self.high:.10g}"
+
+    def checked(self, field: str, value: object) -> bool | int | float:
+        """A value in its type.
+
+        Raises:
+            ScenarioError: It is out of range, or of another type.
+        """
+        if self.kind == "truth":
+            return checks.boolean(field, value)
+        if self.kind == "whole":
+            return checks.integer(field, value, int(self.low), int(self.high))
+        return checks.number(field, value, self.low, self.high)
 
 
-SCHEMES: dict[str, Scheme] = {}
-"""Every scheme by its name; `register` adds one."""
+@dataclass(frozen=True)
+class Record:
+    """Something of a catalogue.
+
+    Attributes:
+        name, meaning: As said.
+        stacks: Where it is.
+        parameters: What may stand beside its name.
+        agent: A congestion control whose window an agent sets.
+    """
+
+    name: str
+    meaning: str
+    stacks: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    agent: bool = False
+
+    @staticmethod
+    def of(data: dict[str, Any]) -> Record:
+        """From what the core says."""
+        parameters = tuple(Parameter.of(parameter) for parameter in data["parameters"])
+        return Record(**data | {"stacks": tuple(data["stacks"]), "parameters": parameters})
 
 
-def register(scheme: Scheme) -> None:
-    """Makes `Scenario.with_scheme` know a scheme.
+CONGESTION_CONTROLS: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.congestion_controls()}
+"""Every congestion control by its name."""
+WITHOUT_AGENT = tuple(name for name, record in CONGESTION_CONTROLS.items() if not record.agent)
+"""The congestion controls of all stacks that need no agent."""
+QUEUE_DISCIPLINES: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.queue_disciplines()}
+"""Every queue discipline by its name."""
+
+
+@lru_cache
+def congestion_controls(stack: str) -> tuple[str, ...]:
+    """The names that `Flow.cc` may have in a stack."""
+    agents = (record.name for record in CONGESTION_CONTROLS.values() if record.agent and stack in record.stacks)
+    return (*sender_controls(stack), *agents)
+
+
+@lru_cache
+def sender_controls(stack: str) -> tuple[str, ...]:
+    """The names that `Sender.cc` may have in a stack: those that need no agent."""
+    return tuple(record.name for record in CONGESTION_CONTROLS.values() if not record.agent and stack in record.stacks)
+
+
+def named(field: str, value: object, kinds: str) -> tuple[str, dict[str, Any]]:
+    """The name and the parameters of what is given by a name or by a dict of `name` and parameters.
 
     Raises:
-        ConfigError: Another one has its name.
+        ScenarioTypeError: It is neither.
     """
-    if SCHEMES.setdefault(scheme.name, scheme) != scheme:
-        raise ConfigError(f"scheme {scheme.name!r} is registered already")
+    if isinstance(value, str):
+        return value, {}
+    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: a name, or a dict of name and parameters, of {kinds}")
+    return value["name"], {key: item for key, item in value.items() if key != "name"}
 
 
-def unregister(name: str) -> None:
-    """Forgets a scheme, if there is one of this name."""
-    SCHEMES.pop(name, None)
+@dataclass(frozen=True)
+class CongestionControl:
+    """A congestion control with parameters of its own: what `Flow.cc` and `Sender.cc` make of a dict like
+    `{"name": "cubic", "beta": 0.8}`. Without parameters they keep the name alone.
+
+    Args:
+        name: As in `netbuf-gym list congestion-controls`, where its parameters are too.
+        parameters: Pairs of name and value, in the order of the names.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, bool | int | float], ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{name}={value:g}' for name, value in self.parameters)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The dict that it was given as."""
+        return {"name": self.name, **dict(self.parameters)}
 
 
-def apply(scenario: Any, scheme: str | dict) -> Any:
-    """The scenario under a scheme given by name, or by a dict of name and parameters; see `Scenario.with_scheme`."""
-    if isinstance(scheme, str):
-        scheme = {"name": scheme}
-    if not isinstance(scheme, dict) or not isinstance(scheme.get("name"), str):
-        valid = "a name, a dict of name and parameters, an admission or a queue discipline"
-        raise ScenarioTypeError(f"scheme = {shown(scheme)}; valid: {valid}")
-    parameters = {key: value for key, value in scheme.items() if key != "name"}
-    name = checks.choice("scheme", scheme["name"], SCHEMES)
-    known = SCHEMES[name].parameters
-    for parameter in parameters:
-        if parameter not in known:
-            raise ScenarioError(f"scheme {name} has no parameter {parameter!r}; valid: {', '.join(known) or 'none'}")
-    return SCHEMES[name].make(scenario, **parameters)
+def congestion_control(field: str, value: object, names: Iterable[str], stack: str | None = None) -> str | CongestionControl:
+    """What `Flow.cc` and `Sender.cc` may be.
+
+    Args:
+        field: What it is called in messages.
+        value: A name, a dict of `name` and parameters, or what this function gave before.
+        names: The valid names.
+        stack: The one whose parameters are valid; None: those of any, for the world knows its stack.
+
+    Raises:
+        ScenarioError: An unknown name or parameter, or a value out of range.
+    """
+    if isinstance(value, CongestionControl):
+        value = value.to_dict()
+    name, given = named(field, value, "a congestion control")
+    name = checks.choice(field, name, names)
+    if not given:
+        return name
+    known = [p for p in CONGESTION_CONTROLS[name].parameters if stack is None or stack in p.stacks]
+    values = {}
+    for key, item in given.items():
+        of_name = [parameter for parameter in known if parameter.name == key]
+        if not of_name:
+            where = "" if stack is None else f" in the {stack} stack"
+            valid = ", ".join(dict.fromkeys(parameter.name for parameter in known)) or "none"
+            raise ScenarioError(f"{field}: {name} has no parameter {key!r}{where}; valid: {valid}")
+        for parameter in of_name:  # one for each stack, where they differ
+            try:
+                values[key] = parameter.checked(f"{field}.{key}", item)
+                break
+            except ScenarioError:
+                if parameter is of_name[-1]:
+                    raise
+    return CongestionControl(name, tuple(sorted(values.items())))
+
+
+def cc_name(cc: str | CongestionControl) -> str:
+    """The name alone."""
+    return cc if isinstance(cc, str) else cc.name
+
+
+def several(senders: object, field: str = "senders") -> tuple | None:
+    """The congestion controls in a list of them; None for a single one, by its name or with its parameters."""
+    if isinstance(senders, (str, Mapping, CongestionControl)):
+        return None
+    return tuple(
+        congestion_control(field, one, CONGESTION_CONTROLS) if isinstance(one, Mapping) else one
+        for one in checks.sequence(field, senders, "senders")
+    )
+
+
+def names_of(senders: object, field: str = "senders") -> tuple:
+    """The senders' congestion controls as a tuple; a single one stands for one sender."""
+    listed = several(senders, field)
+    return several([senders], field) if listed is None else listed

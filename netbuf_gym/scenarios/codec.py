@@ -6,7 +6,8 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.disciplines import DISCIPLINES
+from netbuf_gym.scenarios.catalogue import CongestionControl
+from netbuf_gym.scenarios.disciplines import discipline_of
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.sizes import SizeDistribution
@@ -104,7 +105,7 @@ def _read_link(field: str, data: object) -> Link:
     if data.get("trace") is not None:
         data["trace"] = _variant(f"{field}.trace", data["trace"], TRACES)
     if data.get("discipline") is not None:
-        data["discipline"] = _variant(f"{field}.discipline", data["discipline"], DISCIPLINES)
+        data["discipline"] = discipline_of(f"{field}.discipline", data["discipline"])
     return _make(field, Link, data)
 
 
@@ -160,6 +161,8 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
             continue
         if field.default is not MISSING and type(item) is type(field.default) and item == field.default:
             continue
+        if isinstance(item, CongestionControl):
+            item = item.to_dict()
         result[field.name] = item.tolist() if hasattr(item, "tolist") else list(item) if isinstance(item, tuple) else item
     return result
 

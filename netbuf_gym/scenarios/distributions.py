@@ -11,7 +11,8 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.topologies import dumbbell, names_of
+from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
+from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import (
     DATA_BYTES,
     MAX_DELAY_MS,
@@ -56,7 +57,7 @@ class RandomDumbbell(Distribution):
         change_interval_s: Range of the time between two changes, log-uniform, within [0.01, 1e6].
         change_factor: Each change multiplies the rate by up to this or its inverse, log-uniform, 1 to 1e6, but keeps
             it within `rate_mbps`.
-        senders: One congestion control for each flow.
+        senders: One congestion control for each flow, as in `Flow`.
         duration_s, stagger_s, stack: As in `dumbbell`.
         min_buffer_packets: 1 or more.
     """
@@ -69,7 +70,7 @@ class RandomDumbbell(Distribution):
     change_probability: float = 0.0
     change_interval_s: tuple[float, float] = (2.0, 20.0)
     change_factor: float = 4.0
-    senders: tuple[str, ...] = ("cubic",)
+    senders: tuple[str | CongestionControl, ...] = ("cubic",)
     duration_s: float = 100.0
     stagger_s: float = 0.1
     stack: str = "linux"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES, congestion_controls
+from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, CongestionControl, congestion_control
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 
@@ -57,7 +58,8 @@ class Flow:
     """A TCP connection with its sender, application and path.
 
     Args:
-        cc: Congestion control; "agent": an environment sets the window.
+        cc: Congestion control, by name or as a dict of `name` and parameters: `{"name": "cubic", "beta": 0.8}`
+            (`netbuf-gym list congestion-controls`); "agent": an environment sets the window.
         path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
         start_s: 0 to 1e6 seconds.
         stop_s: After `start_s`, at most 1e6; None: never.
@@ -68,7 +70,7 @@ class Flow:
         priority: Its queue at switches, 0 to 63.
     """
 
-    cc: str = "cubic"
+    cc: str | CongestionControl = "cubic"
     path: tuple[int | str, ...]
     return_path: tuple[int | str, ...]
     start_s: float = 0.0
@@ -82,7 +84,7 @@ class Flow:
 
     def __post_init__(self):
         put = object.__setattr__
-        checks.choice("flow.cc", self.cc, congestion_controls("ns3"))
+        put(self, "cc", congestion_control("flow.cc", self.cc, CONGESTION_CONTROLS))
         put(self, "path", checks.sequence("flow.path", self.path, "links"))
         put(self, "return_path", checks.sequence("flow.return_path", self.return_path, "links"))
         put(self, "start_s", checks.number("flow.start_s", self.start_s, 0, MAX_DURATION_S))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-STACKS = ("linux", "ns3")
-AGENT = "agent"
-CONGESTION_CONTROLS = ("newreno", "cubic", "bbr", "vegas", "westwood")
-"""The schemes of both stacks; the ns3 stack has "linuxreno" too, and "agent" is the environment's own window."""
+from netbuf_gym import _core
 
-MSS_BYTES = 1448
-DATA_BYTES = {"linux": 1500, "ns3": 1502}
-"""A full data packet on the wire: IP without a link header, and with the two bytes of PPP."""
-ACK_BYTES = {"linux": 52, "ns3": 54}
+_PROFILES = _core.stacks()
+STACKS = tuple(_PROFILES)
+AGENT = "agent"
+"""The congestion control whose window an environment sets."""
+
+MSS_BYTES: int = _PROFILES["linux"]["mss_bytes"]
+"""The largest segment of every stack, when it is not said."""
+DATA_BYTES = {stack: profile["data_bytes"] for stack, profile in _PROFILES.items()}
+"""A full data packet on the wire: IP without a link header, and with the two bytes of PPP in the ns3 stack."""
+ACK_BYTES = {stack: profile["ack_bytes"] for stack, profile in _PROFILES.items()}
 
 MAX_DELAY_MS = 100_000.0
 MAX_DURATION_S = 1e6
@@ -20,13 +23,3 @@ MAX_QUEUES = 64
 MAX_ALPHA = 1e6
 MAX_FLOWS = 5_000_000
 """Finite flows that the random arrivals of a scenario may open in the mean: each is remembered until the end."""
-
-
-def congestion_controls(stack: str) -> tuple[str, ...]:
-    """The names that `Flow.cc` may have in a stack."""
-    return (*sender_controls(stack), AGENT)
-
-
-def sender_controls(stack: str) -> tuple[str, ...]:
-    """The names that `Sender.cc` may have in a stack: those that need no agent."""
-    return (*CONGESTION_CONTROLS, *(("linuxreno",) if stack == "ns3" else ()))

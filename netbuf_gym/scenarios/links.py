@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.disciplines import Discipline
+from netbuf_gym.scenarios.disciplines import Discipline, discipline_of
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, DeliveryTrace, RateTrace, Trace
 
@@ -50,8 +50,9 @@ class Link:
         gilbert_elliott: Bursty loss instead of `loss`.
         loss_on_acks: Random loss hits ACKs too, not data packets only.
         trace: A `RateTrace` or `DeliveryTrace` instead of `rate_mbps`.
-        discipline: What manages the queue: `RED`, `CoDel`, `FqCoDel`, `PIE` or `DropTail`; None: first in, first out,
-            in the simulator's fast way. On an infinitely fast link there is nothing to manage.
+        discipline: What manages the queue: a name, a dict of `name` and parameters, or an object: `"codel"`,
+            `{"name": "codel", "target_ms": 10}`, `CoDel(target_ms=10)` (`netbuf-gym list queue-disciplines`); None:
+            first in, first out, in the simulator's fast way. On an infinitely fast link there is nothing to manage.
         device_packets: Packets that the device holds behind a discipline or a switch, besides the one in service, 0 to
             1000; ns-3's devices hold 1.
     """
@@ -65,7 +66,7 @@ class Link:
     gilbert_elliott: GilbertElliott | None = None
     loss_on_acks: bool = False
     trace: Trace | None = None
-    discipline: Discipline | None = None
+    discipline: Discipline | str | dict | None = None
     device_packets: int = 0
 
     def __post_init__(self):
@@ -95,9 +96,7 @@ class Link:
                 raise ScenarioError(f"{at}rate_mbps = {self.rate_mbps:g} beside a trace; valid: one of them")
         put(self, "device_packets", checks.integer(f"{at}device_packets", self.device_packets, 0, 1000))
         if self.discipline is not None:
-            if not isinstance(self.discipline, Discipline):
-                valid = "RED, CoDel, FqCoDel, PIE or DropTail"
-                raise ScenarioTypeError(f"{at}discipline = {shown(self.discipline)}; valid: {valid}")
+            put(self, "discipline", discipline_of(f"{at}discipline", self.discipline))
 
     @property
     def finite(self) -> bool:

@@ -14,8 +14,9 @@ from typing import Any
 from netbuf_gym import checks, traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.files import read_text
+from netbuf_gym.scenarios.catalogue import names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
-from netbuf_gym.scenarios.topologies import dumbbell, names_of
+from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
 
 World = Scenario | Distribution
@@ -140,16 +141,16 @@ def _maker(name: object) -> Callable[..., World]:
     return _REGISTRY[name]
 
 
-def senders_of(n: int | None, senders: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Senders from their number (all CUBIC), their names, or both when they agree."""
+def senders_of(n: int | None, senders: str | dict | Iterable[str | dict] | None) -> tuple:
+    """Senders from their number (all CUBIC), their congestion controls, or both when they agree."""
     if senders is None:
         return ("cubic",) * checks.integer("n", 1 if n is None else n, 1, MAX_FLOWS)
     named = names_of(senders)
     if n is None:
         return named
     n = checks.integer("n", n, 1, MAX_FLOWS)
-    if isinstance(senders, str):
-        return (senders,) * n
+    if several(senders) is None:
+        return named * n
     if n != len(named):
         raise ScenarioError(f"n = {n} with {len(named)} senders; valid: as many, or one of the two")
     return named

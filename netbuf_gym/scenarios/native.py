@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from netbuf_gym import _core
+from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
@@ -68,7 +69,7 @@ def link_config(link: Link) -> _core.LinkConfig:
 def flow_config(flow: Flow) -> _core.FlowConfig:
     """Converts one flow."""
     config = _core.FlowConfig()
-    config.cc = flow.cc
+    _set_cc(config, flow.cc)
     config.controlled = flow.cc == AGENT
     config.path = list(flow.path)
     config.return_path = list(flow.return_path)
@@ -91,6 +92,12 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     if flow.priority:
         config.priority = flow.priority
     return config
+
+
+def _set_cc(config: _core.FlowConfig, cc: str | CongestionControl) -> None:
+    config.cc = cc_name(cc)
+    if isinstance(cc, CongestionControl):
+        config.cc_parameters = {name: float(value) for name, value in cc.parameters}
 
 
 def switch_config(switch: Switch) -> _core.SwitchConfig:
@@ -128,7 +135,7 @@ def traffic_config(traffic: Traffic) -> _core.TrafficConfig:
 def sender_config(sender: Sender) -> _core.FlowConfig:
     """Converts one sender to the template of its flows."""
     config = _core.FlowConfig()
-    config.cc = sender.cc
+    _set_cc(config, sender.cc)
     config.path = list(sender.path)
     config.return_path = list(sender.return_path)
     config.initial_cwnd_packets = sender.initial_cwnd_packets

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.catalogue import several
 from netbuf_gym.scenarios.limits import STACKS
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.switches import DRR, SCHEDULERS, Admission, Scheduler, Switch
@@ -23,7 +24,7 @@ DRR_QUANTUM_BYTES = 1500
 
 def shared_buffer(
     *,
-    senders: str | Iterable[str] = "cubic",
+    senders: str | dict | Iterable[str | dict] = "cubic",
     hosts: int = HOSTS,
     arrivals: Arrivals | Iterable[Arrivals],
     rate_mbps: float = 10.0,
@@ -53,8 +54,8 @@ def shared_buffer(
     link.
 
     Args:
-        senders: Congestion controls, one for each sender, or one name for all of `hosts`.
-        hosts: Senders when one name is given, 1 to 10000.
+        senders: Congestion controls as in `Flow`, one for each sender, or a single one for all of `hosts`.
+        hosts: Senders when a single one is given, 1 to 10000.
         arrivals: When they open flows, and how large: `PoissonArrivals`, `Incast`, `FlowList`, or several of these.
         rate_mbps, delay_ms: Of the bottleneck.
         access_mbps, access_delay_ms: Of each access link.
@@ -74,7 +75,9 @@ def shared_buffer(
     """
     checks.choice("stack", stack, STACKS)
     hosts = checks.integer("hosts", hosts, 1, 10_000)
-    names = (senders,) * hosts if isinstance(senders, str) else checks.sequence("senders", senders, "senders")
+    names = several(senders)
+    if names is None:
+        names = (senders,) * hosts
     if isinstance(arrivals, Arrivals):
         arrivals = (arrivals,)
     if not isinstance(priority_below, Iterable):

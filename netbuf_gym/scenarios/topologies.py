@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.catalogue import names_of
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
     MAX_DELAY_MS,
@@ -28,7 +29,7 @@ def dumbbell(
     rtt_ms: float = 48.0,
     buffer_packets: int | None = 150,
     loss: float = 0.0,
-    senders: str | Iterable[str] = ("cubic",),
+    senders: str | dict | Iterable[str | dict] = ("cubic",),
     duration_s: float = 100.0,
     stagger_s: float = 0.1,
     stack: str = "linux",
@@ -53,7 +54,7 @@ def dumbbell(
         rtt_ms: Propagation there and back, 0 to 1e5 ms, at least four access delays.
         buffer_packets: The bottleneck's queue limit, at least 1; None: no limit.
         loss: Random loss of data packets after the bottleneck, 0 to below 1.
-        senders: One congestion control for each flow.
+        senders: One congestion control for each flow, as in `Flow`.
         duration_s: Above 0 to 1e6 seconds.
         stagger_s: Flow i starts at i * stagger_s.
         stack: "linux" or "ns3".
@@ -118,7 +119,7 @@ def last_hop(
     rtt_ms: float = 40.0,
     buffer_packets: int | None = 300,
     loss: float = 0.0,
-    senders: str | Iterable[str] = ("cubic",),
+    senders: str | dict | Iterable[str | dict] = ("cubic",),
     duration_s: float = 80.0,
     stagger_s: float = 0.1,
     stack: str = "ns3",
@@ -157,11 +158,6 @@ def last_hop(
         ]
         flows.append(Flow(cc=cc, path=(first, 0, first + 1), return_path=(first + 2, 1, first + 3), start_s=i * stagger_s))
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
-
-
-def names_of(senders: str | Iterable[str]) -> tuple[str, ...]:
-    """The senders as a tuple; one name stands for one sender."""
-    return (senders,) if isinstance(senders, str) else checks.sequence("senders", senders, "senders")
 
 
 def buffer_limit(buffer_packets: int | None) -> int | None:

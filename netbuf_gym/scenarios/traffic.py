@@ -13,7 +13,8 @@ import numpy as np
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
 from netbuf_gym.files import parsed, write_atomic
-from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES, sender_controls
+from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.sizes import SizeDistribution, cells, lines, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
@@ -27,13 +28,13 @@ class Sender:
     """A host that opens flows.
 
     Args:
-        cc: Congestion control of its flows; not "agent".
+        cc: Congestion control of its flows, as in `Flow`; not "agent".
         path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
         initial_cwnd_packets: 1 to 1000.
         name: For people.
     """
 
-    cc: str = "cubic"
+    cc: str | CongestionControl = "cubic"
     path: tuple[int | str, ...]
     return_path: tuple[int | str, ...]
     initial_cwnd_packets: int = 10
@@ -41,11 +42,7 @@ class Sender:
 
     def __post_init__(self):
         put = object.__setattr__
-        if not isinstance(self.cc, str) or self.cc not in sender_controls("ns3"):  # the world knows its stack
-            error = ScenarioError if isinstance(self.cc, str) else ScenarioTypeError
-            of_ns3 = [cc for cc in sender_controls("ns3") if cc not in sender_controls("linux")]
-            valid = f"{', '.join(sender_controls('linux'))}, in the ns3 stack {', '.join(of_ns3)} too"
-            raise error(f"sender.cc = {shown(self.cc)} is unknown; valid: {valid}")
+        put(self, "cc", congestion_control("sender.cc", self.cc, WITHOUT_AGENT))
         put(self, "path", checks.sequence("sender.path", self.path, "links"))
         put(self, "return_path", checks.sequence("sender.return_path", self.return_path, "links"))
         cwnd = checks.integer("sender.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)

@@ -10,13 +10,20 @@ from dataclasses import dataclass, replace
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios import catalogue, codec
+from netbuf_gym.scenarios import codec, scheme_catalogue
+from netbuf_gym.scenarios.catalogue import (
+    CongestionControl,
+    cc_name,
+    congestion_control,
+    congestion_controls,
+    sender_controls,
+    several,
+)
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import (
     ACK_BYTES,
     AGENT,
-    CONGESTION_CONTROLS,
     DATA_BYTES,
     MAX_COUNT,
     MAX_DELAY_MS,
@@ -24,8 +31,6 @@ from netbuf_gym.scenarios.limits import (
     MAX_FLOWS,
     MSS_BYTES,
     STACKS,
-    congestion_controls,
-    sender_controls,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
@@ -35,7 +40,6 @@ from netbuf_gym.traces.types import MAX_RATE_MBPS
 __all__ = [
     "ACK_BYTES",
     "AGENT",
-    "CONGESTION_CONTROLS",
     "DATA_BYTES",
     "MAX_COUNT",
     "MAX_DELAY_MS",
@@ -51,7 +55,6 @@ __all__ = [
     "OnOff",
     "Scenario",
     "Sized",
-    "congestion_controls",
 ]
 
 
@@ -138,10 +141,13 @@ class Scenario:
         for i, item in enumerate(items):
             if not isinstance(item, cls):
                 raise ScenarioTypeError(f"{field}[{i}] = {shown(item)} is not a {cls.__name__}")
-            if cls in (Flow, Sender) and item.cc not in valid:
-                raise ScenarioError(
-                    f"{field}[{i}].cc = {item.cc!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
-                )
+            if cls in (Flow, Sender):
+                if cc_name(item.cc) not in valid:
+                    raise ScenarioError(
+                        f"{field}[{i}].cc = {cc_name(item.cc)!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
+                    )
+                if isinstance(item.cc, CongestionControl):
+                    congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
             changes = {}
             for name in _LINK_FIELDS[cls]:
                 given = getattr(item, name)
@@ -283,15 +289,17 @@ class Scenario:
         """Capacity times the first flow's propagation RTT, in full packets on the wire."""
         return self.capacity_mbps * 1e3 * self.propagation_rtt_ms() / 8 / self.data_bytes
 
-    def with_senders(self, senders: str | Iterable[str]) -> Scenario:
+    def with_senders(self, senders: str | dict | CongestionControl | Iterable[str | dict | CongestionControl]) -> Scenario:
         """The same world with other congestion controls: one for each flow and then for each sender of the traffic, or
-        one name for all of them.
+        one for all of them. Each is a name, or a dict of `name` and parameters.
 
         Raises:
             ScenarioError: An unknown name, or not as many names as flows and senders.
         """
         n, hosts = len(self.flows), len(self.traffic.senders) if self.traffic is not None else 0
-        names = (senders,) * (n + hosts) if isinstance(senders, str) else checks.sequence("senders", senders, "senders")
+        names = several(senders)
+        if names is None:
+            names = (senders,) * (n + hosts)
         if len(names) != n + hosts:
             raise ScenarioError(f"senders has {len(names)} names for {n + hosts} flows; valid: as many, or one name for all")
         flows = tuple(replace(f, cc=cc) for f, cc in zip(self.flows, names[:n], strict=True))
@@ -321,7 +329,7 @@ class Scenario:
             return self.with_admission(lambda switch: scheme)
         if isinstance(scheme, Discipline):
             return self.with_discipline(scheme)
-        return catalogue.apply(self, scheme)
+        return scheme_catalogue.apply(self, scheme)
 
     def with_admission(self, admission: Callable[[Switch], Admission]) -> Scenario:
         """The same world with what `admission` says of each switch deciding who is admitted to it.

@@ -21,7 +21,7 @@ from netbuf_gym.arguments import choice
 from netbuf_gym.contenders import Contender, RandomAction
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.rewards import reward_of
-from netbuf_gym.scenarios import Pattern, Scheme, catalogue, named
+from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.tasks.task import Task
 
@@ -85,7 +85,7 @@ def register(record: TaskRecord) -> None:
     for pattern in record.patterns:
         scenarios.register_pattern(pattern)
     for scheme in record.schemes:
-        catalogue.register(scheme)
+        scheme_catalogue.register(scheme)
     _REGISTRY[record.name] = record
     register_ids(record)
 
@@ -108,7 +108,7 @@ def unregister(name: str) -> None:
     for one in (*record.scenarios, *(pattern.form for pattern in record.patterns)):
         named.unregister(one)
     for scheme in record.schemes:
-        catalogue.unregister(scheme.name)
+        scheme_catalogue.unregister(scheme.name)
 
 
 def names() -> list[str]:

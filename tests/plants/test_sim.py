@@ -82,7 +82,7 @@ def test_faults_raise_instead_of_making_things_up():
         def advance(self, interval_ns):
             raise RuntimeError("queue holds -1 packets")
 
-        advance_to_ack = advance
+        advance_to_event = advance
 
     made._batch = Broken()
     for until in SimPlant.untils:

@@ -112,7 +112,7 @@ def test_damaged_descriptions_are_named(path, value, message):
         (["traffic", "colour"], 1, "traffic has no field 'colour'"),
         (["traffic"], 1, "traffic = 1 is not a mapping"),
         (["probes", 0, "interval_s"], 0, r"probes\[0\]: probe.interval_s = 0"),
-        (["links", 0, "discipline"], {"kind": "sfq"}, r"links\[0\].discipline.kind = 'sfq' is unknown; valid: droptail, red"),
+        (["links", 0, "discipline"], {"kind": "sfq"}, r"links\[0\].discipline = 'sfq' is unknown; valid: codel, droptail"),
         (["mss_bytes"], 5, "mss_bytes = 5"),
     ],
 )

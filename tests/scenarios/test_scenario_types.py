@@ -18,11 +18,6 @@ def world(**changes) -> Scenario:
     return Scenario(**{**fields, **changes})
 
 
-def test_the_congestion_controls_are_the_cores():
-    assert set(scenarios.congestion_controls("ns3")) == set(_core.congestion_controls())
-    assert set(scenarios.congestion_controls("ns3")) - set(scenarios.congestion_controls("linux")) == {"linuxreno"}
-
-
 @pytest.mark.parametrize("value", [-1, 0, 9e-7, math.nan, math.inf, 1e7])
 def test_link_rate(value):
     with pytest.raises(ScenarioError, match=r"link 'a': rate_mbps = .*valid: 1e-06 to 1e\+06"):
@@ -97,7 +92,7 @@ def test_gilbert_elliott_mean_loss():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"cc": "tahoe"}, "flow.cc = 'tahoe' is unknown; valid: newreno"),
+        ({"cc": "tahoe"}, "flow.cc = 'tahoe' is unknown; valid: .*newreno"),
         ({"path": []}, "flow.path is empty"),
         ({"return_path": ()}, "flow.return_path is empty"),
         ({"path": 0}, "flow.path = 0 is not a list"),

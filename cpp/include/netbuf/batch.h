@@ -8,58 +8,47 @@
 #include <thread>
 #include <vector>
 
-#include "netbuf/report.h"
+#include "netbuf/agent.h"
 
 namespace netbuf {
 
 class Batch {
  public:
-  // What an agent controls: the window of a flow, or the thresholds of a switch.
-  enum class Kind : uint8_t { flow, shared_buffer };
-
-  // agents: the most that one world has; queues: of their switches, exactly.
-  Batch(uint32_t worlds, uint32_t agents, uint32_t threads, Kind kind = Kind::flow, uint32_t queues = 1);
+  // agents: the most that one world has.
+  Batch(uint32_t worlds, uint32_t agents, uint32_t threads, std::unique_ptr<Agent> kind);
   ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
   uint32_t worlds() const { return worlds_count_; }
   uint32_t agents() const { return agents_count_; }
-  Kind kind() const { return kind_; }
-  size_t fields() const { return fields_; }
-  size_t controls() const { return controls_; }
+  std::vector<std::string> fields() const { return kind_->fields(); }
+  const std::vector<Control>& controls() const { return controls_; }
   double* telemetry() { return telemetry_.data(); }    // [worlds][agents][fields]
-  double* control() { return control_.data(); }        // [worlds][agents][controls]: cwnd in bytes, or alphas; NaN = as it is
+  double* control() { return control_.data(); }        // [worlds][agents][controls]; NaN leaves things as they are
   uint8_t* agent_mask() { return mask_.data(); }       // [worlds][agents]
   World& world(uint32_t index);                        // std::out_of_range, std::logic_error before its reset
 
   void reset(uint32_t world, const WorldConfig& config, uint64_t seed);
-  void advance(Time interval, const uint8_t* selected);       // selected: null = all
-  void advance_to_ack(Time max_wait, const uint8_t* selected);
-  // Switches: whole intervals until the worst slowdown of the flows completed has changed, at most so many.
-  void advance_to_change(Time interval, uint32_t max_intervals, const uint8_t* selected);
+  // selected: which worlds; null: all.
+  void advance(Time interval, const uint8_t* selected);
+  // Until something happened that the agents wait for, by whole intervals, at most so many.
+  void advance_to_event(Time interval, uint32_t max_intervals, const uint8_t* selected);
 
  private:
-  enum class Until : uint8_t { time, ack, change };
-  struct Advance {
-    Time interval;
-    Until until;
-    uint32_t max_intervals;
-  };
-  void step(uint32_t world, const Advance& advance);
-  void step_switches(uint32_t world, const Advance& advance);
-  void run_all(const Advance& advance, const uint8_t* selected);
+  void run_all(const Agent::Advance& advance, const uint8_t* selected);
   void check_control(uint32_t world) const;
-  const std::vector<uint32_t>& agents_of(const World& world) const;
+  std::span<const uint32_t> agents_of(uint32_t world) const { return {&agents_[size_t{world} * agents_count_], counts_[world]}; }
   void work(uint32_t thread);
 
   uint32_t worlds_count_, agents_count_;
-  Kind kind_;
-  uint32_t queues_;
-  size_t fields_, controls_;
+  std::unique_ptr<Agent> kind_;
+  std::vector<Control> controls_;
+  size_t fields_;
   std::vector<std::unique_ptr<World>> worlds_;
   std::vector<double> telemetry_, control_;
   std::vector<uint8_t> mask_;
+  std::vector<uint32_t> agents_, counts_;              // [worlds][agents]: the index of what it controls; [worlds]
 
   std::vector<std::thread> threads_;
   std::mutex mutex_;

@@ -47,6 +47,7 @@ struct SwitchConfig {
 
 struct FlowConfig {
   std::string cc = "cubic";
+  std::map<std::string, double> cc_parameters;  // those that are not at their defaults
   bool controlled = false;                 // an agent sets cwnd
   std::vector<uint32_t> path, return_path; // link indices
   Time start_ns = 0, stop_ns = 0;          // stop 0: never

@@ -1,12 +1,13 @@
 // A queue discipline: what a link keeps its waiting packets in, which of them it drops, and which it sends next.
 #pragma once
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "netbuf/catalogue.h"
 #include "netbuf/packet.h"
+#include "netbuf/parameter.h"
 #include "netbuf/ring.h"
 #include "netbuf/rng.h"
 #include "netbuf/types.h"
@@ -53,27 +54,30 @@ class QueueDiscipline {
 struct DisciplineSetting {
   int64_t limit_packets, limit_bytes;        // of the queue; INT64_MAX: no limit
   double rate_bps;                           // of the link (mean of a trace); infinity when unlimited
-  std::map<std::string, double> parameters;  // complete: defaults filled in
+  Parameters parameters;                     // complete: defaults filled in
   DropSink* sink;
   Rng* rng;
 };
 
-struct DisciplineParameter {
-  std::string_view name;
-  double initial, low, high;                 // the default and the range, inclusive
-};
-
-// Every discipline's file ends in one of these; src/qdisc/registry.cc lists them.
+// What the file of a discipline ends in: an Entry of one of these.
 struct DisciplineRecord {
-  std::string_view name;
-  std::vector<DisciplineParameter> parameters;
+  static constexpr std::string_view kWhat = "queue discipline";
+
+  std::string_view name, meaning;
   std::unique_ptr<QueueDiscipline> (*make)(const DisciplineSetting&);
+  std::vector<Parameter> parameters = {};
+  // What parameters must keep to together; throws std::invalid_argument "name = value is ...".
+  void (*check)(const Parameters&) = [](const Parameters&) {};
 };
 
-const std::vector<const DisciplineRecord*>& queue_disciplines();
-std::vector<std::string> queue_discipline_names();
-// Throws std::invalid_argument: an unknown discipline or parameter, or a value out of range. Fills in the defaults.
-const DisciplineRecord& check_discipline(std::string_view name, std::map<std::string, double>& parameters,
-                                         const std::string& field);
+// For records.
+template <class Discipline>
+std::unique_ptr<QueueDiscipline> make(const DisciplineSetting& setting) {
+  return std::make_unique<Discipline>(setting);
+}
+
+// Throws std::invalid_argument: an unknown discipline or parameter, or a value out of range.
+Parameters discipline_parameters(std::string_view name, const Given& given, const std::string& field);
+std::unique_ptr<QueueDiscipline> make_discipline(std::string_view name, const Given& given, DisciplineSetting setting);
 
 }  // namespace netbuf

@@ -5,14 +5,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "netbuf/catalogue.h"
+#include "netbuf/parameter.h"
 #include "netbuf/rng.h"
 #include "netbuf/types.h"
 
 namespace netbuf {
-
-enum class Stack : uint8_t { linux_kernel, ns3 };
 
 // RFC 5681 and Linux: disorder = SACKs seen but no loss inferred yet; loss = after a retransmission time-out.
 enum class CaState : uint8_t { open, disorder, recovery, loss };
@@ -114,14 +115,39 @@ class CongestionControl {
   bool owns_window_ = false, wants_rate_ = false;
 };
 
-// Every congestion control's file ends in one of these; src/cc/registry.cc lists them.
+// Shares as the kernel counts with them: whole numbers of 1/1024.
+inline constexpr int64_t kFraction = 1024;
+inline int64_t scaled_fraction(double share) { return static_cast<int64_t>(share * kFraction + 0.5); }
+
+// What the file of a congestion control ends in: an Entry of one of these. How it is made, by stack; null: not in that stack.
 struct CongestionControlRecord {
-  std::string_view name;
-  std::unique_ptr<CongestionControl> (*make)(Stack);
+  static constexpr std::string_view kWhat = "congestion control";
+  using Make = std::unique_ptr<CongestionControl> (*)(const Parameters&);
+
+  std::string_view name, meaning;
+  Make linux_kernel = nullptr, ns3 = nullptr;
+  std::vector<Parameter> parameters = {};
+  bool agent = false;            // nothing without an agent that sets its window
+
+  Make in(Stack stack) const {
+    const Make makers[] = {linux_kernel, ns3};
+    return makers[static_cast<size_t>(stack)];
+  }
 };
 
-const std::vector<const CongestionControlRecord*>& congestion_controls();
-std::vector<std::string> congestion_control_names();
-std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack);  // std::invalid_argument
+// For records: a class that is made from its parameters, or from nothing.
+template <class Control>
+std::unique_ptr<CongestionControl> make(const Parameters& parameters) {
+  if constexpr (std::is_constructible_v<Control, const Parameters&>) {
+    return std::make_unique<Control>(parameters);
+  } else {
+    return std::make_unique<Control>();
+  }
+}
+
+// Throws std::invalid_argument: a name that is not in the stack, a parameter that is unknown or out of range.
+std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack, const Given& parameters = {},
+                                                           const std::string& field = "cc");
+void check_congestion_control(std::string_view name, Stack stack, const Given& parameters, const std::string& field);
 
 }  // namespace netbuf

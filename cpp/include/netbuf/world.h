@@ -27,7 +27,7 @@ class World final : private Link::Host, private Openings::Host {
   std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
   const std::vector<uint32_t>& agents() const { return agents_; }  // flows under an agent's control
   const std::vector<uint32_t>& agent_switches() const { return agent_switches_; }
-  void agent_window(uint32_t agent, double bytes);
+  void set_window(uint32_t flow, double bytes);  // of a flow that an agent controls
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside
   size_t memory_bytes() const;
 

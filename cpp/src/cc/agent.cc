@@ -2,7 +2,7 @@
 // to one segment (until the agent speaks again). ssthresh is kept as RFC 5681 would have it, for the agent to look at.
 #include <algorithm>
 
-#include "cc/records.h"
+#include "netbuf/tcp.h"
 
 namespace netbuf {
 namespace {
@@ -20,10 +20,13 @@ class Agent final : public CongestionControl {
   int64_t undo_window(Tcb& tcb, int64_t) override { return tcb.cwnd; }
 };
 
-std::unique_ptr<CongestionControl> make(Stack) { return std::make_unique<Agent>(); }
+const Entry<CongestionControlRecord> entry{{
+    .name = "agent",
+    .meaning = "the window is what an environment's agent sets",
+    .linux_kernel = make<Agent>,
+    .ns3 = make<Agent>,
+    .agent = true,
+}};
 
 }  // namespace
-
-const CongestionControlRecord agent_record{"agent", make};
-
 }  // namespace netbuf

@@ -7,9 +7,9 @@
 // draft-cheng-iccrg-delivery-rate-estimation; behaviour, fixed-point scaling and defaults of net/ipv4/tcp_bbr.c and
 // tcp_tso_autosize() in net/ipv4/tcp_output.c (Linux 6.18). Parameters carry the kernel's names. Both stack profiles run it.
 #include <algorithm>
+#include <cmath>
 
 #include "cc/linux_window.h"
-#include "cc/records.h"
 #include "cc/windowed_max.h"
 
 namespace netbuf {
@@ -22,18 +22,7 @@ constexpr uint32_t kUnit = 1u << kScale;
 
 constexpr uint32_t kCycleLength = 8;              // phases of the PROBE_BW gain cycle
 constexpr uint32_t kCycleRand = 7;                // it starts anywhere but in the draining phase
-constexpr uint32_t kPacingGain[kCycleLength] = {kUnit * 5 / 4, kUnit * 3 / 4, kUnit, kUnit, kUnit, kUnit, kUnit, kUnit};
-constexpr uint32_t kBwRtts = kCycleLength + 2;    // the bandwidth filter's window, round trips
-constexpr uint32_t kMinRttWindow = 10 * kHz;      // jiffies
-constexpr uint32_t kProbeRttMode = kHz / 5;       // jiffies: 200 ms
 constexpr uint32_t kMinTsoRate = 1'200'000;       // bit/s: bursts of two packets only above
-constexpr uint32_t kPacingMarginPercent = 1;
-constexpr uint32_t kHighGain = kUnit * 2885 / 1000 + 1;  // 2 / ln 2: doubles the rate every round trip
-constexpr uint32_t kDrainGain = kUnit * 1000 / 2885;
-constexpr uint32_t kCwndGain = kUnit * 2;
-constexpr uint32_t kCwndMinTarget = 4;            // packets
-constexpr uint32_t kFullBwThresh = kUnit * 5 / 4;
-constexpr uint32_t kFullBwCount = 3;
 // Long-term bandwidth: what a policer lets through.
 constexpr uint32_t kLtIntervalMinRtts = 4;
 constexpr uint32_t kLtLossThresh = 50;            // lost / delivered << 8
@@ -41,18 +30,48 @@ constexpr uint32_t kLtBwRatio = kUnit / 8;
 constexpr uint32_t kLtBwDiff = 4000 / 8;          // bytes/s
 constexpr uint32_t kLtBwMaxRtts = 48;
 // ACK aggregation.
-constexpr uint32_t kExtraAckedWinRtts = 5;
 constexpr uint32_t kAckEpochAckedResetThresh = 1u << 20;
-constexpr uint32_t kExtraAckedMaxUs = 100'000;
 
 constexpr uint32_t kInitialCwnd = 10;
 constexpr int kPacingShift = 10;                  // a burst: what the pacing rate sends in 2^-10 s
 constexpr int kTsoRttLog = 9;                     // on short paths more: the largest burst, halved for every 512 us of RTT
 constexpr uint32_t kGsoMaxSize = 65536 - 321;     // bytes, less the largest header
 
+uint32_t gain(double value) { return static_cast<uint32_t>(value * kUnit); }
+
+// What it is made with, in the kernel's units.
+struct Setting {
+  explicit Setting(const Parameters& p)
+      : high_gain(static_cast<uint32_t>(std::ceil(p["high_gain"] * kUnit))),
+        drain_gain(gain(p["drain_gain"])),
+        cwnd_gain(gain(p["cwnd_gain"])),
+        pacing_gain{gain(p["probe_gain"]), gain(p["yield_gain"])},
+        full_bw_thresh(gain(p["full_bw_growth"])),
+        full_bw_count(p.as<uint32_t>("full_bw_rounds")),
+        bw_rtts(p.as<uint32_t>("bw_window_rounds")),
+        min_rtt_window(static_cast<uint32_t>(p["min_rtt_window_s"] * kHz)),
+        probe_rtt_mode(static_cast<uint32_t>(p["probe_rtt_ms"] * kHz / 1000)),
+        cwnd_min_target(p.as<uint32_t>("min_window_packets")),
+        extra_acked_rtts(p.as<uint32_t>("extra_acked_rounds")),
+        extra_acked_max_us(static_cast<uint32_t>(p["extra_acked_max_ms"] * 1000)),
+        rate_scale(static_cast<uint64_t>(1'000'000 / 100) * (100 - p.as<uint64_t>("pacing_margin_percent"))),
+        policer_detection(p.is("policer_detection")) {}
+
+  uint32_t cycle_gain(uint32_t phase) const { return phase < 2 ? pacing_gain[phase] : kUnit; }
+
+  uint32_t high_gain, drain_gain, cwnd_gain, pacing_gain[2];  // kUnit = 1
+  uint32_t full_bw_thresh, full_bw_count;
+  uint32_t bw_rtts;                               // the bandwidth filter's window, round trips
+  uint32_t min_rtt_window, probe_rtt_mode;        // jiffies
+  uint32_t cwnd_min_target;                       // packets
+  uint32_t extra_acked_rtts, extra_acked_max_us;
+  uint64_t rate_scale;                            // microseconds a second, less the pacing margin
+  bool policer_detection;
+};
+
 class Bbr final : public CongestionControl {
  public:
-  Bbr() {
+  explicit Bbr(const Parameters& parameters) : setting_(parameters), pacing_gain_(setting_.high_gain), cwnd_gain_(setting_.high_gain) {
     owns_window_ = true;
     wants_rate_ = true;
   }
@@ -125,8 +144,8 @@ class Bbr final : public CongestionControl {
   uint64_t max_bw() const { return bw_.get(); }
   uint64_t bw() const { return lt_use_bw_ ? lt_bw_ : max_bw(); }
 
-  static uint64_t bytes_per_second(const Tcb& tcb, uint64_t bw, uint32_t gain) {
-    const uint64_t rate = (bw * tcb.mss * gain >> kScale) * (1'000'000 / 100 * (100 - kPacingMarginPercent));
+  uint64_t bytes_per_second(const Tcb& tcb, uint64_t bw, uint32_t gain) const {
+    const uint64_t rate = (bw * tcb.mss * gain >> kScale) * setting_.rate_scale;
     return rate >> kBwScale;
   }
 
@@ -138,7 +157,7 @@ class Bbr final : public CongestionControl {
       rtt_us = std::max<uint64_t>(static_cast<uint64_t>(tcb.srtt / kMicrosecond), 1);
       has_seen_rtt_ = true;
     }
-    tcb.pacing_rate = static_cast<double>(bytes_per_second(tcb, tcb.cwnd_packets * kBwUnit / rtt_us, kHighGain));
+    tcb.pacing_rate = static_cast<double>(bytes_per_second(tcb, tcb.cwnd_packets * kBwUnit / rtt_us, setting_.high_gain));
   }
 
   void set_pacing_rate(Tcb& tcb, uint64_t bw, uint32_t gain) {
@@ -186,7 +205,7 @@ class Bbr final : public CongestionControl {
 
   uint32_t ack_aggregation_cwnd() const {
     if (!full_bw_reached_) return 0;
-    const uint32_t most = static_cast<uint32_t>(bw() * kExtraAckedMaxUs / kBwUnit);
+    const uint32_t most = static_cast<uint32_t>(bw() * setting_.extra_acked_max_us / kBwUnit);
     return std::min(std::max(extra_acked_[0], extra_acked_[1]), most);
   }
 
@@ -212,9 +231,9 @@ class Bbr final : public CongestionControl {
       const uint32_t target = quantization_budget(tcb, bdp(bw(), cwnd_gain_) + ack_aggregation_cwnd());
       if (full_bw_reached_) cwnd = std::min(cwnd + ack.delivered, target);
       else if (cwnd < target || tcb.delivered < kInitialCwnd) cwnd += ack.delivered;
-      cwnd = std::max(cwnd, kCwndMinTarget);
+      cwnd = std::max(cwnd, setting_.cwnd_min_target);
     }
-    if (mode_ == Mode::probe_rtt) cwnd = std::min(cwnd, kCwndMinTarget);
+    if (mode_ == Mode::probe_rtt) cwnd = std::min(cwnd, setting_.cwnd_min_target);
     if (cwnd != tcb.cwnd_packets) tcb.set_cwnd_packets(cwnd);
   }
 
@@ -242,15 +261,15 @@ class Bbr final : public CongestionControl {
   void update_gains() {
     switch (mode_) {
       case Mode::startup:
-        pacing_gain_ = cwnd_gain_ = kHighGain;
+        pacing_gain_ = cwnd_gain_ = setting_.high_gain;
         break;
       case Mode::drain:
-        pacing_gain_ = kDrainGain;
-        cwnd_gain_ = kHighGain;
+        pacing_gain_ = setting_.drain_gain;
+        cwnd_gain_ = setting_.high_gain;
         break;
       case Mode::probe_bw:
-        pacing_gain_ = lt_use_bw_ ? kUnit : kPacingGain[cycle_index_];
-        cwnd_gain_ = kCwndGain;
+        pacing_gain_ = lt_use_bw_ ? kUnit : setting_.cycle_gain(cycle_index_);
+        cwnd_gain_ = setting_.cwnd_gain;
         break;
       case Mode::probe_rtt:
         pacing_gain_ = cwnd_gain_ = kUnit;
@@ -272,14 +291,14 @@ class Bbr final : public CongestionControl {
     }
     lt_bw_sampling(tcb, ack.lost, ack.rate.app_limited);
     const uint64_t sample = static_cast<uint64_t>(ack.rate.delivered) * kBwUnit / static_cast<uint64_t>(interval_us);
-    if (!ack.rate.app_limited || sample >= max_bw()) bw_.update(kBwRtts, rtt_count_, sample);
+    if (!ack.rate.app_limited || sample >= max_bw()) bw_.update(setting_.bw_rtts, rtt_count_, sample);
   }
 
   // Packets delivered beyond what the bandwidth accounts for since the epoch began: they arrived in clumps, so that the window
   // needs as much more to keep sending through the silences between.
   void update_ack_aggregation(const Tcb& tcb, const AckEvent& ack) {
     if (!ack.delivered || ack.rate.delivered < 0 || ack.rate.interval < kMicrosecond) return;
-    if (round_start_ && ++extra_acked_rtts_ >= kExtraAckedWinRtts) {
+    if (round_start_ && ++extra_acked_rtts_ >= setting_.extra_acked_rtts) {
       extra_acked_rtts_ = 0;
       extra_acked_index_ ^= 1;
       extra_acked_[extra_acked_index_] = 0;
@@ -298,12 +317,12 @@ class Bbr final : public CongestionControl {
 
   void check_full_bw_reached(const AckEvent& ack) {
     if (full_bw_reached_ || !round_start_ || ack.rate.app_limited) return;
-    if (max_bw() >= full_bw_ * kFullBwThresh >> kScale) {
+    if (max_bw() >= full_bw_ * setting_.full_bw_thresh >> kScale) {
       full_bw_ = max_bw();
       full_bw_count_ = 0;
       return;
     }
-    full_bw_reached_ = ++full_bw_count_ >= kFullBwCount;
+    full_bw_reached_ = ++full_bw_count_ >= setting_.full_bw_count;
   }
 
   void check_drain(Tcb& tcb) {
@@ -333,6 +352,7 @@ class Bbr final : public CongestionControl {
   }
 
   void lt_bw_sampling(const Tcb& tcb, uint32_t losses, bool app_limited) {
+    if (!setting_.policer_detection) return;
     if (lt_use_bw_) {
       if (mode_ == Mode::probe_bw && round_start_ && ++lt_rtt_count_ >= kLtBwMaxRtts) {
         reset_lt_bw_sampling(tcb);
@@ -377,7 +397,7 @@ class Bbr final : public CongestionControl {
 
   void update_min_rtt(Tcb& tcb, const AckEvent& ack) {
     const uint32_t now = jiffies(tcb.now);
-    const bool expired = jiffies_after(now, min_rtt_stamp_ + kMinRttWindow);
+    const bool expired = jiffies_after(now, min_rtt_stamp_ + setting_.min_rtt_window);
     if (ack.rtt >= 0) {
       const uint64_t rtt_us = static_cast<uint64_t>(ack.rtt / kMicrosecond);
       if (rtt_us < min_rtt_us_ || expired) {
@@ -392,8 +412,8 @@ class Bbr final : public CongestionControl {
     }
     if (mode_ == Mode::probe_rtt) {
       tcb.app_limited = std::max(tcb.delivered + tcb.in_flight(), 1u);  // low rates now say nothing about the path
-      if (!probe_rtt_done_stamp_ && tcb.in_flight() <= kCwndMinTarget) {
-        probe_rtt_done_stamp_ = now + kProbeRttMode;
+      if (!probe_rtt_done_stamp_ && tcb.in_flight() <= setting_.cwnd_min_target) {
+        probe_rtt_done_stamp_ = now + setting_.probe_rtt_mode;
         probe_rtt_round_done_ = false;
         next_rtt_delivered_ = tcb.delivered;
       } else if (probe_rtt_done_stamp_) {
@@ -413,11 +433,12 @@ class Bbr final : public CongestionControl {
     else mode_ = Mode::startup;
   }
 
+  const Setting setting_;
   Mode mode_ = Mode::startup;
   CaState previous_state_ = CaState::open;     // at the last ACK
   bool packet_conservation_ = false, round_start_ = false, idle_restart_ = false, has_seen_rtt_ = false;
   bool probe_rtt_round_done_ = false, full_bw_reached_ = false;
-  uint32_t pacing_gain_ = kHighGain, cwnd_gain_ = kHighGain;
+  uint32_t pacing_gain_, cwnd_gain_;
 
   WindowedMax bw_;
   uint32_t rtt_count_ = 0;                     // round trips, counted by packets
@@ -440,10 +461,28 @@ class Bbr final : public CongestionControl {
   uint32_t ack_epoch_acked_ = 0, extra_acked_[2] = {0, 0}, extra_acked_rtts_ = 0, extra_acked_index_ = 0;
 };
 
-std::unique_ptr<CongestionControl> make(Stack) { return std::make_unique<Bbr>(); }
+const Entry<CongestionControlRecord> entry{{
+    .name = "bbr",
+    .meaning = "BBR version 1: sends at the estimated bandwidth with about two bandwidth-delay products in flight",
+    .linux_kernel = make<Bbr>,
+    .ns3 = make<Bbr>,
+    .parameters =
+        {real("high_gain", 2.885, 1, 10, "of pacing and window in STARTUP; 2 / ln 2 doubles the rate every round trip"),
+         real("drain_gain", 0.3466, 0.01, 1, "of pacing in DRAIN; 1 / high_gain empties the queue in a round trip"),
+         real("cwnd_gain", 2, 1, 10, "of the window in PROBE_BW, bandwidth-delay products"),
+         real("probe_gain", 1.25, 1, 4, "of pacing in the first phase of PROBE_BW's eight, which looks for more bandwidth"),
+         real("yield_gain", 0.75, 0.1, 1, "of pacing in the second, which empties the queue"),
+         real("full_bw_growth", 1.25, 1, 4, "growth of the bandwidth in a round trip below which the path may be full"),
+         whole("full_bw_rounds", 3, 1, 1000, "round trips with less that end STARTUP"),
+         whole("bw_window_rounds", 10, 1, 10'000, "round trips whose largest delivery rate is the bandwidth"),
+         real("min_rtt_window_s", 10, 0.1, 10'000, "for so long a smallest round-trip time holds, s"),
+         real("probe_rtt_ms", 200, 4, 10'000, "length of PROBE_RTT, ms"),
+         whole("min_window_packets", 4, 1, 10'000, "least window, and that of PROBE_RTT"),
+         whole("extra_acked_rounds", 5, 1, 10'000, "round trips over which the aggregation of ACKs is looked at"),
+         real("extra_acked_max_ms", 100, 0, 1000, "window for aggregated ACKs, at most what the bandwidth sends in so many ms"),
+         whole("pacing_margin_percent", 1, 0, 50, "pacing stays below the bandwidth by so much"),
+         truth("policer_detection", true, "long-term bandwidth where two intervals in a row lose much at equal throughput")},
+}};
 
 }  // namespace
-
-const CongestionControlRecord bbr_record{"bbr", make};
-
 }  // namespace netbuf

@@ -7,32 +7,60 @@
 #include <cmath>
 
 #include "cc/linux_window.h"
-#include "cc/records.h"
 
 namespace netbuf {
 namespace {
 
-constexpr uint32_t kBetaScale = 1024, kBeta = 717;  // beta = 0.7
-constexpr uint32_t kBicScale = 41;                  // C = 41 / 1024 x 10 = 0.4 packets/s^3
 constexpr uint32_t kBicHz = 10;                     // the curve's time unit is 2^-10 s
-// The packets Reno needs acknowledged for one of growth at beta = 0.7, in eighths of its window: 8 (1 + beta) / (3 (1 - beta)).
-constexpr uint32_t kFriendlyScale = 8 * (kBetaScale + kBeta) / 3 / (kBetaScale - kBeta);
-constexpr uint64_t kCubeFactor = (uint64_t{1} << (10 + 3 * kBicHz)) / (kBicScale * 10);
 
-// HyStart.
-constexpr uint32_t kLowWindow = 16;                 // packets: not below
-constexpr uint32_t kMinSamples = 8;                 // RTT samples that stand for a round
-constexpr Time kAckDelta = 2 * kMillisecond;        // ACKs closer than this belong to one train
+// What both stacks' CUBIC are made with, in the kernel's fixed point.
+struct Setting {
+  explicit Setting(const Parameters& p)
+      : hystart(p.is("hystart")),
+        fast_convergence(p.is("fast_convergence")),
+        friendly(p.is("tcp_friendliness")),
+        low_window(p.as<uint32_t>("hystart_low_window")),
+        min_samples(p.as<uint32_t>("hystart_min_samples")),
+        ack_delta(from_seconds(p["hystart_ack_delta_ms"] * 1e-3)),
+        delay_min(from_seconds(p["hystart_delay_min_ms"] * 1e-3)),
+        delay_max(std::max(delay_min, from_seconds(p["hystart_delay_max_ms"] * 1e-3))) {
+    const auto beta = static_cast<uint32_t>(scaled_fraction(p["beta"]));
+    friendly_scale = static_cast<uint32_t>(8 * (kFraction + beta) / 3 / (kFraction - beta));
+  }
+
+  // How many packets of growth Reno would have had by now: those that it needs acknowledged for one are in eighths of its
+  // window 8 (1 + beta) / (3 (1 - beta)).
+  void count_reno(uint32_t cwnd, uint32_t& acked, uint32_t& reno_cwnd) const {
+    const uint32_t per_packet = std::max((cwnd * friendly_scale) >> 3, 1u);
+    while (acked > per_packet) {
+      acked -= per_packet;
+      ++reno_cwnd;
+    }
+  }
+
+  bool hystart, fast_convergence, friendly;
+  uint32_t friendly_scale;
+  uint32_t low_window;                              // packets: HyStart does not look below
+  uint32_t min_samples;                             // RTT samples that stand for a round
+  Time ack_delta;                                   // ACKs closer than this belong to one train
+  Time delay_min, delay_max;                        // that the RTT must have risen by, at least and at most
+};
 
 class LinuxCubic final : public LinuxReno {
  public:
+  explicit LinuxCubic(const Parameters& parameters)
+      : setting_(parameters),
+        beta_(static_cast<uint64_t>(scaled_fraction(parameters["beta"]))),
+        bic_scale_(static_cast<uint64_t>(parameters["c"] * 1024 / 10 + 0.5)),
+        cube_factor_((uint64_t{1} << (10 + 3 * kBicHz)) / (bic_scale_ * 10)) {}
+
   void init(Tcb& tcb) override {
     forget();
     if (tcb.hystart) start_round(tcb);
   }
 
   void on_ack(Tcb& tcb, const AckEvent& ack) override {
-    const bool watching = tcb.in_slow_start() && !found_ && tcb.hystart;
+    const bool watching = tcb.in_slow_start() && !found_ && tcb.hystart && setting_.hystart;
     if (ack.rtt < 0 || (ack.rtt >= delay_min_ && delay_min_ && !watching)) return;
     // The RTT falls after a reduction: samples of an epoch's first second are not trusted.
     if (epoch_start_ && static_cast<int32_t>(jiffies(tcb.now) - epoch_start_) < static_cast<int32_t>(kHz)) return;
@@ -56,9 +84,9 @@ class LinuxCubic final : public LinuxReno {
     epoch_start_ = 0;
     const uint64_t cwnd = tcb.cwnd_packets;
     // Fast convergence: a flow that lost below its last maximum has a newcomer to make room for.
-    last_max_cwnd_ =
-        static_cast<uint32_t>(cwnd < last_max_cwnd_ ? cwnd * (kBetaScale + kBeta) / (2 * kBetaScale) : cwnd);
-    return static_cast<int64_t>(std::max<uint64_t>(cwnd * kBeta / kBetaScale, 2)) * tcb.mss;
+    const bool room = setting_.fast_convergence && cwnd < last_max_cwnd_;
+    last_max_cwnd_ = static_cast<uint32_t>(room ? cwnd * (kFraction + beta_) / (2 * kFraction) : cwnd);
+    return static_cast<int64_t>(std::max<uint64_t>(cwnd * beta_ / kFraction, 2)) * tcb.mss;
   }
 
   void on_state(Tcb& tcb, CaState next) override {
@@ -93,7 +121,7 @@ class LinuxCubic final : public LinuxReno {
       if (!epoch_start_) start_epoch(cwnd, now, acked);
       follow_curve(cwnd, now);
     }
-    keep_up_with_reno(cwnd);
+    if (setting_.friendly) keep_up_with_reno(cwnd);
     count_ = std::max(count_, 2u);  // at most a packet for two acknowledged: 1.5 a round trip
   }
 
@@ -105,7 +133,7 @@ class LinuxCubic final : public LinuxReno {
       k_ = 0;
       origin_point_ = cwnd;
     } else {
-      k_ = static_cast<uint32_t>(std::cbrt(static_cast<double>(kCubeFactor * (last_max_cwnd_ - cwnd))));
+      k_ = static_cast<uint32_t>(std::cbrt(static_cast<double>(cube_factor_ * (last_max_cwnd_ - cwnd))));
       origin_point_ = last_max_cwnd_;
     }
   }
@@ -114,18 +142,14 @@ class LinuxCubic final : public LinuxReno {
     const uint64_t ticks = now - epoch_start_ + jiffies_rounded_up(delay_min_);  // one RTT ahead
     const uint64_t t = (ticks << kBicHz) / kHz;
     const uint64_t offset = t < k_ ? k_ - t : t - k_;
-    const uint32_t delta = static_cast<uint32_t>((kBicScale * 10 * offset * offset * offset) >> (10 + 3 * kBicHz));
+    const uint32_t delta = static_cast<uint32_t>((bic_scale_ * 10 * offset * offset * offset) >> (10 + 3 * kBicHz));
     const uint32_t target = t < k_ ? origin_point_ - delta : origin_point_ + delta;
     count_ = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
     if (!last_max_cwnd_) count_ = std::min(count_, 20u);  // nothing is known of the path yet: 5 % a round trip
   }
 
   void keep_up_with_reno(uint32_t cwnd) {
-    const uint32_t per_packet = (cwnd * kFriendlyScale) >> 3;
-    while (ack_count_ > per_packet) {
-      ack_count_ -= per_packet;
-      ++tcp_cwnd_;
-    }
+    setting_.count_reno(cwnd, ack_count_, tcp_cwnd_);
     if (tcp_cwnd_ > cwnd) count_ = std::min(count_, cwnd / (tcp_cwnd_ - cwnd));
   }
 
@@ -140,17 +164,17 @@ class LinuxCubic final : public LinuxReno {
   // the smallest of the round's RTTs has risen by an eighth (4 to 16 ms).
   void hystart(Tcb& tcb, Time rtt) {
     if (after(tcb.una, end_seq_)) start_round(tcb);
-    if (tcb.cwnd_packets < kLowWindow) return;
-    if (tcb.now - last_ack_ <= kAckDelta) {
+    if (tcb.cwnd_packets < setting_.low_window) return;
+    if (tcb.now - last_ack_ <= setting_.ack_delta) {
       last_ack_ = tcb.now;
       Time threshold = delay_min_ + burst_allowance(tcb);
       if (tcb.pacing_rate <= 0) threshold /= 2;
       if (tcb.now - round_start_ > threshold) leave_slow_start(tcb);
     }
     curr_rtt_ = std::min(curr_rtt_, rtt);
-    if (sample_count_ < kMinSamples) {
+    if (sample_count_ < setting_.min_samples) {
       ++sample_count_;
-    } else if (curr_rtt_ > delay_min_ + std::clamp(delay_min_ / 8, 4 * kMillisecond, 16 * kMillisecond)) {
+    } else if (curr_rtt_ > delay_min_ + std::clamp(delay_min_ / 8, setting_.delay_min, setting_.delay_max)) {
       leave_slow_start(tcb);
     }
   }
@@ -167,6 +191,10 @@ class LinuxCubic final : public LinuxReno {
     return static_cast<Time>(std::min(static_cast<double>(kMillisecond), 4 * 65536 / rate));
   }
 
+  const Setting setting_;
+  const uint64_t beta_;         // of the window that is left after a loss, in 1/kFraction
+  const uint64_t bic_scale_;    // C, in 10/1024 packets/s^3
+  const uint64_t cube_factor_;  // 2^40 / C, in the same unit
   uint32_t count_ = 0;          // cnt
   uint32_t last_max_cwnd_ = 0;  // packets
   uint32_t last_cwnd_ = 0, last_time_ = 0;
@@ -185,14 +213,21 @@ class LinuxCubic final : public LinuxReno {
 // round's first samples and waits for the delay to double, and so fires late.
 class Ns3Cubic final : public CongestionControl {
  public:
+  explicit Ns3Cubic(const Parameters& parameters)
+      : setting_(parameters),
+        beta_(parameters["beta"]),
+        c_(parameters["c"]),
+        cubic_delta_(from_seconds(parameters["cubic_delta_ms"] * 1e-3)),
+        count_clamp_(parameters.as<uint32_t>("count_clamp")) {}
+
   void init(Tcb& tcb) override { start_round(tcb); }
 
   void on_ack(Tcb& tcb, const AckEvent&) override {
     const Time rtt = tcb.srtt;
     if (rtt <= 0) return;
-    if (epoch_start_ >= 0 && tcb.now - epoch_start_ < kCubicDelta) return;
+    if (epoch_start_ >= 0 && tcb.now - epoch_start_ < cubic_delta_) return;
     if (delay_min_ < 0 || rtt < delay_min_) delay_min_ = rtt;
-    if (tcb.hystart && !found_ && tcb.cwnd <= tcb.ssthresh && tcb.cwnd >= static_cast<int64_t>(kLowWindow) * tcb.mss)
+    if (tcb.hystart && setting_.hystart && !found_ && tcb.cwnd <= tcb.ssthresh && tcb.cwnd >= static_cast<int64_t>(setting_.low_window) * tcb.mss)
       hystart(tcb, rtt);
   }
 
@@ -200,7 +235,7 @@ class Ns3Cubic final : public CongestionControl {
     const uint32_t segments_acked = ack.acked;
     if (!tcb.cwnd_limited) return;
     if (tcb.in_slow_start()) {
-      if (tcb.hystart && after(tcb.una, end_seq_)) start_round(tcb);
+      if (tcb.hystart && setting_.hystart && after(tcb.una, end_seq_)) start_round(tcb);
       tcb.set_cwnd(tcb.cwnd + static_cast<int64_t>(segments_acked) * tcb.mss);
     } else if (segments_acked) {
       cwnd_count_ += segments_acked;
@@ -214,9 +249,9 @@ class Ns3Cubic final : public CongestionControl {
 
   int64_t ssthresh(Tcb& tcb) override {
     const uint32_t cwnd = tcb.cwnd_packets;
-    last_max_cwnd_ = cwnd < last_max_cwnd_ ? static_cast<uint32_t>(cwnd * (1 + kBetaReal) / 2) : cwnd;
+    last_max_cwnd_ = setting_.fast_convergence && cwnd < last_max_cwnd_ ? static_cast<uint32_t>(cwnd * (1 + beta_) / 2) : cwnd;
     epoch_start_ = -1;
-    return static_cast<int64_t>(std::max(static_cast<uint32_t>(cwnd * kBetaReal), 2u)) * tcb.mss;
+    return static_cast<int64_t>(std::max(static_cast<uint32_t>(cwnd * beta_), 2u)) * tcb.mss;
   }
 
   void on_state(Tcb& tcb, CaState next) override {
@@ -229,10 +264,6 @@ class Ns3Cubic final : public CongestionControl {
   }
 
  private:
-  static constexpr double kBetaReal = 0.7, kC = 0.4;
-  static constexpr Time kCubicDelta = 10 * kMillisecond;  // of an epoch: no delay samples
-  static constexpr uint32_t kCountClamp = 20;
-
   uint32_t update(const Tcb& tcb, uint32_t segments_acked) {
     const uint32_t cwnd = tcb.cwnd_packets;
     ack_count_ += segments_acked;
@@ -240,22 +271,20 @@ class Ns3Cubic final : public CongestionControl {
       epoch_start_ = tcb.now;
       ack_count_ = segments_acked;
       tcp_cwnd_ = cwnd;
-      k_ = last_max_cwnd_ <= cwnd ? 0 : std::pow((last_max_cwnd_ - cwnd) / kC, 1 / 3.0);  // rounds as ns-3 does
+      k_ = last_max_cwnd_ <= cwnd ? 0 : std::pow((last_max_cwnd_ - cwnd) / c_, 1 / 3.0);  // rounds as ns-3 does
       origin_point_ = std::max(last_max_cwnd_, cwnd);
     }
     const double t = static_cast<double>(tcb.now - epoch_start_ + std::max<Time>(delay_min_, 0)) / 1e9;
     const double offset = std::fabs(t - k_);
-    const uint32_t delta = static_cast<uint32_t>(kC * std::pow(offset, 3));
+    const uint32_t delta = static_cast<uint32_t>(c_ * std::pow(offset, 3));
     const uint32_t target = t < k_ ? origin_point_ - delta : origin_point_ + delta;
     uint32_t count = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
-    if (!last_max_cwnd_) count = std::min(count, kCountClamp);
+    if (!last_max_cwnd_) count = std::min(count, count_clamp_);
 
-    const uint32_t per_packet = (cwnd * kFriendlyScale) >> 3;
-    while (ack_count_ > per_packet) {
-      ack_count_ -= per_packet;
-      ++tcp_cwnd_;
+    if (setting_.friendly) {
+      setting_.count_reno(cwnd, ack_count_, tcp_cwnd_);
+      if (tcp_cwnd_ > cwnd) count = std::min(count, cwnd / (tcp_cwnd_ - cwnd));
     }
-    if (tcp_cwnd_ > cwnd) count = std::min(count, cwnd / (tcp_cwnd_ - cwnd));
     return std::max(count, 2u);
   }
 
@@ -267,19 +296,23 @@ class Ns3Cubic final : public CongestionControl {
   }
 
   void hystart(Tcb& tcb, Time rtt) {
-    if (tcb.now - last_ack_ <= kAckDelta) {
+    if (tcb.now - last_ack_ <= setting_.ack_delta) {
       last_ack_ = tcb.now;
       if (tcb.now - round_start_ > delay_min_) found_ = true;
     }
-    if (sample_count_ < kMinSamples) {
+    if (sample_count_ < setting_.min_samples) {
       curr_rtt_ = std::min(curr_rtt_, rtt);
       ++sample_count_;
-    } else if (curr_rtt_ > delay_min_ + std::clamp(delay_min_, 4 * kMillisecond, kSecond)) {
+    } else if (curr_rtt_ > delay_min_ + std::clamp(delay_min_, setting_.delay_min, setting_.delay_max)) {
       found_ = true;
     }
     if (found_) tcb.ssthresh = tcb.cwnd;
   }
 
+  const Setting setting_;
+  const double beta_, c_;
+  const Time cubic_delta_;                     // into an epoch: no delay samples before
+  const uint32_t count_clamp_;                 // packets acknowledged for one of growth at most, until the first loss
   uint32_t cwnd_count_ = 0, last_max_cwnd_ = 0, origin_point_ = 0, ack_count_ = 0, tcp_cwnd_ = 0;
   double k_ = 0;                               // seconds
   Time epoch_start_ = -1, delay_min_ = -1;     // negative: none
@@ -288,13 +321,26 @@ class Ns3Cubic final : public CongestionControl {
   bool found_ = false;
 };
 
-std::unique_ptr<CongestionControl> make(Stack stack) {
-  if (stack == Stack::ns3) return std::make_unique<Ns3Cubic>();
-  return std::make_unique<LinuxCubic>();
-}
+const Entry<CongestionControlRecord> entry{{
+    .name = "cubic",
+    .meaning = "after a loss a cubic curve of time towards the window of the loss (RFC 9438), HyStart before it",
+    .linux_kernel = make<LinuxCubic>,
+    .ns3 = make<Ns3Cubic>,
+    .parameters =
+        {real("beta", 0.7, 0.1, 0.99, "share of the window that is left after a loss"),
+         real("c", 0.4, 0.01, 4, "steepness of the curve, packets/s^3"),
+         truth("fast_convergence", true, "a loss below the last maximum makes room for others"),
+         truth("tcp_friendliness", true, "never behind what Reno with this beta would have reached"),
+         truth("hystart", true, "slow start ends before it overflows the queue, where the scenario has HyStart"),
+         whole("hystart_low_window", 16, 2, 1'000'000, "packets: HyStart does not look at smaller windows"),
+         whole("hystart_min_samples", 8, 1, 1000, "round-trip samples that stand for a round"),
+         real("hystart_ack_delta_ms", 2, 0, 1000, "ACKs that are no further apart belong to one train, ms"),
+         real("hystart_delay_min_ms", 4, 0, 10'000, "rise of the round-trip time that ends slow start, at least, ms"),
+         real("hystart_delay_max_ms", 16, 0, 10'000, "and at most (not less than at least), ms").only(Stack::linux_kernel),
+         real("hystart_delay_max_ms", 1000, 0, 10'000, "and at most (not less than at least), ms").only(Stack::ns3),
+         real("cubic_delta_ms", 10, 0, 10'000, "after a loss for so long no delay samples, ms").only(Stack::ns3),
+         whole("count_clamp", 20, 2, 1'000'000, "packets acknowledged for one of growth at most, until the first loss").only(Stack::ns3)},
+}};
 
 }  // namespace
-
-const CongestionControlRecord cubic_record{"cubic", make};
-
 }  // namespace netbuf

@@ -20,11 +20,13 @@ inline bool jiffies_after(uint32_t a, uint32_t b) { return static_cast<int32_t>(
 // Reno as Linux runs it: every packet acknowledged counts, however few ACKs report them.
 class LinuxReno : public CongestionControl {
  public:
+  explicit LinuxReno(double beta = 0.5) : reduction_(static_cast<uint32_t>(scaled_fraction(beta))) {}
+
   void increase_window(Tcb& tcb, const AckEvent& ack) override { reno_increase(tcb, ack.delivered); }
 
   int64_t ssthresh(Tcb& tcb) override {
     cwnd_count_ = 0;
-    return static_cast<int64_t>(std::max(tcb.cwnd_packets / 2, 2u)) * tcb.mss;
+    return static_cast<int64_t>(std::max<uint64_t>(uint64_t{tcb.cwnd_packets} * reduction_ / kFraction, 2)) * tcb.mss;
   }
 
   int64_t undo_window(Tcb& tcb, int64_t prior_cwnd) override { return std::max(tcb.cwnd, prior_cwnd); }
@@ -64,6 +66,9 @@ class LinuxReno : public CongestionControl {
   }
 
   uint32_t cwnd_count_ = 0;  // snd_cwnd_cnt: packets acknowledged towards the next increase
+
+ private:
+  const uint32_t reduction_;      // of the window that is left after a loss, in 1/kFraction
 };
 
 }  // namespace netbuf

@@ -1,14 +1,14 @@
-// LinuxReno: Reno that counts packets, not ACKs. On the Linux stack the same as newreno; on the ns-3 stack ns-3's TcpLinuxReno
-// (src/internet/model/tcp-linux-reno.cc, 3.44), whose window holds bytes and whose slow start throws away what is left of an
-// ACK that reaches ssthresh.
-#include "cc/linux_window.h"
-#include "cc/records.h"
+// LinuxReno: Reno that counts packets, not ACKs, as ns-3's TcpLinuxReno does it (src/internet/model/tcp-linux-reno.cc, 3.44):
+// the window holds bytes, and slow start throws away what is left of an ACK that reaches ssthresh. Linux' own is newreno there.
+#include "netbuf/tcp.h"
 
 namespace netbuf {
 namespace {
 
 class Ns3LinuxReno final : public CongestionControl {
  public:
+  explicit Ns3LinuxReno(const Parameters& parameters) : beta_(scaled_fraction(parameters["beta"])) {}
+
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
     const uint32_t segments_acked = ack.acked;
     if (tcb.in_slow_start()) {
@@ -31,19 +31,19 @@ class Ns3LinuxReno final : public CongestionControl {
     if (cwnd != tcb.cwnd) tcb.set_cwnd(cwnd);
   }
 
-  int64_t ssthresh(Tcb& tcb) override { return std::max<int64_t>(2 * tcb.mss, tcb.cwnd / 2); }
+  int64_t ssthresh(Tcb& tcb) override { return std::max<int64_t>(2 * tcb.mss, tcb.cwnd * beta_ / kFraction); }
 
  private:
+  const int64_t beta_;           // in 1/kFraction
   uint32_t cwnd_count_ = 0;
 };
 
-std::unique_ptr<CongestionControl> make(Stack stack) {
-  if (stack == Stack::ns3) return std::make_unique<Ns3LinuxReno>();
-  return std::make_unique<LinuxReno>();
-}
+const Entry<CongestionControlRecord> entry{{
+    .name = "linuxreno",
+    .meaning = "Reno that counts packets instead of ACKs, as TcpLinuxReno; in the linux stack newreno does",
+    .ns3 = make<Ns3LinuxReno>,
+    .parameters = {real("beta", 0.5, 0.1, 0.99, "share of the window that is left after a loss")},
+}};
 
 }  // namespace
-
-const CongestionControlRecord linuxreno_record{"linuxreno", make};
-
 }  // namespace netbuf

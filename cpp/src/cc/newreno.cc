@@ -4,18 +4,27 @@
 // and adds one packet after it. On the ns-3 stack TcpNewReno (3.44), which counts ACKs.
 #include "cc/linux_window.h"
 #include "cc/ns3_newreno.h"
-#include "cc/records.h"
 
 namespace netbuf {
 namespace {
 
-std::unique_ptr<CongestionControl> make(Stack stack) {
-  if (stack == Stack::ns3) return std::make_unique<Ns3NewReno>();
-  return std::make_unique<LinuxReno>();
-}
+class LinuxNewReno final : public LinuxReno {
+ public:
+  explicit LinuxNewReno(const Parameters& parameters) : LinuxReno(parameters["beta"]) {}
+};
+
+class NewReno final : public Ns3NewReno {
+ public:
+  explicit NewReno(const Parameters& parameters) : Ns3NewReno(parameters["beta"]) {}
+};
+
+const Entry<CongestionControlRecord> entry{{
+    .name = "newreno",
+    .meaning = "slow start and congestion avoidance of RFC 5681; Linux counts packets, ns-3 ACKs",
+    .linux_kernel = make<LinuxNewReno>,
+    .ns3 = make<NewReno>,
+    .parameters = {real("beta", 0.5, 0.1, 0.99, "share that is left after a loss, of the window (linux) or of what is in flight (ns3)")},
+}};
 
 }  // namespace
-
-const CongestionControlRecord newreno_record{"newreno", make};
-
 }  // namespace netbuf

@@ -9,6 +9,8 @@ namespace netbuf {
 // Counts ACKs: with an ACK for two segments a round trip is worth a factor 1.5 in slow start and half a segment after it.
 class Ns3NewReno : public CongestionControl {
  public:
+  explicit Ns3NewReno(double beta = 0.5) : reduction_(scaled_fraction(beta)) {}
+
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
     uint32_t segments_acked = ack.acked;
     if (!segments_acked) return;
@@ -24,8 +26,11 @@ class Ns3NewReno : public CongestionControl {
 
   // Half the bytes in flight, as the RFC says; Linux halves the window.
   int64_t ssthresh(Tcb& tcb) override {
-    return std::max<int64_t>(2 * tcb.mss, tcb.bytes_in_flight() / 2);
+    return std::max<int64_t>(2 * tcb.mss, tcb.bytes_in_flight() * reduction_ / kFraction);
   }
+
+ private:
+  const int64_t reduction_;  // of what is in flight, that is left after a loss, in 1/kFraction
 };
 
 }  // namespace netbuf

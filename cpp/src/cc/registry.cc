@@ -1,31 +1,31 @@
-// The congestion controls by name.
-#include <sstream>
 #include <stdexcept>
 
-#include "cc/records.h"
+#include "netbuf/tcp.h"
 
 namespace netbuf {
 
-const std::vector<const CongestionControlRecord*>& congestion_controls() {
-  static const std::vector<const CongestionControlRecord*> records{
-      &newreno_record, &linuxreno_record, &cubic_record, &bbr_record, &vegas_record, &westwood_record, &agent_record};
-  return records;
-}
+namespace {
 
-std::vector<std::string> congestion_control_names() {
-  std::vector<std::string> names;
-  for (const CongestionControlRecord* record : congestion_controls()) names.emplace_back(record->name);
-  return names;
-}
-
-std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack) {
-  for (const CongestionControlRecord* record : congestion_controls()) {
-    if (record->name == name) return record->make(stack);
+const CongestionControlRecord& record_in(Stack stack, std::string_view name, const std::string& field) {
+  const CongestionControlRecord& record = Catalogue<CongestionControlRecord>::get(name, field);
+  if (record.in(stack)) return record;
+  std::string message = field + " = " + std::string(name) + ": must be one of the " + std::string(name_of(stack)) + " stack:";
+  for (const CongestionControlRecord* other : Catalogue<CongestionControlRecord>::all()) {
+    if (other->in(stack)) message.append(" ").append(other->name);
   }
-  std::ostringstream message;
-  message << "congestion control '" << name << "' is unknown; valid names:";
-  for (const std::string& valid : congestion_control_names()) message << ' ' << valid;
-  throw std::invalid_argument(message.str());
+  throw std::invalid_argument(message);
+}
+
+}  // namespace
+
+std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack, const Given& parameters,
+                                                           const std::string& field) {
+  const CongestionControlRecord& record = record_in(stack, name, field);
+  return record.in(stack)(Parameters(record.parameters, parameters, field + "_parameters", stack));
+}
+
+void check_congestion_control(std::string_view name, Stack stack, const Given& parameters, const std::string& field) {
+  Parameters(record_in(stack, name, field).parameters, parameters, field + "_parameters", stack);
 }
 
 }  // namespace netbuf

@@ -4,16 +4,17 @@
 // Sources: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995;
 // net/ipv4/tcp_vegas.c of Linux 6.18 (behaviour and defaults). Both stack profiles run Linux' Vegas.
 #include "cc/linux_window.h"
-#include "cc/records.h"
 
 namespace netbuf {
 namespace {
 
-constexpr uint64_t kAlpha = 2, kBeta = 4, kGamma = 1;  // packets
-constexpr uint32_t kEnoughSamples = 3;                 // in a round trip: fewer can all be delayed ACKs
+constexpr uint32_t kEnoughSamples = 3;  // in a round trip: fewer can all be delayed ACKs
 
 class Vegas final : public LinuxReno {
  public:
+  explicit Vegas(const Parameters& parameters)
+      : alpha_(parameters.as<uint64_t>("alpha")), beta_(parameters.as<uint64_t>("beta")), gamma_(parameters.as<uint64_t>("gamma")) {}
+
   void init(Tcb& tcb) override {
     base_rtt_ = kNever;
     enable(tcb);
@@ -68,17 +69,17 @@ class Vegas final : public LinuxReno {
     const uint64_t diff = cwnd * (rtt - base) / base;  // packets this flow holds in the queue
     uint64_t next = cwnd;
     if (tcb.in_slow_start()) {
-      if (diff > kGamma) {
+      if (diff > gamma_) {
         next = std::min(cwnd, target + 1);
         tcb.ssthresh = std::min(tcb.ssthresh, static_cast<int64_t>(next) * tcb.mss);
       } else {
         slow_start(tcb, acked);
         next = tcb.cwnd_packets;
       }
-    } else if (diff > kBeta) {
+    } else if (diff > beta_) {
       next = cwnd - 1;
       tcb.ssthresh = std::min(tcb.ssthresh, static_cast<int64_t>(next) * tcb.mss);
-    } else if (diff < kAlpha) {
+    } else if (diff < alpha_) {
       next = cwnd + 1;
     }
     next = std::max<uint64_t>(next, 2);
@@ -86,6 +87,7 @@ class Vegas final : public LinuxReno {
     tcb.ssthresh = std::max(tcb.ssthresh, static_cast<int64_t>(next / 2 + next / 4) * tcb.mss);
   }
 
+  const uint64_t alpha_, beta_, gamma_;  // packets
   bool enabled_ = false;
   uint32_t round_end_ = 0;   // a round trip is over when the segment sent next at its start is acknowledged
   uint32_t rtt_count_ = 0;
@@ -93,10 +95,15 @@ class Vegas final : public LinuxReno {
   Time min_rtt_ = kNever;    // of this round trip
 };
 
-std::unique_ptr<CongestionControl> make(Stack) { return std::make_unique<Vegas>(); }
+const Entry<CongestionControlRecord> entry{{
+    .name = "vegas",
+    .meaning = "keeps a few packets of its own in the queue, judged by the round-trip time",
+    .linux_kernel = make<Vegas>,
+    .ns3 = make<Vegas>,
+    .parameters = {whole("alpha", 2, 0, 10'000, "packets in the queue, fewer: the window grows by one a round trip"),
+                   whole("beta", 4, 0, 10'000, "packets in the queue, more: the window shrinks by one a round trip"),
+                   whole("gamma", 1, 0, 10'000, "packets in the queue, more: slow start ends")},
+}};
 
 }  // namespace
-
-const CongestionControlRecord vegas_record{"vegas", make};
-
 }  // namespace netbuf

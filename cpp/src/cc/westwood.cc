@@ -8,18 +8,19 @@
 
 #include "cc/linux_window.h"
 #include "cc/ns3_newreno.h"
-#include "cc/records.h"
 
 namespace netbuf {
 namespace {
 
-constexpr uint32_t kRttMin = kHz / 20;     // jiffies: no bandwidth sample over less than 50 ms
 constexpr uint32_t kInitialRtt = 20 * kHz;
 
 // Linux: a sample a round trip, acknowledged bytes per jiffy, through two cascaded low-pass filters of gain 1/8. The estimate
 // replaces ssthresh and cwnd when recovery completes, and ssthresh after a time-out.
 class LinuxWestwood final : public LinuxReno {
  public:
+  explicit LinuxWestwood(const Parameters& parameters)
+      : least_sample_(static_cast<uint32_t>(parameters["sample_min_ms"] * kHz / 1000)), filter_(parameters.as<int64_t>("filter")) {}
+
   void init(Tcb& tcb) override {
     window_start_ = jiffies(tcb.now);
     accounted_una_ = tcb.una;
@@ -50,13 +51,13 @@ class LinuxWestwood final : public LinuxReno {
   void update_window(const Tcb& tcb) {
     const uint32_t now = jiffies(tcb.now);
     const int32_t elapsed = static_cast<int32_t>(now - window_start_);
-    if (elapsed <= static_cast<int32_t>(std::max(rtt_, kRttMin))) return;
+    if (elapsed <= static_cast<int32_t>(std::max(rtt_, least_sample_))) return;
     const int64_t sample = acked_bytes_ / elapsed;
     if (!bandwidth_raw_ && !bandwidth_) {
       bandwidth_ = bandwidth_raw_ = sample;
     } else {
-      bandwidth_raw_ = (7 * bandwidth_raw_ + sample) / 8;
-      bandwidth_ = (7 * bandwidth_ + bandwidth_raw_) / 8;
+      bandwidth_raw_ = ((filter_ - 1) * bandwidth_raw_ + sample) / filter_;
+      bandwidth_ = ((filter_ - 1) * bandwidth_ + bandwidth_raw_) / filter_;
     }
     acked_bytes_ = 0;
     window_start_ = now;
@@ -80,6 +81,8 @@ class LinuxWestwood final : public LinuxReno {
     return std::max<int64_t>(bandwidth_ * rtt_min_ / tcb.mss, 2) * tcb.mss;
   }
 
+  const uint32_t least_sample_;                // jiffies: no bandwidth sample over less
+  const int64_t filter_;                       // 1 / gain
   int64_t bandwidth_raw_ = 0, bandwidth_ = 0;  // bytes per jiffy: filtered once, twice
   int64_t acked_bytes_ = 0;                    // in the current sample
   int64_t counted_early_ = 0;
@@ -92,6 +95,8 @@ class LinuxWestwood final : public LinuxReno {
 // window grows as TcpNewReno's. An estimate falls due at a point in time; nothing looks at it before the next ACK or loss.
 class Ns3Westwood final : public Ns3NewReno {
  public:
+  explicit Ns3Westwood(const Parameters& parameters) : pole_(parameters["pole"]) {}
+
   void init(Tcb& tcb) override { note_rtt(tcb); }
 
   void on_ack(Tcb& tcb, const AckEvent& ack) override {
@@ -117,14 +122,15 @@ class Ns3Westwood final : public Ns3NewReno {
 
   void estimate_if_due(const Tcb& tcb) {
     if (!counting_ || tcb.now < due_) return;
-    constexpr double kPole = 0.9;  // rates are whole bits a second
+    // Rates are whole bits a second.
     const double sample = std::floor(static_cast<double>(acked_segments_) * tcb.mss * 8 / (static_cast<double>(interval_) / 1e9));
-    bandwidth_ = std::floor(bandwidth_ * kPole) + std::floor(std::floor((sample + last_sample_) * 0.5) * (1 - kPole));
+    bandwidth_ = std::floor(bandwidth_ * pole_) + std::floor(std::floor((sample + last_sample_) * 0.5) * (1 - pole_));
     last_sample_ = sample;
     acked_segments_ = 0;
     counting_ = false;
   }
 
+  const double pole_;
   double bandwidth_ = 0, last_sample_ = 0;  // bit/s
   Time min_rtt_ = kNever;                   // the smallest smoothed RTT
   Time interval_ = 0, due_ = 0;             // of the estimate under way
@@ -132,13 +138,15 @@ class Ns3Westwood final : public Ns3NewReno {
   bool counting_ = false;
 };
 
-std::unique_ptr<CongestionControl> make(Stack stack) {
-  if (stack == Stack::ns3) return std::make_unique<Ns3Westwood>();
-  return std::make_unique<LinuxWestwood>();
-}
+const Entry<CongestionControlRecord> entry{{
+    .name = "westwood",
+    .meaning = "Westwood+: Reno that after a loss takes estimated bandwidth x smallest RTT for its window",
+    .linux_kernel = make<LinuxWestwood>,
+    .ns3 = make<Ns3Westwood>,
+    .parameters = {whole("filter", 8, 1, 1024, "each of the two low-pass filters has a gain of 1 over this").only(Stack::linux_kernel),
+                   real("sample_min_ms", 50, 4, 10'000, "least length of a bandwidth sample, ms").only(Stack::linux_kernel),
+                   real("pole", 0.9, 0, 0.999, "of Tustin's filter of the bandwidth: the weight of the past").only(Stack::ns3)},
+}};
 
 }  // namespace
-
-const CongestionControlRecord westwood_record{"westwood", make};
-
 }  // namespace netbuf

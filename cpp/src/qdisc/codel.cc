@@ -43,11 +43,12 @@ class CodelQueue final : public QueueDiscipline {
   DropSink* sink_;
 };
 
+const Entry<DisciplineRecord> entry{{
+    .name = "codel",
+    .meaning = "controlled delay (RFC 8289): drops from the head, ever more often, while packets wait too long",
+    .make = make<CodelQueue>,
+    .parameters = {kCodelParameters[0], kCodelParameters[1], kCodelParameters[2]},
+}};
+
 }  // namespace
-
-extern const DisciplineRecord kCodel{
-    "codel",
-    {{"target_ms", 5, 0.01, 10'000}, {"interval_ms", 100, 0.1, 100'000}, {"mtu_bytes", 1514, 0, 65'536}},
-    [](const DisciplineSetting& s) -> std::unique_ptr<QueueDiscipline> { return std::make_unique<CodelQueue>(s); }};
-
 }  // namespace netbuf

@@ -7,15 +7,21 @@
 
 namespace netbuf {
 
+inline constexpr Parameter kCodelParameters[] = {
+    real("target_ms", 5, 0.01, 10'000, "acceptable standing delay, ms"),
+    real("interval_ms", 100, 0.1, 100'000, "a slow round trip's worth, ms"),
+    whole("mtu_bytes", 1514, 0, 65'536, "nothing is dropped while no more would be left; 1499 does as ns-3 does"),
+};
+
 class Codel {
  public:
   struct Setting {
     uint32_t target, interval;  // in units
     int64_t mtu_bytes;          // no drop that would leave no more than this
   };
-  static Setting setting(const std::map<std::string, double>& parameters) {
-    return {units(from_seconds(parameters.at("target_ms") * 1e-3)), units(from_seconds(parameters.at("interval_ms") * 1e-3)),
-            static_cast<int64_t>(parameters.at("mtu_bytes"))};
+  static Setting setting(const Parameters& parameters) {
+    return {units(from_seconds(parameters["target_ms"] * 1e-3)), units(from_seconds(parameters["interval_ms"] * 1e-3)),
+            parameters.as<int64_t>("mtu_bytes")};
   }
 
   // The next packet to send, after those that are dropped before it; false when none is left. A Store has

@@ -2,7 +2,6 @@
 #include "netbuf/queue_discipline.h"
 
 namespace netbuf {
-
 namespace {
 
 class DropTail final : public QueueDiscipline {
@@ -32,9 +31,11 @@ class DropTail final : public QueueDiscipline {
   DropSink* sink_;
 };
 
+const Entry<DisciplineRecord> entry{{
+    .name = "droptail",
+    .meaning = "first in, first out; what finds the queue full is dropped",
+    .make = make<DropTail>,
+}};
+
 }  // namespace
-
-extern const DisciplineRecord kDropTail{
-    "droptail", {}, [](const DisciplineSetting& s) -> std::unique_ptr<QueueDiscipline> { return std::make_unique<DropTail>(s); }};
-
 }  // namespace netbuf

@@ -17,14 +17,14 @@ class FqCodel final : public QueueDiscipline {
  public:
   explicit FqCodel(const DisciplineSetting& setting)
       : codel_setting_(Codel::setting(setting.parameters)),
-        flows_(static_cast<size_t>(setting.parameters.at("flows"))),
-        quantum_(static_cast<int32_t>(setting.parameters.at("quantum_bytes"))),
-        batch_(static_cast<uint32_t>(setting.parameters.at("drop_batch"))),
+        flows_(setting.parameters.as<size_t>("flows")),
+        quantum_(setting.parameters.as<int32_t>("quantum_bytes")),
+        batch_(setting.parameters.as<uint32_t>("drop_batch")),
         limit_packets_(setting.limit_packets),
         limit_bytes_(setting.limit_bytes),
         sink_(setting.sink) {
-    const auto perturbation = static_cast<uint64_t>(setting.parameters.at("perturbation"));
-    salt_ = perturbation ? perturbation : setting.rng->next();
+    const bool drawn = setting.parameters.automatic("perturbation");
+    salt_ = drawn ? setting.rng->next() : setting.parameters.as<uint64_t>("perturbation");
   }
 
   void enqueue(Time, const Queued& item) override {
@@ -170,17 +170,17 @@ class FqCodel final : public QueueDiscipline {
   DropSink* sink_;
 };
 
+const Entry<DisciplineRecord> entry{{
+    .name = "fq_codel",
+    .meaning = "fair queueing with CoDel in each queue (RFC 8290)",
+    .make = make<FqCodel>,
+    .parameters =
+        {kCodelParameters[0], kCodelParameters[1], kCodelParameters[2],
+         whole("flows", 1024, 1, 65'536, "queues that flows are hashed to"),
+         whole("quantum_bytes", 1514, 64, 1'000'000, "what a queue may send in a turn"),
+         whole("drop_batch", 64, 1, 1'000'000, "packets dropped at once from the longest queue when all are full"),
+         whole("perturbation", kAutomatic, 1, 4'294'967'295, "of the hash; auto: drawn from the world's seed")},
+}};
+
 }  // namespace
-
-extern const DisciplineRecord kFqCodel{
-    "fq_codel",
-    {{"target_ms", 5, 0.01, 10'000},
-     {"interval_ms", 100, 0.1, 100'000},
-     {"mtu_bytes", 1514, 0, 65'536},
-     {"flows", 1024, 1, 65'536},
-     {"quantum_bytes", 1514, 64, 1'000'000},
-     {"drop_batch", 64, 1, 1'000'000},
-     {"perturbation", 0, 0, 4'294'967'295}},  // 0: drawn
-    [](const DisciplineSetting& s) -> std::unique_ptr<QueueDiscipline> { return std::make_unique<FqCodel>(s); }};
-
 }  // namespace netbuf

@@ -15,16 +15,16 @@ namespace {
 class Pie final : public QueueDiscipline {
  public:
   explicit Pie(const DisciplineSetting& setting)
-      : target_(setting.parameters.at("target_ms") * 1e-3),
-        alpha_(setting.parameters.at("alpha")),
-        beta_(setting.parameters.at("beta")),
-        mean_packet_bytes_(setting.parameters.at("mean_packet_bytes")),
-        update_(from_seconds(setting.parameters.at("update_ms") * 1e-3)),
-        max_burst_(from_seconds(setting.parameters.at("max_burst_ms") * 1e-3)),
-        quiet_(from_seconds(setting.parameters.at("burst_quiet_s"))),
-        cap_(setting.parameters.at("cap_increase") != 0),
-        derandomise_(setting.parameters.at("derandomise") != 0),
-        byte_mode_(setting.parameters.at("byte_mode") != 0),
+      : target_(setting.parameters["target_ms"] * 1e-3),
+        alpha_(setting.parameters["alpha"]),
+        beta_(setting.parameters["beta"]),
+        mean_packet_bytes_(setting.parameters["mean_packet_bytes"]),
+        update_(from_seconds(setting.parameters["update_ms"] * 1e-3)),
+        max_burst_(from_seconds(setting.parameters["max_burst_ms"] * 1e-3)),
+        quiet_(from_seconds(setting.parameters["burst_quiet_s"])),
+        cap_(setting.parameters.is("cap_increase")),
+        derandomise_(setting.parameters.is("derandomise")),
+        byte_mode_(setting.parameters.is("byte_mode")),
         limit_packets_(setting.limit_packets),
         limit_bytes_(setting.limit_bytes),
         sink_(setting.sink),
@@ -154,20 +154,23 @@ class Pie final : public QueueDiscipline {
   Burst burst_state_ = Burst::granted;
 };
 
+const Entry<DisciplineRecord> entry{{
+    .name = "pie",
+    .meaning = "proportional integral controller enhanced (RFC 8033): drops arrivals at random to keep the delay at a target",
+    .make = make<Pie>,
+    .parameters =
+        {real("target_ms", 15, 0.01, 10'000, "reference delay, ms"),
+         real("update_ms", 15, 0.1, 10'000, "time between two updates of the drop probability, ms"),
+         real("alpha", 0.125, 0, 1'000, "weight of the delay's deviation, 1/s"),
+         real("beta", 1.25, 0, 1'000, "weight of the delay's change, 1/s"),
+         real("max_burst_ms", 150, 0, 10'000, "bursts up to this long are let through, ms"),
+         real("burst_quiet_s", 0, 0, 1'000,
+              "so long without congestion, and bursts are let through again, from the first arrival on (ns-3: 1.5), s; 0: as in the RFC"),
+         whole("mean_packet_bytes", 1514, 1, 65'536, "of the packets expected"),
+         truth("cap_increase", true, "the probability grows by at most 0.02 an update where it is high"),
+         truth("derandomise", false, "drops are kept apart (section 5.4)"),
+         truth("byte_mode", false, "a packet's drop probability is proportional to its size")},
+}};
+
 }  // namespace
-
-extern const DisciplineRecord kPie{
-    "pie",
-    {{"target_ms", 15, 0.01, 10'000},
-     {"update_ms", 15, 0.1, 10'000},
-     {"alpha", 0.125, 0, 1'000},
-     {"beta", 1.25, 0, 1'000},
-     {"max_burst_ms", 150, 0, 10'000},
-     {"burst_quiet_s", 0, 0, 1'000},  // 0: the RFC's burst allowance
-     {"mean_packet_bytes", 1514, 1, 65'536},
-     {"cap_increase", 1, 0, 1},
-     {"derandomise", 0, 0, 1},
-     {"byte_mode", 0, 0, 1}},
-    [](const DisciplineSetting& s) -> std::unique_ptr<QueueDiscipline> { return std::make_unique<Pie>(s); }};
-
 }  // namespace netbuf

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 
 #include "netbuf/queue_discipline.h"
@@ -18,34 +19,34 @@ namespace {
 class Red final : public QueueDiscipline {
  public:
   explicit Red(const DisciplineSetting& setting)
-      : min_(setting.parameters.at("min_packets")),
-        max_(setting.parameters.at("max_packets")),
-        weight_(setting.parameters.at("weight")),
-        max_probability_(setting.parameters.at("max_probability")),
-        gentle_(setting.parameters.at("gentle") != 0),
-        wait_(setting.parameters.at("wait") != 0),
-        adaptive_(setting.parameters.at("adaptive") != 0),
+      : min_(setting.parameters["min_packets"]),
+        max_(setting.parameters["max_packets"]),
+        max_probability_(setting.parameters["max_probability"]),
+        gentle_(setting.parameters.is("gentle")),
+        wait_(setting.parameters.is("wait")),
+        adaptive_(setting.parameters.is("adaptive")),
         rate_bps_(setting.rate_bps > 0 ? setting.rate_bps : std::numeric_limits<double>::infinity()),
-        packets_per_s_(rate_bps_ / (8 * setting.parameters.at("mean_packet_bytes"))),
-        adapt_interval_(from_seconds(setting.parameters.at("adapt_ms") * 1e-3)),
+        packets_per_s_(rate_bps_ / (8 * setting.parameters["mean_packet_bytes"])),
+        adapt_interval_(from_seconds(setting.parameters["adapt_ms"] * 1e-3)),
         limit_packets_(setting.limit_packets),
         limit_bytes_(setting.limit_bytes),
         sink_(setting.sink),
         rng_(setting.rng) {
-    if (min_ == 0 && max_ == 0) {
+    const bool least = !setting.parameters.automatic("min_packets"), most = !setting.parameters.automatic("max_packets");
+    if (!least && !most) {
       const double limit = std::min(static_cast<double>(limit_packets_),
-                                    static_cast<double>(limit_bytes_) / setting.parameters.at("mean_packet_bytes"));
+                                    static_cast<double>(limit_bytes_) / setting.parameters["mean_packet_bytes"]);
       if (!adaptive_ && limit < 1e9) {
         min_ = 0.2 * limit;
       } else {
-        const double target = setting.parameters.at("target_ms") * 1e-3 * packets_per_s_;
+        const double target = setting.parameters["target_ms"] * 1e-3 * packets_per_s_;
         min_ = std::max(5.0, std::isfinite(target) ? target / 2 : 0.0);
       }
     }
-    if (min_ == 0) min_ = max_ / 3;
-    if (max_ == 0) max_ = 3 * min_;
-    if (max_ <= min_) throw std::invalid_argument("red: max_packets must be greater than min_packets");
-    if (weight_ == 0) weight_ = adaptive_ && std::isfinite(packets_per_s_) ? 1 - std::exp(-1 / packets_per_s_) : 0.002;
+    if (most && !least) min_ = max_ / 3;
+    if (!most) max_ = 3 * min_;
+    const bool by_rate = adaptive_ && std::isfinite(packets_per_s_);
+    weight_ = setting.parameters.or_else("weight", by_rate ? 1 - std::exp(-1 / packets_per_s_) : 0.002);
   }
 
   void enqueue(Time now, const Queued& item) override {
@@ -136,20 +137,31 @@ class Red final : public QueueDiscipline {
   bool above_ = false;
 };
 
+const Entry<DisciplineRecord> entry{{
+    .name = "red",
+    .meaning = "random early detection, gentle, optionally adaptive: drops arrivals at random by the mean queue length",
+    .make = make<Red>,
+    .parameters =
+        {real("min_packets", kAutomatic, 1e-3, 1e9,
+              "mean queue at which drops begin; auto: a third of max_packets, without one a fifth of the limit, or by target_ms when "
+              "adaptive or without a limit"),
+         real("max_packets", kAutomatic, 1e-3, 1e9, "mean queue at which max_probability is reached; auto: three times min_packets"),
+         real("weight", kAutomatic, 1e-9, 1, "of a sample in the mean queue; auto: 0.002, when adaptive by the link's rate"),
+         real("max_probability", 0.02, 1e-9, 1, "drop probability at max_packets"),
+         truth("gentle", true, "above max_packets the probability rises to 1 at twice that, instead of being 1"),
+         truth("wait", false, "drops are at least 1/p arrivals apart, as in ns-3"),
+         truth("adaptive", false, "max_probability is adapted to a mean queue between the thresholds"),
+         real("target_ms", 5, 0.01, 10'000, "the delay that adaptive thresholds aim at, ms"),
+         real("adapt_ms", 500, 1, 100'000, "time between two adaptations, ms"),
+         whole("mean_packet_bytes", 1500, 1, 65'536, "for turning rates into packets")},
+    .check =
+        [](const Parameters& p) {
+          if (!(p["max_packets"] <= p["min_packets"])) return;  // as for NaN
+          std::ostringstream message;
+          message << "max_packets = " << p["max_packets"] << " is not above min_packets = " << p["min_packets"];
+          throw std::invalid_argument(message.str());
+        },
+}};
+
 }  // namespace
-
-extern const DisciplineRecord kRed{
-    "red",
-    {{"min_packets", 0, 0, 1e9},  // 0: a fifth of the limit; adaptive (or without a limit): max(5, half of the target delay)
-     {"max_packets", 0, 0, 1e9},  // 0: three times the minimum
-     {"weight", 0, 0, 1},         // 0: 0.002; adaptive: 1 - exp(-1 / packets a second)
-     {"max_probability", 0.02, 1e-9, 1},
-     {"gentle", 1, 0, 1},
-     {"wait", 0, 0, 1},
-     {"adaptive", 0, 0, 1},
-     {"target_ms", 5, 0.01, 10'000},  // adaptive
-     {"adapt_ms", 500, 1, 100'000},   // adaptive
-     {"mean_packet_bytes", 1500, 1, 65'536}},
-    [](const DisciplineSetting& s) -> std::unique_ptr<QueueDiscipline> { return std::make_unique<Red>(s); }};
-
 }  // namespace netbuf

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import _core
 from netbuf_gym.arguments import choice, real
 from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
+from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
@@ -21,7 +21,7 @@ from netbuf_gym.tasks.congestion_window.rules import FACTORS, CongestionWindow
 
 def names() -> tuple[str, ...]:
     """The simulator's congestion controls, of whatever stack."""
-    return tuple(name for name in _core.congestion_controls() if name != AGENT)
+    return WITHOUT_AGENT
 
 
 class CongestionControl(InWorld):

@@ -12,7 +12,7 @@ def _load(world: Scenario) -> float:
 
 
 def _congestion_control(world: Scenario) -> str:
-    return (world.traffic.senders if world.traffic is not None else world.flows)[0].cc
+    return str((world.traffic.senders if world.traffic is not None else world.flows)[0].cc)
 
 
 MEASURES = Measures(

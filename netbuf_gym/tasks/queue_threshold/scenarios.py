@@ -11,6 +11,7 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioTypeError, shown
+from netbuf_gym.scenarios.catalogue import CongestionControl, names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.limits import MAX_COUNT
 from netbuf_gym.scenarios.named import Pattern, World, signature_without
@@ -168,7 +169,8 @@ def rlbm_thesis_code(
     """RLBM as coded: 5 * `load` flows a second from each sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
     queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2000)
     each = THESIS_CODE_FLOWS_PER_S * checks.number("load", load, 0, 1e3, low_open=True)
-    n = checks.integer("hosts", hosts, 1, 10_000) if isinstance(cc, str) else len(checks.sequence("cc", cc, "names"))
+    named = several(cc)
+    n = checks.integer("hosts", hosts, 1, 10_000) if named is None else len(named)
     return shared_buffer(
         senders=cc,
         hosts=hosts,
@@ -201,7 +203,7 @@ class RandomSharedBuffer(Distribution):
 
     load: tuple[float, float] = (0.1, 0.8)
     queue_packets: tuple[int, ...] = QUEUE_PACKETS
-    cc: tuple[str, ...] = ("cubic", "newreno")
+    cc: tuple[str | CongestionControl, ...] = ("cubic", "newreno")
     incast_probability: float = 0.0
     incast: dict | None = None
     rate_mbps: float = 10.0
@@ -222,7 +224,7 @@ class RandomSharedBuffer(Distribution):
         put(self, "load", (low, checks.number("load[1]", high, low, 1e3)))
         packets = _choices("queue_packets", self.queue_packets)
         put(self, "queue_packets", tuple(checks.integer("queue_packets", p, 1, MAX_COUNT // 2) for p in packets))
-        put(self, "cc", _choices("cc", self.cc))
+        put(self, "cc", names_of(self.cc, "cc"))
         put(self, "incast_probability", checks.number("incast_probability", self.incast_probability, 0, 1))
         if self.incast_probability and self.incast is None:
             put(self, "incast", {"interval_s": 1.0, "fan_in": min(10, self.hosts), "size_bytes": 20_000, "random": True})

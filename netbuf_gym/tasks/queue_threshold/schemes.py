@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netbuf_gym.scenarios.catalogue import Scheme
+from netbuf_gym.scenarios.scheme_catalogue import Scheme
 from netbuf_gym.scenarios.schemes import for_queues
 from netbuf_gym.scenarios.switches import AgentThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario

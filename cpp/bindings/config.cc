@@ -1,0 +1,125 @@
+// The description of a world.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+
+namespace nb = nanobind;
+
+namespace netbuf {
+
+void bind_config(nb::module_& m) {
+  nb::class_<LinkConfig>(m, "LinkConfig", "A link; see netbuf_gym.scenarios.Link. Rates in bit/s, times in ns, sizes in bytes.")
+      .def(nb::init<>())
+      .def_rw("name", &LinkConfig::name)
+      .def_rw("rate_bps", &LinkConfig::rate_bps)
+      .def_rw("delay_ns", &LinkConfig::delay_ns)
+      .def_rw("queue_limit_packets", &LinkConfig::queue_limit_packets)
+      .def_rw("queue_limit_bytes", &LinkConfig::queue_limit_bytes)
+      .def_rw("loss", &LinkConfig::loss)
+      .def_rw("ge", &LinkConfig::ge)
+      .def_rw("loss_list", &LinkConfig::loss_list)
+      .def_rw("loss_on_acks", &LinkConfig::loss_on_acks)
+      .def_rw("schedule_time_ns", &LinkConfig::schedule_time_ns)
+      .def_rw("schedule_rate_bps", &LinkConfig::schedule_rate_bps)
+      .def_rw("schedule_period_ns", &LinkConfig::schedule_period_ns)
+      .def_rw("trace_ns", &LinkConfig::trace_ns)
+      .def_rw("trace_period_ns", &LinkConfig::trace_period_ns)
+      .def_rw("discipline", &LinkConfig::discipline)
+      .def_rw("discipline_parameters", &LinkConfig::discipline_parameters)
+      .def_rw("device_packets", &LinkConfig::device_packets);
+
+  nb::class_<SwitchConfig>(m, "SwitchConfig", "Links that share a buffer; see netbuf_gym.scenarios.Switch.")
+      .def(nb::init<>())
+      .def_rw("name", &SwitchConfig::name)
+      .def_rw("ports", &SwitchConfig::ports)
+      .def_rw("queues", &SwitchConfig::queues)
+      .def_rw("capacity", &SwitchConfig::capacity)
+      .def_rw("in_bytes", &SwitchConfig::in_bytes)
+      .def_rw("admission", &SwitchConfig::admission)
+      .def_rw("alphas", &SwitchConfig::alphas)
+      .def_rw("betas", &SwitchConfig::betas)
+      .def_rw("thresholds", &SwitchConfig::thresholds)
+      .def_rw("queue_cap", &SwitchConfig::queue_cap)
+      .def_rw("scheduler", &SwitchConfig::scheduler)
+      .def_rw("quanta", &SwitchConfig::quanta);
+
+  nb::class_<ArrivalsConfig>(m, "ArrivalsConfig", "When flows are opened; see netbuf_gym.scenarios.PoissonArrivals, Incast, FlowList.")
+      .def(nb::init<>())
+      .def_rw("kind", &ArrivalsConfig::kind)
+      .def_rw("start_ns", &ArrivalsConfig::start_ns)
+      .def_rw("stop_ns", &ArrivalsConfig::stop_ns)
+      .def_rw("rate_per_s", &ArrivalsConfig::rate_per_s)
+      .def_rw("size_bytes", &ArrivalsConfig::size_bytes)
+      .def_rw("cumulative", &ArrivalsConfig::cumulative)
+      .def_rw("interval_ns", &ArrivalsConfig::interval_ns)
+      .def_rw("random", &ArrivalsConfig::random)
+      .def_rw("fan_in", &ArrivalsConfig::fan_in)
+      .def_rw("list_start_ns", &ArrivalsConfig::list_start_ns)
+      .def_rw("list_sender", &ArrivalsConfig::list_sender)
+      .def_rw("list_size", &ArrivalsConfig::list_size)
+      .def_rw("list_priority", &ArrivalsConfig::list_priority);
+
+  nb::class_<ProbeConfig>(m, "ProbeConfig", "A packet sent now and then; see netbuf_gym.scenarios.Probe.")
+      .def(nb::init<>())
+      .def_rw("path", &ProbeConfig::path)
+      .def_rw("priority", &ProbeConfig::priority)
+      .def_rw("interval_ns", &ProbeConfig::interval_ns)
+      .def_rw("start_ns", &ProbeConfig::start_ns)
+      .def_rw("bytes", &ProbeConfig::bytes);
+
+  nb::class_<FlowConfig>(m, "FlowConfig", "A TCP connection; see netbuf_gym.scenarios.Flow.")
+      .def(nb::init<>())
+      .def_rw("cc", &FlowConfig::cc)
+      .def_rw("cc_parameters", &FlowConfig::cc_parameters)
+      .def_rw("controlled", &FlowConfig::controlled)
+      .def_rw("path", &FlowConfig::path)
+      .def_rw("return_path", &FlowConfig::return_path)
+      .def_rw("start_ns", &FlowConfig::start_ns)
+      .def_rw("stop_ns", &FlowConfig::stop_ns)
+      .def_rw("app", &FlowConfig::app)
+      .def_rw("size_bytes", &FlowConfig::size_bytes)
+      .def_rw("on_ns", &FlowConfig::on_ns)
+      .def_rw("off_ns", &FlowConfig::off_ns)
+      .def_rw("random_on_off", &FlowConfig::random_on_off)
+      .def_rw("app_rate_bps", &FlowConfig::app_rate_bps)
+      .def_rw("send_buffer_bytes", &FlowConfig::send_buffer_bytes)
+      .def_rw("receive_buffer_bytes", &FlowConfig::receive_buffer_bytes)
+      .def_rw("window_clamp_bytes", &FlowConfig::window_clamp_bytes)
+      .def_rw("relay_from", &FlowConfig::relay_from)
+      .def_rw("relay_buffer_bytes", &FlowConfig::relay_buffer_bytes)
+      .def_rw("initial_cwnd_packets", &FlowConfig::initial_cwnd_packets)
+      .def_rw("priority", &FlowConfig::priority);
+
+  nb::class_<TrafficConfig>(m, "TrafficConfig", "Senders and the flows that they open; see netbuf_gym.scenarios.Traffic.")
+      .def(nb::init<>())
+      .def_rw("senders", &TrafficConfig::senders)
+      .def_rw("arrivals", &TrafficConfig::arrivals)
+      .def_rw("priority_below", &TrafficConfig::priority_below);
+
+  nb::class_<WorldConfig>(m, "WorldConfig", "Links, flows and the stack profile; see netbuf_gym.scenarios.Scenario.")
+      .def(nb::init<>())
+      .def_rw("links", &WorldConfig::links)
+      .def_rw("flows", &WorldConfig::flows)
+      .def_rw("switches", &WorldConfig::switches)
+      .def_prop_rw(
+          "traffic",
+          [](const WorldConfig& c) { return c.traffic.empty() ? std::nullopt : std::optional(c.traffic.front()); },
+          [](WorldConfig& c, const std::optional<TrafficConfig>& traffic) {
+            c.traffic.clear();
+            if (traffic) c.traffic.push_back(*traffic);
+          }, nb::arg().none())
+      .def_rw("probes", &WorldConfig::probes)
+      .def_rw("mss", &WorldConfig::mss)
+      .def_rw("min_rto_ns", &WorldConfig::min_rto_ns)
+      .def_rw("delayed_ack_packets", &WorldConfig::delayed_ack_packets)
+      .def_rw("hystart", &WorldConfig::hystart)
+      .def_rw("pacing", &WorldConfig::pacing)
+      .def_prop_rw(
+          "stack", [](const WorldConfig& c) { return std::string(name_of(c.stack)); },
+          [](WorldConfig& c, const std::string& name) { c.stack = stack_of(name); });
+}
+
+}  // namespace netbuf

@@ -1,0 +1,241 @@
+// What can be read of a world at any time: statistics since its start, and samples of a moment.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "netbuf/report.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace netbuf {
+namespace {
+
+template <size_t N>
+std::vector<std::string> names(const std::string_view (&fields)[N]) {
+  return {std::begin(fields), std::end(fields)};
+}
+
+double seconds_or_nan(Time t) { return t >= kNever ? std::numeric_limits<double>::quiet_NaN() : seconds(t); }
+
+nb::dict flow_stats(World& world, Flow& flow) {
+  nb::dict d;
+  const FlowCounters c = flow.counters();
+  d["start_s"] = seconds(flow.started_at());
+  d["completion_s"] = seconds_or_nan(flow.completed_at());
+  d["delivered_bytes"] = c.delivered_bytes;
+  d["acked_bytes"] = c.acked_bytes;
+  d["packets_sent"] = c.packets_sent;
+  d["packets_retransmitted"] = c.packets_retransmitted;
+  d["packets_received"] = c.packets_received;
+  d["packets_lost_marked"] = flow.sender.tcb.lost;
+  d["queue_drops"] = c.queue_drops;
+  d["random_losses"] = c.random_losses;
+  d["acks_received"] = c.acks;
+  d["rtt_count"] = c.rtt_count;
+  d["rtt_sum_s"] = static_cast<double>(c.rtt_sum) * 1e-9;
+  d["rtt_min_s"] = seconds_or_nan(flow.sender.rtt_min);
+  d["timeouts"] = c.timeouts;
+  d["fast_recoveries"] = c.fast_recoveries;
+  d["cwnd_integral_byte_s"] = flow.cwnd_integral(std::max(world.now(), flow.started_at()));
+  d["packets_in_network"] = flow.packets_in_network();
+  return d;
+}
+
+nb::list flow_stats(World& world) {
+  nb::list all;
+  for (Flow& flow : world.flows()) all.append(flow_stats(world, flow));
+  return all;
+}
+
+nb::list link_stats(World& world) {
+  nb::list all;
+  for (Link& link : world.links()) {
+    const LinkStats s = link.stats(world.now());
+    nb::dict d;
+    d["name"] = link.name();
+    d["packets_in"] = s.packets_in;
+    d["packets_out"] = s.packets_out;
+    d["bytes_out"] = s.bytes_out;
+    d["queue_drops"] = s.queue_drops;
+    d["random_losses"] = s.random_losses;
+    d["sojourn_sum_s"] = s.sojourn_sum;
+    d["sojourn_count"] = s.packets_out;
+    d["sojourn_sum2"] = s.sojourn_sum2;
+    d["queue_integral_packet_s"] = s.queue_integral;
+    d["queue_packets"] = link.queue_packets();
+    d["queue_max_packets"] = s.queue_max;
+    d["busy_s"] = s.busy;
+    all.append(d);
+  }
+  return all;
+}
+
+using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
+using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+template <class Sample>
+Matrix sample_matrix(size_t rows, size_t columns, Sample&& sample) {
+  double* data = new double[rows * columns];
+  for (size_t i = 0; i < rows; ++i) sample(static_cast<uint32_t>(i), data + i * columns);
+  return Matrix(data, {rows, columns}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+}
+
+Matrix completions(const World& world) {
+  const auto& done = world.completions();
+  return sample_matrix(done.size(), 6, [&](uint32_t i, double* out) {
+    const OpenedFlow& flow = world.opened()[done[i].flow];
+    const double row[] = {static_cast<double>(done[i].flow), seconds(flow.start), seconds(done[i].fct),
+                          static_cast<double>(flow.size_bytes), static_cast<double>(flow.sender), static_cast<double>(flow.priority)};
+    std::copy(std::begin(row), std::end(row), out);
+  });
+}
+
+Matrix flows_opened(const World& world) {
+  return sample_matrix(world.opened().size(), 5, [&](uint32_t i, double* out) {
+    const OpenedFlow& flow = world.opened()[i];
+    const double row[] = {seconds(flow.start), static_cast<double>(flow.sender), static_cast<double>(flow.size_bytes),
+                          static_cast<double>(flow.priority), static_cast<double>(world.received_bytes(flow))};
+    std::copy(std::begin(row), std::end(row), out);
+  });
+}
+
+nb::dict queue_stats(const SharedBuffer& sw, uint32_t port, uint32_t index, Time now) {
+  const SharedBuffer::Queue& queue = sw.queue(port, index);
+  nb::dict d;
+  d["port"] = port;
+  d["queue"] = index;
+  d["arrivals"] = queue.counters.arrivals;
+  d["drops"] = queue.counters.drops;
+  d["departures"] = queue.counters.departures;
+  d["bytes_out"] = queue.counters.bytes_out;
+  d["sojourn_sum_s"] = seconds(queue.counters.sojourn);
+  d["packets"] = queue.size();
+  d["packets_mean"] = queue.packets.mean(now);
+  d["packets_p99"] = queue.packets.percentile(0.99, now);
+  d["packets_max"] = queue.packets.max();
+  return d;
+}
+
+nb::list switch_stats(World& world) {
+  nb::list all;
+  const Time now = world.now();
+  for (const auto& sw : world.switches()) {
+    const auto capacity = static_cast<double>(sw->capacity());
+    const double step = static_cast<double>(sw->occupancy_step()) / capacity;
+    nb::dict d;
+    d["time_s"] = seconds(now);
+    d["capacity"] = sw->capacity();
+    d["occupancy"] = static_cast<double>(sw->occupancy()) / capacity;
+    d["occupancy_mean"] = sw->occupancy_histogram().mean(now) * step;
+    d["occupancy_p99"] = sw->occupancy_histogram().percentile(0.99, now) * step;
+    d["occupancy_max"] = static_cast<double>(sw->occupancy_max()) / capacity;
+    nb::list queues;
+    for (uint32_t port = 0; port < sw->ports(); ++port) {
+      for (uint32_t q = 0; q < sw->queues(); ++q) queues.append(queue_stats(*sw, port, q, now));
+    }
+    d["queues"] = queues;
+    all.append(d);
+  }
+  return all;
+}
+
+Cube switch_sample(World& world) {
+  const auto& switches = world.switches();
+  uint32_t queues = 0;
+  for (const auto& sw : switches) queues = std::max(queues, sw->queues());
+  const size_t row = size_t{queues} * 4;
+  double* data = new double[std::max<size_t>(1, switches.size() * row)];
+  std::fill_n(data, switches.size() * row, std::numeric_limits<double>::quiet_NaN());
+  for (size_t s = 0; s < switches.size(); ++s) {
+    for (uint32_t q = 0; q < switches[s]->queues(); ++q) {
+      double* out = data + s * row + q * 4;
+      out[0] = switches[s]->packets(q);
+      out[1] = static_cast<double>(switches[s]->bytes(q));
+      out[2] = switches[s]->threshold(0, q);
+      out[3] = static_cast<double>(switches[s]->totals(q).drops);
+    }
+  }
+  return Cube(data, {switches.size(), queues, 4}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+}
+
+nb::list probe_delays(World& world) {
+  nb::list all;
+  for (size_t i = 0; i < world.probes(); ++i) {
+    const auto& delays = world.probe(i).delays;
+    double* data = new double[std::max<size_t>(1, delays.size())];
+    std::copy(delays.begin(), delays.end(), data);
+    all.append(Vector(data, {delays.size()}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); })));
+  }
+  return all;
+}
+
+std::vector<uint64_t> probe_sent(World& world) {
+  std::vector<uint64_t> sent;
+  for (size_t i = 0; i < world.probes(); ++i) sent.push_back(world.probe(i).sent);
+  return sent;
+}
+
+nb::dict traffic_stats(World& world) {
+  const TrafficTotals t = world.traffic_totals();
+  nb::dict d;
+  d["flows_started"] = world.opened().size();
+  d["flows_connected"] = t.connected;
+  d["flows_completed"] = world.completions().size();
+  d["delivered_bytes"] = t.delivered_bytes;
+  d["packets_sent"] = t.packets_sent;
+  d["packets_retransmitted"] = t.packets_retransmitted;
+  d["packets_received"] = t.packets_received;
+  d["packets_in_network"] = world.data_packets_in_network();
+  d["timeouts"] = t.timeouts;
+  d["queue_drops"] = t.queue_drops;
+  d["random_losses"] = t.random_losses;
+  return d;
+}
+
+template <class Read>
+void reading(nb::class_<World>& world, nb::class_<Batch>& batch, const char* name, Read, const char* text) {
+  world.def(name, [](World& w) { return Read{}(w); }, text);
+  batch.def(name, [](Batch& b, uint32_t i) { return Read{}(b.world(i)); }, "world"_a, text);
+}
+
+}  // namespace
+
+void bind_readings(nb::module_& m, nb::class_<World>& world, nb::class_<Batch>& batch) {
+  const auto add = [&](const char* name, auto read, const char* text) { reading(world, batch, name, read, text); };
+  add("flow_stats", [](World& w) { return flow_stats(w); }, "Cumulative counters, one dict a flow.");
+  add("link_stats", [](World& w) { return link_stats(w); }, "Cumulative counters, one dict a link.");
+  add("flow_sample", [](World& w) {
+    return sample_matrix(w.flows().size(), std::size(kFlowSampleFields), [&](uint32_t i, double* out) { sample_flow(w, i, out); });
+  }, "Current values, shape (flows, fields); columns are flow_sample_fields().");
+  add("link_sample", [](World& w) {
+    return sample_matrix(w.links().size(), std::size(kLinkSampleFields), [&](uint32_t i, double* out) { sample_link(w, i, out); });
+  }, "Current values, shape (links, fields); columns are link_sample_fields().");
+  add("completions", [](World& w) { return completions(w); },
+      "Finished flows of the traffic, shape (flows, 6): flow, start_s, fct_s, size_bytes, sender, priority.");
+  add("flows_opened", [](World& w) { return flows_opened(w); },
+      "All flows of the traffic, shape (flows, 5): start_s, sender, size_bytes, priority, received_bytes.");
+  add("traffic_stats", [](World& w) { return traffic_stats(w); }, "Cumulative counters over the flows of the traffic.");
+  add("switch_stats", [](World& w) { return switch_stats(w); },
+      "One dict a switch: occupancy (shares of the capacity, over time) and counters of each queue.");
+  add("switch_sample", [](World& w) { return switch_sample(w); },
+      "Current values, shape (switches, queues, 4): packets, bytes, threshold, drops.");
+  add("probe_delays", [](World& w) { return probe_delays(w); },
+      "Delays in seconds of the probe packets that arrived, one array a probe.");
+  add("probe_sent", [](World& w) { return probe_sent(w); }, "Packets sent, one number a probe.");
+
+  const char* ideal = "Base RTT plus size over the rate of the slowest link.";
+  world.def("ideal_s", &World::ideal_s, "sender"_a, "size_bytes"_a, ideal);
+  batch.def("ideal_s", [](Batch& b, uint32_t i, uint32_t sender, int64_t size) { return b.world(i).ideal_s(sender, size); },
+            "world"_a, "sender"_a, "size_bytes"_a, ideal);
+  world.def_prop_ro("now_ns", &World::now).def_prop_ro("memory_bytes", &World::memory_bytes);
+  batch.def("now_ns", [](Batch& b, uint32_t i) { return b.world(i).now(); }, "world"_a)
+      .def("memory_bytes", [](Batch& b, uint32_t i) { return b.world(i).memory_bytes(); }, "world"_a);
+
+  m.def("flow_sample_fields", [] { return names(kFlowSampleFields); });
+  m.def("link_sample_fields", [] { return names(kLinkSampleFields); });
+}
+
+}  // namespace netbuf

@@ -1,0 +1,118 @@
+// The sender of a flow whose congestion control is an agent's. It sets the window, and sees what a sender can: its ACKs, its
+// own counters, and, for reports and rewards only, what became of its packets at the tightest link.
+#include <cmath>
+#include <limits>
+
+#include "netbuf/agent.h"
+
+namespace netbuf {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+double ratio(double sum, double count) { return count > 0 ? sum / count : kNaN; }
+
+constexpr std::string_view kFields[] = {
+    "elapsed_s",            "ssthresh_bytes",       "cwnd_bytes",          "mss_bytes",          "bytes_in_flight_sum",
+    "bytes_in_flight_mean", "segments_acked_sum",   "segments_acked_mean", "rtt_mean_s",         "rtt_min_s",
+    "send_interval_mean_s", "receive_interval_mean_s", "throughput_bps",   "goodput_bps",        "packets_sent",
+    "packets_lost",         "packets_retransmitted", "acks",               "timeouts",           "in_flight_bytes",
+    "rtt_min_ever_s",       "queue_delay_mean_s",   "queue_packets",       "queue_drops",
+};
+
+struct Start {
+  Time time = 0;
+  FlowCounters counters;
+  uint32_t lost = 0;
+  double sojourn_sum = 0;
+  uint64_t dequeued = 0;
+  uint64_t link_drops = 0;
+};
+
+class SenderAgent final : public AgentOf<Start> {
+ public:
+  explicit SenderAgent(const Parameters&) : AgentOf(std::size(kFields), 1) {}
+
+  std::vector<std::string> fields() const override { return {std::begin(kFields), std::end(kFields)}; }
+  std::vector<Control> controls() const override {
+    return {{"cwnd_bytes", 1, static_cast<double>(kInfiniteWindow), "a window in [1, 2^40] bytes"}};
+  }
+  std::string_view what() const override { return "controlled flows"; }
+
+  std::vector<uint32_t> find(World& world) const override {
+    std::vector<uint32_t> flows;
+    for (uint32_t i = 0; i < world.flows().size(); ++i) {
+      if (world.flows()[i].controlled()) flows.push_back(i);
+    }
+    return flows;
+  }
+
+ protected:
+  void begin(World& world, uint32_t index, Start& start) const override {
+    Flow& flow = world.flows()[index];
+    Link& link = world.links()[flow.bottleneck()];
+    link.drain(world.now());
+    flow.sender.interval_rtt_min = kNever;
+    start = {world.now(), flow.counters(), flow.sender.tcb.lost, link.sojourn_sum(), link.counters().packets_out,
+             link.counters().queue_drops};
+  }
+
+  void apply(World& world, uint32_t index, const double* control) const override {
+    if (!std::isnan(*control)) world.set_window(index, *control);
+  }
+
+  // The next ACK of any of them.
+  void run_to_event(World& world, std::span<const uint32_t>, Time interval, uint32_t max_intervals) const override {
+    world.run_to_agent_ack(world.now() + interval * max_intervals);
+  }
+
+  void write(World& world, uint32_t index, const Start& start, double* out) const override {
+    const Flow& flow = world.flows()[index];
+    const Tcb& tcb = flow.sender.tcb;
+    const FlowCounters now = flow.counters(), &then = start.counters;
+    Link& link = world.links()[flow.bottleneck()];
+    link.drain(world.now());
+
+    const double elapsed = seconds(world.now() - start.time);
+    const double acks = static_cast<double>(now.acks - then.acks);
+    const double in_flight_sum = static_cast<double>(now.in_flight_sum - then.in_flight_sum) * tcb.mss;
+    const double segments = static_cast<double>(now.segments_acked - then.segments_acked);
+    const double sent = static_cast<double>(now.packets_sent - then.packets_sent);
+    const double previous_sent = static_cast<double>(then.packets_sent > 0), previous_acks = static_cast<double>(then.acks > 0);
+
+    *out++ = elapsed;
+    *out++ = tcb.ssthresh >= kInfiniteWindow ? kNaN : static_cast<double>(tcb.ssthresh);
+    *out++ = static_cast<double>(tcb.cwnd);
+    *out++ = tcb.mss;
+    *out++ = in_flight_sum;
+    *out++ = ratio(in_flight_sum, acks);
+    *out++ = segments;
+    *out++ = ratio(segments, acks);
+    *out++ = ratio(static_cast<double>(now.rtt_sum - then.rtt_sum) * 1e-9, static_cast<double>(now.rtt_count - then.rtt_count));
+    *out++ = flow.sender.interval_rtt_min < kNever ? seconds(flow.sender.interval_rtt_min) : kNaN;
+    // Gaps that end in this interval; the first packet of all has none before it.
+    *out++ = ratio(seconds(now.last_sent - (then.packets_sent ? then.last_sent : flow.sender.first_sent())), sent - 1 + previous_sent);
+    *out++ = ratio(seconds(now.last_ack - (then.acks ? then.last_ack : flow.sender.first_ack())), acks - 1 + previous_acks);
+    *out++ = ratio(static_cast<double>(now.acked_bytes - then.acked_bytes) * 8, elapsed);
+    *out++ = ratio(static_cast<double>(now.delivered_bytes - then.delivered_bytes) * 8, elapsed);
+    *out++ = sent;
+    *out++ = static_cast<double>(tcb.lost - start.lost);
+    *out++ = static_cast<double>(now.packets_retransmitted - then.packets_retransmitted);
+    *out++ = acks;
+    *out++ = static_cast<double>(now.timeouts - then.timeouts);
+    *out++ = static_cast<double>(tcb.in_flight()) * tcb.mss;
+    *out++ = flow.sender.rtt_min < kNever ? seconds(flow.sender.rtt_min) : kNaN;
+    *out++ = ratio(link.sojourn_sum() - start.sojourn_sum, static_cast<double>(link.counters().packets_out - start.dequeued));
+    *out++ = link.queue_packets();
+    *out++ = static_cast<double>(link.counters().queue_drops - start.link_drops);
+  }
+};
+
+const Entry<AgentRecord> entry{{
+    .name = "sender",
+    .meaning = "sets a flow's congestion window",
+    .make = make_kind<SenderAgent>,
+}};
+
+}  // namespace
+}  // namespace netbuf
