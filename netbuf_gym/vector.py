@@ -132,7 +132,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         rewards = engine.rewards.copy()
         terminated, truncated = engine.terminated.repeat(engine.agents), engine.truncated.repeat(engine.agents)
         info = {}
-        if engine.ended.any():
+        if np.count_nonzero(engine.ended):
             worlds = np.flatnonzero(engine.ended)
             info = self._final_info(worlds, engine.ended.repeat(engine.agents))
             for world in worlds:

@@ -12,6 +12,10 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace netbuf;
 
+namespace netbuf {
+void bind_rows(nb::module_& m);  // rows.cc
+}
+
 namespace {
 
 Stack parse_stack(const std::string& name) {
@@ -412,6 +416,8 @@ NB_MODULE(_core, m) {
       }, "world"_a)
       .def("now_ns", [](Batch& b, uint32_t i) { return b.world(i).now(); }, "world"_a)
       .def("memory_bytes", [](Batch& b, uint32_t i) { return b.world(i).memory_bytes(); }, "world"_a);
+
+  bind_rows(m);
 
   m.def("queue_disciplines", &queue_discipline_names, "Names of the queue disciplines.");
   m.def("switch_telemetry_fields", &switch_telemetry_fields, "queues"_a);
