@@ -19,6 +19,7 @@ number of flows in the world; with one sender it is the capacity.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -168,6 +169,7 @@ def _check_weights(reward: Any) -> None:
         real(name, getattr(reward, name), 0, 100)
 
 
+@lru_cache(maxsize=64)
 def _factors(reward: Any) -> np.ndarray:
-    """Of the terms throughput, delay and loss, `(3, 1)`."""
+    """Of the terms throughput, delay and loss, `(3, 1)`; not to be written to."""
     return np.array([[reward.throughput_weight], [-reward.delay_weight], [-reward.loss_weight]], np.float32)
