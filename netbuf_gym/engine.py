@@ -174,10 +174,11 @@ class Engine:
         self.tracker.update(self._telemetry)
         self.history.push(self.task.observe(self.tracker, self._features))
         self.reward(self.tracker, self.terms)
-        np.multiply(self.terms, self._alive, out=self.terms)
+        if not np.minimum.reduce(self._alive):
+            np.multiply(self.terms, self._alive != 0, out=self.terms)
         for world in self.failures:
             self.terms[:, world * self.agents : (world + 1) * self.agents] = 0
-        np.sum(self.terms, axis=0, out=self.rewards)
+        np.add.reduce(self.terms, axis=0, out=self.rewards)
         self.steps += 1
         self._end_episodes()
 
