@@ -39,6 +39,7 @@ users need and is imported by none of them."""
 
 LEARNERS = ("torch", "hydra", "omegaconf", "optuna", "wandb", "stable_baselines3", "sb3_contrib", "tensorboard", "matplotlib")
 """What is only there with the extras, so that nothing below zoo imports it at import."""
+CORE = "netbuf_gym._core"  # built, and below everything
 APART = ("netbuf_gym.zoo", "netbuf_gym.conf", "netbuf_gym.integrations.")  # bridges to learners, imported by those who have one
 
 
@@ -238,7 +239,8 @@ def imports(name, path, known):
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
             source = ".".join(part for part in (base, node.module) if part)
-            wanted = [f"{source}.{one.name}" if f"{source}.{one.name}" in known else source for one in node.names]
+            full = {f"{source}.{one.name}" for one in node.names} - {CORE}
+            wanted = [one if one in known else source for one in full]
         else:
             continue
         for one in wanted:
