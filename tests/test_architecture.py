@@ -335,6 +335,7 @@ OWNED = {
 """Places that own a difference (file: line, as a pattern), and why it is theirs."""
 
 ASKED = ("kind", "stack")
+PYTHONS_OWN = re.compile(r"\b(?:[A-Z]+_)?(?:KEYWORD|POSITIONAL)(?:_[A-Z]+)*\b|^None$|^object$")  # kinds of parameters and columns
 CPP_ASKS = re.compile(
     r"\b(?:kind|stack)_?(?:\(\))?\s*[!=]=|[!=]=\s*(?:\w+::)*(?:Stack|Kind)::|\b(?:Stack|Kind)::\w+\s*[!=]="
     r"|switch\s*\([^)]*\b(?:kind|stack)_?(?:\(\))?\)"
@@ -357,10 +358,11 @@ def python_asks(tree):
         for left, how, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
             if isinstance(how, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
                 other = right if asked(left) else left
-                if (asked(left) or asked(right)) and not (isinstance(other, ast.Constant) and other.value is None):
+                if (asked(left) or asked(right)) and not PYTHONS_OWN.search(ast.unparse(other)):
                     yield node.lineno
             elif asked(left) and isinstance(right, (ast.Tuple, ast.List, ast.Set)):  # not: in a registry
-                yield node.lineno
+                if not PYTHONS_OWN.search(ast.unparse(right)):
+                    yield node.lineno
 
 
 def asks(name):
