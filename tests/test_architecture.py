@@ -335,7 +335,7 @@ OWNED = {
 """Places that own a difference (file: line, as a pattern), and why it is theirs."""
 
 ASKED = ("kind", "stack")
-PYTHONS_OWN = re.compile(r"\b(?:[A-Z]+_)?(?:KEYWORD|POSITIONAL)(?:_[A-Z]+)*\b|^None$|^object$")  # kinds of parameters and columns
+PYTHONS_OWN = re.compile(r"\b(?:[A-Z]+_)?(?:KEYWORD|POSITIONAL)(?:_[A-Z]+)*\b|^None$|^object$")  # of parameters, columns
 CPP_ASKS = re.compile(
     r"\b(?:kind|stack)_?(?:\(\))?\s*[!=]=|[!=]=\s*(?:\w+::)*(?:Stack|Kind)::|\b(?:Stack|Kind)::\w+\s*[!=]="
     r"|switch\s*\([^)]*\b(?:kind|stack)_?(?:\(\))?\)"
