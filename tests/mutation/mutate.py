@@ -37,6 +37,7 @@ from mutation_sites import Mutation, drawn, fixed, pool, sites
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPLANATIONS = Path(__file__).with_name("explanations.json")
+FOLDERS = ("netbuf_gym", "cpp", "tests", "zoo", "conf", "benchmarks", "docs", ".ci")
 PAGE = ROOT / "docs" / "mutations.md"
 
 
@@ -59,8 +60,11 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 def tracked() -> list[str]:
     """The files of the tree: tracked ones, and new ones that are not ignored."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return sorted({name for name in names if (ROOT / name).is_file()})
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:  # a copy without a repository
+        found = [*ROOT.glob("*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]
+        return sorted(str(path.relative_to(ROOT)) for path in found if path.is_file() and path.suffix not in (".so", ".pyc"))
+    return sorted({name for name in listed.stdout.splitlines() if (ROOT / name).is_file()})
 
 
 class Run:
