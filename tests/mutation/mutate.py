@@ -8,7 +8,7 @@
 Works on copies in a temporary folder, each built once. A mutation that does not compile, or compiles to the same code, is
 replaced by the next one drawn. For each the digests come first (they see most, but say nothing of why), then the C++
 tests, then the Python tests, those first that run the mutated lines; a test that runs for ever has found its mutation.
-Where the digests find it, the others are asked all the same, the Python tests for 45 s: "digests only" means none of these.
+Where the digests find it, the others are asked too, the quicker quarter of Python tests: "digests only" means none of these.
 Interrupted, it goes on where it was as long as the tree is the same (--anew: it does not). Exit status 1 where more than
 --most of the mutations survive, or one without an explanation in explanations.json.
 """

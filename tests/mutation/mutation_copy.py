@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 import os
 import re
 import resource
@@ -14,7 +13,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +24,8 @@ from mutation_sites import Mutation
 HERE = Path(__file__).resolve().parent
 DIGESTS = "tests/test_digests.py"
 MEMORY_BYTES = 6 << 30
-SECOND_S = 45.0
-"""How long Python tests are tried (by the time that they take without a mutation) when the digests have killed it already."""
+SECOND = 0.25
+"""The share of the Python tests, by time, that is tried when the digests have killed it already: the quicker ones."""
 BUILD = """
 # A shared library, so that a mutant relinks one thing only; little optimisation, so that it compiles quickly.
 target_compile_options(netbuf PRIVATE -O1 -fno-semantic-interposition)
@@ -53,23 +51,24 @@ class Baseline:
     programs: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
-    def ordered(self, mutation: Mutation, source: str, seconds: float = math.inf) -> list[str]:
-        """Python modules of tests, the ones most likely to see the mutation first, among them the quickest; for so long."""
-        line = None if not mutation.path.endswith(".py") else function_of(source, mutation.line)
+    def ordered(self, mutation: Mutation, source: str, share: float = 1.0) -> list[str]:
+        """Modules of tests, the ones most likely to see it first, among them the quickest; this share of all their time."""
+        native = not mutation.path.endswith(".py")
+        line = None if native else function_of(source, mutation.line)
         stem = Path(mutation.path).stem
 
         def rank(name: str) -> tuple[int, float]:
             module = self.modules[name]
+            if native:
+                return (0 if module["core"] else 1, module["seconds"])
             lines = module["called"].get(mutation.path, ())
-            if mutation.path.endswith(".py"):
-                sees = 0 if line in lines else 1 if lines and line is None else 2
-            else:
-                sees = 1 if module["core"] else 2
-            return (0 if stem in name and sees < 2 else sees, module["seconds"])
+            sees = 1 if line in lines or (lines and line is None) else 2
+            return (0 if stem in name and sees == 1 else sees, module["seconds"])
 
         order = sorted((name for name in self.modules if name != DIGESTS), key=rank)
+        most = share * sum(module["seconds"] for module in self.modules.values())
         spent = itertools.accumulate(self.modules[name]["seconds"] for name in order)
-        return [name for name, total in zip(order, spent, strict=True) if total <= seconds]
+        return [name for name, total in zip(order, spent, strict=True) if share == 1 or total <= most]
 
     def sees(self, module: str, mutation: Mutation, source: str) -> bool:
         """Whether a module of tests runs the mutated function; a line outside functions, and the core, may be seen by all."""
@@ -147,8 +146,11 @@ class Copy:
 
     # ---- running things
 
-    def run(self, command: list[str], timeout_s: float, **environment: str) -> tuple[int, str]:
-        """Exit status (-SIGALRM after the time-out) and output; the whole process group ends with it."""
+    def run(self, command: list[str], usual_s: float, **environment: str) -> tuple[int, str]:
+        """Exit status and output of what usually takes `usual_s` of the processor; the whole process group ends with it.
+
+        Five times that, and half a minute, end it by a signal; so does ten times that, and a minute, by the clock.
+        """
         if self.stopped.is_set():
             raise KeyboardInterrupt
         process = subprocess.Popen(
@@ -161,14 +163,14 @@ class Copy:
             text=True,
             errors="replace",
             start_new_session=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES)),
+            preexec_fn=lambda: _limit(usual_s),
         )
         self.running.add(process)
         try:
-            output, _ = process.communicate(timeout=timeout_s)
+            output, _ = process.communicate(timeout=60 + 10 * usual_s)
             status = process.returncode
         except subprocess.TimeoutExpired:
-            status, output = -signal.SIGALRM, "timed out"
+            status, output = -signal.SIGXCPU, ""
         finally:
             _end(process)
             self.running.discard(process)
@@ -192,12 +194,12 @@ class Copy:
         command += ["-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"]
         if shutil.which("ccache"):
             command += ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
-        status, output = self.run(command, 600)
+        status, output = self.run(command, 100)
         if status:
             raise Fault(f"cmake failed:\n{output}")
 
     def build(self, *targets: str) -> tuple[bool, str]:
-        status, output = self.run([_tool("ninja"), "-C", str(self.build_folder), "-j", str(self.cores), *targets], 1800)
+        status, output = self.run([_tool("ninja"), "-C", str(self.build_folder), "-j", str(self.cores), *targets], 400)
         return status == 0, output
 
     def build_core(self) -> tuple[bool, str]:
@@ -238,15 +240,15 @@ class Copy:
         """Runs every test without a mutation."""
         found = Baseline()
         for program in self.programs():
-            began = time.perf_counter()
-            status, output = self.run([str(program)], 1200)
+            began = os.times()
+            status, _ = self.run([str(program)], 200)
             if status:
                 found.failed.append(program.name)
             else:
-                found.programs[program.name] = time.perf_counter() - began
+                found.programs[program.name] = sum(os.times()[2:4]) - sum(began[2:4])
         out = self.folder / "build" / "calls.json"
         out.unlink(missing_ok=True)
-        status, output = self.run(self._pytest([], first=False), 7200, NETBUF_CALLS=str(out))
+        _, output = self.run(self._pytest([], first=False), 1000, NETBUF_CALLS=str(out))
         if not out.exists():
             raise Fault(f"the tests do not run:\n{output[-3000:]}")
         read = json.loads(out.read_text())
@@ -265,7 +267,7 @@ class Copy:
 
     def _killer(self, output: str, status: int) -> str:
         found = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
-        return found[1] if found else "timed out" if status == -signal.SIGALRM else f"exit status {status}"
+        return found[1] if found else _ended(status)
 
     def test_python(self, modules: list[str], base: Baseline) -> str | None:
         """The test that fails first, or None."""
@@ -275,7 +277,7 @@ class Copy:
         slowest = max(base.modules[name]["seconds"] for name in modules)
         failed = [one for one in base.failed if "::" in one or one.endswith(".py")]
         limit = {"NETBUF_LIMIT_S": str(round(30 + 5 * slowest))}
-        status, output = self.run(self._pytest(modules, without=failed), 60 + 6 * expected, **limit)
+        status, output = self.run(self._pytest(modules, without=failed), 10 + expected, **limit)
         return None if status == 0 else self._killer(output, status)
 
     def test_cpp(self, base: Baseline, all_at_once: bool) -> str | None:
@@ -287,10 +289,10 @@ class Copy:
             if not all_at_once and not self.build(name)[0]:
                 return f"{name}: does not compile"
             program = next(path for path in self.programs() if path.name == name)
-            status, output = self.run([str(program)], 20 + 6 * base.programs[name])
+            status, output = self.run([str(program)], base.programs[name])
             if status:
                 case = re.search(r"^FAIL (\S+)", output, re.M)
-                return f"{name}: {case[1] if case else 'timed out' if status == -signal.SIGALRM else f'exit status {status}'}"
+                return f"{name}: {case[1] if case else _ended(status)}"
         return None
 
     def judge(self, mutation: Mutation, base: Baseline, second: bool, told: Callable[[str], None]) -> dict[str, Any]:
@@ -323,7 +325,7 @@ class Copy:
             told("other tests")
             header = mutation.path.endswith(".h")
             result["other"] = (self.test_cpp(base, not header) if native else None) or self.test_python(
-                base.ordered(mutation, source, SECOND_S if result["digests"] else math.inf), base
+                base.ordered(mutation, source, SECOND if result["digests"] else 1.0), base
             )
             if result["other"]:
                 result["status"] = "killed"
@@ -332,6 +334,17 @@ class Copy:
             self.write(mutation.path, source.encode())
             if native and not self.stopped.is_set():
                 self.build_core()
+
+
+def _limit(usual_s: float) -> None:
+    """For a child process: memory, and time of the processor."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    seconds = round(30 + 5 * usual_s)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+
+
+def _ended(status: int) -> str:
+    return "runs for ever" if -status in (signal.SIGPROF, signal.SIGXCPU) else f"exit status {status}"
 
 
 def _end(process: subprocess.Popen) -> None:

@@ -13,7 +13,7 @@ HEAD = """# Mutations
 Does a test notice when a line of the core or of the tasks' rules is wrong? `make mutate` changes one line at a time, by
 mechanical operators and a seed, and runs the tests. Six fixed mutations, which once went unnoticed, are always among them.
 Digests compare every bit of what a hundred worlds give with what was recorded: they notice most, but say nothing of why, so
-that they are counted apart ("digests only": no C++ test notices, and no Python test within 45 s). This page is written by
+that they are counted apart ("digests only": no C++ test notices, and none of the quicker Python tests). This page is written by
 `make mutate MUTATE_ARGS=--update`.
 
 """
