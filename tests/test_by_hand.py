@@ -314,3 +314,86 @@ def test_reports_of_a_later_start():
     delivered = len([time for time in acks_until(0.6) if time - 0.0085 <= 0.5])
     assert report["duration_s"] == pytest.approx(0.5)
     assert report["goodput_mbps"] == pytest.approx(delivered * MSS * 8e-6 / 0.5, rel=1e-9)
+
+
+# ---- a run without an agent
+
+WAITED_MS = (0.052, 1.552, 3.052, 4.552)
+"""What the first window's segments wait; nothing else ever does."""
+
+
+def simulated(**kwargs):
+    """The same exchange: a sender whom the receiver's buffer holds at four segments."""
+    links = [Link(name="bottleneck", rate_mbps=8, delay_ms=10, queue_packets=50), Link(name="back", delay_ms=8.5)]
+    flow = Flow(cc="newreno", path=(0,), return_path=(1,), initial_cwnd_packets=4, receive_buffer_bytes=4 * MSS)
+    return nb.simulate(Scenario(links=links, flows=[flow], duration_s=1.0, delayed_ack=1), seed=1, **kwargs)
+
+
+def test_totals_of_a_run():
+    result = simulated()
+    flow, link, back = result.flows[0], result.links["bottleneck"], result.links["back"]
+    assert (flow.packets_sent, flow.acks_received, flow.delivered_bytes) == (197, 193, 196 * MSS)
+    assert flow.goodput_mbps == pytest.approx(196 * MSS * 8e-6)
+    assert flow.rtt_mean_ms == pytest.approx(20 + sum(WAITED_MS) / 193) and flow.rtt_min_ms == pytest.approx(20)
+    assert (flow.packets_retransmitted, flow.queue_drops, flow.random_losses, flow.timeouts, flow.fast_recoveries) == (0,) * 5
+    assert math.isnan(flow.completion_s)
+    # SYN, the handshake's last ACK, and 197 segments have left the queue; SYN/ACK and 196 ACKs of what arrived went back.
+    wire = 60 + 52 + 197 * WIRE
+    assert (link.packets_in, link.packets_out, link.queue_drops, link.queue_max_packets_total) == (199, 199, 0, 4)
+    assert link.throughput_mbps == pytest.approx(wire * 8e-6) and link.utilisation == pytest.approx(wire * 8e-6 / 8)
+    mean = sum(WAITED_MS) / 199
+    assert link.queue_delay_mean_ms == pytest.approx(mean)
+    assert link.queue_delay_std_ms == pytest.approx(math.sqrt(sum(w * w for w in WAITED_MS) / 199 - mean * mean))
+    assert link.queue_mean_packets == pytest.approx(sum(WAITED_MS) / 1000)
+    assert back.packets_out == 197 and back.throughput_mbps == pytest.approx((60 + 196 * 52) * 8e-6)
+    assert math.isnan(back.utilisation)
+
+
+def test_totals_after_a_warm_up():
+    """From 100 ms to 1 s: 180 of everything, and nothing waits any more."""
+    result = simulated(warmup_s=0.1)
+    flow, link = result.flows[0], result.links["bottleneck"]
+    assert (flow.packets_sent, flow.acks_received, flow.delivered_bytes) == (180, 180, 180 * MSS)
+    assert flow.goodput_mbps == pytest.approx(180 * MSS * 8e-6 / 0.9) and flow.rtt_mean_ms == pytest.approx(20)
+    assert (link.packets_out, link.queue_delay_mean_ms, link.queue_mean_packets) == (180, 0, 0)
+    assert link.utilisation == pytest.approx(180 * WIRE * 8e-6 / 0.9 / 8)
+    assert (flow.packets_sent_total, link.queue_max_packets_total) == (197, 4)
+
+
+def test_series_of_a_run():
+    series = {name: np.asarray(values) for name, values in simulated(sample_interval_s=0.1).series.items()}
+    assert series["time_s"].ravel() == pytest.approx(np.arange(1, 11) / 10)
+    first = {
+        "goodput_mbps": 16 * MSS * 8e-6 / 0.1,
+        "throughput_mbps": (60 + 52 + 17 * WIRE) * 8e-6 / 0.1,
+        "queue_delay_ms": sum(WAITED_MS) / 19,
+    }
+    later = {
+        "rtt_ms": 20,
+        "in_flight_packets": 4,
+        "goodput_mbps": 20 * MSS * 8e-6 / 0.1,
+        "throughput_mbps": 20 * WIRE * 8e-6 / 0.1,
+        "queue_delay_ms": 0,
+        "queue_packets": 0,
+        "queue_drops": 0,
+    }
+    for name, value in (later | first).items():
+        assert series[name].reshape(10, -1)[0, 0] == pytest.approx(value), name
+    for name, value in later.items():
+        assert series[name].reshape(10, -1)[1:, 0] == pytest.approx(value), name
+    assert np.isnan(series["ssthresh_packets"]).all() and np.isnan(series["pacing_mbps"]).all()
+    # Of each round trip an eighth: 13 ACKs in the first interval, four of them late, 20 in each later one.
+    srtt = 18.56
+    for rtt in [*(20 + w for w in WAITED_MS), *[20] * 9]:
+        srtt += (rtt - srtt) / 8
+    assert series["srtt_ms"].ravel()[0] == pytest.approx(srtt, rel=1e-5)
+    assert series["srtt_ms"].ravel()[1] == pytest.approx(20 + (srtt - 20) * (7 / 8) ** 20, rel=1e-5)
+
+
+def test_a_finite_flow_by_hand():
+    """3000 bytes: 1448, 1448 and 104, sent at 18.56 ms; the last arrives behind 52 + 1500 + 1500 + 156 bytes, 10 ms later."""
+    links = [Link(name="bottleneck", rate_mbps=8, delay_ms=10, queue_packets=50), Link(name="back", delay_ms=8.5)]
+    flow = Flow(cc="newreno", path=(0,), return_path=(1,), app=nb.scenarios.Sized(size_bytes=3000))
+    result = nb.simulate(Scenario(links=links, flows=[flow], duration_s=1.0, delayed_ack=1), seed=1)
+    assert result.flows[0].completion_s == pytest.approx(0.01856 + 0.000052 + 2 * 0.0015 + 0.000156 + 0.01, abs=1e-9)
+    assert (result.flows[0].packets_sent, result.flows[0].delivered_bytes) == (3, 3000)
