@@ -49,6 +49,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", help="draw from files whose path ends so; without the fixed ones")
     parser.add_argument("--most", type=float, default=0.15, help="share that may survive")
     parser.add_argument("--quick", action="store_true", help="do not look for another test where the digests have found it")
+    parser.add_argument("--share", type=float, default=1.0, help="of the Python tests, by time, to run: a quicker look")
     parser.add_argument("--list", action="store_true", help="show what would be drawn, do nothing")
     parser.add_argument("--json", type=Path, help="write all results there")
     parser.add_argument("--update", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
@@ -114,7 +115,8 @@ class Run:
                 found = self.done.get(key)
                 if found is None:
                     began = time.monotonic()
-                    found = copy.judge(mutation, base, not self.options.quick, partial(self._stage, number, mutation))
+                    told = partial(self._stage, number, mutation)
+                    found = copy.judge(mutation, base, not self.options.quick, self.options.share, told)
                     found["seconds"] = round(time.monotonic() - began, 1)
                     self._note(key, found)
                 with self.lock:
@@ -146,7 +148,7 @@ class Run:
 
     def resume(self, digest: str) -> None:
         """Takes over what an earlier run found of the same tree."""
-        mode = "quick" if self.options.quick else "full"
+        mode = f"{'quick' if self.options.quick else 'full'}-{self.options.share:g}"
         self.journal = self.folder / f"journal-{digest}-{mode}.jsonl"
         if self.options.anew:
             self.journal.unlink(missing_ok=True)

@@ -295,7 +295,9 @@ class Copy:
                 return f"{name}: {case[1] if case else _ended(status)}"
         return None
 
-    def judge(self, mutation: Mutation, base: Baseline, second: bool, told: Callable[[str], None]) -> dict[str, Any]:
+    def judge(
+        self, mutation: Mutation, base: Baseline, second: bool, share: float, told: Callable[[str], None]
+    ) -> dict[str, Any]:
         """What becomes of a mutation: `status`, whether the digests kill it, which `other` test (if not, or if `second`)."""
         source = (self.folder / mutation.path).read_text()
         mutated = mutation.apply(source)
@@ -325,7 +327,7 @@ class Copy:
             told("other tests")
             header = mutation.path.endswith(".h")
             result["other"] = (self.test_cpp(base, not header) if native else None) or self.test_python(
-                base.ordered(mutation, source, SECOND if result["digests"] else 1.0), base
+                base.ordered(mutation, source, SECOND if result["digests"] else share), base
             )
             if result["other"]:
                 result["status"] = "killed"
