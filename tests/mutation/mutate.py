@@ -20,6 +20,7 @@ import fcntl
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -198,8 +199,14 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def main(given: list[str] | None = None) -> int:
     options = arguments(given)
+    for number in (signal.SIGINT, signal.SIGTERM):  # in the background a shell lets the former be ignored
+        signal.signal(number, interrupt)
     files = tracked()
     own = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
     folder = (options.folder or Path(tempfile.gettempdir()) / f"netbuf-mutation-{own}").resolve()
