@@ -174,7 +174,8 @@ def cpp_sites(path: str, source: str) -> Iterator[Mutation]:
                 yield mutation(ARITHMETIC[token.text], "arithmetic")
         elif token.kind == "number":
             new = other_number(token.text)
-            if new is not None:
+            pure = code[i - 1].text == "=" and code[i - 2].text in (")", "const", "noexcept")  # a virtual function without a body
+            if new is not None and not pure:
                 yield mutation(new, "constant")
         elif token.text in ("true", "false"):
             yield mutation({"true": "false", "false": "true"}[token.text], "constant")
