@@ -174,7 +174,7 @@ def cpp_sites(path: str, source: str) -> Iterator[Mutation]:
                 yield mutation(ARITHMETIC[token.text], "arithmetic")
         elif token.kind == "number":
             new = other_number(token.text)
-            pure = code[i - 1].text == "=" and code[i - 2].text in (")", "const", "noexcept")  # a virtual function without a body
+            pure = code[i - 1].text == "=" and code[i - 2].text in (")", "const", "noexcept")  # virtual
             if new is not None and not pure:
                 yield mutation(new, "constant")
         elif token.text in ("true", "false"):
