@@ -66,7 +66,7 @@ class Engine:
         self.task = kind(recipe, history, self.agents, **kind.fitted(example(world)), **options)
         self.source = WorldSource(world, self.task.control)
         self.set_reward(make_reward(self.task.default_reward if reward is None else reward, self.task.rewards))
-        self.plant = self.task.make_plant(self.worlds, whole("threads", threads, 1, 1024))
+        self.plant = self.task.make_plant(self.worlds, whole("threads", threads, 1, 256))
 
         self.tracker = self.task.make_tracker(self.rows, self.interval_s)
         self.history = History(self.rows, self.task.history, self.task.width)
