@@ -60,6 +60,22 @@ WorldConfig senders(uint64_t seed, Stack stack, bool alone) {
 
 }  // namespace
 
+TEST(flows_that_are_over_are_forgotten) {
+  for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      WorldConfig config = senders(seed, stack, true);
+      if (!config.switches.empty()) config.switches[0].capacity = 4;  // the last packets of a connection are dropped too
+      World world(config, seed);
+      world.run(1000 * kSecond);
+      CHECK_EQ(world.completions().size(), world.opened().size());
+      for (const OpenedFlow& flow : world.opened()) {
+        CHECK_EQ(flow.slot, uint32_t{OpenedFlow::kForgotten});
+        CHECK_EQ(flow.received_bytes, flow.size_bytes);
+      }
+    }
+  }
+}
+
 TEST(flows_of_one_sender_keep_their_order) {
   for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
     for (uint64_t seed = 1; seed <= 60; ++seed) {
