@@ -47,14 +47,14 @@ def tokens(source: str) -> list[Token]:
     return found
 
 
-def _scopes(code: list[Token]) -> list[bool]:
-    """For each token whether it stands in the body of a function."""
+def _scopes(code: list[Token]) -> list[str]:
+    """For each token what it stands in: "body" of a function, "type" (or namespace), "list" of values, "" outside."""
     inside, stack, head = [], [], []
     for i, token in enumerate(code):
         if token.text == "}" and stack:
             stack.pop()
             head = []
-        inside.append(bool(stack) and stack[-1] == "body")
+        inside.append(stack[-1] if stack else "")
         if token.text == "{":
             stack.append("type" if _opens_type(head) else "list" if _opens_list(code[i - 1] if i else None) else "body")
             head = []
@@ -63,6 +63,17 @@ def _scopes(code: list[Token]) -> list[bool]:
         else:
             head.append(token.text)
     return inside
+
+
+def _neutral(code: list[Token], at: int, inside: list[str]) -> bool:
+    """Whether a member of a class is declared as 0, -1 or false: constructors and resets set it before it counts."""
+    before = [token.text for token in code[max(at - 2, 0) : at]]
+    value = code[at].text
+    if inside[at] != "type" or code[at + 1].text not in (";", ",", "}"):
+        return False
+    if value in ("0", "0u", "0.0", "false"):
+        return before[-1] in ("=", "{")
+    return value == "1" and before == ["=", "-"]
 
 
 def _opens_type(head: list[str]) -> bool:
@@ -86,10 +97,10 @@ def _closes_header(code: list[Token], close: int) -> bool:
     return False
 
 
-def _statements(code: list[Token], inside: list[bool]) -> Iterator[tuple[int, int]]:
+def _statements(code: list[Token], inside: list[str]) -> Iterator[tuple[int, int]]:
     """First and last token of statements that can be dropped."""
     for i, token in enumerate(code):
-        if not inside[i] or token.kind in ("directive", "string", "number"):
+        if inside[i] != "body" or token.kind in ("directive", "string", "number"):
             continue
         before = code[i - 1].text if i else ""
         if not (before in (";", "{", "}", "else", "do") or (before == ")" and _closes_header(code, i - 1))):
@@ -175,9 +186,9 @@ def cpp_sites(path: str, source: str) -> Iterator[Mutation]:
         elif token.kind == "number":
             new = other_number(token.text)
             pure = code[i - 1].text == "=" and code[i - 2].text in (")", "const", "noexcept")  # virtual
-            if new is not None and not pure:
+            if new is not None and not pure and not _neutral(code, i, inside):
                 yield mutation(new, "constant")
-        elif token.text in ("true", "false"):
+        elif token.text in ("true", "false") and not _neutral(code, i, inside):
             yield mutation({"true": "false", "false": "true"}[token.text], "constant")
     for first, last in _statements(code, inside):
         line, column = place(code[first].start)

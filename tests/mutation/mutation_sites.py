@@ -2,7 +2,7 @@
 
 A mutation changes one line of code: a comparison (`<` to `<=`, `==` to `!=`), an arithmetic operator (`+` to `-`,
 `*` to `/`), a constant (n to n + 1, x to 1.5 x, true to false), or drops a statement. Comments, strings, includes,
-assertions, annotations and decorators are left alone.
+assertions, annotations and decorators are left alone, and so are members of C++ classes that begin as 0, -1 or false.
 """
 
 from __future__ import annotations

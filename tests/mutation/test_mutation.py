@@ -14,7 +14,7 @@ static_assert(sizeof(int) == 4);
 struct Foo : Bar {
   Foo(int a);
   void run(int until);
-  int size = 3;  /* x + y */ virtual void go() const = 0;
+  int size = 3, none = 0, no = -1;  /* x + y */ virtual void go() const = 0;
 };
 int f(const std::vector<int>& v, int n) {
   const int a = n * 2;
