@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from mutation_sites import Mutation
+
 JUDGED = ("survived", "killed")
 COLUMNS = ("operator", "mutations", "digests and another test", "digests only", "another test only", "survived")
 
@@ -17,6 +19,14 @@ that they are counted apart ("digests only": no C++ test notices, and none of th
 `make mutate MUTATE_ARGS=--update`.
 
 """
+
+
+def explanation(explained: dict[str, str], one: Mutation) -> str | None:
+    """What is said of a survivor, by its file's name and its line, or by the line alone when that has moved elsewhere."""
+    if one.identity in explained:
+        return explained[one.identity]
+    line = one.identity.partition(": ")[2]
+    return next((why for key, why in explained.items() if key.partition(": ")[2] == line), None)
 
 
 def _row(entries: list[dict[str, Any]]) -> list[int]:
@@ -56,7 +66,7 @@ def summary(entries: list[dict[str, Any]], explained: dict[str, str], seed: int,
     lines.append(replaced(entries))
     for one in survivors(entries):
         lines += [f"\n{one.path}:{one.line}: {one.operator} survived", f"    {one.before}", f"    {one.after}"]
-        lines.append(f"    {explained.get(one.identity, 'not explained in tests/mutation/explanations.json')}")
+        lines.append(f"    {explanation(explained, one) or 'not explained in tests/mutation/explanations.json'}")
     judged = [one for one in entries if one["status"] in JUDGED]
     alive = len(survivors(entries))
     share = 100 * alive / max(1, len(judged))
@@ -74,6 +84,6 @@ def page(entries: list[dict[str, Any]], explained: dict[str, str], seed: int) ->
     text = HEAD + f"Of seed {seed}, {len(alive)} of {judged} survive ({share:.1f} %). {replaced(entries)}\n\n"
     text += "\n".join(lines) + "\n\n## Survivors\n"
     for one in alive:
-        why = explained.get(one.identity, "Not explained yet.")
+        why = explanation(explained, one) or "Not explained yet."
         text += f"\n`{one.path}`, {one.operator}: {why}\n\n```diff\n- {one.before}\n+ {one.after}\n```\n"
     return text

@@ -7,6 +7,7 @@ import mutate
 import pytest
 from mutation_cpp import cpp_sites
 from mutation_python import function_of, python_sites, same_code
+from mutation_report import explanation, page, table
 from mutation_sites import OPERATORS, Mutation, drawn, fixed, other_number, pool
 
 CPP = """#include <a.h>  // a < b
@@ -141,3 +142,19 @@ def test_a_fixed_mutation_that_is_gone_is_named(tmp_path):
 def test_identity_survives_moves():
     one = Mutation("a/b.cc", 3, 4, "1", "2", "constant", "    1;")
     assert one.identity == "b.cc: 1; => 2;"
+    assert explanation({"b.cc: 1; => 2;": "x", "a.cc: 1; => 2;": "y"}, one) == "x"
+    assert explanation({"c.cc: 1; => 2;": "moved", "b.cc: 1; => 3;": "z"}, one) == "moved"
+    assert explanation({"b.cc: 1; => 3;": "z"}, one) is None
+
+
+def test_the_page_counts_and_explains():
+    def entry(status, digests, other, line=1):
+        one = Mutation("a/b.cc", line, 0, "1", str(line + 1), "constant", "1;")
+        return {"mutation": one, "status": status, "digests": digests, "other": other}
+
+    entries = [entry("killed", True, "t"), entry("killed", True, None), entry("killed", False, "t"), entry("survived", False, None)]
+    entries += [entry("survived", False, None, 2), entry("same code", False, None), entry("does not compile", False, None)]
+    assert table(entries)[-1] == ["all", "5", "1", "1", "1", "2"]
+    text = page(entries, {"b.cc: 1; => 2;": "Because."}, 7)
+    assert "Of seed 7, 2 of 5 survive (40.0 %)" in text and "Because." in text and "Not explained yet." in text
+    assert "1 that did not compile, 1 with the same code" in text and "- 1;\n+ 3;" in text
