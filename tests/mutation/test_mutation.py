@@ -152,8 +152,9 @@ def test_the_page_counts_and_explains():
         one = Mutation("a/b.cc", line, 0, "1", str(line + 1), "constant", "1;")
         return {"mutation": one, "status": status, "digests": digests, "other": other}
 
-    entries = [entry("killed", True, "t"), entry("killed", True, None), entry("killed", False, "t"), entry("survived", False, None)]
-    entries += [entry("survived", False, None, 2), entry("same code", False, None), entry("does not compile", False, None)]
+    entries = [entry("killed", True, "t"), entry("killed", True, None), entry("killed", False, "t")]
+    entries += [entry("survived", False, None), entry("survived", False, None, 2)]
+    entries += [entry("same code", False, None), entry("does not compile", False, None)]
     assert table(entries)[-1] == ["all", "5", "1", "1", "1", "2"]
     text = page(entries, {"b.cc: 1; => 2;": "Because."}, 7)
     assert "Of seed 7, 2 of 5 survive (40.0 %)" in text and "Because." in text and "Not explained yet." in text
