@@ -95,7 +95,7 @@ class Engine:
         self._end_ns = np.zeros(self.worlds, np.int64)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
 
-        self._plant_spec, self._threads = plant, whole("threads", threads, 1, 1024)
+        self._plant_spec, self._threads = plant, whole("threads", threads, 1, 256)
         self._open()
 
     def _open(self) -> None:
