@@ -101,3 +101,7 @@ $(SANITIZE_BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools
 
 clean:
 	rm -rf build $(VENV) *.egg-info netbuf_gym/_core*.so netbuf_gym/_core.pyi
+
+.PHONY: mutate
+mutate: $(VENV)/.test
+	$(BIN)/python tests/mutation/mutate.py $(MUTATE_ARGS)

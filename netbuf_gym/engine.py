@@ -95,7 +95,7 @@ class Engine:
         self._end_ns = np.zeros(self.worlds, np.int64)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
 
-        self._plant_spec, self._threads = plant, whole("threads", threads, 1, 1024)
+        self._plant_spec, self._threads = plant, whole("threads", threads, 1, 256)
         self._open()
 
     def _open(self) -> None:
@@ -174,10 +174,11 @@ class Engine:
         self.tracker.update(self._telemetry)
         self.history.push(self.task.observe(self.tracker, self._features))
         self.reward(self.tracker, self.terms)
-        np.multiply(self.terms, self._alive, out=self.terms)
+        if not np.minimum.reduce(self._alive):
+            np.multiply(self.terms, self._alive != 0, out=self.terms)
         for world in self.failures:
             self.terms[:, world * self.agents : (world + 1) * self.agents] = 0
-        np.sum(self.terms, axis=0, out=self.rewards)
+        np.add.reduce(self.terms, axis=0, out=self.rewards)
         self.steps += 1
         self._end_episodes()
 

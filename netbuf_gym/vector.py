@@ -132,7 +132,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         rewards = engine.rewards.copy()
         terminated, truncated = engine.terminated.repeat(engine.agents), engine.truncated.repeat(engine.agents)
         info = {}
-        if engine.ended.any():
+        if np.count_nonzero(engine.ended):
             worlds = np.flatnonzero(engine.ended)
             info = self._final_info(worlds, engine.ended.repeat(engine.agents))
             for world in worlds:
@@ -163,14 +163,20 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
             reports += [{**report, **why} for report in self.engine.report(world)]
         final_info: dict[str, Any] = {}
         for key in dict.fromkeys(key for report in reports for key in report):
-            has = np.array([key in report for report in reports])
+            has = [key in report for report in reports]
+            at = indices if all(has) else indices[has]
             values = [report[key] for report in reports if key in report]
-            numbers = all(isinstance(value, (bool, int, float, np.number)) for value in values)
-            kind = np.result_type(*{type(value) for value in values}) if numbers else object
-            column = np.zeros(self.num_envs, kind) if numbers else np.full(self.num_envs, None, object)
-            for row, value in zip(indices[has].tolist(), values, strict=True):
-                column[row] = value
-            final_info[key], final_info[f"_{key}"] = column, np.isin(np.arange(self.num_envs), indices[has])
+            if all(isinstance(value, (bool, int, float, np.number)) for value in values):
+                numbers = np.array(values)
+                column = np.zeros(self.num_envs, numbers.dtype)
+                column[at] = numbers
+            else:
+                column = np.full(self.num_envs, None, object)
+                for row, value in zip(at.tolist(), values, strict=True):
+                    column[row] = value
+            mask = np.zeros(self.num_envs, bool)
+            mask[at] = True
+            final_info[key], final_info[f"_{key}"] = column, mask
         return {"final_obs": final_obs, "_final_obs": rows.copy(), "final_info": final_info, "_final_info": rows.copy()}
 
     def _masked_worlds(self, options: dict[str, Any] | None) -> np.ndarray:

@@ -88,4 +88,5 @@ NB_MODULE(_core, m) {
   netbuf::bind_catalogues(m);
   netbuf::bind_config(m);
   netbuf::bind_worlds(m);
+  netbuf::bind_rows(m);
 }

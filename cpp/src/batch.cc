@@ -10,6 +10,7 @@ namespace netbuf {
 
 namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr uint32_t kManyWorlds = 64;  // more than a core's own caches hold
 }
 
 Batch::Batch(uint32_t worlds, uint32_t agents, uint32_t threads, std::unique_ptr<Agent> kind)
@@ -24,6 +25,7 @@ Batch::Batch(uint32_t worlds, uint32_t agents, uint32_t threads, std::unique_ptr
       mask_(size_t{worlds} * agents, 0),
       agents_(size_t{worlds} * agents, 0),
       counts_(worlds, 0) {
+  if (worlds >= kManyWorlds) hot_.resize(worlds);
   if (worlds == 0) throw std::invalid_argument("n_worlds = 0: must be at least 1");
   if (agents == 0) throw std::invalid_argument("n_agents = 0: must be at least 1");
   if (threads == 0 || threads > 256) throw std::invalid_argument("threads = " + std::to_string(threads) + ": must be in [1, 256]");
@@ -55,6 +57,7 @@ void Batch::reset(uint32_t index, const WorldConfig& config, uint64_t seed) {
                                 std::to_string(agents_count_) + "]");
   }
   worlds_[index] = std::move(world);
+  if (!hot_.empty()) hot_[index] = worlds_[index]->hot();
   const size_t row = size_t{index} * agents_count_;
   for (uint32_t a = 0; a < agents_count_; ++a) mask_[row + a] = a < found.size();
   std::copy(found.begin(), found.end(), &agents_[row]);
@@ -94,8 +97,10 @@ void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
     for (uint32_t i = begin; i < end; ++i) {
       if (selected && !selected[i]) continue;
       const size_t row = size_t{i} * agents_count_;
+      if (!hot_.empty() && i + 1 < end) hot_[i + 1].prefetch();
       try {
         kind_->step(*worlds_[i], agents_of(i), advance, &control_[row * controls_.size()], &telemetry_[row * fields_]);
+        if (!hot_.empty()) hot_[i] = worlds_[i]->hot();
       } catch (const std::exception& error) {
         throw std::runtime_error("simulator fault in world " + std::to_string(i) + ": " + error.what());
       }

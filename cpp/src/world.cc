@@ -312,6 +312,21 @@ void World::set_window(uint32_t index, double bytes) {
   if (!touched_.empty()) take_notice();
 }
 
+Hot World::hot() const {
+  Hot hot;
+  hot.add(this, reinterpret_cast<const char*>(&rng_) - reinterpret_cast<const char*>(this));
+  hot.add(tree_.data(), std::min<size_t>(tree_.size() * sizeof(Entry), 256));
+  hot.add(network_.links.data(), std::min<size_t>(network_.links.size(), 2) * sizeof(Link));
+  if (!flows_.empty()) {
+    const Flow& flow = flows_.front();
+    hot.add(&flow, sizeof flow);
+    hot.add(by_index_.data(), sizeof(Flow*));
+    flow.sender.add_to(hot);
+  }
+  network_.flights.add_to(hot);
+  return hot;
+}
+
 size_t World::memory_bytes() const {
   size_t bytes = sizeof *this + tree_.capacity() * sizeof(Entry) + network_.flights.memory_bytes();
   for (const Link& link : network_.links) bytes += link.memory_bytes();

@@ -182,7 +182,7 @@ class VectorEnvAdapter(VecEnv):
 
     def _own(self, observations: np.ndarray) -> np.ndarray:
         """The observations, copied if they lie where the last ones did."""
-        reused = observations.ctypes.data == self._latest.ctypes.data
+        reused = observations.__array_interface__["data"] == self._latest.__array_interface__["data"]
         self._latest = observations
         return observations.copy() if reused else observations
 

@@ -19,6 +19,7 @@ number of flows in the world; with one sender it is the capacity.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -67,12 +68,10 @@ class LogUtility:
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
-        time_s = tracker.elapsed_s()
         np.log(np.maximum(tracker.throughput_ratio(), np.float32(self.floor)), out=out[0])
         np.log(tracker.rtt_ratio(), out=out[1])
-        out[0] *= np.float32(self.throughput_weight) * time_s
-        out[1] *= np.float32(-self.delay_weight) * time_s
-        np.multiply(tracker.loss_ratio(), np.float32(-self.loss_weight) * time_s, out=out[2])
+        out[2] = tracker.loss_ratio() if self.loss_weight else 0
+        out *= _factors(self) * tracker.elapsed_s()
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,10 @@ class LinearUtility:
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
-        time_s = tracker.elapsed_s()
         np.subtract(tracker.throughput_ratio(), np.float32(1), out=out[0])
         np.subtract(np.minimum(tracker.rtt_ratio(), np.float32(self.cap)), np.float32(1), out=out[1])
-        out[0] *= np.float32(self.throughput_weight) * time_s
-        out[1] *= np.float32(-self.delay_weight) * time_s
-        np.multiply(tracker.loss_ratio(), np.float32(-self.loss_weight) * time_s, out=out[2])
+        out[2] = tracker.loss_ratio() if self.loss_weight else 0
+        out *= _factors(self) * tracker.elapsed_s()
 
 
 @dataclass(frozen=True)
@@ -137,8 +134,7 @@ class AlphaFair:
         np.minimum(queueing * np.float32(1 / self.delay_scale_s), np.float32(1), out=out[1])
         out[2] = tracker.loss_ratio()
         np.power(out, np.float32(1 - self.alpha), out=out)
-        weights = np.array([[self.throughput_weight], [-self.delay_weight], [-self.loss_weight]], np.float32)
-        out *= weights * np.float32(1 / (1 - self.alpha))
+        out *= _factors(self) * np.float32(1 / (1 - self.alpha))
         out *= tracker.elapsed_s()
 
 
@@ -171,3 +167,9 @@ UTILITIES: tuple[type, ...] = (LogUtility, LinearUtility, AlphaFair, Power)
 def _check_weights(reward: Any) -> None:
     for name in ("throughput_weight", "delay_weight", "loss_weight"):
         real(name, getattr(reward, name), 0, 100)
+
+
+@lru_cache(maxsize=64)
+def _factors(reward: Any) -> np.ndarray:
+    """Of the terms throughput, delay and loss, `(3, 1)`; not to be written to."""
+    return np.array([[reward.throughput_weight], [-reward.delay_weight], [-reward.loss_weight]], np.float32)

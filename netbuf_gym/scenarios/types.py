@@ -178,7 +178,8 @@ class Scenario:
                 if isinstance(arrivals, PoissonArrivals):
                     field, value, valid = "flows_per_s", arrivals.flows_per_s, arrivals.flows_per_s * left / flows
                 else:
-                    field, value, valid = "interval_s", arrivals.interval_s, arrivals.interval_s * flows / left
+                    field, value = "interval_s", arrivals.interval_s
+                    valid = value * flows / left if left else float("inf")  # others may have used up all there may be
                 raise ScenarioError(
                     f"traffic.arrivals[{i}].{field} = {value:g} makes {flows:.4g} flows in duration_s = {self.duration_s:g};"
                     f" valid: {valid:.4g} or {'less' if valid < value else 'more'}, for {MAX_FLOWS} flows of all arrivals"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -33,27 +34,30 @@ def single(action: Any, space: gym.Space, words: str) -> np.ndarray:
     return array[None]
 
 
-def checked(action: Any, space: gym.Space, rows: int, words: str) -> np.ndarray:
+def checked(action: Any, space: gym.Space, rows: int, words: Callable[[], str]) -> np.ndarray:
     """The actions of all agents: integers, or of a `Box` float64 clipped to it.
 
     Args:
         action: of all agents, `(rows, ...)`.
         space: of one agent's actions.
         rows: number of agents.
-        words: one agent's action in words.
+        words: one agent's action in words, when they are needed.
 
     Raises:
         ConfigError: wrong shape or type, NaN, or not in a space of integers.
     """
     array = array_of(action)
     if array.shape != (rows, *space.shape):
-        raise ConfigError(f"actions have shape {array.shape}; valid: {(rows, *space.shape)}, for each agent {words}")
+        raise ConfigError(f"actions have shape {array.shape}; valid: {(rows, *space.shape)}, for each agent {words()}")
     if isinstance(space, gym.spaces.Box):
         return _clipped(array, space)
     if array.dtype.kind not in "iu":
         raise ConfigError(f"actions have type {array.dtype} ({shown(array.ravel()[0])}); valid: integers")
     low, high = _bounds(space)
-    if np.all(array.min(axis=0) >= low) and np.all(array.max(axis=0) <= high):
+    if isinstance(space, gym.spaces.Discrete):
+        if low <= np.minimum.reduce(array) and np.maximum.reduce(array) <= high:
+            return array
+    elif np.all(array.min(axis=0) >= low) and np.all(array.max(axis=0) <= high):
         return array
     at = tuple(np.argwhere((array < low) | (array > high))[0])
     low, high = (np.broadcast_to(bound, array.shape)[at] for bound in (low, high))

@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
+from netbuf_gym import _core
+
 
 class History:
-    """A rolling buffer of feature vectors, flattened oldest first when read.
-
-    New vectors are written behind the old ones in a longer strip; only when its end is reached do the youngest
-    `depth - 1` move to its beginning. A fresh row is filled with its first vector.
-    """
+    """A ring of feature vectors for every row, flattened oldest first when read. A fresh row is filled with its first one."""
 
     def __init__(self, rows: int, depth: int, width: int):
         self.rows, self.depth, self.width = rows, depth, width
-        self._slots = 1 if depth == 1 else 4 * depth
-        self._strip = np.zeros((rows, self._slots, width), np.float32)
-        self._flat = self._strip.reshape(rows, -1)
-        self._youngest = depth - 1
+        self._ring = np.zeros((depth, rows, width), np.float32)
+        self._oldest = 0
 
     def push(self, features: np.ndarray) -> None:
-        """Adds one vector to every row; `features` has shape `(width, rows)`."""
-        if self.depth > 1:
-            self._youngest += 1
-            if self._youngest == self._slots:
-                keep = self.depth - 1
-                self._strip[:, :keep] = self._strip[:, -keep:]
-                self._youngest = keep
-        self._strip[:, self._youngest] = features.T
+        """Adds one vector to every row, in place of the oldest; `features` has shape `(width, rows)`."""
+        _core.put_vectors(features, self._ring[self._oldest])
+        self._oldest = (self._oldest + 1) % self.depth
 
     def fill(self, rows: slice, features: np.ndarray) -> None:
         """Starts rows afresh: all their vectors become `features`, of shape `(width, number of those rows)`."""
-        first = self._youngest - self.depth + 1
-        self._strip[rows, first : self._youngest + 1] = features.T[:, None, :]
+        self._ring[:, rows] = features.T
 
     def read(self, out: np.ndarray) -> np.ndarray:
         """Copies the stacked vectors, oldest first, into `out` of shape `(rows, depth * width)` and returns it."""
-        end = (self._youngest + 1) * self.width
-        np.copyto(out, self._flat[:, end - self.depth * self.width : end])
+        _core.stack_vectors(self._ring, self._oldest, out)
         return out
 
     def read_rows(self, rows: np.ndarray | slice) -> np.ndarray:
         """A copy of the stacked vectors of some rows, `(number of rows, depth * width)`."""
-        end = (self._youngest + 1) * self.width
-        return self._flat[rows, end - self.depth * self.width : end].copy()
+        vectors = np.roll(self._ring[:, rows], -self._oldest, axis=0)
+        return vectors.transpose(1, 0, 2).reshape(-1, self.depth * self.width)

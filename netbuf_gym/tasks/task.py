@@ -186,7 +186,7 @@ class Task(ABC):
         Raises:
             ConfigError: wrong shape or type, NaN, or not in a space of integers.
         """
-        return actions.checked(action, self.action_space, rows, self._action_is())
+        return actions.checked(action, self.action_space, rows, self._action_is)
 
     def single_action(self, action: Any) -> np.ndarray:
         """One agent's action as a batch of one.

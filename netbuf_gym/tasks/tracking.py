@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.plants.telemetry import TelemetrySchema
 
 
@@ -18,18 +19,27 @@ class LastMeasured:
         rows: number of agents, over all worlds.
 
     Attributes:
-        now: float32 `(fields, rows)`, the telemetry of the interval just ended, NaN where nothing was measured.
         last: float32 `(fields, rows)`, the last measured value of each field, before the first one 0. Holds no NaN.
-        measured: bool `(fields, rows)`, what the interval just ended measured.
     """
 
     def __init__(self, telemetry: TelemetrySchema, rows: int):
         self.rows = rows
-        shape = len(telemetry.fields), rows
-        self.now = np.full(shape, np.nan, np.float32)
-        self.last = np.zeros(shape, np.float32)
-        self.measured = np.zeros(shape, bool)
+        self.last = np.zeros((len(telemetry.fields), rows), np.float32)
+        self._telemetry = np.full((rows, len(telemetry.fields)), np.nan)
+        self._fresh = np.ones(rows, bool)
+        self._now: np.ndarray | None = None
         self._column = {name: column for column, name in enumerate(telemetry.names)}
+
+    @property
+    def now(self) -> np.ndarray:
+        """float32 `(fields, rows)`, the telemetry of the interval just ended, NaN where nothing was measured.
+
+        Made when it is first asked for; to be asked for before the plant goes on and writes the next interval's.
+        """
+        if self._now is None:
+            self._now = self._telemetry.T.astype(np.float32, order="C")
+            self._now[:, self._fresh] = np.nan
+        return self._now
 
     def __getitem__(self, field: str) -> np.ndarray:
         """The last measured values of a field, `(rows,)`, a view; KeyError for a field that there is not."""
@@ -37,12 +47,12 @@ class LastMeasured:
 
     def forget(self, rows: slice) -> None:
         """Makes these rows as at the start: nothing was measured."""
-        self.now[:, rows] = np.nan
+        self._fresh[rows] = True
+        self._now = None
         self.last[:, rows] = 0
 
     def update(self, telemetry: np.ndarray) -> None:
         """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
-        np.copyto(self.now, telemetry.T, casting="same_kind")
-        np.isnan(self.now, out=self.measured)
-        np.logical_not(self.measured, out=self.measured)
-        np.copyto(self.last, self.now, where=self.measured)
+        self._telemetry, self._now = telemetry, None
+        self._fresh.fill(False)
+        _core.take_in(telemetry, self.last)

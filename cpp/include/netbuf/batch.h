@@ -48,6 +48,7 @@ class Batch {
   std::vector<std::unique_ptr<World>> worlds_;
   std::vector<double> telemetry_, control_;
   std::vector<uint8_t> mask_;
+  std::vector<Hot> hot_;                               // [worlds], as each was left; empty: they all fit the caches
   std::vector<uint32_t> agents_, counts_;              // [worlds][agents]: the index of what it controls; [worlds]
 
   std::vector<std::thread> threads_;

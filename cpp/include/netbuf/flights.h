@@ -56,6 +56,12 @@ class Flights {
   // Makes room for a run more; the hint for it.
   uint8_t add_lane() { return static_cast<uint8_t>(used_ < kLanes ? used_++ : kLanes - 1); }
 
+  template <class Hot>
+  void add_to(Hot& hot) const {
+    for (uint32_t i = 0; i < 2; ++i) {
+      if (!lanes_[i].ring.empty()) hot.add(&lanes_[i].ring.front(), 256);
+    }
+  }
   size_t memory_bytes() const {
     size_t bytes = heap_.capacity() * sizeof(Waiting) + pool_.capacity() * sizeof(Flight);
     for (const Lane& lane : lanes_) bytes += lane.ring.memory_bytes();

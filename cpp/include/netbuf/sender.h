@@ -81,6 +81,12 @@ class Sender {
   Time timed_out() const { return timed_out_; }     // when the timer last went off; -1: never
   Time timed_out_set() const { return timed_out_set_; }
   size_t memory_bytes() const;
+  template <class Hot>
+  void add_to(Hot& hot) const {
+    hot.add(cc_.get(), 128);
+    hot.add(recovery_.get(), 192);
+    if (!board.segments.empty()) hot.add(&board.segments.front(), 256);
+  }
 
  private:
   friend void transmit_linux(Sender& sender);

@@ -10,6 +10,27 @@
 
 namespace netbuf {
 
+// Places in memory, so many cache lines each.
+struct Hot {
+  static constexpr size_t kPlaces = 10;
+  struct Place {
+    const void* at;
+    uint32_t lines;
+  };
+  Place places[kPlaces];
+  size_t count = 0;
+
+  void add(const void* at, size_t bytes) {
+    if (at && count < kPlaces) places[count++] = {at, static_cast<uint32_t>((bytes + 63) / 64)};
+  }
+  void prefetch() const {
+    for (size_t i = 0; i < count; ++i) {
+      const char* at = static_cast<const char*>(places[i].at);
+      for (uint32_t line = 0; line < places[i].lines; ++line) __builtin_prefetch(at + size_t{line} * 64);
+    }
+  }
+};
+
 class World final : private Link::Host, private Openings::Host {
  public:
   World(const WorldConfig& config, uint64_t seed);  // std::invalid_argument on a bad configuration
@@ -30,6 +51,8 @@ class World final : private Link::Host, private Openings::Host {
   void set_window(uint32_t flow, double bytes);  // of a flow that an agent controls
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside
   size_t memory_bytes() const;
+  // What the next step reads first, for whoever steps more worlds in turn than the caches hold.
+  Hot hot() const;
 
   // ---- traffic
   const std::vector<OpenedFlow>& opened() const { return openings_ ? openings_->opened() : none_opened_; }

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbuf_gym.tasks.congestion_window.tracker import (
-    CWND,
-    FIELD,
-    IN_FLIGHT,
-    MSS,
-    PACKETS_LOST,
-    RTT,
-    RTT_MIN,
-    SEGMENTS_ACKED,
-    TIMEOUTS,
-    Tracker,
-)
+from netbuf_gym.tasks.congestion_window.tracker import FIELD, Tracker
 from netbuf_gym.tasks.task import Feature
 
 PPCC_FEATURES = (
@@ -71,7 +60,7 @@ def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
 
 
 _LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64)
-_LOG_SCALE = np.array([[1 / np.log(high)] for high in _LOG_HIGH], np.float32)
+_LOG_SCALE = np.array([1 / np.log(high) for high in _LOG_HIGH], np.float32)
 
 
 def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
@@ -80,57 +69,8 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
     RTT ratios are 1, so that their logarithms are 0.
     """
-    last, one = tracker.last, np.float32(1)
-    rtt, rate, cwnd, mss = last[RTT], tracker.rate, last[CWND], last[MSS]
-    logs = np.empty((11, tracker.rows), np.float32)
-    queueing, standing, in_bdp, use, rtt_change, rate_change, window_change, rtt_in, size, acked, queued = logs
-
-    least = np.ones(tracker.rows, np.float32)
-    np.copyto(least, tracker.least_rtt, where=tracker.rtt_known)
-    np.divide(rtt, least, out=queueing)
-    np.divide(last[RTT_MIN], least, out=standing)
-    np.maximum(logs[:2], one, out=logs[:2])
-
-    pipe = tracker.peak_rate * least
-    pipe *= np.float32(1 / 8)
-    np.maximum(pipe, mss, out=pipe)
-    np.divide(cwnd, pipe, out=in_bdp)
-    np.multiply(rate, rtt, out=use)
-    use *= np.float32(1 / 8)
-    use /= cwnd
-
-    rtt_change.fill(1)
-    np.divide(rtt, tracker.previous_rtt, out=rtt_change, where=tracker.previous_rtt_known)
-    packet = mss * np.float32(8 / tracker.interval_s)
-    np.maximum(rate, packet, out=rate_change)
-    rate_change /= np.maximum(tracker.previous_rate, packet)
-    np.divide(cwnd, tracker.previous_cwnd, out=window_change)
-    np.multiply(rtt, np.float32(1 / tracker.interval_s), out=rtt_in)
-    np.divide(cwnd, mss, out=size)
-    np.add(last[SEGMENTS_ACKED], one, out=acked)
-    np.divide(one, queueing, out=queued)
-    np.subtract(one, queued, out=queued)
-    queued *= size
-    queued += one
-
-    np.maximum(logs, np.float32(1e-6), out=logs)
+    logs = np.empty((len(_LOG_SCALE), tracker.rows), np.float32)
+    tracker.arithmetic.ratios(logs)
     np.log(logs, out=logs)
-    logs *= _LOG_SCALE
-    in_bdp *= tracker.rtt_known
-    rtt_in *= tracker.rtt_known
-
-    np.sqrt(logs[:2], out=out[:2])
-    np.divide(rate, np.maximum(tracker.peak_rate, one), out=out[2])
-    out[2] *= np.float32(2)
-    out[2] -= one
-    out[3:12] = logs[2:]
-    lost = last[PACKETS_LOST]
-    np.add(lost, last[SEGMENTS_ACKED], out=out[12])
-    np.maximum(out[12], one, out=out[12])
-    np.divide(lost, out[12], out=out[12])
-    np.sqrt(out[12], out=out[12])
-    np.divide(last[IN_FLIGHT], cwnd, out=out[13])
-    out[13] -= one
-    out[14] = last[TIMEOUTS]
-    out[15] = tracker.age_s
-    return np.clip(out, -1, 1, out=out)
+    tracker.arithmetic.features(logs, _LOG_SCALE, out)
+    return out

@@ -39,21 +39,21 @@ def decode_ppcc(
     action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
 ) -> np.ndarray:
     """The paper's Eq. 1 in bytes, clamped: all arguments `(rows,)`, `action` indices into `PPCC_STEPS`."""
-    np.take(PPCC_STEPS, action, out=out, mode="clip")
+    PPCC_STEPS.take(action, out=out, mode="clip")
     out *= mss
     out *= mss
     out /= cwnd
     out += cwnd
-    return np.clip(out, low, high, out=out)
+    return np.minimum(np.maximum(out, low, out=out), high, out=out)
 
 
 def decode_default(
     action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
 ) -> np.ndarray:
     """Multiplies the window in bytes, clamped: all arguments `(rows,)`, `action` indices into `FACTORS`."""
-    np.take(FACTORS, action, out=out, mode="clip")
+    FACTORS.take(action, out=out, mode="clip")
     out *= cwnd
-    return np.clip(out, low, high, out=out)
+    return np.minimum(np.maximum(out, low, out=out), high, out=out)
 
 
 @documented

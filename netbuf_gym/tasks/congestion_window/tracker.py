@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from netbuf_gym import _core
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 from netbuf_gym.tasks.tracking import LastMeasured
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
 SSTHRESH, CWND, MSS = FIELD["ssthresh_bytes"], FIELD["cwnd_bytes"], FIELD["mss_bytes"]
-ELAPSED, THROUGHPUT, ACKS = FIELD["elapsed_s"], FIELD["throughput_bps"], FIELD["acks"]
-RTT, RTT_MIN, RTT_MIN_EVER = FIELD["rtt_mean_s"], FIELD["rtt_min_s"], FIELD["rtt_min_ever_s"]
-SEGMENTS_ACKED, PACKETS_LOST, TIMEOUTS = FIELD["segments_acked_sum"], FIELD["packets_lost"], FIELD["timeouts"]
-IN_FLIGHT, RECEIVE_INTERVAL = FIELD["in_flight_bytes"], FIELD["receive_interval_mean_s"]
+ELAPSED, THROUGHPUT, RTT = FIELD["elapsed_s"], FIELD["throughput_bps"], FIELD["rtt_mean_s"]
+SEGMENTS_ACKED, PACKETS_LOST = FIELD["segments_acked_sum"], FIELD["packets_lost"]
 
 PEAK_MEMORY_S = 10.0
 """Time constant with which the highest rate seen so far is forgotten."""
+
+_FORGETTING = np.float32(-1 / PEAK_MEMORY_S)
 
 
 class Tracker(LastMeasured):
@@ -38,6 +39,7 @@ class Tracker(LastMeasured):
             flow, and propagation plus serialisation. For rewards and reports; never observed.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
+        arithmetic: the native part, on these arrays: how they follow from telemetry, and what is observed of them.
         interval_s: the nominal length of a decision interval: what the agent's decisions are spaced by, and so the measure of
             what it can tell apart; what was measured is divided by the measured length, `last[ELAPSED]`.
     """
@@ -45,17 +47,18 @@ class Tracker(LastMeasured):
     def __init__(self, rows: int, interval_s: float):
         super().__init__(TELEMETRY, rows)
         self.interval_s = interval_s
-        self._memory = np.zeros((7, rows), np.float32)
+        self._memory = np.zeros((8, rows), np.float32)
         self.previous_cwnd, self.previous_rtt, self.previous_throughput, self.previous_rate = self._memory[:4]
-        self.rate, self.peak_rate, self.age_s = self._memory[4:]
-        self.least_rtt = np.full(rows, np.inf, np.float32)
+        self.rate, self.peak_rate, self.age_s, self.least_rtt = self._memory[4:]
+        self.least_rtt[:] = np.inf
         self._world = np.ones((3, rows), np.float32)
         self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
         self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
-        self.rtt_known = np.zeros(rows, bool)
-        self.previous_rtt_known = np.zeros(rows, bool)
-        self._scratch = np.empty(rows, np.float32)
-        self._flag = np.empty(rows, bool)
+        self._known = np.zeros((2, rows), bool)
+        self.rtt_known, self.previous_rtt_known = self._known
+        self._kept = np.empty(rows, np.float32)
+        bound = {"last": self.last, "memory": self._memory, "window": self.cwnd, "known": self._known}
+        self.arithmetic = _core.SenderFeatures(TELEMETRY.names, interval_s, **bound)
 
     def reset(
         self,
@@ -87,35 +90,11 @@ class Tracker(LastMeasured):
 
     def update(self, telemetry: np.ndarray) -> None:
         """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
-        last, scratch = self.last, self._scratch
-        np.copyto(self.previous_cwnd, last[CWND])
-        np.copyto(self.previous_rtt, last[RTT])
-        np.copyto(self.previous_throughput, last[THROUGHPUT])
-        np.copyto(self.previous_rate, self.rate)
-        np.copyto(self.previous_rtt_known, self.rtt_known)
-
+        self.arithmetic.remember()
         super().update(telemetry)
-        np.copyto(self.cwnd, telemetry[:, CWND], where=self.measured[CWND])
-        np.greater(last[RTT], 0, out=self.rtt_known)
-
-        np.fmin(self.least_rtt, self.now[RTT_MIN], out=self.least_rtt)
-
-        elapsed = last[ELAPSED]
-        np.multiply(last[RECEIVE_INTERVAL], last[ACKS], out=scratch)
-        np.greater(scratch, 0, out=self._flag)
-        np.logical_and(self._flag, self.previous_rtt_known, out=self._flag)
-        np.copyto(self.rate, last[THROUGHPUT])
-        np.multiply(self.rate, elapsed, out=self.rate, where=self._flag)
-        np.divide(self.rate, scratch, out=self.rate, where=self._flag)
-
-        np.multiply(elapsed, -1 / PEAK_MEMORY_S, out=scratch)
-        np.exp(scratch, out=scratch)
-        np.multiply(self.peak_rate, scratch, out=self.peak_rate)
-        np.maximum(self.peak_rate, self.rate, out=self.peak_rate)
-
-        np.add(self.age_s, elapsed, out=self.age_s)
-        np.greater(last[ACKS], 0, out=self._flag)
-        np.copyto(self.age_s, 0, where=self._flag)
+        np.multiply(self.last[ELAPSED], _FORGETTING, out=self._kept)
+        np.exp(self._kept, out=self._kept)
+        self.arithmetic.follow(telemetry, self._kept)
 
     def elapsed_s(self) -> np.ndarray:
         """See `Path`."""

@@ -1,0 +1,140 @@
+// Numbers of many agents: what moves between plants and learners, and the arithmetic of tasks that would be slow in numpy.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "netbuf/rows.h"
+#include "netbuf/sender_features.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace netbuf {
+
+namespace {
+
+template <class T, size_t N>
+using Array = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = Array<T, 1>;
+template <class T>
+using Matrix = Array<T, 2>;
+
+void require(bool holds, const char* name, const char* shape) {
+  if (!holds) throw std::invalid_argument(std::string(name) + " must have shape " + shape);
+}
+
+// The arrays of a tracker, bound once: calls take nothing that stays the same.
+class SenderFeatures {
+ public:
+  SenderFeatures(const std::vector<std::string>& fields, double interval_s, Matrix<float> last,
+                 Matrix<float> memory, Vector<double> window, Matrix<bool> known)
+      : names_(fields), last_(last), memory_(memory), window_(window), known_(known) {
+    const size_t rows = last.shape(1);
+    require(last.shape(0) == fields.size(), "last", "(fields, rows)");
+    require(memory.shape(0) == 8 && memory.shape(1) == rows, "memory", "(8, rows)");
+    require(window.shape(0) == rows, "window", "(rows,)");
+    require(known.shape(0) == 2 && known.shape(1) == rows, "known", "(2, rows)");
+    s_.rows = rows;
+    s_.interval_rate = static_cast<float>(1 / interval_s);
+    s_.interval_bit_rate = static_cast<float>(8 / interval_s);
+    s_.elapsed = measured("elapsed_s");
+    s_.cwnd = measured("cwnd_bytes");
+    s_.mss = measured("mss_bytes");
+    s_.segments_acked = measured("segments_acked_sum");
+    s_.rtt = measured("rtt_mean_s");
+    s_.rtt_min = measured("rtt_min_s");
+    s_.receive_interval = measured("receive_interval_mean_s");
+    s_.throughput = measured("throughput_bps");
+    s_.packets_lost = measured("packets_lost");
+    s_.acks = measured("acks");
+    s_.timeouts = measured("timeouts");
+    s_.in_flight = measured("in_flight_bytes");
+    cwnd_column_ = column("cwnd_bytes");
+    rtt_min_column_ = column("rtt_min_s");
+    float** remembered[] = {&s_.previous_cwnd, &s_.previous_rtt, &s_.previous_throughput, &s_.previous_rate,
+                            &s_.rate,          &s_.peak_rate,    &s_.age,                 &s_.least_rtt};
+    for (size_t i = 0; i < std::size(remembered); ++i) *remembered[i] = memory.data() + i * rows;
+    s_.window = window.data();
+    s_.rtt_known = reinterpret_cast<uint8_t*>(known.data());
+    s_.previous_rtt_known = s_.rtt_known + rows;
+  }
+
+  void remember() { netbuf::remember(s_); }
+
+  void follow(const Matrix<const double>& telemetry, const Vector<const float>& kept) {
+    require(telemetry.shape(0) == s_.rows && telemetry.shape(1) == names_.size(), "telemetry", "(rows, fields)");
+    require(kept.shape(0) == s_.rows, "kept", "(rows,)");
+    const double* first = telemetry.data();
+    netbuf::follow(s_, first + cwnd_column_, first + rtt_min_column_, names_.size(), kept.data());
+  }
+
+  void ratios(const Matrix<float>& out) {
+    require(out.shape(0) == kSenderRatios && out.shape(1) == s_.rows, "out", "(11, rows)");
+    sender_ratios(s_, out.data());
+  }
+
+  void features(const Matrix<const float>& logs, const Vector<const float>& scales, const Matrix<float>& out) {
+    require(logs.shape(0) == kSenderRatios && logs.shape(1) == s_.rows, "logs", "(11, rows)");
+    require(scales.shape(0) == kSenderRatios, "scales", "(11,)");
+    require(out.shape(0) == kSenderFeatures && out.shape(1) == s_.rows, "out", "(16, rows)");
+    sender_features(s_, logs.data(), scales.data(), out.data());
+  }
+
+ private:
+  size_t column(const char* name) const {
+    const auto at = std::find(names_.begin(), names_.end(), name);
+    if (at == names_.end()) throw std::invalid_argument(std::string("fields: there must be ") + name);
+    return static_cast<size_t>(at - names_.begin());
+  }
+  const float* measured(const char* name) const { return last_.data() + column(name) * s_.rows; }
+
+  SenderRows s_;
+  std::vector<std::string> names_;
+  size_t cwnd_column_, rtt_min_column_;
+  Matrix<float> last_, memory_;  // kept alive
+  Vector<double> window_;
+  Matrix<bool> known_;
+};
+
+}  // namespace
+
+void bind_rows(nb::module_& m) {
+  m.def("take_in", [](const Matrix<const double>& telemetry, const Matrix<float>& last) {
+    const size_t rows = telemetry.shape(0), fields = telemetry.shape(1);
+    require(last.shape(0) == fields && last.shape(1) == rows, "last", "(fields, rows)");
+    take_in(telemetry.data(), rows, fields, last.data());
+  }, "telemetry"_a, "last"_a.noconvert(), "Writes of telemetry, (rows, fields), what is no NaN into last, (fields, rows).");
+
+  m.def("put_vectors", [](const Matrix<const float>& vectors, const Matrix<float>& out) {
+    const size_t width = vectors.shape(0), rows = vectors.shape(1);
+    require(out.shape(0) == rows && out.shape(1) == width, "out", "(rows, width)");
+    put_vectors(vectors.data(), rows, width, out.data());
+  }, "vectors"_a, "out"_a.noconvert(), "Writes vectors, (width, rows), into out, (rows, width).");
+
+  m.def("stack_vectors", [](const Array<const float, 3>& ring, size_t first, const Matrix<float>& out) {
+    const size_t depth = ring.shape(0), rows = ring.shape(1), width = ring.shape(2);
+    require(first < depth, "ring", "(more than first, rows, width)");
+    require(out.shape(0) == rows && out.shape(1) == depth * width, "out", "(rows, depth * width)");
+    stack_vectors(ring.data(), rows, width, depth, first, out.data());
+  }, "ring"_a.noconvert(), "first"_a, "out"_a.noconvert(),
+     "Writes ring, (depth, rows, width), from vector `first` on and round, into out, (rows, depth * width).");
+
+  nb::class_<SenderFeatures>(m, "SenderFeatures", "The arithmetic of netbuf_gym.tasks.congestion_window on its tracker's arrays.")
+      .def(nb::init<const std::vector<std::string>&, double, Matrix<float>, Matrix<float>, Vector<double>, Matrix<bool>>(),
+           "fields"_a, "interval_s"_a, "last"_a.noconvert(), "memory"_a.noconvert(),
+           "window"_a.noconvert(), "known"_a.noconvert(),
+           "memory holds previous cwnd, RTT, throughput, rate; rate, peak rate, age, least RTT; known: RTT known, and before.")
+      .def("remember", &SenderFeatures::remember, "Makes the last interval the previous one.")
+      .def("follow", &SenderFeatures::follow, "telemetry"_a, "kept"_a,
+           "Follows an interval that was taken in; kept: the part of the highest rate that is not forgotten.")
+      .def("ratios", &SenderFeatures::ratios, "out"_a.noconvert(), "Writes the ratios whose logarithms are observed, (11, rows).")
+      .def("features", &SenderFeatures::features, "logs"_a, "scales"_a, "out"_a.noconvert(),
+           "Writes the feature vectors, (16, rows), from the logarithms of the ratios and their factors.");
+}
+
+}  // namespace netbuf

@@ -1,0 +1,89 @@
+"""What came of the mutations, as text and as the page docs/mutations.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mutation_sites import Mutation
+
+JUDGED = ("survived", "killed")
+COLUMNS = ("operator", "mutations", "digests and another test", "digests only", "another test only", "survived")
+
+HEAD = """# Mutations
+
+Does a test notice when a line of the core or of the tasks' rules is wrong? `make mutate` changes one line at a time, by
+mechanical operators and a seed, and runs the tests. Six fixed mutations, which once went unnoticed, are always among them.
+Digests compare every bit of what a hundred worlds give with what was recorded: they notice most, but say nothing of why, so
+that they are counted apart ("digests only": no C++ test notices, and none of the quicker Python tests). This page is written by
+`make mutate MUTATE_ARGS=--update`.
+
+"""
+
+
+def explanation(explained: dict[str, str], one: Mutation) -> str | None:
+    """What is said of a survivor, by its file's name and its line, or by the line alone when that has moved elsewhere."""
+    if one.identity in explained:
+        return explained[one.identity]
+    line = one.identity.partition(": ")[2]
+    return next((why for key, why in explained.items() if key.partition(": ")[2] == line), None)
+
+
+def _row(entries: list[dict[str, Any]]) -> list[int]:
+    count = Counter((one["status"], bool(one["digests"]), bool(one["other"])) for one in entries)
+    killed = [count[("killed", *by)] for by in ((True, True), (True, False), (False, True))]
+    return [len(entries), *killed, sum(one["status"] == "survived" for one in entries)]
+
+
+def table(entries: list[dict[str, Any]]) -> list[list[str]]:
+    """A row for each operator and one for all; what was replaced does not count."""
+    judged = [one for one in entries if one["status"] in JUDGED]
+    kinds: dict[str, list] = {}
+    for one in judged:
+        kinds.setdefault(one["mutation"].operator.split(":")[0], []).append(one)
+    rows = [[kind, *map(str, _row(found))] for kind, found in sorted(kinds.items())]
+    return [*rows, ["all", *map(str, _row(judged))]]
+
+
+def survivors(entries: list[dict[str, Any]]) -> list[Any]:
+    return [one["mutation"] for one in entries if one["status"] == "survived"]
+
+
+def replaced(entries: list[dict[str, Any]]) -> str:
+    count = Counter(one["status"] for one in entries if one["status"] not in JUDGED)
+    wrong, same = count["does not compile"], count["same code"]
+    return f"Replaced by the next one drawn: {wrong} that did not compile, {same} with the same code."
+
+
+def summary(entries: list[dict[str, Any]], explained: dict[str, str], seed: int, seconds: float) -> str:
+    """For the terminal: the table, and every survivor with what is said of it."""
+    rows = [list(COLUMNS), *table(entries)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
+    lines = []
+    for row in rows:
+        cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join([f"{row[0]:<{widths[0]}}", *cells]))
+    lines.append(replaced(entries))
+    for one in survivors(entries):
+        lines += [f"\n{one.path}:{one.line}: {one.operator} survived", f"    {one.before}", f"    {one.after}"]
+        lines.append(f"    {explanation(explained, one) or 'not explained in tests/mutation/explanations.json'}")
+    judged = [one for one in entries if one["status"] in JUDGED]
+    alive = len(survivors(entries))
+    share = 100 * alive / max(1, len(judged))
+    lines.append(f"\nseed {seed}: {alive} of {len(judged)} survived, {share:.1f} %, in {seconds / 60:.0f} minutes")
+    return "\n".join(lines)
+
+
+def page(entries: list[dict[str, Any]], explained: dict[str, str], seed: int) -> str:
+    """docs/mutations.md."""
+    lines = [f"| {' | '.join(COLUMNS)} |", f"|---{'|---:' * (len(COLUMNS) - 1)}|"]
+    lines += [f"| {' | '.join(row)} |" for row in table(entries)]
+    alive = survivors(entries)
+    judged = sum(one["status"] in JUDGED for one in entries)
+    share = 100 * len(alive) / max(1, judged)
+    text = HEAD + f"Of seed {seed}, {len(alive)} of {judged} survive ({share:.1f} %). {replaced(entries)}\n\n"
+    text += "\n".join(lines) + "\n\n## Survivors\n"
+    for one in alive:
+        why = explanation(explained, one) or "Not explained yet."
+        text += f"\n`{one.path}`, {one.operator}: {why}\n\n```diff\n- {one.before}\n+ {one.after}\n```\n"
+    return text

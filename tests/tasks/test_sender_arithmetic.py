@@ -1,0 +1,148 @@
+"""The congestion-window task's native arithmetic beside the same rules in numpy, to the bit."""
+
+import numpy as np
+import pytest
+from hand_made import MSS, tracker
+
+from netbuf_gym import _core
+from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, observe_default
+from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
+
+FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
+MEMORY = ("previous_cwnd", "previous_rtt", "previous_throughput", "previous_rate", "rate", "peak_rate", "age_s", "least_rtt")
+LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64)
+ONE = np.float32(1)
+
+
+class Reference:
+    """What `Tracker` remembers and `observe_default` makes of it, step by step, from the state that a tracker is in."""
+
+    def __init__(self, made):
+        self.last, self.interval_s, self.window = made.last.copy(), made.interval_s, made.cwnd.copy()
+        self.known, self.previous_known = made.rtt_known.copy(), made.previous_rtt_known.copy()
+        for name in MEMORY:
+            setattr(self, name, getattr(made, name).copy())
+
+    def __getitem__(self, field):
+        return self.last[FIELD[field]]
+
+    def update(self, telemetry):
+        self.previous_cwnd, self.previous_rtt = self["cwnd_bytes"].copy(), self["rtt_mean_s"].copy()
+        self.previous_throughput, self.previous_rate = self["throughput_bps"].copy(), self.rate
+        self.previous_known = self.known
+        now = telemetry.T.astype(np.float32)
+        np.copyto(self.last, now, where=~np.isnan(now))
+        window = telemetry[:, FIELD["cwnd_bytes"]]
+        self.window = np.where(np.isnan(window), self.window, window)
+        self.known = self["rtt_mean_s"] > 0
+        self.least_rtt = np.fmin(self.least_rtt, now[FIELD["rtt_min_s"]])
+        elapsed, throughput = self["elapsed_s"], self["throughput_bps"]
+        span = self["receive_interval_mean_s"] * self["acks"]
+        spans = (span > 0) & self.previous_known
+        self.rate = np.divide(throughput * elapsed, span, where=spans, out=throughput.copy())
+        self.peak_rate = np.maximum(self.peak_rate * np.exp(elapsed * np.float32(-0.1)), self.rate)
+        self.age_s = np.where(self["acks"] > 0, np.float32(0), self.age_s + elapsed)
+
+    def observe(self):
+        rtt, rate, cwnd, mss = self["rtt_mean_s"], self.rate, self["cwnd_bytes"], self["mss_bytes"]
+        least = np.where(self.known, self.least_rtt, ONE)
+        queueing = np.maximum(rtt / least, ONE)
+        packet = mss * np.float32(8 / self.interval_s)
+        size = cwnd / mss
+        ratios = [
+            queueing,
+            np.maximum(self["rtt_min_s"] / least, ONE),
+            cwnd / np.maximum(self.peak_rate * least * np.float32(1 / 8), mss),
+            rate * rtt * np.float32(1 / 8) / cwnd,
+            np.divide(rtt, self.previous_rtt, where=self.previous_known, out=np.ones_like(rtt)),
+            np.maximum(rate, packet) / np.maximum(self.previous_rate, packet),
+            cwnd / self.previous_cwnd,
+            rtt * np.float32(1 / self.interval_s),
+            size,
+            self["segments_acked_sum"] + ONE,
+            (ONE - ONE / queueing) * size + ONE,
+        ]
+        logs = np.log(np.maximum(np.stack(ratios), np.float32(1e-6)))
+        logs *= np.array([[1 / np.log(high)] for high in LOG_HIGH], np.float32)
+        logs[[2, 7]] *= self.known
+        lost = self["packets_lost"]
+        features = [
+            *np.sqrt(logs[:2]),
+            rate / np.maximum(self.peak_rate, ONE) * np.float32(2) - ONE,
+            *logs[2:],
+            np.sqrt(lost / np.maximum(lost + self["segments_acked_sum"], ONE)),
+            self["in_flight_bytes"] / cwnd - ONE,
+            self["timeouts"],
+            self.age_s,
+        ]
+        return np.clip(np.stack(features), -1, 1)
+
+
+def random_telemetry(rng, rows):
+    """Intervals of every kind: with and without ACKs, losses, time-outs, round trips; some in which nothing was measured."""
+    array = 10.0 ** rng.uniform(-4, 5, (rows, len(FIELD)))
+    ranges = {"elapsed_s": (-4, 0), "rtt_mean_s": (-3, 1), "rtt_min_s": (-3, 0), "throughput_bps": (0, 9)}
+    ranges |= {"cwnd_bytes": (2, 8), "in_flight_bytes": (0, 8), "receive_interval_mean_s": (-6, 0)}
+    for name, (low, high) in ranges.items():
+        array[:, FIELD[name]] = 10.0 ** rng.uniform(low, high, rows)
+    array[:, FIELD["mss_bytes"]] = MSS
+    array[:, FIELD["timeouts"]] = rng.integers(0, 3, rows)
+    for name in ("acks", "packets_lost", "segments_acked_sum", "throughput_bps", "elapsed_s", "in_flight_bytes"):
+        array[rng.random(rows) < 0.2, FIELD[name]] = 0
+    array[rng.random(array.shape) < 0.1] = np.nan
+    array[rng.random(rows) < 0.1] = np.nan
+    samples = [FIELD["rtt_mean_s"], FIELD["rtt_min_s"]]  # both or neither
+    array[np.isnan(array[:, samples]).any(axis=1)[:, None] & np.isin(np.arange(len(FIELD)), samples)] = np.nan
+    return array
+
+
+def same_bits(a, b):
+    assert a.dtype == b.dtype
+    assert a.tobytes() == b.tobytes(), np.flatnonzero(a.view(np.uint8) != b.view(np.uint8))[:5]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 16, 37, 256])
+def test_memory_and_features_are_those_of_numpy_to_the_bit(rows):
+    rng = np.random.default_rng(rows)
+    made = tracker(rows)
+    reference = Reference(made)
+    out = np.empty((len(DEFAULT_FEATURES), rows), np.float32)
+    for _ in range(40):
+        telemetry = random_telemetry(rng, rows)
+        made.update(telemetry)
+        reference.update(telemetry)
+        same_bits(made.last, reference.last)
+        same_bits(made.cwnd, reference.window)
+        same_bits(made.rtt_known, reference.known)
+        same_bits(made.previous_rtt_known, reference.previous_known)
+        for name in MEMORY:
+            same_bits(np.ascontiguousarray(getattr(made, name)), getattr(reference, name))
+        expected = reference.observe()
+        assert np.isfinite(expected).all()
+        same_bits(observe_default(made, out), expected)
+
+
+def test_what_was_measured_now_is_known_until_the_row_starts_anew():
+    made = tracker(3)
+    telemetry = random_telemetry(np.random.default_rng(0), 3)
+    assert np.isnan(made.now).all()
+    made.update(telemetry)
+    np.testing.assert_array_equal(made.now, telemetry.T.astype(np.float32))
+    made.forget(slice(1, 2))
+    np.testing.assert_array_equal(made.now[:, [0, 2]], telemetry.T[:, [0, 2]].astype(np.float32))
+    assert np.isnan(made.now[:, 1]).all()
+    made.update(telemetry)
+    np.testing.assert_array_equal(made.now, telemetry.T.astype(np.float32))
+
+
+def test_arrays_of_other_shapes_are_refused():
+    made = tracker(4)
+    with pytest.raises(ValueError, match=r"last must have shape \(fields, rows\)"):
+        _core.take_in(np.zeros((5, len(FIELD))), made.last)
+    with pytest.raises(ValueError, match=r"telemetry must have shape \(rows, fields\)"):
+        made.arithmetic.follow(np.zeros((5, len(FIELD))), np.zeros(4, np.float32))
+    with pytest.raises(ValueError, match=r"out must have shape \(16, rows\)"):
+        made.arithmetic.features(np.zeros((11, 4), np.float32), np.zeros(11, np.float32), np.zeros((15, 4), np.float32))
+    with pytest.raises(ValueError, match="fields: there must be elapsed_s"):
+        bound = {"last": np.zeros((1, 4), np.float32), "memory": np.zeros((8, 4), np.float32)}
+        _core.SenderFeatures(["rtt"], 0.1, **bound, window=np.zeros(4), known=np.zeros((2, 4), bool))
