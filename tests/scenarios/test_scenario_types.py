@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from netbuf_gym import _core, scenarios
+from netbuf_gym import scenarios
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import Bulk, Flow, GilbertElliott, Link, OnOff, RateTrace, Scenario, Sized
