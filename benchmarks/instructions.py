@@ -97,7 +97,8 @@ def main() -> None:
     for case, (_, what) in CASES.items():
         packets, functions = count(program, case)
         total = sum(functions.values())
-        parts += ["", f"**{what}**: {total / packets:.0f} in all, {packets:,} packets", "", "| function | instructions | |", "|:--|--:|--:|"]
+        parts += ["", f"**{what}**: {total / packets:.0f} in all, {packets:,} packets", ""]
+        parts += ["| function | instructions | |", "|:--|--:|--:|"]
         for name, instructions in functions.most_common(options.most):
             parts.append(f"| `{name}` | {instructions / packets:.0f} | {100 * instructions / total:.0f} % |")
     text = "\n".join(parts)
