@@ -40,11 +40,11 @@ class Host final : public AgentOf<Received> {
   }
   void write(World& world, uint32_t flow, const Received& start, double* out) const override {
     *out++ = static_cast<double>(bytes(world, flow) - start.bytes);
-    *out++ = world.flows()[flow].tcb.cwnd_packets;
+    *out++ = world.flows()[flow].sender.tcb.cwnd_packets;
   }
 
  private:
-  static int64_t bytes(World& world, uint32_t flow) { return world.flows()[flow].counters.delivered_bytes; }
+  static int64_t bytes(World& world, uint32_t flow) { return world.flows()[flow].counters().delivered_bytes; }
   double most_;
 };
 
@@ -84,7 +84,7 @@ TEST(a_kind_of_ones_own_is_an_entry) {
   CHECK_EQ(batch.telemetry()[3], 5);
   CHECK_GT(batch.telemetry()[0], 3 * batch.telemetry()[2]);
   CHECK(std::isnan(batch.telemetry()[4]));            // there is no third one
-  CHECK_EQ(batch.world(0).flows()[1].tcb.cwnd_packets, 10u);
+  CHECK_EQ(batch.world(0).flows()[1].sender.tcb.cwnd_packets, 10u);
   batch.advance_to_event(kMillisecond, 1000, nullptr);
   CHECK_EQ(batch.telemetry()[0], 1448);
   batch.control()[4] = 51;
