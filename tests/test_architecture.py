@@ -30,8 +30,9 @@ LAYERS = (
     ("wrappers",),
     ("env", "vector", "multiagent"),
     ("rollout", "baselines"),
-    ("integrations", "validate", "reproduce"),
+    ("integrations", "validate"),
     ("conf", "zoo"),
+    ("reproduce",),  # plays trained agents too
     ("commands",),
     ("cli", "__main__"),
 )
