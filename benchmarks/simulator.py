@@ -223,9 +223,9 @@ def main() -> None:
     many = repeat(options.runs, lambda: simulate_flows(64, duration_s=300))
     unit = "data packets/s"
     note = f"{one['goodput_mbps'][0]:.1f} Mbit/s of goodput"
-    rows.append(Row("1 CUBIC flow, 100 Mbit/s, 48 ms, 1 BDP", unit, one["packets_per_s"], 10e6, note=note))
+    rows.append(Row("1 CUBIC flow, 100 Mbit/s, 48 ms, 1 BDP", unit, one["packets_per_s"], 25e6, note=note))
     note = f"{many['goodput_mbps'][0]:.1f} Mbit/s of goodput"
-    rows.append(Row("64 CUBIC flows, the same link", unit, many["packets_per_s"], 5e6, note=note))
+    rows.append(Row("64 CUBIC flows, the same link", unit, many["packets_per_s"], 12e6, note=note))
 
     program = "ns-3 was left out (--no-ns3)" if options.no_ns3 else ns3_program()
     if isinstance(program, str):
@@ -254,13 +254,13 @@ def main() -> None:
     cores = os.cpu_count() or 1
     threads = [n for n in (1, 2, 4) if n <= cores]
     env = repeat(options.runs, lambda: step_env(threads))
-    rows.append(Row("1024 worlds, environment, 1 core (processor time)", "steps/s", env["steps_per_cpu_s"], 200e3))
+    rows.append(Row("1024 worlds, environment, 1 core (processor time)", "steps/s", env["steps_per_cpu_s"], 214e3))
     random = repeat(options.runs, step_random)
     name = "1024 worlds, environment, random actions on ppcc/4, 1 core (processor time)"
     rows.append(Row(name, "steps/s", random["steps_per_cpu_s"]))
     switches = repeat(options.runs, step_switches)
     name = "1024 switches, environment, random thresholds on rlbm/random, 1 core (processor time)"
-    rows.append(Row(name, "steps/s", switches["steps_per_cpu_s"]))
+    rows.append(Row(name, "steps/s", switches["steps_per_cpu_s"], 120e3))
     for n in threads:
         rows.append(Row(f"1024 worlds, environment, {n} thread{'s' * (n > 1)}", "steps/s", env[f"steps_per_s_{n}"]))
     for n in threads[1:]:

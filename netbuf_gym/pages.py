@@ -1,7 +1,7 @@
 """Tables of the documentation's pages that are made from the tasks' records: `python -m netbuf_gym.pages docs [--check]`.
 
-A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`, or
-`features TASK RECIPE`. With `--check` nothing is written, and the exit status is 1 where a table is not up to date.
+A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`,
+`features TASK RECIPE`, or `files to write`, which is made from the page itself. With `--check` nothing is written, and the exit status is 1 where a table is not up to date.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from pathlib import Path
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
+from netbuf_gym.recipes import files_table
 from netbuf_gym.registration import environment_table
 
 TABLE = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
-def tables() -> dict[str, str]:
-    """Every table by its name."""
-    made = {"environments": environment_table(linked=True)}
+def tables(page: str) -> dict[str, str]:
+    """Every table by its name, those of the page's own text among them."""
+    made = {"environments": environment_table(linked=True), "files to write": files_table(page)}
     for record in tasks.records():
         for recipe, table in record.rules.feature_tables().items():
             made[f"features {record.name} {recipe}"] = table
@@ -31,7 +32,7 @@ def tables() -> dict[str, str]:
 
 def renewed(page: str) -> str:
     """A page with its tables as they are now; raises ConfigError for a table that there is not."""
-    made = tables()
+    made = tables(page)
 
     def table(found: re.Match) -> str:
         if found["name"] not in made:

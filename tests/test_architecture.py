@@ -25,8 +25,7 @@ LAYERS = (
     ("plants", "simulation", "worlds"),
     ("contenders",),  # the protocol; tasks bring their own
     ("rewards", "tasks"),
-    ("engine", "rendering", "registration"),
-    ("pages",),
+    ("engine", "rendering", "registration", "recipes", "pages"),
     ("wrappers",),
     ("env", "vector", "multiagent"),
     ("rollout", "baselines"),

@@ -75,7 +75,7 @@ def test_what_is_compared_is_there(name):
     assert {*measures.baselines, *measures.shown} <= set(record.contenders)
     assert {measures.score, *measures.logged, *measures.metrics} <= report.keys()
     assert {one.metric for one in (*measures.columns, *measures.details, *measures.benchmark_columns)} <= set(measures.metrics)
-    assert {key for key, _ in measures.scatter} <= set(measures.metrics)
+    assert {key for key, _ in measures.scatter or ()} <= set(measures.metrics)
     assert all(nb.scenarios.get(scenario) is not None for scenario in record.benchmark)
     for contender in record.contenders:
         assert record.contenders[contender]().name == contender

@@ -19,6 +19,7 @@ from hydra.errors import HydraException
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -156,8 +157,8 @@ _store.store(name="evaluate_types", node=EvaluateConfig)
 def load(job: str, overrides: Sequence[str]) -> DictConfig:
     """The configuration of a job ("train" or "evaluate") with overrides, resolved and checked.
 
-    A scenario without a file of its own is taken by its name: `scenario=trace:path/to/file`. Keys below `kwargs` may be
-    new: `scenario.kwargs.rate_mbps=20`.
+    A scenario without a file of its own is taken by its name: `scenario=trace:path/to/file`. So is a task: its environment is
+    then trained on the task's own default scenario. Keys below `kwargs` may be new: `scenario.kwargs.rate_mbps=20`.
 
     Raises:
         ConfigError: an unknown key, group choice or value; in one line.
@@ -165,6 +166,7 @@ def load(job: str, overrides: Sequence[str]) -> DictConfig:
     for override in overrides:
         if "=" not in override:
             raise ConfigError(f"argument {override!r} is not of the form key=value")
+    _store_tasks()
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
@@ -225,6 +227,22 @@ def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str | None = N
 def plain(config: Any) -> Any:
     """Dictionaries and lists in place of OmegaConf's."""
     return OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
+
+
+def _store_tasks() -> None:
+    """Makes `env=NAME` known for tasks without a file in `conf/env`."""
+    for record in tasks.records():
+        if (CONF / "env" / f"{record.name}.yaml").is_file():
+            continue
+        env = {
+            "name": record.name,
+            "id": record.ids[0],
+            "num_envs": "${algo.num_envs}",
+            "threads": 1,
+            "kwargs": {"recipe": record.rules.recipes[0]},
+        }
+        node = {"defaults": [{"override /scenario": "default"}, "_self_"], "env": env}
+        _store.store(group="env", name=record.name, node=node, package="_global_")
 
 
 def _normalised(override: str, job: str) -> list[str]:

@@ -89,6 +89,6 @@ uint64_t Flow::packets_in_network() const {
   return sender.counters.packets_sent - receiver.counters().packets_received - path.queue_drops() - path.random_losses();
 }
 
-size_t Flow::memory_bytes() const { return sizeof *this + path.memory_bytes() + sender.memory_bytes() + receiver.memory_bytes(); }
+size_t Flow::memory_bytes() const { return sizeof *this + path.memory_bytes() + sender.board.memory_bytes() + receiver.memory_bytes(); }
 
 }  // namespace netbuf

@@ -18,9 +18,7 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
     for (const uint32_t link : path) {
       const Link& l = network_.links[link];
       const bool folded = network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate();
-      uint8_t& lane = network_.lanes[link];
-      if (!result.empty() && !folded && lane == 0) lane = network_.flights.add_lane();
-      result.push_back({link, folded, lane, 0});
+      result.push_back({link, folded, result.empty() || folded ? uint8_t{0} : lane_between(result.back().link, link), 0});
     }
     return result;
   };
@@ -40,6 +38,13 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
     const double rate = network_.links[link].mean_rate_bps();
     if (rate < slowest) slowest = rate, bottleneck_ = link;
   }
+}
+
+// What many share keeps the order: packets of one lane come from the same busy link, or are on their way to it.
+uint8_t Path::lane_between(uint32_t from, uint32_t to) {
+  uint8_t& lane = network_.lanes[network_.link_uses[from] > network_.link_uses[to] ? from : to];
+  if (lane == 0) lane = network_.flights.add_lane();
+  return lane;
 }
 
 void Path::lose(Link::Fate fate, PacketKind kind) {

@@ -334,6 +334,4 @@ void Sender::measure_tail() {
   tcb.short_out = copies * (tcb.mss - tail.bytes);
 }
 
-size_t Sender::memory_bytes() const { return board.memory_bytes(); }
-
 }  // namespace netbuf

@@ -8,7 +8,7 @@ ns-3.44 does otherwise. `netbuf-gym list queue-disciplines` prints them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields, make_dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import ClassVar
 
 from netbuf_gym import _core
@@ -17,6 +17,7 @@ from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import KINDS, QUEUE_DISCIPLINES, Record, named
 
 
+@dataclass(frozen=True, kw_only=True)
 class Discipline:
     """What the disciplines have in common: fields that are numbers or truth values, with defaults and ranges.
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.disciplines import PIE, RED, CoDel, Discipline, DropTail, FqCoDel
+from netbuf_gym.scenarios.disciplines import DISCIPLINES, Discipline
 from netbuf_gym.scenarios.scheme_catalogue import Scheme, register
 from netbuf_gym.scenarios.switches import ABM, Admission, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
@@ -101,10 +101,6 @@ for _scheme in (
     Scheme("abm", "active buffer management, alphas 8 for queue 0, 1 for the others", _abm),
     Scheme("static_bdp", "a buffer of RTT * C, split evenly between the queues", _static_bdp),
     Scheme("static_bdp_sqrt_n", "a buffer of RTT * C / sqrt(n), n senders, split evenly", _static_bdp_sqrt_n),
-    Scheme("droptail", "one queue with the same buffer, without priorities", _discipline(DropTail)),
-    Scheme("red", "random early detection on one queue with the same buffer", _discipline(RED)),
-    Scheme("codel", "CoDel on one queue with the same buffer", _discipline(CoDel)),
-    Scheme("fq_codel", "FQ-CoDel with the same buffer", _discipline(FqCoDel)),
-    Scheme("pie", "PIE on one queue with the same buffer", _discipline(PIE)),
+    *(Scheme(cls.kind, f"one queue, the same buffer: {cls.record.meaning}", _discipline(cls)) for cls in DISCIPLINES.values()),
 ):
     register(_scheme)

@@ -1,9 +1,12 @@
 """Tasks: one folder and one record each, of pure, batch-first rules, and whatever else is known of a task.
 
-`names()` are those registered, `get(name)` a task's record, and `register(record)` adds one of your own.
+Every folder here is a task, its `RECORD` the record. `names()` are those registered, `get(name)` a task's record, and
+`register(record)` adds one that lives elsewhere.
 """
 
-from netbuf_gym.tasks import congestion_window, queue_threshold
+import importlib
+import pkgutil
+
 from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
 from netbuf_gym.tasks.pages import documented, feature_table
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
@@ -11,10 +14,15 @@ from netbuf_gym.tasks.record import TaskRecord, get, names, records, register, r
 from netbuf_gym.tasks.schema import require_schema
 from netbuf_gym.tasks.task import Feature, Panel, Task
 
-for _module in (congestion_window, queue_threshold):
-    register(_module.RECORD)
+FIRST = "congestion_window"
+"""What environments are of that are not told their task."""
+
+_folders = {module.name for module in pkgutil.iter_modules(__path__) if module.ispkg}
+for _name in (FIRST, *sorted(_folders - {FIRST})):
+    register(importlib.import_module(f"{__name__}.{_name}").RECORD)
 
 __all__ = [
+    "FIRST",
     "CongestionWindow",
     "Feature",
     "Panel",

@@ -200,10 +200,11 @@ class Task(ABC):
         return actions.in_words(self.action_space) if self.action_is is None else self.action_is
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved model must agree with: recipe, features with their ranges, history."""
+        """What a saved model must agree with: recipe, features with their ranges, history, and what actions there are."""
         return {
             "task": self.name,
             "recipe": self.recipe,
             "history": self.history,
             "features": [feature.to_dict() for feature in self.features],
+            "actions": str(self.action_space),
         }

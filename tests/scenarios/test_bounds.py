@@ -130,6 +130,10 @@ def test_ranges(make, field, low, high):
             make(**{field: low + 0.5})
 
 
+def ranges_of(discipline):
+    return {p.name: (p.low, p.high) for p in discipline.record.parameters if p.kind != "truth"}
+
+
 @pytest.mark.parametrize("kind", DISCIPLINES)
 def test_ranges_of_disciplines(kind):
     """Every parameter has a range, stated in the docstring, holds to it, and has its default within."""
@@ -138,7 +142,7 @@ def test_ranges_of_disciplines(kind):
     for field in fields(made):
         if isinstance(field.default, bool):
             continue
-        low, high = made.RANGES[field.name]
+        low, high = ranges_of(made)[field.name]
         also = {"min_packets": {"max_packets": 1e9}, "max_packets": {"min_packets": 1e-3}}.get(field.name, {})
         if not also:
             made(**{field.name: low}), made(**{field.name: high})
@@ -147,7 +151,7 @@ def test_ranges_of_disciplines(kind):
             with pytest.raises(ScenarioError, match=field.name):
                 made(**{field.name: value} | also)
         assert field.default is None or low <= field.default <= high
-        assert field.name in doc or "As in `CoDel`" in doc
+        assert f"{field.name}: " in doc
 
 
 STATED = {
@@ -184,7 +188,7 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("kind", STATED)
 def test_disciplines_are_the_rfcs(kind):
-    assert STATED[kind] == DISCIPLINES[kind].RANGES
+    assert STATED[kind] == ranges_of(DISCIPLINES[kind])
     assert {field.name: field.default for field in fields(DISCIPLINES[kind])} == DEFAULTS[kind]
 
 

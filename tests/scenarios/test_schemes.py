@@ -70,7 +70,7 @@ def test_static_buffers_hold_a_round_trip():
 
 
 def test_disciplines_take_the_place_of_the_switch_with_the_same_buffer():
-    for name in ("droptail", "red", "codel", "fq_codel", "pie"):
+    for name in scenarios.DISCIPLINES:
         made = WORLD.with_scheme(name)
         link = made.links[made.bottleneck]
         assert not made.switches and link.discipline.kind == name and link.queue_packets == 600 == made.buffer_packets

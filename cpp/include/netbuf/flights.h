@@ -21,8 +21,19 @@ class Flights {
 
   // The lane whose head arrives first.
   uint32_t first() const {
-    uint32_t best = comes_before(1, 0);
-    for (uint32_t i = 2; i < used_; ++i) best = comes_before(i, best) ? i : best;
+    if (used_ == 2) return comes_before(1, 0);
+    uint32_t best = 0;
+    Time time = head_[0];
+    bool tie = false;
+    for (uint32_t i = 1; i < used_; ++i) {
+      const bool earlier = head_[i] < time;
+      tie = !earlier & (tie | (head_[i] == time));
+      best = earlier ? i : best;
+      time = earlier ? head_[i] : time;
+    }
+    if (tie && time < kNever) [[unlikely]] {
+      for (uint32_t i = best + 1; i < used_; ++i) best = comes_before(i, best) ? i : best;
+    }
     return best;
   }
   Time time(uint32_t lane) const { return head_[lane]; }

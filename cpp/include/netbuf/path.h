@@ -13,7 +13,7 @@ namespace netbuf {
 struct Network {
   std::vector<Link> links;
   std::vector<uint32_t> link_uses;   // by how many directions of connections each link is crossed
-  std::vector<uint8_t> lanes;        // of packets on their way to each link; 0: none yet
+  std::vector<uint8_t> lanes;        // of packets on their way from or to each link; 0: none yet
   Flights flights;
   uint64_t packets_received = 0;     // data, at all receivers
   int64_t delivered_bytes = 0;       // in order, to all receiving applications
@@ -108,6 +108,7 @@ class Path {
     uint32_t waiting;            // packets on their way to it
   };
 
+  uint8_t lane_between(uint32_t from, uint32_t to);
   void launch_over_hops(const Packet& packet);
   void lose(Link::Fate fate, PacketKind kind);
   void onward(Packet packet, size_t hop, Time now);      // reaches hop at packet.time

@@ -80,7 +80,6 @@ class Sender {
   Time timer_set() const { return timer_set_; }     // when the deadline was decided on
   Time timed_out() const { return timed_out_; }     // when the timer last went off; -1: never
   Time timed_out_set() const { return timed_out_set_; }
-  size_t memory_bytes() const;
   template <class Hot>
   void add_to(Hot& hot) const {
     hot.add(cc_.get(), 128);

@@ -1,0 +1,96 @@
+// What benchmarks/instructions.py counts: packets through the core alone, nothing printed but how many.
+//
+//   instructions one SECONDS | many SECONDS | worlds STEPS | switch SECONDS
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "netbuf/batch.h"
+
+using namespace netbuf;
+
+namespace {
+
+WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const char* cc) {
+  WorldConfig config;
+  for (const bool forward : {true, false}) {
+    LinkConfig link;
+    link.name = forward ? "bottleneck" : "return";
+    link.rate_bps = forward ? rate_bps : 0;
+    link.delay_ns = 24 * kMillisecond;
+    link.queue_limit_packets = forward ? buffer_packets : 0;
+    config.links.push_back(link);
+  }
+  for (int i = 0; i < flows; ++i) {
+    FlowConfig flow;
+    flow.cc = cc;
+    flow.controlled = !std::strcmp(cc, "agent");
+    flow.path = {0};
+    flow.return_path = {1};
+    flow.start_ns = i * 10 * kMillisecond;
+    config.flows.push_back(flow);
+  }
+  return config;
+}
+
+// Ten senders, a port of 10 Mbit/s, two queues, small and large flows.
+WorldConfig shared_buffer() {
+  WorldConfig config;
+  const auto link = [&](double rate_bps, Time delay_ns) {
+    LinkConfig one;
+    one.name = std::to_string(config.links.size());
+    one.rate_bps = rate_bps;
+    one.delay_ns = delay_ns;
+    config.links.push_back(one);
+    return static_cast<uint32_t>(config.links.size() - 1);
+  };
+  const uint32_t port = link(10e6, 10 * kMillisecond), back = link(10e6, 10 * kMillisecond);
+  TrafficConfig traffic;
+  for (int i = 0; i < 10; ++i) {
+    FlowConfig sender;
+    sender.path = {link(100e6, 100 * kMicrosecond), port};
+    sender.return_path = {back, link(100e6, 100 * kMicrosecond)};
+    traffic.senders.push_back(sender);
+  }
+  ArrivalsConfig large, small;
+  large.rate_per_s = 0.6, large.size_bytes = {1e4, 1e5, 1e6, 1e7}, large.cumulative = {0.5, 0.6, 0.7, 1};
+  small.rate_per_s = 20, small.size_bytes = {1e3, 2e4}, small.cumulative = {0.2, 1};
+  traffic.arrivals = {large, small};
+  traffic.priority_below = {2'000'000};
+  SwitchConfig sw;
+  sw.name = "switch", sw.ports = {port}, sw.queues = 2, sw.capacity = 1000, sw.alphas = {1, 1};
+  config.switches = {sw};
+  config.traffic = {traffic};
+  return config;
+}
+
+uint64_t sent(World& world) {
+  uint64_t packets = world.traffic_totals().packets_sent;
+  for (const Flow& flow : world.flows()) packets += flow.counters().packets_sent;
+  return packets;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const double length = std::atof(argv[2]);
+  uint64_t packets = 0;
+  if (!std::strcmp(argv[1], "worlds")) {
+    constexpr uint32_t kWorlds = 16;
+    Batch batch(kWorlds, 1, 1, make_agent("sender"));
+    for (uint32_t i = 0; i < kWorlds; ++i) batch.reset(i, dumbbell(1, 10e6, 150, "agent"), i);
+    for (int step = 0; step < length; ++step) {
+      for (uint32_t i = 0; i < kWorlds; ++i) batch.control()[i] = step == 0 ? 80 * 1448.0 : std::nan("");
+      batch.advance(100 * kMillisecond, nullptr);
+    }
+    for (uint32_t i = 0; i < kWorlds; ++i) packets += sent(batch.world(i));
+  } else {
+    const bool is_switch = !std::strcmp(argv[1], "switch");
+    World world(is_switch ? shared_buffer() : dumbbell(std::strcmp(argv[1], "one") ? 64 : 1, 100e6, 400, "cubic"), 1);
+    world.run(from_seconds(length));
+    packets = sent(world);
+  }
+  std::printf("%llu\n", static_cast<unsigned long long>(packets));
+}
