@@ -29,8 +29,9 @@ LAYERS = (
     ("wrappers",),
     ("env", "vector", "multiagent"),
     ("rollout", "baselines"),
-    ("integrations", "validate", "reproduce"),
+    ("integrations", "validate"),
     ("conf", "zoo"),
+    ("reproduce",),  # plays trained agents too
     ("commands",),
     ("cli", "__main__"),
 )
@@ -325,12 +326,11 @@ def test_nothing_below_zoo_imports_a_learner():
 # ---- differences
 
 OWNED = {
-    r"cpp/src/cc/\w+\.cc: .*return std::make_unique<": "a congestion control owns how it differs between stacks",
-    r"cpp/src/stack\w*\.cc: ": "the stack's profile is made here",
-    r"cpp/bindings/\w+\.cc: .*Stack::": "the stack's name towards Python",
-    r"cpp/src/(receiver|sender|path)\w*\.cc: .*\bkind [!=]= k[A-Z]": "kinds of packets, where they are sent and received",
-    r"netbuf_gym/plots\.py: .*\"png\", \"pdf\", \"svg\"": "formats of pictures",
-    r"netbuf_gym/scenarios/named\.py: .*kind == \"(trace|file)\"": "prefixes of names, read where names are",
+    r"cpp/src/stack\.cc: const StackProfile& stack_profile\(": "the stack's profile is found here",
+    r"cpp/(src|include/netbuf)/(receiver|sender|path|flow)\w*\.(cc|h): .*\bkind [!=]= k[A-Z]": (
+        "kinds of packets are the protocol, between those that send, carry and receive them"
+    ),
+    r"cpp/src/parameter\.cc: .*Parameter::Kind::": "which values a parameter takes, where they are checked",
 }
 """Places that own a difference (file: line, as a pattern), and why it is theirs."""
 

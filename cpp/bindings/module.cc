@@ -67,10 +67,11 @@ void bind_catalogues(nb::module_& m) {
     std::map<std::string, std::map<std::string, uint32_t>> profiles;
     for (const std::string& name : all_stacks()) {
       const StackProfile& profile = stack_profile(stack_of(name));
-      profiles[name] = {{"mss_bytes", profile.mss}, {"data_bytes", profile.mss + profile.data_overhead}, {"ack_bytes", profile.ack_bytes}};
+      profiles[name] = {{"mss_bytes", profile.mss}, {"data_bytes", profile.mss + profile.data_overhead},
+                        {"ack_bytes", profile.ack_bytes}, {"paces", profile.paces}};
     }
     return profiles;
-  }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes.");
+  }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes; whether it can pace.");
   const char* text = "A dict each: name, meaning, stacks, and for each of its parameters name, meaning, kind, default, low, high, stacks.";
   m.def("congestion_controls", &described<CongestionControlRecord>, text);
   m.def("queue_disciplines", &described<DisciplineRecord>, text);

@@ -1,5 +1,8 @@
 #include "netbuf/app.h"
 
+#include "netbuf/reject.h"
+#include "netbuf/rng.h"
+
 namespace netbuf {
 
 namespace {
@@ -47,11 +50,34 @@ class OnOff final : public Source {
   int64_t written_ = 0, phase_written_ = 0;
 };
 
-}  // namespace
+const Entry<Application> bulk{{
+    .name = "bulk",
+    .endless = true,
+    .relays = true,
+    .outruns = [](const FlowConfig& flow) { return flow.relay_from < 0 && flow.window_clamp_bytes == 0; },
+}};
 
-std::unique_ptr<Source> make_source(const FlowConfig& config, uint32_t mss, Rng* rng) {
-  if (config.app == "on_off") return std::make_unique<OnOff>(config, mss, rng);
-  return nullptr;
-}
+const Entry<Application> sized{{
+    .name = "sized",
+    .sized = true,
+    .check = [](const FlowConfig& flow, const std::string& at) {
+      if (flow.size_bytes <= 0 || flow.size_bytes >= kEndless) {
+        reject(at + ".size_bytes", flow.size_bytes, "positive and below 2^60");
+      }
+    },
+}};
+
+const Entry<Application> on_off{{
+    .name = "on_off",
+    .check = [](const FlowConfig& flow, const std::string& at) {
+      if (flow.on_ns <= 0 || flow.on_ns > kLongest) reject(at + ".on_ns", flow.on_ns, "in [1, 1e16]");
+    },
+    .outruns = [](const FlowConfig& flow) { return flow.app_rate_bps == 0; },
+    .source = [](const FlowConfig& flow, uint32_t mss, Rng* rng) -> std::unique_ptr<Source> {
+      return std::make_unique<OnOff>(flow, mss, rng);
+    },
+}};
+
+}  // namespace
 
 }  // namespace netbuf

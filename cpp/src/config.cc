@@ -1,28 +1,16 @@
 #include "netbuf/config.h"
 
 #include <algorithm>
-#include <cmath>
-#include <sstream>
-#include <stdexcept>
 
 #include "netbuf/app.h"
 #include "netbuf/packet.h"
 #include "netbuf/queue_discipline.h"
+#include "netbuf/reject.h"
+#include "netbuf/traffic.h"
 
 namespace netbuf {
 
 namespace {
-
-template <class T>
-[[noreturn]] void reject(const std::string& field, const T& value, const std::string& valid) {
-  std::ostringstream message;
-  message << field << " = " << value << ": must be " << valid;
-  throw std::invalid_argument(message.str());
-}
-
-constexpr Time kLongest = 10'000'000 * kSecond;  // of any time in a configuration, so that sums of them cannot overflow
-
-bool valid_rate(double bps) { return std::isfinite(bps) && (bps == 0 || bps >= 1); }
 
 void check(const LinkConfig& link, const std::string& at) {
   if (!valid_rate(link.rate_bps)) reject(at + ".rate_bps", link.rate_bps, "finite and at least 1, or 0 for infinitely fast");
@@ -79,9 +67,6 @@ void check(const LinkConfig& link, const std::string& at) {
 
 constexpr int64_t kMaxWindow = int64_t{1} << 30;  // RFC 7323, 2.3
 
-constexpr uint32_t kMaxQueues = 64;        // a switch's priorities
-constexpr int64_t kLargest = int64_t{1} << 40;
-
 void check_path(const std::vector<uint32_t>& path, const std::string& field, size_t links) {
   if (path.empty()) reject(field, "[]", "at least one link");
   if (path.size() > kMaxHops) reject(field, path.size(), "at most " + std::to_string(kMaxHops) + " links a direction");
@@ -99,11 +84,8 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   check_path(flow.return_path, at + ".return_path", links);
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
   if (flow.stop_ns != 0 && flow.stop_ns <= flow.start_ns) reject(at + ".stop_ns", flow.stop_ns, "0 or after start_ns");
-  if (flow.app != "bulk" && flow.app != "sized" && flow.app != "on_off") reject(at + ".app", flow.app, "bulk, sized or on_off");
-  if (flow.app == "sized" && (flow.size_bytes <= 0 || flow.size_bytes >= kEndless)) {
-    reject(at + ".size_bytes", flow.size_bytes, "positive and below 2^60");
-  }
-  if (flow.app == "on_off" && (flow.on_ns <= 0 || flow.on_ns > kLongest)) reject(at + ".on_ns", flow.on_ns, "in [1, 1e16]");
+  const Application& app = Catalogue<Application>::get(flow.app, at + ".app");
+  app.check(flow, at);
   if (flow.off_ns < 0 || flow.off_ns > kLongest) reject(at + ".off_ns", flow.off_ns, "in [0, 1e16]");
   if (!valid_rate(flow.app_rate_bps)) {
     reject(at + ".app_rate_bps", flow.app_rate_bps, "finite and at least 1, or 0 for as fast as TCP takes it");
@@ -113,7 +95,7 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.window_clamp_bytes < 0 || flow.window_clamp_bytes > kMaxWindow) {
     reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "in [1, 2^30], or 0 for no clamp");
   }
-  if (flow.relay_from >= 0 && flow.app != "bulk") reject(at + ".app", flow.app, "bulk for a flow that relays another's bytes");
+  if (flow.relay_from >= 0 && !app.relays) reject(at + ".app", flow.app, "bulk for a flow that relays another's bytes");
   if (flow.relay_from >= 0 && flow.relay_buffer_bytes <= 0) {
     reject(at + ".relay_buffer_bytes", flow.relay_buffer_bytes, "positive for a relay");
   }
@@ -134,8 +116,7 @@ void check_bounded(const WorldConfig& config, const FlowConfig& flow, const std:
     }
   }
   if (!delay) reject(at + ".path", "links without rate and delay", "a path and return_path that take time");
-  const bool endless = (flow.app == "bulk" && flow.relay_from < 0 && flow.window_clamp_bytes == 0) || (flow.app == "on_off" && flow.app_rate_bps == 0);
-  if (endless && !rate && flow.send_buffer_bytes == 0 && flow.receive_buffer_bytes == 0) {
+  if (application_of(flow).outruns(flow) && !rate && flow.send_buffer_bytes == 0 && flow.receive_buffer_bytes == 0) {
     reject(at + ".path", "infinitely fast links", "a path with a finite rate, or a flow with a send or receive buffer");
   }
 }
@@ -208,52 +189,7 @@ void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders
   if (arrivals.stop_ns != 0 && arrivals.stop_ns <= arrivals.start_ns) {
     reject(at + ".stop_ns", arrivals.stop_ns, "0 or after start_ns");
   }
-  if (arrivals.kind == "poisson") {
-    if (!(arrivals.rate_per_s >= 1e-9 && arrivals.rate_per_s <= 1e9)) {
-      reject(at + ".rate_per_s", arrivals.rate_per_s, "in [1e-9, 1e9]");
-    }
-    if (arrivals.size_bytes.empty() || arrivals.size_bytes.size() != arrivals.cumulative.size()) {
-      reject(at + ".cumulative", arrivals.cumulative.size(), "as long as size_bytes, and not empty");
-    }
-    for (size_t i = 0; i < arrivals.size_bytes.size(); ++i) {
-      const double size = arrivals.size_bytes[i], p = arrivals.cumulative[i];
-      if (!(size > 0 && size <= static_cast<double>(kLargest)) || (i > 0 && size < arrivals.size_bytes[i - 1])) {
-        reject(at + ".size_bytes", size, "above 0, at most 2^40, in ascending order");
-      }
-      if (!(p >= 0 && p <= 1) || (i > 0 && p < arrivals.cumulative[i - 1])) {
-        reject(at + ".cumulative", p, "in [0, 1], in ascending order");
-      }
-    }
-    if (arrivals.cumulative.back() != 1) reject(at + ".cumulative", arrivals.cumulative.back(), "1 at its end");
-  } else if (arrivals.kind == "incast") {
-    if (arrivals.interval_ns <= 0 || arrivals.interval_ns > kLongest) {
-      reject(at + ".interval_ns", arrivals.interval_ns, "in [1, 1e16]");
-    }
-    if (arrivals.fan_in < 1 || arrivals.fan_in > senders) reject(at + ".fan_in", arrivals.fan_in, "in [1, number of senders]");
-    if (arrivals.size_bytes.size() != 1 || !(arrivals.size_bytes[0] >= 1 && arrivals.size_bytes[0] <= static_cast<double>(kLargest))) {
-      reject(at + ".size_bytes", arrivals.size_bytes.size(), "one size in [1, 2^40]");
-    }
-  } else if (arrivals.kind == "list") {
-    const size_t n = arrivals.list_start_ns.size();
-    if (arrivals.list_sender.size() != n || arrivals.list_size.size() != n || arrivals.list_priority.size() != n) {
-      reject(at + ".list_size", arrivals.list_size.size(), "as long as list_start_ns, as are list_sender and list_priority");
-    }
-    for (size_t i = 0; i < n; ++i) {
-      const std::string entry = "[" + std::to_string(i) + "]";
-      if (arrivals.list_start_ns[i] < (i ? arrivals.list_start_ns[i - 1] : 0) || arrivals.list_start_ns[i] > kLongest) {
-        reject(at + ".list_start_ns" + entry, arrivals.list_start_ns[i], "in [0, 1e16], in ascending order");
-      }
-      if (arrivals.list_sender[i] >= senders) {
-        reject(at + ".list_sender" + entry, arrivals.list_sender[i], "below the number of senders");
-      }
-      if (arrivals.list_size[i] < 1 || arrivals.list_size[i] > kLargest) {
-        reject(at + ".list_size" + entry, arrivals.list_size[i], "in [1, 2^40]");
-      }
-      if (arrivals.list_priority[i] >= kMaxQueues) reject(at + ".list_priority" + entry, arrivals.list_priority[i], "below 64");
-    }
-  } else {
-    reject(at + ".kind", arrivals.kind, "poisson, incast or list");
-  }
+  Catalogue<ArrivalsRecord>::get(arrivals.kind, at + ".kind").check(arrivals, at, senders);
 }
 
 void check(const ProbeConfig& probe, const std::string& at, size_t links) {
@@ -288,8 +224,7 @@ void check_traffic(const WorldConfig& config) {
   for (size_t i = 0; i < traffic.arrivals.size(); ++i) {
     const ArrivalsConfig& arrivals = traffic.arrivals[i];
     check(arrivals, "traffic.arrivals[" + std::to_string(i) + "]", traffic.senders.size());
-    if (arrivals.kind != "list") highest = std::max(highest, static_cast<uint32_t>(traffic.priority_below.size()));
-    for (const uint32_t priority : arrivals.list_priority) highest = std::max(highest, priority);
+    highest = std::max(highest, Catalogue<ArrivalsRecord>::find(arrivals.kind)->highest_priority(arrivals, traffic));
   }
   for (size_t i = 0; i < traffic.senders.size(); ++i) {
     FlowConfig sender = traffic.senders[i];

@@ -5,7 +5,7 @@
 namespace netbuf {
 
 Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Network& network, Rng* rng)
-    : ends_(config.app != "bulk" || config.stop_ns > 0),
+    : ends_(!application_of(config).endless || config.stop_ns > 0),
       path(index, config, profile, network),
       sender(config, world, profile, path, timers_, rng),
       receiver(config, profile, path, timers_, network),

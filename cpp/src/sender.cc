@@ -18,9 +18,9 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),
       owns_window_(cc_->owns_window()),
-      closes_(config.app == "sized"),
+      closes_(application_of(config).sized),
       send_buffer_(config.send_buffer_bytes),
-      source_(make_source(config, profile.mss, rng)),
+      source_(application_of(config).source(config, profile.mss, rng)),
       start_(config.start_ns),
       stop_(config.stop_ns) {
   tcb.stack = world.stack;
@@ -37,7 +37,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
   }
-  unhindered_ = config.app == "bulk" && stop_ == 0 && send_buffer_ == 0 && config.receive_buffer_bytes == 0 && !board.rate;
+  unhindered_ = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 && config.receive_buffer_bytes == 0 && !board.rate;
   paces_window_ = profile_.paces && world.pacing && !owns_window_;
   timers_.set(Alarm::application, start_);
 }

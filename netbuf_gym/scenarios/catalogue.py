@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,12 +12,30 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 
 
 @dataclass(frozen=True)
+class Values:
+    """What the parameters of one kind take: their type, its range in words (of `low` and `high`), and how one is checked."""
+
+    type: type
+    range: str
+    checked: Callable[[str, object, float, float], bool | int | float]
+
+
+_NUMBERS = "{low:.10g} to {high:.10g}"
+KINDS = {
+    "real": Values(float, _NUMBERS, checks.number),
+    "whole": Values(int, _NUMBERS, lambda field, value, low, high: checks.integer(field, value, int(low), int(high))),
+    "truth": Values(bool, "true or false", lambda field, value, low, high: checks.boolean(field, value)),
+}
+"""By the core's name of the kind."""
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A number or truth value that something of a catalogue is made with.
 
     Attributes:
         name, meaning: As said, with the unit.
-        kind: "real", "whole" or "truth".
+        kind: Of its values, one of `KINDS`.
         default: In its type; None: it follows from others or from the world.
         low, high: Its range, inclusive.
         stacks: Where it is.
@@ -34,14 +52,13 @@ class Parameter:
     @staticmethod
     def of(data: dict[str, Any]) -> Parameter:
         """From what the core says."""
-        types = {"real": float, "whole": int, "truth": bool}
-        default = None if data["default"] is None else types[data["kind"]](data["default"])
+        default = None if data["default"] is None else KINDS[data["kind"]].type(data["default"])
         return Parameter(**data | {"default": default, "stacks": tuple(data["stacks"])})
 
     @property
     def range(self) -> str:
         """The values that it may have, for people."""
-        return "true or false" if self.kind == "truth" else f"{self.low:.10g} to {self.high:.10g}"
+        return KINDS[self.kind].range.format(low=self.low, high=self.high)
 
     def checked(self, field: str, value: object) -> bool | int | float:
         """A value in its type.
@@ -49,11 +66,7 @@ class Parameter:
         Raises:
             ScenarioError: It is out of range, or of another type.
         """
-        if self.kind == "truth":
-            return checks.boolean(field, value)
-        if self.kind == "whole":
-            return checks.integer(field, value, int(self.low), int(self.high))
-        return checks.number(field, value, self.low, self.high)
+        return KINDS[self.kind].checked(field, value, self.low, self.high)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from netbuf_gym.scenarios.catalogue import CongestionControl
 from netbuf_gym.scenarios.disciplines import discipline_of
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.links import GilbertElliott, Link
-from netbuf_gym.scenarios.sizes import SizeDistribution
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
-from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Sender, Traffic
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 SCHEMA = "netbuf-gym/scenario/1"
@@ -93,9 +92,8 @@ def _traffic(traffic: Traffic) -> dict:
 
 
 def _arrivals(arrivals: Arrivals) -> dict:
-    if isinstance(arrivals, PoissonArrivals):
-        return {"kind": "poisson", **_plain(arrivals, skip=("sizes",)), "sizes": _plain(arrivals.sizes)}
-    return _kinded(arrivals)
+    parts = arrivals.parts
+    return {"kind": arrivals.kind, **_plain(arrivals, skip=tuple(parts)), **{p: _plain(getattr(arrivals, p)) for p in parts}}
 
 
 def _read_link(field: str, data: object) -> Link:
@@ -136,8 +134,10 @@ def _read_traffic(field: str, data: object) -> Traffic:
 
 def _read_arrivals(field: str, data: object) -> Arrivals:
     data = dict(_mapping(field, data))
-    if data.get("kind") == PoissonArrivals.kind and "sizes" in data:
-        data["sizes"] = _make(f"{field}.sizes", SizeDistribution, data["sizes"])
+    cls = ARRIVALS.get(data["kind"]) if isinstance(data.get("kind"), str) else None
+    for name, part in cls.parts.items() if cls else ():
+        if name in data:
+            data[name] = _make(f"{field}.{name}", part, data[name])
     return _variant(field, data, ARRIVALS)
 
 

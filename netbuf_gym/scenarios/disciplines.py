@@ -14,7 +14,7 @@ from typing import ClassVar
 from netbuf_gym import _core
 from netbuf_gym.checks import choice
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.catalogue import QUEUE_DISCIPLINES, Record, named
+from netbuf_gym.scenarios.catalogue import KINDS, QUEUE_DISCIPLINES, Record, named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,9 @@ class Discipline:
 
 def _class_of(record: Record, name: str) -> type[Discipline]:
     """A frozen dataclass with the record's parameters for its fields, all by keyword."""
-    types = {"real": "float", "whole": "int", "truth": "bool"}
     entries, lines = [], []
     for parameter in record.parameters:
-        kind = types[parameter.kind] + (" | None" if parameter.default is None else "")
+        kind = KINDS[parameter.kind].type.__name__ + (" | None" if parameter.default is None else "")
         entries.append((parameter.name, kind, field(default=parameter.default)))
         meaning = parameter.meaning.replace("auto:", "None:")
         lines.append(f"    {parameter.name}: {meaning}; {parameter.range}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from netbuf_gym import _core
 
 _PROFILES = _core.stacks()
@@ -13,7 +15,33 @@ MSS_BYTES: int = _PROFILES["linux"]["mss_bytes"]
 """The largest segment of every stack, when it is not said."""
 DATA_BYTES = {stack: profile["data_bytes"] for stack, profile in _PROFILES.items()}
 """A full data packet on the wire: IP without a link header, and with the two bytes of PPP in the ns3 stack."""
+PACES = {stack: profile["paces"] for stack, profile in _PROFILES.items()}
+"""Whether senders that do not pace themselves can be paced."""
 ACK_BYTES = {stack: profile["ack_bytes"] for stack, profile in _PROFILES.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hosts:
+    """How the hosts of a stack stand in a ready-made world: as in the experiments that its results are compared with.
+
+    Attributes:
+        access_mbps, access_delay_ms: Of the access links; None: they have no rate.
+        rate_back: Whether the bottleneck's way back has the bottleneck's rate, or none.
+        device_packets: As in `Link`, where the bottleneck is the port of a switch.
+        ping_bytes: A datagram of 64 bytes on the wire.
+    """
+
+    access_mbps: float | None
+    access_delay_ms: float
+    rate_back: bool
+    device_packets: int
+    ping_bytes: int
+
+
+HOSTS_OF = {
+    "linux": Hosts(access_mbps=None, access_delay_ms=0.0, rate_back=False, device_packets=0, ping_bytes=92),
+    "ns3": Hosts(access_mbps=1000.0, access_delay_ms=1.0, rate_back=True, device_packets=1, ping_bytes=94),
+}
 
 MAX_DELAY_MS = 100_000.0
 MAX_DURATION_S = 1e6

@@ -251,8 +251,8 @@ def _read_scenario(path: str) -> Scenario:
 
 
 def _traces(name: str) -> Callable[..., World] | None:
-    kind, _, path = name.partition(":")
-    if kind != "trace" or not path:
+    prefix, _, path = name.partition(":")
+    if prefix != "trace" or not path:
         return None
 
     def from_trace(**kwargs):
@@ -263,8 +263,8 @@ def _traces(name: str) -> Callable[..., World] | None:
 
 
 def _files(name: str) -> Callable[..., World] | None:
-    kind, _, path = name.partition(":")
-    if kind != "file" or not path:
+    prefix, _, path = name.partition(":")
+    if prefix != "file" or not path:
         return None
 
     def from_file():

@@ -8,18 +8,15 @@ from dataclasses import fields
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import several
-from netbuf_gym.scenarios.limits import STACKS
+from netbuf_gym.scenarios.limits import HOSTS_OF, STACKS
 from netbuf_gym.scenarios.links import Link
-from netbuf_gym.scenarios.switches import DRR, SCHEDULERS, Admission, Scheduler, Switch
+from netbuf_gym.scenarios.switches import SCHEDULERS, Admission, Scheduler, Switch
 from netbuf_gym.scenarios.traffic import Arrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 
 HOSTS = 10
 SMALL_BYTES = 2000 * 1000
 """Flows below this have priority 0, the others 1: 2000 packets of 1000 bytes."""
-PING_BYTES = {"linux": 92, "ns3": 94}
-"""A datagram of 64 bytes on the wire."""
-DRR_QUANTUM_BYTES = 1500
 
 
 def shared_buffer(
@@ -91,7 +88,7 @@ def shared_buffer(
             name="bottleneck",
             rate_mbps=rate_mbps,
             delay_ms=delay_ms,
-            device_packets=(1 if stack == "ns3" else 0) if device_packets is None else device_packets,
+            device_packets=HOSTS_OF[stack].device_packets if device_packets is None else device_packets,
         ),
         Link(name="return", rate_mbps=rate_mbps, delay_ms=delay_ms),
     ]
@@ -119,7 +116,7 @@ def shared_buffer(
             ),
         ),
         traffic=Traffic(senders=hosts_made, arrivals=tuple(arrivals), priority_below=priority_below),
-        probes=(Probe(path=(2, 0), start_s=0.5, bytes=PING_BYTES[stack]),) if ping else (),
+        probes=(Probe(path=(2, 0), start_s=0.5, bytes=HOSTS_OF[stack].ping_bytes),) if ping else (),
         mss_bytes=mss_bytes,
         min_rto_ms=min_rto_ms,
         delayed_ack=delayed_ack,
@@ -136,9 +133,7 @@ def _scheduler(scheduler: object, queues: int) -> Scheduler:
         raise ScenarioTypeError(f"scheduler = {shown(scheduler)}; valid: {', '.join(SCHEDULERS)}, or a dict of kind and fields")
     kind = checks.choice("scheduler", scheduler.get("kind"), SCHEDULERS)
     values = {key: value for key, value in scheduler.items() if key != "kind"}
-    if kind == DRR.kind and not values:
-        values = {"quanta_bytes": (DRR_QUANTUM_BYTES,) * queues}
-    return made_of("scheduler", SCHEDULERS[kind], values)
+    return made_of("scheduler", SCHEDULERS[kind], values) if values else SCHEDULERS[kind].usual(queues)
 
 
 def made_of(field: str, cls: type, values: dict) -> object:

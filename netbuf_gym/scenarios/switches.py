@@ -124,11 +124,19 @@ Admission = StaticThresholds | DynamicThresholds | ABM | AgentThresholds
 ADMISSIONS: dict[str, type] = {cls.kind: cls for cls in (StaticThresholds, DynamicThresholds, ABM, AgentThresholds)}
 
 
+DRR_QUANTUM_BYTES = 1500
+
+
 @dataclass(frozen=True, kw_only=True)
 class RoundRobin:
     """A packet from each backlogged queue in turn."""
 
     kind: ClassVar[str] = "round_robin"
+
+    @classmethod
+    def usual(cls, queues: int) -> RoundRobin:
+        """It, for so many queues."""
+        return cls()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,12 +155,22 @@ class DRR:
         quanta = tuple(checks.integer(f"drr.quanta_bytes[{q}]", x, 1, 10**9) for q, x in enumerate(quanta))
         object.__setattr__(self, "quanta_bytes", quanta)
 
+    @classmethod
+    def usual(cls, queues: int) -> DRR:
+        """Quanta of 1500 bytes for so many queues."""
+        return cls(quanta_bytes=(DRR_QUANTUM_BYTES,) * queues)
+
 
 @dataclass(frozen=True, kw_only=True)
 class StrictPriority:
     """The backlogged queue of the lowest number first."""
 
     kind: ClassVar[str] = "strict_priority"
+
+    @classmethod
+    def usual(cls, queues: int) -> StrictPriority:
+        """It, for so many queues."""
+        return cls()
 
 
 Scheduler = RoundRobin | DRR | StrictPriority

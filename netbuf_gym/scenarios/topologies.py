@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import names_of
+from netbuf_gym.scenarios.limits import HOSTS_OF
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
     MAX_DELAY_MS,
@@ -77,11 +78,11 @@ def dumbbell(
     buffer_packets = buffer_limit(buffer_packets)
     senders = names_of(senders)
     stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
-    ns3 = stack == "ns3"
-    if ns3 and access_mbps is None:
-        access_mbps = 1000.0
+    hosts = HOSTS_OF[stack]
+    if access_mbps is None:
+        access_mbps = hosts.access_mbps
     if access_delay_ms is None:
-        access_delay_ms = 1.0 if ns3 else 0.0
+        access_delay_ms = hosts.access_delay_ms
     access_delay_ms = checks.number("access_delay_ms", access_delay_ms, 0, MAX_DELAY_MS)
     if access_mbps is not None:
         access_mbps = checks.number("access_mbps", access_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
@@ -98,7 +99,7 @@ def dumbbell(
         gilbert_elliott=gilbert_elliott,
         trace=trace,
     )
-    back = Link(name="return", rate_mbps=return_mbps(rate_mbps, trace) if ns3 else None, delay_ms=one_way_ms)
+    back = Link(name="return", rate_mbps=return_mbps(rate_mbps, trace) if hosts.rate_back else None, delay_ms=one_way_ms)
     links, flows = [forward, back], []
     for i, cc in enumerate(senders):
         path, return_path = (0,), (1,)

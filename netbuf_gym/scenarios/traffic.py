@@ -67,6 +67,7 @@ class PoissonArrivals:
     start_s: float = 0.0
     stop_s: float | None = None
     kind: ClassVar[str] = "poisson"
+    parts: ClassVar[dict[str, type]] = {"sizes": SizeDistribution}  # fields that are records of their own
 
     def __post_init__(self):
         rate = checks.number("poisson.flows_per_s", self.flows_per_s, MIN_RATE_PER_S, MAX_RATE_PER_S)
@@ -137,6 +138,7 @@ class Incast:
     start_s: float = 0.0
     stop_s: float | None = None
     kind: ClassVar[str] = "incast"
+    parts: ClassVar[dict[str, type]] = {}
 
     def __post_init__(self):
         put = object.__setattr__
@@ -181,6 +183,7 @@ class FlowList:
     flow_id: np.ndarray | None = None
     _source: tuple[str, np.ndarray] | None = field(default=None, init=False, repr=False)
     kind: ClassVar[str] = "list"
+    parts: ClassVar[dict[str, type]] = {}
 
     def __post_init__(self):
         start = _column("flows.start_s", self.start_s, np.float64, 0, MAX_DURATION_S)

@@ -30,6 +30,7 @@ from netbuf_gym.scenarios.limits import (
     MAX_DURATION_S,
     MAX_FLOWS,
     MSS_BYTES,
+    PACES,
     STACKS,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
@@ -105,7 +106,7 @@ class Scenario:
         checks.text("name", self.name)
         put(self, "hystart", checks.boolean("hystart", self.hystart))
         put(self, "pacing", checks.boolean("pacing", self.pacing))
-        if self.pacing and self.stack != "linux":
+        if self.pacing and not PACES[self.stack]:
             raise ScenarioError(f"pacing = True is not in the {self.stack} stack; valid: False")
         if self.mss_bytes is not None:
             put(self, "mss_bytes", checks.integer("mss_bytes", self.mss_bytes, 100, 9000))

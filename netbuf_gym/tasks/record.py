@@ -144,7 +144,7 @@ def register_reward(task: str, reward: type | Callable[..., np.ndarray], name: s
         ConfigError: the task is unknown, or has another reward of this name.
     """
     rewards = get(task).rewards
-    kind = reward if isinstance(reward, type) else reward_of(reward, name)
-    if kind.name in rewards and rewards[kind.name] is not kind:
-        raise ConfigError(f"reward {kind.name!r} of task {task!r} is registered already")
-    rewards[kind.name] = kind
+    cls = reward if isinstance(reward, type) else reward_of(reward, name)
+    if cls.name in rewards and rewards[cls.name] is not cls:
+        raise ConfigError(f"reward {cls.name!r} of task {task!r} is registered already")
+    rewards[cls.name] = cls

@@ -8,74 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.validate.cells import (
-    DROPS,
-    GOODPUT,
-    LINUX_DUMBBELL,
-    LOSS_RATE,
-    NS3_DUMBBELL,
-    NS3_SHARED_BUFFER,
-    QUEUE_DELAY,
-    Cell,
-    Setting,
-)
+from netbuf_gym.validate.cells import DISTRIBUTION, GROUPED, Cell
 from netbuf_gym.validate.ks import ks_2samp
-from netbuf_gym.validate.shared_buffer import (
-    COMPLETED,
-    FCT,
-    FCT_P99,
-    HIGH_LOAD,
-    NOT_OVERLOADED,
-    OCCUPANCY,
-    OVERLOADED,
-    SLOWDOWN,
-    SLOWDOWN_P99,
-    load,
-    variant,
-)
 
 WITHIN, OUT, NOT_JUDGED = "within", "out", "not judged"
-ALONE, GROUPED, DISTRIBUTION = "alone", "in a group", "as a distribution"
 CELL_FACTOR = 2.0
 """A single cell of a group may be off by this many times the group's tolerance."""
 STANDARD_ERRORS = 2.0
 LEAST_P = 0.01
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """`relative` of the reference or `absolute`, whichever is larger; for a single cell of a group twice that when
-    `doubled`."""
-
-    relative: float
-    absolute: float = 0.0
-    doubled: bool = True
-
-    def allowed(self, reference: float) -> float:
-        return max(self.relative * abs(reference), self.absolute)
-
-
-ONE_PACKET = 1.0
-"""The floor for counts of drops: they are whole, so that one more or less is the least difference there can be."""
-
-NS3_ALONE = {GOODPUT: Tolerance(0.01), QUEUE_DELAY: Tolerance(0.05, 1.0), DROPS: Tolerance(0.10, ONE_PACKET)}
-NS3_GROUPED = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.12, 1.0), DROPS: Tolerance(0.20, ONE_PACKET)}
-NS3_AQM = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.15, 1.0)}
-ONE_FLOW = 1.0
-ONE_PACKET_PCT = 0.5
-"""The floors for counts of flows, and for an occupancy in per cent: one packet of the smallest buffer, 200 packets."""
-FEW = Tolerance(0.30, doubled=False)
-"""For 99th percentiles of a few dozen flows, and the few long flows that compete at high load."""
-NS3_SHARED = {
-    GOODPUT: Tolerance(0.02),
-    COMPLETED: Tolerance(0.02, ONE_FLOW),
-    **dict.fromkeys((*FCT, *SLOWDOWN), Tolerance(0.10)),
-    **dict.fromkeys((*FCT_P99, *SLOWDOWN_P99), FEW),
-    DROPS: Tolerance(0.20, ONE_PACKET),
-    OCCUPANCY: Tolerance(0.10, ONE_PACKET_PCT),
-}
-LINUX = {GOODPUT: Tolerance(0.02), QUEUE_DELAY: Tolerance(0.12, 2.0), LOSS_RATE: Tolerance(0.20, 2e-4)}
-LINUX_BBR = {GOODPUT: Tolerance(0.03), QUEUE_DELAY: Tolerance(0.25, 3.0), LOSS_RATE: Tolerance(0.20, 2e-4)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,46 +72,14 @@ class GroupVerdict:
         return "/".join(part for part in (self.kind, self.label, self.cc, self.path) if part)
 
 
-def how_judged(setting: Setting) -> str:
-    """Alone, as a member of its group, or as a distribution over seeds."""
-    if setting.kind == LINUX_DUMBBELL:
-        return GROUPED
-    if setting.disciplined:
-        return ALONE
-    if setting.bottomless:
-        return DISTRIBUTION
-    if setting.kind == NS3_DUMBBELL and setting.flows == 1 and not setting.loss and setting.cc in ("NewReno", "LinuxReno"):
-        return ALONE
-    return GROUPED
-
-
-def tolerances(setting: Setting) -> dict[str, Tolerance]:
-    """The tolerances of a cell judged alone, or of its group."""
-    if setting.kind == LINUX_DUMBBELL:
-        return LINUX_BBR if setting.cc == "bbr" else LINUX
-    if setting.disciplined:
-        return NS3_AQM
-    if setting.kind == NS3_SHARED_BUFFER:
-        return _shared_tolerances(setting)
-    return NS3_ALONE if how_judged(setting) == ALONE else NS3_GROUPED
-
-
-def _shared_tolerances(setting: Setting) -> dict[str, Tolerance]:
-    judged = dict(NS3_SHARED)
-    if variant(setting) == OVERLOADED:
-        return {name: tolerance for name, tolerance in judged.items() if name not in NOT_OVERLOADED}
-    if load(setting) >= HIGH_LOAD:
-        judged |= {FCT[1]: FEW, SLOWDOWN[1]: FEW}
-    return judged
-
-
 def judge_cell(cell: Cell) -> CellVerdict:
     """The verdict on one cell that has been run, or that is not judged."""
     if cell.not_judged:
         return CellVerdict(cell=cell, how="", comparisons=(), verdict=NOT_JUDGED)
-    how = how_judged(cell.setting)
+    family = cell.setting.family
+    how = family.how_judged(cell.setting)
     comparisons = []
-    for quantity, tolerance in tolerances(cell.setting).items():
+    for quantity, tolerance in family.tolerances(cell.setting).items():
         reference, ours = cell.reference[quantity], cell.ours[quantity]
         factor = CELL_FACTOR if how == GROUPED and tolerance.doubled else 1.0
         if how == DISTRIBUTION:
@@ -187,7 +95,7 @@ def judge_groups(cells: Sequence[Cell]) -> list[GroupVerdict]:
     """The verdicts on the groups of those cells that are judged as members of one; in order of first appearance."""
     groups: dict[tuple, list[Cell]] = {}
     for cell in cells:
-        if not cell.not_judged and how_judged(cell.setting) == GROUPED:
+        if not cell.not_judged and cell.setting.family.how_judged(cell.setting) == GROUPED:
             groups.setdefault(cell.setting.group, []).append(cell)
     return [_judge_group(members) for members in groups.values()]
 
@@ -195,9 +103,9 @@ def judge_groups(cells: Sequence[Cell]) -> list[GroupVerdict]:
 def _judge_group(members: list[Cell]) -> GroupVerdict:
     setting = members[0].setting
     comparisons = []
-    for quantity, tolerance in tolerances(setting).items():
-        if setting.kind == NS3_SHARED_BUFFER:
-            comparisons.append(_shared_means(quantity, members))
+    for quantity, tolerance in setting.family.tolerances(setting).items():
+        if setting.family.contributes:
+            comparisons.append(_contributed_means(quantity, members))
             continue
         reference = mean([mean(cell.reference[quantity]) for cell in members])
         ours = mean([mean(cell.ours[quantity]) for cell in members])
@@ -216,14 +124,14 @@ def _judge_group(members: list[Cell]) -> GroupVerdict:
     )
 
 
-def _shared_means(quantity: str, members: list[Cell]) -> Comparison:
+def _contributed_means(quantity: str, members: list[Cell]) -> Comparison:
     """Over those cells of which the reference measured anything; each contributes what it is allowed itself."""
     measured = [cell for cell in members if not math.isnan(mean(cell.reference[quantity]))] or members[:1]
     reference = mean([mean(cell.reference[quantity]) for cell in measured])
     ours = mean([mean(cell.ours[quantity]) for cell in measured])
     allowed = []
     for cell in measured:
-        tolerance = tolerances(cell.setting)[quantity]
+        tolerance = cell.setting.family.tolerances(cell.setting)[quantity]
         factor = CELL_FACTOR if len(members) == 1 and tolerance.doubled else 1.0
         allowed.append(factor * tolerance.allowed(mean(cell.reference[quantity])))
     return _means(quantity, reference, ours, mean(allowed), 0.0)

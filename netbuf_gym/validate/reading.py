@@ -10,21 +10,9 @@ from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
 from netbuf_gym.validate import shared_buffer
-from netbuf_gym.validate.cells import (
-    DROPS,
-    GOODPUT,
-    LINUX_DUMBBELL,
-    LOSS_RATE,
-    NS3_DUMBBELL,
-    NS3_LAST_HOP,
-    NS3_SHARED_BUFFER,
-    QUEUE_DELAY,
-    Cell,
-    Reference,
-    Setting,
-    Skipped,
-)
-from netbuf_gym.validate.worlds import why_not_judged
+from netbuf_gym.validate.cells import DROPS, FAMILIES, GOODPUT, LOSS_RATE, QUEUE_DELAY, Cell, Reference, Setting, Skipped
+from netbuf_gym.validate.dumbbells import LINUX_DUMBBELL, NS3_DUMBBELL, NS3_LAST_HOP
+from netbuf_gym.validate.shared_buffer import NS3_SHARED_BUFFER
 
 Row = dict[str, str]
 
@@ -206,7 +194,7 @@ def _numbers(file: Path, line: int, row: Row, columns: dict[str, Number]) -> dic
 def _add(cells: dict[Setting, Cell], setting: Setting, file: Path, line: int, seed: int, values: dict[str, float]) -> Cell:
     cell = cells.get(setting)
     if cell is None:
-        cell = cells[setting] = Cell(setting=setting, file=file, line=line, not_judged=why_not_judged(setting))
+        cell = cells[setting] = Cell(setting=setting, file=file, line=line, not_judged=setting.family.why_not_judged(setting))
     cell.seeds.append(seed)
     for quantity, value in values.items():
         cell.reference.setdefault(quantity, []).append(value)
@@ -214,7 +202,8 @@ def _add(cells: dict[Setting, Cell], setting: Setting, file: Path, line: int, se
 
 
 def _read_ns3(file: Path, root: Path, kind: str, columns: set[str], rows: list[tuple[int, Row]], cells: dict) -> None:
-    texts = {"cc", "flow", "qdisc"} | ({"rate_trace"} if kind == NS3_LAST_HOP else set())
+    family = FAMILIES[kind]
+    texts = {"cc", "flow", "qdisc"} | ({"rate_trace"} if family.follows_schedule else set())
     _need(file, columns, texts | set(NS3), kind)
     optional = {name: number for name, number in NS3_OPTIONAL.items() if name in columns}
     aggregates = 0
@@ -240,20 +229,19 @@ def _read_ns3(file: Path, root: Path, kind: str, columns: set[str], rows: list[t
             warmup_s=v["warm_s"],
             stagger_s=v["stagger_s"],
             access_mbps=v["access_mbps"],
-            rate_trace=_text(file, line, row, "rate_trace") if kind == NS3_LAST_HOP else "",
+            rate_trace=_text(file, line, row, "rate_trace") if family.follows_schedule else "",
             qdisc=_text(file, line, row, "qdisc"),
             hystart=bool(v.get("hystart", 1)),
             mss_bytes=v.get("mss", 1448),
             delayed_ack=v.get("delack", 2),
             min_rto_s=v.get("min_rto_s", 1.0),
         )
-        least_rtt = (4 if kind == NS3_DUMBBELL else 2) * 1.0
-        if setting.rtt_ms < least_rtt:
-            message = f"rtt_prop_ms = {setting.rtt_ms:g}; valid: at least the access links' {least_rtt:g} ms"
+        if setting.rtt_ms < family.least_rtt_ms:
+            message = f"rtt_prop_ms = {setting.rtt_ms:g}; valid: at least the access links' {family.least_rtt_ms:g} ms"
             raise ReferenceDataError(message, file, line)
         values = {GOODPUT: v["goodput_w_mbps"], QUEUE_DELAY: v["sojourn_mean_w_ms"], DROPS: v["queue_drops"]}
         cell = _add(cells, setting, file, line, v["seed"], values)
-        if kind == NS3_LAST_HOP and cell.rate_file is None:
+        if family.follows_schedule and cell.rate_file is None:
             cell.rate_file = _rate_file(file, line, root, setting.rate_trace)
     if not aggregates:
         raise ReferenceDataError(f"has no row with flow = {AGGREGATE}, which holds a cell's totals", file, rows[0][0])

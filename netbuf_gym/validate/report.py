@@ -12,7 +12,7 @@ from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.tables import markdown_table, number, percent, text_table
 from netbuf_gym.validate import shared_buffer
-from netbuf_gym.validate.cells import DROPS, NS3_SHARED_BUFFER, TITLES, Cell, Setting, Skipped
+from netbuf_gym.validate.cells import DROPS, FAMILIES, TITLES, Cell, Setting, Skipped
 from netbuf_gym.validate.judging import (
     NOT_JUDGED,
     OUT,
@@ -22,7 +22,6 @@ from netbuf_gym.validate.judging import (
     GroupVerdict,
     judge_cell,
     judge_groups,
-    tolerances,
 )
 from netbuf_gym.validate.reading import read_folder
 from netbuf_gym.validate.running import ProgressBar, run_cells
@@ -99,8 +98,8 @@ class Report:
     def markdown(self) -> str:
         """The tables for docs/validation.md."""
         parts = [BEGIN, "", f"netbuf-gym {__version__}, {self.seeds} seeds where chance decides: {self.summary}.", ""]
-        shared = [group for group in self.groups if group.kind == NS3_SHARED_BUFFER]
-        others = [group for group in self.groups if group.kind != NS3_SHARED_BUFFER]
+        shared = [group for group in self.groups if FAMILIES[group.kind].compact]
+        others = [group for group in self.groups if not FAMILIES[group.kind].compact]
         parts += ["## Groups", "", _groups_table(others), ""] if others else []
         parts += ["## Groups of the shared buffer", "", _shared_groups_table(shared), ""] if shared else []
         parts += ["## Cells", ""]
@@ -124,16 +123,14 @@ class Report:
         for key, members in sections.items():
             setting = members[0].cell.setting
             title = f"{' '.join(filter(None, (setting.kind, setting.label)))}: {setting.cc}, {setting.path}"
-            header = ["flows", "buffer", "loss", "runs"]
-            if setting.kind == NS3_SHARED_BUFFER:
-                header = ["load", "lists", *(TITLES[quantity] for quantity in tolerances(setting))]
-            else:
-                for quantity in tolerances(setting):
-                    header += [TITLES[quantity], "ref", "error"]
+            family = setting.family
+            header = list(family.columns)
+            for quantity in family.tolerances(setting):
+                header += [TITLES[quantity]] if family.compact else [TITLES[quantity], "ref", "error"]
             rows = [_cell_row(v) for v in members]
             if key in groups:
-                first = ["mean", ""] if setting.kind == NS3_SHARED_BUFFER else ["mean", "", "", ""]
-                rows.append(_row(first, groups[key].comparisons, groups[key].verdict))
+                first = ["mean", *[""] * (len(family.columns) - 1)]
+                rows.append(_row(first, groups[key].comparisons, groups[key].verdict, family.compact))
             yield title, [*header, "verdict"], rows
 
     def _not_judged(self) -> dict[str, list[Cell]]:
@@ -235,18 +232,13 @@ def matches(cell: Cell, pattern: str) -> bool:
 
 def _cell_row(v: CellVerdict) -> list[str]:
     s = v.cell.setting
-    if s.kind == NS3_SHARED_BUFFER:
-        return _row([f"{shared_buffer.load(s):g}", str(len(v.cell.our_seeds))], v.comparisons, v.verdict)
-    loss = f"{s.loss:g}" if s.loss else "0"
-    first = [str(s.flows), str(s.buffer_packets), loss, str(len(v.cell.our_seeds))]
-    return _row(first, v.comparisons, v.verdict)
+    return _row(s.family.row(s, len(v.cell.our_seeds)), v.comparisons, v.verdict, s.family.compact)
 
 
-def _row(first: list[str], comparisons: Sequence[Comparison], verdict: str) -> list[str]:
+def _row(first: Sequence[str], comparisons: Sequence[Comparison], verdict: str, compact: bool) -> list[str]:
     cells = list(first)
-    short = any(c.quantity in shared_buffer.TITLES for c in comparisons)  # of many quantities ours and the error will do
     for c in comparisons:
-        if short:
+        if compact:
             cells.append(f"{_value(c.quantity, c.ours)} ({_error(c)})")
             continue
         cells += [_value(c.quantity, c.ours), _value(c.quantity, c.reference), _error(c)]
@@ -263,26 +255,7 @@ def _setting(setting: Setting) -> dict:
     """The columns that say what was run."""
     data = {"label": setting.label, "cc": setting.cc, "rate_mbps": setting.rate_mbps}
     data["buffer_packets"] = setting.buffer_packets
-    if setting.kind == NS3_SHARED_BUFFER:
-        return data | {
-            "path": setting.path,
-            "load": shared_buffer.load(setting),
-            "access_mbps": setting.access_mbps,
-            "duration_s": setting.duration_s,
-            "min_rto_s": setting.min_rto_s,
-            "delayed_ack": setting.delayed_ack,
-        }
-    return data | {
-        "path": setting.path,
-        "flows": setting.flows,
-        "rtt_ms": setting.rtt_ms,
-        "rate_trace": setting.rate_trace or None,
-        "qdisc": setting.qdisc,
-        "loss": setting.loss,
-        "duration_s": setting.duration_s,
-        "warmup_s": setting.warmup_s,
-        "stagger_s": setting.stagger_s,
-    }
+    return data | setting.family.said(setting)
 
 
 def _error(c: Comparison) -> str:
@@ -297,12 +270,12 @@ def _groups_table(groups: Sequence[GroupVerdict]) -> str:
     rows = []
     for group in groups:
         first = [group.kind, group.label, group.cc, group.path, str(len(group.cells))]
-        rows.append(_row(first, group.comparisons, group.verdict))
+        rows.append(_row(first, group.comparisons, group.verdict, compact=False))
     return markdown_table(header, rows)
 
 
 def _shared_groups_table(groups: Sequence[GroupVerdict]) -> str:
-    quantities = max((tuple(tolerances(group.cells[0].setting)) for group in groups), key=len)
+    quantities = max((tuple(group.cells[0].setting.family.tolerances(group.cells[0].setting)) for group in groups), key=len)
     rows = []
     for group in groups:
         errors = {c.quantity: _error(c) for c in group.comparisons}

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.validate.cells import Cell
-from netbuf_gym.validate.judging import DISTRIBUTION, how_judged
+from netbuf_gym.validate.cells import DISTRIBUTION, Cell
 from netbuf_gym.validate.worlds import run, scenario, seeds_to_run
 
 LONE_SEED_RUNS = 250
@@ -89,6 +88,6 @@ def _seeds(cell: Cell, seeds: int) -> list[int]:
     the reference a Kolmogorov-Smirnov test of 30 rejects nothing."""
     if cell.flow_files:
         return list(dict.fromkeys(cell.seeds))
-    if how_judged(cell.setting) == DISTRIBUTION and len(cell.seeds) == 1:
+    if cell.setting.family.how_judged(cell.setting) == DISTRIBUTION and len(cell.seeds) == 1:
         seeds = max(seeds, LONE_SEED_RUNS)
     return seeds_to_run(cell.setting, seeds)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import FlowList, Scenario, shared_buffer
-from netbuf_gym.validate.cells import DROPS, GOODPUT, Cell, Setting
+from netbuf_gym.validate.cells import DROPS, GOODPUT, GROUPED, ONE_PACKET, Cell, Family, Setting, Tolerance, family
+from netbuf_gym.validate.dumbbells import NS3_SCHEMES, ns3_scheme_missing, with_stack_options
 
+NS3_SHARED_BUFFER = "ns3-sharedbuffer"
 HOSTS, QUEUES = 10, 2
 DELAY_MS, ACCESS_DELAY_MS = 10.0, 0.1
 POLICIES = {"naive": "naive", "soph": "sophisticated", "abm": "abm"}
@@ -36,6 +38,21 @@ TITLES = {
     **{name: f"slowdown p99 {p}" for p, name in enumerate(SLOWDOWN_P99)},
 }
 """As table columns: flows, per cent of the buffer, seconds and ratios of priority 0 and 1."""
+
+
+ONE_FLOW = 1.0
+ONE_PACKET_PCT = 0.5
+"""The floors for counts of flows, and for an occupancy in per cent: one packet of the smallest buffer, 200 packets."""
+FEW = Tolerance(0.30, doubled=False)
+"""For 99th percentiles of a few dozen flows, and the few long flows that compete at high load."""
+NS3_SHARED = {
+    GOODPUT: Tolerance(0.02),
+    COMPLETED: Tolerance(0.02, ONE_FLOW),
+    **dict.fromkeys((*FCT, *SLOWDOWN), Tolerance(0.10)),
+    **dict.fromkeys((*FCT_P99, *SLOWDOWN_P99), FEW),
+    DROPS: Tolerance(0.20, ONE_PACKET),
+    OCCUPANCY: Tolerance(0.10, ONE_PACKET_PCT),
+}
 
 
 def setting_of(kind: str, row: dict[str, str], values: dict[str, float], cc: str) -> Setting:
@@ -92,60 +109,82 @@ def flow_file(file: Path, line: int, root: Path, row: dict[str, str]) -> Path:
     raise ReferenceDataError(f"the flow list {name} is in none of {looked}", file, line)
 
 
-def world(cell: Cell, seed: int, cc: str) -> Scenario:
-    """The world of a cell with the flow list of one of its seeds.
+@family
+class SharedBuffer(Family):
+    kind = NS3_SHARED_BUFFER
+    contributes = True
+    compact = True
+    columns = ("load", "lists")
 
-    Raises:
-        ScenarioError: Values that make no world; of the flow list, names its file and the line.
-    """
-    s = cell.setting
-    flows = FlowList.read_csv(cell.flow_files[seed], senders=HOSTS, queues=QUEUES)
-    return shared_buffer(
-        senders=cc,
-        hosts=HOSTS,
-        arrivals=flows,
-        rate_mbps=s.rate_mbps,
-        delay_ms=DELAY_MS,
-        access_mbps=s.access_mbps,
-        access_delay_ms=ACCESS_DELAY_MS,
-        buffer_packets=2 * s.buffer_packets,
-        scheme=POLICIES[policy(s)],
-        queues=QUEUES,
-        duration_s=s.duration_s,
-        stack="ns3",
-        hystart=s.hystart,
-        name=s.id,
-    )
+    def path(self, s: Setting) -> str:
+        return f"{s.rate_mbps:g} Mbit/s, {s.buffer_packets} packets a queue"
 
+    def grouped_by(self, s: Setting) -> int:
+        return s.buffer_packets
 
-def with_stack_options(scenario: Scenario, setting: Setting) -> Scenario:
-    """With the least time-out, delayed ACKs and segment size of a cell, where they are not the stack's own.
+    def id_parts(self, s: Setting) -> list[str]:
+        return [f"{s.rate_mbps:g}Mbps", f"{s.buffer_packets}pkts"]
 
-    Raises:
-        ScenarioError: A value out of range.
-    """
-    changes = {}
-    if setting.min_rto_s != 1.0:
-        changes["min_rto_ms"] = setting.min_rto_s * 1e3
-    if setting.delayed_ack != 2:
-        changes["delayed_ack"] = setting.delayed_ack
-    if setting.mss_bytes != 1448:
-        changes["mss_bytes"] = setting.mss_bytes
-    return replace(scenario, **changes) if changes else scenario
+    def why_not_judged(self, s: Setting) -> str:
+        if policy(s) not in POLICIES:
+            return f"buffer scheme {policy(s)} is not built yet"
+        return ns3_scheme_missing(s)
 
+    def scenario(self, cell: Cell, seed: int | None) -> Scenario:
+        """With the flow list of one of its seeds, the first unless it is said."""
+        s = cell.setting
+        flows = FlowList.read_csv(cell.flow_files[cell.seeds[0] if seed is None else seed], senders=HOSTS, queues=QUEUES)
+        world = shared_buffer(
+            senders=NS3_SCHEMES[s.cc],
+            hosts=HOSTS,
+            arrivals=flows,
+            rate_mbps=s.rate_mbps,
+            delay_ms=DELAY_MS,
+            access_mbps=s.access_mbps,
+            access_delay_ms=ACCESS_DELAY_MS,
+            buffer_packets=2 * s.buffer_packets,
+            scheme=POLICIES[policy(s)],
+            queues=QUEUES,
+            duration_s=s.duration_s,
+            stack="ns3",
+            hystart=s.hystart,
+            name=s.id,
+        )
+        return with_stack_options(world, s)
 
-def compared(result: Result) -> dict[str, float]:
-    """What is set beside the reference: its own definitions, over the whole run."""
-    switch = result.switches[0]
-    values = {
-        GOODPUT: result.goodput_mbps,
-        COMPLETED: float(result.flows_completed()),
-        DROPS: float(sum(queue.drops for queue in switch.queues)),
-        OCCUPANCY: 100 * switch.occupancy_p99,
-    }
-    for p in range(QUEUES):
-        values[FCT[p]] = result.fct_mean_s(p)
-        values[SLOWDOWN[p]] = result.slowdown_mean(p)
-        values[FCT_P99[p]] = result.fct_s(99, p)
-        values[SLOWDOWN_P99[p]] = result.slowdown(99, p)
-    return values
+    def compared(self, result: Result) -> dict[str, float]:
+        """What is set beside the reference: its own definitions, over the whole run."""
+        switch = result.switches[0]
+        values = {
+            GOODPUT: result.goodput_mbps,
+            COMPLETED: float(result.flows_completed()),
+            DROPS: float(sum(queue.drops for queue in switch.queues)),
+            OCCUPANCY: 100 * switch.occupancy_p99,
+        }
+        for p in range(QUEUES):
+            values[FCT[p]] = result.fct_mean_s(p)
+            values[SLOWDOWN[p]] = result.slowdown_mean(p)
+            values[FCT_P99[p]] = result.fct_s(99, p)
+            values[SLOWDOWN_P99[p]] = result.slowdown(99, p)
+        return values
+
+    def how_judged(self, s: Setting) -> str:
+        return GROUPED
+
+    def tolerances(self, s: Setting) -> Mapping[str, Tolerance]:
+        if variant(s) == OVERLOADED:
+            return {name: tolerance for name, tolerance in NS3_SHARED.items() if name not in NOT_OVERLOADED}
+        return NS3_SHARED | {FCT[1]: FEW, SLOWDOWN[1]: FEW} if load(s) >= HIGH_LOAD else NS3_SHARED
+
+    def row(self, s: Setting, runs: int) -> Sequence[str]:
+        return [f"{load(s):g}", str(runs)]
+
+    def said(self, s: Setting) -> dict:
+        return {
+            "path": s.path,
+            "load": load(s),
+            "access_mbps": s.access_mbps,
+            "duration_s": s.duration_s,
+            "min_rto_s": s.min_rto_s,
+            "delayed_ack": s.delayed_ack,
+        }

@@ -31,6 +31,15 @@ BUILD = """
 target_compile_options(netbuf PRIVATE -O1 -fno-semantic-interposition)
 set_target_properties(netbuf PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
 """
+SHARED = (
+    ("foreach(core netbuf netbuf_plain)", "foreach(core netbuf)"),
+    ("add_library(${core} OBJECT EXCLUDE_FROM_ALL ", "add_library(${core} SHARED "),
+    (
+        "set_target_properties(netbuf_plain PROPERTIES INTERPROCEDURAL_OPTIMIZATION_RELEASE OFF)",
+        "add_library(netbuf_plain ALIAS netbuf)",
+    ),
+)
+"""What of CMakeLists.txt makes two libraries of objects of the core, and how it makes one shared library instead."""
 
 
 class Fault(Exception):
@@ -131,9 +140,11 @@ class Copy:
         data = (self.root / name).read_bytes()
         if name != "CMakeLists.txt":
             return data
-        text, found = re.subn(r"add_library\(netbuf OBJECT( EXCLUDE_FROM_ALL)?", "add_library(netbuf SHARED", data.decode())
-        if found != 1:
-            raise Fault("CMakeLists.txt has no add_library(netbuf OBJECT ...) to build as a shared library")
+        text = data.decode()
+        for old, new in SHARED:
+            if text.count(old) != 1:
+                raise Fault(f"CMakeLists.txt has no {old!r}, in whose place the core becomes one shared library")
+            text = text.replace(old, new)
         return (text + BUILD).encode()
 
     def write(self, name: str, data: bytes) -> None:

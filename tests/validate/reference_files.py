@@ -7,8 +7,8 @@ from pathlib import Path
 
 from netbuf_gym.scenarios import RateTrace, dumbbell, last_hop
 from netbuf_gym.simulation import simulate
-from netbuf_gym.validate.cells import LINUX_DUMBBELL, NS3_DUMBBELL
-from netbuf_gym.validate.worlds import LINUX_SCHEMES, NS3_SCHEMES, compared
+from netbuf_gym.validate.cells import FAMILIES
+from netbuf_gym.validate.dumbbells import LINUX_DUMBBELL, LINUX_SCHEMES, NS3_DUMBBELL, NS3_SCHEMES
 
 NS3_COLUMNS = (
     "label,ns3,cc,N,B_mbps,rtt_prop_ms,access_mbps,buffer_pkts,buffer_bdp,qdisc,loss,T_s,warm_s,stagger_s,mss,delack,"
@@ -33,7 +33,7 @@ def ns3_row(
         scenario = last_hop(trace=RateTrace(time_s, mbps), senders=senders, return_rate_mbps=rate, **world)
     else:
         scenario = dumbbell(rate_mbps=rate, senders=senders, **world)
-    values = compared(simulate(scenario, seed, sample_interval_s=None, warmup_s=warm), NS3_DUMBBELL)
+    values = FAMILIES[NS3_DUMBBELL].compared(simulate(scenario, seed, sample_interval_s=None, warmup_s=warm))
     row = {
         "label": label,
         "ns3": "3.44",
@@ -76,7 +76,7 @@ def linux_row(cc="cubic", flows=1, buffer=40, loss=0.0, seed=1, **changes):
         duration_s=6,
         pacing=True,
     )
-    values = compared(simulate(scenario, seed, sample_interval_s=None, warmup_s=1), LINUX_DUMBBELL)
+    values = FAMILIES[LINUX_DUMBBELL].compared(simulate(scenario, seed, sample_interval_s=None, warmup_s=1))
     return {
         "kernel": "6.18",
         "cc": cc,

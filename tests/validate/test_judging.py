@@ -3,15 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym.validate.cells import DROPS, GOODPUT, LOSS_RATE, QUEUE_DELAY, Cell, Setting
+from netbuf_gym.validate.cells import ALONE, DISTRIBUTION, DROPS, GOODPUT, GROUPED, LOSS_RATE, QUEUE_DELAY, Cell, Setting
 from netbuf_gym.validate.judging import (
-    ALONE,
-    DISTRIBUTION,
-    GROUPED,
     NOT_JUDGED,
     OUT,
     WITHIN,
-    how_judged,
     judge_cell,
     judge_groups,
     standard_error,
@@ -60,7 +56,8 @@ def linux(ours, reference=(10.0, 100.0, 0.01), cc="cubic", **kwargs) -> Cell:
     ],
 )
 def test_how_a_cell_is_judged(kwargs, how):
-    assert how_judged(setting(**kwargs)) == how
+    judged = setting(**kwargs)
+    assert judged.family.how_judged(judged) == how
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ have.
 
 import pytest
 
-from netbuf_gym.validate.cells import DROPS, GOODPUT, NS3_DUMBBELL, Cell, Setting
+from netbuf_gym.validate.cells import DROPS, GOODPUT, Cell, Setting
+from netbuf_gym.validate.dumbbells import NS3_DUMBBELL
 from netbuf_gym.validate.worlds import run, scenario
 
 

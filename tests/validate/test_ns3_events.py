@@ -3,7 +3,8 @@
 import pytest
 
 from netbuf_gym.validate import read_folder
-from netbuf_gym.validate.cells import DROPS, GOODPUT, NS3_DUMBBELL, NS3_LAST_HOP, QUEUE_DELAY
+from netbuf_gym.validate.cells import DROPS, GOODPUT, QUEUE_DELAY
+from netbuf_gym.validate.dumbbells import NS3_DUMBBELL, NS3_LAST_HOP
 from netbuf_gym.validate.worlds import run, scenario
 
 

@@ -11,8 +11,16 @@ from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.scenarios import FlowList, shared_buffer
 from netbuf_gym.simulation import simulate
 from netbuf_gym.validate import judge_cell, judge_groups, read_folder, validate
-from netbuf_gym.validate.cells import DROPS, GOODPUT, NS3_SHARED_BUFFER, Cell, Setting
-from netbuf_gym.validate.shared_buffer import COLUMNS, COMPLETED, FCT, OCCUPANCY, SLOWDOWN, SLOWDOWN_P99, compared
+from netbuf_gym.validate.cells import DROPS, FAMILIES, GOODPUT, Cell, Setting
+from netbuf_gym.validate.shared_buffer import (
+    COLUMNS,
+    COMPLETED,
+    FCT,
+    NS3_SHARED_BUFFER,
+    OCCUPANCY,
+    SLOWDOWN,
+    SLOWDOWN_P99,
+)
 from netbuf_gym.validate.worlds import scenario
 
 HEADER = "flow_id,start_s,sender,size_bytes,priority"
@@ -40,7 +48,7 @@ def line(folder: Path, **changes) -> dict:
         duration_s=10,
         stack="ns3",
     )
-    values = compared(simulate(world, 1, sample_interval_s=None))
+    values = FAMILIES[NS3_SHARED_BUFFER].compared(simulate(world, 1, sample_interval_s=None))
     row |= {column: values[quantity] for quantity, column in COLUMNS.items()}
     return row | {"drops_q0": 0, "drops_q1": int(values[DROPS])} | changes
 

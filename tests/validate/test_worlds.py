@@ -5,7 +5,8 @@ from reference_files import LINUX_COLUMNS, linux_row, ns3_row, write, write_rate
 from netbuf_gym.errors import ReferenceDataError
 from netbuf_gym.scenarios import PIE, RED, CoDel, DropTail, FqCoDel
 from netbuf_gym.validate import read_folder
-from netbuf_gym.validate.worlds import compared, run, scenario, seeds_to_run
+from netbuf_gym.validate.cells import FAMILIES
+from netbuf_gym.validate.worlds import run, scenario, seeds_to_run
 
 
 def only_cell(folder):
@@ -108,8 +109,8 @@ class FakeResult:
 
 
 def test_what_is_compared_follows_the_references_definitions():
-    assert compared(FakeResult, "ns3-dumbbell") == {"goodput_mbps": 5, "queue_delay_ms": 7, "queue_drops": 11}
-    assert compared(FakeResult, "linux-dumbbell") == {"goodput_mbps": 5, "queue_delay_ms": 7, "loss_rate": 0.02}
+    assert FAMILIES["ns3-dumbbell"].compared(FakeResult) == {"goodput_mbps": 5, "queue_delay_ms": 7, "queue_drops": 11}
+    assert FAMILIES["linux-dumbbell"].compared(FakeResult) == {"goodput_mbps": 5, "queue_delay_ms": 7, "loss_rate": 0.02}
 
 
 def test_linux_loss_rate_is_drops_over_arrivals_as_in_the_given_file(shared):

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "netbuf/catalogue.h"
 #include "netbuf/config.h"
 #include "netbuf/types.h"
 
@@ -32,6 +34,20 @@ class Sink {
   virtual void closed(Time) {}                          // all of the stream has arrived
 };
 
-std::unique_ptr<Source> make_source(const FlowConfig& config, uint32_t mss, Rng* rng);  // null: bulk
+// What an application is to its flow, by name.
+struct Application {
+  static constexpr const char* kWhat = "application";
+
+  std::string_view name;
+  bool endless = false;  // always more, until the flow is stopped
+  bool sized = false;    // size_bytes, there from the start; closed with the last of them
+  bool relays = false;   // its stream may be another flow's instead
+  void (*check)(const FlowConfig& flow, const std::string& at) = [](const FlowConfig&, const std::string&) {};  // own fields; throws
+  bool (*outruns)(const FlowConfig& flow) = [](const FlowConfig&) { return false; };  // would fill any rate and window
+  std::unique_ptr<Source> (*source)(const FlowConfig& flow, uint32_t mss, Rng* rng) =  // null: TCP knows the stream
+      [](const FlowConfig&, uint32_t, Rng*) { return std::unique_ptr<Source>(); };
+};
+
+inline const Application& application_of(const FlowConfig& flow) { return Catalogue<Application>::get(flow.app, "app"); }
 
 }  // namespace netbuf

@@ -1,7 +1,10 @@
 // When which flows are opened. Draws from generators of its own: one seed gives the same traffic whatever else happens.
 #pragma once
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "netbuf/catalogue.h"
 #include "netbuf/config.h"
 #include "netbuf/rng.h"
 
@@ -13,6 +16,27 @@ struct FlowArrival {
   int64_t size_bytes;
 };
 
+// One stream of flows.
+class Arrivals {
+ public:
+  virtual ~Arrivals() = default;
+  Time next() const { return next_; }      // start of the next flow; kNever: there is none
+  virtual FlowArrival pop() = 0;           // that flow
+
+ protected:
+  Time next_ = kNever;
+};
+
+// A kind of them.
+struct ArrivalsRecord {
+  static constexpr const char* kWhat = "kind of arrivals";
+
+  std::string_view name;
+  void (*check)(const ArrivalsConfig& arrivals, const std::string& at, size_t senders);  // of the kind's own fields; throws
+  uint32_t (*highest_priority)(const ArrivalsConfig& arrivals, const TrafficConfig& traffic);
+  std::unique_ptr<Arrivals> (*make)(const ArrivalsConfig& arrivals, const TrafficConfig& traffic, uint64_t seed);
+};
+
 class Traffic {
  public:
   Traffic(const TrafficConfig& config, uint64_t seed);
@@ -20,27 +44,9 @@ class Traffic {
   FlowArrival pop();                       // that flow
 
  private:
-  class Generator {
-   public:
-    Generator(const ArrivalsConfig& config, const TrafficConfig& traffic, uint64_t seed);
-    Time next() const { return next_; }
-    FlowArrival pop();
-
-   private:
-    int64_t draw_size();
-    void schedule(Time at) { next_ = at >= kNever || (stop_ > 0 && at >= stop_) ? kNever : at; }
-
-    const ArrivalsConfig config_;
-    std::vector<int64_t> priority_below_;
-    uint32_t senders_;
-    Rng rng_;
-    Time stop_, next_ = kNever;
-    size_t position_ = 0;                  // in the list, or in the burst
-    std::vector<uint32_t> burst_;          // senders, the first fan_in of which take part
-  };
   void refresh();
 
-  std::vector<Generator> generators_;
+  std::vector<std::unique_ptr<Arrivals>> arrivals_;
   size_t first_ = 0;
   Time next_ = kNever;
 };
