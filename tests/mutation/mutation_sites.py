@@ -114,7 +114,12 @@ class Fixed:
 
 
 FIXED = (
-    Fixed("loss rate without random losses", r'counters(\["queue_drops"\]) \+ counters\["random_losses"\]', r"counters\1", r"\.py$"),
+    Fixed(
+        "loss rate without random losses",
+        r'counters(\["queue_drops"\]) \+ counters\["random_losses"\]',
+        r"counters\1",
+        r"\.py$",
+    ),
     Fixed("the last interval floored", r"-\(-(round\(duration_s \* 1e9\)) // interval_ns\)", r"\1 // interval_ns", r"\.py$"),
     Fixed("no byte limit in the window's bound", r"(\s)limits\.append\(link\.queue_bytes\b.*", r"\1pass", r"\.py$"),
     Fixed("idle restart 3/4", r"\bwindow /= 2;", "window = window * 3 / 4;", r"\.(cc|h)$"),
