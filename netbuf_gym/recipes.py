@@ -2,9 +2,9 @@
 
     python -m netbuf_gym.recipes docs/extending.md
 
-prints a table of the files that each section has its reader write, and their lines. In such a page a block of code belongs to
-the file that the line before it names, `` `path/to/file.py`: ``; a `python` block without one is a script, and a `console` block
-holds commands after `$ ` with what they print, `...` standing for anything.
+prints a table of the files that each section has its reader write, and their lines. In such a page a block of code belongs
+to the file that the line before it names, `` `path/to/file.py`: ``; a `python` block without one is a script, and a `console`
+block holds commands after `$ ` with what they print, `...` standing for anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from pathlib import Path
 
 from netbuf_gym.tasks.pages import markdown_table
 
-PARTS = re.compile(r"^## (?P<section>[^\n]+)$|(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+HEADING = r"^## (?P<section>[^\n]+)$"
+BLOCK = r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$"
+PARTS = re.compile(f"{HEADING}|{BLOCK}", re.M | re.S)
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,8 @@ def test_every_block_of_the_page_is_followed_but_the_first():
 
 
 def test_blocks_are_read_with_their_files_and_commands(capsys, tmp_path):
-    page = "## One\n\n`a.py`:\n\n```python\nx = 1\n\ny = 2\n```\n\n```console\n$ ls\na.py\n$ true\n```\n## Two\n```sh\nls\n```\n"
+    page = "## One\n\n`a.py`:\n\n```python\nx = 1\n\ny = 2\n```\n\n```console\n$ ls\na.py\n$ true\n```\n"
+    page += "## Two\n```sh\nls\n```\n"
     one, two, three = recipes.blocks(page)
     assert (one.section, one.file, one.language, one.lines) == ("One", "a.py", "python", 2)
     assert two.file == "" and two.commands == [("ls", "a.py\n"), ("true", "")]

@@ -199,13 +199,15 @@ def test_replaying_what_was_drawn_is_the_same_run(tmp_path):
 
 
 def test_summaries_are_of_flows_that_started_in_the_window():
-    whole, late = nb.simulate(busy(), seed=2), nb.simulate(busy(), seed=2, warmup_s=5)
+    scenario = busy(priority_below=20_000)  # a fifth of the flows is larger
+    whole, late = nb.simulate(scenario, seed=2), nb.simulate(scenario, seed=2, warmup_s=5)
     assert (whole.completions == late.completions).all() and late.window_s == (5, 15)
     kept = whole.completions[whole.completions["start_s"] >= 5]
     assert late.flows_completed() == len(kept) < whole.flows_completed()
     assert late.fct_mean_s() == pytest.approx(kept["fct_s"].mean())
     for p in (0, 1):
         mine = kept[kept["priority"] == p]
+        assert len(mine) > 5
         assert late.flows_completed(p) == len(mine) and late.slowdown(100, p) == mine["slowdown"].max()
         assert late.slowdown(50, p) == np.sort(mine["slowdown"])[math.ceil(len(mine) / 2) - 1]
         assert late.difference_s(100, p) == mine["difference_s"].max()
