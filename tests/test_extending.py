@@ -81,18 +81,20 @@ def build(tree):
     targets = ["netbuf_plain", "nanobind-static", *(str(path.relative_to(BUILD)) for path in bindings)]
     shell([cached("CMAKE_COMMAND"), "--build", str(BUILD), "--target", *targets])
     compiler = [word for word in (cached("CMAKE_CXX_COMPILER_LAUNCHER"), cached("CMAKE_CXX_COMPILER")) if word]
-    flags = "-std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -Wall -Wextra -Werror".split()
-    places = [f"-I{tree / 'cpp' / folder}" for folder in ("include", "src", "tests")]
+    flags = "-std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -Wall -Wextra".split()
+    places = [word for folder in ("include", "src", "tests") for word in ("-isystem", str(tree / "cpp" / folder))]
     own = [name for name in FILES if name.endswith(".cc") and "/src/" in name]
     tests = [name for name in FILES if name.endswith("_test.cc")]
     tests += [f"cpp/tests/{name}.cc" for name in ("main", "cc_registry_test", "qdisc_registry_test")]
     objects = {name: tree / "objects" / f"{Path(name).stem}.o" for name in (*own, *tests)}
     (tree / "objects").mkdir()
+
+    def compiled(name):
+        strict = ["-Werror"] if name in FILES else []
+        return shell([*compiler, *flags, *strict, "-O1", *places, "-c", str(tree / name), "-o", str(objects[name])])
+
     with ThreadPoolExecutor(2) as pool:
-        for _ in pool.map(
-            lambda name: shell([*compiler, *flags, "-O1", *places, "-c", str(tree / name), "-o", str(objects[name])]), objects
-        ):
-            pass
+        list(pool.map(compiled, objects))
     core = [*sorted((BUILD / "CMakeFiles/netbuf_plain.dir").rglob("*.o")), *(objects[name] for name in own)]
     program = tree / "build/native/cpp/tests/netbuf_tests"
     program.parent.mkdir(parents=True)
