@@ -43,7 +43,6 @@ void World::build_links(const WorldConfig& config) {
   for (uint32_t s = 0; s < config.switches.size(); ++s) {
     const SwitchConfig& sw = config.switches[s];
     switches_.push_back(std::make_unique<SharedBuffer>(sw));
-    if (switches_.back()->agent_controlled()) agent_switches_.push_back(s);
     for (uint32_t port = 0; port < sw.ports.size(); ++port) ports[sw.ports[port]] = {s, port};
   }
   for (uint32_t i = 0; i < config.links.size(); ++i) {
@@ -81,7 +80,6 @@ void World::count_uses(const WorldConfig& config) {
 void World::build_flows(const WorldConfig& config) {
   for (const FlowConfig& flow : config.flows) {
     const auto index = static_cast<uint32_t>(flows_.size());
-    if (flow.controlled) agents_.push_back(index);
     by_index_.push_back(&flows_.emplace_back(index, flow, config, *profile_, network_, &rng_));
   }
   for (uint32_t i = 0; i < flows_.size(); ++i) {
@@ -155,11 +153,11 @@ void World::run(Time until) {
   now_ = until;
 }
 
-bool World::run_to_agent_ack(Time until) {
+bool World::run_to_ack(std::span<const uint32_t> flows, Time until) {
   check_until(until);
   const auto acks = [&] {
     uint64_t sum = 0;
-    for (const uint32_t agent : agents_) sum += flows_[agent].sender.counters.acks;
+    for (const uint32_t flow : flows) sum += flows_[flow].sender.counters.acks;
     return sum;
   };
   const uint64_t before = acks();

@@ -163,8 +163,8 @@ TEST(random_worlds_conserve_packets_and_keep_their_limits) {
       for (int step = 1; step <= 40; ++step) {
         world.run(step * 211 * kMillisecond);
         check_world(config, world);
-        for (uint32_t a = 0; a < world.agents().size(); ++a) {
-          if (rng.uniform() < 0.5) world.set_window(world.agents()[a], 1448 * log_uniform(rng, 0.3, 300));
+        for (uint32_t i = 0; i < world.flows().size(); ++i) {
+          if (world.flows()[i].controlled() && rng.uniform() < 0.5) world.set_window(i, 1448 * log_uniform(rng, 0.3, 300));
         }
         if (check::failures > before) break;
       }

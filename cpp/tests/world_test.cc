@@ -144,15 +144,16 @@ TEST(a_world_runs_forward_only) {
   world.run(kSecond);
   CHECK_THROWS(world.run(kSecond - 1), std::invalid_argument);
   CHECK_THROWS(world.run(INT64_MAX), std::invalid_argument);
-  CHECK_THROWS(world.run_to_agent_ack(kNever), std::invalid_argument);
+  CHECK_THROWS(world.run_to_ack({}, kNever), std::invalid_argument);
   CHECK_EQ(world.now(), kSecond);
 }
 
 TEST(advancing_to_an_ack_stops_at_each_one) {
   World world(worlds::dumbbell(10, 40, 50, {"agent"}), 1);
+  const uint32_t flows[] = {0};
   uint64_t acks = 0;
   while (world.now() < 2 * kSecond) {
-    const bool came = world.run_to_agent_ack(world.now() + 100 * kMillisecond);
+    const bool came = world.run_to_ack(flows, world.now() + 100 * kMillisecond);
     CHECK_EQ(world.flows()[0].counters().acks, acks + came);
     if (came) CHECK_EQ(world.flows()[0].counters().last_ack, world.now());
     acks += came;

@@ -27,7 +27,7 @@ class Flights {
     bool tie = false;
     for (uint32_t i = 1; i < used_; ++i) {
       const bool earlier = head_[i] < time;
-      tie = !earlier & (tie | (head_[i] == time));
+      tie = (tie | (head_[i] == time)) & (head_[i] >= time);
       best = earlier ? i : best;
       time = earlier ? head_[i] : time;
     }

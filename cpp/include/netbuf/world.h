@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "netbuf/openings.h"
@@ -38,16 +39,14 @@ class World final : private Link::Host, private Openings::Host {
   World& operator=(const World&) = delete;
 
   void run(Time until);                  // handles every event up to and including until
-  // Runs until an agent's flow has received an ACK after now, at most to until. True if one came.
-  bool run_to_agent_ack(Time until);
+  // Runs until one of these flows has received an ACK after now, at most to until. True if one came.
+  bool run_to_ack(std::span<const uint32_t> flows, Time until);
   Time now() const { return now_; }
   Time next_event() const { return std::min(network_.flights.next(), tree_[1].time); }  // kNever: none
 
   std::deque<Flow>& flows() { return flows_; }
   std::vector<Link>& links() { return network_.links; }
   std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
-  const std::vector<uint32_t>& agents() const { return agents_; }  // flows under an agent's control
-  const std::vector<uint32_t>& agent_switches() const { return agent_switches_; }
   void set_window(uint32_t flow, double bytes);  // of a flow that an agent controls
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside
   size_t memory_bytes() const;
@@ -137,11 +136,9 @@ class World final : private Link::Host, private Openings::Host {
   Network network_;
   std::vector<uint32_t> touched_;        // sources whose next event others have changed
   std::deque<Flow> flows_;
-  std::vector<uint32_t> agents_;
   Rng rng_;
   const StackProfile* profile_;          // shared by all worlds, or own_profile_
   std::unique_ptr<StackProfile> own_profile_;
-  std::vector<uint32_t> agent_switches_;
   std::vector<std::unique_ptr<SharedBuffer>> switches_;
 
   std::vector<EventSource*> sources_;

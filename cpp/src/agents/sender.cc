@@ -62,8 +62,8 @@ class SenderAgent final : public AgentOf<Start> {
   }
 
   // The next ACK of any of them.
-  void run_to_event(World& world, std::span<const uint32_t>, Time interval, uint32_t max_intervals) const override {
-    world.run_to_agent_ack(world.now() + interval * max_intervals);
+  void run_to_event(World& world, std::span<const uint32_t> flows, Time interval, uint32_t max_intervals) const override {
+    world.run_to_ack(flows, world.now() + interval * max_intervals);
   }
 
   void write(World& world, uint32_t index, const Start& start, double* out) const override {
