@@ -199,7 +199,7 @@ def test_replaying_what_was_drawn_is_the_same_run(tmp_path):
 
 
 def test_summaries_are_of_flows_that_started_in_the_window():
-    scenario = busy(priority_below=20_000)  # a fifth of the flows is larger
+    scenario = busy(priority_below=10_000)  # so that both are many
     whole, late = nb.simulate(scenario, seed=2), nb.simulate(scenario, seed=2, warmup_s=5)
     assert (whole.completions == late.completions).all() and late.window_s == (5, 15)
     kept = whole.completions[whole.completions["start_s"] >= 5]
