@@ -76,8 +76,14 @@ def tree(tmp_path_factory):
     return tree
 
 
+def built(target):
+    """Objects of a target; those of sources that have gone since lie about."""
+    folder = BUILD / "CMakeFiles" / f"{target}.dir"
+    return [path for path in sorted(folder.rglob("cpp/**/*.o")) if (ROOT / path.relative_to(folder).with_suffix("")).is_file()]
+
+
 def build(tree):
-    bindings = sorted((BUILD / "CMakeFiles/_core.dir/cpp/bindings").glob("*.o"))
+    bindings = built("_core")
     targets = ["netbuf_plain", "nanobind-static", *(str(path.relative_to(BUILD)) for path in bindings)]
     shell([cached("CMAKE_COMMAND"), "--build", str(BUILD), "--target", *targets])
     compiler = [word for word in (cached("CMAKE_CXX_COMPILER_LAUNCHER"), cached("CMAKE_CXX_COMPILER")) if word]
@@ -95,7 +101,7 @@ def build(tree):
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(compiled, objects))
-    core = [*sorted((BUILD / "CMakeFiles/netbuf_plain.dir").rglob("*.o")), *(objects[name] for name in own)]
+    core = [*built("netbuf_plain"), *(objects[name] for name in own)]
     program = tree / "build/native/cpp/tests/netbuf_tests"
     program.parent.mkdir(parents=True)
     link = [compiler[-1], "-O1", "-pthread"]
