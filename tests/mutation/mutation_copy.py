@@ -23,15 +23,18 @@ from mutation_sites import Mutation
 
 HERE = Path(__file__).resolve().parent
 DIGESTS = "tests/test_digests.py"
+CPP_TESTS = "netbuf_tests"
 MEMORY_BYTES = 6 << 30
 SECOND = 0.25
 """The share of the Python tests, by time, that is tried when the digests have killed it already: the quicker ones."""
 BUILD = """
 # A shared library, so that a mutant relinks one thing only; little optimisation, so that it compiles quickly.
 target_compile_options(netbuf PRIVATE -O1 -fno-semantic-interposition)
-set_target_properties(netbuf PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
+set_target_properties(_core PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
 """
 SHARED = (
+    ("set(CMAKE_CXX_VISIBILITY_PRESET hidden)", "set(CMAKE_CXX_VISIBILITY_PRESET default)"),  # one catalogue for all
+    ("set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)", "set(CMAKE_VISIBILITY_INLINES_HIDDEN OFF)"),
     ("foreach(core netbuf netbuf_plain)", "foreach(core netbuf)"),
     ("add_library(${core} OBJECT EXCLUDE_FROM_ALL ", "add_library(${core} SHARED "),
     (
@@ -243,20 +246,23 @@ class Copy:
 
     # ---- testing
 
-    def programs(self) -> list[Path]:
-        """C++ tests."""
-        return sorted(path for path in self.build_folder.rglob("cpp_*") if path.is_file() and os.access(path, os.X_OK))
+    def programs(self) -> list[str]:
+        """C++ tests: files of them, all in one executable."""
+        return sorted(Path(name).stem for name in self.files if name.startswith("cpp/") and name.endswith("_test.cc"))
+
+    def _program(self, name: str) -> list[str]:
+        return [str(self.build_folder / "cpp" / "tests" / CPP_TESTS), name]
 
     def measure(self) -> Baseline:
         """Runs every test without a mutation."""
         found = Baseline()
-        for program in self.programs():
+        for name in self.programs():
             began = os.times()
-            status, _ = self.run([str(program)], 200)
+            status, _ = self.run(self._program(name), 200)
             if status:
-                found.failed.append(program.name)
+                found.failed.append(name)
             else:
-                found.programs[program.name] = sum(os.times()[2:4]) - sum(began[2:4])
+                found.programs[name] = sum(os.times()[2:4]) - sum(began[2:4])
         out = self.folder / "build" / "calls.json"
         out.unlink(missing_ok=True)
         _, output = self.run(self._pytest([], first=False), 1000, NETBUF_CALLS=str(out))
@@ -291,16 +297,12 @@ class Copy:
         status, output = self.run(self._pytest(modules, without=failed), 10 + expected, **limit)
         return None if status == 0 else self._killer(output, status)
 
-    def test_cpp(self, base: Baseline, all_at_once: bool) -> str | None:
-        """The C++ test that fails first, or does not compile any more, or None."""
-        order = sorted(base.programs, key=base.programs.__getitem__)
-        if all_at_once and not self.build(*order)[0]:
+    def test_cpp(self, base: Baseline) -> str | None:
+        """The C++ test that fails first, or that they do not compile any more, or None."""
+        if not self.build(CPP_TESTS)[0]:
             return "cpp: does not compile"
-        for name in order:
-            if not all_at_once and not self.build(name)[0]:
-                return f"{name}: does not compile"
-            program = next(path for path in self.programs() if path.name == name)
-            status, output = self.run([str(program)], base.programs[name])
+        for name in sorted(base.programs, key=base.programs.__getitem__):
+            status, output = self.run(self._program(name), base.programs[name])
             if status:
                 case = re.search(r"^FAIL (\S+)", output, re.M)
                 return f"{name}: {case[1] if case else _ended(status)}"
@@ -336,8 +338,7 @@ class Copy:
                 if not second:
                     return result
             told("other tests")
-            header = mutation.path.endswith(".h")
-            result["other"] = (self.test_cpp(base, not header) if native else None) or self.test_python(
+            result["other"] = (self.test_cpp(base) if native else None) or self.test_python(
                 base.ordered(mutation, source, SECOND if result["digests"] else share), base
             )
             if result["other"]:
