@@ -1,6 +1,7 @@
 """Every environment on a plant and a task that have nothing to do with networks (`heating.py`)."""
 
 import gc
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -391,6 +392,53 @@ def test_a_plant_may_be_named_by_where_it_is():
         assert made.telemetry.shape == (2, 3, 3) and np.isnan(made.control).all()
     finally:
         plants.unregister("lazy")
+
+
+@pytest.mark.parametrize(
+    ("name", "plant", "message"),
+    [
+        (3, Rooms, "plant name = 3; valid: a string, not empty"),
+        ("", Rooms, "plant name = ''; valid: a string"),
+        ("other", Plant, "is abstract; valid: a class that has advance, apply, report, reset"),
+        ("other", Rooms.reset, "valid: a class derived from"),
+        ("other", "heating", "plant = 'heating'; valid: .*module:Class"),
+        ("other", ":Rooms", "plant = ':Rooms'; valid: .*module:Class"),
+        ("other", "no_such_module:Rooms", "plant 'other' = 'no_such_module:Rooms' cannot be imported .*no_such_module"),
+        ("other", "heating:Roms", "plant 'other' = 'heating:Roms' cannot be imported .*Roms"),
+        ("other", ".heating:Rooms", "plant 'other' = '.heating:Rooms' cannot be imported"),
+        ("other", "heating:Room", "plant 'other' = 'heating:Room'; valid: a class derived from"),
+        ("other", "netbuf_gym.plants:Plant", "plant 'other' = 'netbuf_gym.plants:Plant' is abstract"),
+    ],
+)
+def test_what_is_no_plant_is_refused(name, plant, message):
+    try:
+        with pytest.raises(ConfigError, match=message):
+            plants.register(name, plant)
+            plants.get(name)
+    finally:
+        plants.unregister(name)
+
+
+def test_arguments_that_a_plant_needs_are_named():
+    class Cellars(Rooms):
+        def __init__(self, worlds, agents, kind, threads=1, *, depth_m, **kwargs):
+            super().__init__(worlds, agents, kind, threads)
+
+    plants.register("cellars", Cellars)
+    try:
+        with pytest.raises(ConfigError, match="plant 'cellars' needs argument 'depth_m'"):
+            gym.make(ID, plant="cellars")
+        gym.make(ID, plant={"name": "cellars", "depth_m": 2}).close()
+    finally:
+        plants.unregister("cellars")
+
+
+@pytest.mark.parametrize("name", [3, "", None])
+def test_a_task_is_called_by_a_string(name):
+    rules = type("Nameless", (tasks.get("heating").rules,), {"name": name})
+    with pytest.raises(ConfigError, match=f"name of Nameless = {name!r}; valid: a string, not empty"):
+        tasks.register(replace(record(), rules=rules, ids=("test/Nameless-v0",)))
+    assert "test/Nameless-v0" not in gym.registry
 
 
 class Wires(Plant):
