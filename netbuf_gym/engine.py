@@ -11,6 +11,7 @@ import inspect
 import math
 import weakref
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
@@ -19,8 +20,8 @@ from gymnasium.utils import seeding
 
 from netbuf_gym import plants, tasks
 from netbuf_gym.arguments import real, whole
-from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.plants.plant import EVENT
+from netbuf_gym.errors import ConfigError, PlantFault, shown
+from netbuf_gym.plants.plant import EVENT, checked
 from netbuf_gym.rewards import make_reward
 from netbuf_gym.tasks.history import History
 from netbuf_gym.tasks.task import MAX_AGENTS
@@ -87,6 +88,7 @@ class Engine:
         self.history = History(self.rows, self.task.history, self.task.width)
         self.scenarios: list[Any] = [None] * self.worlds
         self.failures: dict[int, str] = {}
+        self._unstarted: set[int] = set()  # failed, by a reset that raised: the plant knows nothing of them
         self.seeds = np.zeros(self.worlds, np.int64)
         self.rewards = np.zeros(self.rows, np.float32)
         self.terminated, self.truncated, self.ended = np.zeros((3, self.worlds), bool)
@@ -112,6 +114,7 @@ class Engine:
         self._control = self.plant.control.reshape(self.rows, -1)
         self._alive = self.plant.agent_mask.reshape(self.rows)
         self.failures.clear()
+        self._unstarted.clear()
 
     @property
     def closed(self) -> bool:
@@ -132,14 +135,32 @@ class Engine:
         """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""
         self.start_world(world, *draw_episode(self.source, rng))
 
+    def restart_world(self, world: int, rng: np.random.Generator) -> None:
+        """As `reset_world`, but a world that does not start has failed, so that the next decision truncates it."""
+        with suppress(PlantFault):
+            self.reset_world(world, rng)
+
     def start_world(self, world: int, scenario: Any, seed: int) -> None:
         """Starts a world anew as this scenario, with agents in their places, under this seed of its plant.
 
         After `close` the plant is made anew, and all worlds must be reset.
+
+        Raises:
+            ConfigError: the plant has no such worlds.
+            PlantFault: the world does not start. It has failed, for this reason, until it does.
         """
         if self.closed:
             self._open()
-        self.plant.reset(world, scenario, seed)
+        try:
+            self.plant.reset(world, scenario, seed)
+        except PlantFault as error:
+            self._begin_episode(world, scenario, seed)
+            self.failures[world] = str(error)
+            self._unstarted.add(world)
+            raise
+        self._begin_episode(world, scenario, seed)
+
+    def _begin_episode(self, world: int, scenario: Any, seed: int) -> None:
         self.seeds[world] = seed
         rows = slice(world * self.agents, (world + 1) * self.agents)
         if self.scenarios[world] is not scenario:
@@ -150,6 +171,7 @@ class Engine:
         self.time_ns[world] = 0
         self.terminated[world] = self.truncated[world] = self.ended[world] = False
         self.failures.pop(world, None)
+        self._unstarted.discard(world)
 
     def start_history(self, worlds: Sequence[int] | np.ndarray) -> None:
         """Makes the observation of freshly reset worlds: their first feature vector, as often as the history is deep."""
@@ -187,14 +209,17 @@ class Engine:
         try:
             self.plant.apply(self.plant.control)
             left_ns = self._end_ns - self.time_ns if self.task.until == EVENT else None
-            elapsed_ns, failures = self.plant.advance(self.interval_ns, self.task.until, left_ns)
+            advance = self.plant.advance(self.interval_ns, self.task.until, left_ns)
+            elapsed_ns, failures = checked(advance, self._plant_spec, self.worlds, self.task.until, self.failures)
         except BaseException:
             self.close()
             raise
         self.time_ns += elapsed_ns
         if failures or self.failures:
-            self.failures = dict(failures)
-            for world in failures:
+            unstarted = {world: self.failures[world] for world in self._unstarted}
+            self.failures = {**failures, **unstarted}
+            self.time_ns[list(unstarted)] = 0
+            for world in self.failures:
                 self._telemetry[world * self.agents : (world + 1) * self.agents] = np.nan
 
     def _end_episodes(self) -> None:
@@ -221,7 +246,9 @@ class Engine:
         self.terms = np.zeros((len(reward.terms), self.rows), np.float32)
 
     def report(self, world: int) -> list[dict[str, Any]]:
-        """What each agent of a world achieved in its episode so far, as the task reports it."""
+        """What each agent of a world achieved in its episode so far, by the task; nothing, if it did not start."""
+        if world in self._unstarted:
+            return [{} for _ in range(self.agents)]
         return self.task.report(self.scenarios[world], self.plant.report(world))
 
     def show(self, row: int) -> dict[str, float]:

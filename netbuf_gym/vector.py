@@ -28,7 +28,8 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
     `info["final_info"]["failure"]`, under a mask of its own. They terminate when their task says that it is over for good.
     Ended worlds are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new episode's first,
     `info["final_obs"]` holds the old one's last and `info["final_info"]` its report, both with a mask under `_` and their
-    name. `info` is empty as long as no episode ends.
+    name. `info` is empty as long as no episode ends. A world that does not start again has failed: the next step truncates
+    it with the reason, and no report, and tries again. `reset()` itself raises.
 
     Every world draws its scenarios and seeds from a generator of its own, spawned from `np_random`; the results depend
     on the seed alone, not on `threads`. `reset()` without a seed goes on with these generators.
@@ -102,10 +103,11 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
 
         Raises:
             ConfigError: an unknown option, a mask of wrong shape or type, empty, or splitting a world.
+            PlantFault: a world does not start.
         """
         worlds = self._masked_worlds(options)
         self._seed(seed, worlds)
-        for world in worlds:
+        for world in worlds.tolist():
             self.engine.reset_world(world, self._generators[world])
         self.engine.start_history(worlds)
         self._started, self.closed = True, False
@@ -135,8 +137,8 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         if np.count_nonzero(engine.ended):
             worlds = np.flatnonzero(engine.ended)
             info = self._final_info(worlds, engine.ended.repeat(engine.agents))
-            for world in worlds:
-                engine.reset_world(world, self._generators[world])
+            for world in worlds.tolist():
+                engine.restart_world(world, self._generators[world])
             engine.start_history(worlds)
         return engine.history.read(self._next_buffer()), rewards, terminated, truncated, info
 

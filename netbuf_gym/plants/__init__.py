@@ -22,6 +22,7 @@ from netbuf_gym.plants.plant import Advance, Plant
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
 
 _REGISTRY: dict[str, type[Plant] | str] = {}
+_PLANTS = 'a class derived from netbuf_gym.plants.Plant, or "module:Class"'
 
 
 def register(name: str, plant: type[Plant] | str) -> None:
@@ -32,12 +33,25 @@ def register(name: str, plant: type[Plant] | str) -> None:
         plant: a class derived from `Plant`, or where to import it from when it is first needed: `"module:Class"`.
 
     Raises:
-        ConfigError: the name is that of another plant, or `plant` is nothing of the kind.
+        ConfigError: the name is no string, empty or that of another plant, or `plant` is nothing of the kind, or abstract.
     """
-    if not ((isinstance(plant, str) and ":" in plant) or (isinstance(plant, type) and issubclass(plant, Plant))):
-        raise ConfigError(f'plant = {shown(plant)}; valid: a class derived from netbuf_gym.plants.Plant, or "module:Class"')
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"plant name = {shown(name)}; valid: a string, not empty")
+    if not isinstance(plant, str):
+        _require_plant(plant, f"plant = {shown(plant)}")
+    elif not all(plant.partition(":")):
+        raise ConfigError(f"plant = {shown(plant)}; valid: {_PLANTS}")
     if _REGISTRY.setdefault(name, plant) is not plant:
         raise ConfigError(f"plant {name!r} is registered already")
+
+
+def _require_plant(cls: Any, what: str) -> None:
+    """Raises ConfigError, calling it `what`, for anything but a class of plants that can be made."""
+    if not (isinstance(cls, type) and issubclass(cls, Plant)):
+        raise ConfigError(f"{what}; valid: {_PLANTS}")
+    if inspect.isabstract(cls):
+        missing = ", ".join(sorted(cls.__abstractmethods__))
+        raise ConfigError(f"{what} is abstract; valid: a class that has {missing}")
 
 
 def unregister(name: str) -> None:
@@ -51,11 +65,21 @@ def names() -> list[str]:
 
 
 def get(name: str) -> type[Plant]:
-    """The plant of a name; raises ConfigError, naming the valid ones, for another."""
+    """The plant of a name.
+
+    Raises:
+        ConfigError: there is none of this name, or none where it was said to be.
+    """
     found = _REGISTRY[choice("plant", name, names())]
     if isinstance(found, str):
         module, _, attribute = found.partition(":")
-        found = _REGISTRY[name] = getattr(importlib.import_module(module), attribute)
+        what = f"plant {name!r} = {shown(found)}"
+        try:
+            found = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError, TypeError) as error:
+            raise ConfigError(f"{what} cannot be imported ({error}); valid: {_PLANTS}") from error
+        _require_plant(found, what)
+        _REGISTRY[name] = found
     return found
 
 
@@ -66,7 +90,7 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
         spec: a name, or a dict of `name` and the plant's own arguments.
 
     Raises:
-        ConfigError: an unknown name or argument, or a plant that does not carry agents of this kind.
+        ConfigError: an unknown name or argument, one that is missing, or a plant that does not carry agents of this kind.
     """
     if isinstance(spec, str):
         spec = {"name": spec}
@@ -77,10 +101,15 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
         carried = ", ".join(cls.kinds) or "none"
         raise ConfigError(f"plant {name!r} carries no agents of kind {kind.name!r}; those that it carries: {carried}")
     own = {key: value for key, value in spec.items() if key != "name"}
-    valid = [key for key in inspect.signature(cls).parameters if key not in inspect.signature(Plant).parameters]
+    parameters = inspect.signature(cls).parameters
+    valid = [key for key in parameters if key not in inspect.signature(Plant).parameters]
     for key in own:
         if key not in valid:
             raise ConfigError(f"plant {name!r} has no argument {key!r}; valid: {', '.join(valid) or 'none'}")
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    for key in valid:
+        if key not in own and parameters[key].default is inspect.Parameter.empty and parameters[key].kind in named:
+            raise ConfigError(f"plant {name!r} needs argument {key!r}; valid: a dict of name and {key}")
     plant = cls(worlds, agents, kind, threads, **own)
     for what, array, columns in (
         ("telemetry", plant.telemetry, len(kind.telemetry.fields)),

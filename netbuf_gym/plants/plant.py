@@ -17,11 +17,12 @@ An environment calls, for each world, `reset`; then again and again `apply` and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from netbuf_gym.errors import PlantFault, shown
 from netbuf_gym.plants.kinds import AgentKind
 
 INTERVAL, EVENT = "interval", "event"
@@ -29,17 +30,49 @@ INTERVAL, EVENT = "interval", "event"
 
 
 class Advance(NamedTuple):
-    """What an advance came to.
+    """What an advance came to. Environments check it, and where it is anything else close the plant and raise `PlantFault`.
 
     Attributes:
         elapsed_ns: int64 `(worlds,)`, how long it was by each world's own clock, as measured: from the end of the advance
-            before it, or from the reset. Belongs to the plant; the next advance may rewrite it.
-        failures: the reason of each world that has failed, by its number; the others are running. A world that has failed
-            stays so, and is named each time, until it is reset.
+            before it, or from the reset. Above 0; of a world that has failed, or up to an event (two may be at the same
+            time), 0 or more. Belongs to the plant; the next advance may rewrite it.
+        failures: the reason of each world that has failed, by its number, 0 to worlds - 1; the others are running. A world
+            that has failed stays so, and is named each time, until it is reset.
     """
 
     elapsed_ns: np.ndarray
     failures: Mapping[int, str]
+
+
+def checked(advance: Any, plant: Any, worlds: int, until: str, failed: Container[int] = ()) -> Advance:
+    """`advance`, if it is what `Plant.advance` may give.
+
+    Args:
+        plant: what it is called in messages.
+        until: what it was told.
+        failed: worlds known to have failed before it.
+
+    Raises:
+        PlantFault: it is not.
+    """
+    if not isinstance(advance, Advance):
+        raise PlantFault(f"plant {shown(plant)}: advance gave {shown(advance)}; valid: a netbuf_gym.plants.Advance")
+    elapsed, failures = advance
+    if not isinstance(elapsed, np.ndarray) or elapsed.dtype != np.int64 or elapsed.shape != (worlds,):
+        what = f"{elapsed.dtype} {elapsed.shape}" if isinstance(elapsed, np.ndarray) else shown(elapsed)
+        raise PlantFault(f"plant {shown(plant)}: elapsed_ns = {what}; valid: an int64 array of shape ({worlds},)")
+    if not isinstance(failures, Mapping):
+        raise PlantFault(f"plant {shown(plant)}: failures = {shown(failures)}; valid: a mapping of worlds to reasons")
+    for world in failures:
+        if not isinstance(world, (int, np.integer)) or not 0 <= world < worlds:
+            raise PlantFault(f"plant {shown(plant)}: failures has world {shown(world)}; valid: 0..{worlds - 1}")
+    if np.minimum.reduce(elapsed) <= 0:
+        for world in np.flatnonzero(elapsed <= 0).tolist():
+            least = 0 if until == EVENT or world in failures or world in failed else 1
+            if elapsed[world] < least:
+                value = f"elapsed_ns[{world}] = {elapsed[world]}"
+                raise PlantFault(f"plant {shown(plant)}: {value}; valid: at least {least}")
+    return advance
 
 
 class Plant(ABC):
@@ -89,7 +122,9 @@ class Plant(ABC):
 
         Raises:
             ConfigError: the plant has no such worlds.
-            PlantFault: the world does not start.
+            PlantFault: the world does not start. An environment's `reset()` raises it. Where a vector environment resets an
+                ended world by itself, this world has failed instead, with the message as the reason: whatever `advance` says
+                of it counts for nothing, the next step truncates it, and it is reset again. The other worlds go on.
         """
 
     @abstractmethod

@@ -58,7 +58,7 @@ KINDS = {
 
 
 class SimPlant(Plant):
-    """`worlds` simulated worlds with `agents` controlled senders each, or one controlled switch.
+    """`worlds` simulated worlds with `agents` controlled senders or switches each.
 
     Worlds are reset one by one and advance together. Times are integer nanoseconds, so that a thousand intervals of
     0.1 s are exactly 100 s. No world fails by itself: what the simulator finds inconsistent raises `SimulatorFault`.

@@ -121,7 +121,3 @@ class Simulator(World):
             self._source.run(until_ns)
         except RuntimeError as error:
             raise SimulatorFault(str(error)) from None
-
-    def run_to_end(self) -> None:
-        """Runs the world until its scenario's duration is over; raises as `run`."""
-        self.run(round(self.scenario.duration_s * 1e9))

@@ -19,7 +19,7 @@ import numpy as np
 from netbuf_gym import scenarios
 from netbuf_gym.arguments import choice
 from netbuf_gym.contenders import Contender, RandomAction
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.rewards import reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
 from netbuf_gym.tasks.measures import Measures
@@ -72,8 +72,11 @@ def register(record: TaskRecord) -> None:
     """Makes a task known, with its environments, scenarios and schemes; doing it again changes nothing.
 
     Raises:
-        ConfigError: the name, or something that the task brings, is that of another.
+        ConfigError: the name is no string, or empty; it, or something that the task brings, is that of another.
     """
+    name = getattr(record.rules, "name", None)
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"name of {record.rules.__name__} = {shown(name)}; valid: a string, not empty")
     if _REGISTRY.get(record.name, record) is not record:
         raise ConfigError(f"task {record.name!r} is registered already")
     for name in record.ids:

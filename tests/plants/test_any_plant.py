@@ -1,6 +1,7 @@
 """Every environment on a plant and a task that have nothing to do with networks (`heating.py`)."""
 
 import gc
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -316,6 +317,58 @@ def test_a_world_that_does_not_start_raises():
         gym.make(ID, plant="rooms", scenario={"name": "test/room", "starts": False}).reset(seed=1)
 
 
+def test_a_world_that_does_not_start_again_stops_no_other():
+    env = VectorEnv(2, **rooms(max_episode_steps=3))
+    engine = env.engine
+    starts = iter([True, True, False, True, False, True])
+    engine.source.draw = lambda rng: type(engine.source._fixed)(starts=next(starts, True))
+    env.reset(seed=1)
+    ends, failed = [], []
+    for _ in range(6):
+        observations, rewards, terminated, truncated, info = env.step(np.full(2, 4))
+        assert not terminated.any() and np.isfinite(observations).all() and np.isfinite(rewards).all()
+        ends.append(truncated.tolist())
+        if truncated.any() and "failure" in info["final_info"]:
+            failed.append((info["final_info"]["failure"].tolist(), info["final_info"]["_failure"].tolist(), rewards[0]))
+    # both end with the third step, of which the first does not start; it is truncated, and its second try does not start either
+    both, first, none = [True, True], [True, False], [False, False]
+    assert ends == [none, none, both, first, first, [False, True]]
+    why = "room test/room does not start"
+    assert failed == [([why, None], first, 0.0)] * 2
+    assert engine.time_ns[0] > 0 and not engine.failures
+    engine.source.draw = lambda rng: type(engine.source._fixed)(starts=False)
+    with pytest.raises(PlantFault, match="does not start"):
+        env.reset()
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, "advance gave None; valid: a netbuf_gym.plants.Advance"),
+        ((np.ones(2, np.int64), {}), "advance gave .*; valid: a netbuf_gym.plants.Advance"),
+        (Advance([1, 1], {}), r"elapsed_ns = \[1, 1\]; valid: an int64 array of shape \(2,\)"),
+        (Advance(np.ones(2), {}), r"elapsed_ns = float64 \(2,\); valid: an int64"),
+        (Advance(np.ones(3, np.int64), {}), r"elapsed_ns = int64 \(3,\); valid: an int64"),
+        (Advance(np.array([1, 0]), {}), r"elapsed_ns\[1\] = 0; valid: at least 1"),
+        (Advance(np.array([-1, 1]), {0: "gone"}), r"elapsed_ns\[0\] = -1; valid: at least 0"),
+        (Advance(np.array([1, 1]), {2: "gone"}), r"failures has world 2; valid: 0\.\.1"),
+        (Advance(np.array([1, 1]), {"1": "gone"}), r"failures has world '1'; valid: 0\.\.1"),
+        (Advance(np.array([1, 1]), None), "failures = None; valid: a mapping"),
+        (Advance(np.array([1, 0]), {1: "gone"}), None),
+    ],
+)
+def test_what_an_advance_gives_is_checked(result, message):
+    env = VectorEnv(2, **rooms())
+    env.reset(seed=1)
+    env.engine.plant.advance = lambda *args: result
+    if message is None:
+        assert env.step(np.zeros(2, int))[3].tolist() == [False, True]
+        return
+    with pytest.raises(PlantFault, match=f"plant 'rooms': {message}"):
+        env.step(np.zeros(2, int))
+    assert Rooms.made[-1].closings == 1
+
+
 def test_other_worlds_are_refused_by_the_task():
     with pytest.raises(ConfigError, match="'ppcc/1' is no room"):
         gym.make(ID, plant="rooms", scenario="ppcc/1")
@@ -339,6 +392,53 @@ def test_a_plant_may_be_named_by_where_it_is():
         assert made.telemetry.shape == (2, 3, 3) and np.isnan(made.control).all()
     finally:
         plants.unregister("lazy")
+
+
+@pytest.mark.parametrize(
+    ("name", "plant", "message"),
+    [
+        (3, Rooms, "plant name = 3; valid: a string, not empty"),
+        ("", Rooms, "plant name = ''; valid: a string"),
+        ("other", Plant, "is abstract; valid: a class that has advance, apply, report, reset"),
+        ("other", Rooms.reset, "valid: a class derived from"),
+        ("other", "heating", "plant = 'heating'; valid: .*module:Class"),
+        ("other", ":Rooms", "plant = ':Rooms'; valid: .*module:Class"),
+        ("other", "no_such_module:Rooms", "plant 'other' = 'no_such_module:Rooms' cannot be imported .*no_such_module"),
+        ("other", "heating:Roms", "plant 'other' = 'heating:Roms' cannot be imported .*Roms"),
+        ("other", ".heating:Rooms", "plant 'other' = '.heating:Rooms' cannot be imported"),
+        ("other", "heating:Room", "plant 'other' = 'heating:Room'; valid: a class derived from"),
+        ("other", "netbuf_gym.plants:Plant", "plant 'other' = 'netbuf_gym.plants:Plant' is abstract"),
+    ],
+)
+def test_what_is_no_plant_is_refused(name, plant, message):
+    try:
+        with pytest.raises(ConfigError, match=message):
+            plants.register(name, plant)
+            plants.get(name)
+    finally:
+        plants.unregister(name)
+
+
+def test_arguments_that_a_plant_needs_are_named():
+    class Cellars(Rooms):
+        def __init__(self, worlds, agents, kind, threads=1, *, depth_m, **kwargs):
+            super().__init__(worlds, agents, kind, threads)
+
+    plants.register("cellars", Cellars)
+    try:
+        with pytest.raises(ConfigError, match="plant 'cellars' needs argument 'depth_m'"):
+            gym.make(ID, plant="cellars")
+        gym.make(ID, plant={"name": "cellars", "depth_m": 2}).close()
+    finally:
+        plants.unregister("cellars")
+
+
+@pytest.mark.parametrize("name", [3, "", None])
+def test_a_task_is_called_by_a_string(name):
+    rules = type("Nameless", (tasks.get("heating").rules,), {"name": name})
+    with pytest.raises(ConfigError, match=f"name of Nameless = {name!r}; valid: a string, not empty"):
+        tasks.register(replace(record(), rules=rules, ids=("test/Nameless-v0",)))
+    assert "test/Nameless-v0" not in gym.registry
 
 
 class Wires(Plant):
