@@ -1,4 +1,4 @@
-# make demo | test | lint | sanitize | benchmark | clean
+# make demo | test | lint | sanitize | benchmark | native | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -29,6 +29,7 @@ from netbuf_gym.worlds import WorldSource, example, resolve
 
 MAX_ROWS = 1 << 20
 MAX_SEED = 1 << 63
+MAX_THREADS = 256
 FOREVER_NS = (1 << 63) - 1
 
 
@@ -97,7 +98,7 @@ class Engine:
         self._end_ns = np.zeros(self.worlds, np.int64)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
 
-        self._plant_spec, self._threads = plant, whole("threads", threads, 1, 256)
+        self._plant_spec, self._threads = plant, whole("threads", threads, 1, MAX_THREADS)
         self._open()
 
     def _open(self) -> None:
@@ -266,11 +267,17 @@ def take_agents(kwargs: dict[str, Any], default: int = 1) -> int:
     Raises:
         ConfigError: it is given twice, or out of range.
     """
-    own = tasks.get(kwargs.get("task")).rules.agents_argument
+    own, name = tasks.get(kwargs.get("task")).rules.agents_argument, agents_name(kwargs)
     given = {name: kwargs.pop(name) for name in ("agents", own) if name in kwargs}
     if len(given) > 1:
         raise ConfigError(f"agents and {own} are given; they say the same, valid: one of them")
-    return whole(next(iter(given), own), next(iter(given.values()), default), 1, MAX_AGENTS)
+    return whole(name, given.get(name, default), 1, MAX_AGENTS)
+
+
+def agents_name(kwargs: Mapping[str, Any]) -> str:
+    """What an environment's arguments call the number of agents; the task's own name where they do not say it."""
+    own = tasks.get(kwargs.get("task")).rules.agents_argument
+    return "agents" if "agents" in kwargs else own
 
 
 def check_names(task: str, options: Iterable[str]) -> None:

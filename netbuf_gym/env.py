@@ -8,9 +8,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym import tasks
 from netbuf_gym.arguments import choice
-from netbuf_gym.engine import Engine, take_agents
+from netbuf_gym.engine import Engine, agents_name, take_agents
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.registration import OfItsTask, environment_table
 from netbuf_gym.rendering import Recorder
@@ -42,9 +41,8 @@ class Env(OfItsTask, gym.Env):
     def __init__(self, *, render_mode: str | None = None, **kwargs: Any):
         if render_mode is not None:
             choice("render_mode", render_mode, self.metadata["render_modes"])
-        agents = take_agents(kwargs)
+        name, agents = agents_name(kwargs), take_agents(kwargs)
         if agents != 1:
-            name = tasks.get(kwargs.get("task")).rules.agents_argument
             raise ConfigError(f"{name} = {shown(agents)}; valid here: 1 (for more: gym.make_vec, or netbuf_gym.multiagent)")
         self.render_mode = render_mode
         self.engine = Engine(1, **kwargs)

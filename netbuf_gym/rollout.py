@@ -167,14 +167,18 @@ def play(
         env: further arguments of the environment, see `evaluate`; the contender's own are those that are not given.
 
     Raises:
-        ConfigError: arguments that the environment refuses, or a contender that has no place in a world.
+        ConfigError: no worlds, arguments that the environment refuses, or a contender that has no place in a world or on the
+            plant.
         CheckpointError: a trained model that does not fit.
         SimulatorFault: the simulator found its own state inconsistent.
     """
+    if not len(worlds):
+        raise ConfigError("worlds is empty; valid: at least one, as netbuf_gym.rollout.draw gives them")
     watch, stop = watch or {}, stop or threading.Event()
     like = worlds[0].scenario.to_dict() if scenario is None else scenario
     together = 1 if isinstance(contender, InWorld) else len(worlds)
     with closing(_engine(together, task, like, {**contender.env, **env, "threads": threads})) as engine:
+        _require_its_plant(contender, engine, env)
         policy = contender.start(engine.task, [world.episode for world in worlds])
         if policy is not None:
             placed = [world._replace(scenario=contender.place(world.scenario)) for world in worlds]
@@ -186,7 +190,14 @@ def play(
 def check(contender: Contender, scenario: str | dict[str, Any] | None, *, task: str, **env: Any) -> None:
     """Raises what `play` would raise of a contender that does not fit such worlds, before anything is run."""
     with closing(_engine(1, task, scenario, {**contender.env, **env})) as engine:
+        _require_its_plant(contender, engine, env)
         contender.start(engine.task, [0])
+
+
+def _require_its_plant(contender: Contender, engine: Engine, env: Mapping[str, Any]) -> None:
+    """Raises ConfigError for a contender that acts in simulated worlds where another plant is asked for."""
+    if isinstance(contender, InWorld) and not engine.plant.in_world:
+        raise ConfigError(f"{contender.name} acts in simulated worlds, not on plant = {shown(env.get('plant'))}; valid: 'sim'")
 
 
 def _engine(worlds: int, task: str, scenario: str | dict[str, Any] | None, env: Mapping[str, Any]) -> Engine:

@@ -10,9 +10,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from netbuf_gym import tasks
 from netbuf_gym.arguments import truth, whole
-from netbuf_gym.engine import MAX_SEED, Engine, generator_of, take_agents
+from netbuf_gym.engine import MAX_SEED, Engine, agents_name, generator_of, take_agents
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.registration import OfItsTask
 
@@ -62,10 +61,9 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
     ):
         if render_mode is not None:
             raise ConfigError(f"render_mode = {shown(render_mode)}; valid: None (the scalar environment renders)")
-        agents = take_agents(kwargs)
+        name, agents = agents_name(kwargs), take_agents(kwargs)
         num_envs = whole("num_envs", num_envs, 1, 1 << 20)
         if num_envs % agents:
-            name = tasks.get(kwargs.get("task")).rules.agents_argument
             raise ConfigError(f"num_envs = {num_envs} is no multiple of {name} = {agents}, and a world has that many rows")
         self.copy = truth("copy", copy)
         self.engine = Engine(num_envs // agents, agents=agents, threads=threads, max_episode_steps=max_episode_steps, **kwargs)

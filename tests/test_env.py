@@ -222,7 +222,8 @@ def test_a_scenario_may_be_given_as_a_dict_of_its_own():
         ({"interval_s": float("nan")}, "interval_s"),
         ({"interval_s": "fast"}, "interval_s"),
         ({"per_ack": 1}, "per_ack"),
-        ({"senders": 2}, "senders"),
+        ({"senders": 2}, "senders = 2"),
+        ({"agents": 2}, "agents = 2"),
         ({"plant": "linux"}, "plant"),
         ({"reward": "most"}, "reward"),
         ({"threads": 0}, "threads"),
@@ -234,6 +235,12 @@ def test_a_scenario_may_be_given_as_a_dict_of_its_own():
 def test_bad_arguments_are_refused_by_name(kwargs, message):
     with pytest.raises((ConfigError, ScenarioError), match=message):
         Env(**kwargs)
+
+
+@pytest.mark.parametrize("name", ["agents", "senders"])
+def test_rows_that_fill_no_world_name_the_argument_that_was_given(name):
+    with pytest.raises(ConfigError, match=f"no multiple of {name} = 2"):
+        gym.make_vec(ID, num_envs=3, **{name: 2})
 
 
 def test_objects_are_no_arguments():

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import netbuf_gym as nb
-from netbuf_gym import cli, rollout, tasks
+from netbuf_gym import cli, plants, rollout, tasks
 from netbuf_gym.contenders import Callback, Model
-from netbuf_gym.errors import SimulatorFault
+from netbuf_gym.errors import ConfigError, SimulatorFault
+from netbuf_gym.plants.sim import SimPlant
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.tasks.congestion_window import CongestionControl, CongestionWindow
 from netbuf_gym.zoo import checkpoint, running
@@ -123,3 +124,50 @@ def test_what_a_contender_sees_is_what_the_environment_shows():
         np.testing.assert_array_equal(observations, expected)
         expected, _, _, _, info = env.step(np.full(2, 6))
     assert [report["utility"] for report in reports] == info["final_info"]["utility"].tolist()
+
+
+class Slower(SimPlant):
+    """Simulated worlds that are not run as the simulator would."""
+
+    resets = 0
+
+    def reset(self, world, scenario, seed):
+        type(self).resets += 1
+        super().reset(world, scenario, seed)
+
+
+@pytest.fixture
+def slower(monkeypatch):
+    monkeypatch.setattr(Slower, "resets", 0)
+    plants.register("slower", Slower)
+    yield Slower
+    plants.unregister("slower")
+
+
+@pytest.mark.parametrize(("task", "name"), [("congestion_window", "cubic"), ("queue_threshold", "dt")])
+def test_what_acts_in_simulated_worlds_refuses_another_plant(slower, task, name):
+    message = f"{name} acts in simulated worlds, not on plant = 'slower'; valid: 'sim'"
+    with pytest.raises(ConfigError, match=message):
+        rollout.evaluate(name, task, plant="slower")
+    with pytest.raises(ConfigError, match=message):
+        rollout.check(rollout.contender_of(name, task), None, task=task, plant="slower")
+    worlds = rollout.draw(task, None, [1])
+    with pytest.raises(ConfigError, match=message):
+        running.run_baselines(task, [name], worlds, scenario=None, env={"plant": "slower"})
+    short = {"name": tasks.get(task).rules.default_scenario, "duration_s": 0.2}
+    assert len(rollout.evaluate(name, task, short, plant={"name": "sim"})) == 1
+    assert slower.resets == 0
+
+
+def test_a_rule_that_plays_its_own_recipe_does_so_on_the_plant_asked_for(slower):
+    worlds = rollout.draw("congestion_window", SHORT, [1])
+    env = {"recipe": "ppcc", "plant": "slower", "interval_s": 0.2}
+    for number, name in enumerate(("queue_target", "random"), 1):
+        running.run_baselines("congestion_window", [name], worlds, scenario=SHORT, env=env)
+        assert slower.resets == number
+    assert rollout.contender_of("queue_target", "congestion_window").beside(env)["recipe"] != "ppcc"
+
+
+def test_no_worlds_are_refused():
+    with pytest.raises(ConfigError, match="worlds is empty; valid: at least one"):
+        rollout.play(CongestionControl("cubic"), [], print, task="congestion_window")

@@ -20,9 +20,11 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym import tasks
+from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
+MAX_TORCH_THREADS = 1024
 FIRST_EVALUATION_SEED = 1_000_000
 """Evaluation seeds start here; training seeds lie below, so that no agent is judged on a seed it was trained on."""
 
@@ -124,7 +126,8 @@ class EvaluateConfig:
         env_id: id that the model must have been trained for, or that belongs to the task; null: any.
         scenario: one, or a distribution from which each seed draws its own; name null: the task's default.
         seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
-        senders: how many agents each world has; what acts in their place is then as often there.
+        agents: how many each world has; what acts in their place is then as often there; null: one.
+        senders: the same, by the name that tasks may have for it (`Task.agents_argument`).
         plant: that the worlds are of, a name or a mapping of `name` and its arguments; null: the default one, or the model's.
         baselines: to set beside the agent, of the task's contenders; null: those that the task compares agents with.
         run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
@@ -139,7 +142,8 @@ class EvaluateConfig:
     env_id: str | None = None
     scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
     seeds: Any = 20
-    senders: int = 1
+    agents: int | None = None
+    senders: int | None = None
     plant: Any = None
     baselines: list[str] | None = None
     run_dir: str | None = None
@@ -185,11 +189,11 @@ def check_training(config: DictConfig) -> None:
     for key, low, high in (
         ("seed", 0, FIRST_EVALUATION_SEED - 1),
         ("total_timesteps", 1, 10**12),
-        ("torch_threads", 1, 1024),
+        ("torch_threads", 1, MAX_TORCH_THREADS),
         ("stagger_steps", 0, 10**6),
         ("checkpoint_minutes", 0.01, 1e6),
         ("env.num_envs", 1, 10**6),
-        ("env.threads", 1, 1024),
+        ("env.threads", 1, MAX_THREADS),
     ):
         value = OmegaConf.select(config, key)
         if not low <= value <= high:

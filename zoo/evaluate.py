@@ -25,7 +25,8 @@ import torch as th
 from omegaconf import DictConfig
 
 from netbuf_gym import plots, tasks
-from netbuf_gym.arguments import choice
+from netbuf_gym.arguments import choice, whole
+from netbuf_gym.engine import MAX_THREADS, take_agents
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.rollout import draw
@@ -33,7 +34,7 @@ from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, running
-from netbuf_gym.zoo.config import evaluation_seeds, load, plain, scenario_spec
+from netbuf_gym.zoo.config import MAX_TORCH_THREADS, evaluation_seeds, load, plain, scenario_spec
 from netbuf_gym.zoo.saved import SavedAgent
 
 
@@ -69,7 +70,7 @@ def evaluate(config: DictConfig) -> Path:
     scenario = scenario_spec(config.scenario, rules.default_scenario)
     agent = None if saved is None else SavedAgent(saved)
     env = {"recipe": config.recipe or rules.recipes[0]} if agent is None else agent.env
-    where = {"agents": config.senders} | ({} if config.plant is None else {"plant": plain(config.plant)})
+    where = {"agents": _agents(config, task)} | ({} if config.plant is None else {"plant": plain(config.plant)})
     env |= where
     worlds = draw(task, scenario, seeds, **where)
     runs = []
@@ -142,12 +143,20 @@ def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
     return task
 
 
+def _agents(config: DictConfig, task: str) -> int:
+    """The number of agents in a world, by whichever of its names it is given."""
+    given = {key: config[key] for key in ("agents", "senders") if config[key] is not None}
+    for key, value in given.items():
+        if key not in ("agents", tasks.get(task).rules.agents_argument):
+            raise ConfigError(f"{key} = {value!r} is no argument of task {task!r}; valid: agents=...")
+    return take_agents({"task": task, **given})
+
+
 def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
     if not 0 < config.confidence < 1:
         raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
-    for key in ("torch_threads", "threads", "senders"):
-        if not 1 <= config[key] <= 1024:
-            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: 1 to 1024")
+    for key, most in (("torch_threads", MAX_TORCH_THREADS), ("threads", MAX_THREADS)):
+        whole(key, config[key], 1, most)
     known = tasks.get(task).contenders
     for name in names:
         if name not in known:

@@ -49,8 +49,8 @@ class SavedAgent(Decider):
         return dict(self._env)
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.beside`: its own arguments always."""
-        return self.env | {key: env[key] for key in ("agents",) if key in env}
+        """See `Contender.beside`: its own arguments always, in the other's worlds."""
+        return self.env | {key: env[key] for key in ("agents", "plant") if key in env}
 
     def start(self, rules: Task, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""

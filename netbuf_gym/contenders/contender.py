@@ -20,7 +20,7 @@ and then what the last one returned; starts bool `(rows,)`, whose episode has ju
 *action_space.shape)`, in the type of the action space.
 """
 
-SHARED = ("interval_s", "agents")
+SHARED = ("interval_s", "agents", "plant")
 """Arguments of environments that mean the same in every recipe."""
 
 
@@ -53,7 +53,7 @@ class Contender(ABC):
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that it plays by where it is compared with what plays by `env`.
 
-        One that does not speak the recipe plays its own, at the same intervals.
+        One that does not speak the recipe plays its own, at the same intervals and on the same plant.
         """
         if self.recipes is None or env.get("recipe", self.recipes[0]) in self.recipes:
             return {**self.env, **env}
@@ -101,7 +101,7 @@ class InWorld(Contender):
     """
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Contender.beside`: how many agents it replaces, and how often it is looked at."""
+        """See `Contender.beside`: how many agents it replaces, how often it is looked at, and on which plant."""
         return {key: env[key] for key in SHARED if key in env}
 
     def start(self, rules: Rules, seeds: Sequence[int]) -> None:

@@ -90,6 +90,8 @@ class Plant(ABC):
         untils: what `advance` takes as `until`.
         virtual_time: whether an advance by an interval takes exactly that. Episodes of other plants end by the measured
             clock, so that their number of decisions is not known beforehand.
+        in_world: whether its worlds are those of `netbuf_gym.plants.simulator.Simulator`, so that contenders may act in them
+            (`netbuf_gym.contenders.InWorld`). Not inherited: a class derived from such a plant may change its worlds.
         telemetry: float64 `(worlds, agents, fields)` by `kind.telemetry`, of the last advance. What was not measured is NaN.
         control: float64 `(worlds, agents, controls)` by `kind.controls`: a place to write what `apply` is given.
         agent_mask: `(worlds, agents)`, not 0 where the agent is there; what is not there is not rewarded.
@@ -98,6 +100,11 @@ class Plant(ABC):
     kinds: ClassVar[tuple[str, ...]] = ()
     untils: ClassVar[tuple[str, ...]] = (INTERVAL,)
     virtual_time: ClassVar[bool] = False
+    in_world: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        cls.in_world = vars(cls).get("in_world", False)
 
     def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1):
         self.worlds, self.agents, self.kind, self.threads = worlds, agents, kind, threads

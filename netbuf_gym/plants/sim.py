@@ -67,6 +67,7 @@ class SimPlant(Plant):
     kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
     untils: ClassVar[tuple[str, ...]] = (INTERVAL, EVENT)
     virtual_time: ClassVar[bool] = True
+    in_world: ClassVar[bool] = True
 
     def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1):
         self._of_kind = KINDS[kind.name]

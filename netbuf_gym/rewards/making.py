@@ -47,17 +47,63 @@ def reward_of(function: Callable[..., np.ndarray], name: str | None = None) -> t
         name: of the reward and its term; None: the function's.
 
     Raises:
-        ConfigError: a parameter without a default.
+        ConfigError: it is no such function. The reward raises it of a value of another shape, or that is not finite where
+            something was measured.
     """
-    name = name or function.__name__
-    _, *parameters = inspect.signature(function).parameters.values()
-    for one in parameters:
-        if one.default is one.empty:
-            raise ConfigError(f"reward {name!r}: parameter {one.name!r} has no default; valid: {one.name}=...")
+    if not callable(function):
+        raise ConfigError(f"reward = {shown(function)} cannot be called; valid: a function (tracker, **parameters) -> (rows,)")
+    name = name or getattr(function, "__name__", None)
+    if not isinstance(name, str):
+        raise ConfigError(f"reward = {shown(function)} has no name of its own; valid: name=...")
+    parameters = _parameters(function, name)
 
     def call(self: Any, tracker: Any, out: np.ndarray) -> None:
-        out[0] = function(tracker, **{one.name: getattr(self, one.name) for one in parameters})
+        value = function(tracker, **{one.name: getattr(self, one.name) for one in parameters})
+        try:
+            shape = np.shape(value)
+        except ValueError:  # lists of several lengths
+            raise ConfigError(f"reward {name!r} is {shown(value)}; valid: finite numbers") from None
+        if shape != out.shape[1:]:
+            raise ConfigError(f"reward {name!r} has shape {shape}; valid: {out.shape[1:]}, a number for each agent")
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                out[0] = value
+                finite = np.isfinite(np.add.reduce(out[0]))
+        except (TypeError, ValueError):
+            raise ConfigError(f"reward {name!r} is {shown(value)}; valid: finite numbers") from None
+        if not finite:
+            _require_finite(name, tracker, out[0])
 
     members = [(one.name, Any, field(default_factory=lambda value=one.default: value)) for one in parameters]
     body = {"name": name, "terms": (name,), "__call__": call, "__doc__": function.__doc__, "__module__": function.__module__}
     return make_dataclass(name, members, namespace=body, frozen=True)
+
+
+def _parameters(function: Callable[..., np.ndarray], name: str) -> list[inspect.Parameter]:
+    """What a reward's function takes after the tracker; raises ConfigError for what cannot be written into a `reward` dict."""
+    try:
+        first, *parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # built in, without a signature, or without a parameter
+        first, parameters = None, []
+    if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD):
+        raise ConfigError(f"reward {name!r} has no first parameter for the tracker; valid: (tracker, **parameters)")
+    for one in (first, *parameters):
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            raise ConfigError(f"reward {name!r}: parameter {str(one)!r} has no name of its own; valid: name=default")
+    for one in parameters:
+        if one.name in ("name", "terms"):
+            raise ConfigError(f"reward {name!r}: parameter {one.name!r} is what a reward says of itself; valid: another name")
+        if one.kind is one.POSITIONAL_ONLY:
+            raise ConfigError(f"reward {name!r}: parameter {one.name!r} cannot be given by its name; valid: after the /")
+        if one.default is one.empty:
+            raise ConfigError(f"reward {name!r}: parameter {one.name!r} has no default; valid: {one.name}=...")
+    return parameters
+
+
+def _require_finite(name: str, tracker: Any, value: np.ndarray) -> None:
+    """Raises ConfigError for what is not finite, but of agents of which nothing was measured: their worlds have failed."""
+    wrong = ~np.isfinite(value)
+    wrong[wrong] = ~np.isnan(tracker.now[:, wrong]).all(axis=0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ConfigError(f"reward {name!r} is {value[row]} of row {row}; valid: finite numbers")

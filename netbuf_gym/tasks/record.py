@@ -10,7 +10,7 @@ listings, training and evaluation:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -144,9 +144,11 @@ def register_reward(task: str, reward: type | Callable[..., np.ndarray], name: s
         name: of a function's reward; None: the function's.
 
     Raises:
-        ConfigError: the task is unknown, or has another reward of this name.
+        ConfigError: the task is unknown, or has another reward of this name; or `reward` is neither.
     """
     rewards = get(task).rewards
+    if isinstance(reward, type) and not (is_dataclass(reward) and hasattr(reward, "name") and hasattr(reward, "terms")):
+        raise ConfigError(f"reward = {shown(reward)}; valid: a function, or a frozen dataclass with name, terms and a call")
     cls = reward if isinstance(reward, type) else reward_of(reward, name)
     if cls.name in rewards and rewards[cls.name] is not cls:
         raise ConfigError(f"reward {cls.name!r} of task {task!r} is registered already")

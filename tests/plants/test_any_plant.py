@@ -277,6 +277,19 @@ def test_a_function_of_ones_own_is_a_reward():
         tasks.register_reward("heating", lambda tracker, factor: factor)
 
 
+def test_a_reward_of_ones_own_may_be_nan_of_a_world_that_has_failed():
+    def now(tracker):
+        return tracker.now[1]
+
+    tasks.register_reward("heating", now)
+    env = gym.make(ID, plant="rooms", scenario=FAILS, reward="now")
+    env.reset(seed=1)
+    truncated = False
+    while not truncated:
+        _, reward, _, truncated, info = env.step(1)
+    assert reward == 0 and info["failure"] == "the window broke"
+
+
 MAKERS = {
     "scalar": lambda **kwargs: Env(**rooms(**kwargs)),
     "vector": lambda **kwargs: VectorEnv(2, **rooms(**kwargs)),

@@ -334,6 +334,10 @@ def test_baselines_of_congestion_windows_alone(tmp_path):
         load("evaluate", [*command, f"run_dir={tmp_path / 'b'}", "senders=2", "recipe=ppcc", "baselines=[queue_target,keep]"])
     )
     result = json.loads((tmp_path / "b" / "result.json").read_text())
+    evaluate(
+        load("evaluate", [*command, f"run_dir={tmp_path / 'c'}", "agents=2", "recipe=ppcc", "baselines=[queue_target,keep]"])
+    )
+    assert json.loads((tmp_path / "c" / "result.json").read_text())["controllers"] == result["controllers"]
     assert list(result["controllers"]) == ["queue_target", "keep (ppcc)"]
     assert max(result["controllers"]["queue_target"]["episodes"]["goodput_mbps"]) < 5
 
@@ -376,7 +380,11 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
         ([], "model=..."),
         (["model=null"], "model=null env="),
         (["env=congestion_window", "scenario=rlbm/default"], "senders = 1"),
-        (["env=queue_threshold", "senders=2"], "agents = 2; valid for queue_threshold: 1"),
+        (["env=queue_threshold", "senders=2"], "senders = 2 is no argument of task 'queue_threshold'; valid: agents="),
+        (["env=queue_threshold", "agents=2"], "agents = 2; valid for queue_threshold: 1"),
+        (["env=congestion_window", "agents=2", "senders=2"], "agents and senders are given"),
+        (["env=congestion_window", "agents=0"], "agents = 0"),
+        (["env=congestion_window", "threads=257"], "threads = 257 is out of range; valid: 1..256"),
         (["env=queue_threshold", "env_id=netbuf/CongestionWindow-v0"], "netbuf/QueueThreshold-v0"),
         (["env=queue_threshold", "baselines=[naive,naive]"], "twice"),
         (["env=queue_threshold", "recipe=ppcc"], "recipe"),

@@ -83,6 +83,7 @@ def test_mistakes_get_one_line(overrides, message):
         "torch_threads=0",
         "env.num_envs=0",
         "env.threads=0",
+        "env.threads=257",
         "max_minutes=0",
         "max_minutes=nan",
         "checkpoint_minutes=0",

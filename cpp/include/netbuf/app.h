@@ -26,7 +26,7 @@ class Source {
   virtual void taken(Time, int64_t) {}              // sent has grown: now, sent
 };
 
-// Reads the stream that a flow receives. What it leaves unread closes the receive window; Flow::wake_sink opens it again.
+// Reads the stream that a flow receives. What it leaves unread closes the receive window; Receiver::wake_sink opens it again.
 class Sink {
  public:
   virtual ~Sink() = default;
