@@ -140,7 +140,7 @@ TEST(duplicates_are_acknowledged_at_once_and_delivered_once) {
   }
 }
 
-// 1.8 GB in one round trip: their square is beyond 64 bits. What a receiver would like is what it allows, up to its largest window.
+// 1.8 GB in one round trip: four times their square is beyond 64 bits, which sanitizers see. It asks for the largest window.
 TEST(a_round_trip_of_gigabytes_opens_the_window) {
   WorldConfig config = worlds::dumbbell(1e6, 1000, 0, {"agent"});
   config.mss = 9000;
@@ -148,9 +148,5 @@ TEST(a_round_trip_of_gigabytes_opens_the_window) {
   world.run(5 * kSecond);
   world.set_window(0, 1.8e9);
   world.run(9 * kSecond);
-  const Flow& flow = world.flows()[0];
-  CHECK_GT(flow.counters().delivered_bytes, int64_t{4'000'000'000});
-  // Every segment is acknowledged while the window offered grows by two segments each, from 64 KiB to 40 MiB.
-  const uint64_t half = flow.counters().packets_received / 2, grown = ((40 << 20) - 65160) / (2 * 9000);
-  CHECK_NEAR(static_cast<double>(world.links()[1].stats(world.now()).packets_out), static_cast<double>(half + grown / 2), 60);
+  CHECK_GT(world.flows()[0].counters().delivered_bytes, int64_t{4'000'000'000});
 }
