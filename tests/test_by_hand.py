@@ -10,6 +10,7 @@ answer at 18.56 ms; then the last ACK of it (52 bytes), and behind it the first 
 """
 
 import math
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -357,6 +358,29 @@ def test_an_agent_on_a_path_that_nothing_limits_is_refused():
     other = Flow(cc="cubic", path=("bottleneck",), return_path=("back",))
     with pytest.raises(nb.errors.ConfigError, match=r"flows\[0\]"):
         environment(Scenario(links=links, flows=[agent, other], duration_s=1))
+
+
+@pytest.mark.parametrize("stack", ["linux", "ns3"])
+@pytest.mark.parametrize("mss", [100, 536, 999, 9000])
+def test_windows_are_of_the_scenarios_segments(mss, stack):
+    """10 segments at first, kept to the byte; bounds of 2 segments, and of twice the path and its buffer."""
+    scenario = nb.scenarios.dumbbell(rate_mbps=20, rtt_ms=30, senders=["agent"], duration_s=5, stack=stack)
+    scenario = replace(scenario, mss_bytes=mss)
+    env = environment(scenario)
+    env.reset(seed=1)
+    tracker = env.unwrapped.engine.tracker
+    assert tracker.cwnd.tolist() == [10 * mss] and tracker.lowest_window.tolist() == [2 * mss]
+    bdp_packets = 20e6 * scenario.propagation_rtt_ms() * 1e-3 / 8 / scenario.data_bytes
+    assert tracker.highest_window[0] == pytest.approx(2 * (bdp_packets + 150) * mss)
+    for _ in range(4):
+        env.step(KEEP)
+        telemetry = env.unwrapped.telemetry
+        assert telemetry["cwnd_bytes"] == telemetry["in_flight_bytes"] == 10 * mss and telemetry["mss_bytes"] == mss
+    env.step(10)  # 600 segments' squares over the window
+    assert env.unwrapped.telemetry["cwnd_bytes"] == int(min(10 * mss + 600 * mss / 10, tracker.highest_window[0]))
+    for _ in range(30):
+        env.step(0)
+    assert env.unwrapped.telemetry["cwnd_bytes"] == 2 * mss
 
 
 def test_the_fair_share_is_that_of_all_flows():
