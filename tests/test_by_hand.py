@@ -299,7 +299,7 @@ def test_telemetry_of_the_bottleneck_counts_what_others_do_there():
 
 
 def test_queue_drops_are_those_of_the_flow_at_all_links_of_its_path():
-    """30 segments at once: 20 wait at the first link behind the last ACK of the handshake. At the second another flow is in the way."""
+    """30 segments at once: 20 wait at the first link behind the last ACK of the handshake. At the second are others, too."""
     links = [
         Link(name="first", rate_mbps=8, delay_ms=5, queue_packets=20),
         Link(name="second", rate_mbps=10, delay_ms=5, queue_packets=3),

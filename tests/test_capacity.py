@@ -95,13 +95,13 @@ def test_what_a_device_holds_is_not_sent():
 
 
 def test_a_link_of_one_flow_counts_what_has_reached_it():
-    """As fast as the first and 400 ms behind it: half a second sends 100 ms over it, less the handshake and what is under way."""
+    """As fast as the first and 400 ms behind it: what is under way to it has not been sent by it."""
     links = [Link(name="first", rate_mbps=8, delay_ms=400), Link(name="second", rate_mbps=8, delay_ms=0), Link(name="back")]
     flow = Flow(cc="newreno", path=(0, 1), return_path=(2,), initial_cwnd_packets=1000)
     for duration_s in (0.6, 1.0, 1.3):
         result = nb.simulate(Scenario(links=links, flows=[flow], duration_s=duration_s), sample_interval_s=0.1)
         sent = result.links["second"].throughput_mbps * duration_s / 8 * 1e6
-        # A byte a microsecond from 400.12 ms on, after the SYN, which arrives there at 400.06 ms; data sets out then.
+        # The SYN gets there at 400.06 ms; its answer lets data set out at once, which gets there 400 ms later.
         at = duration_s * 1e6
         assert sent == pytest.approx(60 + max(0.0, at - 800_120 - 60), abs=2000)
         assert result.links["second"].packets_in <= 2 + max(0, at - 800_120) / 1500 + 1

@@ -14,7 +14,8 @@ def episode_report(scenario: Scenario, flow: int, counters: dict[str, Any]) -> d
     Args:
         scenario: the world that was run.
         flow: index of the flow.
-        counters: cumulative counters of the flow and of the slowest link on its path (`netbuf_gym.plants.counters.sender_counters`).
+        counters: cumulative counters of the flow and of the slowest link on its path
+            (`netbuf_gym.plants.counters.sender_counters`).
 
     Returns:
         goodput_mbps: bytes delivered in order to the application over the time since the flow's start.
