@@ -262,8 +262,8 @@ def test_stable_baselines3_learns_on_it(actions):
 
 
 def test_a_function_of_ones_own_is_a_reward():
-    def warmth(tracker, *, weight=1.0):
-        return weight * tracker["temperature_c"]
+    def warmth(telemetry, *, weight=1.0):
+        return weight * telemetry["temperature_c"]
 
     tasks.register_reward("heating", warmth)
     env = gym.make(ID, plant="rooms", reward={"name": "warmth", "weight": 2})
@@ -274,12 +274,12 @@ def test_a_function_of_ones_own_is_a_reward():
     with pytest.raises(ConfigError, match="reward 'warmth' has no parameter 'wait'; valid: weight"):
         gym.make(ID, plant="rooms", reward={"name": "warmth", "wait": 2})
     with pytest.raises(ConfigError, match="parameter 'factor' has no default"):
-        tasks.register_reward("heating", lambda tracker, factor: factor)
+        tasks.register_reward("heating", lambda telemetry, factor: factor)
 
 
 def test_a_reward_of_ones_own_may_be_nan_of_a_world_that_has_failed():
-    def now(tracker):
-        return tracker.now[1]
+    def now(telemetry):
+        return telemetry.now["temperature_c"]
 
     tasks.register_reward("heating", now)
     env = gym.make(ID, plant="rooms", scenario=FAILS, reward="now")

@@ -28,11 +28,10 @@ def rewards():
     [
         (3, "reward = 3 cannot be called"),
         ("power", "reward = 'power' cannot be called"),
-        (dict, "valid: a function, or a frozen dataclass"),
+        (dict, "valid: a function, or a class of objects that can be called"),
         (lambda: 1, "no first parameter"),
         (lambda *, weight=1.0: 1, "no first parameter"),
         (lambda **kwargs: 1, "no first parameter"),
-        (lambda *args: 1, r"parameter '\*args'"),
         (lambda tracker, *args: 1, r"parameter '\*args'"),
         (lambda tracker, **kwargs: 1, r"parameter '\*\*kwargs'"),
         (lambda tracker, name="x": 1, "parameter 'name'"),
