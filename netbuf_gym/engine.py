@@ -87,8 +87,11 @@ class Engine:
         self.interval_ns = round(self.interval_s * 1e9)
         self.max_episode_steps = None if max_episode_steps is None else whole("max_episode_steps", max_episode_steps, 1, 2**62)
         world = resolve(rules.default_scenario if scenario is None else scenario, self.agents)
-        self.task = rules(recipe, history, self.agents, **rules.fitted(example(world)), **options)
+        first = example(world)
+        self.task = rules(recipe, history, self.agents, **rules.fitted(first), **options)
         self.source = WorldSource(world, self.task.control)
+        if first is not world:
+            self.task.control(first)  # a place for agents is missed now, not at the first reset
         self.tracker = self.task.make_tracker(self.rows, self.interval_s)
         self.history = History(self.rows, self.task.history, self.task.width)
         self.scenarios: list[Any] = [None] * self.worlds
