@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, field, fields, is_dataclass, make_dataclass
@@ -47,7 +48,7 @@ def reward_spec(reward: Any) -> dict[str, Any]:
     return {"name": reward.name, **asdict(reward)}
 
 
-def reward_of(reward: Any, name: str | None = None) -> type:
+def reward_of(reward: Any, name: str | None = None) -> Any:
     """A class of rewards, as tasks register them: a dataclass whose fields are the parameters.
 
     Args:
@@ -72,15 +73,16 @@ def reward_of(reward: Any, name: str | None = None) -> type:
     return _wrapper(called, parameters, lambda: copied(reward, called), reward, in_place=in_place)
 
 
-def _class(cls: type, name: str | None) -> type:
+def _class(cls: Any, name: str | None) -> type:
     """A class of rewards as tasks register them: itself, if it is a dataclass that says its name and its terms."""
     if not _makes_rewards(cls):
         raise ConfigError(f"reward = {shown(cls)}; valid: a function, or a class of objects that can be called, {SIGNATURE}")
-    if is_dataclass(cls) and isinstance(getattr(cls, "name", None), str) and name in (None, cls.name):
+    typed = is_dataclass(cls)
+    if typed and isinstance(getattr(cls, "name", None), str) and name in (None, cls.name):
         return cls
     own = getattr(cls, "name", None)
     name = name or (own if isinstance(own, str) else cls.__name__)
-    if is_dataclass(cls):
+    if typed:
         return type(cls.__name__, (cls,), {"name": name, "__doc__": cls.__doc__, "__module__": cls.__module__})
     parameters = _checked(parameters_of(cls, name, 0), name)
     in_place = "out" in inspect.signature(cls.__call__).parameters
@@ -101,7 +103,7 @@ def _wrapper(name: str, parameters: list, make: Any, of: Any, *, in_place: bool 
     def write(self: Any, tracker: Any, out: Any) -> None:
         self._rule(tracker, out)
 
-    members = [(one.name, Any, field(default_factory=lambda value=one.default: value)) for one in parameters]
+    members = [(one.name, Any, field(default_factory=functools.partial(_same, one.default))) for one in parameters]
     body = {
         "name": name,
         "terms": declared(of, "terms", name),
@@ -112,6 +114,10 @@ def _wrapper(name: str, parameters: list, make: Any, of: Any, *, in_place: bool 
         "__module__": getattr(innermost(of), "__module__", __name__),
     }
     return make_dataclass(name if name.isidentifier() else "Reward", members, namespace=body, frozen=True)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _checked(parameters: list[inspect.Parameter], name: str) -> list[inspect.Parameter]:

@@ -119,7 +119,8 @@ class OwnReward:
             wrong = ~np.isfinite(row) & ~unmeasured
             if wrong.any():
                 at = int(np.argmax(wrong))
-                raise ConfigError(f"{self._of(term)} is {row[at]} of row {at}; valid: finite numbers")
+                hint = " (telemetry.now is NaN where an interval measured nothing)" if np.isnan(row[at]) else ""
+                raise ConfigError(f"{self._of(term)} is {row[at]} of row {at}; valid: finite numbers{hint}")
         out[:, unmeasured] = 0
         with np.errstate(over="ignore"):
             wrong = ~np.isfinite(np.add.reduce(out, axis=0))

@@ -149,7 +149,8 @@ class MadeUp(Telemetry):
     def __init__(self, like: Telemetry, strict: bool):
         super().__init__(like._tracker, like.task, like.agents)
         self._asked_by = like._asked_by
-        self.strict, self.lacking = strict, []
+        self.strict = strict
+        self.lacking: list[str] = []
         self.now = MadeUpInterval(self)
 
     @property

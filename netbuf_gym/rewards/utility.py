@@ -211,12 +211,12 @@ class RangeNormalized:
     def __post_init__(self):
         _check_weights(self)
         truth("clip", self.clip)
-        object.__setattr__(self, "_ranges", tuple(ThreeSigmaRange(self.memory) for _ in self.terms))
+        self.__dict__["_ranges"] = tuple(ThreeSigmaRange(self.memory) for _ in self.terms)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
         values = (tracker.throughput_ratio(), tracker.queueing_s(), tracker.loss_ratio())
-        for row, own, samples in zip(out, values, self._ranges, strict=True):
+        for row, own, samples in zip(out, values, self.__dict__["_ranges"], strict=True):
             samples.update(own)
             row[...] = samples.normalize(own, self.clip)
         out *= _factors(self)

@@ -59,7 +59,7 @@ class VectorExchangeReward(gym.vector.VectorWrapper):
 class _Utility(gym.Wrapper, gym.utils.RecordConstructorArgs):
     """Rewards a scalar environment by one class of rewards, whose parameters it takes."""
 
-    utility: ClassVar[type]
+    utility: ClassVar[Any]
 
     def __init__(self, env: gym.Env, **parameters: Any):
         gym.utils.RecordConstructorArgs.__init__(self, **parameters)
@@ -70,14 +70,14 @@ class _Utility(gym.Wrapper, gym.utils.RecordConstructorArgs):
 class _VectorUtility(gym.vector.VectorWrapper):
     """Likewise a vector environment."""
 
-    utility: ClassVar[type]
+    utility: ClassVar[Any]
 
     def __init__(self, env: gym.vector.VectorEnv, **parameters: Any):
         super().__init__(env)
         exchange_reward(env, _made(self.utility, parameters))
 
 
-def _made(utility: type, parameters: dict[str, Any]) -> Any:
+def _made(utility: Any, parameters: dict[str, Any]) -> Any:
     return make_reward({**parameters, "name": utility.name}, {utility.name: utility})
 
 

@@ -100,6 +100,12 @@ def test_each_environment_that_is_given_an_object_has_its_own():
         wrappers.exchange_reward(env, own)
         env.reset(seed=1)
     assert (envs[0].step(np.array([5, 5]))[1] == 1).all() and (envs[0].step(np.array([5, 5]))[1] == 2).all()
+    ranges = netbuf_gym.rewards.RangeNormalized()
+    for env in (VectorEnv(2, scenario=SHORT, reward=ranges), Env(scenario=SHORT, reward=ranges)):
+        env.reset(seed=1)
+        env.step(env.action_space.sample())
+        assert env.engine.reward == ranges and env.engine.reward._ranges[0].count == env.engine.rows
+    assert ranges._ranges[0].count == 0
     assert envs[1].step(5)[1] == 1 and (envs[2].step(np.array([5, 5]))[1] == 1).all() and own.calls == 0
 
 
