@@ -15,8 +15,8 @@ PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("rewards.md", "en
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_block_runs_as_printed(name, tmp_path):
-    blocks = list(recipes.blocks(PAGES[name]))
-    assert {block.language for block in blocks} == {"python"} and PAGES[name].count("\n```") == 2 * len(blocks)
+    blocks = [block for block in recipes.blocks(PAGES[name]) if block.language == "python"]
+    assert PAGES[name].count("\n```python") == len(blocks) > 1
     script = tmp_path / "page.py"
     script.write_text("\n".join(block.text for block in blocks))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,8 +1,10 @@
 """Utilities of whoever sends through a network, as sums of named terms over one decision interval.
 
-They read a tracker (`Path`) and are finite for every interval. All are integrals over time: what the table gives, times the
-measured length of the interval in seconds. An episode's sum over its duration is thus a mean over time, however often is
-decided.
+They read a tracker (`Path`) and are finite for every interval. All but one are integrals over time: what the table gives, times
+the measured length of the interval in seconds. An episode's sum over its duration is thus a mean over time, however often is
+decided. `range_normalized` is a value, as its paper (Auter) has it: a R(x) - b R(queueing delay) - c R(l) with
+R(v) = (v - least) / (greatest - least) over the samples so far without outliers. `requires` says what each needs; what of it
+a task has, and what it is there, are its tracker's `quantities`.
 
 | name              | terms                    | per second                                                             |
 |-------------------|--------------------------|------------------------------------------------------------------------|
@@ -13,11 +15,7 @@ decided.
 
 with x = throughput / fair share of the bottleneck, y = RTT / base RTT, l = lost / (lost + acknowledged) packets,
 x' = min(x, 1), d = queueing delay / `delay_scale_s`, at most 1. A fair share is the rate of the tightest link over the
-number of flows in the world; with one sender it is the capacity. Which of them a task has, and what they are there, its tracker
-says (`quantities`); `requires` are those that a reward needs.
-
-One is no integral but a value, as its paper has it: `range_normalized`, a R(x) - b R(queueing delay) - c R(l), with
-R(v) = (v - least) / (greatest - least) over the samples so far that are no outliers (Auter).
+number of flows in the world; with one sender it is the capacity.
 """
 
 from __future__ import annotations
