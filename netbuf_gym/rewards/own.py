@@ -100,8 +100,8 @@ class OwnReward:
     def _put(self, value: Any, row: np.ndarray, term: str) -> None:
         try:
             array = np.asarray(value)
-        except (TypeError, ValueError):  # lists of several lengths, tensors that do not let go
-            raise ConfigError(f"{self._of(term)} is {shown(value)}; valid: finite numbers") from None
+        except (TypeError, ValueError, RuntimeError) as error:  # lists of several lengths, tensors that do not let go
+            raise ConfigError(f"{self._of(term)} is {shown(value)}; valid: finite numbers") from error
         if array.shape != row.shape:
             raise ConfigError(f"{self._of(term)} has shape {array.shape}; valid: {row.shape}, a number for each agent")
         if array.dtype.kind not in "fiubO":

@@ -335,6 +335,15 @@ def test_a_wrong_value_is_refused(rewards, value, message, registered):
     env.close()
 
 
+def test_a_tensor_that_does_not_let_go_is_refused():
+    class Tensor:
+        def __array__(self, *args, **kwargs):
+            raise RuntimeError("detach it first")
+
+    with pytest.raises(ConfigError, match=r"reward 'reward' is <.*; valid: finite numbers"):
+        VectorEnv(2, scenario=SHORT, reward=lambda telemetry: Tensor())
+
+
 def test_large_values_whose_sum_over_rows_is_not_finite_are_taken(rewards):
     tasks.register_reward(TASK, lambda telemetry: np.full(telemetry.rows, 3e38), "mine")
     env = gym.make_vec(ID, num_envs=2, scenario=SHORT, reward="mine")
