@@ -21,7 +21,7 @@ LAYERS = (
     ("version", "errors", "arguments", "checks", "files", "stats", "tables", "plots"),
     ("traces",),
     ("scenarios",),
-    ("results", "traffic_results"),
+    ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results"),
     ("plants", "simulation", "worlds"),
     ("contenders",),  # the protocol; tasks bring their own
     ("rewards", "tasks"),

@@ -58,5 +58,5 @@ def test_says_what_to_install(tmp_path, monkeypatch):
         return load(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
-    with pytest.raises(MissingExtraError, match=r"netbuf-gym\[train\]"):
+    with pytest.raises(MissingExtraError, match=r"netbuf-gym\[plots\]"):
         plots.throughput_delay(POINTS, tmp_path / "a.png")

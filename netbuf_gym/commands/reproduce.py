@@ -7,7 +7,7 @@ import json
 import sys
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.plots import pyplot
+from netbuf_gym.plots import require
 from netbuf_gym.reproduce.campaign import DESCRIPTION, Campaign
 from netbuf_gym.reproduce.settings import (
     DEFAULT_SCHEMES,
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"experiment {arguments.experiment!r} is unknown; valid: {', '.join(EXPERIMENTS)}")
     order = parse(arguments.settings)
     if order.figures:
-        pyplot()  # refuses, before any work is done, where there is none
+        require()  # refuses, before any work is done, where there is none
     campaign = Campaign(order.settings, order.output, order.jobs)
     print(f"{order.settings.command()}: {campaign.runs} runs into {order.output}", flush=True)
     try:
