@@ -120,7 +120,8 @@ class EvaluateConfig:
     """An evaluation job.
 
     Attributes:
-        model: file that training wrote (`model.zip` or `checkpoint.zip`), or its run directory; null: baselines alone.
+        model: file that training wrote (`model.zip` or `checkpoint.zip`), its run directory, or an agent's name
+            (`netbuf_gym.zoo.names()`); null: baselines alone.
         task: whose baselines are run without a model (on the command line `env=...` says the same); null: the model's.
         recipe: by which baselines that decide as agents do play without a model; null: the default one, or the model's.
         env_id: id that the model must have been trained for, or that belongs to the task; null: any.

@@ -1,16 +1,19 @@
 """`netbuf-gym evaluate`: a trained agent beside baselines, over worlds that it was not trained on.
 
+    netbuf-gym evaluate model=congestion_window/ppo
     netbuf-gym evaluate model=runs/congestion_window/ppo/20260101-120000-seed3 scenario=ppcc/4
     netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
     netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 senders=2 run_dir=runs/twenty
     netbuf-gym evaluate model=null env=queue_threshold scenario=rlbm/cubic-500-0.6 baselines=[naive,dt,abm,random]
     netbuf-gym evaluate model=null env=queue_threshold recipe=thesis-text baselines=[naive,random]
 
-The agent acts greedily. Seeds start at 1000000, where training seeds end; every contender meets the same worlds (under a
-distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
-table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
-the worlds, and writes them, result.json and plots into the run directory. Without a model the first baseline stands in
-the agent's row, and `recipe` says by which one baselines that decide as agents do (`random`) play; with one, its own.
+The model is a file that training wrote, its run directory, or the name of an agent that comes with the package
+(`netbuf-gym list agents`); a file or run directory that exists goes first. The agent acts greedily. Seeds start at 1000000,
+where training seeds end; every contender meets the same worlds (under a distribution of scenarios, each seed draws its own),
+is run from its start to its end, and is measured alike. Prints a table of means with 95 % t intervals over the seeds, and
+under a distribution what becomes of the score by properties of the worlds, and writes them, result.json and plots into the run
+directory. Without a model the first baseline stands in the agent's row, and `recipe` says by which one baselines that decide
+as agents do (`random`) play; with one, its own.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from netbuf_gym.rollout import draw
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation, running
+from netbuf_gym.zoo import checkpoint, evaluation, library, running
 from netbuf_gym.zoo.config import MAX_TORCH_THREADS, evaluation_seeds, load, plain, scenario_spec
 from netbuf_gym.zoo.saved import SavedAgent
 
@@ -59,7 +62,7 @@ def evaluate(config: DictConfig) -> Path:
         OSError: the run directory cannot be written.
     """
     seeds = evaluation_seeds(config.seeds)
-    saved = None if config.model is None else checkpoint.read(config.model)
+    saved = None if config.model is None else checkpoint.read(library.path_of(config.model))
     if saved is not None and config.env_id is not None and saved.env.get("id") != config.env_id:
         raise CheckpointError(f"{saved.path}: was trained on {saved.env.get('id')!r}, not on {config.env_id!r}")
     task = _task(config, saved)
