@@ -166,7 +166,7 @@ def time_series(
         dress(axes, ylabel=label)
     if title:
         panels[0].set_title(title, fontsize=TEXT + 1)
-    legend_below(figure, panels) if many else panels[0].legend(frameon=False, fontsize=SMALL, ncols=3)
+    legend_below(figure, panels) if many else dress(panels[0], legend=3)
     named = [axes for axes, (key, _) in zip(panels, rows, strict=True) if limits and key in limits]
     if not many and named and named[0] is not panels[0]:
         handles, labels = named[0].get_legend_handles_labels()
@@ -220,11 +220,21 @@ def logarithmic(axes: Any, which: str, values: np.ndarray) -> float | None:
     setter = axes.set_xscale if which == "x" else axes.set_yscale
     if not len(known) or (known > 0).all():
         setter("log")
+        log_ticks(axes.xaxis if which == "x" else axes.yaxis)
         return None
     sizes = np.abs(known[known != 0])
     width = float(np.clip(sizes.min(), sizes.max() * 1e-4, None)) if len(sizes) else 1.0
     setter("asinh", linear_width=width)
     return width
+
+
+def log_ticks(axis: Any) -> None:
+    """Plain numbers at 1, 2 and 5 of each decade of a logarithmic axis."""
+    from matplotlib.ticker import LogLocator
+
+    axis.set_minor_locator(LogLocator(subs=(2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("{x:g}")
 
 
 def legend_below(figure: Any, panels: Sequence[Any], columns: int = 5) -> None:

@@ -134,6 +134,7 @@ class EvaluateConfig:
         run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
         confidence: of the intervals.
         plots: whether to draw them (needs matplotlib).
+        lines: most contenders in pictures over time, the first and the best among them; null: all.
         torch_threads, threads: of the network, and of the simulator.
     """
 
@@ -150,6 +151,7 @@ class EvaluateConfig:
     run_dir: str | None = None
     confidence: float = 0.95
     plots: bool = True
+    lines: int | None = 8
     torch_threads: int = 1
     threads: int = 1
 

@@ -107,7 +107,7 @@ def evaluate(config: DictConfig) -> Path:
     }
     write_json(run_dir / "result.json", result)
     if config.plots:
-        _draw(runs, [world.scenario for world in worlds], run_dir, title, measures)
+        _draw(runs, [world.scenario for world in worlds], run_dir, title, measures, config.lines)
     return run_dir
 
 
@@ -166,6 +166,8 @@ def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
             raise ConfigError(f"baselines holds {name!r}; valid: {', '.join(known)}")
         if names.count(name) > 1:
             raise ConfigError(f"baselines holds {name!r} twice; valid: each once")
+    if config.lines is not None:
+        whole("lines", config.lines, 1, 1000)
     if config.recipe is not None:
         choice("recipe", config.recipe, tasks.get(task).rules.recipes)
     if config.model is None and not names:
@@ -173,26 +175,35 @@ def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
 
 
 def _draw(
-    runs: list[evaluation.Runs], worlds: Sequence[Scenario], run_dir: Path, title: str, measures: Measures
+    runs: list[evaluation.Runs],
+    worlds: Sequence[Scenario],
+    run_dir: Path,
+    title: str,
+    measures: Measures,
+    most: int | None,
 ) -> None:
+    limits = {one.key: (one.label, one.of(worlds[0])) for one in measures.series_limits}
     if measures.scatter is not None:
         (x, x_label), (y, y_label) = measures.scatter
         points = {one.name: (one.metrics[x], one.metrics[y]) for one in runs}
-        limits = {measures.limit(world) for world in worlds} if measures.limit is not None else set()
-        limit = limits.pop() if len(limits) == 1 else None
-        plots.throughput_delay(points, run_dir / "throughput_delay.png", title, limit, x_label, y_label)
+        values = {measures.limit(world) for world in worlds} if measures.limit is not None else set()
+        limit = values.pop() if len(values) == 1 else None
+        varies = any(len(steps[1]) > 1 for _, steps in limits.values())
+        what = "mean capacity" if varies else "capacity"
+        plots.throughput_delay(points, run_dir / "throughput_delay.png", title, limit, x_label, y_label, what)
     if not measures.series:
         return
     seed = runs[0].seeds[0]
     numbers = {one.name: k for k, one in enumerate(runs)}  # a contender looks alike in all pictures
-    series = {one.name: one.series for one in readable(runs, measures)}
+    series = {one.name: one.series for one in (runs if most is None else readable(runs, measures, most))}
     name = title.partition(",")[0]
-    plots.time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers)
+    plots.time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers, limits)
     start = {n: {key: values[: _samples_until(s, 10.0)] for key, values in s.items()} for n, s in series.items()}
-    plots.time_series(start, run_dir / "start.png", measures.series, f"{name}, seed {seed}, the first 10 s", numbers)
+    title = f"{name}, seed {seed}, the first 10 s"
+    plots.time_series(start, run_dir / "start.png", measures.series, title, numbers, limits)
 
 
-def readable(runs: Sequence[evaluation.Runs], measures: Measures, most: int = 6) -> list[evaluation.Runs]:
+def readable(runs: Sequence[evaluation.Runs], measures: Measures, most: int) -> list[evaluation.Runs]:
     """As many contenders as lines in one panel can be told apart: the first, the best, those that show the range.
 
     Which the latter are is the task's (`Measures.shown`); where few were run, all of them.

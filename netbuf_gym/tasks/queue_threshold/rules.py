@@ -6,6 +6,7 @@ Rules only, batch first (leading axis = switches). The docstring of `QueueThresh
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -331,7 +332,9 @@ class QueueThreshold(Task):
         """Packets in all queues and in each, each one's threshold in packets and alpha, and drops; sums over ports."""
         unit = float(tracker.packet_units[row])
         queued, drops = float(tracker.queue.queue_packets[:, row].sum()), float(tracker.packets_dropped[row])
-        state = {"queue_packets": queued, "drops": drops}
+        left_mbit, elapsed_s = float(tracker.queue.drained_bytes[:, row].sum()) * 8e-6, float(tracker.elapsed_s[row])
+        rate = left_mbit / elapsed_s if elapsed_s > 0 else math.nan
+        state = {"queue_packets": queued, "drops": drops, "throughput_mbps": rate}
         for q in range(self.queues):
             alpha = float(tracker.queue.alpha[q, row])
             state[f"queue_packets_{q}"] = float(tracker.queue.queue_packets[q, row])
