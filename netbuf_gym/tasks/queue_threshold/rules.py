@@ -231,10 +231,14 @@ class QueueThreshold(Task):
     def panels(self) -> tuple[Panel, ...]:
         """Each queue with its limit, and drops."""
         of_queues = [
-            Panel(f"queue_packets_{q}", f"QUEUE {q} PACKETS", BLUE, f"threshold_packets_{q}", "LIMIT", LILAC)
+            Panel(
+                *(f"queue_packets_{q}", f"QUEUE {q} PACKETS", BLUE),
+                *(f"threshold_packets_{q}", "LIMIT", LILAC),
+                title=f"queue {q} (packets)",
+            )
             for q in range(min(self.queues, 4))  # a picture has its limits
         ]
-        return (*of_queues, Panel("drops", "DROPS", RED))
+        return (*of_queues, Panel("drops", "DROPS", RED, title="drops in an interval"))
 
     @classmethod
     def feature_tables(cls) -> dict[str, str]:
