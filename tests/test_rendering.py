@@ -1,4 +1,4 @@
-"""Pictures of episodes: frames of one shape by Matplotlib or numpy, videos as fast as the worlds, a picture a row of a batch."""
+"""Pictures of episodes: frames of one shape by Matplotlib or numpy, videos as fast as the worlds, a picture a row."""
 
 import builtins
 import math
