@@ -8,6 +8,7 @@ suffix of the file decides the format (png, pdf, svg).
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,12 @@ def logarithmic(axes: Any, which: str, values: np.ndarray) -> float | None:
     sizes = np.abs(known[known != 0])
     width = float(np.clip(sizes.min(), sizes.max() * 1e-4, None)) if len(sizes) else 1.0
     setter("asinh", linear_width=width)
+    low, high = (math.ceil(math.log10(one) - 1e-9) for one in (width, max(sizes.max(initial=width), width)))
+    decades = 10.0 ** np.arange(low, high + 1)
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_ticks([*(-decades[::-1] if (known < 0).any() else ()), 0.0, *decades], minor=False)
+    axis.set_ticks([], minor=True)
+    axis.set_major_formatter("{x:g}")
     return width
 
 

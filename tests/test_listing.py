@@ -157,7 +157,10 @@ def test_congestion_controls_have_ranges_and_units(capsys):
     assert any(one["unit"] == "s" for one in bbr["parameters"]) or any(one["unit"] == "ms" for one in bbr["parameters"])
 
 
-@pytest.mark.parametrize(("wrong", "guess"), [("agent", "agents"), ("reward", "rewards"), ("congestion", "congestion-controls")])
+WRONG = [("agent", "agents"), ("reward", "rewards"), ("congestion", "congestion-controls")]
+
+
+@pytest.mark.parametrize(("wrong", "guess"), WRONG)
 def test_an_unknown_list_is_answered_in_a_line_with_those_that_there_are(wrong, guess, capsys):
     assert main(["list", wrong]) == 2
     out, err = capsys.readouterr()
