@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def steps(axes: Any, limit: Steps, label: str | None = None, most_s: float | Non
 
 def throughput_delay(
     points: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    path: str | Path,
+    path: str | os.PathLike,
     title: str = "",
     capacity_mbps: float | None = None,
     xlabel: str = "mean queueing delay (ms)",
@@ -129,7 +130,7 @@ def throughput_delay(
 
 def time_series(
     series: Mapping[str, Mapping[str, Any]],
-    path: str | Path,
+    path: str | os.PathLike,
     rows: Sequence[tuple[str, str]],
     title: str = "",
     numbers: Mapping[str, int] | None = None,
@@ -179,7 +180,7 @@ def time_series(
 
 def learning_curves(
     curves: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
-    path: str | Path,
+    path: str | os.PathLike,
     ylabel: str,
     xlabel: str = "environment steps",
     title: str = "",
@@ -191,9 +192,8 @@ def learning_curves(
     """
     figure = figure_of(6.4, 4.0)
     axes = figure.add_subplot()
-    for index, (name, runs) in enumerate(curves.items()):
-        runs = [_both_finite(x, y) for x, y in runs]
-        runs = [(x, y) for x, y in runs if len(x)]
+    for index, (name, given) in enumerate(curves.items()):
+        runs = [(x, y) for x, y in (_both_finite(*run) for run in given) if len(x)]
         if not runs:
             continue
         grid = np.linspace(max(x[0] for x, _ in runs), min(x[-1] for x, _ in runs), 200)
@@ -274,7 +274,7 @@ def require() -> None:
     figure_of(1, 1)
 
 
-def format_of(path: str | Path) -> str:
+def format_of(path: str | os.PathLike) -> str:
     """The format that a file's suffix stands for.
 
     Raises:
@@ -286,7 +286,7 @@ def format_of(path: str | Path) -> str:
     return kind
 
 
-def write(figure: Any, path: str | Path, dpi: int = DPI) -> None:
+def write(figure: Any, path: str | os.PathLike, dpi: int = DPI) -> None:
     """Writes a figure, atomically; its suffix decides the format.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
@@ -36,11 +36,9 @@ class Named(tuple[T, ...]):
     what = "result"
 
     @overload
-    def __getitem__(self, key: str) -> T: ...  # type: ignore[override]
+    def __getitem__(self, key: SupportsIndex | str, /) -> T: ...
     @overload
-    def __getitem__(self, key: int) -> T: ...
-    @overload
-    def __getitem__(self, key: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, key: slice, /) -> tuple[T, ...]: ...
     def __getitem__(self, key: Any) -> Any:
         """One by its index or its name, several by a slice; KeyError, naming those that there are, for another name."""
         if isinstance(key, str):

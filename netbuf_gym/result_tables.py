@@ -205,4 +205,4 @@ def _column(values: list) -> np.ndarray:
 
 
 def _fields(table: np.ndarray) -> Table:
-    return {name: table[name] for name in table.dtype.names}
+    return {name: table[name] for name in table.dtype.names or ()}

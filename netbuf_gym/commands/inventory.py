@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
+import numpy as np
+
 from netbuf_gym import plants, registration, scenarios, tasks, traces
 from netbuf_gym.contenders import Contender, InWorld
 from netbuf_gym.described import arguments_of, headline, range_of, unit_of
@@ -85,7 +87,7 @@ def size_entries() -> list[Entry]:
     """Built-in distributions of flow sizes, in bytes."""
     entries = []
     for one in scenarios.SIZES.values():
-        median, p90, p99 = (round(float(x)) for x in one.quantile([0.5, 0.9, 0.99]))
+        median, p90, p99 = (round(float(x)) for x in one.quantile(np.array([0.5, 0.9, 0.99])))
         mean = round(float(one.mean_bytes))
         quantiles = {"mean_bytes": mean, "median_bytes": median, "p90_bytes": p90, "p99_bytes": p99}
         entries.append({"name": one.name, **quantiles, "points": len(one.size_bytes)})
@@ -119,7 +121,7 @@ def reward_entries() -> list[Entry]:
                     "task": record.name,
                     "name": name,
                     "meaning": headline(kind),
-                    "terms": list(kind.terms) if isinstance(kind.terms, tuple) else [],
+                    "terms": list(terms) if isinstance(terms := getattr(kind, "terms", ()), tuple) else [],
                     "default_of": [recipe for recipe, reward in default.items() if reward == name],
                     "parameters": [
                         _parameter(one.name, _default(one), range_of(said.get(one.name, "")), said.get(one.name, ""))
