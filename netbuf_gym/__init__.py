@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from netbuf_gym import contenders, errors, plants, rollout, scenarios, tasks, traces
+from netbuf_gym import baselines, contenders, errors, plants, rewards, rollout, scenarios, tasks, traces, wrappers
 from netbuf_gym.registration import register_environments
 from netbuf_gym.results import FlowResult, LinkResult, Result
 from netbuf_gym.simulation import simulate
@@ -35,13 +35,16 @@ __all__ = [
     "LinkResult",
     "Result",
     "__version__",
+    "baselines",
     "contenders",
     "errors",
     "plants",
+    "rewards",
     "rollout",
     "scenarios",
     "simulate",
     "tasks",
     "traces",
+    "wrappers",
     "zoo",
 ]
