@@ -19,7 +19,7 @@ UNITS = {
 """By the end of a name, the longer ones first."""
 
 ENTRY = re.compile(r"    (\w+(?:, \w+)*): (.+)")
-NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+|\*\*\d+)?"
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+|\*\*\d+| million)?"
 RANGE = re.compile(rf"(?:above |below )?{NUMBER} to (?:below )?{NUMBER}|(?:at least|above) {NUMBER}|{NUMBER} or more")
 
 

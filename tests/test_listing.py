@@ -206,11 +206,7 @@ def test_docstrings_are_read():
     assert headline(documented) == "A thing, in two lines." and headline(3.0) is not None
     both = "both, 0 to 2**40; or more."
     assert arguments_of(documented) == {"a": both, "b_ms": both, "c": "3 or more."}
-    assert [range_of(text) for text in ("0 to 2**40; or", "c, 3 or more.", "at least 1, say", "1e-4 to 1.", "none")] == [
-        "0 to 2**40",
-        "3 or more",
-        "at least 1",
-        "1e-4 to 1",
-        "",
-    ]
+    said = {"0 to 2**40; or": "0 to 2**40", "c, 3 or more.": "3 or more", "at least 1, say": "at least 1", "none": ""}
+    said |= {"1e-4 to 1.": "1e-4 to 1", "2 to 10 million.": "2 to 10 million"}
+    assert {text: range_of(text) for text in said} == said
     assert [unit_of(name) for name in ("a_ms", "rate_mbps", "flows_per_s", "x_s", "alpha")] == ["ms", "Mbit/s", "1/s", "s", ""]

@@ -113,7 +113,7 @@ def reward_entries() -> list[Entry]:
     """Rewards by task, and the recipes whose default they are."""
     entries = []
     for record in tasks.records():
-        default = {recipe: record.rules(recipe).default_reward for recipe in record.rules.recipes}
+        chosen = {recipe: record.rules(recipe).default_reward for recipe in record.rules.recipes}
         for name, kind in record.rewards.items():
             said = arguments_of(kind)
             entries.append(
@@ -122,10 +122,10 @@ def reward_entries() -> list[Entry]:
                     "name": name,
                     "meaning": headline(kind),
                     "terms": list(terms) if isinstance(terms := getattr(kind, "terms", ()), tuple) else [],
-                    "default_of": [recipe for recipe, reward in default.items() if reward == name],
+                    "default_of": [recipe for recipe, reward in chosen.items() if reward == name],
                     "parameters": [
-                        _parameter(one.name, _default(one), range_of(said.get(one.name, "")), said.get(one.name, ""))
-                        for one in fields(kind)
+                        _parameter(one.name, default, _range(default, said.get(one.name, "")), said.get(one.name, ""))
+                        for one, default in ((one, _default(one)) for one in fields(kind))
                     ],
                 }
             )
@@ -181,6 +181,11 @@ def _parameter(name: str, default: Any, range_: str, meaning: str) -> Entry:
     """A parameter; without `default` where it must be given."""
     given = {} if default is inspect.Parameter.empty else {"default": _plain(default)}
     return {"name": name, **given, "unit": unit_of(name), "range": range_, "meaning": meaning}
+
+
+def _range(default: Any, meaning: str) -> str:
+    """The values of a parameter by its default and its meaning."""
+    return "true or false" if isinstance(default, bool) else range_of(meaning)
 
 
 def _default(field: Field) -> Any:
