@@ -13,7 +13,7 @@ from netbuf_gym.arguments import choice
 from netbuf_gym.engine import Engine, agents_name, info_names, take_agents
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.registration import OfItsTask, environment_table
-from netbuf_gym.rendering import Recorder
+from netbuf_gym.rendering import Recorder, frames_per_second
 from netbuf_gym.wrappers.duration import DurationLimit
 
 
@@ -54,6 +54,8 @@ class Env(OfItsTask, gym.Env):
         self.action_space = self.engine.task.action_space
         self._generator: np.random.Generator | None = None
         self._recorder = Recorder(self.engine.task)
+        fps = frames_per_second(self.engine.interval_s, self.engine.task.fixed_steps)
+        self.metadata = {**self.metadata, "render_fps": fps}
 
     @property
     def out_of_time(self) -> bool:
@@ -112,7 +114,11 @@ class Env(OfItsTask, gym.Env):
         return self._observation(), float(engine.rewards[0]), bool(engine.terminated[0]), truncated, info
 
     def render(self) -> str | np.ndarray | None:
-        """The episode so far: a line of text, or strip charts of what the task shows."""
+        """The episode so far: a line of text, or charts of what the task shows over the last decisions.
+
+        Charts are drawn by Matplotlib where it is installed, else by numpy, and all have one shape.
+        `metadata["render_fps"]` is the rate at which a video of them runs as fast as the world did.
+        """
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; valid: ansi, rgb_array")
             return None

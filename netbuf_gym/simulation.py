@@ -8,11 +8,13 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.flow_results import NAN, FlowResult, Flows, LinkResult, Links
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
-from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
+from netbuf_gym.result_tables import FLOW_SERIES, SWITCH_SERIES
+from netbuf_gym.results import Result
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
-from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
+from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
 from netbuf_gym.worlds import ScenarioLike, world_of
 
 MAX_SAMPLES = 5_000_000
@@ -89,7 +91,7 @@ def simulate(
         scenario=scenario,
         seed=seed,
         window_s=(warmup_s, scenario.duration_s),
-        flows=tuple(
+        flows=Flows(
             _flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss)
             for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
         ),
@@ -126,18 +128,19 @@ class _Sample(NamedTuple):
     """Current values and cumulative counters at one moment; the arrays are the core's."""
 
     flows: np.ndarray
+    arrived: list[int]  # bytes, at each flow's receiver
     links: np.ndarray
     switches: np.ndarray | None
-    traffic: tuple[float, float] | None  # delivered bytes, flows alive
+    traffic: tuple[float, float, float] | None  # bytes arrived, and delivered in order; flows alive
 
 
 def _sample(scenario: Scenario, world: Simulator) -> _Sample:
     traffic = None
     if scenario.traffic is not None:
         t = world.traffic_stats()
-        traffic = (t["delivered_bytes"], t["flows_started"] - t["flows_completed"])
+        traffic = (t["received_bytes"], t["delivered_bytes"], t["flows_started"] - t["flows_completed"])
     switches = np.array(world.switch_sample()) if scenario.switches else None
-    return _Sample(np.array(world.flow_sample()), np.array(world.link_sample()), switches, traffic)
+    return _Sample(np.array(world.flow_sample()), world.flow_arrivals(), np.array(world.link_sample()), switches, traffic)
 
 
 def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) -> FlowResult:
@@ -200,6 +203,8 @@ def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]
     span_s = np.diff(time_s, prepend=0.0)[:, None]
     series = {"time_s": time_s, **{name: flow[name] for name in FLOW_SERIES if name in flow}}
     series["goodput_mbps"] = _gain(flow["delivered_bytes"]) * 8e-6 / span_s
+    arrived = np.array([s.arrived for s in samples], np.float64).reshape(len(samples), -1)
+    series["arrival_mbps"] = _gain(arrived) * 8e-6 / span_s
     series["queue_packets"] = link["queue_packets"]
     count = _gain(link["sojourn_count"])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -212,7 +217,8 @@ def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]
         series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}
         series["switch_drops"] = _gain(series["switch_drops"])
     if samples[0].traffic is not None:
-        delivered, alive = np.array([s.traffic for s in samples]).T
+        arrived, delivered, alive = np.array([s.traffic for s in samples]).T
+        series["traffic_arrival_mbps"] = _gain(arrived) * 8e-6 / span_s[:, 0]
         series["traffic_goodput_mbps"] = _gain(delivered) * 8e-6 / span_s[:, 0]
         series["flows_alive"] = alive
     return series

@@ -188,6 +188,7 @@ nb::dict traffic_stats(World& world) {
   d["flows_started"] = world.opened().size();
   d["flows_connected"] = t.connected;
   d["flows_completed"] = world.completions().size();
+  d["received_bytes"] = t.received_bytes;
   d["delivered_bytes"] = t.delivered_bytes;
   d["packets_sent"] = t.packets_sent;
   d["packets_retransmitted"] = t.packets_retransmitted;
@@ -217,6 +218,11 @@ void bind_readings(nb::module_& m, nb::class_<World>& world, nb::class_<Batch>& 
   add("link_sample", [](World& w) {
     return sample_matrix(w.links().size(), std::size(kLinkSampleFields), [&](uint32_t i, double* out) { sample_link(w, i, out); });
   }, "Current values, shape (links, fields); columns are link_sample_fields().");
+  add("flow_arrivals", [](World& w) {
+    std::vector<int64_t> bytes;
+    for (const Flow& flow : w.flows()) bytes.push_back(flow.receiver.counters().received_bytes);
+    return bytes;
+  }, "Data bytes that arrived at each flow's receiver so far, in whatever order, duplicates included.");
   add("completions", [](World& w) { return completions(w); },
       "Finished flows of the traffic, shape (flows, 7): flow, start_s, fct_s, size_bytes, sender, priority, ideal_s.");
   add("flows_opened", [](World& w) { return flows_opened(w); },

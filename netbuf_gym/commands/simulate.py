@@ -9,7 +9,6 @@ import numpy as np
 
 from netbuf_gym import scenarios
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, names, real, whole
-from netbuf_gym.commands.drawing import plot_result
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Distribution, Scenario
@@ -92,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.flows:
         result.write_flows_csv(arguments.flows)
     if arguments.plot:
-        plot_result(result, arguments.plot)
+        result.plot(arguments.plot)
     print(describe(result, arguments.all_links))
     return 0
 

@@ -66,6 +66,10 @@ class World:
         """Current values and counters of flows, `(flows, len(FLOW_SAMPLE))`."""
         return self._source.flow_sample(*self._at)
 
+    def flow_arrivals(self) -> list[int]:
+        """Data bytes that arrived at each flow's receiver so far, in whatever order, duplicates included."""
+        return self._source.flow_arrivals(*self._at)
+
     def link_sample(self) -> np.ndarray:
         """Current values and counters of links, `(links, len(LINK_SAMPLE))`."""
         return self._source.link_sample(*self._at)

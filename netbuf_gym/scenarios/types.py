@@ -227,6 +227,13 @@ class Scenario:
                 return i
         return self.tightest_link(0)
 
+    def bottleneck_of(self, flow: int) -> int:
+        """Index of the tightest link on the path of a flow's data, by mean rate over the scenario; the traffic's senders are
+        counted after the flows. Of equally tight ones the scenario's `bottleneck`, or else the first."""
+        rates = {i: self.links[i].mean_mbps(self.duration_s) for i in self._end(flow).path}
+        tightest = [i for i, rate in rates.items() if rate == min(rates.values())]
+        return self.bottleneck if self.bottleneck in tightest else tightest[0]
+
     @property
     def capacity_mbps(self) -> float:
         """The bottleneck's mean rate over the scenario, Mbit/s on the wire."""
