@@ -8,6 +8,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.exclusive import refuse_copies_of_wrapped
 from netbuf_gym.tasks.pages import markdown_table
 from netbuf_gym.tasks.record import register_ids
 
@@ -30,6 +31,7 @@ class OfItsTask:
             self.engine.close()
             raise ConfigError(f"task = {task!r} is not that of {spec.id}; valid: {own!r}, which need not be said")
         self._spec = spec
+        refuse_copies_of_wrapped()
 
 
 def environments() -> dict[str, tasks.TaskRecord]:

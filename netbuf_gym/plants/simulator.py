@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, SimulatorFault
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.exclusive import Unique
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.scenarios.types import Scenario
 
@@ -18,7 +20,10 @@ LINK_SAMPLE: tuple[str, ...] = tuple(_core.link_sample_fields())
 """Columns of `Simulator.link_sample`."""
 
 
-class World:
+SLICE_EVENTS = 1 << 15
+
+
+class World(Unique):
     """What a simulated world has counted, and what is going on in it now.
 
     Args:
@@ -111,13 +116,18 @@ class Simulator(World):
         """What the world holds of memory."""
         return self._source.memory_bytes
 
-    def run(self, until_ns: int) -> None:
-        """Runs the world until this virtual time.
+    def run(self, until_ns: int, between: Callable[[], None] | None = None) -> None:
+        """Runs the world until this virtual time, a few milliseconds at a time, between which Python handles signals.
+
+        What is raised between leaves the world between two events, from where it can be run on.
+
+        Args:
+            between: Called there, to look at how far it is, or to raise.
 
         Raises:
             SimulatorFault: the simulator found its own state inconsistent; the world is of no further use.
+            BusyError: called from a congestion control of this very world.
         """
-        try:
-            self._source.run(until_ns)
-        except RuntimeError as error:
-            raise SimulatorFault(str(error)) from None
+        while not self._source.run(until_ns, SLICE_EVENTS):
+            if between is not None:
+                between()
