@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,6 +43,7 @@ class SavedAgent(Decider):
         agents = tasks.get(own.get("task")).rules.agents_argument
         self._env = {key: value for key, value in own.items() if key not in (*NOT_ITS_OWN, agents)}
         self._model: Model | None = None
+        self._lock = threading.Lock()
 
     @property
     def env(self) -> dict[str, Any]:
@@ -55,14 +57,18 @@ class SavedAgent(Decider):
     def start(self, rules: Task, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
         checkpoint.require_same_rules(self.saved, rules)
-        if self._model is None:
-            env = VectorEnvAdapter(_Spaces(rules))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about batch sizes, which only matter for training
-                model = models.make_model(_for_prediction(self.saved.config.algo), env, seed=0)
-            checkpoint.restore(self.saved, model, rng=False)
-            self._model = Model(model, self.name)
+        with self._lock:
+            if self._model is None:
+                self._model = self._restored(rules)
         return self._model.start(rules, seeds)
+
+    def _restored(self, rules: Task) -> Model:
+        env = VectorEnvAdapter(_Spaces(rules))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about batch sizes, which only matter for training
+            model = models.make_model(_for_prediction(self.saved.config.algo), env, seed=0)
+        checkpoint.restore(self.saved, model, rng=False)
+        return Model(model, self.name)
 
 
 class _Spaces(gym.vector.VectorEnv):

@@ -52,8 +52,8 @@ class PythonControl final : public CongestionControl {
   void init(Tcb& tcb) override {
     if (start_.is_valid()) call(start_, "start", tcb, {}, true);
   }
-  void control(Tcb& tcb, const AckEvent& ack) override { call(control_, "it", tcb, ack, true); }
-  void increase_window(Tcb& tcb, const AckEvent& ack) override { call(control_, "it", tcb, ack, true); }
+  void control(Tcb& tcb, const AckEvent& ack) override { call(control_, "the call", tcb, ack, true); }
+  void increase_window(Tcb& tcb, const AckEvent& ack) override { call(control_, "the call", tcb, ack, true); }
 
   int64_t ssthresh(Tcb& tcb) override {
     const int64_t least = 2 * int64_t{tcb.mss};
@@ -85,7 +85,8 @@ class PythonControl final : public CongestionControl {
   }
 
   [[noreturn]] void refuse(const char* what, nb::handle value, const char* valid) const {
-    raise_error("ControlError", "congestion control " + name_ + ": " + what + " = " + nb::repr(value).c_str() + "; valid: " + valid);
+    const std::string said = std::string(what).ends_with("gave") ? " " : " = ";
+    raise_error("ControlError", "congestion control " + name_ + ": " + what + said + nb::repr(value).c_str() + "; valid: " + valid);
   }
 
   // The number that it gave; nothing for None.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, PlantFault
+from netbuf_gym.errors import ConfigError, NetbufError, PlantFault, SimulatorFault
 from netbuf_gym.plants.counters import counters_of, sender_counters
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
@@ -111,13 +111,18 @@ class SimPlant(Plant):
             SimulatorFault: the simulator found its own state inconsistent; the plant is of no further use.
         """
         batch, elapsed = self._open(), self._elapsed_ns
-        if until == EVENT:
-            left_ns = np.full(self.worlds, interval_ns) if left_ns is None else left_ns
-            self._of_kind.to_event(batch, interval_ns, left_ns)
-            elapsed[:] = np.rint(self.telemetry[:, 0, self._elapsed_column] * 1e9)
-        else:
-            batch.advance(interval_ns)
-            elapsed.fill(interval_ns)
+        try:
+            if until == EVENT:
+                left_ns = np.full(self.worlds, interval_ns) if left_ns is None else left_ns
+                self._of_kind.to_event(batch, interval_ns, left_ns)
+                elapsed[:] = np.rint(self.telemetry[:, 0, self._elapsed_column] * 1e9)
+            else:
+                batch.advance(interval_ns)
+                elapsed.fill(interval_ns)
+        except RuntimeError as error:
+            if isinstance(error, NetbufError) or any(scenario.own_controls for scenario in self._scenarios):
+                raise  # as the user's own code did
+            raise SimulatorFault(str(error)) from error
         return Advance(elapsed, {})
 
     def report(self, world: int) -> list[Any]:
