@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.exclusive import Unique
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.scenarios.types import Scenario
@@ -104,6 +104,8 @@ class Simulator(World):
         try:
             super().__init__(_core.World(world_config(scenario), seed))
         except ValueError as error:
+            if error.__traceback__.tb_next is not None or isinstance(error, NetbufError):
+                raise  # of a congestion control's making, which is the user's
             raise ConfigError(str(error)) from None
 
     @property
