@@ -27,14 +27,24 @@ from netbuf_gym.cli import main
 import netbuf_gym.errors
 print("ready", flush=True)
 """
-ALL_OF_A_DECADE = {"name": "dumbbell", "rate_mbps": 1000.0, "senders": ["agent", "cubic", "bbr"], "duration_s": 1e5, "buffer_packets": 500}
+ALL_OF_A_DECADE = {
+    "name": "dumbbell",
+    "rate_mbps": 1000.0,
+    "senders": ["agent", "cubic", "bbr"],
+    "duration_s": 1e5,
+    "buffer_packets": 500,
+}
 STEPS = f"env = gym.make_vec({ID!r}, num_envs=4, threads=%d, interval_s=100.0, scenario={ALL_OF_A_DECADE!r}); env.reset(seed=1)"
 
 
 def interrupted(code, after_s=0.4):
     """Runs the code in a child, sends SIGINT when it has run a while; its status, what it said, and how long it took to end."""
     child = subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", PRELUDE + code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         assert child.stdout.readline() == "ready\n", child.stderr.read()
@@ -92,7 +102,8 @@ def test_validate(tmp_path):
 
 
 def test_reproduce(tmp_path):
-    arguments = ["reproduce", "rlbm", "schemes=[dt,pie]", f"output={tmp_path / 'campaign'}", "jobs=2", "duration_s=3600", "loads=[0.9]"]
+    campaign = ["schemes=[dt,pie]", "duration_s=3600", "loads=[0.9]"]
+    arguments = ["reproduce", "rlbm", *campaign, f"output={tmp_path / 'campaign'}", "jobs=2"]
     status, _, said, took_s = interrupted(f"sys.exit(main({arguments!r}))", after_s=1.0)
     assert status == 130 and "interrupted" in said and took_s < SOON_S
 

@@ -69,7 +69,8 @@ NEWRENO = {"linux": LinuxNewReno, "ns3": Ns3NewReno}
 
 
 def dumbbell(*senders, **kwargs):
-    return nb.scenarios.dumbbell(**{"rate_mbps": 10, "rtt_ms": 40, "buffer_packets": 50, "duration_s": 20} | kwargs, senders=senders)
+    world = {"rate_mbps": 10, "rtt_ms": 40, "buffer_packets": 50, "duration_s": 20} | kwargs
+    return nb.scenarios.dumbbell(**world, senders=senders)
 
 
 def everything(scenario, seed=5):
@@ -194,13 +195,13 @@ def test_nonsense_is_named(value):
     def hasty(ack):
         return value
 
-    with pytest.raises(ControlError, match="congestion control hasty: the call gave .*valid: bytes, 1 to 2\\*\\*40, or None"):
+    with pytest.raises(ControlError, match=r"congestion control hasty: the call gave .*valid: bytes, 1 to 2\*\*40, or None"):
         nb.simulate(dumbbell(hasty))
 
 
 @pytest.mark.parametrize("rate", [math.nan, 0, -1, "fast"])
 def test_nonsense_of_a_pacing_rate(rate):
-    with pytest.raises(ControlError, match="pacing rate = .*valid: 1 to 1e15 bit/s"):
+    with pytest.raises(ControlError, match=r"pacing rate = .*valid: 1 to 1e15 bit/s"):
         nb.simulate(dumbbell(lambda ack: (None, rate)))
 
 
@@ -277,7 +278,7 @@ def test_what_has_hooks_of_the_wrong_kind():
 
 def test_no_file_holds_it():
     world = dumbbell(LinuxNewReno, "cubic")
-    with pytest.raises(ScenarioError, match="cc = LinuxNewReno is Python code, which no file holds; valid here: a .*by its name"):
+    with pytest.raises(ScenarioError, match=r"cc = LinuxNewReno is Python code, .*; valid here: .*by its name"):
         world.to_dict()
     assert world.with_senders("newreno").to_dict()
 
