@@ -122,21 +122,22 @@ void Turn::take() {
                      " or a threading.Lock around its calls");
 }
 
-void Turn::wait() {
+// Until it is given back; not where that may never be.
+void Turn::let_others() {
   const unsigned long me = PyThread_get_thread_ident();
-  while (thread_ != 0 && thread_ != me && !orphaned()) {
+  while (thread_ != 0 && thread_ != me && !orphaned() && !ending) {
     outside([] { std::this_thread::sleep_for(kNap); });
     if (PyErr_CheckSignals() != 0) nb::raise_python_error();
   }
+}
+
+void Turn::wait() {
+  let_others();
   take();
 }
 
 void Turn::settle() {
-  const unsigned long me = PyThread_get_thread_ident();
-  while (thread_ != 0 && thread_ != me && !orphaned()) {
-    outside([] { std::this_thread::sleep_for(kNap); });
-    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-  }
+  let_others();
   if (orphaned()) give();
 }
 

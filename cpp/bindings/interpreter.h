@@ -50,6 +50,7 @@ class Turn {
   bool orphaned() const { return thread_ != 0 && forks_ != forks(); }
 
  private:
+  void let_others();
   void own() { thread_ = PyThread_get_thread_ident(), forks_ = forks(); }
 
   unsigned long thread_ = 0;
