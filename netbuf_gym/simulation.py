@@ -67,17 +67,18 @@ def simulate(
     samples: list[_Sample] = []
     before = None if warm_ns else _snapshot(scenario, world)
     with Watch(world, end_ns, progress) as watch:
+        world.between = watch
         for stop in stops:
             if before is None and stop >= warm_ns:
-                world.run(warm_ns, watch)
+                world.run(warm_ns)
                 before = _snapshot(scenario, world)
-            world.run(stop, watch)
+            world.run(stop)
             samples.append(_sample(scenario, world))
             watch.report()
         if before is None:
-            world.run(warm_ns, watch)
+            world.run(warm_ns)
             before = _snapshot(scenario, world)
-        world.run(end_ns, watch)
+        world.run(end_ns)
     after = _snapshot(scenario, world)
     span_s = (end_ns - warm_ns) * 1e-9
     series = {}

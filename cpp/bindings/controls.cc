@@ -65,10 +65,6 @@ class PythonControl final : public CongestionControl {
     if (state == CaState::loss && on_timeout_.is_valid()) call(on_timeout_, "on_timeout", tcb, {}, false);
   }
 
-  int64_t undo_window(Tcb& tcb, int64_t prior_cwnd) override {
-    return tcb.stack == Stack::linux_kernel ? std::max(tcb.cwnd, prior_cwnd) : prior_cwnd;
-  }
-
  private:
   nb::object hook(const char* name) const {
     nb::object found = nb::getattr(control_, name, nb::none());

@@ -95,12 +95,16 @@ class Simulator(World):
         scenario: what is simulated.
         seed: 0 to 2**64 - 1; the same scenario and seed give the same numbers to the last bit.
 
+    Attributes:
+        between: what `run` calls every few milliseconds, between two events: to look at how far it is, or to raise.
+
     Raises:
         ConfigError: the core refuses the scenario.
     """
 
     def __init__(self, scenario: Scenario, seed: int):
         self.scenario = scenario
+        self.between: Callable[[], None] | None = None
         try:
             super().__init__(_core.World(world_config(scenario), seed))
         except ValueError as error:
@@ -118,18 +122,15 @@ class Simulator(World):
         """What the world holds of memory."""
         return self._source.memory_bytes
 
-    def run(self, until_ns: int, between: Callable[[], None] | None = None) -> None:
+    def run(self, until_ns: int) -> None:
         """Runs the world until this virtual time, a few milliseconds at a time, between which Python handles signals.
 
         What is raised between leaves the world between two events, from where it can be run on.
-
-        Args:
-            between: Called there, to look at how far it is, or to raise.
 
         Raises:
             SimulatorFault: the simulator found its own state inconsistent; the world is of no further use.
             BusyError: called from a congestion control of this very world.
         """
         while not self._source.run(until_ns, SLICE_EVENTS):
-            if between is not None:
-                between()
+            if self.between is not None:
+                self.between()
