@@ -354,3 +354,18 @@ def test_names():
     ]
     assert "LinuxNewReno" in str(nb.simulate(dumbbell(LinuxNewReno, duration_s=1)).flows[0].cc)
     assert not hasattr(_core.AckEvent, "queue_packets")  # nothing that only the network knows
+
+
+def test_rivals_in_a_scenario_given_as_it_is():
+    world = dumbbell("agent", LinuxNewReno, duration_s=2.0)
+    env, native = (gym.make("netbuf/CongestionWindow-v0", scenario=one) for one in (world, world.with_senders(["agent", "newreno"])))
+    for made in (env, native):
+        made.reset(seed=3)
+    for step in range(20):
+        (a, *rest), (b, *other) = env.step(step % 10), native.step(step % 10)
+        assert np.array_equal(a, b) and rest[:3] == other[:3]
+    reports = [
+        nb.rollout.evaluate("cubic", task="congestion_window", scenario=one, seeds=[1, 2], threads=2)
+        for one in (world, world.with_senders(["agent", "newreno"]))
+    ]
+    assert [report["goodput_mbps"] for report in reports[0]] == [report["goodput_mbps"] for report in reports[1]]
