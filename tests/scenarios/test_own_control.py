@@ -358,7 +358,8 @@ def test_names():
 
 def test_rivals_in_a_scenario_given_as_it_is():
     world = dumbbell("agent", LinuxNewReno, duration_s=2.0)
-    env, native = (gym.make("netbuf/CongestionWindow-v0", scenario=one) for one in (world, world.with_senders(["agent", "newreno"])))
+    like = world.with_senders(["agent", "newreno"])
+    env, native = (gym.make("netbuf/CongestionWindow-v0", scenario=one) for one in (world, like))
     for made in (env, native):
         made.reset(seed=3)
     for step in range(20):
@@ -366,6 +367,6 @@ def test_rivals_in_a_scenario_given_as_it_is():
         assert np.array_equal(a, b) and rest[:3] == other[:3]
     reports = [
         nb.rollout.evaluate("cubic", task="congestion_window", scenario=one, seeds=[1, 2], threads=2)
-        for one in (world, world.with_senders(["agent", "newreno"]))
+        for one in (world, like)
     ]
     assert [report["goodput_mbps"] for report in reports[0]] == [report["goodput_mbps"] for report in reports[1]]
