@@ -12,12 +12,13 @@ import numpy as np
 from netbuf_gym.arguments import choice
 from netbuf_gym.engine import Engine, agents_name, info_names, take_agents
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.exclusive import Unique, one_at_a_time
 from netbuf_gym.registration import OfItsTask, environment_table
 from netbuf_gym.rendering import Recorder, frames_per_second
 from netbuf_gym.wrappers.duration import DurationLimit
 
 
-class Env(OfItsTask, gym.Env):
+class Env(Unique, OfItsTask, gym.Env):
     """One world of any task.
 
     What is controlled, observed and rewarded is the task's, and so are most arguments: the class docstrings of tasks are the
@@ -75,6 +76,7 @@ class Env(OfItsTask, gym.Env):
         """The episode so far, as the last step's `info` gives it."""
         return self.engine.report(0)[0]
 
+    @one_at_a_time
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts a new episode; see Gymnasium. There are no options. `info["scenario"]` names the world drawn."""
         super().reset(seed=seed)
@@ -87,6 +89,7 @@ class Env(OfItsTask, gym.Env):
         self._recorder.start()
         return self._observation(), {"scenario": self.engine.scenarios[0].name}
 
+    @one_at_a_time
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """One decision; see Gymnasium. A world that fails is truncated, with the reason in `info["failure"]`.
 
@@ -94,6 +97,7 @@ class Env(OfItsTask, gym.Env):
             ConfigError: an action of wrong shape or type, NaN, or (a discrete one) out of range.
             SimulatorFault, PlantFault: the plant cannot go on; it is closed.
             gymnasium.error.ResetNeeded: before the first reset, or after the world has failed.
+            BusyError: another thread is in `step` or `reset`.
         """
         if self._generator is None:
             raise gym.error.ResetNeeded("reset() must come before step()")

@@ -12,6 +12,7 @@ from netbuf_gym.flow_results import NAN, FlowResult, Flows, LinkResult, Links
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.result_tables import FLOW_SERIES, SWITCH_SERIES
 from netbuf_gym.results import Result
+from netbuf_gym.running import Progress, Watch
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
 from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
@@ -26,6 +27,7 @@ def simulate(
     *,
     sample_interval_s: float | None = 0.1,
     warmup_s: float = 0.0,
+    progress: bool | Progress = False,
 ) -> Result:
     """Runs a scenario from start to end.
 
@@ -39,12 +41,18 @@ def simulate(
         sample_interval_s: Time between samples of the series, at least 1e-6 s and at most 5 million samples (counted
             over all flows, links and queues of switches); None: no series.
         warmup_s: The statistics cover the time from here to the end, 0 to below the duration.
+        progress: Whether to draw a bar on standard error; or a function that is called with the share of the virtual
+            time that is over, 0 to 1. What it raises ends the run.
+
+    Warns:
+        SlowWorldWarning: A world that takes long for a reason that does not show, as flows that no link holds back.
 
     Returns:
         A `Result`.
 
     Raises:
         ScenarioError: An argument out of range, or an agent among the flows.
+        ControlError: A congestion control in Python gave what is no window; what such code raises comes out as it is.
         SimulatorFault: The simulator found its own state inconsistent.
     """
     seed = checks.integer("seed", seed, 0, 2**63 - 1)
@@ -62,16 +70,19 @@ def simulate(
     world = Simulator(scenario, seed)
     samples: list[_Sample] = []
     before = None if warm_ns else _snapshot(scenario, world)
-    for stop in stops:
-        if before is None and stop >= warm_ns:
+    with Watch(world, end_ns, progress) as watch:
+        world.between = watch
+        for stop in stops:
+            if before is None and stop >= warm_ns:
+                world.run(warm_ns)
+                before = _snapshot(scenario, world)
+            world.run(stop)
+            samples.append(_sample(scenario, world))
+            watch.report()
+        if before is None:
             world.run(warm_ns)
             before = _snapshot(scenario, world)
-        world.run(stop)
-        samples.append(_sample(scenario, world))
-    if before is None:
-        world.run(warm_ns)
-        before = _snapshot(scenario, world)
-    world.run(end_ns)
+        world.run(end_ns)
     after = _snapshot(scenario, world)
     span_s = (end_ns - warm_ns) * 1e-9
     series = {}

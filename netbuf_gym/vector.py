@@ -13,11 +13,12 @@ from gymnasium.vector.utils import batch_space
 from netbuf_gym.arguments import choice, truth, whole
 from netbuf_gym.engine import MAX_SEED, Engine, agents_name, generator_of, info_names, take_agents
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.exclusive import Unique, one_at_a_time
 from netbuf_gym.registration import OfItsTask
 from netbuf_gym.rendering import Recorder, frames_per_second
 
 
-class VectorEnv(OfItsTask, gym.vector.VectorEnv):
+class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
     """Many agents as the rows of one vector environment, all tasks alike.
 
     `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `agents = N` every world has N controlled agents, and
@@ -96,6 +97,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
         return self.engine.schema()
 
+    @one_at_a_time
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
@@ -122,6 +124,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         self._started, self.closed = True, False
         return self.engine.history.read(self._next_buffer()), {}
 
+    @one_at_a_time
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One decision of every agent.
 
@@ -135,6 +138,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
             ConfigError: actions of wrong shape or type, NaN, or (discrete ones) out of range.
             SimulatorFault, PlantFault: the plant cannot go on; it is closed.
             gymnasium.error.ResetNeeded: before the first reset of all worlds.
+            BusyError: another thread is in `step` or `reset`.
         """
         if not self._started:
             raise gym.error.ResetNeeded("reset() must come before step()")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -43,6 +44,7 @@ class SavedAgent(Decider):
         agents = tasks.get(own.get("task")).rules.agents_argument
         self._env = {key: value for key, value in own.items() if key not in (*NOT_ITS_OWN, agents)}
         self._model: Model | None = None
+        self._lock = threading.Lock()
 
     @property
     def env(self) -> dict[str, Any]:
@@ -55,9 +57,10 @@ class SavedAgent(Decider):
 
     def start(self, rules: Task, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
-        if self._model is None:
-            self._model = Model(build(self.saved, rules), self.name)
         checkpoint.require_same_rules(self.saved, rules)
+        with self._lock:
+            if self._model is None:
+                self._model = Model(build(self.saved, rules), self.name)
         return self._model.start(rules, seeds)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import warnings
 
 import numpy as np
 
@@ -78,12 +80,15 @@ def run(arguments: argparse.Namespace) -> int:
     scenario = scenario_of(arguments)
     if arguments.flows and scenario.traffic is None:
         raise ConfigError(f"--flows: scenario {scenario.name!r} has no finite flows")
-    result = simulate(
-        scenario,
-        arguments.seed,
-        sample_interval_s=arguments.sample_interval if arguments.json or arguments.csv or arguments.plot else None,
-        warmup_s=arguments.warmup,
-    )
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        result = simulate(
+            scenario,
+            arguments.seed,
+            sample_interval_s=arguments.sample_interval if arguments.json or arguments.csv or arguments.plot else None,
+            warmup_s=arguments.warmup,
+            progress=sys.stderr.isatty(),
+        )
     if arguments.json:
         result.write_json(arguments.json)
     if arguments.csv:
@@ -94,6 +99,11 @@ def run(arguments: argparse.Namespace) -> int:
         result.plot(arguments.plot)
     print(describe(result, arguments.all_links))
     return 0
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """A line, as errors are shown."""
+    print(f"netbuf-gym: warning: {message}", file=sys.stderr, flush=True)
 
 
 def scheme(text: str) -> str | dict:

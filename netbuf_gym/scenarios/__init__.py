@@ -31,6 +31,7 @@ from netbuf_gym.scenarios.named import (
     register_pattern,
     takes_number,
 )
+from netbuf_gym.scenarios.own_control import AckEvent, OwnControl
 from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme
 from netbuf_gym.scenarios.scheme_catalogue import register as register_scheme
 from netbuf_gym.scenarios.schemes import DT_ALPHAS
@@ -69,6 +70,7 @@ __all__ = [
     "SIZES",
     "STACKS",
     "WEB_SEARCH",
+    "AckEvent",
     "Admission",
     "AgentThresholds",
     "Application",
@@ -89,6 +91,7 @@ __all__ = [
     "Link",
     "Mixture",
     "OnOff",
+    "OwnControl",
     "Pattern",
     "PoissonArrivals",
     "Probe",

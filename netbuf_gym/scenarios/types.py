@@ -34,6 +34,7 @@ from netbuf_gym.scenarios.limits import (
     STACKS,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.traces.types import MAX_RATE_MBPS
@@ -142,7 +143,7 @@ class Scenario:
         for i, item in enumerate(items):
             if not isinstance(item, cls):
                 raise ScenarioTypeError(f"{field}[{i}] = {shown(item)} is not a {cls.__name__}")
-            if cls in (Flow, Sender):
+            if cls in (Flow, Sender) and not isinstance(item.cc, OwnControl):
                 if cc_name(item.cc) not in valid:
                     raise ScenarioError(
                         f"{field}[{i}].cc = {cc_name(item.cc)!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
@@ -315,7 +316,7 @@ class Scenario:
 
     def with_senders(self, senders: str | dict | CongestionControl | Iterable[str | dict | CongestionControl]) -> Scenario:
         """The same world with other congestion controls: one for each flow and then for each sender of the traffic, or
-        one for all of them. Each is a name, or a dict of `name` and parameters.
+        one for all of them. Each is a name, a dict of `name` and parameters, or Python code (`own_control`).
 
         Raises:
             ScenarioError: An unknown name, or not as many names as flows and senders.
@@ -329,6 +330,12 @@ class Scenario:
         flows = tuple(replace(f, cc=cc) for f, cc in zip(self.flows, names[:n], strict=True))
         traffic = self.traffic.with_senders(names[n:]) if hosts else None
         return replace(self, flows=flows, traffic=traffic)
+
+    @property
+    def own_controls(self) -> bool:
+        """Whether a congestion control is Python code of the user's."""
+        ends = (*self.flows, *(self.traffic.senders if self.traffic is not None else ()))
+        return any(isinstance(end.cc, OwnControl) for end in ends)
 
     def with_agents(self, n: int | None = None) -> Scenario:
         """The same world with its first `n` flows (all of them when None) controlled by agents.
