@@ -66,7 +66,7 @@ def choice(field: str, value: object, valid: Iterable[str]) -> str:
 
 def sequence(field: str, value: object, what: str) -> tuple:
     """A tuple of at least one element from a list or tuple (a lone string or number is an error)."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or (isinstance(value, np.ndarray) and not value.ndim):
         raise ScenarioTypeError(f"{field} = {shown(value)} is not a list; valid: a list of {what}")
     items = tuple(value)
     if not items:

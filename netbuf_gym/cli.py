@@ -7,6 +7,7 @@ Bad input is answered with one line on standard error.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -23,6 +24,9 @@ JOBS = {
     "evaluate": "evaluate agents beside baselines (Hydra overrides)",
     "demo": "train for two minutes, evaluate, draw",
 }
+
+WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What goes wrong in writing; files are named by who writes them."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(argv)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is None where it was closed
+            sys.stdout.flush()
         return status
     except SystemExit as end:  # argparse: --help, --version, or a mistake that it has reported
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
@@ -61,7 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+        name = error.filename or ("standard output" if error.errno in WRITING else None)
+        return _complain(f"{name}: {error.strerror}" if name else str(error), 2)
+    except MemoryError:
+        return _complain("this does not fit into memory; valid: fewer flows, samples or worlds at a time", 2)
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
 

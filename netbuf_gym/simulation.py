@@ -15,6 +15,8 @@ from netbuf_gym.scenarios.types import AGENT, Link, Scenario
 from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
 
 MAX_SAMPLES = 5_000_000
+SAMPLE_INTERVALS_S = (1e-6, 1e6)
+"""The least and the longest time between samples."""
 
 
 def simulate(
@@ -50,9 +52,9 @@ def simulate(
             raise ScenarioError(f"flows[{i}].cc = 'agent' has no agent here; valid: {valid}")
     seed = checks.integer("seed", seed, 0, 2**63 - 1)
     warmup_s = checks.number("warmup_s", warmup_s, 0, scenario.duration_s)
-    if warmup_s >= scenario.duration_s:
-        raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
     end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
+    if warm_ns >= end_ns:
+        raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
     stops = _sample_times(scenario, sample_interval_s, end_ns)
 
     world = Simulator(scenario, seed)
@@ -105,7 +107,7 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     """When to sample, nanoseconds: every interval, and at the end."""
     if interval_s is None:
         return []
-    interval_ns = round(checks.number("sample_interval_s", interval_s, 1e-6, 1e6) * 1e9)
+    interval_ns = round(checks.number("sample_interval_s", interval_s, *SAMPLE_INTERVALS_S) * 1e9)
     count = -(-end_ns // interval_ns)
     columns = len(scenario.flows) + len(scenario.links) + sum(switch.queues for switch in scenario.switches)
     if count * columns > MAX_SAMPLES:

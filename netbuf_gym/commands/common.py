@@ -74,6 +74,8 @@ def check_outputs(*paths: str | None) -> None:
     """
     given = [Path(path) for path in paths if path is not None]
     for path in given:
+        if "\0" in str(path):
+            raise ConfigError(f"{shown(str(path))}: cannot be written: the name holds a null character")
         if path.is_dir():
             raise ConfigError(f"{path}: is a folder; valid: a file name")
         folder = path.parent

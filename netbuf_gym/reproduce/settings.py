@@ -142,6 +142,8 @@ def parse(arguments: Sequence[str]) -> Order:
             raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{k}=' for k in (*LISTS, *VALUES, *OWN))}")
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
+        if "\0" in value:
+            raise ConfigError(f"{key} = {shown(value)} holds a null character; valid: text without one")
         if key in LISTS:
             given[key] = _list(key, value)
         else:

@@ -176,7 +176,13 @@ class Mixture(Distribution):
 
 
 def flows_of(world: Scenario | Distribution) -> int:
-    """How many flows a scenario, or every scenario of a distribution, has."""
+    """How many flows a scenario, or every scenario of a distribution, has.
+
+    Raises:
+        ScenarioTypeError: It is neither.
+    """
+    if not isinstance(world, (Scenario, Distribution)):
+        raise ScenarioTypeError(f"world = {shown(world)} is not a Scenario or Distribution")
     return len(world.flows) if isinstance(world, Scenario) else world.flows
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,13 +89,17 @@ def names() -> list[str]:
 
 
 def describe(name: str) -> str:
-    """One line about a registered scenario."""
-    return (inspect.getdoc(_REGISTRY[name]) or "").split("\n")[0]
+    """One line about a registered scenario.
+
+    Raises:
+        ScenarioError: An unknown name.
+    """
+    return (inspect.getdoc(_maker(name)) or "").split("\n")[0]
 
 
 def parameters_of(name: str) -> list[str]:
     """The keyword arguments that `get(name, ...)` takes."""
-    return list(inspect.signature(_maker(name)).parameters)
+    return list(_by_name(inspect.signature(_maker(name))))
 
 
 def takes_number(name: str, given: Iterable[str]) -> bool:
@@ -103,7 +107,7 @@ def takes_number(name: str, given: Iterable[str]) -> bool:
     return "n" in parameters_of(name) and not {"n", "senders"} & set(given)
 
 
-def get(name: str | World, **kwargs) -> World:
+def get(name: str | World, /, **kwargs: Any) -> World:
     """A scenario or a distribution over scenarios by name.
 
     Args:
@@ -121,12 +125,30 @@ def get(name: str | World, **kwargs) -> World:
             raise ScenarioError(f"a ready-made {type(name).__name__} takes no arguments, got {', '.join(kwargs)}")
         return name
     maker = _maker(name)
-    known = inspect.signature(maker).parameters
-    for argument in kwargs:
-        if argument not in known:
-            raise ScenarioError(f"{name} has no argument {argument!r}; valid: {', '.join(known) or 'none'}")
+    check_arguments(name, inspect.signature(maker), kwargs)
     world = maker(**kwargs)
     return world if world.name else replace(world, name=name)
+
+
+def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str, object]) -> None:
+    """Refuses arguments that a function of this signature does not take by name, and a lack of those that it needs.
+
+    Raises:
+        ScenarioError: As said; names the argument.
+    """
+    by_name = _by_name(signature)
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    for argument in given:
+        if argument not in by_name and not takes_all:
+            raise ScenarioError(f"{name} has no argument {argument!r}; valid: {', '.join(by_name) or 'none'}")
+    for argument, parameter in by_name.items():
+        if parameter.default is parameter.empty and argument not in given:
+            raise ScenarioError(f"{name} needs the argument {argument!r}; valid: {argument}=...")
+
+
+def _by_name(signature: inspect.Signature) -> dict[str, inspect.Parameter]:
+    kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return {name: parameter for name, parameter in signature.parameters.items() if parameter.kind in kinds}
 
 
 def _maker(name: object) -> Callable[..., World]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, located, shown
-from netbuf_gym.files import parsed, read_text
+from netbuf_gym.files import CsvError, csv_fields, csv_records, parsed, read_text
 
 MAX_SIZE_BYTES = 2.0**40
 HEADER = ["size_bytes", "cumulative"]
@@ -105,33 +105,29 @@ def sizes_of(sizes: SizeDistribution | str | os.PathLike) -> SizeDistribution:
     return SizeDistribution.read_csv(sizes)
 
 
-def rows(path: str | os.PathLike) -> list[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not blank, stripped, with their line numbers from 1.
+def rows(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not blank, their fields unquoted and stripped, with their line numbers from 1.
 
     Raises:
-        ScenarioError: The file cannot be read, or is empty.
+        ScenarioError: The file cannot be read, is empty, or is not CSV.
     """
-    return [(number, cells(line)) for number, line in lines(path)]
+    return [(number, csv_fields(record)) for number, record in records(path)]
 
 
-def cells(line: str) -> list[str]:
-    """The fields of a line, stripped."""
-    return [field.strip() for field in line.split(",")]
-
-
-def lines(path: str | os.PathLike) -> list[tuple[int, str]]:
-    """The lines of a file that are not blank, with their numbers from 1.
+def records(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
+    """The rows of a CSV file that are not blank, as they stand, with their line numbers from 1.
 
     Raises:
-        ScenarioError: The file cannot be read, or is empty.
+        ScenarioError: The file cannot be read, is empty, or is not CSV.
     """
     try:
-        text = read_text(path, "utf-8-sig")
+        found = csv_records(read_text(path))
     except OSError as error:
         raise ScenarioError(located(f"cannot be read: {error.strerror or error}", path, None)) from None
     except UnicodeDecodeError:
         raise ScenarioError(located("is not text", path, None)) from None
-    found = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
+    except CsvError as error:
+        raise ScenarioError(located(str(error), path, error.line)) from None
     if not found:
         raise ScenarioError(located("is empty", path, 1))
     return found

@@ -56,7 +56,7 @@ def dumbbell(
         buffer_packets: The bottleneck's queue limit, at least 1; None: no limit.
         loss: Random loss of data packets after the bottleneck, 0 to below 1.
         senders: One congestion control for each flow, as in `Flow`.
-        duration_s: Above 0 to 1e6 seconds.
+        duration_s: 1e-9 to 1e6 seconds.
         stagger_s: Flow i starts at i * stagger_s.
         stack: "linux" or "ns3".
         access_mbps: Rate of the access links; None: none in the linux stack, 1000 in the ns3 stack.

@@ -12,10 +12,10 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
-from netbuf_gym.files import parsed, write_atomic
+from netbuf_gym.files import csv_fields, parsed, write_atomic
 from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
-from netbuf_gym.scenarios.sizes import SizeDistribution, cells, lines, sizes_of
+from netbuf_gym.scenarios.sizes import SizeDistribution, records, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 MIN_RATE_PER_S = 1e-9
@@ -238,8 +238,8 @@ class FlowList:
             ScenarioError: No such file, a column that is missing, no flows, or a value that cannot be; names the file
                 and the line.
         """
-        (first, line), *entries = lines(path)
-        header = [name.lower() for name in cells(line)]
+        (first, line), *entries = records(path)
+        header = [name.lower() for name in csv_fields(line)]
         valid = f"valid: {','.join(COLUMNS)} (flow_id may be missing)"
         for name in COLUMNS:
             if header.count(name) != 1 and (name != "flow_id" or header.count(name)):
@@ -417,7 +417,7 @@ def _at_once(
 
     None when there is anything unusual: row by row it can be read, or it can be said what is wrong with which line.
     """
-    if any("_" in line or not line.isascii() or line.count(",") != fields - 1 for _, line in entries):
+    if any("_" in line or '"' in line or not line.isascii() or line.count(",") != fields - 1 for _, line in entries):
         return None
     try:
         at = [place for place, _, _ in columns.values()]
@@ -446,7 +446,7 @@ def _row_by_row(
     values: dict[str, list] = {name: [] for name in columns}
     seen: dict[int, int] = {}
     for number, line in entries:
-        found = cells(line)
+        found = csv_fields(line)
         if len(found) != fields:
             raise ScenarioError(located(f"has {len(found)} fields; valid: {fields}, as the header", path, number))
         for name, (place, low, high) in columns.items():

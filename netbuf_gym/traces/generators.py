@@ -8,14 +8,22 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
-
-MAX_STEPS = 10_000_000
+from netbuf_gym.traces.types import (
+    MAX_OPPORTUNITIES,
+    MAX_RATE_MBPS,
+    MAX_STEPS,
+    MIN_RATE_MBPS,
+    OPPORTUNITY_BYTES,
+    DeliveryTrace,
+    RateTrace,
+    Trace,
+)
 
 
 def constant(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 12.0) -> RateTrace:
@@ -120,11 +128,13 @@ def wifi(
 def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2.64) -> DeliveryTrace:
     """Delivery opportunities as a Poisson process of the given mean rate, to the millisecond (as Pantheon's paths)."""
     per_ms = _rate("rate_mbps", rate_mbps) * 1e3 / (OPPORTUNITY_BYTES * 8)
-    count = rng.poisson(per_ms, max(1, round(duration_s * 1e3)))
-    if count.sum() > 10 * MAX_STEPS:
+    slots = max(1, round(duration_s * 1e3))
+    if per_ms * slots > MAX_OPPORTUNITIES:
         raise ScenarioError(
-            f"rate_mbps = {rate_mbps:g} makes {int(count.sum())} opportunities; valid: at most {10 * MAX_STEPS}"
+            f"rate_mbps = {rate_mbps:g} makes {per_ms * slots:.4g} opportunities in {duration_s:g} s;"
+            f" valid: at most {MAX_OPPORTUNITIES}"
         )
+    count = rng.poisson(per_ms, slots)
     time_ms = np.repeat(np.arange(1, len(count) + 1), count)
     if not len(time_ms):
         raise ScenarioError(f"rate_mbps = {rate_mbps:g} delivers nothing in {duration_s:g} s; valid: at least one packet")
@@ -134,7 +144,7 @@ def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2
 GENERATORS: dict[str, Callable[..., Trace]] = {f.__name__: f for f in (constant, square, walk, lte, mmwave, wifi, poisson)}
 
 
-def generate(kind: str, *, duration_s: float = 60.0, seed: int = 1, **parameters) -> Trace:
+def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **parameters: Any) -> Trace:
     """Makes a trace by the name of its generator; the same arguments give the same trace.
 
     Args:
