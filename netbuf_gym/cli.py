@@ -11,7 +11,8 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from netbuf_gym.commands import listing, reproduce, simulate, trace, validate
 from netbuf_gym.errors import MissingExtraError, NetbufError, SimulatorFault
@@ -32,7 +33,7 @@ WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
-    def error(self, message: str):
+    def error(self, message: str) -> NoReturn:
         self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
 
 
@@ -81,7 +82,7 @@ def _run(argv: list[str]) -> int:
     return COMMANDS[arguments.command].run(arguments)
 
 
-def job(name: str):
+def job(name: str) -> Callable[[list[str]], int]:
     """The `main` of a job in `netbuf_gym.zoo`, imported when it is asked for.
 
     Raises:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +107,7 @@ def csv_fields(record: str) -> list[str]:
     return [field.strip() for field in next(_reader([line + "\n" for line in record.split("\n")]))]
 
 
-def _reader(lines: list[str]) -> csv._reader:
+def _reader(lines: list[str]) -> Any:
     return csv.reader(lines, skipinitialspace=True, strict=True)
 
 
@@ -124,7 +125,7 @@ def parsed(text: str) -> float | int:
         return float(text)
 
 
-def write_json(path: str | os.PathLike, value: object) -> None:
+def write_json(path: str | os.PathLike[str], value: object) -> None:
     """Writes `value` as JSON through `write_atomic`; numbers that JSON lacks (NaN, infinities) become null."""
     write_atomic(path, json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
 

@@ -132,11 +132,11 @@ def learning_curves(
     figure = figure_of(6.4, 4.0)
     axes = figure.add_subplot()
     for index, (name, runs) in enumerate(curves.items()):
-        runs = [(np.asarray(x, float), np.asarray(y, float)) for x, y in runs if len(x)]
-        if not runs:
+        lines = [(np.asarray(x, float), np.asarray(y, float)) for x, y in runs if len(x)]
+        if not lines:
             continue
-        grid = np.linspace(max(x[0] for x, _ in runs), min(x[-1] for x, _ in runs), 200)
-        values = np.stack([np.interp(grid, x, y) for x, y in runs])
+        grid = np.linspace(max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines), 200)
+        values = np.stack([np.interp(grid, x, y) for x, y in lines])
         colour = style(index)[0]
         axes.plot(grid, values.mean(axis=0), color=colour, label=f"{name} ({len(runs)} seeds)")
         axes.fill_between(grid, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0)

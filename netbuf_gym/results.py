@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ class Named(tuple):
     __slots__ = ()
     what = "result"
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             for item in self:
                 if item.name == key:
@@ -263,7 +264,7 @@ class Result:
                     data[name] = {column: table[column].tolist() for column in table.dtype.names}
         return data
 
-    def write_json(self, path: str | os.PathLike, series: bool = True) -> None:
+    def write_json(self, path: str | os.PathLike[str], series: bool = True) -> None:
         """Writes `to_dict` as JSON, NaN as null; the whole file or none.
 
         Raises:
@@ -271,7 +272,7 @@ class Result:
         """
         write_json(path, self.to_dict(series))
 
-    def write_csv(self, path: str | os.PathLike) -> None:
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the time series, one row for each sample and flow, the columns of bottleneck, switches and traffic
         repeated in each; one row for each sample when there are none but finite flows.
 
@@ -297,7 +298,7 @@ class Result:
                 rows.writerow([_cell(time_s), "", "", *("" for _ in FLOW_SERIES), *shared])
         write_atomic(path, text.getvalue())
 
-    def write_flows_csv(self, path: str | os.PathLike) -> None:
+    def write_flows_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the finite flows, a row each: a flow list that `FlowList.read_csv` and ns-3 programs can replay, with the
         columns received_bytes, fct_s, ideal_s and slowdown (empty when it did not complete) behind it.
 

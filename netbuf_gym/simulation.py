@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
-from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
+from netbuf_gym.results import FLOW_SERIES, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
-from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
+from netbuf_gym.traffic_results import NAN, ProbeResult, TrafficResult, completed, opened, switch_result
 
 MAX_SAMPLES = 5_000_000
 SAMPLE_INTERVALS_S = (1e-6, 1e6)
@@ -75,7 +75,7 @@ def simulate(
     series = {}
     if stops:
         series = _series(np.array(stops) * 1e-9, samples)
-    finite = {}
+    finite: dict[str, Any] = {}
     if scenario.traffic is not None:
         finite["traffic"] = _traffic_result(before[2], after[2], span_s)
         finite["completions"] = completed(scenario, np.array(world.completions()))
@@ -210,7 +210,7 @@ def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]
     series["random_losses"] = _gain(link["random_losses"])
     series["throughput_mbps"] = _gain(link["bytes_out"]) * 8e-6 / span_s
     if samples[0].switches is not None:
-        switches = np.stack([s.switches for s in samples])
+        switches = np.stack([s.switches for s in samples if s.switches is not None])
         series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}
         series["switch_drops"] = _gain(series["switch_drops"])
     if samples[0].traffic is not None:

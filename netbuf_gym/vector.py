@@ -72,9 +72,9 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         self.single_action_space = self.engine.task.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._buffers = np.zeros((2, *self.observation_space.shape), np.float32)
+        self._buffers = np.zeros((2, num_envs, *self.engine.task.observation_space.shape), np.float32)
         self._buffer = 0
-        self._generators: list[np.random.Generator] | None = None
+        self._generators: Any = None  # a list, once there is a seed
         self._started = False
 
     @property
@@ -146,7 +146,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
 
     def _next_buffer(self) -> np.ndarray:
         if self.copy:
-            return np.empty(self.observation_space.shape, np.float32)
+            return np.empty(self._buffers.shape[1:], np.float32)
         self._buffer ^= 1
         return self._buffers[self._buffer]
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
@@ -40,7 +40,7 @@ def names(text: str) -> list[str]:
     return items
 
 
-def whole(low: int, high: int):
+def whole(low: int, high: int) -> Callable[[str], int]:
     """An argument type: a whole number in [low, high]."""
 
     def parse(text: str) -> int:

@@ -15,7 +15,7 @@ from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace
 MAX_LEGEND = 10
 
 
-def plot_result(result: Result, path: str | os.PathLike) -> None:
+def plot_result(result: Result, path: str | os.PathLike[str]) -> None:
     """Draws goodput, cwnd and RTT of every flow, and the bottleneck's queue and drops, over time; of finite flows their
     goodput together and how many there are; of switches their queues and thresholds.
 
@@ -43,7 +43,7 @@ Panel = Callable[[Any], None]
 
 def _flow_panels(result: Result) -> list[Panel]:
     def panel(name: str, label: str, legend: bool) -> Panel:
-        def draw(axis) -> None:
+        def draw(axis: Any) -> None:
             for i, flow in enumerate(result.flows):
                 axis.plot(result.series["time_s"], result.series[name][:, i], linewidth=1, label=f"{flow.cc} ({flow.name})")
             axis.set_ylabel(label)
@@ -60,7 +60,7 @@ def _flow_panels(result: Result) -> list[Panel]:
 
 def _traffic_panels(result: Result) -> list[Panel]:
     def panel(name: str, label: str) -> Panel:
-        def draw(axis) -> None:
+        def draw(axis: Any) -> None:
             axis.plot(result.series["time_s"], result.series[name], linewidth=1)
             axis.set_ylabel(label)
 
@@ -76,7 +76,7 @@ def _switch_panels(result: Result) -> list[Panel]:
         switch = result.scenario.switches[index]
         unit = "bytes" if switch.in_bytes else "packets"
 
-        def draw(axis) -> None:
+        def draw(axis: Any) -> None:
             length = result.series["switch_bytes" if switch.in_bytes else "switch_packets"][:, index]
             threshold = np.minimum(result.series["switch_threshold"][:, index], switch.capacity)
             for q in range(switch.queues):
@@ -92,7 +92,7 @@ def _switch_panels(result: Result) -> list[Panel]:
 
 
 def _queue_panel(result: Result) -> Panel:
-    def draw(axis) -> None:
+    def draw(axis: Any) -> None:
         link, time_s = result.scenario.bottleneck, result.series["time_s"]
         queue = result.series["queue_packets"][:, link]
         axis.plot(time_s, queue, color="black", linewidth=1)
@@ -105,7 +105,7 @@ def _queue_panel(result: Result) -> Panel:
     return draw
 
 
-def plot_trace(trace: Trace, path: str | os.PathLike) -> None:
+def plot_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     """Draws a trace's rate over one period; of a delivery trace the mean of each 100 ms.
 
     Raises:
@@ -127,6 +127,6 @@ def plot_trace(trace: Trace, path: str | os.PathLike) -> None:
     _save(plt, figure, path)
 
 
-def _save(plt, figure, path: str | os.PathLike) -> None:
+def _save(plt: Any, figure: Any, path: str | os.PathLike[str]) -> None:
     write(figure, path, dpi=120)
     plt.close(figure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.plots import pyplot
@@ -24,7 +25,7 @@ HELP = "run a paper's own experiments again, and draw its figures"
 EXPERIMENTS = ("rlbm",)
 
 
-def _listed(values) -> str:
+def _listed(values: Iterable[object]) -> str:
     return f"[{','.join(f'{value:g}' if isinstance(value, float) else str(value) for value in values)}]"
 
 

@@ -62,7 +62,7 @@ class Settings:
     intervals: tuple[float, ...] = INTERVALS_S
     agent: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         choice("traffic", self.traffic, TRAFFIC)
         put(self, "schemes", _unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, fields, make_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def make_reward(spec: str | dict[str, Any], rewards: Mapping[str, type]) -> Any:
         spec = {"name": spec}
     if not isinstance(spec, dict) or "name" not in spec:
         raise ConfigError(f"reward = {shown(spec)} is neither a name nor a dict with a name; valid: {', '.join(rewards)}")
-    kind = rewards[choice("reward", spec["name"], rewards)]
+    kind: Any = rewards[choice("reward", spec["name"], rewards)]
     parameters = {key: value for key, value in spec.items() if key != "name"}
     valid = [field.name for field in fields(kind)]
     for key in parameters:
@@ -74,9 +75,13 @@ def reward_of(function: Callable[..., np.ndarray], name: str | None = None) -> t
         if not finite:
             _require_finite(name, tracker, out[0])
 
-    members = [(one.name, Any, field(default_factory=lambda value=one.default: value)) for one in parameters]
+    members = [(one.name, Any, field(default_factory=partial(_same, one.default))) for one in parameters]
     body = {"name": name, "terms": (name,), "__call__": call, "__doc__": function.__doc__, "__module__": function.__module__}
     return make_dataclass(name, members, namespace=body, frozen=True)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _parameters(function: Callable[..., np.ndarray], name: str) -> list[inspect.Parameter]:

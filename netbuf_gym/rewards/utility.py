@@ -62,7 +62,7 @@ class LogUtility:
     name: ClassVar[str] = "log_utility"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_weights(self)
         real("floor", self.floor, 1e-4, 1)
 
@@ -92,7 +92,7 @@ class LinearUtility:
     name: ClassVar[str] = "linear_utility"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_weights(self)
         real("cap", self.cap, 1, 1000)
 
@@ -122,7 +122,7 @@ class AlphaFair:
     name: ClassVar[str] = "alpha_fair"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_weights(self)
         real("alpha", self.alpha, 0, 0.99)
         real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
@@ -150,7 +150,7 @@ class Power:
     name: ClassVar[str] = "power"
     terms: ClassVar[tuple[str, ...]] = ("power",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         real("exponent", self.exponent, 0.1, 10)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:

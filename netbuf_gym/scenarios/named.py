@@ -127,7 +127,7 @@ def get(name: str | World, /, **kwargs: Any) -> World:
     maker = _maker(name)
     check_arguments(name, inspect.signature(maker), kwargs)
     world = maker(**kwargs)
-    return world if world.name else replace(world, name=name)
+    return world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all of them are dataclasses
 
 
 def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str, object]) -> None:
@@ -180,18 +180,18 @@ def senders_of(n: int | None, senders: str | dict | Iterable[str | dict] | None)
 
 def plain_dumbbell(
     *,
-    n=None,
-    senders=None,
-    rate_mbps=10.0,
-    rtt_ms=48.0,
-    buffer_packets=150,
-    loss=0.0,
-    duration_s=100.0,
-    stagger_s=0.1,
-    stack="linux",
-    access_mbps=None,
-    access_delay_ms=None,
-    hystart=True,
+    n: Any = None,
+    senders: Any = None,
+    rate_mbps: Any = 10.0,
+    rtt_ms: Any = 48.0,
+    buffer_packets: Any = 150,
+    loss: Any = 0.0,
+    duration_s: Any = 100.0,
+    stagger_s: Any = 0.1,
+    stack: Any = "linux",
+    access_mbps: Any = None,
+    access_delay_ms: Any = None,
+    hystart: Any = True,
 ) -> Scenario:
     """A dumbbell of your own: 10 Mbit/s, 48 ms, 150 packets of buffer, no loss, 100 s unless said otherwise."""
     return dumbbell(
@@ -213,7 +213,9 @@ def plain_dumbbell(
 def _pantheon(number: int) -> Callable[..., World]:
     rate, random, one_way_ms, queue, loss = PANTHEON[number]
 
-    def maker(*, n=None, senders=None, duration_s=30.0, stagger_s=0.1, trace_seed=1) -> Scenario:
+    def maker(
+        *, n: Any = None, senders: Any = None, duration_s: Any = 30.0, stagger_s: Any = 0.1, trace_seed: Any = 1
+    ) -> Scenario:
         trace = traces.generate("poisson", duration_s=duration_s, seed=trace_seed, rate_mbps=rate) if random else None
         return dumbbell(
             rate_mbps=None if random else rate,
@@ -233,17 +235,17 @@ def _pantheon(number: int) -> Callable[..., World]:
 
 
 def _trace_world(
-    path,
+    path: str,
     *,
-    n=None,
-    senders=None,
-    rtt_ms=40.0,
-    buffer_packets=300,
-    loss=0.0,
-    duration_s=80.0,
-    stagger_s=0.1,
-    stack="linux",
-    loop=True,
+    n: Any = None,
+    senders: Any = None,
+    rtt_ms: Any = 40.0,
+    buffer_packets: Any = 300,
+    loss: Any = 0.0,
+    duration_s: Any = 80.0,
+    stagger_s: Any = 0.1,
+    stack: Any = "linux",
+    loop: Any = True,
 ) -> Scenario:
     """A dumbbell whose bottleneck follows a trace file."""
     return dumbbell(
@@ -277,10 +279,10 @@ def _traces(name: str) -> Callable[..., World] | None:
     if prefix != "trace" or not path:
         return None
 
-    def from_trace(**kwargs):
+    def from_trace(**kwargs: Any) -> Scenario:
         return _trace_world(path, **kwargs)
 
-    from_trace.__signature__ = signature_without(_trace_world, "path")
+    from_trace.__signature__ = signature_without(_trace_world, "path")  # type: ignore[attr-defined]
     return from_trace
 
 
@@ -289,7 +291,7 @@ def _files(name: str) -> Callable[..., World] | None:
     if prefix != "file" or not path:
         return None
 
-    def from_file():
+    def from_file() -> Scenario:
         return _read_scenario(path)
 
     return from_file

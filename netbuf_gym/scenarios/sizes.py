@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,10 +33,10 @@ class SizeDistribution:
     """
 
     name: str
-    size_bytes: tuple[float, ...]
-    cumulative: tuple[float, ...]
+    size_bytes: Sequence[float]
+    cumulative: Sequence[float]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         checks.text("sizes.name", self.name)
         sizes = checks.sequence("sizes.size_bytes", self.size_bytes, "sizes")
         shares = checks.sequence("sizes.cumulative", self.cumulative, "shares")
@@ -67,13 +67,15 @@ class SizeDistribution:
         return np.maximum(self.quantile(rng.random(n)).round().astype(np.int64), 1)
 
     @staticmethod
-    def read_csv(path: str | os.PathLike) -> SizeDistribution:
+    def read_csv(path: str | os.PathLike[str]) -> SizeDistribution:
         """Reads `size_bytes,cumulative` rows, with that header or without one; named after the file.
 
         Raises:
             ScenarioError: No such file, no points, or a point that cannot be; names the file and the line.
         """
-        sizes, shares, lines = [], [], []
+        sizes: list[float] = []
+        shares: list[float] = []
+        lines: list[int] = []
         for line, fields in rows(path):
             if not lines and [field.lower() for field in fields] == HEADER:
                 continue
@@ -86,11 +88,11 @@ class SizeDistribution:
             lines.append(line)
         if not lines:
             raise ScenarioError(located(f"holds no points; valid: rows of {','.join(HEADER)}", path, 1))
-        sizes, shares = _points(sizes, shares, lambda i, field: located(field, path, lines[i]))
-        return SizeDistribution(name=Path(path).name, size_bytes=sizes, cumulative=shares)
+        points = _points(sizes, shares, lambda i, field: located(field, path, lines[i]))
+        return SizeDistribution(name=Path(path).name, size_bytes=points[0], cumulative=points[1])
 
 
-def sizes_of(sizes: SizeDistribution | str | os.PathLike) -> SizeDistribution:
+def sizes_of(sizes: SizeDistribution | str | os.PathLike[str]) -> SizeDistribution:
     """A distribution from its name or a CSV file's path; one that is ready-made is returned as it is.
 
     Raises:
@@ -133,7 +135,7 @@ def records(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
     return found
 
 
-def _number(text: str, field: str, path: str | os.PathLike, line: int) -> float:
+def _number(text: str, field: str, path: str | os.PathLike[str], line: int) -> float:
     try:
         return float(parsed(text))
     except (ValueError, OverflowError):
@@ -141,7 +143,7 @@ def _number(text: str, field: str, path: str | os.PathLike, line: int) -> float:
 
 
 def _points(
-    sizes: list | tuple, shares: list | tuple, where: Callable[[int, str], str]
+    sizes: Sequence, shares: Sequence, where: Callable[[int, str], str]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The points, checked; `where` names one of them for a message."""
     size, share = [], []

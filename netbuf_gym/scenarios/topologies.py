@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.catalogue import names_of
+from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
 from netbuf_gym.scenarios.limits import HOSTS_OF
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
@@ -23,6 +24,9 @@ from netbuf_gym.scenarios.types import (
 )
 from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
 
+Senders = str | Mapping[str, Any] | CongestionControl | Iterable[str | Mapping[str, Any] | CongestionControl]
+"""Congestion controls by their names, or by dicts of `name` and parameters; one alone stands for one sender."""
+
 
 def dumbbell(
     *,
@@ -30,7 +34,7 @@ def dumbbell(
     rtt_ms: float = 48.0,
     buffer_packets: int | None = 150,
     loss: float = 0.0,
-    senders: str | dict | Iterable[str | dict] = ("cubic",),
+    senders: Senders = ("cubic",),
     duration_s: float = 100.0,
     stagger_s: float = 0.1,
     stack: str = "linux",
@@ -102,7 +106,8 @@ def dumbbell(
     back = Link(name="return", rate_mbps=return_mbps(rate_mbps, trace) if hosts.rate_back else None, delay_ms=one_way_ms)
     links, flows = [forward, back], []
     for i, cc in enumerate(senders):
-        path, return_path = (0,), (1,)
+        path: tuple[int, ...] = (0,)
+        return_path: tuple[int, ...] = (1,)
         if has_access:
             first = len(links)
             for end in ("sender", "receiver", "receiver-back", "sender-back"):
@@ -120,7 +125,7 @@ def last_hop(
     rtt_ms: float = 40.0,
     buffer_packets: int | None = 300,
     loss: float = 0.0,
-    senders: str | dict | Iterable[str | dict] = ("cubic",),
+    senders: Senders = ("cubic",),
     duration_s: float = 80.0,
     stagger_s: float = 0.1,
     stack: str = "ns3",
@@ -166,6 +171,6 @@ def buffer_limit(buffer_packets: int | None) -> int | None:
     return None if buffer_packets is None else checks.integer("buffer_packets", buffer_packets, 1, MAX_COUNT)
 
 
-def return_mbps(rate_mbps: float | None, trace: Trace | None) -> float:
+def return_mbps(rate_mbps: float | None, trace: Trace | None) -> float | None:
     """The way back's rate: the bottleneck's own, or the highest rate of its trace."""
     return trace.peak_mbps if trace is not None else rate_mbps

@@ -5,7 +5,7 @@ All types are immutable, check their fields when they are made, and go to and fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from netbuf_gym import checks
@@ -85,21 +85,21 @@ class Scenario:
             that a switch has no queue for.
     """
 
-    links: tuple[Link, ...]
-    flows: tuple[Flow, ...] = ()
+    links: Sequence[Link]
+    flows: Sequence[Flow] = ()
     duration_s: float
     stack: str = "linux"
     name: str = ""
     hystart: bool = True
     pacing: bool = False
-    switches: tuple[Switch, ...] = ()
+    switches: Sequence[Switch] = ()
     traffic: Traffic | None = None
-    probes: tuple[Probe, ...] = ()
+    probes: Sequence[Probe] = ()
     mss_bytes: int | None = None
     min_rto_ms: float | None = None
     delayed_ack: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "links", checks.sequence("links", self.links, "links"))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, MIN_DURATION_S, MAX_DURATION_S))

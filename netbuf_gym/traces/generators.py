@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -164,19 +165,13 @@ def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **paramet
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
     rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
     trace = generator(rng, duration_s, **parameters)
-    return type(trace)(*_content(trace), name=f"{kind}-{seed}")
+    return replace(trace, name=f"{kind}-{seed}")
 
 
 def parameters_of(kind: str) -> dict[str, object]:
     """The keyword arguments of a generator with their defaults."""
     signature = inspect.signature(GENERATORS[kind])
     return {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
-
-
-def _content(trace: Trace) -> tuple:
-    if isinstance(trace, RateTrace):
-        return trace.time_s, trace.rate_mbps, trace.period_s
-    return trace.time_ms, None
 
 
 def _rate(field: str, value: float) -> float:
@@ -191,7 +186,9 @@ def _steps(duration_s: float, step_s: float) -> np.ndarray:
     return np.round(np.arange(count) * step_s, 9)
 
 
-def _walk(rng, count: int, start_mbps: float, low_mbps: float, high_mbps: float, sigma: float) -> np.ndarray:
+def _walk(
+    rng: np.random.Generator, count: int, start_mbps: float, low_mbps: float, high_mbps: float, sigma: float
+) -> np.ndarray:
     low, high = _rate("low_mbps", low_mbps), _rate("high_mbps", high_mbps)
     if low >= high:
         raise ScenarioError(f"low_mbps = {low:g} is not below high_mbps = {high:g}")
@@ -203,7 +200,16 @@ def _walk(rng, count: int, start_mbps: float, low_mbps: float, high_mbps: float,
     return low * np.exp(folded)
 
 
-def _with_dips(rng, rate, per_step: float, min_s: float, max_s: float, step_s: float, low: float, high: float) -> np.ndarray:
+def _with_dips(
+    rng: np.random.Generator,
+    rate: np.ndarray,
+    per_step: float,
+    min_s: float,
+    max_s: float,
+    step_s: float,
+    low: float,
+    high: float,
+) -> np.ndarray:
     """`rate` with stretches of `min_s` to `max_s` seconds at a rate drawn from low..high; `per_step`: how often."""
     min_s = checks.number("shortest dip", min_s, 0.001, 1e4)
     max_s = checks.number("longest dip", max_s, min_s, 1e4)

@@ -19,7 +19,7 @@ FORMATS = "Mahimahi (one whole millisecond a line), CSV with the header time_s,m
 CSV_HEADER = ["time_s", "mbps"]
 
 
-def read(path: str | os.PathLike, *, loop: bool = True) -> Trace:
+def read(path: str | os.PathLike[str], *, loop: bool = True) -> Trace:
     """Reads a trace file of any known format.
 
     Args:
@@ -48,7 +48,7 @@ def read(path: str | os.PathLike, *, loop: bool = True) -> Trace:
     raise TraceError(f"{shown(first)} begins no known trace; valid: {FORMATS}", path, number)
 
 
-def read_rate_steps(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
+def read_rate_steps(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     """The two columns of a `time_s,mbps` CSV file as they stand: seconds and Mbit/s, each of shape (rows,).
 
     Raises:
@@ -58,7 +58,7 @@ def read_rate_steps(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
     return time_s, mbps
 
 
-def write(trace: Trace, path: str | os.PathLike) -> None:
+def write(trace: Trace, path: str | os.PathLike[str]) -> None:
     """Writes a rate trace as `time_s,mbps` CSV, a delivery trace as a Mahimahi file; the whole file or none.
 
     Raises:
@@ -112,7 +112,9 @@ def _csv_columns(path: str | os.PathLike[str], text: str) -> tuple[np.ndarray, n
 
 def _columns(path: str | os.PathLike[str], rows: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Seconds, Mbit/s and line numbers of rows of two fields."""
-    time_s, mbps, where = [], [], []
+    time_s: list[float] = []
+    mbps: list[float] = []
+    where: list[int] = []
     for i, fields in rows:
         if len(fields) != 2:
             raise TraceError(f"{shown(' '.join(fields))} has {len(fields)} fields; valid: 2, seconds and Mbit/s", path, i)
@@ -127,7 +129,9 @@ def _columns(path: str | os.PathLike[str], rows: list[tuple[int, list[str]]]) ->
     return np.array(time_s), np.array(mbps), where
 
 
-def _rate_trace(path, time_s: np.ndarray, mbps: np.ndarray, where: list[int], loop: bool) -> RateTrace:
+def _rate_trace(
+    path: str | os.PathLike[str], time_s: np.ndarray, mbps: np.ndarray, where: list[int], loop: bool
+) -> RateTrace:
     time_s = time_s - time_s[0]
     period_s = 2 * time_s[-1] - time_s[-2] if loop and len(time_s) > 1 else None
     try:
@@ -136,7 +140,7 @@ def _rate_trace(path, time_s: np.ndarray, mbps: np.ndarray, where: list[int], lo
         raise TraceError(str(error), path, where[0]) from None
 
 
-def _deliveries(path, lines: list[str]) -> DeliveryTrace:
+def _deliveries(path: str | os.PathLike[str], lines: list[str]) -> DeliveryTrace:
     while lines and not lines[-1].strip():
         lines.pop()
     try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
@@ -44,7 +46,11 @@ class RateTrace:
     period_s: float | None = None
     name: str = ""
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # lists become arrays
+
+        def __init__(self, time_s: ArrayLike, rate_mbps: ArrayLike, period_s: float | None = None, name: str = "") -> None: ...
+
+    def __post_init__(self) -> None:
         time_s = _numbers("time_s", self.time_s, np.float64)
         rate = _numbers("rate_mbps", self.rate_mbps, np.float64)
         if len(time_s) != len(rate):
@@ -188,10 +194,14 @@ class DeliveryTrace:
     """
 
     time_ms: np.ndarray
-    period_ms: float | None = None
+    period_ms: float = None  # type: ignore[assignment]  # it is the last time until it is known
     name: str = ""
 
-    def __post_init__(self):
+    if TYPE_CHECKING:
+
+        def __init__(self, time_ms: ArrayLike, period_ms: float | None = None, name: str = "") -> None: ...
+
+    def __post_init__(self) -> None:
         time_ms = _numbers("time_ms", self.time_ms, np.float64)
         _within("time_ms", time_ms, 0, MAX_TIME_S * 1e3)
         fall = np.flatnonzero(np.diff(time_ms) < 0)

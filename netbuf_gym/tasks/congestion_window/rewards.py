@@ -31,7 +31,7 @@ class UtilitySign:
     name: ClassVar[str] = "utility_sign"
     terms: ClassVar[tuple[str, ...]] = ("utility_sign",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         real("throughput_weight", self.throughput_weight, 0, 1)
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
