@@ -19,15 +19,27 @@ import numpy as np
 import numpy.typing as npt
 
 import netbuf_gym as nb
-from netbuf_gym import contenders, rollout, scenarios, stats, tasks, traces
+from netbuf_gym import contenders, rollout, scenarios, stats, tasks, traces, wrappers
 from netbuf_gym.env import Env
-from netbuf_gym.rewards import reward_of
+from netbuf_gym.rewards import AlphaFair, Telemetry
 from netbuf_gym.scenarios import Bulk, Flow, Link, Scenario, SizeDistribution, Switch
 from netbuf_gym.vector import VectorEnv
 
 
-def thrifty(tracker: Any, weight: float = 0.5) -> npt.NDArray[np.float64]:
-    return np.asarray(tracker.now[0] - weight * tracker.now[1], np.float64)
+def thrifty(telemetry: Telemetry, price: float = 0.1) -> dict[str, npt.NDArray[Any]]:
+    mbit = telemetry["throughput_bps"] * telemetry["elapsed_s"] * 1e-6
+    return {"delivered": mbit, "lost": -price * telemetry.packets_lost}
+
+
+class Bolder:
+    """A reward that remembers."""
+
+    def __init__(self) -> None:
+        self.best = 0.0
+
+    def __call__(self, telemetry: Telemetry) -> npt.NDArray[Any]:
+        self.best = max(self.best, float(telemetry["throughput_bps"].max()))
+        return telemetry["throughput_bps"] / max(self.best, 1.0)
 
 
 def two_bottlenecks(rate_mbps: float = 10.0) -> Scenario:
@@ -48,7 +60,7 @@ scenarios.register("mine/two", two_bottlenecks)
 result = nb.simulate(two_bottlenecks(20), seed=3)
 goodput: float = result.flows[0].goodput_mbps
 delay: float = result.links["second"].queue_delay_mean_ms
-window: npt.NDArray[Any] = result.series["cwnd_packets"]
+samples = len(result.series["time_s"])
 world: Scenario = scenarios.dumbbell(senders=["cubic", {"name": "cubic", "beta": 0.8}], rtt_ms=20, duration_s=2)
 trace = traces.RateTrace([0.0, 1.0], [5, 10], period_s=2)
 last = scenarios.last_hop(trace=trace, senders="cubic", duration_s=2)
@@ -56,14 +68,14 @@ flow_list = scenarios.FlowList(start_s=[0.0], sender=[0], size_bytes=[1000], pri
 sizes = SizeDistribution(name="mine", size_bytes=[100, 1000], cumulative=[0.5, 1])
 switch = Switch(ports=["bottleneck"], queues=2, buffer_packets=100)
 interval = stats.mean_interval(np.array([goodput, delay, 1.0]))
-reward: type = reward_of(thrifty)
-envs = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=4, scenario="mine/two")
+envs = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=4, scenario="mine/two", reward=thrifty)
 observations, _ = envs.reset(seed=1)
 for _step in range(3):
     observations, rewards, terminated, truncated, info = envs.step(envs.action_space.sample())
-native, scalar = VectorEnv(2, scenario="ppcc/2"), Env(scenario="ppcc/2")
+native, scalar = VectorEnv(2, scenario=two_bottlenecks(), reward=Bolder()), Env(scenario="ppcc/2", reward="power")
+wrappers.exchange_reward(envs, AlphaFair(alpha=2.0))
 record = tasks.get("congestion_window")
-print(interval.low, trace.mean_mbps(), last.capacity_mbps, len(flow_list), sizes.mean_bytes, switch.capacity, window.shape)
+print(interval.low, trace.mean_mbps(), last.capacity_mbps, len(flow_list), sizes.mean_bytes, switch.capacity, samples)
 print(scalar.telemetry["elapsed_s"], native.num_envs, record.name, contenders.__name__, rollout.__name__, world.name)
 '''
 MISUSES = '''
