@@ -67,7 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        name = error.filename or ("standard output" if error.errno in WRITING else None)
+        unnamed = "a file of the run" if argv and argv[0] in JOBS else "standard output"
+        name = error.filename or (unnamed if error.errno in WRITING else None)
         return _complain(f"{name}: {error.strerror}" if name else str(error), 2)
     except MemoryError:
         return _complain("this does not fit into memory; valid: fewer flows, samples or worlds at a time", 2)

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -319,3 +320,17 @@ class TestValidate:
     def test_the_given_linux_reno_cells_agree(self, command, shared):
         status, out, _ = command("validate", shared / "reference" / "linux", "--only", "reno", "--seeds", 10)
         assert status == 0, out
+
+
+@pytest.mark.parametrize(("words", "name"), [(["list"], "standard output"), (["train"], "a file of the run")])
+def test_a_full_disk_without_a_name_says_what_was_written(command, monkeypatch, words, name):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cli, "_run", full)
+    assert refused(command(*words), f"{name}: No space left on device")
+
+
+def test_what_does_not_fit_into_memory_is_one_line(command, monkeypatch):
+    monkeypatch.setattr(cli, "_run", lambda _: bytearray(1 << 62))
+    assert refused(command("list"), "does not fit into memory")
