@@ -144,8 +144,9 @@ class Engine(Unique):
     def episode_steps(self) -> int | None:
         """Decisions in every episode, or None when that is not fixed beforehand."""
         duration_s = self.source.duration_s
-        fixed = self.task.fixed_steps and self.plant.virtual_time and duration_s is not None and math.isfinite(duration_s)
-        return steps_of(duration_s, self.interval_ns) if fixed else None
+        if duration_s is None or not (self.task.fixed_steps and self.plant.virtual_time and math.isfinite(duration_s)):
+            return None
+        return steps_of(duration_s, self.interval_ns)
 
     def reset_world(self, world: int, rng: np.random.Generator) -> None:
         """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""

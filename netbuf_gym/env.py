@@ -143,6 +143,6 @@ def make(**kwargs: Any) -> gym.Env:
     return DurationLimit(env) if steps is None else gym.wrappers.TimeLimit(env, steps)
 
 
-make.metadata = Env.metadata
+make.metadata = Env.metadata  # type: ignore[attr-defined]
 if Env.__doc__ is not None:  # it is with python -OO
     Env.__doc__ = inspect.cleandoc(Env.__doc__).replace("{environments}", environment_table())

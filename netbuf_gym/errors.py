@@ -6,7 +6,7 @@ Every message names the field, the value it had and what would be valid. All err
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 import numpy as np
 
@@ -26,14 +26,14 @@ class ScenarioTypeError(ScenarioError, TypeError):
 class TraceError(NetbufError, ValueError):
     """A trace file that cannot be read or written. Names the file and, where there is one, the line."""
 
-    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
+    def __init__(self, message: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
         super().__init__(located(message, path, line))
 
 
 class ReferenceDataError(NetbufError, ValueError):
     """Reference measurements that cannot be read. Names the file and, where there is one, the line."""
 
-    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
+    def __init__(self, message: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
         super().__init__(located(message, path, line))
 
 
@@ -78,7 +78,7 @@ class MissingExtraError(NetbufError, ImportError):
         self.extra = extra
 
 
-def located(message: str, path: str | Path | None, line: int | None) -> str:
+def located(message: str, path: str | os.PathLike[str] | None, line: int | None) -> str:
     """`message` with the file and the line in front, as compilers print them."""
     if path is None:
         return message

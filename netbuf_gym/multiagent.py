@@ -26,7 +26,7 @@ except ImportError:
     raise MissingExtraError("netbuf_gym.multiagent", "multiagent", "pettingzoo") from None
 
 
-class ParallelEnv(Unique, _ParallelEnv):
+class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
     """Agents of one task that decide at the same times, named by what they are: `sender_0`, `sender_1`, ...
 
     Observations, actions and rewards are those of the task, each agent's own. All agents end together, by truncation when
@@ -44,7 +44,7 @@ class ParallelEnv(Unique, _ParallelEnv):
         ConfigError: an argument out of range.
     """
 
-    metadata = {"name": "netbuf_v0", "render_modes": ["ansi"], "is_parallelizable": True}
+    metadata: dict[str, Any] = {"name": "netbuf_v0", "render_modes": ["ansi"], "is_parallelizable": True}
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ class OfItsTask:
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
         task, own = self.engine.task.name, None if spec is None else tasks.task_of(spec.id)
-        if own not in (None, task):
+        if spec is not None and own not in (None, task):
             self.engine.close()
             raise ConfigError(f"task = {task!r} is not that of {spec.id}; valid: {own!r}, which need not be said")
         if spec is not None:

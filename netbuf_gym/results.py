@@ -251,7 +251,7 @@ class Result:
                     data[name] = {column: table[column].tolist() for column in table.dtype.names}
         return data
 
-    def write_json(self, path: str | os.PathLike, series: bool = True) -> None:
+    def write_json(self, path: str | os.PathLike[str], series: bool = True) -> None:
         """Writes `to_dict` as JSON, NaN as null; the whole file or none.
 
         Raises:
@@ -259,7 +259,7 @@ class Result:
         """
         write_json(path, self.to_dict(series))
 
-    def write_csv(self, path: str | os.PathLike) -> None:
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the time series, one row for each sample and flow; one for each sample when there are none but finite flows.
 
         Columns: time_s; flow (its index), cc, and the flow's series; its name; bottleneck, the name of the tightest link on the
@@ -276,7 +276,7 @@ class Result:
         rows.writerows(zip(*(_cells(column) for column in table.values()), strict=True))
         write_atomic(path, text.getvalue())
 
-    def write_flows_csv(self, path: str | os.PathLike) -> None:
+    def write_flows_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the finite flows, a row each: a flow list that `FlowList.read_csv` and ns-3 programs can replay, with the
         columns received_bytes, fct_s, ideal_s and slowdown (empty when it did not complete) behind it.
 

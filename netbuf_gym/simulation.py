@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, com
 from netbuf_gym.worlds import ScenarioLike, world_of
 
 MAX_SAMPLES = 5_000_000
+SAMPLE_INTERVALS_S = (1e-6, 1e6)
+"""The least and the longest time between samples."""
 
 
 def simulate(
@@ -62,9 +64,9 @@ def simulate(
             valid = ", ".join(sender_controls(scenario.stack))
             raise ScenarioError(f"flows[{i}].cc = 'agent' has no agent here; valid: {valid}")
     warmup_s = checks.number("warmup_s", warmup_s, 0, scenario.duration_s)
-    if warmup_s >= scenario.duration_s:
-        raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
     end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
+    if warm_ns >= end_ns:
+        raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
     stops = _sample_times(scenario, sample_interval_s, end_ns)
 
     world = Simulator(scenario, seed)
@@ -88,7 +90,7 @@ def simulate(
     series = {}
     if stops:
         series = _series(np.array(stops) * 1e-9, samples)
-    finite = {}
+    finite: dict[str, Any] = {}
     if scenario.traffic is not None:
         finite["traffic"] = _traffic_result(before[2], after[2], span_s)
         finite["completions"] = completed(scenario, np.array(world.completions()))
@@ -120,7 +122,7 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     """When to sample, nanoseconds: every interval, and at the end."""
     if interval_s is None:
         return []
-    interval_ns = round(checks.number("sample_interval_s", interval_s, 1e-6, 1e6) * 1e9)
+    interval_ns = round(checks.number("sample_interval_s", interval_s, *SAMPLE_INTERVALS_S) * 1e9)
     count = -(-end_ns // interval_ns)
     columns = len(scenario.flows) + len(scenario.links) + sum(switch.queues for switch in scenario.switches)
     if count * columns > MAX_SAMPLES:
@@ -224,7 +226,7 @@ def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]
     series["random_losses"] = _gain(link["random_losses"])
     series["throughput_mbps"] = _gain(link["bytes_sent"]) * 8e-6 / span_s
     if samples[0].switches is not None:
-        switches = np.stack([s.switches for s in samples])
+        switches = np.stack([s.switches for s in samples if s.switches is not None])
         series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}
         series["switch_drops"] = _gain(series["switch_drops"])
     if samples[0].traffic is not None:

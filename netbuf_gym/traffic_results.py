@@ -188,7 +188,8 @@ def completed(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
     table = np.zeros(len(rows), COMPLETED)
     for i, name in enumerate(("flow", "start_s", "fct_s", "size_bytes", "sender", "priority")):
         table[name] = rows[:, i]
-    ideals = [(scenario.ideal_s(i, 0), scenario.ideal_s(i, 1)) for i in range(len(scenario.traffic.senders))]
+    senders = scenario.traffic.senders if scenario.traffic is not None else ()
+    ideals = [(scenario.ideal_s(i, 0), scenario.ideal_s(i, 1)) for i in range(len(senders))]
     at_0, at_1 = np.array(ideals).T
     table["ideal_s"] = at_0[table["sender"]] + (at_1 - at_0)[table["sender"]] * table["size_bytes"]
     varying = np.array([any(scenario.links[i].trace is not None for i in sender.path) for sender in scenario.traffic.senders])

@@ -79,13 +79,13 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         self.single_action_space = self.engine.task.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._buffers = np.zeros((2, *self.observation_space.shape), np.float32)
+        self._buffers = np.zeros((2, num_envs, *self.engine.task.observation_space.shape), np.float32)
         self._buffer = 0
         self.render_mode = render_mode
         self._recorders = [Recorder(self.engine.task) for _ in range(num_envs if render_mode is not None else 0)]
         fps = frames_per_second(self.engine.interval_s, self.engine.task.fixed_steps)
         self.metadata = {**self.metadata, "render_fps": fps}
-        self._generators: list[np.random.Generator] | None = None
+        self._generators: Any = None  # a list, once there is a seed
         self._started = False
 
     @property
@@ -177,7 +177,7 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
 
     def _next_buffer(self) -> np.ndarray:
         if self.copy:
-            return np.empty(self.observation_space.shape, np.float32)
+            return np.empty(self._buffers.shape[1:], np.float32)
         self._buffer ^= 1
         return self._buffers[self._buffer]
 

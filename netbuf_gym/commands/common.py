@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
@@ -40,7 +40,7 @@ def names(text: str) -> list[str]:
     return items
 
 
-def whole(low: int, high: int):
+def whole(low: int, high: int) -> Callable[[str], int]:
     """An argument type: a whole number in [low, high]."""
 
     def parse(text: str) -> int:
@@ -74,6 +74,8 @@ def check_outputs(*paths: str | None) -> None:
     """
     given = [Path(path) for path in paths if path is not None]
     for path in given:
+        if "\0" in str(path):
+            raise ConfigError(f"{shown(str(path))}: cannot be written: the name holds a null character")
         if path.is_dir():
             raise ConfigError(f"{path}: is a folder; valid: a file name")
         folder = path.parent

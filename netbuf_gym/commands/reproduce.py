@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections.abc import Iterable
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.plots import require
-from netbuf_gym.reproduce.campaign import DESCRIPTION, Campaign
+from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.settings import (
     DEFAULT_SCHEMES,
     FIRST_SEED,
@@ -25,7 +25,7 @@ HELP = "run a paper's own experiments again, and draw its figures"
 EXPERIMENTS = ("rlbm",)
 
 
-def _listed(values) -> str:
+def _listed(values: Iterable[object]) -> str:
     return f"[{','.join(f'{value:g}' if isinstance(value, float) else str(value) for value in values)}]"
 
 
@@ -53,7 +53,9 @@ settings (KEY=VALUE), with their defaults:
   figures=true             whether to draw
 
 DIR gets runs.csv (a row a run, its first line the command), campaign.json and figures/. An interrupted campaign goes on
-when the command is given again. Exit status: 0 done, 2 bad input, 3 a fault of the simulator, 130 interrupted.
+when the command is given again; a runs.csv whose end was cut is completed, one that is damaged otherwise is refused.
+
+Exit status: 0 done, 2 bad input, 3 a fault of the simulator, 130 interrupted.
 
 examples:
   netbuf-gym reproduce rlbm
@@ -81,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with ProgressBar("reproduce") as bar:
             table = campaign.run(bar)
+        if campaign.lost:
+            print(f"{table}: its end was cut; {campaign.lost} of its runs were made again")
         drawn = []
         if order.figures:
             from netbuf_gym.reproduce.figures import draw_campaign
@@ -89,8 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("netbuf-gym: interrupted; the same command goes on", file=sys.stderr)
         return 130
-    description = json.loads((order.output / DESCRIPTION).read_text(encoding="utf-8"))
-    print(f"{table}: {campaign.runs} runs in {description['seconds']:.0f} s")
+    print(f"{table}: {campaign.runs} runs in {campaign.seconds:.0f} s")
     if drawn:
         print(f"{drawn[0].parent}: {len(drawn)} figures")
     return 0

@@ -9,12 +9,12 @@ import warnings
 
 import numpy as np
 
-from netbuf_gym import scenarios
+from netbuf_gym import checks, scenarios
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, names, real, whole
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Distribution, Scenario
-from netbuf_gym.simulation import simulate
+from netbuf_gym.simulation import SAMPLE_INTERVALS_S, simulate
 from netbuf_gym.tables import number, text_table
 
 HELP = "run a scenario without an agent"
@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Does it."""
     check_outputs(arguments.json, arguments.csv, arguments.flows, arguments.plot)
     check_plot(arguments.plot)
+    interval_s = checks.number("sample_interval_s", arguments.sample_interval, *SAMPLE_INTERVALS_S)
     scenario = scenario_of(arguments)
     if arguments.flows and scenario.traffic is None:
         raise ConfigError(f"--flows: scenario {scenario.name!r} has no finite flows")
@@ -85,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = simulate(
             scenario,
             arguments.seed,
-            sample_interval_s=arguments.sample_interval if arguments.json or arguments.csv or arguments.plot else None,
+            sample_interval_s=interval_s if arguments.json or arguments.csv or arguments.plot else None,
             warmup_s=arguments.warmup,
             progress=sys.stderr.isatty(),
         )
@@ -133,7 +134,7 @@ def scenario_of(arguments: argparse.Namespace) -> Scenario:
     if isinstance(world, Distribution):
         world = world.sample(np.random.default_rng(arguments.seed))
     if senders is not None:
-        world = world.with_senders(senders if len(senders) > 1 else senders[0])
+        world = world.with_senders(senders[0] if isinstance(senders, list) and len(senders) == 1 else senders)
     return world if arguments.scheme is None else world.with_scheme(arguments.scheme)
 
 

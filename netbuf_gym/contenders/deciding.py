@@ -77,7 +77,7 @@ def constant(action: Any, rules: Rules, worlds: int) -> Policy:
     Raises:
         ConfigError: not an action of the rules' space.
     """
-    space = rules.action_space
+    space: Any = rules.action_space
     try:
         value = np.asarray(action, space.dtype if np.asarray(action).dtype.kind != "f" or space.dtype.kind == "f" else None)
         fits = space.contains(value[()] if not space.shape else value)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from threading import get_ident
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
@@ -97,7 +97,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         self.info_keywords = tuple(info_keywords)
         self.stagger_steps = stagger_steps
         self._seed: int | None = None
-        self._actions: np.ndarray | None = None
+        self._actions: Any = None
         self._sender = 0  # the thread that the actions are of
         self._turn = Turn()
         self._latest = np.empty(0)  # the environment's latest observations, kept so that their memory stays taken
@@ -157,7 +157,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         done_worlds = np.flatnonzero(dones)
         episodes: list[dict[str, Any]] = []
         cut_short = np.empty(0, dtype=np.intp)
-        final = np.empty((0, *self.observation_space.shape), dtype=self.observation_space.dtype)
+        final = np.empty((0, *(self.observation_space.shape or ())), dtype=self.observation_space.dtype)
         if len(done_worlds):
             elapsed = round(time.time() - self._started, 6)
             columns = {
@@ -217,10 +217,15 @@ class VectorEnvAdapter(Unique, VecEnv):
         """Closes the environment."""
         self.env.close()
 
+    @property
+    def _worlds(self) -> Any:
+        """Gymnasium's own vector environments, which hold an object a world."""
+        return self.env.unwrapped
+
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """The attribute, once for each index: the worlds of a native batch share one object."""
         if hasattr(self.env.unwrapped, "envs"):  # gymnasium's SyncVectorEnv: an object a world
-            values = self.env.unwrapped.get_attr(attr_name)
+            values = self._worlds.get_attr(attr_name)
             return [values[index] for index in self._get_indices(indices)]
         return [_find(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
@@ -229,7 +234,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         if indices is not None and len(set(self._get_indices(indices))) != self.num_envs:
             raise ValueError("indices must be None: the worlds of a batch share their attributes")
         if hasattr(self.env.unwrapped, "envs"):
-            self.env.unwrapped.set_attr(attr_name, value)
+            self._worlds.set_attr(attr_name, value)
         else:
             setattr(self.env.unwrapped, attr_name, value)
 
@@ -239,7 +244,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         """Calls the method: of each world where the environment has an object a world, else once, of the batch."""
         wanted = list(self._get_indices(indices))
         if hasattr(self.env.unwrapped, "envs"):
-            results = self.env.unwrapped.call(method_name, *method_args, **method_kwargs)
+            results = self._worlds.call(method_name, *method_args, **method_kwargs)
             return [results[index] for index in wanted]
         return [_find(self.env, method_name)(*method_args, **method_kwargs)] * len(wanted)
 
@@ -255,7 +260,7 @@ class VectorEnvAdapter(Unique, VecEnv):
     def get_images(self) -> Sequence[np.ndarray | None]:
         """The environment's frames, one a world that it renders."""
         frames = self.env.render()
-        return [] if frames is None else list(frames)
+        return [] if frames is None else list(cast(Any, frames))
 
 
 def _rows(values: Any, worlds: np.ndarray) -> np.ndarray:
@@ -275,7 +280,7 @@ def _world_info(info: dict[str, Any], world: int) -> dict[str, Any]:
         if isinstance(value, dict):
             picked[key] = _world_info(value, world)
         elif isinstance(value, Iterable) and not isinstance(value, str):
-            picked[key] = value[world]
+            picked[key] = cast(Any, value)[world]
         else:
             picked[key] = value
     return picked

@@ -81,7 +81,7 @@ class SimPlant(Plant):
         super().__init__(worlds, agents, kind, threads)
         self._elapsed_column = kind.telemetry.index("elapsed_s")
         self._elapsed_ns = np.zeros(worlds, np.int64)
-        self._scenarios: list[Scenario | None] = [None] * worlds
+        self._scenarios: list[Any] = [None] * worlds
         self._prepared: tuple[Scenario, Any] | None = None
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -211,7 +211,7 @@ def _between_intervals(runs: Runs, measure: str, intervals: Sequence[float]) -> 
     return mean, mean - half, mean + half
 
 
-def _band(axes, x, band, scheme: str, scale: float) -> None:
+def _band(axes: Any, x: Any, band: Any, scheme: str, scale: float) -> None:
     mean, low, high = (scale * np.asarray(values) for values in band)
     colour, line, label = STYLES[scheme]
     on_top = 3 if scheme == LEARNED else 2
@@ -220,7 +220,7 @@ def _band(axes, x, band, scheme: str, scale: float) -> None:
     axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=1)
 
 
-def _finish(row, measure: str, from_zero: bool = True) -> None:
+def _finish(row: Any, measure: str, from_zero: bool = True) -> None:
     """Labels and limits of panels that share their ordinate, when everything is drawn in them."""
     row[0].set_ylabel(LABELS[measure], fontsize=TEXT)
     for axes in row:
@@ -235,7 +235,7 @@ def _finish(row, measure: str, from_zero: bool = True) -> None:
         row[0].set_ylim(bottom=0)
 
 
-def _legend(figure, axes, title: str) -> None:
+def _legend(figure: Any, axes: Any, title: str) -> None:
     handles, labels = axes.get_legend_handles_labels()
     columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.9)))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)

@@ -62,7 +62,7 @@ class Settings:
     intervals: tuple[float, ...] = INTERVALS_S
     agent: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         choice("traffic", self.traffic, TRAFFIC)
         put(self, "schemes", _unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
@@ -143,6 +143,8 @@ def parse(arguments: Sequence[str]) -> Order:
             raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{k}=' for k in (*LISTS, *VALUES, *OWN))}")
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
+        if "\0" in value:
+            raise ConfigError(f"{key} = {shown(value)} holds a null character; valid: text without one")
         if key in LISTS:
             given[key] = _list(key, value)
         else:

@@ -208,4 +208,4 @@ def several(senders: object, field: str = "senders") -> tuple | None:
 def names_of(senders: object, field: str = "senders") -> tuple:
     """The senders' congestion controls as a tuple; a single one stands for one sender."""
     listed = several(senders, field)
-    return several([senders], field) if listed is None else listed
+    return (several([senders], field) or ()) if listed is None else listed

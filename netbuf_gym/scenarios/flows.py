@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
@@ -23,7 +25,7 @@ class Sized:
 
     size_bytes: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "size_bytes", checks.integer("size_bytes", self.size_bytes, 1, MAX_COUNT))
 
 
@@ -42,7 +44,7 @@ class OnOff:
     rate_mbps: float | None = None
     random: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in ("on_s", "off_s"):
             object.__setattr__(self, field, checks.number(field, getattr(self, field), 1e-6, MAX_DURATION_S))
         if self.rate_mbps is not None:
@@ -72,9 +74,9 @@ class Flow:
         priority: Its queue at switches, 0 to 63.
     """
 
-    cc: str | CongestionControl | OwnControl = "cubic"
-    path: tuple[int | str, ...]
-    return_path: tuple[int | str, ...]
+    cc: str | Mapping[str, Any] | CongestionControl | OwnControl = "cubic"
+    path: Sequence[int | str]
+    return_path: Sequence[int | str]
     start_s: float = 0.0
     stop_s: float | None = None
     app: Application = Bulk()
@@ -84,7 +86,7 @@ class Flow:
     name: str = ""
     priority: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "cc", congestion_control("flow.cc", self.cc, CONGESTION_CONTROLS))
         put(self, "path", checks.sequence("flow.path", self.path, "links"))

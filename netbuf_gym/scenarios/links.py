@@ -28,7 +28,7 @@ class GilbertElliott:
     loss_good: float = 0.0
     loss_bad: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in ("p_good_to_bad", "p_bad_to_good", "loss_good", "loss_bad"):
             object.__setattr__(self, field, checks.number(f"gilbert_elliott.{field}", getattr(self, field), 0, 1))
 
@@ -72,7 +72,7 @@ class Link:
     discipline: Discipline | str | dict | None = None
     device_packets: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         if not checks.text("link.name", self.name):
             raise ScenarioError("link.name is empty; valid: a name")

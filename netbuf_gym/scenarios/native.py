@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
@@ -197,7 +198,7 @@ def _converted(items: tuple, convert: Callable) -> list:
     return made
 
 
-def nanoseconds(seconds):
+def nanoseconds(seconds: Any) -> Any:
     """Seconds as whole nanoseconds: an int for a number, a list of ints for an array."""
     if isinstance(seconds, (int, float)):
         return round(seconds * 1e9)

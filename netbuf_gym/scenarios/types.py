@@ -5,7 +5,7 @@ All types are immutable, check their fields when they are made, and go to and fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from netbuf_gym import checks
@@ -29,6 +29,7 @@ from netbuf_gym.scenarios.limits import (
     MAX_DELAY_MS,
     MAX_DURATION_S,
     MAX_FLOWS,
+    MIN_DURATION_S,
     MSS_BYTES,
     PACES,
     STACKS,
@@ -67,7 +68,7 @@ class Scenario:
     Args:
         links: At least one `Link`, names unique. The one named "bottleneck" is the one that results speak of.
         flows: `Flow`s; at least one when there is no traffic.
-        duration_s: Above 0 to 1e6 seconds.
+        duration_s: 1e-9 to 1e6 seconds.
         stack: "linux" (kernel TCP, the default) or "ns3" (ns-3.44's TCP, to compare with it).
         name: For people; `scenarios.get` sets the name it was called with.
         hystart: Whether CUBIC leaves slow start by HyStart.
@@ -85,24 +86,24 @@ class Scenario:
             that a switch has no queue for.
     """
 
-    links: tuple[Link, ...]
-    flows: tuple[Flow, ...] = ()
+    links: Sequence[Link]
+    flows: Sequence[Flow] = ()
     duration_s: float
     stack: str = "linux"
     name: str = ""
     hystart: bool = True
     pacing: bool = False
-    switches: tuple[Switch, ...] = ()
+    switches: Sequence[Switch] = ()
     traffic: Traffic | None = None
-    probes: tuple[Probe, ...] = ()
+    probes: Sequence[Probe] = ()
     mss_bytes: int | None = None
     min_rto_ms: float | None = None
     delayed_ack: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "links", checks.sequence("links", self.links, "links"))
-        put(self, "duration_s", checks.number("duration_s", self.duration_s, 0, MAX_DURATION_S, low_open=True))
+        put(self, "duration_s", checks.number("duration_s", self.duration_s, MIN_DURATION_S, MAX_DURATION_S))
         checks.choice("stack", self.stack, STACKS)
         checks.text("name", self.name)
         put(self, "hystart", checks.boolean("hystart", self.hystart))
