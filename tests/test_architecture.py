@@ -18,7 +18,7 @@ MAX_LINES, MAX_PUBLIC = 500, 40
 PACKAGES = {"netbuf_gym": "netbuf_gym", "netbuf_gym.zoo": "zoo", "netbuf_gym.conf": "conf"}
 
 LAYERS = (
-    ("version", "errors", "arguments", "checks", "files", "stats", "tables", "plots"),
+    ("version", "errors", "nearest", "overrides", "arguments", "checks", "files", "progress", "stats", "tables", "plots"),
     ("traces",),
     ("scenarios",),
     ("results", "traffic_results"),

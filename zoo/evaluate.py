@@ -1,17 +1,4 @@
-"""`netbuf-gym evaluate`: a trained agent beside baselines, over worlds that it was not trained on.
-
-    netbuf-gym evaluate model=runs/congestion_window/ppo/20260101-120000-seed3 scenario=ppcc/4
-    netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
-    netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 senders=2 run_dir=runs/twenty
-    netbuf-gym evaluate model=null env=queue_threshold scenario=rlbm/cubic-500-0.6 baselines=[naive,dt,abm,random]
-    netbuf-gym evaluate model=null env=queue_threshold recipe=thesis-text baselines=[naive,random]
-
-The agent acts greedily. Seeds start at 1000000, where training seeds end; every contender meets the same worlds (under a
-distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
-table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
-the worlds, and writes them, result.json and plots into the run directory. Without a model the first baseline stands in
-the agent's row, and `recipe` says by which one baselines that decide as agents do (`random`) play; with one, its own.
-"""
+"""`netbuf-gym evaluate`: a trained agent beside baselines, over worlds that it was not trained on; see its `--help`."""
 
 from __future__ import annotations
 
@@ -34,16 +21,13 @@ from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, running
-from netbuf_gym.zoo.config import MAX_TORCH_THREADS, evaluation_seeds, load, plain, scenario_spec
+from netbuf_gym.zoo.config import MAX_TORCH_THREADS, Source, check_evaluation, evaluation_seeds, load, plain, scenario_spec
 from netbuf_gym.zoo.saved import SavedAgent
 
 
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status, 0. Raises as `evaluate` does."""
-    if any(argument in ("-h", "--help") for argument in argv):
-        print(__doc__)
-        return 0
-    config = load("evaluate", argv)
+def main(argv: Sequence[str], source: Source | None = None) -> int:
+    """Runs the command with overrides; returns its exit status, 0. Raises as `evaluate` does."""
+    config = load("evaluate", argv, source)
     run_dir = evaluate(config)
     print((run_dir / "table.md").read_text(), end="")
     print(f"written to {run_dir}")
@@ -58,6 +42,7 @@ def evaluate(config: DictConfig) -> Path:
         ConfigError, ScenarioError: the configuration cannot be used.
         OSError: the run directory cannot be written.
     """
+    check_evaluation(config)
     seeds = evaluation_seeds(config.seeds)
     saved = None if config.model is None else checkpoint.read(config.model)
     if saved is not None and config.env_id is not None and saved.env.get("id") != config.env_id:
@@ -153,8 +138,6 @@ def _agents(config: DictConfig, task: str) -> int:
 
 
 def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
-    if not 0 < config.confidence < 1:
-        raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
     for key, most in (("torch_threads", MAX_TORCH_THREADS), ("threads", MAX_THREADS)):
         whole(key, config[key], 1, most)
     known = tasks.get(task).contenders

@@ -1,12 +1,7 @@
-"""`netbuf-gym train`: trains an agent by its configuration, with checkpoints; resumes an earlier run.
+"""`netbuf-gym train`: trains an agent by its configuration, with checkpoints; resumes an earlier run; see its `--help`.
 
-    netbuf-gym train env=congestion_window algo=ppo seed=3
-    netbuf-gym train algo=ppo_kl scenario=ppcc/4 total_timesteps=5000000 torch_threads=2
-    netbuf-gym train resume=runs/congestion_window/ppo/20260101-120000-seed3
-
-A run directory holds config.yaml, progress.csv, TensorBoard logs, checkpoint.zip while training goes on and model.zip
-when it is done. Interrupting (Ctrl-C) leaves a checkpoint. A resumed run goes on with networks, optimiser, random
-generators, schedules and timestep count; worlds start new episodes, and DQN fills its replay buffer anew.
+A resumed run goes on with networks, optimiser, random generators, schedules and timestep count; worlds start new episodes,
+and DQN fills its replay buffer anew.
 """
 
 from __future__ import annotations
@@ -28,7 +23,7 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import callbacks, checkpoint, models
-from netbuf_gym.zoo.config import check_training, load
+from netbuf_gym.zoo.config import Source, check_training, load
 from netbuf_gym.zoo.ppo import DivergedError
 
 CHANGEABLE = (
@@ -62,12 +57,9 @@ class TrainResult:
     interrupted: bool
 
 
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status, 0 or 130 when interrupted. Raises as `train` does."""
-    if any(argument in ("-h", "--help") for argument in argv):
-        print(__doc__)
-        return 0
-    result = train(list(argv))
+def main(argv: Sequence[str], source: Source | None = None) -> int:
+    """Runs the command with overrides; returns its exit status, 0 or 130 when interrupted. Raises as `train` does."""
+    result = train(list(argv), source)
     share = "" if result.env_share != result.env_share else f", {result.env_share:.1%} of the time in the environment"
     print(
         f"{result.timesteps:,} steps in {result.seconds:.0f} s "
@@ -79,8 +71,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def train(overrides: Sequence[str]) -> TrainResult:
-    """Trains by configuration overrides, as on the command line.
+def train(overrides: Sequence[str], source: Source | None = None) -> TrainResult:
+    """Trains by configuration overrides, as on the command line; `source` stands for its options.
 
     Raises:
         ConfigError: the configuration cannot be used.
@@ -92,7 +84,7 @@ def train(overrides: Sequence[str]) -> TrainResult:
     others = [o for o in overrides if not o.startswith("resume=")]
     if resumed and resumed[-1] not in ("", "null"):
         return _resume(resumed[-1], others)
-    config = load("train", others)
+    config = load("train", others, source)
     check_training(config)
     env, env_id, kwargs = _make_env(config)
     try:

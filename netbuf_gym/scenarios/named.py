@@ -14,6 +14,7 @@ from typing import Any
 from netbuf_gym import checks, traces
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.files import read_text
+from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.scenarios.catalogue import names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.topologies import dumbbell
@@ -124,7 +125,8 @@ def get(name: str | World, **kwargs) -> World:
     known = inspect.signature(maker).parameters
     for argument in kwargs:
         if argument not in known:
-            raise ScenarioError(f"{name} has no argument {argument!r}; valid: {', '.join(known) or 'none'}")
+            hint = did_you_mean(argument, known)
+            raise ScenarioError(f"{name} has no argument {argument!r}; {hint}valid: {', '.join(known) or 'none'}")
     world = maker(**kwargs)
     return world if world.name else replace(world, name=name)
 
@@ -137,7 +139,8 @@ def _maker(name: object) -> Callable[..., World]:
         if maker is not None:
             return maker
     if name not in _REGISTRY:
-        raise ScenarioError(f"scenario = {name!r} is unknown; valid: {', '.join((*names(), *PATTERNS))}")
+        valid = (*names(), *PATTERNS)
+        raise ScenarioError(f"scenario = {shown(name)} is unknown; {did_you_mean(name, valid)}valid: {', '.join(valid)}")
     return _REGISTRY[name]
 
 
