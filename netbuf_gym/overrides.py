@@ -33,7 +33,21 @@ def word(key: str, value: object) -> str:
     text = str(value)
     if not PLAIN.fullmatch(text) or text.lower() in WORDS:
         text = quoted(text)
-    return shlex.quote(f"{key}={text}")
+    written = f"{key}={text}"
+    if "'" in written and not re.search(r'["$`\\!]', written):
+        return f'"{written}"'
+    return shlex.quote(written)
+
+
+def unquoted(text: str) -> str:
+    """A text as it is meant: without the quotes that it may be in."""
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        try:
+            value = value_of(text)
+        except ValueError:
+            return text
+        return value if isinstance(value, str) else text
+    return text
 
 
 def read(argument: str) -> tuple[str, Any]:

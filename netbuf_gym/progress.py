@@ -16,6 +16,8 @@ FORM = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
 class ProgressBar:
     """A context that shows how much is done; called with it: `bar(done, total)`.
 
+    A call with `last` writes a line whatever the time.
+
     Args:
         what: is under way.
         line_seconds: between lines where there is no bar; None: no lines.
@@ -42,7 +44,7 @@ class ProgressBar:
             self._bar.close()
             self._bar = None
 
-    def __call__(self, done: float, total: float, text: str = "") -> None:
+    def __call__(self, done: float, total: float, text: str = "", last: bool = False) -> None:
         share = min(1.0, done / total) if total > 0 else 1.0
         counted = f"{done:,}/{total:,}" if isinstance(total, int) else ""
         said = ", ".join(part for part in (counted, text) if part)
@@ -51,7 +53,7 @@ class ProgressBar:
             self._bar.update(share - self._bar.n)
         elif self.shown and self.line_seconds is not None and sys.stderr is not None:
             now = time.monotonic()
-            if now - self._last >= self.line_seconds:
+            if last or now - self._last >= self.line_seconds:
                 self._last = now
                 print(f"{self.what} {share:4.0%}  {said}  {now - self._started:.0f} s", file=sys.stderr, flush=True)
 

@@ -136,7 +136,9 @@ class Progress(BaseCallback):
     def _text(self) -> str:
         steps = self.model.num_timesteps - self.model._num_timesteps_at_start
         rate = steps / max(self.stop.seconds - self.stop.seconds_before, 1e-9)
-        text = f"{self.model.num_timesteps / 1e6:.2f} million steps, {rate:,.0f}/s"
+        done = self.model.num_timesteps
+        text = f"{done:,} steps" if done < 1e6 else f"{done / 1e6:.2f} million steps"
+        text += f", {rate:,.0f}/s"
         episodes = self.model.ep_info_buffer or ()
         for name, label in (("r", "return"), (self.name, self.name)):
             values = [episode[name] for episode in episodes if name in episode]
@@ -176,5 +178,9 @@ class Progress(BaseCallback):
         return True
 
     def _on_training_end(self) -> None:
-        self._bar(self._share(), 1.0, self._text())
+        self._bar(self._share(), 1.0, self._text(), last=True)
+        self.close()
+
+    def close(self) -> None:
+        """Leaves the terminal to others, however training ended."""
         self._bar.__exit__(None, None, None)

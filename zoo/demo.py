@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym import tasks
+from netbuf_gym.overrides import quoted
+from netbuf_gym.progress import say
+from netbuf_gym.zoo import curves
 from netbuf_gym.zoo.config import Source, load
 from netbuf_gym.zoo.evaluate import evaluate
-from netbuf_gym.zoo.train import train
+from netbuf_gym.zoo.train import next_step, train
 
 SEEDS = 20
 
@@ -22,21 +25,20 @@ def main(argv: Sequence[str], source: Source | None = None) -> int:
     config = load("train", overrides, source)
     if config.run_dir is None:
         run_dir = Path("runs", "demo", f"{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}")
-        overrides.append(f"run_dir='{run_dir}'")
+        overrides.append(f"run_dir={quoted(str(run_dir))}")
     else:
         run_dir = Path(config.run_dir)
-    limit = "" if config.max_minutes is None else f" for {config.max_minutes:g} minutes"
-    print(f"training {config.algo.name} on {config.scenario.name}{limit}", flush=True)
-    result = train(overrides, source)
+    result = train(overrides, source, say)
     share = "" if result.env_share != result.env_share else f", {result.env_share:.0%} of the time in the environment"
     print(f"{result.timesteps:,} steps in {result.seconds:.0f} s ({result.steps_per_second:,.0f} steps/s{share})")
+    print(curves.draw(run_dir, str(result.algo), str(run_dir)), flush=True)
     if result.interrupted:
-        print(f"interrupted; continue with: netbuf-gym train resume={run_dir}")
+        print(next_step(result))
         return 130
     for scenario in tasks.get(config.env.name).benchmark:
         out = run_dir / "evaluation" / scenario.replace("/", "-")
-        model = f"model='{result.model_path}'"
-        evaluate(load("evaluate", [model, f"scenario={scenario}", f"seeds={SEEDS}", f"run_dir='{out}'"]))
+        words = [f"model={quoted(str(result.model_path))}", f"scenario={scenario}", f"seeds={SEEDS}"]
+        evaluate(load("evaluate", [*words, f"run_dir={quoted(str(out))}", f"progress={config.progress}"]))
         print(f"\n{(out / 'table.md').read_text()}", end="", flush=True)
-    print(f"\nmodel, tables, result.json and plots: {run_dir}")
+    print(f"\nmodel, tables, result.json and plots: {run_dir}\n{next_step(result)}")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +17,10 @@ from netbuf_gym.arguments import choice, whole
 from netbuf_gym.engine import MAX_THREADS, take_agents
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import draw
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tables import number
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, running
@@ -32,6 +35,15 @@ def main(argv: Sequence[str], source: Source | None = None) -> int:
     print((run_dir / "table.md").read_text(), end="")
     print(f"written to {run_dir}")
     return 0
+
+
+def outcome(run_dir: Path) -> tuple[str, str]:
+    """What a table of evaluations says of one, and its label: the first contender's mean score."""
+    result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
+    score = tasks.get(result["task"]).measures.score
+    first = result["controllers"][result["first"]]["intervals"]
+    score = score if score in first else next(iter(first))
+    return score, number(first[score][0])
 
 
 def evaluate(config: DictConfig) -> Path:
@@ -59,9 +71,14 @@ def evaluate(config: DictConfig) -> Path:
     env |= where
     worlds = draw(task, scenario, seeds, **where)
     runs = []
-    if agent is not None:
-        runs.append(running.run(agent, worlds, task=task, scenario=scenario, threads=config.threads, **env))
-    runs += running.run_baselines(task, names, worlds, scenario=scenario, threads=config.threads, env=env)
+    total = len(worlds) * (len(names) + (agent is not None))
+    with ProgressBar("evaluating", line_seconds=None, shown=config.progress) as bar:
+        counted = running.Counted(bar, total)
+        if agent is not None:
+            runs.append(running.run(agent, worlds, task=task, scenario=scenario, threads=config.threads, each=counted, **env))
+        runs += running.run_baselines(
+            task, names, worlds, scenario=scenario, threads=config.threads, env=env, each=counted
+        )
     run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"

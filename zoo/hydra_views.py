@@ -22,6 +22,7 @@ from hydra.core.override_parser.types import Glob, Override, QuotedString, Trans
 from omegaconf import open_dict
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.overrides import quoted
 from netbuf_gym.zoo import mistakes, reference
 from netbuf_gym.zoo.config import Source, hydra_of, normalised, require_known
 
@@ -102,8 +103,7 @@ def jobs(job: str, overrides: Sequence[str], source: Source) -> tuple[Path | Non
                     made.append(Job(list(words), chosen, None))
                     continue
                 own_folder = folder / _subfolder(job, normalised(words, job, source), hydras, source, number)
-                run = "run_dir='" + str(own_folder).replace("'", "\\'") + "'"
-                made.append(Job([*words, run], chosen, own_folder))
+                made.append(Job([*words, f"run_dir={quoted(str(own_folder))}"], chosen, own_folder))
     except Exception as error:  # Hydra's parts raise what they like
         raise mistakes.explained(error, own, job) from None
     if not made:

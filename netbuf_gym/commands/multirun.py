@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from netbuf_gym.errors import NetbufError, SimulatorFault
+from netbuf_gym.errors import NetbufError, SimulatorFault, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.tables import markdown_table, number, text_table
 
@@ -37,20 +38,29 @@ def run(
         check(job.overrides)
     module = needed(name, name)
     print(f"{len(jobs)} jobs{'' if folder is None else f' in {folder}'}, one after another", flush=True)
-    rows, worst = [], 0
+    rows, outcomes, worst = [], [], 0
     for index, job in enumerate(jobs):
         print(f"\n[{index + 1}/{len(jobs)}] {' '.join(job.chosen)}", flush=True)
         started = time.monotonic()
-        status, said = _one(module, job.overrides, source)
-        values = [one.partition("=")[2] for one in job.chosen]
-        rows.append([str(index), *values, said, number(time.monotonic() - started, 3), str(job.folder or "")])
+        status, said = _one(module, job.overrides, source, index)
+        seconds = number(time.monotonic() - started, 3)
+        outcome = ("", "-")
+        if status in (0, INTERRUPTED) and job.folder is not None and job.folder.is_dir():
+            with suppress(OSError, ValueError, LookupError):  # nothing was written yet
+                outcome = module.outcome(job.folder)
+        outcomes.append(outcome)
+        rows.append([str(index), *(one.partition("=")[2] for one in job.chosen), said, seconds, str(job.folder or "")])
         worst = max(worst, status)
         if status == INTERRUPTED:
             break
-    if len(rows) < len(jobs):
-        print(f"\ninterrupted; {len(jobs) - len(rows)} jobs not begun", file=sys.stderr)
     header = ["job", *(one.partition("=")[0] for one in jobs[0].chosen), "status", "seconds", "folder"]
+    labels = {label for label, _ in outcomes if label}
+    header.insert(-3, *(labels if len(labels) == 1 else {"outcome"}))
+    for row, (label, value) in zip(rows, outcomes, strict=True):
+        row.insert(-3, value if len(labels) == 1 else f"{label} {value}".strip())
     print(f"\n{text_table(header, rows)}")
+    if len(rows) < len(jobs):
+        print(f"\ninterrupted; jobs not begun: {len(jobs) - len(rows)}", file=sys.stderr)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / "summary.md", f"{markdown_table(header, rows)}\n")
@@ -58,7 +68,7 @@ def run(
     return worst
 
 
-def _one(module: ModuleType, overrides: Sequence[str], source: Any) -> tuple[int, str]:
+def _one(module: ModuleType, overrides: Sequence[str], source: Any, index: int) -> tuple[int, str]:
     """A job's exit status and what became of it, in a few words."""
     try:
         status = module.main(list(overrides), source)
@@ -67,5 +77,5 @@ def _one(module: ModuleType, overrides: Sequence[str], source: Any) -> tuple[int
         return INTERRUPTED, "interrupted"
     except (NetbufError, OSError) as error:
         line = " ".join(str(error).split())
-        print(f"netbuf-gym: error: {line}", file=sys.stderr)
-        return (3 if isinstance(error, SimulatorFault) else 2), f"failed: {line}"[:80]
+        print(f"netbuf-gym: error: job {index}: {line}", file=sys.stderr)
+        return (3 if isinstance(error, SimulatorFault) else 2), f"failed: {shown(line, 70)[1:-1]}"

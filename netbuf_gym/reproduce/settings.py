@@ -143,7 +143,8 @@ def parse(arguments: Sequence[str]) -> Order:
         key = argument.partition("=")[0].strip()
         if "=" not in argument or key not in KEYS:
             valid = [f"{one}=" for one in KEYS]
-            raise ConfigError(f"argument {shown(argument)} is unknown; {did_you_mean(f'{key}=', valid)}valid: {', '.join(valid)}")
+            hint = did_you_mean(f"{key}=", valid)
+            raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
         value = overrides.read(argument)[1]
