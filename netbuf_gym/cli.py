@@ -11,14 +11,23 @@ import os
 import sys
 from collections.abc import Sequence
 
-from netbuf_gym.commands import jobs, listing, reproduce, simulate, trace, validate
+from netbuf_gym.commands import completion, jobs, listing, reproduce, simulate, trace, validate
 from netbuf_gym.errors import NetbufError, SimulatorFault
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.version import __version__
 
 PROGRAM = "netbuf-gym"
-COMMANDS = {"simulate": simulate, "validate": validate, "reproduce": reproduce, "trace": trace, "list": listing}
+COMMANDS = {
+    "simulate": simulate,
+    "validate": validate,
+    "reproduce": reproduce,
+    "trace": trace,
+    "list": listing,
+    "completion": completion,
+}
 JOBS = jobs.JOBS
+WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo and reproduce have: those compose a configuration from settings, this does
+one thing to the files and names that it is given."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,7 +69,10 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
-        module.add(commands.add_parser(name, help=module.HELP, description=module.HELP))
+        own = commands.add_parser(name, help=module.HELP, description=module.HELP)
+        module.add(own)
+        if not getattr(module, "INTERMIXED", False):
+            own.epilog = f"{own.epilog}\n{WHY_OPTIONS}" if own.epilog else WHY_OPTIONS
     for name, text in JOBS.items():
         jobs.add(commands.add_parser(name, help=text), name)
     return top

@@ -25,15 +25,16 @@ LAYERS = (
     ("plants", "simulation", "worlds"),
     ("contenders",),  # the protocol; tasks bring their own
     ("rewards", "tasks"),
-    ("engine", "rendering", "registration", "recipes", "pages"),
+    ("engine", "rendering", "registration", "recipes"),
     ("wrappers",),
     ("env", "vector", "multiagent"),
     ("rollout",),
     ("integrations", "validate"),
     ("conf", "zoo"),
     ("reproduce",),  # plays trained agents too
-    ("commands",),
-    ("cli", "__main__"),
+    ("completion", "commands"),
+    ("cli",),
+    ("__main__", "pages"),
 )
 """Lowest first. A module imports its own layer and lower ones. The package's own page (`netbuf_gym/__init__.py`) offers what
 users need and is imported by none of them."""
