@@ -26,8 +26,8 @@ COMMANDS = {
     "completion": completion,
 }
 JOBS = jobs.JOBS
-WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo and reproduce have: those compose a configuration from settings, this does
-one thing to the files and names that it is given."""
+WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo and reproduce have: those compose a configuration from settings,
+this does one thing to the files and names that it is given."""
 
 
 class Parser(argparse.ArgumentParser):

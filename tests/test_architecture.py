@@ -32,9 +32,9 @@ LAYERS = (
     ("integrations", "validate"),
     ("conf", "zoo"),
     ("reproduce",),  # plays trained agents too
-    ("completion", "commands"),
+    ("commands",),
     ("cli",),
-    ("__main__", "pages"),
+    ("__main__", "pages", "completion"),
 )
 """Lowest first. A module imports its own layer and lower ones. The package's own page (`netbuf_gym/__init__.py`) offers what
 users need and is imported by none of them."""

@@ -15,8 +15,8 @@ import pytest
 
 from netbuf_gym import cli, scenarios, tasks
 from netbuf_gym.commands import completion
+from netbuf_gym.commands.completion import script
 from netbuf_gym.completion import answer, table
-from netbuf_gym.completion.scripts import script
 from netbuf_gym.zoo import reference
 
 ANSWER = answer.__file__

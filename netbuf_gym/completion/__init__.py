@@ -1,1 +1,1 @@
-"""Completion for shells: a table of all that may be typed, what answers from it, and the scripts that ask."""
+"""What completion in shells goes by: a table of all that may be typed, and what answers from it."""

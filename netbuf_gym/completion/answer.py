@@ -81,21 +81,21 @@ def _positionals(options: Mapping[str, Any], before: Sequence[str]) -> list[str]
 
 
 def _values(table: Mapping[str, Any], takes: str | Mapping[str, str], word: str, before: Sequence[str]) -> dict[str, str]:
-    """Values of a kind: a mapping of them, or `KIND:DETAIL` for what depends on what is typed."""
+    """Values of a what: a mapping of them, or `KIND:DETAIL` for what depends on what is typed."""
     if not isinstance(takes, str):
         return dict(takes)
-    kind, _, detail = takes.partition(":")
-    if kind in ("file", "dir"):
-        return _paths(word, kind == "dir")
-    if kind == "one":
+    what, _, detail = takes.partition(":")
+    if what in ("file", "dir"):
+        return _paths(word, what == "dir")
+    if what == "one":
         return dict(table["names"][detail])
-    if kind == "named":  # names, some of which go on as paths
+    if what == "named":  # names, some of which go on as paths
         return _named(table, detail, word)
-    if kind == "list":
+    if what == "list":
         return _listed(table["names"][detail], word, "")
-    if kind == "set":
+    if what == "set":
         return _arguments(table, detail, before)
-    if kind == "overrides":
+    if what == "overrides":
         return _overrides(table["jobs"][detail], table, word, before)
     return {}
 
@@ -139,16 +139,16 @@ def _overrides(job: Mapping[str, Any], table: Mapping[str, Any], word: str, befo
     takes = job["values"].get(name)
     if takes is None:
         return {}
-    kind = takes if isinstance(takes, str) else ""
-    if kind.startswith("list:"):
-        names = table["names"][kind.removeprefix("list:")]
+    what = takes if isinstance(takes, str) else ""
+    if what.startswith("list:"):
+        names = table["names"][what.removeprefix("list:")]
         found = {"[": ""} | {f"[{one}": said for one, said in names.items()} if not value else _listed(names, value, "]")
-    elif kind.startswith(("file", "dir")):
-        found = _paths(value, kind.startswith("dir"))
+    elif what.startswith(("file", "dir")):
+        found = _paths(value, what.startswith("dir"))
     else:
         names = _values(table, takes, value, before) | (_files_of(name, before) if name in job["defaults"] else {})
         found = names if "," not in value else _listed(names, value, "")
-    if kind.startswith(("file", "dir", "named")):
+    if what.startswith(("file", "dir", "named")):
         found = {one: said for one, said in found.items() if PLAIN.fullmatch(one)}
     return {f"{key}={one}": said for one, said in found.items()}
 

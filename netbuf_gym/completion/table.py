@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym import plants, registration, scenarios, tasks, traces
+from netbuf_gym.cli import parser
 from netbuf_gym.commands import jobs as job_commands
 from netbuf_gym.reproduce import settings
 from netbuf_gym.traces.generators import parameters_of
@@ -59,10 +59,8 @@ VALUES = {
 EXTRA_KEYS = {"train": {}, "evaluate": {"env": "the same as task"}}
 
 
-def make(parser: Callable[[], argparse.ArgumentParser] | None = None) -> dict[str, Any]:
-    """The table; `parser` makes the parser of all commands."""
-    if parser is None:
-        from netbuf_gym.cli import parser
+def make() -> dict[str, Any]:
+    """The table."""
     return {
         "commands": {"": _command(parser(), "")},
         "jobs": {"train": _job("train"), "evaluate": _job("evaluate"), "reproduce": _reproduce()},
@@ -100,8 +98,8 @@ def _takes(action: argparse.Action, command: str) -> Any:
         return "set:"
     if action.dest in TAKES:
         return TAKES[action.dest]
-    kind = {"FILE": "file", "DIR": "dir"}.get(str(action.metavar), "file" if action.dest in ("file", "out") else "any")
-    return kind
+    what = {"FILE": "file", "DIR": "dir"}.get(str(action.metavar), "file" if action.dest in ("file", "out") else "any")
+    return what
 
 
 def _job(job: str) -> dict[str, Any]:
