@@ -26,7 +26,7 @@ COMMANDS = {
     "completion": completion,
 }
 JOBS = jobs.JOBS
-WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo and reproduce have: those compose a configuration from settings,
+WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo and reproduce have: those compose a configuration of settings,
 this does one thing to the files and names that it is given."""
 
 
@@ -116,7 +116,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _complain(message: str, status: int) -> int:
-    line = " ".join(message.split())
+    line = " ".join(message.split()).encode(errors="backslashreplace").decode()  # what is no Unicode, as an escape
     print(f"{PROGRAM}: error: {line}", file=sys.stderr)
     return status
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from netbuf_gym.errors import ConfigError, shown
 
-PLAIN = re.compile(r"[A-Za-z_./][\w./:%+@-]*")
+PLAIN = re.compile(r"[A-Za-z_./][\w./:%+@-]*", re.ASCII)
 """Texts that need no quotes."""
 WORDS = ("null", "true", "false", "nan", "inf")
 INT = re.compile(r"[+-]?(0|[1-9](_?\d)*)")

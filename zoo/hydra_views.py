@@ -6,7 +6,6 @@ import argparse
 import io
 import itertools
 import logging
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -175,6 +174,6 @@ def _asked(job: str, overrides: Sequence[str], source: Source) -> Iterator[tuple
 
 def _printed(show) -> str:
     out = io.StringIO()
-    with redirect_stdout(out), redirect_stderr(sys.stderr if sys.stderr else out):
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):  # what Hydra complains of there is raised here
         show()
     return out.getvalue()

@@ -12,7 +12,7 @@ from typing import Any
 NUMBER = re.compile(r"[-+]?(\d[\d_]*)")
 FLOAT = re.compile(r"[-+]?(\d[\d_]*)?\.?\d+([eE][-+]?\d+)?|[-+]?\d+\.")
 WORDS = {"null": None, "~": None, "": None, "true": True, "false": False}
-TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|\$\{[^}]*\}|[\[\]{},]|[^\[\]{},"'\s][^\[\]{},]*)""")
+TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[\[\]{},]|(?:\$\{[^}]*\}|[^\[\]{},"'\s])(?:\$\{[^}]*\}|[^\[\]{},])*)""")
 
 
 def read(text: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parents[1]
 OPEN = ("=", "/", ".", ":", ",", "[")
 """How a candidate ends that something else follows on: no space behind it."""
-PLAIN = re.compile(r"[\w./+@%:,=~\[\]{}-]*")
+PLAIN = re.compile(r"[\w./+@%:,=~\[\]{}-]*", re.ASCII)
 """Paths that need no quotes in Hydra's grammar."""
 
 
