@@ -14,7 +14,6 @@ from netbuf_gym.errors import ConfigError, shown
 
 PLAIN = re.compile(r"[A-Za-z_./][\w./:%+@-]*", re.ASCII)
 """Texts that need no quotes."""
-WORDS = ("null", "true", "false", "nan", "inf")
 INT = re.compile(r"[+-]?(0|[1-9](_?\d)*)")
 FLOAT = re.compile(
     r"[+-]?(((0|[1-9](_?\d)*)\.(\d(_?\d)*)?|\.\d(_?\d)*)([eE][+-]?\d(_?\d)*)?|(0|[1-9](_?\d)*)[eE][+-]?\d(_?\d)*|inf|nan)", re.I
@@ -31,7 +30,7 @@ def quoted(text: str) -> str:
 def word(key: str, value: object) -> str:
     """`key=value` as a word of a command line: in quotes for Hydra, and for the shell, where they are needed."""
     text = str(value)
-    if not PLAIN.fullmatch(text) or text.lower() in WORDS:
+    if not PLAIN.fullmatch(text) or _bare(text) != text:
         text = quoted(text)
     written = f"{key}={text}"
     if "'" in written and not re.search(r'["$`\\!]', written):
