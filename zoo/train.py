@@ -121,7 +121,8 @@ def train(
 
 def _what(config: DictConfig) -> str:
     limit = "" if config.max_minutes is None else f" or {config.max_minutes:g} minutes"
-    scenario = config.scenario.name or "the task's default scenario"
+    known = config.env.name in tasks.names()
+    scenario = config.scenario.name or (tasks.get(config.env.name).rules.default_scenario if known else config.env.name)
     return f"{config.algo.name} on {scenario} for {config.total_timesteps:,} steps{limit}"
 
 
