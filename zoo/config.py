@@ -28,6 +28,7 @@ from omegaconf.errors import OmegaConfBaseException
 from netbuf_gym import scenarios, tasks
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.overrides import unquoted
 from netbuf_gym.zoo import mistakes
 from netbuf_gym.zoo.schema import CONF, JOBS, ScenarioConfig
 from netbuf_gym.zoo.schema import TrainConfig as TrainConfig
@@ -218,8 +219,8 @@ def _normalised(override: str, job: str, source: Source) -> list[str]:
     key, _, value = override.partition("=")
     if key == "env" and job == "evaluate":  # there the environment's arguments are the model's
         return [f"task={value}"]
-    if key == "scenario" and value and not mistakes.SEVERAL.search(value):
-        name = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+    if key == "scenario" and value and not mistakes.several(value):
+        name = unquoted(value)
         if not any((folder / "scenario" / f"{name}.yaml").is_file() for folder in (CONF, *source.folders)):
             return ["scenario=named", f"scenario.name={QuotedString(name, Quote.single).with_quotes()}"]
     if ".kwargs." in key and not key.startswith(("+", "~")):

@@ -83,7 +83,7 @@ def jobs(job: str, overrides: Sequence[str], source: Source) -> tuple[Path | Non
     """
     hydras = [one for one in overrides if one.startswith((SWEEP_DIR, SWEEP_SUBDIR))]
     own = [one for one in overrides if one not in hydras and not one.startswith(f"{MODE}=")]
-    run_dir = next((one for one in own if one.startswith("run_dir=") and not mistakes.SEVERAL.search(one[8:])), None)
+    run_dir = next((one for one in own if one.startswith("run_dir=") and not mistakes.several(one[8:])), None)
     if run_dir is not None:
         own.remove(run_dir)
         hydras = [*(one for one in hydras if not one.startswith(SWEEP_DIR)), f"{SWEEP_DIR}={run_dir[8:]}"]
@@ -112,7 +112,7 @@ def jobs(job: str, overrides: Sequence[str], source: Source) -> tuple[Path | Non
 
 def _each(override: str, parser: OverridesParser, source: Source) -> list[str]:
     """The overrides that one with several values stands for."""
-    if not mistakes.SEVERAL.search(override.partition("=")[2]):
+    if not mistakes.several(override.partition("=")[2]):
         return [override]
     (parsed,) = parser.parse_overrides([override])
     if not parsed.is_sweep_override():

@@ -18,6 +18,7 @@ MOST = 100_000
 NOBODY = ("null", "''", '""', "")
 """Choices that only an experiment may be."""
 SEVERAL = re.compile(r",|^(choice|range|glob|interval|sort|shuffle|tag|extend_list|str|int|float|bool|json_str)\(")
+QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 HYDRA = {
     "hydra.run.dir": "run_dir=DIR says where a run is written",
     "hydra.sweep.dir": "it says where --multirun writes",
@@ -51,7 +52,7 @@ def check(override: str, job: str, folders: Sequence[Path]) -> None:
     if key.startswith("~") and ".kwargs." not in name and not (name in reference.groups(job) and name == "experiment"):
         raise ConfigError(f"argument {shown(override)}: only what stands below kwargs can be taken away")
     group = name if name in reference.groups(job) or name in reference.ALIASES.get(job, {}) else None
-    if group in (None, "scenario") or key.startswith("~") or "@" in key or SEVERAL.search(value.strip()):
+    if group in (None, "scenario") or key.startswith("~") or "@" in key or several(value):
         return
     choice, valid = value.strip().strip("'\""), reference.choices(group, *folders)
     if group == "experiment" and (value.strip() in NOBODY or value.startswith("[")):
@@ -59,6 +60,12 @@ def check(override: str, job: str, folders: Sequence[Path]) -> None:
     if choice not in valid:
         hint = did_you_mean(choice, valid)
         raise ConfigError(f"{group} = {shown(choice)} is unknown; {hint}valid: {', '.join(valid)}")
+
+
+def several(value: str) -> bool:
+    """Whether a value may be a sweep: it holds a comma or begins as a function does, and is not one text in quotes."""
+    value = value.strip()
+    return SEVERAL.search(value) is not None and QUOTED.fullmatch(value) is None
 
 
 def known(job: str) -> list[str]:
@@ -83,10 +90,10 @@ def explained(error: Exception, overrides: Sequence[str], job: str) -> ConfigErr
     if isinstance(error, OverrideParseException):
         said = said.removeprefix("LexerNoViableAltException: ")
         return ConfigError(f"argument {shown(error.override)} cannot be read: {said}")
-    several = re.match(r"Ambiguous value for argument '(.*?)' 1\.|Sweep parameters '(.*)' requires --multirun", said)
-    if several:
+    ambiguous = re.match(r"Ambiguous value for argument '(.*?)' 1\.|Sweep parameters '(.*)' requires --multirun", said)
+    if ambiguous:
         return ConfigError(
-            f"{shown(several[1] or several[2])} names several values; valid: one, a list in brackets (key=[a,b]),"
+            f"{shown(ambiguous[1] or ambiguous[2])} names several values; valid: one, a list in brackets (key=[a,b]),"
             " or each in turn by --multirun (-m)"
         )
     names = known(job)
