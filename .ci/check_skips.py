@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -33,6 +34,7 @@ CAPABILITIES = {
     r"\.\./shared is not here": lambda match: SHARED.is_dir(),
     r"could not import '([\w.]+)'": lambda match: has_module(match[1]),
     r"needs a GPU": lambda match: has_gpu(),
+    r"needs (bash|zsh|fish)\b": lambda match: shutil.which(match[1]) is not None,
     r"needs root": lambda match: os.geteuid() == 0,
     r"needs (\d+) cores": lambda match: (os.cpu_count() or 1) >= int(match[1]),
 }

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.nearest import did_you_mean
 
 
 def number(field: str, value: Any, low: float, high: float, *, low_open: bool = False) -> float:
@@ -61,7 +62,7 @@ def choice(field: str, value: object, valid: Iterable[str]) -> str:
     if not isinstance(value, str):
         raise ScenarioTypeError(f"{field} = {shown(value)} is not a string; valid: {', '.join(options)}")
     if value not in options:
-        raise ScenarioError(f"{field} = {shown(value)} is unknown; valid: {', '.join(options)}")
+        raise ScenarioError(f"{field} = {shown(value)} is unknown; {did_you_mean(value, options)}valid: {', '.join(options)}")
     return value
 
 

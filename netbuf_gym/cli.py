@@ -8,33 +8,64 @@ from __future__ import annotations
 
 import argparse
 import errno
-import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
-from netbuf_gym.commands import listing, reproduce, simulate, trace, validate
-from netbuf_gym.errors import MissingExtraError, NetbufError, SimulatorFault
+from netbuf_gym.commands import completion, jobs, listing, reproduce, simulate, trace, validate
+from netbuf_gym.errors import NetbufError, SimulatorFault
+from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.version import __version__
 
 PROGRAM = "netbuf-gym"
-COMMANDS = {"simulate": simulate, "validate": validate, "reproduce": reproduce, "trace": trace, "list": listing}
-JOBS = {
-    "train": "train an agent (arguments are Hydra overrides, e.g. env=congestion_window algo=ppo seed=3)",
-    "evaluate": "evaluate agents beside baselines (Hydra overrides)",
-    "demo": "train for two minutes, evaluate, draw",
+COMMANDS = {
+    "simulate": simulate,
+    "validate": validate,
+    "reproduce": reproduce,
+    "trace": trace,
+    "list": listing,
+    "completion": completion,
 }
+JOBS = jobs.JOBS
+WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo and reproduce have: those compose a configuration of settings,
+this does one thing to the files and names that it is given."""
 
 WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What goes wrong in writing; files are named by who writes them."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Says what is wrong in one line; an epilog may be a function, which is called when it is shown."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
+
+    def format_help(self) -> str:
+        if callable(self.epilog):
+            self.epilog = self.epilog()
+        return super().format_help()
+
+    def parse_args(self, args=None, namespace=None):
+        found, left = self.parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}{self._hint(left[0], getattr(found, 'command', None))}")
+        return found
+
+    def _check_value(self, action, value):
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            hint = did_you_mean(value, map(str, action.choices))
+            raise argparse.ArgumentError(action, f"{error.message}; {hint}".rstrip("; ")) from None
+
+    def _hint(self, word: str, command: str | None) -> str:
+        """What was probably meant by a word that is left over."""
+        if "=" in word and not word.startswith("-"):
+            return f"; {command} takes options, e.g. --set {word}" if command in ("simulate", "trace") else ""
+        own = self if command is None else _of(self, command)
+        options = [one for action in own._actions for one in action.option_strings]
+        return f"; {did_you_mean(word.partition('=')[0], options)}".rstrip("; ")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,10 +74,18 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
-        module.add(commands.add_parser(name, help=module.HELP, description=module.HELP))
+        own = commands.add_parser(name, help=module.HELP, description=module.HELP)
+        module.add(own)
+        if not getattr(module, "INTERMIXED", False):
+            own.epilog = f"{own.epilog}\n{WHY_OPTIONS}" if own.epilog else WHY_OPTIONS
     for name, text in JOBS.items():
-        commands.add_parser(name, help=text, add_help=False)
+        jobs.add(commands.add_parser(name, help=text), name)
     return top
+
+
+def _of(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser:
+    """The parser of a command."""
+    return next(action for action in parser._actions if isinstance(action.choices, dict)).choices[command]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,28 +116,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    top = parser()
     if argv and argv[0] in JOBS:
-        return job(argv[0])(argv[1:])
-    arguments = parser().parse_args(argv)
+        return jobs.run(argv[0], jobs.parse(_of(top, argv[0]), argv[1:]))
+    if argv and getattr(COMMANDS.get(argv[0]), "INTERMIXED", False):
+        return COMMANDS[argv[0]].run(_of(top, argv[0]).parse_intermixed_args(argv[1:]))
+    arguments = top.parse_args(argv)
     return COMMANDS[arguments.command].run(arguments)
 
 
-def job(name: str) -> Callable[[list[str]], int]:
-    """The `main` of a job in `netbuf_gym.zoo`, imported when it is asked for.
-
-    Raises:
-        MissingExtraError: What it needs is not installed.
-    """
-    try:
-        return importlib.import_module(f"netbuf_gym.zoo.{name}").main
-    except ModuleNotFoundError as error:
-        if error.name and error.name.split(".")[0] == "netbuf_gym":
-            raise
-        raise MissingExtraError(f"{PROGRAM} {name}", "train", error.name) from None
-
-
 def _complain(message: str, status: int) -> int:
-    line = " ".join(message.split())
+    line = " ".join(message.split()).encode(errors="backslashreplace").decode()  # what is no Unicode, as an escape
     print(f"{PROGRAM}: error: {line}", file=sys.stderr)
     return status
 

@@ -1,6 +1,6 @@
-"""Tables of the documentation's pages that are made from the tasks' records: `python -m netbuf_gym.pages docs [--check]`.
+"""Parts of the documentation's pages that are made from what they describe: `python -m netbuf_gym.pages docs [--check]`.
 
-A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`,
+A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`, `commands`,
 `features TASK RECIPE`, `telemetry TASK`, or `files to write`, which is made from the page itself. With `--check` nothing is
 written, and the exit status is 1 where a table is not up to date.
 """
@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym import tasks
+from netbuf_gym.cli import parser
+from netbuf_gym.commands.page import commands
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.recipes import files_table
@@ -29,6 +31,8 @@ def tables(page: str) -> dict[str, str]:
         made[f"telemetry {record.name}"] = tasks.telemetry_table(record.rules)
         for recipe, table in record.rules.feature_tables().items():
             made[f"features {record.name} {recipe}"] = table
+    if "<!-- table: commands -->" in page:
+        made["commands"] = commands(parser())
     return made
 
 
@@ -46,10 +50,10 @@ def renewed(page: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Renews the pages of a folder, or says which are out of date."""
-    parser = argparse.ArgumentParser(prog="python -m netbuf_gym.pages", description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    options = parser.parse_args(argv)
+    arguments = argparse.ArgumentParser(prog="python -m netbuf_gym.pages", description=__doc__.split("\n")[0])
+    arguments.add_argument("folder", type=Path)
+    arguments.add_argument("--check", action="store_true", help="write nothing")
+    options = arguments.parse_args(argv)
     stale = 0
     for path in sorted(options.folder.rglob("*.md")):
         page = path.read_text(encoding="utf-8")

@@ -18,14 +18,15 @@ MAX_LINES, MAX_PUBLIC = 500, 40
 PACKAGES = {"netbuf_gym": "netbuf_gym", "netbuf_gym.zoo": "zoo", "netbuf_gym.conf": "conf"}
 
 LAYERS = (
-    ("version", "errors", "described", "exclusive", "arguments", "checks", "files", "stats", "tables", "plots"),
+    ("version", "errors", "described", "exclusive", "nearest", "overrides", "arguments", "checks", "files", "progress", "stats",
+     "tables", "plots"),
     ("traces",),
     ("scenarios",),
     ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results"),
     ("plants", "running", "simulation", "worlds"),
     ("contenders",),  # the protocol; tasks bring their own
     ("rewards", "tasks"),
-    ("engine", "rendering", "registration", "recipes", "pages"),
+    ("engine", "rendering", "registration", "recipes"),
     ("wrappers",),
     ("env", "vector", "multiagent"),
     ("rollout", "baselines"),
@@ -33,7 +34,8 @@ LAYERS = (
     ("conf", "zoo"),
     ("reproduce",),  # plays trained agents too
     ("commands",),
-    ("cli", "__main__"),
+    ("cli",),
+    ("__main__", "pages", "completion"),
 )
 """Lowest first. A module imports its own layer and lower ones. The package's own page (`netbuf_gym/__init__.py`) offers what
 users need and is imported by none of them."""

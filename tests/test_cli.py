@@ -8,6 +8,7 @@ import types
 import pytest
 
 from netbuf_gym import cli
+from netbuf_gym.commands import jobs
 from netbuf_gym.errors import ConfigError, SimulatorFault
 
 
@@ -82,10 +83,10 @@ def test_faults_and_interruptions_have_a_status_of_their_own(command, monkeypatc
 def test_jobs_are_imported_when_asked_for(command, monkeypatch):
     seen = []
     module = types.ModuleType("netbuf_gym.zoo.train")
-    module.main = lambda argv: seen.append(argv) or 7
+    module.main = lambda argv, source: seen.append((argv, source.config_dir)) or 7
     monkeypatch.setitem(sys.modules, "netbuf_gym.zoo.train", module)
-    assert command("train", "env=congestion_window", "algo=ppo", "--help")[0] == 7
-    assert seen == [["env=congestion_window", "algo=ppo", "--help"]]
+    assert command("train", "env=congestion_window", "--config-dir", ".", "algo=ppo")[0] == 7
+    assert seen == [(["env=congestion_window", "algo=ppo"], ".")]
 
 
 @pytest.mark.parametrize("job", cli.JOBS)
@@ -93,7 +94,7 @@ def test_a_missing_extra_is_named(command, monkeypatch, job):
     def missing(name):
         raise ModuleNotFoundError("No module named 'hydra'", name="hydra.core")
 
-    monkeypatch.setattr(cli.importlib, "import_module", missing)
+    monkeypatch.setattr(jobs.importlib, "import_module", missing)
     assert refused(command(job), "pip install netbuf-gym[train]")
 
 
@@ -101,7 +102,7 @@ def test_a_defect_of_our_own_is_not_taken_for_a_missing_extra(monkeypatch):
     def missing(name):
         raise ModuleNotFoundError("No module named 'netbuf_gym.nothing'", name="netbuf_gym.nothing")
 
-    monkeypatch.setattr(cli.importlib, "import_module", missing)
+    monkeypatch.setattr(jobs.importlib, "import_module", missing)
     with pytest.raises(ModuleNotFoundError):
         cli.main(["train"])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +10,8 @@ from types import FrameType
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
-from tqdm import tqdm
+
+from netbuf_gym.progress import ProgressBar, duration, say
 
 
 class Interrupt:
@@ -105,7 +105,10 @@ class EpisodeLog(BaseCallback):
 
 
 class Progress(BaseCallback):
-    """A progress bar on standard error; where that is no terminal, a line every `line_seconds` instead.
+    """Progress on standard error, and once, on standard output, how long it will take.
+
+    The estimate goes by whole rounds of collecting and learning, of which it wants `estimate_seconds`; what comes before
+    learning starts (a replay buffer being filled) is faster and does not count.
 
     Args:
         total_timesteps: of the whole job.
@@ -113,11 +116,16 @@ class Progress(BaseCallback):
         name: episode statistic shown beside the reward, where there is one.
     """
 
-    def __init__(self, total_timesteps: int, stop: Stop, name: str, line_seconds: float = 15.0):
+    def __init__(
+        self, total_timesteps: int, stop: Stop, name: str, line_seconds: float = 15.0, estimate_seconds: float = 3.0
+    ):
         super().__init__()
-        self.total_timesteps, self.stop, self.name, self.line_seconds = total_timesteps, stop, name, line_seconds
-        self._bar: tqdm | None = None
+        self.total_timesteps, self.stop, self.name = total_timesteps, stop, name
+        self.estimate_seconds = estimate_seconds
+        self._bar = ProgressBar("training", line_seconds)
         self._last = 0.0
+        self._measured_from: tuple[float, int] | None = None
+        self._estimated = False
 
     def _share(self) -> float:
         share = self.model.num_timesteps / self.total_timesteps
@@ -128,7 +136,9 @@ class Progress(BaseCallback):
     def _text(self) -> str:
         steps = self.model.num_timesteps - self.model._num_timesteps_at_start
         rate = steps / max(self.stop.seconds - self.stop.seconds_before, 1e-9)
-        text = f"{self.model.num_timesteps / 1e6:.2f} M steps, {rate:,.0f}/s"
+        done = self.model.num_timesteps
+        text = f"{done:,} steps" if done < 1e6 else f"{done / 1e6:.2f} million steps"
+        text += f", {rate:,.0f}/s"
         episodes = self.model.ep_info_buffer or ()
         for name, label in (("r", "return"), (self.name, self.name)):
             values = [episode[name] for episode in episodes if name in episode]
@@ -138,25 +148,39 @@ class Progress(BaseCallback):
 
     def _on_training_start(self) -> None:
         self._last = time.perf_counter()
-        if sys.stderr.isatty():
-            form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
-            self._bar = tqdm(total=1.0, desc="training", bar_format=form)
+        self._bar.__enter__()
+
+    def _on_rollout_start(self) -> None:
+        if self._estimated or self.model.num_timesteps < getattr(self.model, "learning_starts", 0):
+            return
+        now, steps = time.perf_counter(), self.model.num_timesteps
+        if self._measured_from is None:
+            self._measured_from = now, steps
+        elif now - self._measured_from[0] >= self.estimate_seconds and steps > self._measured_from[1]:
+            self._estimated = True
+            say(self._estimate((steps - self._measured_from[1]) / (now - self._measured_from[0])))
+
+    def _estimate(self, rate: float) -> str:
+        """What is left at this many steps a second, and whether steps or time end it."""
+        left = (self.total_timesteps - self.model.num_timesteps) / rate
+        text = f"{rate:,.0f} steps/s: "
+        if self.stop.max_seconds is not None and self.stop.max_seconds - self.stop.seconds < left:
+            seconds = max(0.0, self.stop.max_seconds - self.stop.seconds)
+            steps = self.model.num_timesteps + rate * seconds
+            return f"{text}about {duration(seconds)} left, by max_minutes, which comes to about {steps:,.0f} steps"
+        return f"{text}about {duration(left)} left, for {self.total_timesteps:,} steps"
 
     def _on_step(self) -> bool:
         now = time.perf_counter()
-        if now - self._last >= (0.5 if self._bar is not None else self.line_seconds):
+        if now - self._last >= 0.5:
             self._last = now
-            self._show()
+            self._bar(self._share(), 1.0, self._text())
         return True
 
-    def _show(self) -> None:
-        if self._bar is not None:
-            self._bar.set_postfix_str(self._text(), refresh=False)
-            self._bar.update(self._share() - self._bar.n)
-        else:
-            print(f"training {self._share():4.0%}  {self._text()}", file=sys.stderr, flush=True)
-
     def _on_training_end(self) -> None:
-        self._show()
-        if self._bar is not None:
-            self._bar.close()
+        self._bar(self._share(), 1.0, self._text(), last=True)
+        self.close()
+
+    def close(self) -> None:
+        """Leaves the terminal to others, however training ended."""
+        self._bar.__exit__(None, None, None)

@@ -31,6 +31,7 @@ from omegaconf import DictConfig, OmegaConf
 from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
@@ -167,8 +168,12 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
     for name in plan.scenarios:
         print(f"evaluating on {name}", file=sys.stderr, flush=True)
         worlds = draw(plan.task, name, seeds)
-        agents = [running.run(player, worlds, task=plan.task, scenario=name, name="agent") for player in players]
-        baselines = running.run_baselines(plan.task, measures.baselines, worlds, scenario=name, env=players[0].env)
+        with ProgressBar("evaluating") as bar:
+            each = running.Counted(bar, len(worlds) * (len(players) + len(measures.baselines)))
+            agents = [running.run(one, worlds, task=plan.task, scenario=name, name="agent", each=each) for one in players]
+            baselines = running.run_baselines(
+                plan.task, measures.baselines, worlds, scenario=name, env=players[0].env, each=each
+            )
         scenarios[name] = {
             "agent": {m: [_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
             "baselines": {runs.name: {m: _mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},

@@ -7,184 +7,138 @@ do not have, or a value of another type, is an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from hydra import compose, initialize_config_dir
+from hydra import compose
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
-from omegaconf import MISSING, DictConfig, OmegaConf
+from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.initialize import get_gh_backup, restore_gh_from_backup
+from hydra.version import setbase
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from netbuf_gym import tasks
+from netbuf_gym import scenarios, tasks
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.overrides import unquoted
+from netbuf_gym.zoo import mistakes
+from netbuf_gym.zoo.schema import CONF, JOBS, ScenarioConfig
+from netbuf_gym.zoo.schema import TrainConfig as TrainConfig
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
 MAX_TORCH_THREADS = 1024
 FIRST_EVALUATION_SEED = 1_000_000
 """Evaluation seeds start here; training seeds lie below, so that no agent is judged on a seed it was trained on."""
 
 
-@dataclass
-class EnvConfig:
-    """An environment: its task's name, its id, arguments of `gym.make_vec`, worlds and threads of the native core."""
-
-    name: str = MISSING
-    id: str = MISSING
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    num_envs: int = MISSING
-    threads: int = 1
-
-
-@dataclass
-class ScenarioConfig:
-    """A scenario, or a distribution over scenarios, by name, with the arguments of `netbuf_gym.scenarios.get`.
-
-    Name null: the task's default.
-    """
-
-    name: str | None = MISSING
-    kwargs: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class RewardConfig:
-    """A reward by name, with its parameters; name null: the one that belongs to the environment's recipe."""
-
-    name: str | None = None
-    kwargs: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class AlgoConfig:
-    """A learner: one of `netbuf_gym.zoo.models.ALGORITHMS`.
-
-    Attributes:
-        num_envs: worlds that it is trained on at once.
-        learning_rate, learning_rate_final: from the first to the last step, linearly; final null: constant.
-        net_arch: widths of the hidden layers, for the policy and for the value function each.
-        activation: tanh, relu, elu or silu.
-        policy_kwargs: further arguments of the policy.
-        kwargs: further arguments of the algorithm's constructor.
-    """
-
-    name: str = MISSING
-    num_envs: int = MISSING
-    policy: str = "MlpPolicy"
-    learning_rate: float = 3e-4
-    learning_rate_final: float | None = None
-    net_arch: list[int] = field(default_factory=lambda: [64, 64])
-    activation: str = "tanh"
-    policy_kwargs: dict[str, Any] = field(default_factory=dict)
-    kwargs: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class TrainConfig:
-    """A training job.
-
-    Attributes:
-        seed: of networks, exploration and worlds, 0 to 999999 (evaluation seeds start at 1000000).
-        total_timesteps: environment steps, over all worlds.
-        max_minutes: wall-clock limit; null: none. Schedules follow whichever limit is nearer.
-        torch_threads: threads of the learner.
-        stagger_steps: spread the worlds' first episodes over so many steps (see `VectorEnvAdapter`).
-        run_dir: where everything is written; null: runs/<task>/<algo>/<time>-seed<seed>.
-        resume: run directory to continue; its configuration stands, except for what the command line changes.
-        checkpoint_minutes: time between checkpoints.
-        tensorboard, progress: whether to write TensorBoard logs, and show progress.
-    """
-
-    env: EnvConfig = field(default_factory=EnvConfig)
-    scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
-    reward: RewardConfig = field(default_factory=RewardConfig)
-    algo: AlgoConfig = field(default_factory=AlgoConfig)
-    seed: int = 0
-    total_timesteps: int = MISSING
-    max_minutes: float | None = None
-    torch_threads: int = 1
-    stagger_steps: int = 0
-    run_dir: str | None = None
-    resume: str | None = None
-    checkpoint_minutes: float = 1.0
-    tensorboard: bool = True
-    progress: bool = True
-
-
-@dataclass
-class EvaluateConfig:
-    """An evaluation job.
-
-    Attributes:
-        model: file that training wrote (`model.zip` or `checkpoint.zip`), its run directory, or an agent's name
-            (`netbuf_gym.zoo.names()`); null: baselines alone.
-        task: whose baselines are run without a model (on the command line `env=...` says the same); null: the model's.
-        recipe: by which baselines that decide as agents do play without a model; null: the default one, or the model's.
-        env_id: id that the model must have been trained for, or that belongs to the task; null: any.
-        scenario: one, or a distribution from which each seed draws its own; name null: the task's default.
-        seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
-        agents: how many each world has; what acts in their place is then as often there; null: one.
-        senders: the same, by the name that tasks may have for it (`Task.agents_argument`).
-        plant: that the worlds are of, a name or a mapping of `name` and its arguments; null: the default one, or the model's.
-        baselines: to set beside the agent, of the task's contenders; null: those that the task compares agents with.
-        run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
-        confidence: of the intervals.
-        plots: whether to draw them (needs matplotlib).
-        lines: most contenders in pictures over time, the first and the best among them; null: all.
-        torch_threads, threads: of the network, and of the simulator.
-    """
-
-    model: str | None = None
-    task: str | None = None
-    recipe: str | None = None
-    env_id: str | None = None
-    scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
-    seeds: Any = 20
-    agents: int | None = None
-    senders: int | None = None
-    plant: Any = None
-    baselines: list[str] | None = None
-    run_dir: str | None = None
-    confidence: float = 0.95
-    plots: bool = True
-    lines: int | None = 8
-    torch_threads: int = 1
-    threads: int = 1
-
-
 _store = ConfigStore.instance()
-_store.store(name="train_types", node=TrainConfig)
-_store.store(name="evaluate_types", node=EvaluateConfig)
+for _name, _types in JOBS.items():
+    _store.store(name=f"{_name}_types", node=_types)
 
 
-def load(job: str, overrides: Sequence[str]) -> DictConfig:
+@dataclass(frozen=True)
+class Source:
+    """Where a configuration is composed from, beside `conf/`: Hydra's options of the same names.
+
+    Attributes:
+        config_dir: a folder with further groups and files; None: none.
+        config_name: of the first file; None: that of the job.
+    """
+
+    config_dir: str | None = None
+    config_name: str | None = None
+
+    @property
+    def folders(self) -> list[Path]:
+        """Those beside `conf/`."""
+        return [] if self.config_dir is None else [Path(self.config_dir)]
+
+
+def load(job: str, overrides: Sequence[str], source: Source | None = None) -> DictConfig:
     """The configuration of a job ("train" or "evaluate") with overrides, resolved and checked.
 
     A scenario without a file of its own is taken by its name: `scenario=trace:path/to/file`. So is a task: its environment is
     then trained on the task's own default scenario. Keys below `kwargs` may be new: `scenario.kwargs.rate_mbps=20`.
 
     Raises:
-        ConfigError: an unknown key, group choice or value; in one line.
+        ConfigError: an unknown key, group choice or value; in one line, with what was probably meant.
     """
-    for override in overrides:
-        if "=" not in override:
-            raise ConfigError(f"argument {override!r} is not of the form key=value")
-    _store_tasks()
-    GlobalHydra.instance().clear()
+    config = require_known(job, list(overrides), source or Source())
     try:
-        with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
-            config = compose(job, overrides=[one for override in overrides for one in _normalised(override, job)])
         OmegaConf.resolve(config)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(f"{' '.join(overrides)}: {_one_line(error)}") from None
+    except OmegaConfBaseException as error:
+        raise mistakes.explained(error, overrides, job) from None
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
         raise ConfigError(f"missing: {', '.join(f'{key}=...' for key in missing)}")
     return config
+
+
+def require_known(job: str, overrides: list[str], source: Source) -> DictConfig:
+    """The configuration as Hydra composes it, interpolations and `???` as they stand; raises as `load` does."""
+    for override in overrides:
+        mistakes.check(override, job, source.folders)
+    try:
+        with hydra_of(job, source):
+            config = compose(source.config_name or job, overrides=normalised(overrides, job, source))
+        _require_keys(config, JOBS[job], job)
+        return OmegaConf.merge(OmegaConf.structured(JOBS[job]), config)  # of its type, whatever file it began with
+    except Exception as error:  # Hydra lets through whatever its parts and the files in `config_dir` raise
+        raise mistakes.explained(error, overrides, job) from None
+
+
+@contextmanager
+def hydra_of(job: str, source: Source) -> Iterator[Hydra]:
+    """Hydra on our files and those of the source, while another one that the process may have steps aside.
+
+    Raises:
+        ConfigError: the source's folder is none, or holds a file that one of ours hides.
+    """
+    _store_tasks()
+    path = create_config_search_path(str(CONF))
+    if source.config_dir is not None:
+        folder = Path(source.config_dir).absolute()
+        if not folder.is_dir():
+            raise ConfigError(f"--config-dir {source.config_dir}: no such folder")
+        for file in sorted(folder.rglob("*.yaml")):
+            if (CONF / file.relative_to(folder)).is_file():
+                raise ConfigError(f"{file}: netbuf-gym has a file of this name, which is read instead; valid: another name")
+        path.append("command-line", f"file://{folder}", anchor=SearchPathQuery(provider="main", path=None))
+    before = get_gh_backup()
+    GlobalHydra.instance().clear()
+    setbase("1.3")
+    try:
+        yield Hydra.create_main_hydra2(job, path)
+    finally:
+        restore_gh_from_backup(before)
+
+
+def normalised(overrides: Sequence[str], job: str, source: Source) -> list[str]:
+    """Our short forms in Hydra's words."""
+    return [one for override in overrides for one in _normalised(override, job, source)]
+
+
+def _require_keys(config: DictConfig, cls: type, job: str, prefix: str = "") -> None:
+    """Refuses keys that a `+` or a file has added."""
+    kinds = get_type_hints(cls)
+    for key in config:
+        if key not in kinds:
+            raise ConfigError(mistakes.unknown(f"{prefix}{key}", job))
+        if is_dataclass(kinds[key]) and OmegaConf.is_dict(part := config._get_node(key)):
+            _require_keys(part, kinds[key], job, f"{prefix}{key}.")
+
+
+def check_scenario(config: DictConfig) -> None:
+    """Raises ScenarioError for a name or arguments that make no scenario; before anything that takes long."""
+    if config.scenario.name is not None:
+        scenarios.get(config.scenario.name, **plain(config.scenario.kwargs))
 
 
 def check_training(config: DictConfig) -> None:
@@ -203,6 +157,15 @@ def check_training(config: DictConfig) -> None:
             raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
     if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
         raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
+
+
+def check_evaluation(config: DictConfig) -> None:
+    """Raises ConfigError for what no evaluation can be run with."""
+    evaluation_seeds(config.seeds)
+    if config.task is not None:
+        tasks.get(config.task)
+    if not 0 < config.confidence < 1:
+        raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
 
 
 def evaluation_seeds(seeds: Any) -> list[int]:
@@ -252,28 +215,14 @@ def _store_tasks() -> None:
         _store.store(group="env", name=record.name, node=node, package="_global_")
 
 
-def _normalised(override: str, job: str) -> list[str]:
+def _normalised(override: str, job: str, source: Source) -> list[str]:
     key, _, value = override.partition("=")
     if key == "env" and job == "evaluate":  # there the environment's arguments are the model's
         return [f"task={value}"]
-    if key == "scenario" and value and not (CONF / "scenario" / f"{value}.yaml").is_file():
-        quote = '"' if "'" in value else "'"
-        return ["scenario=named", f"scenario.name={quote}{value}{quote}"]
+    if key == "scenario" and value and not mistakes.several(value):
+        name = unquoted(value)
+        if not any((folder / "scenario" / f"{name}.yaml").is_file() for folder in (CONF, *source.folders)):
+            return ["scenario=named", f"scenario.name={QuotedString(name, Quote.single).with_quotes()}"]
     if ".kwargs." in key and not key.startswith(("+", "~")):
         return [f"++{override}"]
     return [override]
-
-
-def _one_line(error: Exception) -> str:
-    """Hydra's message and its reason, without search paths and line breaks."""
-    messages = [str(error)]
-    if isinstance(error.__cause__, OmegaConfBaseException):
-        messages.append(str(error.__cause__))
-    kept = []
-    for message in messages:
-        for line in map(str.strip, message.splitlines()):
-            if line.startswith(("Config search path", "See https")):
-                break
-            if line and not line.startswith(("full_key:", "object_type=", "reference_type=", "Set the env")):
-                kept.append(line)
-    return " ".join(kept)

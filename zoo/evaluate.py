@@ -1,24 +1,9 @@
-"""`netbuf-gym evaluate`: a trained agent beside baselines, over worlds that it was not trained on.
-
-    netbuf-gym evaluate model=congestion_window/ppo
-    netbuf-gym evaluate model=runs/congestion_window/ppo/20260101-120000-seed3 scenario=ppcc/4
-    netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
-    netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 senders=2 run_dir=runs/twenty
-    netbuf-gym evaluate model=null env=queue_threshold scenario=rlbm/cubic-500-0.6 baselines=[naive,dt,abm,random]
-    netbuf-gym evaluate model=null env=queue_threshold recipe=thesis-text baselines=[naive,random]
-
-The model is a file that training wrote, its run directory, or the name of an agent that comes with the package
-(`netbuf-gym list agents`); a file or run directory that exists goes first. The agent acts greedily. Seeds start at 1000000,
-where training seeds end; every contender meets the same worlds (under a distribution of scenarios, each seed draws its own),
-is run from its start to its end, and is measured alike. Prints a table of means with 95 % t intervals over the seeds, and
-under a distribution what becomes of the score by properties of the worlds, and writes them, result.json and plots into the run
-directory. Without a model the first baseline stands in the agent's row, and `recipe` says by which one baselines that decide
-as agents do (`random`) play; with one, its own.
-"""
+"""`netbuf-gym evaluate`: a trained agent beside baselines, over worlds that it was not trained on; see its `--help`."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,25 +17,33 @@ from netbuf_gym.arguments import choice, whole
 from netbuf_gym.engine import MAX_THREADS, take_agents
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import draw
 from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tables import number
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, library, running
-from netbuf_gym.zoo.config import MAX_TORCH_THREADS, evaluation_seeds, load, plain, scenario_spec
+from netbuf_gym.zoo.config import MAX_TORCH_THREADS, Source, check_evaluation, evaluation_seeds, load, plain, scenario_spec
 from netbuf_gym.zoo.saved import SavedAgent
 
 
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status, 0. Raises as `evaluate` does."""
-    if any(argument in ("-h", "--help") for argument in argv):
-        print(__doc__)
-        return 0
-    config = load("evaluate", argv)
+def main(argv: Sequence[str], source: Source | None = None) -> int:
+    """Runs the command with overrides; returns its exit status, 0. Raises as `evaluate` does."""
+    config = load("evaluate", argv, source)
     run_dir = evaluate(config)
     print((run_dir / "table.md").read_text(), end="")
     print(f"written to {run_dir}")
     return 0
+
+
+def outcome(run_dir: Path) -> tuple[str, str]:
+    """What a table of evaluations says of one, and its label: the first contender's mean score."""
+    result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
+    score = tasks.get(result["task"]).measures.score
+    first = result["controllers"][result["first"]]["intervals"]
+    score = score if score in first else next(iter(first))
+    return score, number(first[score][0])
 
 
 def evaluate(config: DictConfig) -> Path:
@@ -61,6 +54,7 @@ def evaluate(config: DictConfig) -> Path:
         ConfigError, ScenarioError: the configuration cannot be used.
         OSError: the run directory cannot be written.
     """
+    check_evaluation(config)
     seeds = evaluation_seeds(config.seeds)
     saved = None if config.model is None else checkpoint.read(library.path_of(config.model))
     if saved is not None and config.env_id is not None and saved.env.get("id") != config.env_id:
@@ -77,9 +71,14 @@ def evaluate(config: DictConfig) -> Path:
     env |= where
     worlds = draw(task, scenario, seeds, **where)
     runs = []
-    if agent is not None:
-        runs.append(running.run(agent, worlds, task=task, scenario=scenario, threads=config.threads, **env))
-    runs += running.run_baselines(task, names, worlds, scenario=scenario, threads=config.threads, env=env)
+    total = len(worlds) * (len(names) + (agent is not None))
+    with ProgressBar("evaluating", line_seconds=None, shown=config.progress) as bar:
+        counted = running.Counted(bar, total)
+        if agent is not None:
+            runs.append(running.run(agent, worlds, task=task, scenario=scenario, threads=config.threads, each=counted, **env))
+        runs += running.run_baselines(
+            task, names, worlds, scenario=scenario, threads=config.threads, env=env, each=counted
+        )
     run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
@@ -156,8 +155,6 @@ def _agents(config: DictConfig, task: str) -> int:
 
 
 def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
-    if not 0 < config.confidence < 1:
-        raise ConfigError(f"confidence = {config.confidence!r} is out of range; valid: between 0 and 1")
     for key, most in (("torch_threads", MAX_TORCH_THREADS), ("threads", MAX_THREADS)):
         whole(key, config[key], 1, most)
     known = tasks.get(task).contenders

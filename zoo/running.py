@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -11,9 +11,21 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.contenders import Contender, InWorld
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import View, World, contender_of, play
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo.evaluation import Runs
+
+
+class Counted:
+    """Counts the worlds that contenders are done with, and shows it."""
+
+    def __init__(self, bar: ProgressBar, total: int):
+        self.bar, self.total, self.done = bar, total, 0
+
+    def __call__(self, name: str) -> None:
+        self.done += 1
+        self.bar(self.done, self.total, name)
 
 
 def run(
@@ -24,11 +36,13 @@ def run(
     scenario: str | dict[str, Any],
     name: str | None = None,
     threads: int = 1,
+    each: Callable[[str], None] = lambda name: None,
     **env: Any,
 ) -> Runs:
     """Runs a contender in the worlds that were drawn from a task's scenario.
 
     Args:
+        each: is told the contender's name for each world that is done.
         env: arguments of its environment, beside its own.
 
     Raises:
@@ -41,6 +55,7 @@ def run(
 
     def keep(view: View) -> None:
         found[view.index] = view.report()
+        each(name or contender.name)
 
     watch = {0: lambda view: samples.append(view.show())}
     play(contender, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, **env)
@@ -58,12 +73,14 @@ def run_baselines(
     scenario: str | dict[str, Any],
     threads: int = 1,
     env: Mapping[str, Any] | None = None,
+    each: Callable[[str], None] = lambda name: None,
 ) -> list[Runs]:
     """Runs contenders of a task, by their names, in the worlds that another one met.
 
     Args:
         env: the other's arguments for its environment: what those that decide as it does play by. One that does not speak
             its recipe plays by its own; rows of another recipe than the default one say so.
+        each: see `run`.
 
     Raises:
         ConfigError: a contender that the task does not have.
@@ -74,7 +91,7 @@ def run_baselines(
         own = contender.beside(env or {})
         recipe = own.get("recipe", default)
         label = name if recipe == default or isinstance(contender, InWorld) else f"{name} ({recipe})"
-        runs.append(run(contender, worlds, task=task, scenario=scenario, name=label, threads=threads, **own))
+        runs.append(run(contender, worlds, task=task, scenario=scenario, name=label, threads=threads, each=each, **own))
     return runs
 
 

@@ -1,18 +1,13 @@
-"""`netbuf-gym train`: trains an agent by its configuration, with checkpoints; resumes an earlier run.
+"""`netbuf-gym train`: trains an agent by its configuration, with checkpoints; resumes an earlier run; see its `--help`.
 
-    netbuf-gym train env=congestion_window algo=ppo seed=3
-    netbuf-gym train algo=ppo_kl scenario=ppcc/4 total_timesteps=5000000 torch_threads=2
-    netbuf-gym train resume=runs/congestion_window/ppo/20260101-120000-seed3
-
-A run directory holds config.yaml, progress.csv, TensorBoard logs, checkpoint.zip while training goes on and model.zip
-when it is done. Interrupting (Ctrl-C) leaves a checkpoint. A resumed run goes on with networks, optimiser, random
-generators, schedules and timestep count; worlds start new episodes, and DQN fills its replay buffer anew.
+A resumed run goes on with networks, optimiser, random generators, schedules and timestep count; worlds start new episodes,
+and DQN fills its replay buffer anew.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +21,11 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.overrides import unquoted, word
+from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
-from netbuf_gym.zoo import callbacks, checkpoint, models
-from netbuf_gym.zoo.config import check_training, load
+from netbuf_gym.zoo import callbacks, checkpoint, curves, models
+from netbuf_gym.zoo.config import Source, check_training, load
 from netbuf_gym.zoo.ppo import DivergedError
 
 CHANGEABLE = (
@@ -52,6 +49,7 @@ class TrainResult:
         steps_per_second, env_share: of this session; the share of time spent in the environment is NaN for learners
             that do not measure it.
         interrupted: by a signal.
+        algo: the learner's name.
     """
 
     model_path: Path
@@ -60,27 +58,44 @@ class TrainResult:
     steps_per_second: float
     env_share: float
     interrupted: bool
+    algo: str = ""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Runs the command; returns its exit status, 0 or 130 when interrupted. Raises as `train` does."""
-    if any(argument in ("-h", "--help") for argument in argv):
-        print(__doc__)
-        return 0
-    result = train(list(argv))
+def main(argv: Sequence[str], source: Source | None = None) -> int:
+    """Runs the command with overrides; returns its exit status, 0 or 130 when interrupted. Raises as `train` does."""
+    result = train(list(argv), source, say)
+    run_dir = result.model_path.parent
     share = "" if result.env_share != result.env_share else f", {result.env_share:.1%} of the time in the environment"
     print(
         f"{result.timesteps:,} steps in {result.seconds:.0f} s "
         f"({result.steps_per_second:,.0f} steps/s{share}): {result.model_path}"
     )
+    print(curves.draw(run_dir, str(result.algo), str(run_dir)))
+    print(next_step(result))
+    return 130 if result.interrupted else 0
+
+
+def outcome(run_dir: Path) -> tuple[str, str]:
+    """What a table of runs says of one, and its label: the mean return when it ended."""
+    values = curves.read(run_dir)[1]
+    return "return", f"{values[-1]:.4g}" if values else "-"
+
+
+def next_step(result: TrainResult) -> str:
+    """The command that comes next: the one that goes on, or the one that evaluates."""
     if result.interrupted:
-        print(f"interrupted; continue with: netbuf-gym train resume={result.model_path.parent}")
-        return 130
-    return 0
+        return f"interrupted; continue with: netbuf-gym train {word('resume', result.model_path.parent)}"
+    return f"evaluate with: netbuf-gym evaluate {word('model', result.model_path.parent)}"
 
 
-def train(overrides: Sequence[str]) -> TrainResult:
+def train(
+    overrides: Sequence[str], source: Source | None = None, tell: Callable[[str], None] = lambda text: None
+) -> TrainResult:
     """Trains by configuration overrides, as on the command line.
+
+    Args:
+        source: stands for the command line's options.
+        tell: is told, before training starts, what is trained and where it is written.
 
     Raises:
         ConfigError: the configuration cannot be used.
@@ -91,19 +106,27 @@ def train(overrides: Sequence[str]) -> TrainResult:
     resumed = [o.partition("=")[2] for o in overrides if o.startswith("resume=")]
     others = [o for o in overrides if not o.startswith("resume=")]
     if resumed and resumed[-1] not in ("", "null"):
-        return _resume(resumed[-1], others)
-    config = load("train", others)
+        return _resume(unquoted(resumed[-1]), others, tell)
+    config = load("train", others, source)
     check_training(config)
     env, env_id, kwargs = _make_env(config)
     try:
         model = models.make_model(config.algo, env, config.seed)
         run_dir = _new_run_dir(config)
+        tell(f"training {_what(config)}, into {run_dir}")
         return _learn(config, model, checkpoint.describe(env, env_id, kwargs), run_dir, None)
     finally:
         env.close()
 
 
-def _resume(run: str, overrides: Sequence[str]) -> TrainResult:
+def _what(config: DictConfig) -> str:
+    limit = "" if config.max_minutes is None else f" or {config.max_minutes:g} minutes"
+    known = config.env.name in tasks.names()
+    scenario = config.scenario.name or (tasks.get(config.env.name).rules.default_scenario if known else config.env.name)
+    return f"{config.algo.name} on {scenario} for {config.total_timesteps:,} steps{limit}"
+
+
+def _resume(run: str, overrides: Sequence[str], tell: Callable[[str], None]) -> TrainResult:
     saved = checkpoint.read(run)
     config = saved.config
     for override in overrides:
@@ -130,6 +153,7 @@ def _resume(run: str, overrides: Sequence[str]) -> TrainResult:
         env.seed((config.seed * 1_000_003 + saved.progress["timesteps"]) % 2**31)  # other episodes than the first ones
         if hasattr(model, "learning_starts"):
             model.learning_starts += model.num_timesteps  # the replay buffer is empty again
+        tell(f"going on at {model.num_timesteps:,} steps, training {_what(config)}, in {saved.path.parent}")
         return _learn(config, model, description, saved.path.parent, saved)
     finally:
         env.close()
@@ -189,8 +213,9 @@ def _learn(
         callbacks.EpisodeLog(measures.logged),
         callbacks.Checkpoints(lambda: write("checkpoint.zip", False), config.checkpoint_minutes * 60),
     ]
+    progress = callbacks.Progress(config.total_timesteps, stop, measures.score)
     if config.progress:
-        parts.append(callbacks.Progress(config.total_timesteps, stop, measures.score))
+        parts.append(progress)
     kinds = ["csv", "tensorboard"] if config.tensorboard else ["csv"]
     suffix = "" if saved is None else f"-from-{steps_before}"
     logger = Logger(str(run_dir), [make_output_format(kind, str(run_dir), suffix) for kind in kinds])
@@ -203,6 +228,7 @@ def _learn(
                 raise
             raise DivergedError("training diverged: a smaller learning rate may help") from None
         finally:
+            progress.close()
             logger.close()
         seconds = stop.seconds
         interrupted = interrupt.received is not None
@@ -219,4 +245,5 @@ def _learn(
         (model.num_timesteps - steps_before) / session,
         getattr(model, "seconds_in_env", float("nan")) / session,
         interrupted,
+        str(config.algo.name),
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.plots import require
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.settings import (
     DEFAULT_SCHEMES,
@@ -19,10 +22,13 @@ from netbuf_gym.reproduce.settings import (
     parse,
 )
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS
-from netbuf_gym.validate.running import ProgressBar
 
 HELP = "run a paper's own experiments again, and draw its figures"
 EXPERIMENTS = ("rlbm",)
+
+
+INTERMIXED = True
+"""Options may stand among the settings."""
 
 
 def _listed(values: Iterable[object]) -> str:
@@ -32,7 +38,7 @@ def _listed(values: Iterable[object]) -> str:
 EPILOG = f"""experiments:
   rlbm  the thesis on learned queue thresholds: schemes x congestion controls x sizes x loads x seeds, 60 s each
 
-settings (KEY=VALUE), with their defaults:
+settings (KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps), with their defaults:
   schemes={_listed(DEFAULT_SCHEMES)}
       also {", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)}; or all.
       rlbm is a trained agent; random takes its decisions by chance, random_no_beta without the thesis' weights
@@ -69,13 +75,19 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument("experiment", metavar="EXPERIMENT", help=f"one of: {', '.join(EXPERIMENTS)}")
     parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="what differs from the defaults, see below")
+    parser.add_argument("--cfg", "-c", choices=["job"], help="print the settings and exit")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
     if arguments.experiment not in EXPERIMENTS:
-        raise ConfigError(f"experiment {arguments.experiment!r} is unknown; valid: {', '.join(EXPERIMENTS)}")
+        hint = did_you_mean(arguments.experiment, EXPERIMENTS)
+        raise ConfigError(f"experiment {arguments.experiment!r} is unknown; {hint}valid: {', '.join(EXPERIMENTS)}")
     order = parse(arguments.settings)
+    if arguments.cfg:
+        own = {"output": str(order.output), "jobs": order.jobs, "figures": order.figures}
+        print("\n".join(f"{key}: {json.dumps(value)}" for key, value in (order.settings.to_dict() | own).items()))
+        return 0
     if order.figures:
         require()  # refuses, before any work is done, where there is none
     campaign = Campaign(order.settings, order.output, order.jobs)

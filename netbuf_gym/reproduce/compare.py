@@ -28,12 +28,12 @@ import numpy as np
 from netbuf_gym import stats
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce.contenders import contender_of, play
 from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, NAMES, RANDOM, RANDOM_NO_BETA, WITHOUT_LEARNING, Settings, parse
 from netbuf_gym.reproduce.worlds import flows_of, in_parallel, percentiles
 from netbuf_gym.rollout import View
 from netbuf_gym.tables import markdown_table
-from netbuf_gym.validate.running import ProgressBar
 from netbuf_gym.version import __version__
 
 SCHEMES = (LEARNED, *(name for name in NAMES if name not in (LEARNED, RANDOM_NO_BETA)))

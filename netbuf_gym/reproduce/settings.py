@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from netbuf_gym import overrides
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario, congestion_controls, get
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS, QueueThreshold
 from netbuf_gym.zoo import library
@@ -126,11 +128,12 @@ class Order:
 
 LISTS = {"schemes": str, "ccs": str, "sizes": int, "loads": float, "intervals": float}
 VALUES = {"traffic": str, "seeds": int, "first_seed": int, "duration_s": float, "interval_s": float, "agent": str}
-OWN = ("output", "jobs", "figures")
+OWN = {"output": str, "jobs": int, "figures": bool}
+KEYS = (*LISTS, *VALUES, *OWN)
 
 
 def parse(arguments: Sequence[str]) -> Order:
-    """The order that `key=value` arguments give.
+    """The order that `key=value` arguments give, in Hydra's grammar (`netbuf_gym.overrides`).
 
     Raises:
         ConfigError: An unknown key, a key given twice, a value that is no such thing or out of range.
@@ -138,17 +141,17 @@ def parse(arguments: Sequence[str]) -> Order:
     """
     given: dict[str, Any] = {}
     for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in (*LISTS, *VALUES, *OWN):
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{k}=' for k in (*LISTS, *VALUES, *OWN))}")
+        key = argument.partition("=")[0].strip()
+        if "=" not in argument or key not in KEYS:
+            valid = [f"{one}=" for one in KEYS]
+            hint = did_you_mean(f"{key}=", valid)
+            raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
-        if "\0" in value:
+        value = overrides.read(argument)[1]
+        if isinstance(value, str) and "\0" in value:
             raise ConfigError(f"{key} = {shown(value)} holds a null character; valid: text without one")
-        if key in LISTS:
-            given[key] = _list(key, value)
-        else:
-            given[key] = _value(VALUES.get(key, str), value.strip())
+        given[key] = _list(key, value) if key in LISTS else _value(VALUES.get(key, OWN.get(key)), value)
     own = {key: given.pop(key) for key in OWN if key in given}
     agent = given.get("agent")
     if given.get("schemes") == ("all",):
@@ -161,8 +164,11 @@ def parse(arguments: Sequence[str]) -> Order:
         given["agent"] = _from_here(found)
     settings = Settings(**given)
     output = own.get("output") or f"runs/reproduce/rlbm-{settings.traffic}-{settings.digest()}"
-    jobs = whole("jobs", _value(int, own["jobs"]), 1, 1024) if "jobs" in own else len(os.sched_getaffinity(0))
-    return Order(settings=settings, output=Path(output), jobs=jobs, figures=_truth("figures", own.get("figures", "true")))
+    jobs = whole("jobs", own["jobs"], 1, 1024) if own.get("jobs") is not None else len(os.sched_getaffinity(0))
+    figures = own.get("figures", True)
+    if not isinstance(figures, bool):
+        raise ConfigError(f"figures = {shown(figures)} is not a truth value; valid: true, false")
+    return Order(settings=settings, output=Path(output), jobs=jobs, figures=figures)
 
 
 def bundled_agent() -> str:
@@ -177,29 +183,22 @@ def _from_here(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _list(key: str, text: str) -> tuple:
-    inner = text.strip()
-    if inner.startswith("[") != inner.endswith("]"):
-        raise ConfigError(f"{key} = {text!r} is not a list; valid: e.g. {key}=[a,b]")
-    inner = inner.removeprefix("[").removesuffix("]").strip()
-    items = [item.strip().strip("'\"") for item in inner.split(",")] if inner else []
-    if not all(items):
-        raise ConfigError(f"{key} = {text!r} holds an empty value; valid: e.g. {key}=[a,b]")
+def _list(key: str, value: Any) -> tuple:
+    """A list's values; one alone counts as a list of it."""
+    items = value if isinstance(value, list) else [value]
+    if "" in items or None in items:
+        raise ConfigError(f"{key} = {shown(value)} holds an empty value; valid: e.g. {key}=[a,b]")
     return tuple(_value(LISTS[key], item) for item in items)
 
 
-def _value(kind: type, text: str) -> Any:
-    """A number where one is wanted and the text is one; else the text, which the checks refuse by name."""
-    try:
-        return kind(text)
-    except ValueError:
-        return text
-
-
-def _truth(key: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ConfigError(f"{key} = {text!r} is not a truth value; valid: true, false")
-    return text.lower() == "true"
+def _value(wanted: type, value: Any) -> Any:
+    """A whole number as a real one where that is wanted, a number as the text that a path may be; else the value, which the
+    checks refuse by name."""
+    if wanted is float and type(value) is int and abs(value) < 2**53:
+        return float(value)
+    if wanted is str:
+        return "" if value is None else value if isinstance(value, str) else _shortest(value)
+    return value
 
 
 def _unique(key: str, values: Sequence, least: int = 1) -> tuple:

@@ -29,12 +29,12 @@ from netbuf_gym import stats
 from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce.worlds import flows_of, in_parallel, percentiles
 from netbuf_gym.rollout import View, World, draw, play
 from netbuf_gym.tables import text_table
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
-from netbuf_gym.validate.running import ProgressBar
 from netbuf_gym.version import __version__
 
 ALPHAS = tuple(2.0**k for k in range(-8, 4))

@@ -15,6 +15,7 @@ from netbuf_gym import checks, traces
 from netbuf_gym.described import arguments_of, range_of
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.files import read_text
+from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.scenarios.catalogue import names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
@@ -154,7 +155,8 @@ def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str,
     takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     for argument in given:
         if argument not in by_name and not takes_all:
-            raise ScenarioError(f"{name} has no argument {argument!r}; valid: {', '.join(by_name) or 'none'}")
+            hint = did_you_mean(argument, by_name)
+            raise ScenarioError(f"{name} has no argument {argument!r}; {hint}valid: {', '.join(by_name) or 'none'}")
     for argument, parameter in by_name.items():
         if parameter.default is parameter.empty and argument not in given:
             raise ScenarioError(f"{name} needs the argument {argument!r}; valid: {argument}=...")
@@ -173,7 +175,8 @@ def _maker(name: object) -> Callable[..., World]:
         if maker is not None:
             return maker
     if name not in _REGISTRY:
-        raise ScenarioError(f"scenario = {name!r} is unknown; valid: {', '.join((*names(), *PATTERNS))}")
+        valid = (*names(), *PATTERNS)
+        raise ScenarioError(f"scenario = {shown(name)} is unknown; {did_you_mean(name, valid)}valid: {', '.join(valid)}")
     return _REGISTRY[name]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import markdown_table, number, percent, text_table
 from netbuf_gym.validate import shared_buffer
 from netbuf_gym.validate.cells import DROPS, FAMILIES, TITLES, Cell, Setting, Skipped
@@ -24,7 +25,7 @@ from netbuf_gym.validate.judging import (
     judge_groups,
 )
 from netbuf_gym.validate.reading import read_folder
-from netbuf_gym.validate.running import ProgressBar, run_cells
+from netbuf_gym.validate.running import run_cells
 from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/validation/1"

@@ -6,9 +6,7 @@ The simulator leaves the interpreter while it runs, so that threads are enough; 
 from __future__ import annotations
 
 import os
-import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 
@@ -62,33 +60,6 @@ def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Cal
         judged[i].our_seeds.append(seed)
         for quantity, value in results[i, seed].items():
             judged[i].ours.setdefault(quantity, []).append(value)
-
-
-class ProgressBar:
-    """A bar on standard error while that is a terminal; silent otherwise."""
-
-    def __init__(self, what: str, width: int = 30):
-        self.what, self.width = what, width
-        self.shown = sys.stderr.isatty()
-        self.started = time.monotonic()
-        self.open = False
-
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self.open:
-            sys.stderr.write("\n")
-
-    def __call__(self, done: int, total: int) -> None:
-        if not self.shown:
-            return
-        filled = self.width * done // max(total, 1)
-        seconds = time.monotonic() - self.started
-        line = f"\r{self.what} [{'#' * filled}{'.' * (self.width - filled)}] {done}/{total} {seconds:.0f} s"
-        self.open = done < total
-        sys.stderr.write(line if self.open else line + "\n")
-        sys.stderr.flush()
 
 
 def _seeds(cell: Cell, seeds: int) -> list[int]:

@@ -7,6 +7,7 @@ from omegaconf import OmegaConf
 from stable_baselines3 import PPO
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.overrides import quoted
 from netbuf_gym.tasks.queue_threshold import REWARDS as SWITCH_REWARDS
 from netbuf_gym.zoo import models
 from netbuf_gym.zoo.config import CONF, FIRST_EVALUATION_SEED, check_training, evaluation_seeds, load, scenario_spec
@@ -51,6 +52,9 @@ def test_a_scenario_without_a_file_goes_by_its_name():
     scenario = load("train", ["scenario=trace:/some/path.trace", "scenario.kwargs.rtt_ms=20"]).scenario
     assert scenario.name == "trace:/some/path.trace" and scenario.kwargs == {"rtt_ms": 20}
     assert load("evaluate", ["model=x", "scenario=pantheon/1"]).scenario.name == "pantheon/1"
+    for name in ("trace:a,b c.csv", "trace:it's", "file:x\\", "trace:(1)#é"):
+        assert load("train", [f"scenario={quoted(name)}"]).scenario.name == name
+    assert load("train", ["scenario=trace:(1)#é"]).scenario.name == "trace:(1)#é"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,177 @@
+"""All that may be typed, as plain data: commands with their options, jobs with their groups and keys, names."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym import plants, registration, scenarios, tasks, traces
+from netbuf_gym.cli import parser
+from netbuf_gym.commands import jobs as job_commands
+from netbuf_gym.reproduce import settings
+from netbuf_gym.traces.generators import parameters_of
+from netbuf_gym.zoo import reference
+from netbuf_gym.zoo.schema import CONF
+
+TAKES = {
+    "scenario": "named:scenarios",
+    "senders": "list:congestion_controls",
+    "scheme": "one:schemes",
+    "set": "set:--scenario",
+    "overrides": "overrides:",
+    "settings": "overrides:reproduce",
+}
+"""What arguments take that their parsers do not say, by their names."""
+VALUES = {
+    "train": {
+        "env.name": "one:tasks",
+        "env.id": "one:environments",
+        "scenario.name": "named:scenarios",
+        "reward.name": "one:rewards",
+        "algo.name": "one:algorithms",
+        "algo.activation": {"tanh": "", "relu": "", "elu": "", "silu": ""},
+        "run_dir": "dir",
+        "resume": "dir",
+        "env.kwargs.recipe": "one:recipes",
+    },
+    "evaluate": {
+        "model": "named:agents",
+        "env": "one:tasks",
+        "task": "one:tasks",
+        "env_id": "one:environments",
+        "recipe": "one:recipes",
+        "scenario.name": "named:scenarios",
+        "baselines": "list:contenders",
+        "plant": "one:plants",
+        "run_dir": "dir",
+    },
+    "reproduce": {
+        "schemes": "list:schemes of rlbm",
+        "ccs": "list:congestion_controls",
+        "traffic": dict(settings.TRAFFIC.items()),
+        "agent": "named:agents",
+        "output": "dir",
+        "figures": {"true": "", "false": ""},
+    },
+}
+EXTRA_KEYS = {"train": {}, "evaluate": {"env": "the same as task"}}
+
+
+def make() -> dict[str, Any]:
+    """The table."""
+    return {
+        "commands": {"": _command(parser(), "")},
+        "jobs": {"train": _job("train"), "evaluate": _job("evaluate"), "reproduce": _reproduce()},
+        "names": _names(),
+        "arguments": _arguments(),
+    }
+
+
+def _command(parser: argparse.ArgumentParser, name: str) -> dict[str, Any]:
+    made: dict[str, Any] = {"help": "", "options": {}, "positionals": [], "endless": False, "commands": {}}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            said = {one.dest: one.help or "" for one in action._choices_actions}
+            for word, own in action.choices.items():
+                made["commands"][word] = _command(own, word) | {"help": said.get(word, "")}
+        elif not action.option_strings:
+            made["positionals"].append(_takes(action, name))
+            made["endless"] = action.nargs in ("*", "+")
+        else:
+            takes = None if action.nargs == 0 else _takes(action, name)
+            repeated = isinstance(action, argparse._AppendAction)
+            option = {"help": action.help or "", "takes": takes, "optional": action.nargs == "?", "repeated": repeated}
+            made["options"] |= dict.fromkeys(action.option_strings, option)
+    return made
+
+
+def _takes(action: argparse.Action, command: str) -> Any:
+    if action.choices is not None:
+        return {str(choice): "" for choice in action.choices}
+    if action.dest == "overrides":
+        return f"overrides:{job_commands.CONFIGURATION[command]}"
+    if action.dest == "experiment":
+        return {"rlbm": "the thesis on learned queue thresholds"}
+    if action.dest == "set" and command == "generate":
+        return "set:"
+    if action.dest in TAKES:
+        return TAKES[action.dest]
+    what = {"FILE": "file", "DIR": "dir"}.get(str(action.metavar), "file" if action.dest in ("file", "out") else "any")
+    return what
+
+
+def _job(job: str) -> dict[str, Any]:
+    groups, keys = reference.groups(job), reference.keys(job)
+    said = {key.name: f"{key.meaning} ({key.kind}, {reference.shown(key.default)})" for key in keys}
+    of_groups = {group: f"a file of conf/{group} (default: {choice})" for group, choice in groups.items()}
+    values: dict[str, Any] = dict(VALUES[job])
+    for key in keys:
+        if key.name not in values and key.kind.startswith("bool"):
+            values[key.name] = {"true": "", "false": ""}
+        elif key.name not in values and "null" in key.kind:
+            values[key.name] = {"null": "none"}
+    for group in groups:
+        values[group] = "named:scenarios" if group == "scenario" else reference.choices(group)
+    kwargs, named = {}, {}
+    for group in ("algo", "scenario", "reward", "env"):
+        if group in groups:
+            own = {choice: reference.kwargs_of(group, choice) for choice in reference.choices(group)}
+            kwargs[group] = {
+                choice: {name: reference.shown(value) for name, value in found.items() if ".kwargs." in name}
+                for choice, found in own.items()
+            }
+            named[group] = {choice: str(found.get(f"{group}.name") or choice) for choice, found in own.items()}
+    return {
+        "keys": of_groups | said | EXTRA_KEYS[job],
+        "values": values,
+        "defaults": groups,
+        "kwargs": kwargs,
+        "named": named,
+    }
+
+
+def _reproduce() -> dict[str, Any]:
+    keys = dict.fromkeys(settings.KEYS, "")
+    return {"keys": keys, "values": VALUES["reproduce"], "defaults": {}, "kwargs": {}, "named": {}}
+
+
+def _names() -> dict[str, dict[str, str]]:
+    own = {name: scenarios.describe(name) for name in scenarios.names()}
+    patterns = {form.partition("PATH")[0]: p.description for form, p in scenarios.PATTERNS.items() if form.endswith(":PATH")}
+    files = {name: said for name, said in reference.choices("scenario").items() if name not in own}
+    return {
+        "scenarios": own | patterns | files,
+        "congestion_controls": {name: one.meaning for name, one in scenarios.CONGESTION_CONTROLS.items()},
+        "schemes": {name: one.description for name, one in scenarios.SCHEMES.items()},
+        "schemes of rlbm": {"all": ""} | dict.fromkeys(settings.NAMES, ""),
+        "tasks": {record.name: record.summary for record in tasks.records()},
+        "environments": {name: record.summary for name, record in registration.environments().items()},
+        "rewards": {name: record.name for record in tasks.records() for name in record.rewards},
+        "contenders": {name: record.name for record in tasks.records() for name in record.contenders},
+        "recipes": {recipe: record.name for record in tasks.records() for recipe in record.rules.recipes},
+        "algorithms": reference.choices("algo"),
+        "plants": dict.fromkeys(plants.names(), ""),
+        "agents": {"null": "baselines alone"} | dict.fromkeys(_agents(), "comes with the package"),
+    }
+
+
+def _agents() -> list[str]:
+    """The agents that come with the package: folders of `zoo/agents` that hold a model."""
+    folder = CONF.parent / "zoo" / "agents"
+    return sorted(str(Path(path).parent.relative_to(folder)) for path in folder.rglob("model.zip"))
+
+
+def _arguments() -> dict[str, list[str]]:
+    """Arguments of scenarios, trace generators, rewards and tasks, by name."""
+    found = {name: list(scenarios.parameters_of(name)) for name in scenarios.names()}
+    for form, pattern in scenarios.PATTERNS.items():
+        if pattern.example and form.endswith(":PATH"):
+            found[form.partition("PATH")[0]] = list(scenarios.parameters_of(pattern.example))
+    found |= {name: list(parameters_of(name)) for name in traces.GENERATORS}
+    for record in tasks.records():
+        found[record.name] = [name for name in inspect.signature(record.rules).parameters if name not in ("self", "kwargs")]
+        for name, reward in record.rewards.items():
+            found[name] = [one for one in inspect.signature(reward).parameters if one != "self"]
+    return found

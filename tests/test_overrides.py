@@ -1,0 +1,93 @@
+"""KEY=VALUE without Hydra: read as Hydra reads it, and written so that Hydra reads it back."""
+
+import random
+import shlex
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from netbuf_gym import overrides
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.nearest import did_you_mean, nearest
+
+PARTS = (
+    *("a", "b", "1", "0", "2", "_", ".", "-", "+", "e", "'", '"', "[", "]", "{", "}", ",", ":", " ", "\\", "/", "true", "null"),
+    *("nan", "inf", "$", "=", "(", ")", "1e3", "x", "*", "|", "?", "@", "%"),
+)
+HYDRA = OverridesParser.create()
+
+
+def by_hydra(text):
+    try:
+        parsed = HYDRA.parse_override(f"k={text}")
+    except Exception:
+        return "refused"
+    return "refused" if parsed.is_sweep_override() else parsed.value()
+
+
+def by_us(text):
+    try:
+        return overrides.read(f"k={text}")[1]
+    except ConfigError as error:
+        assert "\n" not in str(error)
+        return "refused"
+
+
+def test_values_are_read_as_hydra_reads_them():
+    chance = random.Random(1)
+    texts = ["".join(chance.choice(PARTS) for _ in range(chance.randint(0, 7))).strip() for _ in range(6000)]
+    texts += ["[a, b]", "[[1,2],[]]", "{a: 1, b: [x, 'y z']}", "'it\\'s'", '"say \\"so\\""', "'a\\\\'"]
+    texts += ["a\\,b", "1_000", "-.5", "1.", "+3"]
+    texts = [text for text in texts if "${" not in text and not text.endswith(":")]  # interpolations; a colon keeps spaces
+    assert [text for text in texts if repr(by_hydra(text)) != repr(by_us(text))] == []
+    read = [by_us(text) for text in texts]
+    assert 0.1 < sum(value == "refused" for value in read) / len(read) < 0.95
+
+
+def test_texts_are_written_so_that_they_come_back():
+    chance = random.Random(2)
+    for _ in range(2000):
+        text = "".join(chance.choice((*PARTS, "é", "#", ";", "&", "`", "!", "~")) for _ in range(chance.randint(1, 9)))
+        if "${" in text:
+            continue  # which OmegaConf reads once more
+        (word,) = shlex.split(overrides.word("k", text))
+        assert HYDRA.parse_override(word).value() == text == overrides.read(word)[1], word
+        assert overrides.unquoted(overrides.quoted(text)) == text
+    assert overrides.word("model", "runs/a-b/2026") == "model=runs/a-b/2026"
+    assert overrides.word("model", "a b") == "\"model='a b'\""
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("k", "not of the form key=value"),
+        ("=1", "names no key"),
+        ("k=[1", "has no end"),
+        ("k=a,b", "list in brackets"),
+        ("k='a", "no closing '"),
+        ("k=[a,,b]", "empty value"),
+        ("k=" + "[" * 100_000, "cannot be read"),
+        ("k=" + "1" * 5000, "cannot be read"),
+        ("k=a(b", "not expected"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_a_line(argument, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        overrides.read(argument)
+    assert len(str(error.value)) < 300 and "\n" not in str(error.value)
+
+
+def test_the_nearest_word():
+    valid = ["algo", "algo.name", "algo.kwargs.gamma", "total_timesteps", "env.threads"]
+    for word, meant in (
+        ("alg", "algo"),
+        ("algo.gama", "algo.kwargs.gamma"),
+        ("gamma", "algo.kwargs.gamma"),
+        ("total_timestep", "total_timesteps"),
+        ("ENV.treads", "env.threads"),
+        ("colour", None),
+        ("", None),
+    ):
+        assert nearest(word, valid) == meant
+    assert did_you_mean("alg", valid) == "did you mean 'algo'? " and did_you_mean("x" * 10_000, valid) == ""
+    assert did_you_mean(3, valid) == ""

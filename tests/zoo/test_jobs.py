@@ -1,0 +1,312 @@
+"""`train`, `evaluate`, `demo` on the command line: help without extras, Hydra's options, what was meant, sweeps, nonsense."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from omegaconf import OmegaConf
+
+from netbuf_gym import cli
+from netbuf_gym.completion import table
+from netbuf_gym.errors import SimulatorFault
+from netbuf_gym.zoo import reference, train
+from netbuf_gym.zoo.config import load
+
+EXTRAS = ("torch", "hydra", "omegaconf", "yaml", "matplotlib", "tqdm", "rich", "stable_baselines3", "pandas", "scipy")
+WITHOUT = f"""
+import sys
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {EXTRAS!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Without())
+from netbuf_gym import cli
+"""
+TRACE_VERBS = ("generate", "show", "plot", "convert", "flows")
+
+
+@pytest.fixture
+def command(capsys):
+    def run(*argv):
+        status = cli.main([str(word) for word in argv])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_help_of_every_command_needs_no_extras():
+    calls = [[name, "--help"] for name in (*cli.COMMANDS, *cli.JOBS)] + [["trace", verb, "--help"] for verb in TRACE_VERBS]
+    calls += [["--help"], ["--version"], ["completion", "zsh"]]
+    code = WITHOUT + f"for words in {calls!r}:\n    assert cli.main(words) == 0, words"
+    began = os.times()
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    spent = os.times().children_user - began.children_user
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    assert spent < 3.0, f"{spent} s of processor for {len(calls)} helps"
+    for job in ("train", "evaluate"):
+        for key in reference.keys(job):
+            assert f"{key.name}={reference.shown(key.default)}" in run.stdout
+    refused = WITHOUT + "sys.exit(cli.main(['train', 'seed=1']))"
+    run = subprocess.run([sys.executable, "-c", refused], capture_output=True, text=True)
+    assert run.returncode == 2 and "pip install netbuf-gym[train]" in run.stderr and run.stderr.count("\n") == 1
+
+
+def test_the_table_of_completion_needs_no_extras():
+    code = WITHOUT + "from netbuf_gym.completion.table import make; import json; print(json.dumps(make()))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == json.loads(json.dumps(table.make()))
+
+
+def test_bad_arguments_are_refused_before_the_learners_are_loaded():
+    code = "import sys; from netbuf_gym import cli; print(cli.main(sys.argv[1:]), 'torch' in sys.modules)"
+    for words in (
+        ["train", "algo.gama=1"],
+        ["train", "scenario=ppcc/7"],
+        ["train", "seed=-1"],
+        ["train", "scenario.kwargs.rate_mpbs=3"],
+        ["evaluate", "seeds=0"],
+        ["evaluate", "task=nothing"],
+        ["demo", "algo=pp0"],
+        ["train", "-m", "seed=1,x"],
+        ["train", "--cfg", "job"],
+    ):
+        began = os.times().children_user
+        run = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+        assert run.stdout.splitlines()[-1] == f"{0 if '--cfg' in words else 2} False", (words, run.stderr)
+        assert os.times().children_user - began < 2.0
+
+
+def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = command("train", "seed=3", "--cfg", "job", "algo=dqn", "scenario=pantheon/1")
+    config = OmegaConf.create(out)
+    assert status == 0 and config.env.num_envs == 64
+    OmegaConf.resolve(config)
+    assert config == load("train", ["seed=3", "algo=dqn", "scenario=pantheon/1"])
+    status, out, _ = command("train", "-c", "job", "-p", "algo", "algo.kwargs.gamma=0.5")
+    assert status == 0 and out.startswith("# @package algo\n") and OmegaConf.create(out).kwargs.gamma == 0.5
+    assert command("train", "--cfg", "job", "-p", "env.num_envs")[1] == "1024\n"
+    assert "num_envs: ${algo.num_envs}" in command("train", "--cfg", "job")[1]
+    assert "num_envs: 1024" in command("train", "--cfg", "job", "--resolve", "-p", "env")[1]
+    assert "runs/sweeps/evaluate" in command("evaluate", "--cfg", "hydra", "-p", "hydra.sweep")[1]
+    assert set(OmegaConf.create(command("train", "--cfg", "all")[1])) >= {"hydra", "algo"}
+    assert OmegaConf.create(command("demo", "--cfg", "job")[1]).max_minutes == 2
+    assert OmegaConf.create(command("reproduce", "rlbm", "--cfg", "job", "seeds=3")[1]).seeds == 3
+    for topic in ("", "all", "config", "defaults", "defaults-tree", "plugins", "searchpath"):
+        status, out, _ = command("train", "--info", *([topic] if topic else []), "algo=dqn")
+        assert status == 0 and out
+    assert "algo: dqn" in command("train", "--info", "defaults-tree", "algo=dqn")[1]
+    assert "conf" in command("evaluate", "-i", "searchpath")[1]
+    assert "Hydra" in command("train", "--hydra-help")[1]
+    assert command("train", "--version")[1].startswith("netbuf-gym ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "messages"),
+    [
+        (["train", "algo.gama=1"], ["'algo.gama'", "did you mean 'algo.kwargs.gamma'?", "netbuf-gym train --help"]),
+        (["train", "alg=ppo"], ["'alg'", "did you mean 'algo'?"]),
+        (["train", "algo=pp0"], ["algo = 'pp0'", "did you mean 'ppo'?", "valid: a2c, dqn"]),
+        (["train", "scenario=ppcc/7"], ["'ppcc/7'", "did you mean 'ppcc/1'?", "valid: "]),
+        (["train", "total_timestep=5"], ["did you mean 'total_timesteps'?"]),
+        (["train", "scenario.kwargs.rate_mpbs=5"], ["no argument 'rate_mpbs'", "did you mean 'rate_mbps'?"]),
+        (["train", "++algo.gama=1"], ["'algo.gama'", "did you mean 'algo.kwargs.gamma'?"]),
+        (["train", "experiment=dmo"], ["did you mean 'demo'?"]),
+        (["train", "reward=alpha-fair"], ["did you mean 'alpha_fair'?"]),
+        (["train", "env=congestion-window"], ["did you mean 'congestion_window'?"]),
+        (["train", "totel_timesteps"], ["did you mean 'total_timesteps='?"]),
+        (["train", "seed=three"], ["seed = 'three'", "valid: int"]),
+        (["train", "seed=1,2"], ["--multirun"]),
+        (["train", "hydra.run.dir=x"], ["run_dir=DIR"]),
+        (["train", "--cfg", "jobs"], ["did you mean 'job'?"]),
+        (["train", "--config-di", "x", "y=1"], ["no such folder"]),  # argparse takes a beginning for the whole
+        (["train", "--config-dir", "/none/such"], ["/none/such", "no such folder"]),
+        (["train", "--config-path", "x"], ["--config-dir DIR"]),
+        (["train", "--shell-completion"], ["netbuf-gym completion"]),
+        (["train", "-m", "--cfg", "job"], ["one of them"]),
+        (["train", "--resolve"], ["with --cfg"]),
+        (["train", "--cfg", "job", "-p", "none.such"], ["none.such"]),
+        (["demo", "-m", "seed=1,2"], ["-m"]),
+        (["evaluate", "modle=x"], ["did you mean 'model'?"]),
+        (["evaluate", "task=queue_treshold"], ["did you mean 'queue_threshold'?"]),
+        (["evaluate", "seeds=0"], ["seeds = 0"]),
+        (["trian"], ["did you mean 'train'?"]),
+        (["simulate", "--scenaro", "x"], ["did you mean '--scenario'?"]),
+        (["simulate", "rate_mbps=5"], ["--set rate_mbps=5"]),
+        (["list", "scenarois"], ["did you mean 'scenarios'?"]),
+        (["reproduce", "rlbm", "sead=1"], ["did you mean 'seeds='?"]),
+    ],
+)
+def test_what_was_meant(command, argv, messages):
+    status, out, err = command(*argv)
+    assert (status, out) == (2, "") and err.count("\n") == 1 and err.startswith("netbuf-gym: error: ")
+    for message in messages:
+        assert message in err
+
+
+KEYS = (
+    *("seed", "algo", "algo.gama", "algo.kwargs.gamma", "algo.kwargs", "scenario", "scenario.name", "scenario.kwargs"),
+    *("env", "env.id", "env.kwargs", "experiment", "x", "hydra.run.dir", "hydra", "hydra/launcher", "algo@x", "", "é", "a b"),
+    *("reward", "run_dir"),
+    *("seeds", "baselines", "task", "plant", "schemes", "sizes", "traffic", "output", "figures", "algo.net_arch", "confidence"),
+)
+VALUES = (
+    *("", "-1", "1e3", "abc", "null", "true", "[", "]", "{", "}", "[1", "[1,2]", "{a:1}", "${x}", "${seed}", "a,b", "'", '"'),
+    *("'a", "é", "\ud800", "9" * 30, "1" * 5000, "x" * 3000, "[" * 300, "nan", "inf", "a=b", "=", "/dev/null", "range(1"),
+    *("choice()", "glob(*)"),
+    *("int(3", "\\", "$", "@", "a b", "\t", "\n", "???", "${", "#", "ppcc/7", "range(0,0)"),
+)
+
+
+@pytest.mark.parametrize("job", ["train", "evaluate", "demo", "reproduce"])
+def test_nonsense_is_one_line_and_no_trace_back(job, command, tmp_path, monkeypatch):
+    """Arguments at random, printed instead of run where they make a configuration."""
+    monkeypatch.chdir(tmp_path)
+    chance = random.Random(job)
+    always = ["rlbm", "--cfg", "job"] if job == "reproduce" else ["--cfg", "job"]
+    wrong = ["=1", "a=", "=", "++x=1", "~algo", "algo=[", "seed=${x}", "hydra.run.dir=x", "é=1", "seed=1e3", "seed"]
+    for k in range(150):
+        words = [wrong[k]] if k < len(wrong) else []
+        for _ in range(0 if words else chance.randint(1, 2)):
+            key = chance.choice(("", "", "", "+", "++", "~")) + chance.choice(KEYS)
+            words.append(f"{key}={chance.choice(VALUES)}" if chance.random() < 0.93 else key)
+        if any(word.startswith("-") for word in words):
+            continue
+        status, out, err = command(job, *(always[:1] if job == "reproduce" else []) if k < len(wrong) else always, *words)
+        assert status in (0, 2) and (status or out), words
+        assert status == 0 or (err.count("\n") == 1 and len(err) < 1500), (words, err)
+        assert k >= len(wrong) or status == 2, words
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- a folder of one's own
+
+
+def test_a_folder_of_ones_own(command, tmp_path, tiny):
+    mine = tmp_path / "mine"
+    for name, text in {
+        "algo/quick.yaml": "defaults: [ppo]\nlearning_rate: 0.01\nkwargs:\n  gamma: 0.5\n",
+        "scenario/home/dsl.yaml": "name: ppcc/4\nkwargs:\n  rate_mbps: 6\n",
+        "experiment/night.yaml": "# @package _global_\ndefaults:\n  - override /algo: quick\nseed: 9\n",
+        "env/window.yaml": "name: congestion_window\nid: netbuf/CongestionWindow-v0\nnum_envs: 3\nkwargs: {recipe: ppcc}\n",
+        "reward/mine.yaml": "name: power\nkwargs: {}\n",
+        "whole.yaml": "defaults: [train, _self_]\ntotal_timesteps: 77\n",
+    }.items():
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text(text)
+    words = ["--config-dir", mine, "--config-name", "whole", "experiment=night", "scenario=home/dsl", "env=window"]
+    words += ["reward=mine"]
+    status, out, err = command("train", "--cfg", "job", *words)
+    config = OmegaConf.create(out)
+    assert (status, err) == (0, "")
+    assert (config.algo.learning_rate, config.algo.kwargs.gamma, config.seed, config.total_timesteps) == (0.01, 0.5, 9, 77)
+    assert (config.scenario.kwargs.rate_mbps, config.env.num_envs, config.reward.name) == (6, 3, "power")
+    status, _, err = command("train", "--config-dir", mine, "algo=quik")
+    assert status == 2 and "did you mean 'quick'?" in err and "valid: a2c" in err
+    overrides, run_dir = tiny
+    assert command("train", "--config-dir", mine, "algo=quick", *overrides)[0] == 0
+    assert OmegaConf.load(run_dir / "config.yaml").algo.learning_rate == 0.01
+    (mine / "algo" / "ppo.yaml").write_text("name: ppo\n")
+    status, _, err = command("train", "--config-dir", mine, "--cfg", "job")
+    assert status == 2 and "ppo.yaml" in err and "another name" in err
+    (mine / "algo" / "ppo.yaml").unlink()
+    for text in ("name: [", "nonsense: 1\n", "\x00", "- a\n", "kwargs: 3\n", "defaults: [nothing]\n"):
+        (mine / "algo" / "bad.yaml").write_text(text)
+        status, _, err = command("train", "--config-dir", mine, "algo=bad", "--cfg", "job")
+        assert status == 2 and err.count("\n") == 1, (text, err)
+
+
+# ---- sweeps
+
+
+def test_a_sweep_runs_every_combination_and_ends_in_a_table(command, tiny, tmp_path):
+    overrides, run_dir = tiny
+    status, out, err = command("train", "-m", "seed=1,2", "algo.kwargs.gamma=choice(0.9,abc)", *overrides)
+    assert status == 2
+    assert "job 1: algo.kwargs.gamma = 'abc'" in err and "job 3: " in err
+    assert f"4 jobs in {run_dir}" in out
+    done = [OmegaConf.load(run_dir / name / "config.yaml") for name in "02"]
+    assert [(one.seed, one.algo.kwargs.gamma) for one in done] == [(1, 0.9), (2, 0.9)]
+    assert all((run_dir / name / "model.zip").is_file() for name in "02")
+    summary = (run_dir / "summary.md").read_text()
+    assert summary.count("| done |") == 2 and summary.count("failed: ") == 2
+    assert summary.splitlines()[0] == "| job | seed | algo.kwargs.gamma | return | status | seconds | folder |"
+    assert sorted(path.name for path in run_dir.iterdir()) == ["0", "2", "summary.md"]
+
+
+def test_sweeps_have_the_grammar_of_hydras(tmp_path, monkeypatch):
+    from netbuf_gym.zoo import hydra_views
+    from netbuf_gym.zoo.config import Source
+
+    def chosen(*overrides):
+        return [" ".join(job.chosen) for job in hydra_views.jobs("train", overrides, Source())[1]]
+
+    monkeypatch.chdir(tmp_path)
+    assert chosen("seed=range(0,6,2)") == ["seed=0", "seed=2", "seed=4"]
+    assert chosen("algo=choice(ppo,dqn)", "seed=1,2")[:2] == ["algo=ppo seed=1", "algo=ppo seed=2"]
+    assert chosen("algo=glob(ppo*)") == ["algo=ppo", "algo=ppo_kl", "algo=ppo_lstm"]
+    assert "scenario=ppcc/4" in chosen("scenario=glob(ppcc/*)")
+    assert chosen("scenario=ppcc/1,pantheon/1,'trace:a b'") == ["scenario=ppcc/1", "scenario=pantheon/1", "scenario=trace:a b"]
+    assert chosen("algo.net_arch=[8],[8,8]") == ["algo.net_arch=[8]", "algo.net_arch=[8,8]"]
+    assert chosen("seed=3") == [""]
+    folder, jobs = hydra_views.jobs("train", ["seed=1,2", "hydra.sweep.dir='x y'", "hydra.sweep.subdir=s-${seed}"], Source())
+    assert str(folder) == "x y" and [str(job.folder) for job in jobs] == ["x y/s-1", "x y/s-2"]
+    assert load("train", jobs[1].overrides).run_dir == "x y/s-2"
+    folder, jobs = hydra_views.jobs("train", ["resume=a,b"], Source())
+    assert folder is None and [job.overrides for job in jobs] == [["resume=a"], ["resume=b"]]
+    first = hydra_views.jobs("train", ["seed=1,2"], Source())[0]
+    first.mkdir(parents=True)
+    assert hydra_views.jobs("train", ["seed=1,2"], Source())[0] != first
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sead=1,2"], "did you mean 'seed'?"),
+        (["seed=1,x"], "seed = 'x'"),
+        (["algo=ppo,pp0"], "did you mean 'ppo'?"),
+        (["seed=range(0,0)"], "no job"),
+        (["seed=interval(0,1)"], "interval"),
+        (["seed=1,2,"], "cannot be read"),
+        (["algo=glob(z*)"], "matches no choice"),
+    ],
+)
+def test_a_sweep_that_cannot_be_run_begins_nothing(command, words, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = command("train", "-m", *words)
+    assert (status, out) == (2, "") and message in err.lower() and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "begun"),
+    [([0, 130, 0], 130, 2), ([0, KeyboardInterrupt(), 0], 130, 2), ([SimulatorFault("x"), 0, 0], 3, 3)],
+)
+def test_an_interruption_ends_a_sweep_and_a_fault_does_not(ends, status, begun, command, tmp_path, monkeypatch):
+    calls = []
+
+    def main(overrides, source):
+        calls.append(overrides)
+        end = ends[len(calls) - 1]
+        if isinstance(end, BaseException):
+            raise end
+        return end
+
+    monkeypatch.setattr(train, "main", main)
+    found = command("train", "--multirun", "seed=1,2,3", f"run_dir={tmp_path / 'sweep'}")
+    assert found[0] == status and len(calls) == begun
+    assert ("not begun: 1" in found[2]) == (status == 130)
+    assert (tmp_path / "sweep" / "summary.md").is_file()
+
+
+def test_evaluations_are_swept_too(command, tmp_path):
+    words = ["model=null", "env=congestion_window,queue_threshold", "baselines=null", "seeds=1", "plots=false"]
+    status, out, _ = command("evaluate", "-m", *words, f"run_dir={tmp_path / 'sweep'}")
+    assert status == 0 and (tmp_path / "sweep" / "1" / "result.json").is_file()
+    assert "utility -" in (tmp_path / "sweep" / "summary.md").read_text() and "slowdown" in out

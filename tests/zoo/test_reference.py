@@ -1,0 +1,68 @@
+"""Help reads the configuration without Hydra: it must say what Hydra composes."""
+
+import dataclasses
+
+import pytest
+from omegaconf import OmegaConf
+
+from netbuf_gym.zoo import plain_yaml, reference
+from netbuf_gym.zoo.config import Source, load, require_known
+from netbuf_gym.zoo.schema import CONF, JOBS
+
+
+@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: str(path.relative_to(CONF)))
+def test_every_file_is_read_as_omegaconf_reads_it(path):
+    assert plain_yaml.read(path.read_text()) == OmegaConf.to_container(OmegaConf.load(path))
+
+
+def test_the_reader_of_plain_yaml():
+    text = "# @package x\n# says\n# so\n\na: 1e-3\nb: {c: [1, two, '3'], d: ${e.f}}\ng:\n  - h: i  # why\n  - j\n"
+    text += 'k: "l: m"\nn:\no: 1_000\n'
+    assert plain_yaml.read(text) == {
+        "a": 1e-3,
+        "b": {"c": [1, "two", "3"], "d": "${e.f}"},
+        "g": [{"h": "i"}, "j"],
+        "k": "l: m",
+        "n": None,
+        "o": 1000,
+    }
+    assert plain_yaml.comment(text) == "says so" and plain_yaml.read("") == {}
+    for wrong in ("a: [1", "a: 'b", "a", "  a: 1\n b: 2", "a: [1] 2", "- a"):
+        with pytest.raises(ValueError):
+            plain_yaml.read(wrong)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_defaults_are_those_that_hydra_composes(job):
+    composed = OmegaConf.to_container(require_known(job, [], Source()))
+    assert reference.defaults(job) == composed
+    flat = {key.name: key.default for key in reference.keys(job)}
+    config = load(job, [])
+    assert set(flat) == set(_flat(OmegaConf.to_container(config), JOBS[job]))
+    for name, default in flat.items():
+        if "${" not in str(default):
+            assert OmegaConf.select(config, name) == default
+
+
+def _flat(config, cls, prefix=""):
+    for one in dataclasses.fields(cls):
+        value = config[one.name]
+        kind = {"env": "EnvConfig", "scenario": "ScenarioConfig", "reward": "RewardConfig", "algo": "AlgoConfig"}.get(one.name)
+        if kind and isinstance(value, dict):
+            yield from (f"{one.name}.{key}" for key in value)
+        else:
+            yield f"{prefix}{one.name}"
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_key_has_a_meaning_and_every_group_its_choices(job):
+    assert [key.name for key in reference.keys(job) if not key.meaning] == []
+    text = reference.text(job)
+    for group, default in reference.groups(job).items():
+        found = reference.choices(group)
+        assert default is None or default in found
+        for choice in found:
+            assert choice in text
+            if group not in ("env", "experiment"):
+                assert load(job, [f"{group}={choice}"])
+    assert all(f"{key.name}={reference.shown(key.default)}" in text for key in reference.keys(job))

@@ -1,0 +1,59 @@
+"""The learning curve of a run, from the rows that training logged."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from pathlib import Path
+
+from netbuf_gym import plots
+from netbuf_gym.errors import MissingExtraError
+
+STEPS, RETURN = "time/total_timesteps", "rollout/ep_rew_mean"
+PICTURE = "learning_curve.png"
+
+
+def read(run_dir: Path, column: str = RETURN) -> tuple[list[float], list[float]]:
+    """Steps and the values of a column, of all sessions of a run; what a later session did anew counts once, as it did it."""
+    points: dict[float, float] = {}
+    for path in sorted(run_dir.glob("progress*.csv"), key=_begin):
+        points = {steps: value for steps, value in points.items() if steps <= _begin(path) or path.name == "progress.csv"}
+        with path.open(newline="", encoding="utf-8", errors="replace") as file:
+            for row in csv.DictReader(file):
+                steps, value = _number(row.get(STEPS)), _number(row.get(column))
+                if math.isfinite(steps) and math.isfinite(value):
+                    points[steps] = value
+    return sorted(points), [points[steps] for steps in sorted(points)]
+
+
+def draw(run_dir: Path, name: str, title: str = "") -> str:
+    """Draws the curve into the run directory and says where it is, or in one line why there is none.
+
+    Args:
+        name: of the learner.
+    """
+    try:
+        steps, values = read(run_dir)
+        if not steps:
+            return "no learning curve: no episode has ended yet"
+        path = run_dir / PICTURE
+        plots.learning_curves({name: [(steps, values)]}, path, "return of an episode (mean of the last 100)", title=title)
+        return f"learning curve: {path}"
+    except MissingExtraError as error:
+        return f"no learning curve: {error}"
+    except OSError as error:
+        return f"no learning curve: {error.filename}: {error.strerror}" if error.filename else f"no learning curve: {error}"
+
+
+def _begin(path: Path) -> float:
+    """The step that a session's file begins behind."""
+    found = re.fullmatch(r"progress-from-(\d+)\.csv", path.name)
+    return float(found[1]) if found else 0.0
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text or "nan")
+    except ValueError:
+        return math.nan

@@ -1,0 +1,170 @@
+"""What there is to be set in a job's configuration: groups with their choices, keys with types, defaults and meanings.
+
+Read from `conf/` and `netbuf_gym.zoo.schema` without Hydra, for help, completion and messages. A test compares it with what
+Hydra composes.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING as NO_DEFAULT
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from netbuf_gym import tasks
+from netbuf_gym.zoo import plain_yaml
+from netbuf_gym.zoo.schema import CONF, JOBS
+
+NAMED = "named"
+"""The scenario file for scenarios without a file of their own; nobody has to write it."""
+ALIASES = {"evaluate": {"env": "task"}}
+"""Keys that stand for others on the command line."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a configuration: its dotted name, what kind of value it takes, its default, what it means."""
+
+    name: str
+    kind: str
+    default: Any
+    meaning: str
+
+
+def groups(job: str) -> dict[str, str | None]:
+    """Groups of files that a job's configuration is composed of, each with the choice that is its default."""
+    found = {}
+    for entry in _read(CONF / f"{job}.yaml").get("defaults", []):
+        if isinstance(entry, dict):
+            found |= {name.removeprefix("override ").strip(): choice for name, choice in entry.items()}
+    return {name: choice for name, choice in found.items() if not name.startswith("hydra/")}
+
+
+def choices(group: str, *folders: Path) -> dict[str, str]:
+    """The choices of a group with what their files say of them, those of further folders behind ours."""
+    found: dict[str, str] = {}
+    for folder in (CONF, *folders):
+        for path in sorted((folder / group).rglob("*.yaml")):
+            name = str(path.relative_to(folder / group).with_suffix(""))
+            if not (group == "scenario" and name == NAMED):
+                found.setdefault(name, plain_yaml.comment(path.read_text(encoding="utf-8", errors="replace")))
+    if group == "env":
+        found |= {record.name: record.summary for record in tasks.records()}
+    return found
+
+
+def defaults(job: str) -> dict[str, Any]:
+    """The configuration of a job that nothing is told, interpolations (`${...}`) as they stand."""
+    config = _of_type(JOBS[job])
+    for group, choice in groups(job).items():
+        if choice is not None:
+            _merge(config, {group: _read(CONF / group / f"{choice}.yaml")})
+    own = _read(CONF / f"{job}.yaml")
+    _merge(config, {key: value for key, value in own.items() if key not in ("defaults", "hydra")})
+    return config
+
+
+def keys(job: str) -> list[Key]:
+    """Every key of a job that is no mapping itself, and `kwargs` with what the defaults have there."""
+    return list(_keys(JOBS[job], defaults(job), ""))
+
+
+def kwargs_of(group: str, choice: str, *folders: Path) -> dict[str, Any]:
+    """What a choice's file has, by dotted names that begin with the group's; {} where it cannot be read."""
+    for folder in (CONF, *folders):
+        path = folder / group / f"{choice}.yaml"
+        if path.is_file():
+            try:
+                return dict(_flat(_read(path), group))
+            except ValueError:
+                return {}
+    return {}
+
+
+def text(job: str, width: int = 128) -> str:
+    """Groups and keys as help shows them."""
+    lines = ["groups (GROUP=CHOICE), with their defaults:"]
+    for group, default in groups(job).items():
+        lines.append(f"  {group}={'null' if default is None else default}")
+        lines += _wrapped(", ".join(choices(group)) + ("; or any scenario by its name" if group == "scenario" else ""), width)
+    lines += ["", "keys (KEY=VALUE), with their types and defaults:"]
+    for key in keys(job):
+        lines.append(f"  {key.name}={shown(key.default)}  ({key.kind})")
+        lines += _wrapped(key.meaning, width)
+    return "\n".join(lines)
+
+
+def shown(value: Any) -> str:
+    """A value as it is written on the command line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{value:g}"
+    return re.sub(r'"|(?<=[,:]) ', "", json.dumps(value))
+
+
+def meanings(cls: type) -> dict[str, str]:
+    """What the `Attributes` of a docstring say of each field."""
+    found: dict[str, str] = {}
+    _, _, attributes = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")
+    for part in re.split(r"\n(?=    \S)", attributes.rstrip()):
+        names, colon, meaning = part.strip().partition(": ")
+        if colon:
+            found |= {name.strip(): " ".join(meaning.split()) for name in names.split(",")}
+    return found
+
+
+def _keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[Key]:
+    hints, said = get_type_hints(cls), meanings(cls)
+    for one in fields(cls):
+        kind, value, name = hints[one.name], config[one.name], prefix + one.name
+        if is_dataclass(kind):
+            yield from _keys(kind, value, f"{name}.")
+        else:
+            yield Key(name, _kind(kind), value, said.get(one.name, ""))
+
+
+def _kind(kind: Any) -> str:
+    words = kind.__name__ if isinstance(kind, type) and not getattr(kind, "__args__", ()) else str(kind)
+    words = words.replace("typing.", "").replace("None", "null").replace("dict[str, Any]", "mapping")
+    return words.replace("Any", "any").replace("list[", "list of ").replace("]", "").replace(" | ", " or ")
+
+
+def _of_type(cls: type) -> dict[str, Any]:
+    hints, made = get_type_hints(cls), {}
+    for one in fields(cls):
+        if is_dataclass(hints[one.name]):
+            made[one.name] = _of_type(hints[one.name])
+        else:
+            made[one.name] = one.default if one.default is not NO_DEFAULT else one.default_factory()
+    return made
+
+
+def _merge(config: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(config.get(key), dict):
+            _merge(config[key], value)
+        else:
+            config[key] = copy.deepcopy(value)
+
+
+def _flat(config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{prefix}.{key}")
+        elif key != "defaults":
+            yield f"{prefix}.{key}", value
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return plain_yaml.read(path.read_text(encoding="utf-8"))
+
+
+def _wrapped(words: str, width: int) -> list[str]:
+    return textwrap.wrap(words, width, initial_indent="      ", subsequent_indent="      ", break_on_hyphens=False)

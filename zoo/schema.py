@@ -1,0 +1,167 @@
+"""The types of the configurations of training and evaluation, with what their keys mean; needs nothing but Python.
+
+What `Attributes` says is what `netbuf-gym train --help` shows; `netbuf_gym.zoo.reference` reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+MISSING: Any = "???"
+"""Of a key that some file or the command line has to give; OmegaConf's own word for it."""
+
+
+@dataclass
+class EnvConfig:
+    """An environment.
+
+    Attributes:
+        name: name of its task.
+        id: its Gymnasium id.
+        kwargs: arguments of `gym.make_vec`.
+        num_envs: worlds that are stepped at once.
+        threads: threads of the native core.
+    """
+
+    name: str = MISSING
+    id: str = MISSING
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    num_envs: int = MISSING
+    threads: int = 1
+
+
+@dataclass
+class ScenarioConfig:
+    """A scenario, or a distribution over scenarios.
+
+    Attributes:
+        name: one of `netbuf-gym list scenarios`; null: the task's default.
+        kwargs: its arguments.
+    """
+
+    name: str | None = MISSING
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class RewardConfig:
+    """A reward.
+
+    Attributes:
+        name: one of `netbuf-gym list rewards`; null: the one that belongs to the environment's recipe.
+        kwargs: its parameters.
+    """
+
+    name: str | None = None
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class AlgoConfig:
+    """A learner.
+
+    Attributes:
+        name: ppo, ppo_kl, a2c, dqn or ppo_lstm.
+        num_envs: worlds that it is trained on at once.
+        policy: the learner's name for its kind of network.
+        learning_rate, learning_rate_final: from the first to the last step, linearly; final null: constant.
+        net_arch: widths of the hidden layers, for the policy and for the value function each.
+        activation: tanh, relu, elu or silu.
+        policy_kwargs: further arguments of the policy.
+        kwargs: further arguments of the algorithm's constructor.
+    """
+
+    name: str = MISSING
+    num_envs: int = MISSING
+    policy: str = "MlpPolicy"
+    learning_rate: float = 3e-4
+    learning_rate_final: float | None = None
+    net_arch: list[int] = field(default_factory=lambda: [64, 64])
+    activation: str = "tanh"
+    policy_kwargs: dict[str, Any] = field(default_factory=dict)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class TrainConfig:
+    """A training job.
+
+    Attributes:
+        env, scenario, reward, algo: each is a group of files.
+        seed: of networks, exploration and worlds, 0 to 999999 (evaluation seeds start at 1000000).
+        total_timesteps: environment steps, over all worlds.
+        max_minutes: wall-clock limit; null: none. Schedules follow whichever limit is nearer.
+        torch_threads: threads of the learner.
+        stagger_steps: spread the worlds' first episodes over so many steps (see `VectorEnvAdapter`).
+        run_dir: where everything is written; null: runs/<task>/<algo>/<time>-seed<seed>.
+        resume: run directory to continue; its configuration stands, except for what the command line changes.
+        checkpoint_minutes: time between checkpoints.
+        tensorboard: whether to write TensorBoard logs.
+        progress: whether to show progress, and an estimate of the time that is left.
+    """
+
+    env: EnvConfig = field(default_factory=EnvConfig)
+    scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    algo: AlgoConfig = field(default_factory=AlgoConfig)
+    seed: int = 0
+    total_timesteps: int = MISSING
+    max_minutes: float | None = None
+    torch_threads: int = 1
+    stagger_steps: int = 0
+    run_dir: str | None = None
+    resume: str | None = None
+    checkpoint_minutes: float = 1.0
+    tensorboard: bool = True
+    progress: bool = True
+
+
+@dataclass
+class EvaluateConfig:
+    """An evaluation job.
+
+    Attributes:
+        model: file that training wrote (`model.zip` or `checkpoint.zip`), its run directory, or an agent's name
+            (`netbuf-gym list agents`); null: baselines alone.
+        task: whose baselines are run without a model (on the command line `env=...` says the same); null: the model's.
+        recipe: by which baselines that decide as agents do play without a model; null: the default one, or the model's.
+        env_id: id that the model must have been trained for, or that belongs to the task; null: any.
+        scenario: one, or a distribution from which each seed draws its own; name null: the task's default.
+        seeds: number of seeds, counted from 1000000, or a list of them (each 1000000 or more).
+        agents: how many each world has; what acts in their place is then as often there; null: one.
+        senders: the same, by the name that tasks may have for it (`Task.agents_argument`).
+        plant: that the worlds are of, a name or a mapping of `name` and its arguments; null: the default one, or the model's.
+        baselines: to set beside the agent, of the task's contenders; null: those that the task compares agents with.
+        run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
+        confidence: of the intervals.
+        plots: whether to draw them (needs matplotlib).
+        lines: most contenders in pictures over time, the first and the best among them; null: all.
+        progress: whether to show progress, where standard error is a terminal.
+        torch_threads: threads of the network.
+        threads: threads of the simulator.
+    """
+
+    model: str | None = None
+    task: str | None = None
+    recipe: str | None = None
+    env_id: str | None = None
+    scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
+    seeds: Any = 20
+    agents: int | None = None
+    senders: int | None = None
+    plant: Any = None
+    baselines: list[str] | None = None
+    run_dir: str | None = None
+    confidence: float = 0.95
+    plots: bool = True
+    lines: int | None = 8
+    progress: bool = True
+    torch_threads: int = 1
+    threads: int = 1
+
+
+JOBS: dict[str, type] = {"train": TrainConfig, "evaluate": EvaluateConfig}
+"""By the names of their configurations, `conf/<name>.yaml`."""
