@@ -233,10 +233,11 @@ def _checked(path: Path, meta: dict[str, Any], room: int, has_moment: bool) -> S
     if not isinstance(env["id"], str) or not isinstance(env["kwargs"], dict):
         raise ValueError("env")
     task = tasks.task_of(env["id"])  # never Gymnasium's registry, which imports the module of a `module:Name-v0`
-    if task is None or config.env.id != env["id"]:
+    if task is None:
         ids = ", ".join(name for record in tasks.records() for name in record.ids)
-        wrong = env["id"] if task is None else config.env.id
-        raise CheckpointError(f"{path}: its environment {shown(wrong)} is none of ours; valid: {ids}")
+        raise CheckpointError(f"{path}: its environment {shown(env['id'])} is registered by no task; valid: {ids}")
+    if config.env.id != env["id"]:
+        raise ValueError(f"env.id = {shown(config.env.id)} and {shown(env['id'])}")
     if env["kwargs"].get("task", task) != task:
         raise ConfigError(f"task = {shown(env['kwargs']['task'])} is not that of {env['id']}")
     check_names(task, set(env["kwargs"]) - {"task"})

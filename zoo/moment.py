@@ -60,6 +60,7 @@ def take(model: BaseAlgorithm, recorder: Recorder, networks: bool = False) -> Mo
         "observations": np.array(model._last_obs),
         "starts": np.array(model._last_episode_starts),
         "last_episodes": np.array([[one.get(key, np.nan) for key in names] for one in model.ep_info_buffer], float),
+        "said": np.array([[key in one for key in names] for one in model.ep_info_buffer], bool),
         **adapter.statistics(),
         **{f"recurrent{index}": one.numpy().copy() for index, one in enumerate(_recurrent(model))},
     }
@@ -123,8 +124,8 @@ def go_on(moment: Moment, model: BaseAlgorithm, recorder: Recorder) -> bool:
             one.copy_(th.as_tensor(_like(arrays[f"recurrent{index}"], one.numpy())))
     model.ep_info_buffer = deque(maxlen=model._stats_window_size)
     names = [str(name) for name in numbers["episode_names"]]
-    for row in arrays["last_episodes"].reshape(-1, len(names)).tolist() if names else ():
-        model.ep_info_buffer.append({name: value for name, value in zip(names, row, strict=True) if value == value})
+    for row, said in zip(arrays["last_episodes"].tolist(), arrays["said"].tolist(), strict=True):
+        model.ep_info_buffer.append({name: value for name, value, is_there in zip(names, row, said, strict=True) if is_there})
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     model.action_space.np_random.bit_generator.state = numbers["action_space"]
     put_back(moment, model)

@@ -7,13 +7,12 @@ import zipfile
 
 import numpy as np
 import pytest
-import torch as th
+from kills.train_runs import require_same
 
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.zoo import archive, callbacks, checkpoint, learning, moment
 from netbuf_gym.zoo.train import train
 
-WALL_CLOCK = ("time/fps", "time/time_elapsed", "time/env_seconds")
 COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboard=false", "stagger_steps=7")
 WORLDS = {
     "cwnd": ("scenario=ppcc/random", "scenario.kwargs.duration_s=2"),
@@ -32,33 +31,6 @@ LEARNERS = {
 
 def job(algo, run_dir, worlds="cwnd", *more):
     return [f"algo={algo}", *COMMON, *WORLDS[worlds], *LEARNERS[algo], *more, f"run_dir={run_dir}"]
-
-
-def contents(run_dir):
-    """Parameters, optimiser and generators of a finished run, and the rows of its log that no clock decides."""
-    with zipfile.ZipFile(run_dir / "model.zip") as model:
-        networks, optimizer = (archive.read_parameters(model, name) for name in (checkpoint.PARAMETERS, checkpoint.OPTIMIZER))
-        generators = model.read(checkpoint.RNG)
-    with (run_dir / "progress.csv").open(newline="") as file:
-        rows = [{key: row[key] for key in row if key not in WALL_CLOCK} for row in csv.DictReader(file)]
-    return networks, optimizer, generators, rows
-
-
-def same(one, other):
-    if isinstance(one, th.Tensor):
-        return th.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other
-
-
-def require_same(run_dir, reference):
-    for what, one, other in zip(("networks", "optimiser", "generators", "log"), contents(run_dir), contents(reference), strict=True):
-        assert same(one, other), what
-    assert sorted(path.name for path in run_dir.iterdir()) == ["config.yaml", "model.zip", "progress.csv"]
-    assert checkpoint.read(run_dir).progress["timesteps"] == checkpoint.read(reference).progress["timesteps"]
 
 
 @pytest.fixture
