@@ -53,12 +53,14 @@ def read_json(archive: zipfile.ZipFile, name: str) -> Any:
 
     Raises:
         KeyError: it is not there.
-        ValueError: it is too large, or no JSON.
-        RecursionError: it is nested too deeply.
+        ValueError: it is too large, nested too deeply, or no JSON.
     """
     if archive.getinfo(name).file_size > MAX_JSON_BYTES:
         raise ValueError(f"member {name!r} is larger than {MAX_JSON_BYTES:,} bytes")
-    return json.loads(archive.read(name))
+    try:
+        return json.loads(archive.read(name))
+    except RecursionError:
+        raise ValueError(f"member {name!r} is nested too deeply") from None
 
 
 def read_parameters(archive: zipfile.ZipFile, name: str) -> Any:

@@ -168,7 +168,7 @@ def load(job: str, overrides: Sequence[str]) -> DictConfig:
         ConfigError: an unknown key, group choice or value; in one line.
     """
     for override in overrides:
-        if "=" not in override:
+        if not override.partition("=")[0].strip("+~ ") or "=" not in override:
             raise ConfigError(f"argument {override!r} is not of the form key=value")
     _store_tasks()
     GlobalHydra.instance().clear()

@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path
 
 import torch as th
-
 from kills.killing import Job
+
 from netbuf_gym.zoo import archive, checkpoint
 
 WALL_CLOCK = ("time/fps", "time/time_elapsed", "time/env_seconds")

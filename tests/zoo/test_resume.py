@@ -1,16 +1,11 @@
 """A run that was interrupted and gone on with is the run that was not, bit for bit."""
 
-import csv
-import shutil
 import signal
-import zipfile
 
-import numpy as np
 import pytest
 from kills.train_runs import require_same
 
-from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.zoo import archive, callbacks, checkpoint, learning, moment
+from netbuf_gym.zoo import callbacks, learning
 from netbuf_gym.zoo.train import train
 
 COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboard=false", "stagger_steps=7")
