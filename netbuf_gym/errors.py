@@ -53,6 +53,22 @@ class PlantFault(NetbufError, RuntimeError):
     """A plant that cannot go on: a world that does not start, or one that was closed."""
 
 
+class BusyError(NetbufError, RuntimeError):
+    """Something that one thread at a time may use, while another thread (or the same one, further up) is at it."""
+
+
+class CopyError(NetbufError, TypeError):
+    """Something that cannot be copied or pickled, because it holds running worlds."""
+
+
+class ControlError(NetbufError, ValueError):
+    """A congestion control of the user's that is none, or that gave what is no window. Names it and the value."""
+
+
+class SlowWorldWarning(UserWarning):
+    """A world that takes long to simulate for a reason that does not show in what was asked for; names the cause."""
+
+
 class MissingExtraError(NetbufError, ImportError):
     """An optional dependency is not installed."""
 

@@ -263,16 +263,20 @@ def _in_worlds(
     """World by world, in threads: the simulator leaves the interpreter while it runs."""
     one_at_a_time = threading.Lock()
 
+    def look_at_stop() -> None:
+        if stop.is_set():
+            raise Stopped
+
     def run(index: int) -> None:
         scenario = worlds[index].scenario
         world = Simulator(contender.place(scenario), worlds[index].seed)
+        world.between = look_at_stop
         end_ns = round(scenario.duration_s * 1e9)
         show = contender.watcher(scenario, world)
         timed = lambda: {"time_s": world.now_ns * 1e-9, **show()}  # noqa: E731
         view = View(index, world.scenario, lambda: world, timed, lambda: contender.report(scenario, world))
         while world.now_ns < end_ns:
-            if stop.is_set():
-                raise Stopped
+            look_at_stop()
             world.run(min(world.now_ns + interval_ns, end_ns) if index in watch else end_ns)
             if index in watch:
                 with one_at_a_time:
@@ -289,6 +293,7 @@ def _in_worlds(
             for _ in pool.map(run, range(len(worlds))):
                 pass
         except BaseException:
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

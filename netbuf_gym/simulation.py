@@ -8,11 +8,14 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.flow_results import NAN, FlowResult, Flows, LinkResult, Links
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
-from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
+from netbuf_gym.result_tables import FLOW_SERIES, SWITCH_SERIES
+from netbuf_gym.results import Result
+from netbuf_gym.running import Progress, Watch
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
-from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
+from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
 from netbuf_gym.worlds import ScenarioLike, world_of
 
 MAX_SAMPLES = 5_000_000
@@ -24,6 +27,7 @@ def simulate(
     *,
     sample_interval_s: float | None = 0.1,
     warmup_s: float = 0.0,
+    progress: bool | Progress = False,
 ) -> Result:
     """Runs a scenario from start to end.
 
@@ -37,12 +41,18 @@ def simulate(
         sample_interval_s: Time between samples of the series, at least 1e-6 s and at most 5 million samples (counted
             over all flows, links and queues of switches); None: no series.
         warmup_s: The statistics cover the time from here to the end, 0 to below the duration.
+        progress: Whether to draw a bar on standard error; or a function that is called with the share of the virtual
+            time that is over, 0 to 1. What it raises ends the run.
+
+    Warns:
+        SlowWorldWarning: A world that takes long for a reason that does not show, as flows that no link holds back.
 
     Returns:
         A `Result`.
 
     Raises:
         ScenarioError: An argument out of range, or an agent among the flows.
+        ControlError: A congestion control in Python gave what is no window; what such code raises comes out as it is.
         SimulatorFault: The simulator found its own state inconsistent.
     """
     seed = checks.integer("seed", seed, 0, 2**63 - 1)
@@ -60,16 +70,19 @@ def simulate(
     world = Simulator(scenario, seed)
     samples: list[_Sample] = []
     before = None if warm_ns else _snapshot(scenario, world)
-    for stop in stops:
-        if before is None and stop >= warm_ns:
+    with Watch(world, end_ns, progress) as watch:
+        world.between = watch
+        for stop in stops:
+            if before is None and stop >= warm_ns:
+                world.run(warm_ns)
+                before = _snapshot(scenario, world)
+            world.run(stop)
+            samples.append(_sample(scenario, world))
+            watch.report()
+        if before is None:
             world.run(warm_ns)
             before = _snapshot(scenario, world)
-        world.run(stop)
-        samples.append(_sample(scenario, world))
-    if before is None:
-        world.run(warm_ns)
-        before = _snapshot(scenario, world)
-    world.run(end_ns)
+        world.run(end_ns)
     after = _snapshot(scenario, world)
     span_s = (end_ns - warm_ns) * 1e-9
     series = {}
@@ -89,12 +102,12 @@ def simulate(
         scenario=scenario,
         seed=seed,
         window_s=(warmup_s, scenario.duration_s),
-        flows=tuple(
+        flows=Flows(
             _flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss)
             for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
         ),
         links=Links(
-            _link_result(link, a, b, warmup_s, scenario.duration_s)
+            _link_result(link, a, b, span_s)
             for link, a, b in zip(scenario.links, before[1], after[1], strict=True)
         ),
         bottleneck=scenario.links[scenario.bottleneck].name,
@@ -126,18 +139,19 @@ class _Sample(NamedTuple):
     """Current values and cumulative counters at one moment; the arrays are the core's."""
 
     flows: np.ndarray
+    arrived: list[int]  # bytes, at each flow's receiver
     links: np.ndarray
     switches: np.ndarray | None
-    traffic: tuple[float, float] | None  # delivered bytes, flows alive
+    traffic: tuple[float, float, float] | None  # bytes arrived, and delivered in order; flows alive
 
 
 def _sample(scenario: Scenario, world: Simulator) -> _Sample:
     traffic = None
     if scenario.traffic is not None:
         t = world.traffic_stats()
-        traffic = (t["delivered_bytes"], t["flows_started"] - t["flows_completed"])
+        traffic = (t["received_bytes"], t["delivered_bytes"], t["flows_started"] - t["flows_completed"])
     switches = np.array(world.switch_sample()) if scenario.switches else None
-    return _Sample(np.array(world.flow_sample()), np.array(world.link_sample()), switches, traffic)
+    return _Sample(np.array(world.flow_sample()), world.flow_arrivals(), np.array(world.link_sample()), switches, traffic)
 
 
 def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) -> FlowResult:
@@ -166,18 +180,16 @@ def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) 
     )
 
 
-def _link_result(link: Link, a: dict, b: dict, start_s: float, end_s: float) -> LinkResult:
-    span_s = end_s - start_s
+def _link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResult:
     d = {key: b[key] - a[key] for key in b if key not in ("name", "queue_max_packets")}
     mean_s = _ratio(d["sojourn_sum_s"], d["sojourn_count"])
     variance = max(_ratio(d["sojourn_sum2"], d["sojourn_count"]) - mean_s**2, 0.0) if d["sojourn_count"] else NAN
-    offered_mbit = link.mean_mbps(end_s) * end_s - (link.mean_mbps(start_s) * start_s if start_s else 0.0)
     return LinkResult(
         name=b["name"],
         packets_in=d["packets_in"],
         packets_out=d["packets_out"],
-        throughput_mbps=d["bytes_out"] * 8e-6 / span_s,
-        utilisation=_ratio(d["bytes_out"] * 8e-6, offered_mbit) if link.finite else NAN,
+        throughput_mbps=d["bytes_sent"] * 8e-6 / span_s,
+        utilisation=_ratio(d["used_bits"], d["offered_bits"]) if link.finite else NAN,
         queue_delay_mean_ms=mean_s * 1e3,
         queue_delay_std_ms=variance**0.5 * 1e3,
         queue_mean_packets=d["queue_integral_packet_s"] / span_s,
@@ -202,19 +214,22 @@ def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]
     span_s = np.diff(time_s, prepend=0.0)[:, None]
     series = {"time_s": time_s, **{name: flow[name] for name in FLOW_SERIES if name in flow}}
     series["goodput_mbps"] = _gain(flow["delivered_bytes"]) * 8e-6 / span_s
+    arrived = np.array([s.arrived for s in samples], np.float64).reshape(len(samples), -1)
+    series["arrival_mbps"] = _gain(arrived) * 8e-6 / span_s
     series["queue_packets"] = link["queue_packets"]
     count = _gain(link["sojourn_count"])
     with np.errstate(divide="ignore", invalid="ignore"):
         series["queue_delay_ms"] = np.where(count > 0, _gain(link["sojourn_sum_s"]) * 1e3 / count, np.nan)
     series["queue_drops"] = _gain(link["queue_drops"])
     series["random_losses"] = _gain(link["random_losses"])
-    series["throughput_mbps"] = _gain(link["bytes_out"]) * 8e-6 / span_s
+    series["throughput_mbps"] = _gain(link["bytes_sent"]) * 8e-6 / span_s
     if samples[0].switches is not None:
         switches = np.stack([s.switches for s in samples])
         series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}
         series["switch_drops"] = _gain(series["switch_drops"])
     if samples[0].traffic is not None:
-        delivered, alive = np.array([s.traffic for s in samples]).T
+        arrived, delivered, alive = np.array([s.traffic for s in samples]).T
+        series["traffic_arrival_mbps"] = _gain(arrived) * 8e-6 / span_s[:, 0]
         series["traffic_goodput_mbps"] = _gain(delivered) * 8e-6 / span_s[:, 0]
         series["flows_alive"] = alive
     return series

@@ -10,7 +10,7 @@ import pytest
 import netbuf_gym
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.rendering import PANEL
+from netbuf_gym.rendering import CHART_PANEL
 from netbuf_gym.scenarios import Flow, Link, Scenario, SizeDistribution, StrictPriority, Switch, shared_buffer
 from netbuf_gym.tasks.queue_threshold.telemetry import switch_telemetry
 from netbuf_gym.vector import VectorEnv
@@ -149,7 +149,7 @@ def test_an_episode_ends_at_its_duration_with_a_report_of_the_cores_counters():
         steps += 1
     core, world = env.unwrapped.engine.plant._batch, env.unwrapped.engine.scenarios[0]
     flows = core.completions(0)
-    ratio = flows[:, 2] / [world.ideal_s(int(f[4]), f[3]) for f in flows]
+    ratio = flows[:, 2] / [world.ideal_s(int(f[4]), f[3], f[1]) for f in flows]
     assert steps == 60 and info["duration_s"] == 6 and info["flows_completed"] == len(flows) > 2
     own = np.sort(ratio[flows[:, 5] == 0])
     assert info["slowdown_p99_p0"] == pytest.approx(own[math.ceil(0.99 * len(own)) - 1])
@@ -337,7 +337,7 @@ def test_rendering(render_mode):
         panels = env.unwrapped.engine.task.panels
         assert [one.limit_key for one in panels] == ["threshold_packets_0", "threshold_packets_1", None]
         for at, one in enumerate(panels[:2]):  # a queue and its limit are in one panel
-            panel = after[at * PANEL : (at + 1) * PANEL]
+            panel = after[at * CHART_PANEL : (at + 1) * CHART_PANEL]
             assert all((panel == color).all(axis=2).any() for color in (one.color, one.limit_color))
         assert not np.array_equal(before, after)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.plots import FORMATS, pyplot
+from netbuf_gym.plots import FORMATS, require
 
 
 def assignment(text: str) -> tuple[str, object]:
@@ -97,4 +97,4 @@ def check_plot(path: str | None) -> None:
         return
     if Path(path).suffix.lower().lstrip(".") not in FORMATS:
         raise ConfigError(f"{shown(path)} has no known plot format; valid: a name that ends in .png, .pdf or .svg")
-    pyplot()
+    require()

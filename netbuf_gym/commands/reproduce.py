@@ -7,7 +7,7 @@ import json
 import sys
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.plots import pyplot
+from netbuf_gym.plots import require
 from netbuf_gym.reproduce.campaign import DESCRIPTION, Campaign
 from netbuf_gym.reproduce.settings import (
     DEFAULT_SCHEMES,
@@ -36,7 +36,8 @@ settings (KEY=VALUE), with their defaults:
   schemes={_listed(DEFAULT_SCHEMES)}
       also {", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)}; or all.
       rlbm is a trained agent; random takes its decisions by chance, random_no_beta without the thesis' weights
-  agent=FILE               the trained agent: a model.zip or a run directory (default: the one that comes with the package)
+  agent=FILE               the trained agent: a model.zip, a run directory or a name (netbuf-gym list agents; default:
+                           queue_threshold/ppo, which comes with the package); a file that exists goes before a name
   traffic=thesis-code      {", ".join(TRAFFIC)}: the thesis as coded, as described, or a sane offered load
   ccs=[cubic,newreno]
   sizes={_listed(QUEUE_PACKETS)}
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"experiment {arguments.experiment!r} is unknown; valid: {', '.join(EXPERIMENTS)}")
     order = parse(arguments.settings)
     if order.figures:
-        pyplot()  # refuses, before any work is done, where there is none
+        require()  # refuses, before any work is done, where there is none
     campaign = Campaign(order.settings, order.output, order.jobs)
     print(f"{order.settings.command()}: {campaign.runs} runs into {order.output}", flush=True)
     try:

@@ -9,9 +9,9 @@ import textwrap
 from netbuf_gym import traces
 from netbuf_gym.commands import workload
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, real, whole
-from netbuf_gym.commands.drawing import plot_trace
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_json
+from netbuf_gym.result_plots import plot_trace
 from netbuf_gym.tables import number, text_table
 from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace
 from netbuf_gym.traces.generators import parameters_of

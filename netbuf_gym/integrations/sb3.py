@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -22,6 +23,11 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+
+from netbuf_gym.errors import BusyError
+from netbuf_gym.exclusive import Turn, Unique
+
+ONE_THREAD = "valid: one thread at a time, so an environment for each thread, or a threading.Lock around its calls"
 
 
 class BatchStep(NamedTuple):
@@ -50,7 +56,7 @@ class BatchStep(NamedTuple):
     info: dict[str, Any]
 
 
-class VectorEnvAdapter(VecEnv):
+class VectorEnvAdapter(Unique, VecEnv):
     """A Gymnasium `VectorEnv` as a stable-baselines3 `VecEnv`.
 
     Observations are the environment's own arrays; they are copied only where the environment hands out the same memory
@@ -92,6 +98,8 @@ class VectorEnvAdapter(VecEnv):
         self.stagger_steps = stagger_steps
         self._seed: int | None = None
         self._actions: np.ndarray | None = None
+        self._sender = 0  # the thread that the actions are of
+        self._turn = Turn()
         self._latest = np.empty(0)  # the environment's latest observations, kept so that their memory stays taken
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, dtype=np.int64)
@@ -106,6 +114,10 @@ class VectorEnvAdapter(VecEnv):
 
     def reset(self) -> np.ndarray:
         """(worlds, ...) first observations. Reseeds only after `seed`."""
+        with self._turn:
+            return self._reset()
+
+    def _reset(self) -> np.ndarray:
         options = self._options[0]
         if any(other != options for other in self._options):
             raise ValueError("options must be the same for all worlds of a batch")
@@ -135,6 +147,10 @@ class VectorEnvAdapter(VecEnv):
 
     def step_batch(self, actions: np.ndarray) -> BatchStep:
         """One step in arrays, without a list over worlds: what a batched learner uses in place of `step`."""
+        with self._turn:
+            return self._step_batch(actions)
+
+    def _step_batch(self, actions: np.ndarray) -> BatchStep:
         observations, rewards, terminated, truncated, info = self.env.step(actions)
         self._returns += rewards
         self._lengths += 1
@@ -171,12 +187,23 @@ class VectorEnvAdapter(VecEnv):
         self._returns[:], self._lengths[:] = statistics["returns"], statistics["lengths"]
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Stores the actions, (worlds, ...)."""
-        self._actions = actions
+        """Stores the actions, (worlds, ...).
+
+        Raises:
+            BusyError: Those of another thread wait for its `step_wait`.
+        """
+        if self._actions is not None and self._sender != get_ident():
+            raise BusyError(f"a step of another thread has not come to its end; {ONE_THREAD}")
+        self._actions, self._sender = actions, get_ident()
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """(observations, rewards float32, dones, infos) of the step."""
-        batch = self.step_batch(self._actions)
+        if self._sender != get_ident():
+            raise BusyError(f"the actions are another thread's; {ONE_THREAD}")
+        try:
+            batch = self.step_batch(self._actions)
+        finally:
+            self._actions = None
         infos: list[dict[str, Any]]
         if self.step_infos:
             infos = [_world_info(batch.info, world) for world in range(self.num_envs)]

@@ -8,6 +8,7 @@ from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, CongestionControl, congestion_control
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 
@@ -59,7 +60,8 @@ class Flow:
 
     Args:
         cc: Congestion control, by name or as a dict of `name` and parameters: `{"name": "cubic", "beta": 0.8}`
-            (`netbuf-gym list congestion-controls`); "agent": an environment sets the window.
+            (`netbuf-gym list congestion-controls`); "agent": an environment sets the window; or a class or function
+            of your own (`netbuf_gym.scenarios.own_control`).
         path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
         start_s: 0 to 1e6 seconds.
         stop_s: After `start_s`, at most 1e6; None: never.
@@ -70,7 +72,7 @@ class Flow:
         priority: Its queue at switches, 0 to 63.
     """
 
-    cc: str | CongestionControl = "cubic"
+    cc: str | CongestionControl | OwnControl = "cubic"
     path: tuple[int | str, ...]
     return_path: tuple[int | str, ...]
     start_s: float = 0.0

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.disciplines import Discipline, discipline_of
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
+from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, DeliveryTrace, RateTrace, Trace
 
 
@@ -108,6 +111,22 @@ class Link:
         if self.trace is not None:
             return self.trace.mean_mbps(duration_s)
         return self.rate_mbps if self.rate_mbps is not None else float("inf")
+
+    def carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
+        """How long the link, alone, would take from `start_s` on to carry so many bytes, seconds; 0 when unlimited."""
+        if self.trace is not None:
+            return self.trace.carrying_s(size_bytes, start_s)
+        return size_bytes * 8e-6 / self.rate_mbps if self.rate_mbps is not None else 0.0
+
+    def capacity_steps(self, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
+        """The capacity over `duration_s` seconds, constant between edges; infinity when unlimited.
+
+        Returns:
+            edges in seconds, (steps + 1,), and Mbit/s, (steps,); see `netbuf_gym.traces.capacity_steps`.
+        """
+        if self.trace is not None:
+            return capacity_steps(self.trace, duration_s)
+        return np.array([0.0, duration_s]), np.array([self.mean_mbps()])
 
     def service_ms(self, wire_bytes: int) -> float:
         """The least time that a packet of `wire_bytes` spends in transmission, ms (0 on a delivery trace)."""

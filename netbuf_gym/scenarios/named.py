@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from netbuf_gym import checks, traces
+from netbuf_gym.described import arguments_of, range_of
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.files import read_text
 from netbuf_gym.scenarios.catalogue import names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
 
@@ -96,6 +98,18 @@ def describe(name: str) -> str:
 def parameters_of(name: str) -> list[str]:
     """The keyword arguments that `get(name, ...)` takes."""
     return list(inspect.signature(_maker(name)).parameters)
+
+
+def defaults_of(name: str) -> dict[str, Any]:
+    """The keyword arguments that `get(name, ...)` takes, with their defaults; `inspect.Parameter.empty` where there is none."""
+    return {key: one.default for key, one in inspect.signature(_maker(name)).parameters.items()}
+
+
+def glossary_of(name: str) -> dict[str, Entry]:
+    """What the arguments of a scenario mean, as its maker documents them, or else as most scenarios have them."""
+    maker = _maker(name)
+    documented = {key: Entry(range_of(text), text) for key, text in arguments_of(maker).items()}
+    return {key: documented.get(key) or GLOSSARY.get(key) or Entry("", "") for key in parameters_of(name)}
 
 
 def takes_number(name: str, given: Iterable[str]) -> bool:

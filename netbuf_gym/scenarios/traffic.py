@@ -15,6 +15,7 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
 from netbuf_gym.files import parsed, write_atomic
 from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.sizes import SizeDistribution, cells, lines, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
@@ -34,7 +35,7 @@ class Sender:
         name: For people.
     """
 
-    cc: str | CongestionControl = "cubic"
+    cc: str | CongestionControl | OwnControl = "cubic"
     path: tuple[int | str, ...]
     return_path: tuple[int | str, ...]
     initial_cwnd_packets: int = 10

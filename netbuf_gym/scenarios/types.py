@@ -34,6 +34,7 @@ from netbuf_gym.scenarios.limits import (
     STACKS,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.traces.types import MAX_RATE_MBPS
@@ -142,7 +143,7 @@ class Scenario:
         for i, item in enumerate(items):
             if not isinstance(item, cls):
                 raise ScenarioTypeError(f"{field}[{i}] = {shown(item)} is not a {cls.__name__}")
-            if cls in (Flow, Sender):
+            if cls in (Flow, Sender) and not isinstance(item.cc, OwnControl):
                 if cc_name(item.cc) not in valid:
                     raise ScenarioError(
                         f"{field}[{i}].cc = {cc_name(item.cc)!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
@@ -225,12 +226,32 @@ class Scenario:
         for i, link in enumerate(self.links):
             if link.name == "bottleneck":
                 return i
-        return min(self._end(0).path, key=lambda i: self.links[i].mean_mbps(self.duration_s))
+        return self.tightest_link(0)
+
+    def bottleneck_of(self, flow: int) -> int:
+        """Index of the tightest link on the path of a flow's data, by mean rate over the scenario; the traffic's senders are
+        counted after the flows. Of equally tight ones the scenario's `bottleneck`, or else the first."""
+        rates = {i: self.links[i].mean_mbps(self.duration_s) for i in self._end(flow).path}
+        tightest = [i for i, rate in rates.items() if rate == min(rates.values())]
+        return self.bottleneck if self.bottleneck in tightest else tightest[0]
 
     @property
     def capacity_mbps(self) -> float:
         """The bottleneck's mean rate over the scenario, Mbit/s on the wire."""
         return self.links[self.bottleneck].mean_mbps(self.duration_s)
+
+    def tightest_link(self, flow: int) -> int:
+        """Index of the slowest link, in the mean over the scenario, on a flow's path."""
+        return min(self._end(flow).path, key=lambda i: self.links[i].mean_mbps(self.duration_s))
+
+    def fair_share_mbps(self, flow: int) -> float:
+        """The most that a flow could have if each link shared its mean rate evenly between the flows whose data cross it,
+        Mbit/s: the least of these shares along its path. Flows of the traffic do not count."""
+        shares = []
+        for i in set(self._end(flow).path):
+            users = sum(i in other.path for other in self.flows)
+            shares.append(self.links[i].mean_mbps(self.duration_s) / max(users, 1))
+        return min(shares)
 
     @property
     def buffer_packets(self) -> int | None:
@@ -279,12 +300,14 @@ class Scenario:
         rtt += sum(self.links[i].service_ms(self.data_bytes) for i in f.path)
         return rtt + sum(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in f.return_path)
 
-    def ideal_s(self, sender: int, size_bytes: float) -> float:
-        """The ideal completion time of a flow of the traffic, seconds: propagation there and back, and its bytes at the
-        rate of the slowest link on its path, a varying one's by its mean over a period (without a period, until its last
-        step)."""
-        rate = min(self.links[i].mean_mbps() for i in self.traffic.senders[sender].path)
-        return self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3 + size_bytes * 8e-6 / rate
+    def ideal_s(self, sender: int, size_bytes: float, start_s: float = 0.0) -> float:
+        """The ideal completion time of a flow of the traffic that starts at `start_s`, seconds: propagation there and
+        back, and its bytes (without headers) at the slowest link of its path. A link of varying rate takes as long as its
+        trace says from when the handshake can be over, a propagation there and back after the start: no byte sets out
+        before, and so no flow is faster than that."""
+        rtt_s = self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3
+        links = [self.links[i] for i in self.traffic.senders[sender].path]
+        return rtt_s + max(link.carrying_s(size_bytes, start_s + rtt_s) for link in links)
 
     @property
     def bdp_packets(self) -> float:
@@ -293,7 +316,7 @@ class Scenario:
 
     def with_senders(self, senders: str | dict | CongestionControl | Iterable[str | dict | CongestionControl]) -> Scenario:
         """The same world with other congestion controls: one for each flow and then for each sender of the traffic, or
-        one for all of them. Each is a name, or a dict of `name` and parameters.
+        one for all of them. Each is a name, a dict of `name` and parameters, or Python code (`own_control`).
 
         Raises:
             ScenarioError: An unknown name, or not as many names as flows and senders.
@@ -307,6 +330,12 @@ class Scenario:
         flows = tuple(replace(f, cc=cc) for f, cc in zip(self.flows, names[:n], strict=True))
         traffic = self.traffic.with_senders(names[n:]) if hosts else None
         return replace(self, flows=flows, traffic=traffic)
+
+    @property
+    def own_controls(self) -> bool:
+        """Whether a congestion control is Python code of the user's."""
+        ends = (*self.flows, *(self.traffic.senders if self.traffic is not None else ()))
+        return any(isinstance(end.cc, OwnControl) for end in ends)
 
     def with_agents(self, n: int | None = None) -> Scenario:
         """The same world with its first `n` flows (all of them when None) controlled by agents.

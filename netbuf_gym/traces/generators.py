@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from netbuf_gym import checks
+from netbuf_gym.described import arguments_of, range_of
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
 
@@ -161,6 +162,35 @@ def parameters_of(kind: str) -> dict[str, object]:
     """The keyword arguments of a generator with their defaults."""
     signature = inspect.signature(GENERATORS[kind])
     return {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
+
+
+def glossary_of(kind: str) -> dict[str, tuple[str, str]]:
+    """Range and meaning of a generator's arguments, as it documents them, or else as most generators have them."""
+    said = {key: (range_of(text), text) for key, text in arguments_of(GENERATORS[kind]).items()}
+    return {key: said.get(key) or GLOSSARY.get(key) or ("", "") for key in parameters_of(kind)}
+
+
+_RATES, _DIP = f"{MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g}", "0.001 to 1e+04"
+GLOSSARY = {
+    "rate_mbps": (_RATES, "mean rate"),
+    "rates_mbps": (f"a list, each {_RATES}", "rates of the modulations, from the most robust on"),
+    "start_mbps": ("low_mbps to high_mbps", "rate at the start"),
+    "low_mbps": (_RATES, "the lowest rate"),
+    "high_mbps": (_RATES, "the highest rate"),
+    "half_period_s": ("0.001 to 1e+06", "how long each rate holds"),
+    "sigma": ("0 to 10", "standard deviation of a step of the logarithm of the rate"),
+    "step_s": ("0.001 to 1e+05", "length of a step"),
+    "hold_s": ("0.001 to 1e+06", "how long a rate holds in the mean"),
+    "outages_per_minute": ("0 to 600", "how often there is none"),
+    "outage_min_s": (_DIP, "the shortest outage"),
+    "outage_max_s": (_DIP, "the longest outage"),
+    "blockages_per_minute": ("0 to 600", "how often something is in the way"),
+    "blockage_min_s": (_DIP, "the shortest blockage"),
+    "blockage_max_s": (_DIP, "the longest blockage"),
+    "blocked_low_mbps": (_RATES, "the lowest rate during a blockage"),
+    "blocked_high_mbps": (_RATES, "the highest rate during a blockage"),
+}
+"""Range and meaning of arguments by name."""
 
 
 def _content(trace: Trace) -> tuple:

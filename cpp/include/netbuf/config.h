@@ -1,7 +1,9 @@
 // The description of a world as the core takes it: plain data, checked by validate().
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,7 @@ struct LinkConfig {
   std::vector<double> ge;                  // Gilbert-Elliott: P(good->bad), P(bad->good), loss in good, loss in bad
   std::vector<uint64_t> loss_list;         // scripted: numbers (from 0) of those packets that random loss may hit
   bool loss_on_acks = false;               // random loss hits ACKs too
-  std::vector<Time> schedule_time_ns;      // stepped rate; the packet in service keeps the rate it started with
+  std::vector<Time> schedule_time_ns;      // stepped rate (capacity.h)
   std::vector<double> schedule_rate_bps;
   Time schedule_period_ns = 0;             // 0: the last rate holds
   std::vector<Time> trace_ns;              // Mahimahi delivery opportunities of 1504 bytes each
@@ -48,6 +50,8 @@ struct SwitchConfig {
 struct FlowConfig {
   std::string cc = "cubic";
   std::map<std::string, double> cc_parameters;  // those that are not at their defaults
+  // A congestion control that is not the core's; cc is what it is called then. One for each connection; called by many threads.
+  std::function<std::unique_ptr<CongestionControl>()> own_control;
   bool controlled = false;                 // an agent sets cwnd
   std::vector<uint32_t> path, return_path; // link indices
   Time start_ns = 0, stop_ns = 0;          // stop 0: never
