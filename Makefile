@@ -1,4 +1,4 @@
-# make demo | test | lint | sanitize | benchmark | native | mutate | clean
+# make demo | test | lint | sanitize | benchmark | native | mutate | kills | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -106,3 +106,9 @@ clean:
 .PHONY: mutate
 mutate: $(VENV)/.test
 	$(BIN)/python tests/mutation/mutate.py $(MUTATE_ARGS)
+
+# Kills training (SIGKILL) at random moments and resumes it, until the results are those of undisturbed runs.
+.PHONY: kills
+KILLS_ARGS ?= kills=30
+kills: $(VENV)/.test
+	$(BIN)/python tests/kills/killing.py train $(KILLS_ARGS)

@@ -97,6 +97,11 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
         return self.engine.schema()
 
+    def generators(self, seed: int | Sequence[int] | None = None) -> list[np.random.Generator]:
+        """The generator that each world draws its episodes from: as `reset(seed=seed)` would seed them, or as they are."""
+        self._seed(seed, np.arange(self.worlds))
+        return self._generators
+
     @one_at_a_time
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None

@@ -1,17 +1,24 @@
-"""What happens during training beside learning: limits, checkpoints, progress, episode statistics."""
+"""What happens during training beside learning: limits, logs, progress, episode statistics."""
 
 from __future__ import annotations
 
+import csv
+import io
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
+from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, SummaryWriter, TensorBoardOutputFormat
 
+from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar, duration, say
+from netbuf_gym.zoo.checkpoint import naming
 
 
 class Interrupt:
@@ -48,43 +55,128 @@ class Stop(BaseCallback):
     Attributes:
         seconds: of training, earlier sessions included.
         timed_out: whether the time limit ended it.
+        at_once: whether an interruption ends a rollout or an update under way, or is left to the moment after them.
     """
 
     def __init__(self, interrupt: Interrupt, max_seconds: float | None, seconds_before: float = 0.0):
         super().__init__()
         self.interrupt, self.max_seconds, self.seconds_before = interrupt, max_seconds, seconds_before
-        self.timed_out = False
+        self.timed_out = self.at_once = False
         self._started = time.perf_counter()
 
     @property
     def seconds(self) -> float:
         return self.seconds_before + time.perf_counter() - self._started
 
-    def _on_step(self) -> bool:
-        if self.max_seconds is not None:
-            self.model.time_used = min(1.0, self.seconds / self.max_seconds)
-            self.timed_out = self.model.time_used >= 1.0
-        return not self.timed_out and self.interrupt.received is None
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal came."""
+        return self.interrupt.received is not None
 
+    def time_used(self) -> float:
+        """The share of the time limit that is over; 0 without one."""
+        return 0.0 if self.max_seconds is None else min(1.0, self.seconds / self.max_seconds)
 
-class Checkpoints(BaseCallback):
-    """Calls `write` every `interval_seconds`, between an update and the next rollout."""
+    def now(self) -> bool:
+        """Whether to end, asked where the learner can be left as it is."""
+        self.timed_out = self.timed_out or self.time_used() >= 1.0
+        return self.timed_out or self.interrupted
 
-    def __init__(self, write: Callable[[], None], interval_seconds: float):
-        super().__init__()
-        self.write, self.interval_seconds = write, interval_seconds
-        self._last = time.perf_counter()
-
-    def _on_training_start(self) -> None:
-        self._last = time.perf_counter()
-
-    def _on_rollout_start(self) -> None:
-        if time.perf_counter() - self._last >= self.interval_seconds:
-            self.write()
-            self._last = time.perf_counter()
+    def goes_on(self) -> bool:
+        """Whether not to end, asked in the middle of a rollout or an update."""
+        self.timed_out = self.timed_out or self.time_used() >= 1.0
+        return not self.timed_out and not (self.at_once and self.interrupted)
 
     def _on_step(self) -> bool:
-        return True
+        return self.goes_on()
+
+
+class ProgressCsv(KVWriter):
+    """Writes `progress.csv`: a row at a time, behind whole rows only; columns that come later are added to all rows.
+
+    Args:
+        path: of the file.
+        keep: how many rows of an earlier session stay; None: all that are whole.
+
+    Attributes:
+        rows: in the file.
+
+    Raises:
+        OSError: it cannot be written; names the file.
+    """
+
+    def __init__(self, path: Path, keep: int | None = 0):
+        self.path, self.columns = path, []
+        kept: list[list[str]] = []
+        if keep != 0 and path.is_file():
+            whole = path.read_text(encoding="utf-8", errors="replace").rpartition("\n")[0]
+            self.columns, *kept = [*csv.reader(whole.splitlines())] or [[]]
+            kept = [row for row in kept if len(row) == len(self.columns)][:keep]
+        self.rows = len(kept)
+        self._rewrite(kept)
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Appends a row."""
+        values = {key: value for key, value in key_values.items() if "csv" not in (key_excluded.get(key) or ())}
+        new = sorted(set(values) - set(self.columns))
+        with naming(self.path):
+            if new:
+                self._file.close()
+                with self.path.open(newline="", encoding="utf-8") as file:
+                    rows = list(csv.reader(file))[1:]
+                self.columns += new
+                self._rewrite([[*row, *[""] * len(new)] for row in rows])
+            self._file.write(_line(_text(values.get(key)) for key in self.columns))
+            self._file.flush()
+        self.rows += 1
+
+    def _rewrite(self, rows: Iterable[Iterable[str]]) -> None:
+        with naming(self.path):
+            head = _line(self.columns) if self.columns else ""
+            write_atomic(self.path, head + "".join(map(_line, rows)))
+            self._file = self.path.open("a", newline="", encoding="utf-8")
+
+    def close(self) -> None:
+        """Closes the file."""
+        with naming(self.path):
+            self._file.close()
+
+
+class TensorBoard(TensorBoardOutputFormat):
+    """TensorBoard's log of a folder; says which folder it is when the disk is full.
+
+    Args:
+        resumed_at: timesteps that a resumed run goes on from: TensorBoard then forgets what it had logged later.
+    """
+
+    def __init__(self, folder: Path, resumed_at: int | None = None):
+        self.folder = folder
+        with naming(folder):
+            self.writer = SummaryWriter(str(folder), purge_step=None if resumed_at is None else resumed_at + 1)
+        self._is_closed = False
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Logs the values."""
+        with naming(self.folder):
+            super().write(key_values, key_excluded, step)
+
+    def close(self) -> None:
+        """Flushes and closes the log."""
+        with naming(self.folder):
+            super().close()
+
+
+def _line(fields: Iterable[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(fields)
+    return line.getvalue()
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    value = value.item() if hasattr(value, "item") else value
+    return repr(value) if isinstance(value, float) else str(value)
 
 
 class EpisodeLog(BaseCallback):

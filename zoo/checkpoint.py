@@ -2,40 +2,58 @@
 
 The member `netbuf_gym.json` holds the environment (id, arguments, what its observations and actions mean, telemetry
 schema, spaces), the resolved configuration of the training job and how far it went; `netbuf_gym.rng` the states of the
-random generators. Files are written under a temporary name and renamed, so that there is always a whole one. Reading
-checks every byte against the zip's checksums before anything is built, and unpickles nothing: networks and optimiser
-come from `torch.load(weights_only=True)`, everything else from the configuration.
+random generators. A checkpoint also holds the `Moment` to go on from, in `netbuf_gym.moment`; what an off-policy learner
+remembers lies beside it, in the file that it names. Files are written under a temporary name and renamed, so that there
+is always a whole one. Reading bounds every size before it unpacks anything, checks every byte against the zip's
+checksums before anything is built, and unpickles nothing: networks and optimiser come from
+`torch.load(weights_only=True)`, everything else from the configuration, which is checked as one from the command line is.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import random
+import os
+import re
+import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
-import numpy as np
-import stable_baselines3
-import torch as th
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.save_util import load_from_zip_file
+from yaml import YAMLError
 
-from netbuf_gym.errors import CheckpointError
+from netbuf_gym import tasks
+from netbuf_gym.engine import check_names
+from netbuf_gym.errors import CheckpointError, ConfigError, shown
 from netbuf_gym.files import write_atomic
-from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.tasks import Task, require_schema
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo.config import TrainConfig, plain
+from netbuf_gym.zoo import archive as archives
+from netbuf_gym.zoo.config import TrainConfig, check_training, plain
+from netbuf_gym.zoo.ranges import check_algo
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.base_class import BaseAlgorithm
+
+    from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+    from netbuf_gym.zoo.moment import Moment
 
 FORMAT = 1
-META, RNG = "netbuf_gym.json", "netbuf_gym.rng"
+META, RNG, MOMENT = "netbuf_gym.json", "netbuf_gym.rng", "netbuf_gym.moment"
+ATTRIBUTES = ("kl_coef",)
+PARAMETERS, OPTIMIZER = "policy.pth", "policy.optimizer.pth"
+MEMORY = re.compile(r"memory-[0-9]{1,15}\.zip")
+_UNUSED = ["_last_obs", "_last_episode_starts", "_last_original_obs", "ep_info_buffer", "ep_success_buffer"]
+_UNUSED += ["_update_current_progress_remaining"]
+"""What stable-baselines3 would pickle into its own member, and we have in `Moment`."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +66,7 @@ class Saved:
         env: what `describe` said of its environment.
         progress: timesteps, seconds and updates so far, and whether training had finished.
         attributes: further numbers of the learner that training changed (KL coefficient).
+        has_moment: whether it holds the moment to go on from, as checkpoints do.
     """
 
     path: Path
@@ -55,6 +74,7 @@ class Saved:
     env: dict[str, Any]
     progress: dict[str, Any]
     attributes: dict[str, float]
+    has_moment: bool = False
 
 
 def describe(env: VectorEnvAdapter, env_id: str, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -75,18 +95,31 @@ def _spaces(observation: gym.Space, action: gym.Space) -> dict[str, Any]:
     }
 
 
-def save(path: Path, model: BaseAlgorithm, config: DictConfig, env: dict[str, Any], progress: dict[str, Any]) -> None:
-    """Writes a model, atomically.
+def save(
+    path: Path,
+    model: BaseAlgorithm,
+    config: DictConfig,
+    env: dict[str, Any],
+    progress: dict[str, Any],
+    moment: Moment | None = None,
+) -> None:
+    """Writes a model, atomically; with a moment, one to go on from.
 
     Raises:
         OSError: it cannot be written; nothing is left behind.
     """
+    import numpy as np
+    import stable_baselines3
+    import torch as th
+
+    from netbuf_gym.zoo import moment as moments
+
     meta = {
         "format": FORMAT,
         "env": env,
         "config": plain(config),
         "progress": progress,
-        "attributes": {name: getattr(model, name) for name in ("kl_coef",) if hasattr(model, name)},
+        "attributes": {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)},
         "versions": {
             "netbuf_gym": __version__,
             "stable_baselines3": stable_baselines3.__version__,
@@ -95,11 +128,55 @@ def save(path: Path, model: BaseAlgorithm, config: DictConfig, env: dict[str, An
         },
     }
     file = io.BytesIO()
-    model.save(file)
+    model.save(file, exclude=_UNUSED)
+    remembered = None if moment is None else moments.memory(model)
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(META, json.dumps(meta, indent=1))
-        archive.writestr(RNG, json.dumps(_rng_states()))
-    write_atomic(path, file.getvalue())
+        archive.writestr(RNG, json.dumps(moments.generators() if moment is None else moment.numbers["generators"]))
+        if moment is not None:
+            name = None if remembered is None else f"memory-{model.num_timesteps}.zip"
+            numbers = {key: value for key, value in moment.numbers.items() if key != "generators"}
+            archive.writestr(f"{MOMENT}.json", json.dumps(numbers | {"memory_file": name}), zipfile.ZIP_DEFLATED)
+            archives.write_arrays(archive, MOMENT, moment.arrays)
+    with naming(path):
+        if remembered is not None:
+            with _replacing(path.parent / f"memory-{model.num_timesteps}.zip") as part, zipfile.ZipFile(part, "w") as archive:
+                archives.write_arrays(archive, "memory", remembered, compress=False)
+        write_atomic(path, file.getvalue())
+    if remembered is not None:
+        tidy(path.parent, keep=f"memory-{model.num_timesteps}.zip")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Context in which an OSError is of this file, as one of a full disk does not say by itself."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Any]:
+    """A file that takes the place of `path` when it is whole; `write_atomic` for what is too large to hold twice."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def tidy(run_dir: Path, keep: str | None = None) -> None:
+    """Removes what a run directory no longer needs: memories other than `keep`, and parts that a killed writer left."""
+    for path in run_dir.iterdir():
+        part = re.fullmatch(r"\.(config\.yaml|progress\.csv|model\.zip|checkpoint\.zip|memory-\d+\.zip)\..{8}", path.name)
+        if part or (MEMORY.fullmatch(path.name) and path.name != keep):
+            path.unlink(missing_ok=True)
 
 
 def read(path: str | Path) -> Saved:
@@ -119,42 +196,93 @@ def read(path: str | Path) -> Saved:
         raise CheckpointError(f"{path}: no such file")
     try:
         with zipfile.ZipFile(path) as archive:
+            archives.check_members(archive)
             names = archive.namelist()
             damaged = archive.testzip()
             if damaged is not None:
                 raise CheckpointError(f"{path}: damaged: member {damaged!r} fails its checksum")
             if META not in names:
                 raise CheckpointError(f"{path}: truncated, or not a model saved by netbuf-gym: it holds no {META}")
-            for name in (RNG, "policy.pth", "policy.optimizer.pth"):
+            for name in (RNG, PARAMETERS, OPTIMIZER):
                 if name not in names:
                     raise CheckpointError(f"{path}: damaged: member {name!r} is missing")
-            meta = json.loads(archive.read(META))
+            meta = archives.read_json(archive, META)
+            room = archive.getinfo(PARAMETERS).file_size
         if not isinstance(meta, dict) or meta.get("format") != FORMAT:
             found = meta.get("format") if isinstance(meta, dict) else None
-            raise CheckpointError(f"{path}: has format {found!r}; this version reads format {FORMAT}")
-        return _checked(path, meta)
+            raise CheckpointError(f"{path}: has format {shown(found)}; this version reads format {FORMAT}")
+        return _checked(path, meta, room, f"{MOMENT}.json" in names)
     except CheckpointError:
         raise
+    except archives.RefusedError as error:
+        raise CheckpointError(f"{path}: refused: {error}") from None
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: truncated or not a zip file ({error})") from None
-    except (ValueError, KeyError, TypeError, RecursionError, OmegaConfBaseException) as error:
+        raise CheckpointError(f"{path}: truncated or not a zip file ({_short(error)})") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OmegaConfBaseException) as error:
         raise CheckpointError(f"{path}: damaged: {META} is not what was written ({_short(error)})") from None
 
 
-def _checked(path: Path, meta: dict[str, Any]) -> Saved:
-    """The contents of the description; ValueError, KeyError or TypeError where they cannot be used."""
-    config = OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.create(meta["config"]))
-    missing = OmegaConf.missing_keys(config) - {"scenario.name"}
-    if missing:
-        raise ValueError(f"config lacks {', '.join(sorted(missing))}")
+def _checked(path: Path, meta: dict[str, Any], room: int, has_moment: bool) -> Saved:
+    """The contents of the description; ValueError, KeyError or TypeError where they cannot be used.
+
+    Args:
+        room: bytes of the parameters, which the layers that the configuration asks for cannot exceed.
+    """
+    config = _config(meta["config"])
     env, progress = meta["env"], meta["progress"]
     if not isinstance(env["id"], str) or not isinstance(env["kwargs"], dict):
         raise ValueError("env")
+    task = tasks.task_of(env["id"])  # never Gymnasium's registry, which imports the module of a `module:Name-v0`
+    if task is None:
+        ids = ", ".join(name for record in tasks.records() for name in record.ids)
+        raise CheckpointError(f"{path}: its environment {shown(env['id'])} is registered by no task; valid: {ids}")
+    if config.env.id != env["id"]:
+        raise ValueError(f"env.id = {shown(config.env.id)} and {shown(env['id'])}")
+    if env["kwargs"].get("task", task) != task:
+        raise ConfigError(f"task = {shown(env['kwargs']['task'])} is not that of {env['id']}")
+    check_names(task, set(env["kwargs"]) - {"task"})
+    if least_parameters(config.algo) * 4 > room:
+        widths = shown(plain(config.algo.net_arch))
+        raise ValueError(f"algo.net_arch = {widths} needs more than the {room} bytes of {PARAMETERS}")
     for key in ("timesteps", "updates", "seconds"):
         if not 0 <= progress[key] < 1e15:
-            raise ValueError(f"progress: {key} = {progress[key]!r}")
-    attributes = {name: float(value) for name, value in meta["attributes"].items()}
-    return Saved(path, config, env, progress, attributes)
+            raise ValueError(f"progress: {key} = {shown(progress[key])}")
+    attributes = {name: float(meta["attributes"][name]) for name in ATTRIBUTES if name in meta["attributes"]}
+    return Saved(path, config, env, progress, attributes, has_moment)
+
+
+def _config(values: Any) -> DictConfig:
+    """A training job's configuration from what was saved of it, held to what one from the command line is held to."""
+    if "${" in json.dumps(values):  # it was resolved before it was saved: this would read the environment, or worse
+        raise ValueError("it holds an interpolation, ${...}")
+    config = OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.create(values))
+    missing = OmegaConf.missing_keys(config) - {"scenario.name"}
+    if missing:
+        raise ValueError(f"config lacks {', '.join(sorted(missing))}")
+    check_training(config)
+    check_algo(config.algo)
+    return config
+
+
+def read_config(path: Path) -> DictConfig:
+    """The configuration in a run directory's `config.yaml`.
+
+    Raises:
+        CheckpointError: it is none.
+    """
+    try:
+        if path.stat().st_size > archives.MAX_JSON_BYTES:
+            raise ValueError("too large")
+        return _config(OmegaConf.to_container(OmegaConf.load(path), resolve=False))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, OmegaConfBaseException, YAMLError) as error:
+        raise CheckpointError(f"{path}: not a run's configuration ({_short(error)})") from None
+
+
+def least_parameters(algo: DictConfig) -> int:
+    """A lower bound of a learner's parameters: those between its hidden layers."""
+    widths = list(algo.net_arch)
+    hidden = algo.policy_kwargs.get("lstm_hidden_size", 256) if algo.name == "ppo_lstm" else 0
+    return sum(one * other for one, other in pairwise(widths)) + 4 * hidden * hidden
 
 
 def require_same_env(saved: Saved, env: dict[str, Any]) -> None:
@@ -191,41 +319,79 @@ def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> None:
     Raises:
         CheckpointError: the parameters are not those of this model.
     """
+    import torch as th
+
+    from netbuf_gym.zoo.moment import set_generators
+
     try:
-        _, parameters, variables = load_from_zip_file(saved.path, load_data=False, device="cpu")
-        model.set_parameters(parameters, exact_match=True, device="cpu")
+        with zipfile.ZipFile(saved.path) as archive:
+            parameters = archives.read_parameters(archive, PARAMETERS)
+            optimizer = archives.read_parameters(archive, OPTIMIZER)
+            states = archives.read_json(archive, RNG)
+        model.policy.load_state_dict(parameters, strict=True)
         for name, value in model.policy.state_dict().items():
             if not th.isfinite(value).all():
                 raise ValueError(f"{name} is not finite")
-        for name, value in (variables or {}).items():
-            setattr(model, name, value)
+        _set_optimizer(model.policy.optimizer, optimizer["state"])
         for name, value in saved.attributes.items():
             setattr(model, name, value)
         model.num_timesteps = int(saved.progress["timesteps"])
         model._n_updates = int(saved.progress["updates"])
         if rng:
-            with zipfile.ZipFile(saved.path) as archive:
-                _set_rng_states(json.loads(archive.read(RNG)))
+            set_generators(states)
     except Exception as error:  # torch raises whatever its unpickler stumbles upon
         raise CheckpointError(f"{saved.path}: its parameters do not fit its configuration ({_short(error)})") from None
 
 
-def _rng_states() -> dict[str, Any]:
-    kind, keys, position, has_gauss, gauss = np.random.get_state()
-    version, state, gauss_next = random.getstate()
-    return {
-        "torch": th.get_rng_state().numpy().tobytes().hex(),
-        "numpy": [kind, keys.tolist(), position, has_gauss, gauss],
-        "python": [version, list(state), gauss_next],
-    }
+def _set_optimizer(optimizer: Any, state: dict[int, dict[str, Any]]) -> None:
+    """Gives an optimiser its state; its settings are the configuration's, and shapes are those of the parameters."""
+    import torch as th
+
+    own = optimizer.state_dict()
+    parameters = [one for group in optimizer.param_groups for one in group["params"]]
+    for index, values in state.items():
+        if not 0 <= index < len(parameters):
+            raise ValueError(f"optimiser state of parameter {index}, of {len(parameters)}")
+        for name, value in values.items():
+            if name == "step" and isinstance(value, int):
+                continue
+            shape = th.Size([]) if name == "step" else parameters[index].shape
+            if not isinstance(value, th.Tensor) or value.shape != shape or value.dtype != th.float32:
+                raise ValueError(f"optimiser state {shown(name)} of parameter {index} has another shape or type")
+            if not th.isfinite(value).all():
+                raise ValueError(f"optimiser state {name!r} of parameter {index} is not finite")
+    optimizer.load_state_dict({"state": state, "param_groups": own["param_groups"]})
 
 
-def _set_rng_states(states: dict[str, Any]) -> None:
-    th.set_rng_state(th.frombuffer(bytearray.fromhex(states["torch"]), dtype=th.uint8))
-    kind, keys, position, has_gauss, gauss = states["numpy"]
-    np.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, gauss))
-    version, state, gauss_next = states["python"]
-    random.setstate((version, tuple(state), gauss_next))
+def moment_of(saved: Saved) -> tuple[Moment, dict[str, Any] | None]:
+    """The moment that a checkpoint was taken at, and what its learner remembered.
+
+    Raises:
+        CheckpointError: it holds none, or a damaged one, or the file of memories is missing or damaged.
+    """
+    from netbuf_gym.zoo.moment import Moment
+
+    path = saved.path
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archives.check_members(archive)
+            numbers = archives.read_json(archive, f"{MOMENT}.json")
+            moment = Moment(numbers | {"generators": archives.read_json(archive, RNG)}, archives.read_arrays(archive, MOMENT))
+        name = numbers["memory_file"]
+        if name is None:
+            return moment, None
+        if not isinstance(name, str) or not MEMORY.fullmatch(name):
+            raise ValueError(f"memory_file = {shown(name)}")
+        path = saved.path.parent / name
+        if not path.is_file():
+            raise CheckpointError(f"{path}: no such file; {saved.path} goes on from what it remembers")
+        with zipfile.ZipFile(path) as archive:
+            archives.check_members(archive, path.stat().st_size)
+            return moment, archives.read_arrays(archive, "memory")
+    except CheckpointError:
+        raise
+    except Exception as error:  # whatever a damaged file leads to
+        raise CheckpointError(f"{path}: damaged ({_short(error)})") from None
 
 
 def _short(value: Any) -> str:

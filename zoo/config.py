@@ -70,6 +70,9 @@ def load(job: str, overrides: Sequence[str], source: Source | None = None) -> Di
     Raises:
         ConfigError: an unknown key, group choice or value; in one line, with what was probably meant.
     """
+    for override in overrides:
+        if not override.partition("=")[0].strip("+~ ") or "=" not in override:
+            raise ConfigError(f"argument {override!r} is not of the form key=value")
     config = require_known(job, list(overrides), source or Source())
     try:
         OmegaConf.resolve(config)
@@ -148,7 +151,7 @@ def check_training(config: DictConfig) -> None:
         ("total_timesteps", 1, 10**12),
         ("torch_threads", 1, MAX_TORCH_THREADS),
         ("stagger_steps", 0, 10**6),
-        ("checkpoint_minutes", 0.01, 1e6),
+        ("checkpoint_minutes", 0.0001, 1e6),
         ("env.num_envs", 1, 10**6),
         ("env.threads", 1, MAX_THREADS),
     ):

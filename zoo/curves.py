@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import re
 from pathlib import Path
 
 from netbuf_gym import plots
@@ -15,10 +14,10 @@ PICTURE = "learning_curve.png"
 
 
 def read(run_dir: Path, column: str = RETURN) -> tuple[list[float], list[float]]:
-    """Steps and the values of a column, of all sessions of a run; what a later session did anew counts once, as it did it."""
+    """Steps and the values of a column, of all sessions of a run."""
     points: dict[float, float] = {}
-    for path in sorted(run_dir.glob("progress*.csv"), key=_begin):
-        points = {steps: value for steps, value in points.items() if steps <= _begin(path) or path.name == "progress.csv"}
+    path = run_dir / "progress.csv"
+    if path.is_file():
         with path.open(newline="", encoding="utf-8", errors="replace") as file:
             for row in csv.DictReader(file):
                 steps, value = _number(row.get(STEPS)), _number(row.get(column))
@@ -44,12 +43,6 @@ def draw(run_dir: Path, name: str, title: str = "") -> str:
         return f"no learning curve: {error}"
     except OSError as error:
         return f"no learning curve: {error.filename}: {error.strerror}" if error.filename else f"no learning curve: {error}"
-
-
-def _begin(path: Path) -> float:
-    """The step that a session's file begins behind."""
-    found = re.fullmatch(r"progress-from-(\d+)\.csv", path.name)
-    return float(found[1]) if found else 0.0
 
 
 def _number(text: str | None) -> float:

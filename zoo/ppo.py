@@ -172,7 +172,6 @@ class BatchPPO(PPO):
         self.ent_coef_final, self.std_final = ent_coef_final, std_final
         self._rollout: _Rollout | None = None
         self.seconds_in_env = 0.0
-        self.time_used = 0.0  # share of a wall-clock limit that is over: schedules follow it where it is ahead of the steps
         policy_kwargs = dict(kwargs.pop("policy_kwargs", None) or {})
         policy_kwargs.setdefault("optimizer_kwargs", {"eps": 1e-5, "fused": True})  # fused: one kernel for all parameters
         super().__init__(policy, env, *args, policy_kwargs=policy_kwargs, **kwargs)
@@ -195,12 +194,8 @@ class BatchPPO(PPO):
             self.policy.log_std.requires_grad_(False)
 
     def _excluded_save_params(self) -> list[str]:
-        transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env", "time_used"]
+        transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env"]
         return [*super()._excluded_save_params(), *transient]
-
-    def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
-        super()._update_current_progress_remaining(num_timesteps, total_timesteps)
-        self._current_progress_remaining = max(0.0, min(self._current_progress_remaining, 1.0 - self.time_used))
 
     def collect_rollouts(self, env, callback, rollout_buffer, n_rollout_steps: int) -> bool:
         """Fills the rollout tensors with `n_rollout_steps` steps of every world; False if a callback stopped it."""

@@ -1,33 +1,42 @@
 """`netbuf-gym train`: trains an agent by its configuration, with checkpoints; resumes an earlier run; see its `--help`.
 
-A resumed run goes on with networks, optimiser, random generators, schedules and timestep count; worlds start new episodes,
-and DQN fills its replay buffer anew.
+A resumed run goes on bit for bit: networks, optimiser, schedules, random generators and worlds come back as they were, and so
+do the rows of progress.csv. A time limit, other torch_threads or worlds in real time end that: such a run goes on whole, but not
+with the same bits.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch as th
+import gymnasium as gym
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.logger import Logger, make_output_format
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic
-from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
-from netbuf_gym.zoo import callbacks, checkpoint, curves, models
+from netbuf_gym.zoo import checkpoint
 from netbuf_gym.zoo.config import Source, check_training, load
-from netbuf_gym.zoo.ppo import DivergedError
+from netbuf_gym.zoo.ranges import check_algo, check_rollout
+from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
+if TYPE_CHECKING:  # what takes seconds to import waits until the arguments have been checked
+    from stable_baselines3.common.base_class import BaseAlgorithm
+
+    from netbuf_gym.zoo.moment import Moment
+    from netbuf_gym.zoo.replay import Recorder
+
+RESULTS = ("model.zip", "checkpoint.zip")
 CHANGEABLE = (
     "total_timesteps",
     "max_minutes",
@@ -64,6 +73,9 @@ class TrainResult:
 def main(argv: Sequence[str], source: Source | None = None) -> int:
     """Runs the command with overrides; returns its exit status, 0 or 130 when interrupted. Raises as `train` does."""
     result = train(list(argv), source, say)
+
+    from netbuf_gym.zoo import curves
+
     run_dir = result.model_path.parent
     share = "" if result.env_share != result.env_share else f", {result.env_share:.1%} of the time in the environment"
     print(
@@ -77,6 +89,8 @@ def main(argv: Sequence[str], source: Source | None = None) -> int:
 
 def outcome(run_dir: Path) -> tuple[str, str]:
     """What a table of runs says of one, and its label: the mean return when it ended."""
+    from netbuf_gym.zoo import curves
+
     values = curves.read(run_dir)[1]
     return "return", f"{values[-1]:.4g}" if values else "-"
 
@@ -105,18 +119,33 @@ def train(
     """
     resumed = [o.partition("=")[2] for o in overrides if o.startswith("resume=")]
     others = [o for o in overrides if not o.startswith("resume=")]
-    if resumed and resumed[-1] not in ("", "null"):
-        return _resume(unquoted(resumed[-1]), others, tell)
-    config = load("train", others, source)
+    if resumed and resumed[-1] == "":
+        raise ConfigError("resume = '' names no run; valid: a run directory, or null")
+    if resumed and resumed[-1] != "null":
+        return _resume(Path(unquoted(resumed[-1])), others, tell)
+    return _start(load("train", others, source), tell)
+
+
+def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
+    """Trains by a configuration from the beginning."""
     check_training(config)
-    env, env_id, kwargs = _make_env(config)
+    check_algo(config.algo)
+    note = check_rollout(config.algo, config.env.num_envs)
+    run_dir = _run_dir(config)
+    kwargs = env_kwargs(config)
+    worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
     try:
-        model = models.make_model(config.algo, env, config.seed)
-        run_dir = _new_run_dir(config)
+        if note is not None:
+            _say(note)
+        model, recorder = _learner(config, worlds)
+        run_dir.mkdir(parents=True, exist_ok=True)
+        checkpoint.tidy(run_dir)
+        with checkpoint.naming(run_dir / "config.yaml"):
+            write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
         tell(f"training {_what(config)}, into {run_dir}")
-        return _learn(config, model, checkpoint.describe(env, env_id, kwargs), run_dir, None)
+        return _learn(config, model, recorder, checkpoint.describe(model.get_env(), config.env.id, kwargs), run_dir, None)
     finally:
-        env.close()
+        worlds.close()
 
 
 def _what(config: DictConfig) -> str:
@@ -126,9 +155,38 @@ def _what(config: DictConfig) -> str:
     return f"{config.algo.name} on {scenario} for {config.total_timesteps:,} steps{limit}"
 
 
-def _resume(run: str, overrides: Sequence[str], tell: Callable[[str], None]) -> TrainResult:
+def _resume(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) -> TrainResult:
+    """Goes on with the run of a directory or a file; one that was ended before its first checkpoint starts again."""
+    if run.is_dir() and not any((run / name).is_file() for name in RESULTS) and (run / "config.yaml").is_file():
+        config = checkpoint.read_config(run / "config.yaml")
+        _change(config, overrides)
+        config.run_dir = str(run)
+        return _start(config, tell)
     saved = checkpoint.read(run)
-    config = saved.config
+    config, run_dir = saved.config, saved.path.parent
+    _change(config, overrides)
+    check_training(config)
+    if saved.progress["timesteps"] >= config.total_timesteps:
+        checkpoint.tidy(run_dir)
+        raise ConfigError(
+            f"{saved.path}: has all of its {config.total_timesteps} steps; raise total_timesteps to go on"
+        )
+    if config.max_minutes is not None and saved.progress["seconds"] >= config.max_minutes * 60:
+        raise ConfigError(f"{saved.path}: has used its {config.max_minutes:g} minutes; raise max_minutes to go on")
+    kwargs = env_kwargs(config)
+    worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
+    try:
+        model, recorder = _learner(config, worlds)
+        description = checkpoint.describe(model.get_env(), config.env.id, kwargs)
+        checkpoint.require_same_env(saved, description)
+        tell(f"going on at {saved.progress['timesteps']:,} steps, training {_what(config)}, in {run_dir}")
+        return _learn(config, model, recorder, description, run_dir, saved)
+    finally:
+        worlds.close()
+
+
+def _change(config: DictConfig, overrides: Sequence[str]) -> None:
+    """Changes what may be changed of a run that goes on; raises ConfigError for anything else."""
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals or key not in CHANGEABLE:
@@ -137,92 +195,107 @@ def _resume(run: str, overrides: Sequence[str], tell: Callable[[str], None]) -> 
             OmegaConf.update(config, key, OmegaConf.from_dotlist([f"value={value}"]).value)
         except OmegaConfBaseException as error:
             raise ConfigError(" ".join(str(error).split())) from None
-    check_training(config)
-    if saved.progress["timesteps"] >= config.total_timesteps:
-        raise ConfigError(
-            f"{saved.path}: has all of its {config.total_timesteps} steps; raise total_timesteps to go on"
-        )
-    if config.max_minutes is not None and saved.progress["seconds"] >= config.max_minutes * 60:
-        raise ConfigError(f"{saved.path}: has used its {config.max_minutes:g} minutes; raise max_minutes to go on")
-    env, env_id, kwargs = _make_env(config)
-    try:
-        description = checkpoint.describe(env, env_id, kwargs)
-        checkpoint.require_same_env(saved, description)
-        model = models.make_model(config.algo, env, config.seed)
-        checkpoint.restore(saved, model, rng=True)
-        env.seed((config.seed * 1_000_003 + saved.progress["timesteps"]) % 2**31)  # other episodes than the first ones
-        if hasattr(model, "learning_starts"):
-            model.learning_starts += model.num_timesteps  # the replay buffer is empty again
-        tell(f"going on at {model.num_timesteps:,} steps, training {_what(config)}, in {saved.path.parent}")
-        return _learn(config, model, description, saved.path.parent, saved)
-    finally:
-        env.close()
+    if "${" in " ".join(overrides):
+        raise ConfigError("a value of ${...} cannot be combined with resume; valid: a number, or true, false, null")
 
 
-def _make_env(config: DictConfig) -> tuple[VectorEnvAdapter, str, dict]:
-    kwargs = models.env_kwargs(config)
-    env = models.make_env(config.env.id, config.env.num_envs, config.env.threads, kwargs)
-    env.info_keywords = _measures(env).logged
-    env.stagger_steps = config.stagger_steps
-    return env, config.env.id, kwargs
+def _learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgorithm, Recorder]:
+    """The learner of a configuration on worlds that are recorded."""
+    import torch as th
+
+    from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+    from netbuf_gym.zoo import models
+    from netbuf_gym.zoo.replay import Recorder
+
+    th.set_num_threads(config.torch_threads)  # the first weights depend on it, too
+    recorder = Recorder(worlds)
+    adapter = VectorEnvAdapter(recorder, info_keywords=_measures(worlds).logged, stagger_steps=config.stagger_steps)
+    return models.make_model(config.algo, adapter, config.seed), recorder
 
 
-def _measures(env: VectorEnvAdapter) -> Measures:
-    return tasks.get(env.env.unwrapped.engine.task.name).measures
+def _measures(worlds: gym.vector.VectorEnv) -> Measures:
+    return tasks.get(worlds.unwrapped.engine.task.name).measures
 
 
-def _new_run_dir(config: DictConfig) -> Path:
-    """Makes the run directory: the one that is asked for, which must not hold a run, or one named by the time."""
+def _run_dir(config: DictConfig) -> Path:
+    """The run directory: the one that is asked for, which must not hold a run, or one named by the time."""
     if config.run_dir is None:
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}"
-        run_dir = Path("runs", config.env.name, config.algo.name, name)
-    else:
-        run_dir = Path(config.run_dir)
-    for name in ("model.zip", "checkpoint.zip"):
+        return Path("runs", config.env.name, config.algo.name, name)
+    run_dir = Path(config.run_dir)
+    if not config.run_dir.strip() or "\0" in config.run_dir:
+        raise ConfigError(f"run_dir = {config.run_dir!r} names no folder; valid: a folder, or null for a new one below runs/")
+    for name in RESULTS:
         if (run_dir / name).exists():
             raise ConfigError(f"run_dir = {str(run_dir)!r} holds a run already ({name}); resume={run_dir} continues it")
-    run_dir.mkdir(parents=True, exist_ok=True)
-    write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
+    there = next(path for path in (run_dir, *run_dir.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise ConfigError(f"run_dir = {str(run_dir)!r}: {there} is no folder that can be written to")
     return run_dir
 
 
+def _say(line: str) -> None:
+    print(f"netbuf-gym: warning: {line}", file=sys.stderr, flush=True)
+
+
 def _learn(
-    config: DictConfig, model: BaseAlgorithm, env: dict, run_dir: Path, saved: checkpoint.Saved | None
+    config: DictConfig,
+    model: BaseAlgorithm,
+    recorder: Recorder,
+    env: dict,
+    run_dir: Path,
+    saved: checkpoint.Saved | None,
 ) -> TrainResult:
     """Trains a built model to its end or an interruption, and saves it."""
-    th.set_num_threads(config.torch_threads)
-    max_seconds = None if config.max_minutes is None else config.max_minutes * 60
-    seconds_before = 0.0 if saved is None else float(saved.progress["seconds"])
-    steps_before = model.num_timesteps
-    interrupt = callbacks.Interrupt()
-    stop = callbacks.Stop(interrupt, max_seconds, seconds_before)
+    from stable_baselines3.common.logger import Logger
 
-    def write(name: str, finished: bool) -> Path:
+    from netbuf_gym.zoo import callbacks, learning
+    from netbuf_gym.zoo import moment as moments
+    from netbuf_gym.zoo.ppo import DivergedError
+
+    moment = None if saved is None else _restore(saved, model, recorder, config)
+    steps_before, rows = model.num_timesteps, None if saved is not None else 0
+    if moment is not None:
+        rows = moment.numbers["rows"]
+        steps_before = moment.numbers["counters"]["num_timesteps"]
+    interrupt = callbacks.Interrupt()
+    seconds_before = 0.0 if saved is None else float(saved.progress["seconds"])
+    stop = callbacks.Stop(interrupt, None if config.max_minutes is None else config.max_minutes * 60, seconds_before)
+
+    def write(name: str, moment: moments.Moment | None) -> Path:
         progress = {
             "timesteps": model.num_timesteps,
             "seconds": stop.seconds,
             "updates": model._n_updates,
-            "finished": finished,
+            "finished": moment is None,
         }
-        checkpoint.save(run_dir / name, model, config, env, progress)
+        checkpoint.save(run_dir / name, model, config, env, progress, moment)
         return run_dir / name
 
-    measures = _measures(model.get_env())
-    parts = [
+    measures = _measures(recorder)
+    log = callbacks.ProgressCsv(run_dir / "progress.csv", rows)
+    boundaries = learning.Boundaries(
         stop,
-        callbacks.EpisodeLog(measures.logged),
-        callbacks.Checkpoints(lambda: write("checkpoint.zip", False), config.checkpoint_minutes * 60),
-    ]
+        recorder,
+        log,
+        lambda moment: write("checkpoint.zip", moment),
+        config.checkpoint_minutes * 60,
+        0 if moment is None else moment.numbers["iterations"],
+    )
+    parts = [callbacks.EpisodeLog(measures.logged)]
     progress = callbacks.Progress(config.total_timesteps, stop, measures.score)
     if config.progress:
         parts.append(progress)
-    kinds = ["csv", "tensorboard"] if config.tensorboard else ["csv"]
-    suffix = "" if saved is None else f"-from-{steps_before}"
-    logger = Logger(str(run_dir), [make_output_format(kind, str(run_dir), suffix) for kind in kinds])
+    formats = [log]
+    if config.tensorboard:
+        formats.append(callbacks.TensorBoard(run_dir, None if saved is None else steps_before))
+    logger = Logger(str(run_dir), formats)
     model.set_logger(logger)
+    if moment is not None:
+        moments.set_pending(moment, model)
     with interrupt:
         try:
-            model.learn(config.total_timesteps - steps_before, callback=parts, reset_num_timesteps=saved is None)
+            left = learning.learn(model, config.total_timesteps, boundaries, parts, fresh=saved is None)
         except ValueError as error:  # torch's distributions, of stable-baselines3's own learners
             if "Expected parameter" not in str(error):
                 raise
@@ -231,12 +304,12 @@ def _learn(
             progress.close()
             logger.close()
         seconds = stop.seconds
-        interrupted = interrupt.received is not None
-        if interrupted:
-            path = write("checkpoint.zip", False)
+        if left is not None:
+            path = write("checkpoint.zip", left)
         else:
-            path = write("model.zip", True)
+            path = write("model.zip", None)
             (run_dir / "checkpoint.zip").unlink(missing_ok=True)
+            checkpoint.tidy(run_dir)
     session = seconds - seconds_before
     return TrainResult(
         path,
@@ -244,6 +317,33 @@ def _learn(
         seconds,
         (model.num_timesteps - steps_before) / session,
         getattr(model, "seconds_in_env", float("nan")) / session,
-        interrupted,
+        left is not None,
         str(config.algo.name),
     )
+
+
+def _restore(saved: checkpoint.Saved, model: BaseAlgorithm, recorder: Recorder, config: DictConfig) -> Moment | None:
+    """Puts the learner back to where it was saved: to its moment, or if there is none, into new episodes."""
+    from netbuf_gym.zoo import moment as moments
+
+    checkpoint.restore(saved, model, rng=True)
+    moment, back = None, False
+    if saved.has_moment:
+        moment, remembered = checkpoint.moment_of(saved)
+        try:
+            back = moments.go_on(moment, model, recorder)
+            if remembered is not None:
+                moments.set_memory(moment, model, remembered)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError, OverflowError) as error:
+            raise CheckpointError(f"{saved.path}: damaged: its moment is not one of this job ({error})") from None
+        checkpoint.tidy(saved.path.parent, keep=moment.numbers.get("memory_file"))
+    else:
+        model._current_progress_remaining = 1.0 - model.num_timesteps / config.total_timesteps
+        if hasattr(model, "learning_starts"):
+            model.learning_starts += model.num_timesteps  # it remembers nothing
+    if not back:
+        if recorder.recording and moment is not None:
+            _say(f"{saved.path}: its worlds do not come back as they were (of another version?); they start new episodes")
+        model._last_obs = None
+        model.get_env().seed((config.seed * 1_000_003 + model.num_timesteps) % 2**31)  # other episodes than the first ones
+    return moment

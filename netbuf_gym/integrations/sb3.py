@@ -136,7 +136,8 @@ class VectorEnvAdapter(Unique, VecEnv):
 
     def _stagger(self, observations: np.ndarray) -> np.ndarray:
         """Random steps, after each of which the next group of worlds starts anew."""
-        start_after = np.arange(self.num_envs) * self.stagger_steps // self.num_envs
+        agents = self.num_envs // getattr(self.env.unwrapped, "worlds", self.num_envs)  # rows of a world start together
+        start_after = np.arange(self.num_envs) // agents * agents * self.stagger_steps // self.num_envs
         for step in range(self.stagger_steps):
             observations, *_ = self.env.step(self.env.action_space.sample())
             group = start_after == step
@@ -176,6 +177,14 @@ class VectorEnvAdapter(Unique, VecEnv):
         return BatchStep(
             self._own(observations), rewards, dones, cut_short, final, episodes, terminated, truncated, info
         )
+
+    def statistics(self) -> dict[str, np.ndarray]:
+        """What is counted of the episodes that are under way: returns and lengths, (worlds,) each."""
+        return {"returns": self._returns.copy(), "lengths": self._lengths.copy()}
+
+    def set_statistics(self, statistics: dict[str, np.ndarray]) -> None:
+        """Goes on counting from what `statistics` gave."""
+        self._returns[:], self._lengths[:] = statistics["returns"], statistics["lengths"]
 
     def step_async(self, actions: np.ndarray) -> None:
         """Stores the actions, (worlds, ...).

@@ -197,11 +197,11 @@ def test_a_foreign_model_is_no_checkpoint(tmp_path):
     ],
 )
 def test_another_environment_is_refused(trained, tmp_path, change, message):
-    saved = checkpoint.read(with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: change(meta["env"])))
-    kwargs = saved.env["kwargs"]
-    env = models.make_env("netbuf/CongestionWindow-v0", 1, 1, kwargs)
+    path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: change(meta["env"]))
+    env = models.make_env("netbuf/CongestionWindow-v0", 1, 1, {})
     with pytest.raises(CheckpointError, match=re.escape(message)):
-        checkpoint.require_same_env(saved, checkpoint.describe(env, "netbuf/CongestionWindow-v0", kwargs))
+        saved = checkpoint.read(path)
+        checkpoint.require_same_env(saved, checkpoint.describe(env, "netbuf/CongestionWindow-v0", saved.env["kwargs"]))
     env.close()
 
 

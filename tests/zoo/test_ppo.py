@@ -1,5 +1,7 @@
 """Our PPO against stable-baselines3's: same rollout, same update, same files."""
 
+from types import SimpleNamespace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.zoo import learning
 from netbuf_gym.zoo.ppo import BatchPPO, KLPenaltyPPO
 
 STEPS, WORLDS = 12, 6
@@ -198,7 +201,7 @@ def test_schedules_follow_the_time_used():
     model = make(BatchPPO, ent_coef_final=0.0)
     model._update_current_progress_remaining(10, 100)
     assert model._entropy_coefficient() == pytest.approx(0.9 * 0.02)
-    model.time_used = 0.75
+    learning._follow_time(model, SimpleNamespace(time_used=lambda: 0.75))
     model._update_current_progress_remaining(10, 100)
     assert model._entropy_coefficient() == pytest.approx(0.25 * 0.02)
 

@@ -14,7 +14,7 @@ import torch as th
 
 from netbuf_gym import cli
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.zoo import callbacks, checkpoint
+from netbuf_gym.zoo import callbacks, checkpoint, learning
 from netbuf_gym.zoo.train import train
 
 
@@ -68,7 +68,7 @@ def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
     train([*overrides, "seed=5"])
     before = checkpoint.read(run_dir)
     learned = {}
-    learn = stable_baselines3.PPO.learn
+    learn = learning.learn
 
     def spy(model, *args, **kwargs):
         learned.update(steps=model.num_timesteps, weights=th.cat([p.flatten() for p in model.policy.parameters()]))
@@ -76,7 +76,7 @@ def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
         return learn(model, *args, **kwargs)
 
     old = weights(run_dir / "model.zip")
-    monkeypatch.setattr(stable_baselines3.PPO, "learn", spy)
+    monkeypatch.setattr(learning, "learn", spy)
     result = train([f"resume={run_dir}", "total_timesteps=256"])
     assert learned["steps"] == 128 and th.equal(learned["weights"], old) and learned["optimiser_steps"] == 32
     after = checkpoint.read(run_dir)
@@ -84,10 +84,10 @@ def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
     assert after.progress["seconds"] > before.progress["seconds"]
     assert after.progress["updates"] == 2 * before.progress["updates"]
     assert after.config.seed == 5 and after.config.total_timesteps == 256
-    assert (run_dir / "progress-from-128.csv").exists() and (run_dir / "progress.csv").exists()
-    rows = csv.DictReader((run_dir / "progress-from-128.csv").open())
-    rates = [float(row["train/learning_rate"]) for row in rows if row["train/learning_rate"]]
-    assert max(rates) <= after.config.algo.learning_rate / 2 + 1e-9  # the schedule goes on, too
+    rows = list(csv.DictReader((run_dir / "progress.csv").open()))
+    assert [int(row["time/total_timesteps"]) for row in rows] == list(range(32, 257, 32))
+    rates = [float(row["train/learning_rate"]) for row in rows[4:] if row["train/learning_rate"]]
+    assert rates and max(rates) <= after.config.algo.learning_rate / 2 + 1e-9  # the schedule goes on, too
 
 
 def test_a_finished_run_is_not_resumed(trained):

@@ -1,0 +1,204 @@
+"""Model files made by someone who means harm: nothing of them is imported, run, or allocated beyond measure."""
+
+import io
+import json
+import pickle
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import torch as th
+from test_checkpoint import rewritten, with_meta
+
+from netbuf_gym import cli
+from netbuf_gym.errors import CheckpointError
+from netbuf_gym.zoo import archive, checkpoint
+from netbuf_gym.zoo.saved import SavedAgent
+from netbuf_gym.zoo.train import train
+
+
+def refused(path, match):
+    """Whatever would use the file refuses it."""
+    with pytest.raises(CheckpointError, match=match):
+        SavedAgent(checkpoint.read(path))
+    with pytest.raises(CheckpointError, match=match):
+        train([f"resume={path}", "total_timesteps=256"])
+
+
+@pytest.fixture
+def trap(tmp_path, monkeypatch):
+    """A module whose import leaves a mark."""
+    (tmp_path / "trap_module.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "trap_module"
+    assert "trap_module" not in sys.modules
+
+
+@pytest.mark.parametrize("where", ["env", "config", "both"])
+def test_environments_import_nothing(trained, tmp_path, trap, where):
+    def change(meta):
+        if where != "config":
+            meta["env"]["id"] = f"{trap}:Name-v0"
+        if where != "env":
+            meta["config"]["env"]["id"] = f"{trap}:Name-v0"
+
+    refused(with_meta(trained / "model.zip", tmp_path / "x.zip", change), r"registered by no task|env\.id")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda meta: meta["env"]["kwargs"].update(wrappers=["os.system"]), "wrappers"),
+        (lambda meta: meta["env"]["kwargs"].update(task="queue_threshold"), "queue_threshold"),
+        (lambda meta: meta["config"]["algo"].update(net_arch=[4096] * 8), "net_arch"),
+        (lambda meta: meta["config"]["algo"].update(net_arch=[10**9]), "net_arch"),
+        (lambda meta: meta["config"]["algo"].update(net_arch=[1] * 10**5), "net_arch"),
+        (lambda meta: meta["config"]["algo"].update(policy="os.system"), "policy"),
+        (lambda meta: meta["config"]["algo"].update(name="os"), r"algo\.name"),
+        (lambda meta: meta["config"]["algo"]["kwargs"].update(n_steps=10**12), "n_steps"),
+        (lambda meta: meta["config"]["algo"]["kwargs"].update(stats_window_size=10**15), "stats_window_size"),
+        (lambda meta: meta["config"]["algo"]["policy_kwargs"].update(features_extractor_class="os.system"), "features"),
+        (lambda meta: meta["config"]["env"].update(num_envs=10**15), "num_envs"),
+        (lambda meta: meta["config"]["env"].update(threads=10**6), "threads"),
+        (lambda meta: meta["config"].update(torch_threads=10**6), "torch_threads"),
+        (lambda meta: meta["config"].update(run_dir="${oc.env:HOME}"), "interpolation"),
+        (lambda meta: meta["config"]["env"]["kwargs"].update(recipe="${oc.env:HOME}"), "interpolation"),
+        (lambda meta: meta["config"].update(unheard_of=1), "unheard_of"),
+        (lambda meta: meta["progress"].update(timesteps=float("nan")), "timesteps"),
+        (lambda meta: meta["progress"].update(timesteps=-1), "timesteps"),
+    ],
+)
+def test_descriptions_are_held_to_what_may_be(trained, tmp_path, change, match):
+    refused(with_meta(trained / "model.zip", tmp_path / "x.zip", change), match)
+
+
+def test_an_lstm_larger_than_its_file_is_refused(trained, tmp_path):
+    def change(meta):
+        meta["config"]["algo"].update(name="ppo_lstm", policy="MlpLstmPolicy", policy_kwargs={"lstm_hidden_size": 4096})
+        meta["config"]["algo"]["kwargs"] = {}
+
+    refused(with_meta(trained / "model.zip", tmp_path / "x.zip", change), "needs more than")
+
+
+def test_unknown_attributes_are_not_set(trained, tmp_path):
+    path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: meta["attributes"].update(policy=1.0, gamma=0.0))
+    assert checkpoint.read(path).attributes == {}
+
+
+class Harm:
+    def __reduce__(self):
+        return (exec, ("import sys; sys.modules['harm_was_done'] = sys",))
+
+
+@pytest.mark.parametrize("member", ["policy.pth", "policy.optimizer.pth", "pytorch_variables.pth", "data"])
+def test_nothing_is_unpickled(trained, tmp_path, member):
+    file = io.BytesIO()
+    th.save({"state": Harm()}, file)
+    encoded = json.dumps({"policy_class": {":type:": "x", ":serialized:": pickle.dumps(Harm()).hex()}}).encode()
+    harm = encoded if member == "data" else file.getvalue()
+    path = rewritten(trained / "model.zip", tmp_path / "x.zip", lambda name, data: harm if name == member else data)
+    try:
+        train([f"resume={path}", "total_timesteps=160"])
+        assert member in ("data", "pytorch_variables.pth")  # which are not read at all
+    except CheckpointError:
+        assert member in ("policy.pth", "policy.optimizer.pth")
+    assert "harm_was_done" not in sys.modules
+
+
+def test_optimiser_states_of_other_shapes_are_refused(trained, tmp_path):
+    def shrink(name, data):
+        if name != checkpoint.OPTIMIZER:
+            return data
+        state = th.load(io.BytesIO(data), weights_only=True)
+        state["state"][0]["exp_avg"] = th.zeros(1)
+        file = io.BytesIO()
+        th.save(state, file)
+        return file.getvalue()
+
+    path = rewritten(trained / "model.zip", tmp_path / "x.zip", shrink)
+    with pytest.raises(CheckpointError, match="exp_avg"):
+        train([f"resume={path}", "total_timesteps=256"])
+
+
+def bomb(source, target, name, size):
+    """A copy whose member `name` is zeros that take hardly any room in the file."""
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for member in old.namelist():
+            if member != name:
+                new.writestr(member, old.read(member))
+        with new.open(info, "w", force_zip64=True) as file:
+            for _ in range(size >> 20):
+                file.write(bytes(1 << 20))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("member", "size", "match"),
+    [("netbuf_gym.json", 1 << 25, "larger"), ("policy.pth", 1 << 24, "compressed"), ("more", (1 << 30) + (1 << 20), "larger")],
+)
+def test_archives_that_unpack_to_more_than_they_are(trained, tmp_path, member, size, match):
+    path = bomb(trained / "model.zip", tmp_path / "x.zip", member, size)
+    assert path.stat().st_size < 4 << 20
+    refused(path, match)
+
+
+def test_parameters_inside_parameters_are_not_compressed(trained, tmp_path):
+    def deflate(name, data):
+        if name != checkpoint.PARAMETERS:
+            return data
+        file = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+            for member in old.namelist():
+                new.writestr(member, old.read(member))
+        return file.getvalue().ljust(len(data), b"\0")
+
+    saved = rewritten(trained / "model.zip", tmp_path / "x.zip", deflate)
+    with pytest.raises(CheckpointError, match=r"do not fit|compressed|zip"):
+        train([f"resume={saved}", "total_timesteps=256"])
+
+
+def test_too_many_members_and_two_of_a_name(trained, tmp_path):
+    path = rewritten(trained / "model.zip", tmp_path / "x.zip", lambda name, data: data)
+    with zipfile.ZipFile(path, "a") as file:
+        for index in range(archive.MAX_MEMBERS):
+            file.writestr(str(index), "")
+    refused(path, "members")
+    path = rewritten(trained / "model.zip", tmp_path / "y.zip", lambda name, data: data)
+    with zipfile.ZipFile(path, "a") as file, pytest.warns(UserWarning, match="Duplicate"):
+        file.writestr(checkpoint.META, "{}")
+    refused(path, "same name")
+
+
+def test_json_that_is_nested_too_deeply(trained, tmp_path):
+    deep = "[" * 200_000
+    path = rewritten(trained / "model.zip", tmp_path / "x.zip", lambda name, data: deep if name == checkpoint.META else data)
+    refused(path, "damaged")
+
+
+@pytest.mark.parametrize(
+    "entry", [["<f4", [1 << 50]], ["<f4", [-1]], ["|O", [1]], ["<f4", [3]], ["<f4", ["x"]], ["x", [1]], [["f", 9], [1]]]
+)
+def test_arrays_are_of_the_size_that_they_say(tmp_path, entry):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as file:
+        archive.write_arrays(file, "a", {"one": np.zeros(2, np.float32)})
+    table = json.dumps({"one": entry})
+    path = rewritten(
+        tmp_path / "x.zip", tmp_path / "y.zip", lambda name, data: table if name == "a/arrays.json" else data
+    )
+    with zipfile.ZipFile(path) as file, pytest.raises((ValueError, TypeError)):
+        archive.read_arrays(file, "a")
+
+
+def test_a_memory_is_read_beside_its_checkpoint_only():
+    for name in ("../memory-1.zip", "/etc/memory-1.zip", "memory-1.zip\n", "memory-.zip", "a/memory-1.zip"):
+        assert checkpoint.MEMORY.fullmatch(name) is None
+
+
+def test_the_command_line_says_it_in_one_line(trained, tmp_path, capfd, trap):
+    path = with_meta(trained / "model.zip", tmp_path / "x.zip", lambda meta: meta["env"].update(id=f"{trap}:Name-v0"))
+    for command in (["evaluate", f"model={path}"], ["train", f"resume={path}"]):
+        assert cli.main(command) == 2
+        assert capfd.readouterr().err.count("\n") == 1

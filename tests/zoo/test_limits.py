@@ -1,0 +1,103 @@
+"""How training ends otherwise: by its time limit, by a full disk, by kills."""
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from kills.killing import kill_often, run
+from kills.train_runs import job
+
+from netbuf_gym import cli
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.zoo import callbacks, checkpoint
+from netbuf_gym.zoo.train import train
+
+SHORT = ("scenario=ppcc/4", "scenario.kwargs.duration_s=2", "stagger_steps=0", "progress=false", "tensorboard=false")
+LONG_UPDATES = ("algo.num_envs=4", "algo.kwargs.n_steps=256", "algo.kwargs.batch_size=32", "algo.kwargs.n_epochs=10000")
+LONG_ROLLOUTS = ("algo.num_envs=4", "algo.kwargs.n_steps=1000000", "algo.kwargs.batch_size=32")
+LIMITED = {
+    "ppo": LONG_UPDATES,
+    "ppo_lstm": LONG_UPDATES,
+    "a2c": ("algo.num_envs=4", "algo.kwargs.n_steps=1000000"),
+    "dqn": ("algo.num_envs=4", "algo.kwargs.learning_starts=0", "algo.kwargs.gradient_steps=100000"),
+}
+
+
+@pytest.mark.parametrize("algo", LIMITED)
+def test_the_time_limit_holds_inside_rollouts_and_updates(algo, tmp_path):
+    run_dir = tmp_path / "run"
+    result = train([f"algo={algo}", *SHORT, *LIMITED[algo], "max_minutes=0.02", f"run_dir={run_dir}"])
+    assert 1.2 <= result.seconds < 1.2 + 0.6 and not result.interrupted  # an update of these alone takes minutes
+    saved = checkpoint.read(run_dir)
+    assert saved.path.name == "model.zip" and saved.progress["finished"]
+    with pytest.raises(ConfigError, match="max_minutes"):
+        train([f"resume={run_dir}"])
+
+
+def test_a_rollout_that_the_limit_cut_is_not_counted(tmp_path):
+    result = train(["algo=ppo", *SHORT, *LONG_ROLLOUTS, "max_minutes=0.01", f"run_dir={tmp_path / 'run'}"])
+    assert result.timesteps == 0  # so that totals after resuming are those of whole rollouts
+
+
+@pytest.mark.parametrize("total", [96, 100, 128])
+def test_totals_are_those_of_an_undisturbed_run(total, tmp_path, tiny, monkeypatch):
+    overrides = [one for one in tiny[0] if not one.startswith(("total", "run_dir"))]
+    whole = train([*overrides, f"total_timesteps={total}", f"run_dir={tmp_path / 'whole'}"])
+    steps, goes_on = [0], callbacks.Stop._on_step
+
+    def interrupt(stop):
+        steps[0] += 1
+        if steps[0] == 13:
+            stop.interrupt.received = 2
+        return goes_on(stop)
+
+    monkeypatch.setattr(callbacks.Stop, "_on_step", interrupt)
+    assert train([*overrides, f"total_timesteps={total}", f"run_dir={tmp_path / 'run'}"]).interrupted
+    assert train([f"resume={tmp_path / 'run'}"]).timesteps == whole.timesteps
+
+
+@pytest.mark.parametrize("name", ["checkpoint.zip", "model.zip", "progress.csv", "config.yaml"])
+def test_a_full_disk_is_reported_with_the_files_name(name, tiny, capfd, monkeypatch):
+    """`write_atomic` fails as it does on a full disk: with no name, or that of its temporary file."""
+
+    def full(path, data):
+        if Path(path).name == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, data)
+
+    from netbuf_gym.zoo import train as job
+
+    write = checkpoint.write_atomic
+    for module in (checkpoint, callbacks, job):
+        monkeypatch.setattr(module, "write_atomic", full)
+    assert cli.main(["train", *tiny[0], "checkpoint_minutes=0.0001"]) == 2
+    assert f"{tiny[1] / name}: No space left on device" in capfd.readouterr().err
+
+
+def test_a_disk_that_is_really_full(tmp_path, tiny, capfd):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = [shutil.which("mount") or "false", "-t", "tmpfs", "-o", "size=96k", "none", disk]
+    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no small disk can be mounted here")
+    try:
+        overrides = [one for one in tiny[0] if not one.startswith("run_dir")]
+        assert cli.main(["train", *overrides, f"run_dir={disk / 'run'}"]) == 2
+        err = capfd.readouterr().err
+        assert f"{disk / 'run' / 'model.zip'}: No space left on device" in err and err.count("\n") == 1
+        assert not (disk / "run" / "model.zip").exists()
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_killed_runs_go_on_as_if_nothing_had_been(algo, tmp_path):
+    killed = job(algo)
+    run(killed.command(tmp_path / "undisturbed", False))
+    moments = kill_often(killed, tmp_path / "run", 2, random.Random(7), 1.0)
+    assert len(moments) <= 2
+    killed.compare(tmp_path / "run", tmp_path / "undisturbed")

@@ -1,0 +1,92 @@
+"""A run that was interrupted and gone on with is the run that was not, bit for bit."""
+
+import signal
+
+import pytest
+from kills.train_runs import require_same
+
+from netbuf_gym.zoo import callbacks, learning
+from netbuf_gym.zoo.train import train
+
+COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboard=false", "stagger_steps=7")
+WORLDS = {
+    "cwnd": ("scenario=ppcc/random", "scenario.kwargs.duration_s=2"),
+    "two": ("scenario=ppcc/4", "scenario.kwargs.duration_s=2", "env.kwargs.senders=2"),
+    "switch": ("env=queue_threshold", "scenario.kwargs.duration_s=2", "env.kwargs.actions=limits"),
+}
+ROLLOUT = ("algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16")
+LEARNERS = {
+    "ppo": (*ROLLOUT, "algo.kwargs.target_kl=0.01"),
+    "ppo_kl": ROLLOUT,
+    "a2c": ("algo.kwargs.n_steps=1",),  # 112 updates: its log has a row every 100
+    "dqn": ("algo.kwargs.learning_starts=80", "algo.kwargs.buffer_size=300", "algo.kwargs.target_update_interval=60"),
+    "ppo_lstm": (*ROLLOUT, "algo.policy_kwargs.lstm_hidden_size=8"),
+}
+
+
+def job(algo, run_dir, worlds="cwnd", *more):
+    return [f"algo={algo}", *COMMON, *WORLDS[worlds], *LEARNERS[algo], *more, f"run_dir={run_dir}"]
+
+
+@pytest.fixture
+def interrupted_after(monkeypatch):
+    """Makes a signal come after so many steps of the environment, once."""
+
+    def arrange(steps):
+        left, goes_on = [steps], callbacks.Stop._on_step
+
+        def count(stop):
+            left[0] -= 1
+            if left[0] == 0:
+                signal.raise_signal(signal.SIGINT)
+            return goes_on(stop)
+
+        monkeypatch.setattr(callbacks.Stop, "_on_step", count)
+
+    return arrange
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Run directories of jobs that were left alone, made once."""
+    made = {}
+
+    def run(algo, worlds="cwnd", *more):
+        key = (algo, worlds, *more)
+        if key not in made:
+            made[key] = tmp_path_factory.mktemp("undisturbed") / "run"
+            train(job(algo, made[key], worlds, *more))
+        return made[key]
+
+    return run
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("algo", LEARNERS)
+def test_an_interruption_leaves_no_trace(algo, at_once, tmp_path, undisturbed, interrupted_after, monkeypatch):
+    monkeypatch.setattr(learning, "LONG_SECONDS", 0.0 if at_once else 1e9)
+    interrupted_after(61)
+    result = train(job(algo, tmp_path / "run"))
+    assert result.interrupted and 0 < result.timesteps < 448
+    assert train([f"resume={tmp_path / 'run'}"]).timesteps == 448
+    require_same(tmp_path / "run", undisturbed(algo))
+
+
+@pytest.mark.parametrize("worlds", ["two", "switch"])
+def test_every_kind_of_world_comes_back(worlds, tmp_path, undisturbed, interrupted_after):
+    interrupted_after(75)
+    assert train(job("ppo", tmp_path / "run", worlds)).interrupted
+    train([f"resume={tmp_path / 'run'}"])
+    require_same(tmp_path / "run", undisturbed("ppo", worlds))
+
+
+def test_interrupted_again_and_again(tmp_path, undisturbed, interrupted_after, monkeypatch):
+    interrupted_after(1)
+    assert train(job("ppo", tmp_path / "run")).interrupted
+    for steps in (3, 40, 17):
+        monkeypatch.undo()
+        interrupted_after(steps)
+        assert train([f"resume={tmp_path / 'run'}"]).interrupted
+    monkeypatch.undo()
+    train([f"resume={tmp_path / 'run'}"])
+    require_same(tmp_path / "run", undisturbed("ppo"))

@@ -1,0 +1,163 @@
+"""What `train` is given by mistake: refused by name, in one line, before anything heavy is imported or anything is written."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from netbuf_gym import cli
+from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.zoo import models, ranges
+from netbuf_gym.zoo.config import load
+from netbuf_gym.zoo.train import train
+from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
+
+NOT_FROM_CONFIGURATIONS = {  # classes, and what our own learners do without
+    "ppo": {"rollout_buffer_class", "rollout_buffer_kwargs", "clip_range_vf", "use_sde", "sde_sample_freq"},
+    "a2c": {"rollout_buffer_class", "rollout_buffer_kwargs"},
+    "dqn": {"replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage"},
+    "ppo_lstm": set(),
+}
+NOT_FROM_CONFIGURATIONS["ppo_kl"] = NOT_FROM_CONFIGURATIONS["ppo"]
+OF_THE_JOB = {"policy", "env", "learning_rate", "policy_kwargs", "seed", "device", "verbose", "tensorboard_log", "self"}
+MISTAKES = [
+    ("algo.kwargs.target_kl=abc", "algo.kwargs.target_kl = 'abc' is not a number"),
+    ("algo.kwargs.gamma=2", "algo.kwargs.gamma = 2.0 is out of range; valid: 0 to 1"),
+    ("algo.kwargs.gamma=null", "algo.kwargs.gamma = None"),
+    ("algo.kwargs.gamma=true", "algo.kwargs.gamma = True"),
+    ("algo.kwargs.n_steps=-3", "algo.kwargs.n_steps = -3"),
+    ("algo.kwargs.n_steps=1000000000000", "algo.kwargs.n_steps"),
+    ("algo.kwargs.n_steps=1.5", "algo.kwargs.n_steps = 1.5"),
+    ("algo.kwargs.batch_size=0", "algo.kwargs.batch_size = 0"),
+    ("algo.kwargs.clip_range=-1", "algo.kwargs.clip_range"),
+    ("algo.kwargs.normalize_advantage=3", "algo.kwargs.normalize_advantage = 3"),
+    ("algo.kwargs.rollout_buffer_class=os.system", "rollout_buffer_class is not an argument of ppo"),
+    ("algo.net_arch=[9000]", "algo.net_arch"),
+    ("algo.net_arch=[1,1,1,1,1,1,1,1,1]", "at most 8"),
+    ("+algo.policy_kwargs.features_extractor_class=os.system", "features_extractor_class is not an argument"),
+    ("+algo.policy_kwargs.log_std_init=100", "log_std_init = 100"),
+    ("+algo.policy_kwargs.optimizer_kwargs=3", "optimizer_kwargs = 3"),
+    ("+algo.policy_kwargs.optimizer_kwargs={lr: 3}", "optimizer_kwargs.lr is not an argument"),
+    ("env.id=os.path:Name-v0", "'os.path:Name-v0' is not registered by a task"),
+    ("env.kwargs.history=1000000", "history"),
+    ("reward.kwargs.no_such=2", "has no parameter 'no_such'"),
+    ("reward.kwargs.delay_weight=-1", "delay_weight"),
+    ("reward.kwargs.name=power", "reward.kwargs.name"),
+    ("=1", "is not of the form key=value"),
+]
+
+
+def arguments_of(algorithm):
+    """Arguments of the constructor with their defaults, through `**kwargs` of subclasses."""
+    found = {}
+    for ancestor in algorithm.__mro__:
+        parameters = inspect.signature(ancestor.__init__).parameters.values()
+        for one in parameters:
+            if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY) and not one.name.startswith("_"):
+                found.setdefault(one.name, one.default)
+        if not any(one.kind is one.VAR_KEYWORD for one in parameters):
+            break
+    return found
+
+
+@pytest.mark.parametrize("algo", ranges.ARGUMENTS)
+def test_the_table_knows_every_argument(algo):
+    module, _, name = models.ALGORITHMS[algo].partition(":")
+    found = arguments_of(getattr(importlib.import_module(module), name))
+    assert set(found) - OF_THE_JOB == set(ranges.ARGUMENTS[algo]) | NOT_FROM_CONFIGURATIONS[algo]
+    for key, default in ranges._ROLLOUTS.get(algo, {}).items():
+        assert found.get(key) == default
+    for key, check in ranges.ARGUMENTS[algo].items():
+        check(f"algo.kwargs.{key}", found[key])  # defaults lie within
+
+
+def test_the_tables_name_the_same_things():
+    assert set(ranges.ARGUMENTS) == set(ranges.POLICY_ARGUMENTS) == set(ranges.POLICIES) == set(models.ALGORITHMS)
+    assert set(ranges.ACTIVATIONS) == set(models.ACTIVATIONS)
+
+
+@pytest.mark.parametrize(("override", "message"), MISTAKES)
+def test_mistakes_are_refused_by_name_and_nothing_is_written(override, message, tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", "run_dir=new/run", override]) == 2
+    err = capfd.readouterr().err
+    assert message in err and err.count("\n") == 1 and "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mistakes_are_refused_before_torch_is_imported(tmp_path):
+    mistakes = [override for override, _ in MISTAKES] + ["run_dir=", "resume=", "resume=nowhere", "scenario=ppcc/99", "seed=-1"]
+    program = f"""
+import sys
+from netbuf_gym import cli
+for mistake in {mistakes!r}:
+    assert cli.main(["train", mistake]) == 2, mistake
+    assert "torch" not in sys.modules, mistake
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, capture_output=True, timeout=120)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("override", ["run_dir=", "run_dir=' '", "resume="])
+def test_an_empty_folder_is_not_this_folder(override, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=override.partition("=")[0]):
+        train([*tiny[0], override])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_dir_that_is_a_file_is_refused(tiny, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for path in ("file", "file/run"):
+        with pytest.raises(ConfigError, match="no folder that can be written to"):
+            train([*tiny[0], f"run_dir={tmp_path / path}"])
+
+
+def test_whole_numbers_may_be_written_with_a_point():
+    config = load("train", ["algo.kwargs.n_steps=8.0"])
+    ranges.check_algo(config.algo)
+    assert type(config.algo.kwargs.n_steps) is int and config.algo.kwargs.n_steps == 8
+
+
+def test_memory_that_the_machine_does_not_have_is_refused():
+    config = load("train", ["algo=dqn", "algo.kwargs.buffer_size=100000000", "algo.num_envs=2", "env.kwargs.history=64"])
+    env = models.make_env(config.env.id, 2, 1, env_kwargs(config))
+    with pytest.raises(ConfigError, match=r"algo\.kwargs\.buffer_size.*GiB"):
+        models.make_model(config.algo, env, 0)
+
+
+def test_batch_sizes_are_one_line(tiny, capfd, recwarn):
+    train([*tiny[0], "algo.kwargs.batch_size=24", "total_timesteps=32"])
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1 and "algo.kwargs.batch_size = 24" in err and "algo.kwargs.n_steps = 8" in err
+    assert not [one for one in recwarn if "mini-batch" in str(one.message)]
+
+
+@pytest.mark.parametrize(
+    ("env", "name", "parameter"),
+    [("congestion_window", "log_utility", "delay_weight"), ("queue_threshold", "switch_utility", "slowdown_weight")],
+)
+def test_reward_parameters_without_a_name_are_the_recipes(env, name, parameter):
+    config = load("train", [f"env={env}", f"reward.kwargs.{parameter}=2.5"])
+    kwargs = env_kwargs(config)
+    assert kwargs["reward"] == {"name": name, parameter: 2.5}
+    worlds = make_worlds(config.env.id, 2, 1, kwargs)
+    reward = worlds.unwrapped.engine.reward
+    assert reward.name == name and getattr(reward, parameter) == 2.5
+    worlds.close()
+    assert "reward" not in env_kwargs(load("train", [f"env={env}"]))
+
+
+def test_reward_parameters_follow_the_recipe():
+    config = load("train", ["env.kwargs.recipe=ppcc", "reward.kwargs.delay_weight=2"])
+    assert env_kwargs(config)["reward"]["name"] == "utility_sign"
+
+
+def test_a_folder_without_a_run_is_not_resumed(tmp_path):
+    with pytest.raises(CheckpointError, match=r"holds neither model\.zip nor checkpoint\.zip"):
+        train([f"resume={tmp_path}"])
+    (tmp_path / "config.yaml").write_text("algo: [")
+    with pytest.raises(CheckpointError, match=r"config\.yaml: not a run's configuration"):
+        train([f"resume={tmp_path}"])

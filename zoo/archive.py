@@ -1,0 +1,112 @@
+"""Archives that may come from anyone: everything is bounded before it is read, and nothing of it is run.
+
+`members` looks at what a zip file says of itself; only then is a byte unpacked, and never more than was said. Arrays lie
+in members of their own as plain bytes, their types and shapes in a table beside them, and the one must agree with the
+other before memory is taken. Parameters are torch's files, read by `torch.load(weights_only=True)`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+MAX_MEMBERS = 64
+MAX_BYTES = 1 << 30
+MAX_JSON_BYTES = 1 << 24
+_PLAIN = "biuf"
+"""Kinds of numbers that arrays are of."""
+
+
+class RefusedError(ValueError):
+    """An archive that is not even unpacked."""
+
+
+def check_members(archive: zipfile.ZipFile, max_bytes: int = MAX_BYTES, max_members: int = MAX_MEMBERS) -> None:
+    """Raises RefusedError for an archive of too many or too large members, or two of a name, or what we never write.
+
+    Sizes are those that the archive declares: Python's zipfile unpacks no more of a member than that.
+    """
+    infos = archive.infolist()
+    if len(infos) > max_members:
+        raise RefusedError(f"it has {len(infos)} members; valid: at most {max_members}")
+    if len({info.filename for info in infos}) != len(infos):
+        raise RefusedError("two members have the same name")
+    total = 0
+    for info in infos:
+        total += info.file_size
+        if info.file_size > max_bytes or total > max_bytes:
+            raise RefusedError(f"member {info.filename[:60]!r} makes it larger than {max_bytes:,} bytes")
+        if info.flag_bits & 1:
+            raise RefusedError(f"member {info.filename[:60]!r} is encrypted")
+        if info.filename.endswith(".pth") and info.compress_type != zipfile.ZIP_STORED:
+            raise RefusedError(f"member {info.filename[:60]!r} is compressed; parameters are stored as they are")
+
+
+def read_json(archive: zipfile.ZipFile, name: str) -> Any:
+    """The value of a JSON member.
+
+    Raises:
+        KeyError: it is not there.
+        ValueError: it is too large, nested too deeply, or no JSON.
+    """
+    if archive.getinfo(name).file_size > MAX_JSON_BYTES:
+        raise ValueError(f"member {name!r} is larger than {MAX_JSON_BYTES:,} bytes")
+    try:
+        return json.loads(archive.read(name))
+    except RecursionError:
+        raise ValueError(f"member {name!r} is nested too deeply") from None
+
+
+def read_parameters(archive: zipfile.ZipFile, name: str) -> Any:
+    """What torch saved in a member: tensors in dictionaries and lists, nothing else.
+
+    Raises:
+        ValueError: its storages are larger than the member.
+        Exception: whatever torch's unpickler of weights stumbles upon.
+    """
+    import torch as th
+
+    data = archive.read(name)
+    with zipfile.ZipFile(io.BytesIO(data)) as inner:  # torch's own format: a zip file again
+        for info in inner.infolist():
+            if info.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"{name!r} holds compressed parameters")
+        check_members(inner, len(data), 100_000)
+    return th.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+
+
+def write_arrays(archive: zipfile.ZipFile, folder: str, arrays: Mapping[str, np.ndarray], compress: bool = True) -> None:
+    """Writes arrays as members `folder/name`, and `folder/arrays.json`, which says what they are."""
+    kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    table = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
+    archive.writestr(f"{folder}/arrays.json", json.dumps(table))
+    for name, array in arrays.items():
+        info = zipfile.ZipInfo(f"{folder}/{name}")
+        info.compress_type = kind
+        with archive.open(info, "w", force_zip64=True) as member:
+            member.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+
+
+def read_arrays(archive: zipfile.ZipFile, folder: str) -> dict[str, np.ndarray]:
+    """The arrays that `write_arrays` wrote.
+
+    Raises:
+        KeyError: one is not there.
+        ValueError: the table is none, or does not agree with the members' sizes.
+    """
+    found = {}
+    for name, (kind, shape) in dict(read_json(archive, f"{folder}/arrays.json")).items():
+        dtype = np.dtype(str(kind))
+        if dtype.kind not in _PLAIN or not all(isinstance(size, int) and 0 <= size < 1 << 40 for size in shape):
+            raise ValueError(f"array {name[:60]!r} is of type {str(kind)[:20]!r} and shape {str(shape)[:60]}")
+        member = f"{folder}/{name}"
+        if archive.getinfo(member).file_size != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"array {name[:60]!r} has another size than its shape {shape}")
+        found[name] = np.frombuffer(bytearray(archive.read(member)), dtype).reshape(shape)
+    return found
