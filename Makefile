@@ -93,10 +93,19 @@ $(BUILD)/.tests: $(BUILD)/.built
 	$(CMAKE) --build $(BUILD) -j $(JOBS) --target netbuf_tests
 	touch $@
 
-$(SANITIZE_BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools
+# The C++ tests, and the module that is fuzzed: of the same objects. What imports the module, its stub, is not built.
+$(SANITIZE_BUILD)/.configured: $(CXX_SOURCES) $(VENV)/.tools
 	$(CMAKE) -S . -B $(SANITIZE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
-	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNETBUF_SANITIZE=address,undefined
-	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS)
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DNETBUF_SANITIZE=address,undefined -DNETBUF_PYTHON=ON -DNETBUF_TESTS=ON
+	touch $@
+
+$(SANITIZE_BUILD)/.built: $(SANITIZE_BUILD)/.configured
+	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS) --target netbuf_tests
+	touch $@
+
+$(SANITIZE_BUILD)/.module: $(SANITIZE_BUILD)/.configured
+	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS) --target _core
 	touch $@
 
 clean:
