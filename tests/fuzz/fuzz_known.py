@@ -3,5 +3,6 @@
 KNOWN: tuple[str, ...] = (
     r"carried .* Mbit \(device_packets=[1-9]",  # packets in the device count as sent
     r"goodput .* within capacity|utilisation [1-9]|carried ",  # on traces
+    r"Config group override must be a string",  # train env=1
     r"slowdown is at least 1",  # on traces
 )
