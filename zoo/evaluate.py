@@ -9,8 +9,9 @@
 The agent acts greedily. Seeds start at 1000000, where training seeds end; every contender meets the same worlds (under a
 distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
 table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
-the worlds, and writes them, result.json and plots into the run directory. Without a model the first baseline stands in
-the agent's row, and `recipe` says by which one baselines that decide as agents do (`random`) play; with one, its own.
+the worlds, and writes them, plots and, when all else is there, result.json into the run directory; the same command with
+the same `run_dir` replaces them. Without a model the first baseline stands in the agent's row, and `recipe` says by which
+one baselines that decide as agents do (`random`) play; with one, its own.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def evaluate(config: DictConfig) -> Path:
     parts = evaluation.breakdown(runs, [world.scenario for world in worlds], measures)
     if parts:
         text += f"\n{measures.score} by the worlds that the seeds drew, the best in bold\n\n{parts}\n"
+    # The result says that the folder is whole, and all of it of one evaluation: it goes first and comes last.
+    (run_dir / "result.json").unlink(missing_ok=True)
     write_atomic(run_dir / "table.md", text)
     result = {
         "schema": "netbuf-gym/evaluation/1",
@@ -102,9 +105,9 @@ def evaluate(config: DictConfig) -> Path:
         "config": plain(config),
         **evaluation.to_dict(runs, measures, config.confidence, "the_agent" if saved is not None else "the_first"),
     }
-    write_json(run_dir / "result.json", result)
     if config.plots:
         _draw(runs, [world.scenario for world in worlds], run_dir, title, measures)
+    write_json(run_dir / "result.json", result)
     return run_dir
 
 

@@ -25,8 +25,8 @@ MOST_LINES = 8
 NUMBERS = ("0", "1", "2", "3", "-1", "0.5", "1e-12", "1e-3", "10", "100", "1e6", "nan", "inf", "-inf", "1e309", "1_0", "٣")
 HUGE = ("9223372036854775807", "18446744073709551616", "1" * 400)
 ODD = (
-    "", " ", "x", "null", "true", "False", "[]", "{}", "[1,2]", "[1", "{a:1}", '{"a":1}', '"', "'", "$x", "${seed}", "${no.such}",
-    "a=b", "=", "--", "-", "a,b", ",", "é", "\udcff", "a" * 300, "[[]]", "*", "?", "~", "+", "\t", "\n", "\\", "%s", "{0}",
+    "", " ", "x", "null", "true", "False", "[]", "{}", "[1,2]", "[1", "{a:1}", '{"a":1}', '"', "'", "$x", "${seed}",
+    "${no.such}", "a=b", "=", "--", "-", "a,b", ",", "é", "\udcff", "a" * 300, "[[]]", "*", "?", "~", "+", "\t", "\n", "\\", "%s", "{0}",
 )  # fmt: skip
 PATHS = (
     "trace.csv", "trace.down", "flows.csv", "sizes.csv", "world.json", "odd.txt", "folder", "missing.csv", ".", "no/such/file",
@@ -54,8 +54,12 @@ SMALL = {
 }  # fmt: skip
 """What makes jobs take little; without it they are interrupted."""
 MORE = {
-    "evaluate": ("model=MODEL", "env=congestion_window", "scenario=ppcc/2", "baselines=[cubic,random]", "plots=true", "senders=2"),
-    "train": ("env=queue_threshold", "scenario=ppcc/2", "algo=dqn", "algo=ppo_lstm", "resume=MODEL", "reward=power", "experiment=demo"),
+    "evaluate": (
+        "model=MODEL", "env=congestion_window", "scenario=ppcc/2", "baselines=[cubic,random]", "plots=true", "senders=2",
+    ),
+    "train": (
+        "env=queue_threshold", "scenario=ppcc/2", "algo=dqn", "algo=ppo_lstm", "resume=MODEL", "reward=power", "experiment=demo",
+    ),
     "reproduce": ("schemes=all", "agent=MODEL", "traffic=default", "figures=true", "sizes=[1]", "intervals=[0.1]", "seeds=2"),
 }  # fmt: skip
 
@@ -159,7 +163,7 @@ def _job(case: Case, name: str) -> list[str]:
             words.append(case.pick(MORE[name]).replace("MODEL", str(case.pick(list(MODELS.values())))))
             continue
         key = case.pick(KEYS[name])
-        value = case.pick((*NUMBERS, *ODD, *PATHS[:9], *HUGE, "[1000000]", "cubic", "[naive,dt]", *(r.name for r in tasks.records())))
+        value = case.pick((*NUMBERS, *ODD, *PATHS[:9], *HUGE, "[1000000]", "cubic", "[naive,dt]", *tasks.names()))
         words.append(case.pick((f"{key}={value}",) * 6 + (key, f"+{key}={value}", f"~{key}", f"{key}.x={value}", value)))
     if case.chance(0.1):
         words.append(case.pick(("--help", "-h", "--cfg", "job", "--info", "-m", "--config-dir", "folder", *ODD)))
@@ -184,10 +188,10 @@ def prepare(folder: Path) -> None:
     for job, types in (("train", TrainConfig), ("evaluate", EvaluateConfig)):
         KEYS[job] = list(_flat(OmegaConf.to_container(OmegaConf.structured(types), throw_on_missing=False)))
     KEYS["train"] += [f"algo.kwargs.{key}" for key in ("n_steps", "batch_size", "gamma", "target_kl", "n_epochs", "x")]
-    KEYS["train"] += ["scenario.kwargs.n", "scenario.kwargs.loss", "env.kwargs.recipe", "env.kwargs.history", "env.kwargs.interval_s"]
+    KEYS["train"] += ["scenario.kwargs.n", "scenario.kwargs.loss", "env.kwargs.recipe", "env.kwargs.history"]
     KEYS["evaluate"] += ["scenario.kwargs.n", "scenario.kwargs.load", "env"]
     KEYS["demo"] = KEYS["train"]
-    KEYS["reproduce"] = [entry for entry in settings.Settings.__dataclass_fields__] + ["output", "jobs", "figures", "intervals", "x"]
+    KEYS["reproduce"] = [*settings.Settings.__dataclass_fields__, "output", "jobs", "figures", "intervals", "x"]
     agents = Path(demo.__file__).parent / "agents"
     MODELS.update({path.parent.parent.name: path for path in sorted(agents.rglob("model.zip"))})
 
@@ -215,4 +219,4 @@ def _inputs(case: Case) -> None:
     os.mkdir("folder")
 
 
-KIND = Kind("commands", run, prepare=prepare, share=2.0, interrupt_s=2.0, limit_s=20.0)
+KIND = Kind("commands", run, prepare=prepare, share=2.0, interrupt_s=2.0, limit_s=90.0)

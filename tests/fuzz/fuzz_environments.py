@@ -160,7 +160,8 @@ def episode(case: Case, env: gym.Env, seed: int, like: list | None) -> list[tupl
     while len(steps) <= (STEPS if like is None else len(like) - 1) and not (steps[-1][3] or steps[-1][4]):
         action = action_of(case, env.action_space, None) if like is None else like[len(steps)][0]
         if like is None and case.chance(0.1):
-            refused(lambda: env.step(bad_action(case, action)), env.action_space)
+            bad = bad_action(case, action)
+            refused(lambda bad=bad: env.step(bad), env.action_space)
             if env.unwrapped.engine.ended[0]:
                 break  # it was one after all
             return episode(case, env, seed, None) if case.chance(0.5) else steps

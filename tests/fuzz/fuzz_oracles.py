@@ -100,7 +100,8 @@ def _link(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[
         offered = capacity_mbit(result.scenario, (i,), start_s)
         carried = link.throughput_mbps * (end_s - start_s)
         most = offered + 2 * one
-        yield f"{at}carried {carried:.9g} of {offered:.9g} Mbit (device_packets={given.device_packets})", carried <= most * (1 + SLACK)
+        told = f"{at}carried {carried:.9g} of {offered:.9g} Mbit (device_packets={given.device_packets})"
+        yield told, carried <= most * (1 + SLACK)
         if offered > 1e3 * one:
             yield f"{at}utilisation {link.utilisation}", link.utilisation <= 1 + 2e-3
 
@@ -175,7 +176,8 @@ def check_files(result: Result, folder: Path) -> None:
     if result.traffic is not None and len(result.opened):
         result.write_flows_csv(folder / "flows.csv")
         read = FlowList.read_csv(folder / "flows.csv")
-        if len(read) != len(result.opened) or not np.array_equal(np.sort(read.size_bytes), np.sort(result.opened["size_bytes"])):
+        sizes = np.sort(read.size_bytes), np.sort(result.opened["size_bytes"])
+        if not np.array_equal(*sizes):
             raise Finding("flows.csv does not hold the flows that opened")
 
 

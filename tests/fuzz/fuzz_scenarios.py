@@ -26,7 +26,8 @@ RECORDS = (
     scenarios.StaticThresholds, scenarios.DRR, scenarios.AgentThresholds,
 )  # fmt: skip
 FIELDS = {entry.name for record in RECORDS for entry in fields(record)} | {"schema", "kind", "app", "seed", "warmup_s"}
-FIELDS |= {parameter.name for record in (*CONGESTION_CONTROLS.values(), *QUEUE_DISCIPLINES.values()) for parameter in record.parameters}
+CATALOGUES = (*CONGESTION_CONTROLS.values(), *QUEUE_DISCIPLINES.values())
+FIELDS |= {parameter.name for record in CATALOGUES for parameter in record.parameters}
 
 
 def run(case: Case) -> str:

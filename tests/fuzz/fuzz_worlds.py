@@ -156,7 +156,8 @@ def _trace(case: Case) -> dict[str, Any]:
         trace = {"kind": "rates", "time_s": [sum(gaps[:i]) for i in range(steps)], "rate_mbps": rates}
         return trace | ({"period_s": sum(gaps)} if case.chance(0.6) else {})
     times = sorted(case.pick((case.whole(1, 300), case.log(0.01, 300))) for _ in range(case.whole(1, 60)))
-    return {"kind": "deliveries", "time_ms": times} | ({"period_ms": times[-1] + case.log(1e-3, 50)} if case.chance(0.4) else {})
+    period = {"period_ms": times[-1] + case.log(1e-3, 50)} if case.chance(0.4) else {}
+    return {"kind": "deliveries", "time_ms": times, **period}
 
 
 def _parameters(case: Case, record: Record, stack: str | None) -> dict[str, Any]:

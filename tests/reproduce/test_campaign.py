@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.cli import main
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.reproduce.campaign import COLUMNS, Campaign, parts_of
 from netbuf_gym.reproduce.results import Runs, means_csv
@@ -285,3 +286,13 @@ def test_damaged_results_are_refused(tmp_path):
     path.write_text(text.replace("throughput_mbps", "speed"))
     with pytest.raises(ReferenceDataError, match="lacks the column throughput_mbps"):
         Runs.read(path)
+
+
+def test_what_a_kill_leaves_of_the_first_file_is_no_other_campaign(tmp_path):
+    """Killed while it writes its description, a campaign leaves a temporary file only, and the command goes on."""
+    (tmp_path / ".campaign.json.x7k2").write_text('{"sche')
+    assert tiny(tmp_path).run(quiet).is_file()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".mine").write_text("")
+    with pytest.raises(ConfigError, match="holds files, but no campaign"):
+        tiny(tmp_path / "other")
