@@ -26,10 +26,12 @@ NUMBERS = ("0", "1", "2", "3", "-1", "0.5", "1e-12", "1e-3", "10", "100", "1e6",
 HUGE = ("9223372036854775807", "18446744073709551616", "1" * 400)
 ODD = (
     "", " ", "x", "null", "true", "False", "[]", "{}", "[1,2]", "[1", "{a:1}", '{"a":1}', '"', "'", "$x", "${seed}",
-    "${no.such}", "a=b", "=", "--", "-", "a,b", ",", "é", "\udcff", "a" * 300, "[[]]", "*", "?", "~", "+", "\t", "\n", "\\", "%s", "{0}",
+    "${no.such}", "a=b", "=", "--", "-", "a,b", ",", "é", "\udcff", "a" * 300, "[[]]", "*", "?", "~", "+", "\t", "\n",
+    "\\", "%s", "{0}",
 )  # fmt: skip
 PATHS = (
-    "trace.csv", "trace.down", "flows.csv", "sizes.csv", "world.json", "odd.txt", "folder", "missing.csv", ".", "no/such/file",
+    "trace.csv", "trace.down", "flows.csv", "sizes.csv", "world.json", "odd.txt", "folder", "missing.csv", ".",
+    "no/such/file",
     "/dev/null", "/dev/full", "out.json", "out.csv", "out.png", "out.svg", "out.md",
 )  # fmt: skip
 """The first ones are there."""
@@ -58,7 +60,8 @@ MORE = {
         "model=MODEL", "env=congestion_window", "scenario=ppcc/2", "baselines=[cubic,random]", "plots=true", "senders=2",
     ),
     "train": (
-        "env=queue_threshold", "scenario=ppcc/2", "algo=dqn", "algo=ppo_lstm", "resume=MODEL", "reward=power", "experiment=demo",
+        "env=queue_threshold", "scenario=ppcc/2", "algo=dqn", "algo=ppo_lstm", "resume=MODEL", "reward=power",
+        "experiment=demo",
     ),
     "reproduce": ("schemes=all", "agent=MODEL", "traffic=default", "figures=true", "sizes=[1]", "intervals=[0.1]", "seeds=2"),
 }  # fmt: skip
@@ -78,7 +81,7 @@ def run(case: Case) -> str:
     text = said.getvalue()
     if status not in STATUSES:
         raise Finding(f"exit status {status}: {text[-2000:]}")
-    if "Traceback" in text or "File \"" in text:
+    if "Traceback" in text or 'File "' in text:
         raise Finding(f"a trace back: {text[-3000:]}")
     lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
     if len(lines) > MOST_LINES:

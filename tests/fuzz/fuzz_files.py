@@ -30,8 +30,10 @@ from netbuf_gym.zoo.saved import SavedAgent
 
 TOKENS = (
     b"\0", b"\xef\xbb\xbf", b"nan", b"inf", b"-1", b"1e309", b"1e400", b"-0", b"0", b"1_0", b'"', b"'", b",", b",,", b"\n",
-    b"\r", b"\r\n", b"\t", b"\xff", b"\xc3\xa9", b"\xd9\xa3", b"#", b"{", b"}", b"[", b"]", b":", b"1" * 400, b" ", b"true", b"null",
-    b"NaN", b"\xe2\x80\xa8", b"0x10", b"1e-320", b"99999999999999999999", b"netbuf", b"${seed}", b"!!python/object/apply:os.getcwd []",
+    b"\r", b"\r\n", b"\t", b"\xff", b"\xc3\xa9", b"\xd9\xa3", b"#", b"{", b"}", b"[", b"]", b":", b"1" * 400, b" ",
+    b"true", b"null",
+    b"NaN", b"\xe2\x80\xa8", b"0x10", b"1e-320", b"99999999999999999999", b"netbuf", b"${seed}",
+    b"!!python/object/apply:os.getcwd []",
 )  # fmt: skip
 MODELS: list[Path] = []
 
@@ -236,7 +238,8 @@ def _check_runs(case: Case, runs: Runs, whole: bytes) -> None:
 def _reference(case: Case) -> bytes:
     row = {
         "label": "T_s3", "ns3": "3.44", "cc": "NewReno", "N": 1, "B_mbps": 10, "rtt_prop_ms": 20, "access_mbps": 1000,
-        "buffer_pkts": 40, "buffer_bdp": 0, "qdisc": "DropTail", "loss": 0, "T_s": 6, "warm_s": 1, "stagger_s": 0, "mss": 1448,
+        "buffer_pkts": 40, "buffer_bdp": 0, "qdisc": "DropTail", "loss": 0, "T_s": 6, "warm_s": 1, "stagger_s": 0,
+        "mss": 1448,
         "delack": 2, "min_rto_s": 1, "hystart": 1, "sock_mb": 64, "seed": 1, "flow": "agg", "goodput_w_mbps": 9.1,
         "queue_drops": 7, "sojourn_mean_w_ms": 12.5,
     }  # fmt: skip
