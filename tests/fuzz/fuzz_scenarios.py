@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from dataclasses import fields
@@ -35,14 +34,14 @@ def run(case: Case) -> str:
     data = fuzz_worlds.world(case)
     for _ in range(case.pick((0, 0, 0, 1, 2))):
         data = spoil(case, data)
-    case.tell(repr(data))
-    before = copy.deepcopy(data)
+    before = repr(data)
+    case.tell(before)
     try:
         scenario = Scenario.from_dict(data)
     except NetbufError as error:
         refusal(str(error))
         return REFUSED
-    if repr(data) != repr(before):
+    if repr(data) != before:
         raise Finding("from_dict changed the dict that it was given")
     return simulated(case, scenario)
 
@@ -67,7 +66,8 @@ def simulated(case: Case, scenario: Scenario) -> str:
     fuzz_oracles.check(result)
     same_again(result, again, interval_s)
     fuzz_oracles.check_files(result, case.folder)
-    repr(result)
+    if case.chance(0.1):
+        repr(result)
     return ACCEPTED
 
 
