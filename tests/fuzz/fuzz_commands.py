@@ -182,14 +182,11 @@ def prepare(folder: Path) -> None:
     import torch._dynamo  # noqa: F401  (learners import it when they begin, for seconds)
     from omegaconf import OmegaConf
 
-    from netbuf_gym.plots import pyplot
     from netbuf_gym.zoo import demo, evaluate, train  # noqa: F401
-    from netbuf_gym.zoo.config import EvaluateConfig, TrainConfig, load
+    from netbuf_gym.zoo.config import load
 
-    pyplot()
-    load("train", []), load("evaluate", [])
-    for job, types in (("train", TrainConfig), ("evaluate", EvaluateConfig)):
-        KEYS[job] = list(_flat(OmegaConf.to_container(OmegaConf.structured(types), throw_on_missing=False)))
+    for job in ("train", "evaluate"):
+        KEYS[job] = list(_flat(OmegaConf.to_container(load(job, []))))
     KEYS["train"] += [f"algo.kwargs.{key}" for key in ("n_steps", "batch_size", "gamma", "target_kl", "n_epochs", "x")]
     KEYS["train"] += ["scenario.kwargs.n", "scenario.kwargs.loss", "env.kwargs.recipe", "env.kwargs.history"]
     KEYS["evaluate"] += ["scenario.kwargs.n", "scenario.kwargs.load", "env"]

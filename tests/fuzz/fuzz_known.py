@@ -7,6 +7,5 @@ KNOWN: tuple[str, ...] = (
     r"in generate\b.*multiple values for|generate\(\) got multiple values",  # trace generate --set seed=1
     r"multiply sequence by non-int",  # train algo.kwargs.target_kl=abc
     r"reproduce/results\.py.*UnicodeDecodeError",
-    r"zoo/config\.py.*mine\.yaml|mine\.yaml.*zoo/config\.py",
     r"slowdown is at least 1",  # on traces
 )

@@ -16,10 +16,10 @@ PICTURES = (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82")
 
 def prepare() -> None:
     """Imports what the command does."""
-    from netbuf_gym.plots import pyplot
-    from netbuf_gym.zoo import evaluate  # noqa: F401
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure  # noqa: F401
 
-    pyplot()
+    from netbuf_gym.zoo import evaluate  # noqa: F401
 
 
 def argv(folder: Path) -> list[str]:

@@ -15,11 +15,11 @@ PICTURES = (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82")
 
 def prepare() -> None:
     """Imports what the command does."""
-    from netbuf_gym.plots import pyplot
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure  # noqa: F401
+
     from netbuf_gym.reproduce import figures  # noqa: F401
     from netbuf_gym.zoo import saved  # noqa: F401
-
-    pyplot()
 
 
 def argv(folder: Path) -> list[str]:
