@@ -6,7 +6,7 @@
 >>> result.flows[0].goodput_mbps, result.links["bottleneck"].queue_delay_mean_ms
 """
 
-from netbuf_gym import contenders, errors, plants, rollout, scenarios, tasks, traces
+from netbuf_gym import baselines, contenders, errors, plants, rewards, rollout, scenarios, tasks, traces, wrappers
 from netbuf_gym.registration import register_environments
 from netbuf_gym.results import FlowResult, LinkResult, Result
 from netbuf_gym.simulation import simulate
@@ -19,12 +19,15 @@ __all__ = [
     "LinkResult",
     "Result",
     "__version__",
+    "baselines",
     "contenders",
     "errors",
     "plants",
+    "rewards",
     "rollout",
     "scenarios",
     "simulate",
     "tasks",
     "traces",
+    "wrappers",
 ]

@@ -19,18 +19,21 @@ import numpy as np
 from gymnasium.utils import seeding
 
 from netbuf_gym import plants, tasks
-from netbuf_gym.arguments import real, whole
+from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, PlantFault, shown
 from netbuf_gym.plants.plant import EVENT, checked
-from netbuf_gym.rewards import make_reward
+from netbuf_gym.rewards import Telemetry, fitted
 from netbuf_gym.tasks.history import History
 from netbuf_gym.tasks.task import MAX_AGENTS
-from netbuf_gym.worlds import WorldSource, example, resolve
+from netbuf_gym.worlds import ScenarioLike, WorldSource, example, resolve
 
 MAX_ROWS = 1 << 20
 MAX_SEED = 1 << 63
 MAX_THREADS = 256
 FOREVER_NS = (1 << 63) - 1
+
+INFO = ("reward_terms", "telemetry")
+"""What environments put into `info` on request."""
 
 
 class Engine:
@@ -39,6 +42,8 @@ class Engine:
     Args:
         worlds: at least 1.
         task: its name; None: the first that was registered.
+        scenario: see `netbuf_gym.worlds.resolve`; None: the task's default.
+        reward: a name, a dict of `name` and parameters, or a reward of one's own, see `netbuf_gym.rewards`; None: the recipe's.
         agents: in each world; the task may have a name of its own for it (`Task.agents_argument`).
         plant: a name of `netbuf_gym.plants`, or a dict of `name` and the plant's own arguments.
 
@@ -59,10 +64,10 @@ class Engine:
         worlds: int,
         *,
         task: str | None = None,
-        scenario: str | dict[str, Any] | None = None,
+        scenario: ScenarioLike | None = None,
         recipe: str = "default",
         history: int | None = None,
-        reward: str | dict[str, Any] | None = None,
+        reward: Any = None,
         interval_s: float = 0.1,
         agents: int = 1,
         plant: str | dict[str, Any] = "sim",
@@ -82,9 +87,11 @@ class Engine:
         self.interval_ns = round(self.interval_s * 1e9)
         self.max_episode_steps = None if max_episode_steps is None else whole("max_episode_steps", max_episode_steps, 1, 2**62)
         world = resolve(rules.default_scenario if scenario is None else scenario, self.agents)
-        self.task = rules(recipe, history, self.agents, **rules.fitted(example(world)), **options)
+        first = example(world)
+        self.task = rules(recipe, history, self.agents, **rules.fitted(first), **options)
         self.source = WorldSource(world, self.task.control)
-        self.set_reward(make_reward(self.task.default_reward if reward is None else reward, self.record.rewards))
+        if first is not world:
+            self.task.control(first)  # a place for agents is missed now, not at the first reset
         self.tracker = self.task.make_tracker(self.rows, self.interval_s)
         self.history = History(self.rows, self.task.history, self.task.width)
         self.scenarios: list[Any] = [None] * self.worlds
@@ -97,6 +104,7 @@ class Engine:
         self.time_ns = np.zeros(self.worlds, np.int64)
         self._end_ns = np.zeros(self.worlds, np.int64)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
+        self.set_reward(self.task.default_reward if reward is None else reward)
 
         self._plant_spec, self._threads = plant, whole("threads", threads, 1, MAX_THREADS)
         self._open()
@@ -235,16 +243,26 @@ class Engine:
         np.logical_or(self.truncated, self.terminated, out=self.ended)
 
     def set_reward(self, reward: Any) -> None:
-        """Rewards decisions from now on by another rule.
+        """Rewards decisions from now on by another rule, of which the engine has a copy.
+
+        Args:
+            reward: as the argument of the same name.
 
         Raises:
-            ConfigError: it is not one of the task's.
+            ConfigError: it is no reward, or needs telemetry that the task does not have. The reward is as it was.
         """
-        if type(reward) not in self.record.rewards.values():
-            valid = ", ".join(self.record.rewards)
-            raise ConfigError(f"reward {reward.name!r} is not one of task {self.task.name!r}; valid: {valid}")
-        self.reward = reward
-        self.terms = np.zeros((len(reward.terms), self.rows), np.float32)
+        telemetry = Telemetry(self.tracker, self.task.name, self.agents, lambda: np.repeat(self.steps == 0, self.agents))
+        made = fitted(tasks.reward_for(self.task.name, reward), telemetry)
+        self.reward, self.terms = made, np.zeros((len(made.terms), self.rows), np.float32)
+
+    def told(self, name: str) -> dict[str, np.ndarray]:
+        """What `INFO` names of the last decision: the terms of its rewards, or what its interval measured (NaN: nothing).
+
+        By name, each `(rows,)`, copies. To be asked for before a world starts anew.
+        """
+        if name == "telemetry":
+            return dict(zip(self.task.telemetry.names, self.tracker.now.copy(), strict=True))
+        return dict(zip(self.reward.terms, self.terms.copy(), strict=True))
 
     def report(self, world: int) -> list[dict[str, Any]]:
         """What each agent of a world achieved in its episode so far, by the task; nothing, if it did not start."""
@@ -278,6 +296,14 @@ def agents_name(kwargs: Mapping[str, Any]) -> str:
     """What an environment's arguments call the number of agents; the task's own name where they do not say it."""
     own = tasks.get(kwargs.get("task")).rules.agents_argument
     return "agents" if "agents" in kwargs else own
+
+
+def info_names(value: Any) -> tuple[str, ...]:
+    """What an `info` argument asks for, one of `INFO` or several; raises ConfigError for anything else."""
+    names = (value,) if isinstance(value, str) else value
+    if names is None or isinstance(names, (list, tuple)):
+        return tuple(dict.fromkeys(choice("info", name, INFO) for name in names or ()))
+    raise ConfigError(f"info = {shown(value)}; valid: names of {', '.join(INFO)}")
 
 
 def check_names(task: str, options: Iterable[str]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice
-from netbuf_gym.engine import Engine, agents_name, take_agents
+from netbuf_gym.engine import Engine, agents_name, info_names, take_agents
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.registration import OfItsTask, environment_table
 from netbuf_gym.rendering import Recorder
@@ -30,6 +31,8 @@ class Env(OfItsTask, gym.Env):
             `gym.make` keeps an argument of this name to itself: it truncates all the same, and `env.unwrapped.report()`
             has the report.
         render_mode: `"ansi"` or `"rgb_array"`, or None.
+        info: what else every step's `info` holds: `"telemetry"`, what `telemetry` gives here. The terms of the reward,
+            `info["reward_terms"]`, are there anyway.
         kwargs: the task's.
 
     Raises:
@@ -38,13 +41,14 @@ class Env(OfItsTask, gym.Env):
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}
 
-    def __init__(self, *, render_mode: str | None = None, **kwargs: Any):
+    def __init__(self, *, render_mode: str | None = None, info: str | Sequence[str] = (), **kwargs: Any):
         if render_mode is not None:
             choice("render_mode", render_mode, self.metadata["render_modes"])
         name, agents = agents_name(kwargs), take_agents(kwargs)
         if agents != 1:
             raise ConfigError(f"{name} = {shown(agents)}; valid here: 1 (for more: gym.make_vec, or netbuf_gym.multiagent)")
         self.render_mode = render_mode
+        self._tell_telemetry = "telemetry" in info_names(info)
         self.engine = Engine(1, **kwargs)
         self.observation_space = self.engine.task.observation_space
         self.action_space = self.engine.task.action_space
@@ -98,6 +102,8 @@ class Env(OfItsTask, gym.Env):
         if self.render_mode is not None:
             self._recorder.add(engine.show(0))
         info: dict[str, Any] = {"reward_terms": dict(zip(engine.reward.terms, engine.terms[:, 0].tolist(), strict=True))}
+        if self._tell_telemetry:
+            info["telemetry"] = self.telemetry
         if engine.ended[0]:
             info.update(self.report())
         if engine.failures:

@@ -8,13 +8,14 @@ Needs PettingZoo: `pip install netbuf-gym[multiagent]`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice
-from netbuf_gym.engine import Engine, generator_of, take_agents
+from netbuf_gym.engine import Engine, generator_of, info_names, take_agents
 from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.rendering import Recorder
 
@@ -34,6 +35,8 @@ class ParallelEnv(_ParallelEnv):
     Args:
         agents: their number, 1 to 1024, 2 unless said otherwise; tasks may have a name of their own for it, as `senders`.
         render_mode: `"ansi"` (a line for each agent) or None.
+        info: what `infos` hold of each step, `"reward_terms"`, `"telemetry"` or both in a list: dicts of numbers by term or
+            field, each agent's own, NaN where nothing was measured.
         kwargs: the task's, and `task`, the name of one; None: the first that was registered.
 
     Raises:
@@ -42,10 +45,17 @@ class ParallelEnv(_ParallelEnv):
 
     metadata = {"name": "netbuf_v0", "render_modes": ["ansi"], "is_parallelizable": True}
 
-    def __init__(self, agents: int | None = None, *, render_mode: str | None = None, **kwargs: Any):
+    def __init__(
+        self,
+        agents: int | None = None,
+        *,
+        render_mode: str | None = None,
+        info: str | Sequence[str] = (),
+        **kwargs: Any,
+    ):
         if render_mode is not None:
             choice("render_mode", render_mode, self.metadata["render_modes"])
-        self.render_mode = render_mode
+        self.render_mode, self._told = render_mode, info_names(info)
         if agents is not None:
             kwargs["agents"] = agents
         self.engine = Engine(1, agents=take_agents(kwargs, 2), **kwargs)
@@ -103,9 +113,14 @@ class ParallelEnv(_ParallelEnv):
         agents, over = self.agents, bool(engine.ended[0])
         terminated, truncated = bool(engine.terminated[0]), bool(engine.truncated[0])
         infos: dict[str, dict[str, Any]] = {agent: {} for agent in agents}
+        for name in self._told:
+            values = engine.told(name)
+            for row, agent in enumerate(agents):
+                infos[agent][name] = {key: float(column[row]) for key, column in values.items()}
         if over:
             why = {"failure": engine.failures[0]} if engine.failures else {}
-            infos = {agent: {**report, **why} for agent, report in zip(agents, engine.report(0), strict=True)}
+            for agent, report in zip(agents, engine.report(0), strict=True):
+                infos[agent] |= {**report, **why}
         observations = self._observations()
         rewards = dict(zip(agents, engine.rewards.tolist(), strict=True))
         if over:

@@ -1,8 +1,8 @@
 """Tables of the documentation's pages that are made from the tasks' records: `python -m netbuf_gym.pages docs [--check]`.
 
 A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`,
-`features TASK RECIPE`, or `files to write`, which is made from the page itself. With `--check` nothing is written, and the exit
-status is 1 where a table is not up to date.
+`features TASK RECIPE`, `telemetry TASK`, or `files to write`, which is made from the page itself. With `--check` nothing is
+written, and the exit status is 1 where a table is not up to date.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def tables(page: str) -> dict[str, str]:
     """Every table by its name, those of the page's own text among them."""
     made = {"environments": environment_table(linked=True), "files to write": files_table(page)}
     for record in tasks.records():
+        made[f"telemetry {record.name}"] = tasks.telemetry_table(record.rules)
         for recipe, table in record.rules.feature_tables().items():
             made[f"features {record.name} {recipe}"] = table
     return made

@@ -8,6 +8,8 @@ from gymnasium.envs.registration import EnvSpec
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.rewards import reward_spec
+from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.pages import markdown_table
 from netbuf_gym.tasks.record import register_ids
 
@@ -29,7 +31,19 @@ class OfItsTask:
         if own not in (None, task):
             self.engine.close()
             raise ConfigError(f"task = {task!r} is not that of {spec.id}; valid: {own!r}, which need not be said")
+        if spec is not None:
+            spec.kwargs = _as_json(spec.kwargs, self.engine.record)
         self._spec = spec
+
+
+def _as_json(kwargs: dict[str, Any], record: tasks.TaskRecord) -> dict[str, Any]:
+    """The same arguments, a scenario and a reward of the task's as the dicts that stand for them, for `spec.to_json()`."""
+    plain = dict(kwargs)
+    if isinstance(plain.get("scenario"), Scenario):
+        plain["scenario"] = plain["scenario"].to_dict()
+    if type(plain.get("reward")) in record.rewards.values():
+        plain["reward"] = reward_spec(plain["reward"])
+    return plain
 
 
 def environments() -> dict[str, tasks.TaskRecord]:

@@ -24,6 +24,7 @@ from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of, take
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.plants.simulator import World as Simulated
+from netbuf_gym.worlds import ScenarioLike
 
 
 class Stopped(Exception):
@@ -83,7 +84,7 @@ def contender_of(name: str, task: str) -> Contender:
     return known[choice("contender", name, known)]()
 
 
-def draw(task: str, scenario: str | dict[str, Any] | None, seeds: Sequence[int], **env: Any) -> list[World]:
+def draw(task: str, scenario: ScenarioLike | None, seeds: Sequence[int], **env: Any) -> list[World]:
     """The worlds that an environment of a task draws under these seeds.
 
     Args:
@@ -103,7 +104,7 @@ def draw(task: str, scenario: str | dict[str, Any] | None, seeds: Sequence[int],
 def evaluate(
     contender: str | Contender,
     task: str,
-    scenario: str | dict[str, Any] | None = None,
+    scenario: ScenarioLike | None = None,
     seeds: Sequence[int] = (0,),
     threads: int = 1,
     **env: Any,
@@ -146,7 +147,7 @@ def play(
     each: Look,
     *,
     task: str,
-    scenario: str | dict[str, Any] | None = None,
+    scenario: ScenarioLike | None = None,
     threads: int = 1,
     watch: Mapping[int, Look] | None = None,
     stop: threading.Event | None = None,
@@ -175,7 +176,7 @@ def play(
     if not len(worlds):
         raise ConfigError("worlds is empty; valid: at least one, as netbuf_gym.rollout.draw gives them")
     watch, stop = watch or {}, stop or threading.Event()
-    like = worlds[0].scenario.to_dict() if scenario is None else scenario
+    like = worlds[0].scenario if scenario is None else scenario
     together = 1 if isinstance(contender, InWorld) else len(worlds)
     with closing(_engine(together, task, like, {**contender.env, **env, "threads": threads})) as engine:
         _require_its_plant(contender, engine, env)
@@ -187,7 +188,7 @@ def play(
             _in_worlds(contender, worlds, each, engine.interval_ns, threads, watch, stop)
 
 
-def check(contender: Contender, scenario: str | dict[str, Any] | None, *, task: str, **env: Any) -> None:
+def check(contender: Contender, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
     """Raises what `play` would raise of a contender that does not fit such worlds, before anything is run."""
     with closing(_engine(1, task, scenario, {**contender.env, **env})) as engine:
         _require_its_plant(contender, engine, env)
@@ -200,7 +201,7 @@ def _require_its_plant(contender: Contender, engine: Engine, env: Mapping[str, A
         raise ConfigError(f"{contender.name} acts in simulated worlds, not on plant = {shown(env.get('plant'))}; valid: 'sim'")
 
 
-def _engine(worlds: int, task: str, scenario: str | dict[str, Any] | None, env: Mapping[str, Any]) -> Engine:
+def _engine(worlds: int, task: str, scenario: ScenarioLike | None, env: Mapping[str, Any]) -> Engine:
     env = {"recipe": tasks.get(task).rules.recipes[0], **env, "task": task}
     return Engine(worlds, scenario=scenario, agents=take_agents(env), **env)
 

@@ -7,18 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from netbuf_gym import checks
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
 from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
+from netbuf_gym.worlds import ScenarioLike, world_of
 
 MAX_SAMPLES = 5_000_000
 
 
 def simulate(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     seed: int = 1,
     *,
     sample_interval_s: float | None = 0.1,
@@ -27,8 +28,10 @@ def simulate(
     """Runs a scenario from start to end.
 
     Args:
-        scenario: The world. None of its flows may be an agent's: nothing would set its window. A switch whose
-            thresholds are an agent's keeps its first ones.
+        scenario: The world: a `Scenario`, or what stands for one as in environments (`netbuf_gym.worlds.resolve`): a name, a
+            dict of name and arguments or from `Scenario.to_dict`, a distribution or a function `(rng) -> Scenario`, which are
+            drawn from with `numpy.random.default_rng(seed)`. None of its flows may be an agent's: nothing would set its window.
+            A switch whose thresholds are an agent's keeps its first ones.
         seed: 0 to 2**63 - 1; decides random losses, random application periods and the traffic. The same scenario and
             seed give the same result to the last bit; the same traffic and seed the same flows in every scenario.
         sample_interval_s: Time between samples of the series, at least 1e-6 s and at most 5 million samples (counted
@@ -42,13 +45,12 @@ def simulate(
         ScenarioError: An argument out of range, or an agent among the flows.
         SimulatorFault: The simulator found its own state inconsistent.
     """
-    if not isinstance(scenario, Scenario):
-        raise ScenarioTypeError(f"scenario = {shown(scenario)} is not a Scenario; sample a distribution first")
+    seed = checks.integer("seed", seed, 0, 2**63 - 1)
+    scenario = world_of(scenario, seed)
     for i, flow in enumerate(scenario.flows):
         if flow.cc == AGENT:
             valid = ", ".join(sender_controls(scenario.stack))
             raise ScenarioError(f"flows[{i}].cc = 'agent' has no agent here; valid: {valid}")
-    seed = checks.integer("seed", seed, 0, 2**63 - 1)
     warmup_s = checks.number("warmup_s", warmup_s, 0, scenario.duration_s)
     if warmup_s >= scenario.duration_s:
         raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from netbuf_gym.arguments import truth, whole
-from netbuf_gym.engine import MAX_SEED, Engine, agents_name, generator_of, take_agents
+from netbuf_gym.engine import MAX_SEED, Engine, agents_name, generator_of, info_names, take_agents
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.registration import OfItsTask
 
@@ -27,8 +27,8 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
     `info["final_info"]["failure"]`, under a mask of its own. They terminate when their task says that it is over for good.
     Ended worlds are reset in the same step (`AutoresetMode.SAME_STEP`): the observation returned is the new episode's first,
     `info["final_obs"]` holds the old one's last and `info["final_info"]` its report, both with a mask under `_` and their
-    name. `info` is empty as long as no episode ends. A world that does not start again has failed: the next step truncates
-    it with the reason, and no report, and tries again. `reset()` itself raises.
+    name. `info` is empty as long as no episode ends, unless more is asked for. A world that does not start again has failed:
+    the next step truncates it with the reason, and no report, and tries again. `reset()` itself raises.
 
     Every world draws its scenarios and seeds from a generator of its own, spawned from `np_random`; the results depend
     on the seed alone, not on `threads`. `reset()` without a seed goes on with these generators.
@@ -41,6 +41,9 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
             until the step after the next.
         max_episode_steps: end episodes after so many decisions, if the scenario has not ended before.
         render_mode: None only; the scalar environment renders.
+        info: what else every step's `info` holds, `"reward_terms"`, `"telemetry"` or both in a list: dicts of arrays
+            `(num_envs,)` by term or field, with masks under `_` and their names. They are of the decision just made, also in
+            rows whose episode it ended; of these, `final_info` has them, too. Telemetry is NaN where nothing was measured.
         kwargs: as for the scalar environment, see `netbuf_gym.tasks`.
 
     Raises:
@@ -57,6 +60,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         copy: bool = True,
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
+        info: str | Sequence[str] = (),
         **kwargs: Any,
     ):
         if render_mode is not None:
@@ -66,6 +70,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         if num_envs % agents:
             raise ConfigError(f"num_envs = {num_envs} is no multiple of {name} = {agents}, and a world has that many rows")
         self.copy = truth("copy", copy)
+        self._told = info_names(info)
         self.engine = Engine(num_envs // agents, agents=agents, threads=threads, max_episode_steps=max_episode_steps, **kwargs)
         self.num_envs = num_envs
         self.single_observation_space = self.engine.task.observation_space
@@ -131,10 +136,10 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         engine.decide(engine.task.check_actions(actions, self.num_envs))
         rewards = engine.rewards.copy()
         terminated, truncated = engine.terminated.repeat(engine.agents), engine.truncated.repeat(engine.agents)
-        info = {}
+        info = self._tell(np.ones(self.num_envs, bool)) if self._told else {}
         if np.count_nonzero(engine.ended):
             worlds = np.flatnonzero(engine.ended)
-            info = self._final_info(worlds, engine.ended.repeat(engine.agents))
+            info |= self._final_info(worlds, engine.ended.repeat(engine.agents))
             for world in worlds.tolist():
                 engine.restart_world(world, self._generators[world])
             engine.start_history(worlds)
@@ -150,6 +155,14 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         self._buffer ^= 1
         return self._buffers[self._buffer]
 
+    def _tell(self, rows: np.ndarray) -> dict[str, Any]:
+        """What was asked for of the last decision, in these rows, with masks, as Gymnasium's vector environments give it."""
+        told: dict[str, Any] = {}
+        for name in self._told:
+            values = self.engine.told(name)
+            told[name], told[f"_{name}"] = values | {f"_{key}": rows.copy() for key in values}, rows.copy()
+        return told
+
     def _final_info(self, worlds: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
         """Last observations and reports of ended worlds, with masks, as Gymnasium's vector environments give them."""
         indices = np.flatnonzero(rows)
@@ -161,7 +174,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         for world in worlds.tolist():
             why = {"failure": failures[world]} if world in failures else {}
             reports += [{**report, **why} for report in self.engine.report(world)]
-        final_info: dict[str, Any] = {}
+        final_info: dict[str, Any] = self._tell(rows)
         for key in dict.fromkeys(key for report in reports for key in report):
             has = [key in report for report in reports]
             at = indices if all(has) else indices[has]

@@ -28,7 +28,7 @@ LAYERS = (
     ("engine", "rendering", "registration", "recipes", "pages"),
     ("wrappers",),
     ("env", "vector", "multiagent"),
-    ("rollout",),
+    ("rollout", "baselines"),
     ("integrations", "validate"),
     ("conf", "zoo"),
     ("reproduce",),  # plays trained agents too

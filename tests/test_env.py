@@ -243,11 +243,6 @@ def test_rows_that_fill_no_world_name_the_argument_that_was_given(name):
         gym.make_vec(ID, num_envs=3, **{name: 2})
 
 
-def test_objects_are_no_arguments():
-    with pytest.raises(ConfigError, match="to_dict"):
-        Env(scenario=netbuf_gym.scenarios.get("ppcc/1"))
-
-
 @pytest.mark.parametrize("action", [11, -1, 2.0, float("nan"), [1, 2], "up", None])
 def test_bad_actions_are_refused(action):
     env = Env(scenario=SHORT)

@@ -214,7 +214,7 @@ def test_bad_arguments_are_named(kwargs, message):
 
 
 def test_what_is_no_scenario_is_refused():
-    for value in ("ppcc/1", None, nb.scenarios.get("ppcc/random")):
+    for value in (3, None, [], {"rate": 1}, nb.scenarios.Scenario, lambda rng: 3, lambda: short()):
         with pytest.raises(ScenarioTypeError, match="is not a Scenario"):
             nb.simulate(value)
 

@@ -1,8 +1,10 @@
 """Utilities of whoever sends through a network, as sums of named terms over one decision interval.
 
-They read a tracker (`Path`) and are finite for every interval. All are integrals over time: what the table gives, times the
-measured length of the interval in seconds. An episode's sum over its duration is thus a mean over time, however often is
-decided.
+They read a tracker (`Path`) and are finite for every interval. All but one are integrals over time: what the table gives, times
+the measured length of the interval in seconds. An episode's sum over its duration is thus a mean over time, however often is
+decided. `range_normalized` is a value, as its paper (Auter) has it: a R(x) - b R(queueing delay) - c R(l) with
+R(v) = (v - least) / (greatest - least) over the samples so far without outliers. `requires` says what each needs; what of it
+a task has, and what it is there, are its tracker's `quantities`.
 
 | name              | terms                    | per second                                                             |
 |-------------------|--------------------------|------------------------------------------------------------------------|
@@ -24,14 +26,24 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from netbuf_gym.arguments import real
+from netbuf_gym.arguments import real, truth
+from netbuf_gym.rewards.ranges import ThreeSigmaRange
+
+NEAR_ONE = 1e-6
+"""An alpha this close to 1 is the logarithm: the formula's 1 / (1 - alpha) would leave nothing of it in float32."""
+
+MAX_ALPHA = float(np.finfo(np.float64).max)
+"""Every number is an alpha."""
+
+LARGEST = 1e30
+"""Alpha-fair utilities lie in [-1e30, 1e30], which float32 holds with all weights and intervals."""
 
 
 class Path(Protocol):
     """What a tracker knows of the path that is sent through; each returns float32 `(rows,)`, finite."""
 
-    def elapsed_s(self) -> np.ndarray:
-        """Measured length of this interval in seconds."""
+    def __getitem__(self, field: str) -> np.ndarray:
+        """The last measured values of a field of telemetry: `elapsed_s`, the measured length of the interval."""
 
     def throughput_ratio(self) -> np.ndarray:
         """Throughput over the fair share."""
@@ -61,6 +73,7 @@ class LogUtility:
     floor: float = 0.05
     name: ClassVar[str] = "log_utility"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
+    requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "rtt_ratio", "loss_ratio")
 
     def __post_init__(self):
         _check_weights(self)
@@ -71,7 +84,7 @@ class LogUtility:
         np.log(np.maximum(tracker.throughput_ratio(), np.float32(self.floor)), out=out[0])
         np.log(tracker.rtt_ratio(), out=out[1])
         out[2] = tracker.loss_ratio() if self.loss_weight else 0
-        out *= _factors(self) * tracker.elapsed_s()
+        out *= _factors(self) * tracker["elapsed_s"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,7 @@ class LinearUtility:
     cap: float = 5.0
     name: ClassVar[str] = "linear_utility"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
+    requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "rtt_ratio", "loss_ratio")
 
     def __post_init__(self):
         _check_weights(self)
@@ -101,7 +115,7 @@ class LinearUtility:
         np.subtract(tracker.throughput_ratio(), np.float32(1), out=out[0])
         np.subtract(np.minimum(tracker.rtt_ratio(), np.float32(self.cap)), np.float32(1), out=out[1])
         out[2] = tracker.loss_ratio() if self.loss_weight else 0
-        out *= _factors(self) * tracker.elapsed_s()
+        out *= _factors(self) * tracker["elapsed_s"]
 
 
 @dataclass(frozen=True)
@@ -109,9 +123,11 @@ class AlphaFair:
     """Alpha-fair utility of throughput, delay and loss, as in Nuwa; all arguments normalised to [0, 1].
 
     Args:
-        alpha: fairness, 0 to 0.99 (0: linear; 1 would be the logarithm, which is unbounded at 0).
+        alpha: fairness, 0 or more; see `alpha_fair`. 0 is linear, 1 the logarithm.
         throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100.
         delay_scale_s: queueing delay that counts as 1, in seconds, 1e-4 to 100.
+        floor: from alpha = 1 on, where utilities are unbounded at 0, the least argument that they see, 1e-6 to 1. Of delay and
+            loss, too: less than `floor` is no better.
     """
 
     alpha: float = 0.6
@@ -119,13 +135,16 @@ class AlphaFair:
     delay_weight: float = 0.4
     loss_weight: float = 0.2
     delay_scale_s: float = 0.5
+    floor: float = 0.01
     name: ClassVar[str] = "alpha_fair"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
+    requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "queueing_s", "loss_ratio")
 
     def __post_init__(self):
         _check_weights(self)
-        real("alpha", self.alpha, 0, 0.99)
+        real("alpha", self.alpha, 0, MAX_ALPHA)
         real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
+        real("floor", self.floor, 1e-6, 1)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:
         """Writes the terms, `(3, rows)`."""
@@ -133,9 +152,72 @@ class AlphaFair:
         np.minimum(tracker.throughput_ratio(), np.float32(1), out=out[0])
         np.minimum(queueing * np.float32(1 / self.delay_scale_s), np.float32(1), out=out[1])
         out[2] = tracker.loss_ratio()
-        np.power(out, np.float32(1 - self.alpha), out=out)
-        out *= _factors(self) * np.float32(1 / (1 - self.alpha))
-        out *= tracker.elapsed_s()
+        if self.alpha <= 0.99:  # in float32, which holds it
+            np.power(out, np.float32(1 - self.alpha), out=out)
+            out *= _factors(self) * np.float32(1 / (1 - self.alpha))
+        else:
+            out[...] = _factors(self) * alpha_fair(out, self.alpha, self.floor)
+        out *= tracker["elapsed_s"]
+
+
+def alpha_fair(values: Any, alpha: float, floor: float = 0.01) -> np.ndarray:
+    """U(z) = z^(1 - alpha) / (1 - alpha), and ln z for alpha = 1, float64.
+
+    The formula's limit at alpha = 1 is infinite; there, and for an alpha closer to 1 than `NEAR_ONE`, it is the logarithm.
+
+    Args:
+        values: z, numbers of any shape, 0 or more.
+        alpha: 0 or more.
+        floor: for alpha >= 1 the least z that is seen, above 0.
+
+    Returns:
+        finite numbers, at most `LARGEST` in size.
+    """
+    values = np.asarray(values, np.float64)
+    if abs(alpha - 1) < NEAR_ONE:
+        return np.log(np.maximum(values, floor))
+    if alpha < 1:
+        return np.minimum(values ** (1 - alpha) / (1 - alpha), LARGEST)
+    with np.errstate(over="ignore"):
+        log_size = (1 - alpha) * np.log(np.maximum(values, floor)) - np.log(alpha - 1)
+    return -np.exp(np.minimum(log_size, np.log(LARGEST)))
+
+
+@dataclass(frozen=True)
+class RangeNormalized:
+    """Throughput, delay and loss, each normalised by the range of its samples so far, as in Auter's Eqs. 2 and 3.
+
+    R(v) = (v - least) / (greatest - least), over the samples of all agents and episodes so far, this interval's included, that
+    are no outliers by the three-sigma rule (`ThreeSigmaRange`). It is 0 as long as all samples are alike. What an interval did
+    not measure counts with its last value. The sum over a decision is the paper's reward; it is no integral over time.
+
+    Args:
+        throughput_weight, delay_weight, loss_weight: weights a, b, c, 0 to 100; in the paper a is above both others.
+        memory: how many samples are remembered, 2 to 10 million.
+        clip: R to [0, 1]; else the R of an outlier is below 0 or above 1, as the equation has it, by at most 1e6.
+    """
+
+    throughput_weight: float = 1.0
+    delay_weight: float = 0.5
+    loss_weight: float = 0.5
+    memory: int = 10_000
+    clip: bool = True
+    name: ClassVar[str] = "range_normalized"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
+    requires: ClassVar[tuple[str, ...]] = ("throughput_ratio", "queueing_s", "loss_ratio")
+
+    def __post_init__(self):
+        _check_weights(self)
+        truth("clip", self.clip)
+        self.__dict__["_ranges"] = tuple(ThreeSigmaRange(self.memory) for _ in self.terms)
+
+    def __call__(self, tracker: Path, out: np.ndarray) -> None:
+        """Writes the terms, `(3, rows)`."""
+        values = (tracker.throughput_ratio(), tracker.queueing_s(), tracker.loss_ratio())
+        for row, own, samples in zip(out, values, self.__dict__["_ranges"], strict=True):
+            samples.update(own)
+            row[...] = samples.normalize(own, self.clip)
+        out *= _factors(self)
 
 
 @dataclass(frozen=True)
@@ -149,6 +231,7 @@ class Power:
     exponent: float = 1.0
     name: ClassVar[str] = "power"
     terms: ClassVar[tuple[str, ...]] = ("power",)
+    requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "rtt_ratio")
 
     def __post_init__(self):
         real("exponent", self.exponent, 0.1, 10)
@@ -157,10 +240,10 @@ class Power:
         """Writes the term, `(1, rows)`."""
         np.power(tracker.throughput_ratio(), np.float32(self.exponent), out=out[0])
         out[0] /= tracker.rtt_ratio()
-        out[0] *= tracker.elapsed_s()
+        out[0] *= tracker["elapsed_s"]
 
 
-UTILITIES: tuple[type, ...] = (LogUtility, LinearUtility, AlphaFair, Power)
+UTILITIES: tuple[type, ...] = (LogUtility, LinearUtility, AlphaFair, Power, RangeNormalized)
 """What a task whose tracker is a `Path` may bring among its rewards."""
 
 

@@ -8,9 +8,9 @@ import importlib
 import pkgutil
 
 from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
-from netbuf_gym.tasks.pages import documented, feature_table
+from netbuf_gym.tasks.pages import documented, feature_table, telemetry_table
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
-from netbuf_gym.tasks.record import TaskRecord, get, names, records, register, register_reward, task_of, unregister
+from netbuf_gym.tasks.record import TaskRecord, get, names, records, register, register_reward, reward_for, task_of, unregister
 from netbuf_gym.tasks.schema import require_schema
 from netbuf_gym.tasks.task import Feature, Panel, Task
 
@@ -37,6 +37,8 @@ __all__ = [
     "register",
     "register_reward",
     "require_schema",
+    "reward_for",
     "task_of",
+    "telemetry_table",
     "unregister",
 ]

@@ -26,6 +26,14 @@ def feature_table(features: Sequence[Feature], each: Sequence[Feature] = (), tim
     return markdown_table(["Num", "Feature", "Meaning", "Low", "High"], rows)
 
 
+def telemetry_table(task: type[Task] | Task) -> str:
+    """A Markdown table of what rewards of a task can ask telemetry for: the fields, then the quantities."""
+    rules = task() if isinstance(task, type) else task
+    rows = [[f"`{one.name}`", one.unit, one.meaning] for one in rules.telemetry.fields]
+    rows += [[f"`{one.name}`", one.unit, f"{one.meaning} (quantity)"] for one in rules.make_tracker(1, 1.0).quantities]
+    return markdown_table(["Name", "Unit", "Meaning"], rows)
+
+
 def _told(feature: Feature) -> list[str]:
     return [feature.name, feature.meaning, f"{feature.floor:g}: {feature.low:g}", f"1: {feature.high:g}"]
 

@@ -10,17 +10,16 @@ listings, training and evaluation:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
 from netbuf_gym import scenarios
 from netbuf_gym.arguments import choice
 from netbuf_gym.contenders import Contender, RandomAction
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.rewards import reward_of
+from netbuf_gym.rewards import make_reward, reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.tasks.task import Task
@@ -134,22 +133,37 @@ def task_of(environment: str) -> str | None:
     return next((record.name for record in _REGISTRY.values() if environment in record.ids), None)
 
 
-def register_reward(task: str, reward: type | Callable[..., np.ndarray], name: str | None = None) -> None:
-    """Adds a reward to a task: environments then take `reward=name`, or a dict of `name` and parameters.
+def register_reward(task: str, reward: Any, name: str | None = None) -> None:
+    """Gives a reward a name: environments then take `reward=name`, or a dict of `name` and parameters, which are JSON.
 
     Args:
-        task: its name.
-        reward: a function `(tracker, **parameters) -> (rows,)` (`netbuf_gym.rewards.reward_of`); or a frozen dataclass with
-            `name`, `terms`, and a call that writes the terms, `(tracker, out)`.
-        name: of a function's reward; None: the function's.
+        task: whose it is; other tasks' environments take the name, too, if they have the telemetry that it needs.
+        reward: what `reward` may be itself, see `netbuf_gym.rewards`: a function `(telemetry, **parameters)`, an object that
+            can be called so, or a class of such objects, whose parameters are those of its constructor.
+        name: None: the reward's own.
 
     Raises:
-        ConfigError: the task is unknown, or has another reward of this name; or `reward` is neither.
+        ConfigError: the task is unknown, or has another reward of this name; or `reward` is none.
     """
     rewards = get(task).rewards
-    if isinstance(reward, type) and not (is_dataclass(reward) and hasattr(reward, "name") and hasattr(reward, "terms")):
-        raise ConfigError(f"reward = {shown(reward)}; valid: a function, or a frozen dataclass with name, terms and a call")
-    cls = reward if isinstance(reward, type) else reward_of(reward, name)
-    if cls.name in rewards and rewards[cls.name] is not cls:
-        raise ConfigError(f"reward {cls.name!r} of task {task!r} is registered already")
-    rewards[cls.name] = cls
+    kind = reward_of(reward, name)
+    if kind.name in rewards and rewards[kind.name] is not reward:
+        raise ConfigError(f"reward {kind.name!r} of task {task!r} is registered already")
+    rewards[kind.name] = kind
+
+
+def reward_for(task: str, spec: Any) -> Any:
+    """What a `reward` argument of a task's environment stands for; names are the task's, or else any other's.
+
+    Raises:
+        ConfigError: an unknown name or parameter, a parameter out of range, or nothing that can be called.
+    """
+    own = get(task).rewards
+    name = spec.get("name") if isinstance(spec, Mapping) else spec
+    elsewhere: dict[str, type] = {}
+    if isinstance(name, str) and name not in own:
+        kinds = {record.name: record.rewards[name] for record in records() if name in record.rewards}
+        if len(set(kinds.values())) > 1:
+            raise ConfigError(f"reward {name!r} is several, of tasks {', '.join(kinds)}; valid for {task!r}: the reward itself")
+        elsewhere = dict.fromkeys([name], next(iter(kinds.values()))) if kinds else {}
+    return make_reward(spec, own, elsewhere)

@@ -5,10 +5,29 @@ Arrays are stored field-major (`(fields, rows)`, so that every field is one cont
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.plants.telemetry import TelemetrySchema
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What rewards can ask a tracker for beside the fields of telemetry: what follows from these, and from its world.
+
+    Attributes:
+        name, unit, meaning: as a field's (`netbuf_gym.plants.Field`).
+        of: from the tracker, `(rows,)`, finite.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    of: Callable[[Any], np.ndarray]
 
 
 class LastMeasured:
@@ -20,10 +39,15 @@ class LastMeasured:
 
     Attributes:
         last: float32 `(fields, rows)`, the last measured value of each field, before the first one 0. Holds no NaN.
+        names: of the fields, in their order.
+        quantities: what rewards can ask for beside them, by task.
     """
+
+    quantities: ClassVar[tuple[Quantity, ...]] = ()
 
     def __init__(self, telemetry: TelemetrySchema, rows: int):
         self.rows = rows
+        self.names = telemetry.names
         self.last = np.zeros((len(telemetry.fields), rows), np.float32)
         self._telemetry = np.full((rows, len(telemetry.fields)), np.nan)
         self._fresh = np.ones(rows, bool)

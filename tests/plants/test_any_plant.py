@@ -261,35 +261,6 @@ def test_stable_baselines3_learns_on_it(actions):
     assert Rooms.made[-1].closings == 1
 
 
-def test_a_function_of_ones_own_is_a_reward():
-    def warmth(tracker, *, weight=1.0):
-        return weight * tracker["temperature_c"]
-
-    tasks.register_reward("heating", warmth)
-    env = gym.make(ID, plant="rooms", reward={"name": "warmth", "weight": 2})
-    env.reset(seed=1)
-    _, reward, *_, info = env.step(0)
-    assert reward == pytest.approx(2 * env.unwrapped.telemetry["temperature_c"]) and info["reward_terms"] == {"warmth": reward}
-    env.unwrapped.spec.to_json()
-    with pytest.raises(ConfigError, match="reward 'warmth' has no parameter 'wait'; valid: weight"):
-        gym.make(ID, plant="rooms", reward={"name": "warmth", "wait": 2})
-    with pytest.raises(ConfigError, match="parameter 'factor' has no default"):
-        tasks.register_reward("heating", lambda tracker, factor: factor)
-
-
-def test_a_reward_of_ones_own_may_be_nan_of_a_world_that_has_failed():
-    def now(tracker):
-        return tracker.now[1]
-
-    tasks.register_reward("heating", now)
-    env = gym.make(ID, plant="rooms", scenario=FAILS, reward="now")
-    env.reset(seed=1)
-    truncated = False
-    while not truncated:
-        _, reward, _, truncated, info = env.step(1)
-    assert reward == 0 and info["failure"] == "the window broke"
-
-
 MAKERS = {
     "scalar": lambda **kwargs: Env(**rooms(**kwargs)),
     "vector": lambda **kwargs: VectorEnv(2, **rooms(**kwargs)),

@@ -80,7 +80,8 @@ def test_sums_do_not_depend_on_how_often_is_decided():
         ({"name": "log_utility", "floor": 0}, "floor"),
         ({"name": "log_utility", "delay_weight": -1}, "delay_weight"),
         ({"name": "log_utility", "delay_weight": float("nan")}, "delay_weight"),
-        ({"name": "alpha_fair", "alpha": 1}, "alpha"),
+        ({"name": "alpha_fair", "alpha": -0.1}, "alpha"),
+        ({"name": "alpha_fair", "floor": 0}, "floor"),
         ({"name": "power", "exponent": "2"}, "exponent"),
     ],
 )

@@ -30,6 +30,9 @@ class UtilitySign:
     throughput_weight: float = 0.5
     name: ClassVar[str] = "utility_sign"
     terms: ClassVar[tuple[str, ...]] = ("utility_sign",)
+    requires: ClassVar[tuple[str, ...]] = (
+        *("throughput_bps", "rtt_mean_s", "previous_throughput_bps", "previous_rtt_s", "previous_rtt_known"),
+    )
 
     def __post_init__(self):
         real("throughput_weight", self.throughput_weight, 0, 1)

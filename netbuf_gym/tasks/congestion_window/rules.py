@@ -115,7 +115,8 @@ class CongestionWindow(Task):
       offers, so that worlds are comparable; observations are not.
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
 
-    Others: `reward="linear_utility"`, `"alpha_fair"`, `"power"`, or a dict with parameters, see `netbuf_gym.rewards`.
+    Others: `reward="linear_utility"`, `"alpha_fair"`, `"power"`, `"range_normalized"`, a dict with parameters, or a function or
+    object of your own, see `netbuf_gym.rewards`.
 
     ## Starting State
 
@@ -137,12 +138,16 @@ class CongestionWindow(Task):
 
     | Parameter     | Type                | Default               | Description                                            |
     |---------------|---------------------|-----------------------|--------------------------------------------------------|
-    | `scenario`    | **str**, **dict**   | `"ppcc/4"`            | a name (`netbuf_gym.scenarios.names()`, `trace:PATH`), |
-    |               |                     |                       | a dict of `name` and its arguments, or a scenario's    |
-    |               |                     |                       | `to_dict()`                                            |
+    | `scenario`    | **str**, **dict**,  | `"ppcc/4"`            | a name (`netbuf_gym.scenarios.names()`, `trace:PATH`), |
+    |               | **Scenario**,       |                       | a dict of `name` and its arguments, a scenario's       |
+    |               | **Distribution**,   |                       | `to_dict()`, the scenario or distribution itself, or a |
+    |               | **callable**        |                       | function `(rng) -> Scenario`, called each episode      |
     | `recipe`      | **str**             | `"default"`           | `"default"` or `"ppcc"`                                |
     | `history`     | **int**             | `4`                   | feature vectors in an observation, 1 to 64             |
-    | `reward`      | **str**, **dict**   | the recipe's          | see Rewards                                            |
+    | `reward`      | **str**, **dict**,  | the recipe's          | see Rewards                                            |
+    |               | **callable**        |                       |                                                        |
+    | `info`        | **str**, **list**   | `[]`                  | what else `info` holds: `"telemetry"`, and of vector   |
+    |               |                     |                       | environments `"reward_terms"`                          |
     | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
     | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
     | `senders`     | **int**             | `1`                   | controlled senders in a world (`agents` says the       |

@@ -8,7 +8,7 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
-from netbuf_gym.tasks.tracking import LastMeasured
+from netbuf_gym.tasks.tracking import LastMeasured, Quantity
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
 SSTHRESH, CWND, MSS = FIELD["ssthresh_bytes"], FIELD["cwnd_bytes"], FIELD["mss_bytes"]
@@ -96,10 +96,6 @@ class Tracker(LastMeasured):
         np.exp(self._kept, out=self._kept)
         self.arithmetic.follow(telemetry, self._kept)
 
-    def elapsed_s(self) -> np.ndarray:
-        """See `Path`."""
-        return self.last[ELAPSED]
-
     def throughput_ratio(self) -> np.ndarray:
         """See `Path`."""
         return self.last[THROUGHPUT] / self.share_bps
@@ -116,3 +112,20 @@ class Tracker(LastMeasured):
         """See `Path`."""
         lost = self.last[PACKETS_LOST]
         return lost / np.maximum(lost + self.last[SEGMENTS_ACKED], np.float32(1))
+
+    quantities = (
+        Quantity("throughput_ratio", "1", "throughput / fair share", throughput_ratio),
+        Quantity("rtt_ratio", "1", "RTT / base RTT, at least 1; 1 before the first round trip", rtt_ratio),
+        Quantity("queueing_s", "s", "RTT less base RTT, at least 0", queueing_s),
+        Quantity("loss_ratio", "1", "lost / (lost + acknowledged) packets; 0 when there were none", loss_ratio),
+        Quantity("capacity_bps", "bit/s", "mean rate of the path's bottleneck", lambda self: self.capacity_bps),
+        Quantity("share_bps", "bit/s", "fair share, what `throughput_ratio` divides by", lambda self: self.share_bps),
+        Quantity("base_rtt_s", "s", "base RTT: propagation and transmission there and back", lambda self: self.base_rtt_s),
+        Quantity("delivery_rate_bps", "bit/s", "of ACKs, from the last one before the interval on", lambda self: self.rate),
+        Quantity("previous_throughput_bps", "bit/s", "an interval earlier", lambda self: self.previous_throughput),
+        Quantity("previous_rtt_s", "s", "RTT an interval earlier; 0 before the first", lambda self: self.previous_rtt),
+        Quantity("previous_cwnd_bytes", "B", "window an interval earlier", lambda self: self.previous_cwnd),
+        Quantity("rtt_known", "bool", "whether there was a round trip by now", lambda self: self.rtt_known),
+        Quantity("previous_rtt_known", "bool", "whether there was an interval earlier", lambda self: self.previous_rtt_known),
+        Quantity("age_s", "s", "time since the last ACK", lambda self: self.age_s),
+    )

@@ -1,6 +1,6 @@
 """Rewards of a shared-buffer switch, as sums of named terms over one decision interval.
 
-They read a :class:`~netbuf_gym.plants.switch_tracker.SwitchTracker` and are finite for every interval.
+They read a :class:`~netbuf_gym.tasks.queue_threshold.tracker.SwitchTracker` and are finite for every interval.
 
 | name             | terms                            | value                                                                  |
 |------------------|----------------------------------|------------------------------------------------------------------------|
@@ -22,6 +22,9 @@ look at the end of the interval: as the main part of a reward they are pleased b
 counts all packets that were dropped: most are those of the flows that fill the queue, which is how these learn that they do.
 Of a switch with several ports, room_q is that of one port's queue, the ports' queues counting as equally long.
 
+Of `netbuf_gym.rewards` a switch has `alpha_fair` and `range_normalized`: throughput over the rate of its ports, the time that
+they take to send what is queued for the delay, and the share of arriving packets that were not admitted for the loss.
+
 The terms of `switch_utility` are integrals over time and sums over events: an episode's sum does not depend on
 how often is decided. Those of the thesis are values, the worst of the last interval in which a flow completed.
 """
@@ -35,6 +38,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym.arguments import choice, real, sequence
+from netbuf_gym.rewards import AlphaFair, RangeNormalized
 from netbuf_gym.scenarios.switches import limit_of
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 
@@ -75,6 +79,10 @@ class SwitchUtility:
     burst_packets: float = 10.0
     name: ClassVar[str] = "switch_utility"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "slowdown", "buffer", "loss", "delay", "burst")
+    requires: ClassVar[tuple[str, ...]] = (
+        *("elapsed_s", "delivered_bytes", "capacity_bps", "log_ratio_sum_0", "ratio_sum_0", "flows_completed_0", "drops_0"),
+        *("service_s", "queue_bytes_0", "alpha_0", "capacity", "free_fraction", "ports"),
+    )
 
     def __post_init__(self):
         for term in self.terms:
@@ -121,6 +129,7 @@ class ThesisText:
 
     name: ClassVar[str] = "thesis_text"
     terms: ClassVar[tuple[str, ...]] = ("slowdown", "throughput")
+    requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "worst_difference_s", "packets_received", "flow_known", "service_s")
 
     def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
         """Writes the terms, `(2, rows)`."""
@@ -140,6 +149,7 @@ class ThesisCode:
 
     name: ClassVar[str] = "thesis_code"
     terms: ClassVar[tuple[str, ...]] = ("slowdown", "throughput")
+    requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "worst_ratio", "delivered_bytes", "flow_known")
 
     def __call__(self, tracker: SwitchTracker, out: np.ndarray) -> None:
         """Writes the terms, `(2, rows)`."""
@@ -149,4 +159,6 @@ class ThesisCode:
         np.log2(1 + gbps, out=out[1])
 
 
-REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (SwitchUtility, ThesisText, ThesisCode)}
+_OWN = (SwitchUtility, ThesisText, ThesisCode)
+REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*_OWN, AlphaFair, RangeNormalized)}
+"""Of the utilities those that a switch has the terms for: it measures no round-trip times."""

@@ -118,7 +118,8 @@ class QueueThreshold(Task):
     * thesis-text: `thesis_text`, -ln(WFS) + ln(1 + packets received / s), WFS the worst FCT - ideal FCT in seconds.
     * thesis-code: `thesis_code`, -log2(worst S) + log2(1 + Gbit/s).
 
-    Others: a name, or a dict with parameters, see `netbuf_gym.tasks.queue_threshold.rewards`.
+    Others: `"alpha_fair"`, `"range_normalized"`, a dict of a name and parameters (`netbuf_gym.tasks.queue_threshold.rewards`),
+    or a function or object of your own, see `netbuf_gym.rewards`.
 
     ## Starting State
 
@@ -145,16 +146,21 @@ class QueueThreshold(Task):
 
     | Parameter     | Type                | Default               | Description                                            |
     |---------------|---------------------|-----------------------|--------------------------------------------------------|
-    | `scenario`    | **str**, **dict**   | `"rlbm/default"`      | a name (`netbuf_gym.scenarios.names()`), a dict of     |
-    |               |                     |                       | `name` and its arguments, or a scenario's `to_dict()`; |
-    |               |                     |                       | with one switch, whose admission becomes the agent's   |
+    | `scenario`    | **str**, **dict**,  | `"rlbm/default"`      | a name (`netbuf_gym.scenarios.names()`), a dict of     |
+    |               | **Scenario**,       |                       | `name` and its arguments, a scenario's `to_dict()`,    |
+    |               | **Distribution**,   |                       | the scenario or distribution itself, or a function     |
+    |               | **callable**        |                       | `(rng) -> Scenario`, called each episode; with one     |
+    |               |                     |                       | switch, whose admission becomes the agent's            |
     | `recipe`      | **str**             | `"default"`           | `"default"`, `"thesis-text"` or `"thesis-code"`        |
     | `actions`     | **str**             | `"continuous"`        | `"continuous"`, `"limits"` or `"grid"`                 |
     | `betas`       | **list** of float   | the recipe's          | a fixed factor above 0 to 1 for each queue; default:   |
     |               |                     |                       | the scenario's, or all 1; thesis-*: 1, then 0.5        |
     |               |                     |                       | ("no beta" is `[1, 1]`)                                |
     | `history`     | **int**             | `4`, thesis-*: `1`    | feature vectors in an observation, 1 to 64             |
-    | `reward`      | **str**, **dict**   | the recipe's          | see Rewards                                            |
+    | `reward`      | **str**, **dict**,  | the recipe's          | see Rewards                                            |
+    |               | **callable**        |                       |                                                        |
+    | `info`        | **str**, **list**   | `[]`                  | what else `info` holds: `"telemetry"`, and of vector   |
+    |               |                     |                       | environments `"reward_terms"`                          |
     | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
     | `plant`       | **str**, **dict**   | `"sim"`               | what is controlled, a name of `netbuf_gym.plants`, or  |
     |               |                     |                       | a dict of `name` and the plant's arguments             |

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.tasks.queue_threshold.telemetry import PER_QUEUE, SHARED, switch_telemetry
-from netbuf_gym.tasks.tracking import LastMeasured
+from netbuf_gym.tasks.tracking import LastMeasured, Quantity
 
 LOAD_MEMORY_S = 5.0
 """Time constant with which the arrival rate seen so far is forgotten."""
@@ -109,6 +109,31 @@ class SwitchTracker(LastMeasured):
         np.copyto(self.age_s, 0, where=completed > 0)
         self.flows_open += self.flows_started - self.flows_completed
         np.logical_or(self.flow_known, self.flows_completed > 0, out=self.flow_known)
+
+    def throughput_ratio(self) -> np.ndarray:
+        """Bytes delivered in order over what the ports can send in the interval."""
+        can_send = self.capacity_bps * np.maximum(self.elapsed_s, np.float32(1e-9))
+        return self.delivered_bytes * np.float32(8) / can_send
+
+    def queueing_s(self) -> np.ndarray:
+        """Time that the ports take to send what is queued at the end of the interval, in seconds."""
+        return self.queue.queue_bytes.sum(axis=0) * np.float32(8) / self.capacity_bps
+
+    def loss_ratio(self) -> np.ndarray:
+        """Packets not admitted over packets that arrived, 0 when there were none."""
+        return np.minimum(self.packets_dropped / np.maximum(self.queue.arrivals.sum(axis=0), np.float32(1)), np.float32(1))
+
+    quantities = (
+        Quantity("throughput_ratio", "1", "bytes delivered in order / what the ports can send", throughput_ratio),
+        Quantity("queueing_s", "s", "time that the ports take to send what is queued at the end of the interval", queueing_s),
+        Quantity("loss_ratio", "1", "packets not admitted / arrived; 0 when there were none", loss_ratio),
+        Quantity("capacity_bps", "bit/s", "rate of the switch's ports", lambda self: self.capacity_bps),
+        Quantity("service_s", "s", "time that a full packet takes at this rate", lambda self: self.service_s),
+        Quantity("occupancy", "1", "buffer in use as a share of it", lambda self: 1 - self.free_fraction),
+        Quantity("flows_open", "1", "flows started and not completed", lambda self: self.flows_open),
+        Quantity("flow_known", "bool", "whether any flow has completed by now", lambda self: self.flow_known),
+        Quantity("ports", "1", "ports of the switch; the fields of a queue are sums over them", lambda self: self.ports),
+    )
 
 
 def _by_name(block: np.ndarray) -> SimpleNamespace:

@@ -1,0 +1,40 @@
+"""Baselines by task: their names, and short ways to have them play."""
+
+import subprocess
+import sys
+
+import pytest
+
+import netbuf_gym as nb
+from netbuf_gym import tasks
+from netbuf_gym.errors import ConfigError
+
+SHORT = {"name": "ppcc/4", "duration_s": 1.0}
+
+
+def test_after_importing_the_package_its_modules_are_there():
+    code = "import netbuf_gym as nb; print(nb.rewards, nb.wrappers.exchange_reward, nb.baselines.names(), nb.scenarios.names())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "cubic" in done.stdout and "rlbm/default" in done.stdout
+    assert {"baselines", "rewards", "scenarios", "wrappers"} <= set(nb.__all__) <= set(dir(nb))
+
+
+@pytest.mark.parametrize("record", tasks.records(), ids=lambda record: record.name)
+def test_names_are_those_of_contenders(record):
+    names = nb.baselines.names(record.name)
+    assert set(names) == set(record.contenders) and set(nb.baselines.usual(record.name)) <= set(names)
+    assert nb.baselines.make(nb.baselines.usual(record.name)[0], record.name).name in names
+    with pytest.raises(ConfigError, match="contender = 'nobody' is unknown; valid: "):
+        nb.baselines.make("nobody", record.name)
+
+
+def test_they_play_the_same_worlds():
+    reports = nb.baselines.evaluate(["cubic", nb.contenders.RandomAction()], scenario=SHORT, seeds=[1, 2])
+    assert list(reports) == ["cubic", "random"]
+    assert reports["cubic"] == nb.rollout.evaluate("cubic", "congestion_window", SHORT, [1, 2])
+    assert set(nb.baselines.evaluate(scenario=SHORT)) == set(nb.baselines.usual())
+    assert list(nb.baselines.evaluate("bbr", scenario=SHORT)) == ["bbr"]
+    with pytest.raises(ConfigError, match="no two of one name"):
+        nb.baselines.evaluate(["cubic", "cubic"], scenario=SHORT)
+    with pytest.raises(ConfigError, match="task"):
+        nb.baselines.names("nothing")
