@@ -52,7 +52,7 @@ class Killed:
     """One command that was killed.
 
     Attributes:
-        after_s: the moments of its kills, from the start of each process.
+        after_s: the moments of its kills, from the start of each process, or of its writing.
         there: the files that the last kill left.
         damage: what was wrong; empty: nothing.
     """
@@ -87,10 +87,19 @@ def ended(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def killed_after(process: int, seconds: float) -> bool:
-    """Kills a process and all that it has started, so long from now; False: it had ended before."""
+def killed_after(process: int, seconds: float, writing: Path | None = None) -> bool:
+    """Kills a process and all that it has started, so long from now, or from the first file in the folder `writing` on.
+
+    Returns:
+        whether it was killed, and had not ended before.
+    """
     until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
+    while writing is not None or (left := until - time.monotonic()) > 0:
+        if writing is not None:
+            left = 1.0
+            if writing.is_dir() and any(writing.iterdir()):
+                until, writing = time.monotonic() + seconds, None
+                continue
         found, status = os.waitpid(process, os.WNOHANG)
         if found:
             if os.waitstatus_to_exitcode(status) != 0:
@@ -103,7 +112,8 @@ def killed_after(process: int, seconds: float) -> bool:
 
 
 def kill(job: Job, kills: int, seed: int, folder: Path) -> dict[str, Any]:
-    """Kills a command at moments spread over the time that it takes, one in three twice, and compares what it then gives.
+    """Kills a command at moments spread over the time that it takes, one in three twice, one in three once it has begun to
+    write, and compares what it then gives.
 
     Returns:
         JSON-able: what was done, and what was found.
@@ -115,8 +125,15 @@ def kill(job: Job, kills: int, seed: int, folder: Path) -> dict[str, Any]:
     if status := ended(started(job.argv(whole), log)):
         raise SystemExit(f"{job.name} ends with {status} when it is left alone:\n{log.read_text()[-2000:]}")
     span_s = time.monotonic() - began
+    writing_s = time.time() - min(path.stat().st_mtime for path in whole.rglob("*") if path.is_file())
     figures = job.figures(whole)
-    outcomes = [_killed(job, _moments(rng, i, kills, span_s), folder / f"killed-{i}", figures, log) for i in range(kills)]
+    outcomes = []
+    for i in range(kills):
+        own = folder / f"killed-{i}"
+        if i % 3 == 2:  # while it writes: for some commands the rarest of moments
+            outcomes.append(_killed(job, [float(rng.random()) * writing_s], own, figures, log, own))
+        else:
+            outcomes.append(_killed(job, _moments(rng, i, kills, span_s), own, figures, log))
     found = [f"kill {i}: {one.damage}" for i, one in enumerate(outcomes) if one.damage]
     return {
         "command": " ".join(["netbuf-gym", *job.argv(Path("DIR"))]).replace(f"{ROOT}/", ""),
@@ -135,11 +152,13 @@ def _moments(rng: np.random.Generator, i: int, kills: int, span_s: float) -> lis
     return [first] if i % 3 else [first, float(rng.random()) * span_s]
 
 
-def _killed(job: Job, moments: list[float], folder: Path, figures: Any, log: Path) -> Killed:
+def _killed(
+    job: Job, moments: list[float], folder: Path, figures: Any, log: Path, writing: Path | None = None
+) -> Killed:
     outcome = Killed([])
     try:
         for moment in moments:
-            if not killed_after(started(job.argv(folder), log), moment):
+            if not killed_after(started(job.argv(folder), log), moment, writing):
                 break
             outcome.after_s.append(moment)
             if folder.is_dir():

@@ -13,15 +13,15 @@ from killing_cases import Damage, Job, kill
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("command", ["evaluate", "reproduce"])
-def test_commands_that_are_killed_and_given_again(command, tmp_path):
-    output = str(tmp_path / "found.json")
-    words = [sys.executable, str(HERE / "run.py"), "--command", command, "--kills", "2", "--output", output]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+def test_commands_that_are_killed_and_given_again(tmp_path):
+    output = tmp_path / "found.json"
+    commands = ["--command", "evaluate", "--command", "reproduce"]
+    words = [sys.executable, str(HERE / "run.py"), *commands, "--kills", "2", "--output", str(output)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((tmp_path / "found.json").read_text())["commands"][command]
-    assert found["commands_killed"] == 2 and found["kills"] >= 2 and not found["damage"]
-    assert str(HERE.parents[1]) not in found["command"]
+    for found in json.loads(output.read_text())["commands"].values():
+        assert found["commands_killed"] == 2 and found["kills"] >= 1 and not found["damage"]
+        assert str(HERE.parents[1]) not in found["command"]
 
 
 def writer(argv, whole):
