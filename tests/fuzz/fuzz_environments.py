@@ -61,7 +61,8 @@ def arguments(case: Case, record: TaskRecord) -> dict[str, Any]:
     if case.chance(0.3):
         kwargs["history"] = case.pick((1, 2, 64))
     if case.chance(0.4):
-        kwargs["reward"] = case.pick((*record.rewards, {"name": case.pick(list(record.rewards))}))
+        named = case.pick(list(record.rewards))
+        kwargs["reward"] = case.pick((named, named, named, {"name": named}, elapsed, several_terms))
     if case.chance(0.5):
         kwargs["interval_s"] = case.pick((0.001, 0.01, 0.1, 0.1, 1.0, case.log(0.001, 1)))
     for option in case.some(rules.options, 2):
@@ -70,7 +71,22 @@ def arguments(case: Case, record: TaskRecord) -> dict[str, Any]:
         kwargs["interval_s"] = min(kwargs.get("interval_s", 0.1), kwargs["scenario"]["duration_s"])
     if case.chance(0.2):
         kwargs["max_episode_steps"] = case.pick((1, 2, 5))
-    return spoil(case, kwargs) if case.chance(0.15) else kwargs
+    if case.chance(0.15):
+        return spoil(case, kwargs)
+    if "links" in kwargs["scenario"] and case.chance(0.4):
+        made = Scenario.from_dict(kwargs["scenario"])
+        kwargs["scenario"] = case.pick((made, lambda rng: made))
+    return kwargs
+
+
+def elapsed(telemetry: Any) -> np.ndarray:
+    """A reward of one's own, of one term."""
+    return telemetry["elapsed_s"]
+
+
+def several_terms(telemetry: Any) -> dict[str, np.ndarray]:
+    """And one of more."""
+    return {"first": np.where(telemetry.first, 1.0, 0.0), "other": -telemetry["elapsed_s"]}
 
 
 def world(case: Case, record: TaskRecord) -> Any:
