@@ -62,9 +62,11 @@ class LinkResult:
     """One link over the measured window; names ending in `_total` count from the start of the world.
 
     Attributes:
-        packets_in: Arrivals, dropped or not. `packets_out`: those that left the queue.
-        throughput_mbps: What left the queue, on the wire.
-        utilisation: What left the queue as a share of what the link's rate could have carried; NaN without a rate.
+        packets_in: Arrivals, dropped or not. `packets_out`: those that left the queue, a device's ring included.
+        throughput_mbps: What was transmitted, on the wire: of the packet that is in service at either end of the window
+            the part that lies within it. Transmissions end at whole nanoseconds.
+        utilisation: What the rate could have carried while the link transmitted, as a share of what it could have carried
+            in all, at most 1; NaN without a rate, or where all of the window is an outage.
         queue_delay_mean_ms, queue_delay_std_ms: Time in the queue without transmission, over the packets that left it.
         queue_mean_packets: Over time, without the packet in service. `queue_max_packets_total`: since the start.
         queue_drops, random_losses: Counts.
@@ -133,7 +135,7 @@ class Result:
         traffic: A `TrafficResult` of the finite flows; None without traffic.
         completions: The finite flows that completed, in order of completion, over the whole run: a structured array
             with the fields flow (counted from 0 in order of start), start_s, fct_s, size_bytes, sender, priority,
-            ideal_s (as `Scenario.ideal_s`: propagation there and back, and the bytes at the slowest link's mean rate),
+            ideal_s (`Scenario.ideal_s`: propagation there and back, and the bytes at the slowest link),
             slowdown (fct_s / ideal_s) and difference_s (fct_s - ideal_s). Shape (completed,).
         opened: All finite flows that started, in order: flow, start_s, sender, size_bytes, priority, received_bytes
             (in order, until the end). Shape (started,).

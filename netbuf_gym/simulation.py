@@ -94,7 +94,7 @@ def simulate(
             for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
         ),
         links=Links(
-            _link_result(link, a, b, warmup_s, scenario.duration_s)
+            _link_result(link, a, b, span_s)
             for link, a, b in zip(scenario.links, before[1], after[1], strict=True)
         ),
         bottleneck=scenario.links[scenario.bottleneck].name,
@@ -166,18 +166,16 @@ def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) 
     )
 
 
-def _link_result(link: Link, a: dict, b: dict, start_s: float, end_s: float) -> LinkResult:
-    span_s = end_s - start_s
+def _link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResult:
     d = {key: b[key] - a[key] for key in b if key not in ("name", "queue_max_packets")}
     mean_s = _ratio(d["sojourn_sum_s"], d["sojourn_count"])
     variance = max(_ratio(d["sojourn_sum2"], d["sojourn_count"]) - mean_s**2, 0.0) if d["sojourn_count"] else NAN
-    offered_mbit = link.mean_mbps(end_s) * end_s - (link.mean_mbps(start_s) * start_s if start_s else 0.0)
     return LinkResult(
         name=b["name"],
         packets_in=d["packets_in"],
         packets_out=d["packets_out"],
-        throughput_mbps=d["bytes_out"] * 8e-6 / span_s,
-        utilisation=_ratio(d["bytes_out"] * 8e-6, offered_mbit) if link.finite else NAN,
+        throughput_mbps=d["bytes_sent"] * 8e-6 / span_s,
+        utilisation=_ratio(d["used_bits"], d["offered_bits"]) if link.finite else NAN,
         queue_delay_mean_ms=mean_s * 1e3,
         queue_delay_std_ms=variance**0.5 * 1e3,
         queue_mean_packets=d["queue_integral_packet_s"] / span_s,
@@ -208,7 +206,7 @@ def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]
         series["queue_delay_ms"] = np.where(count > 0, _gain(link["sojourn_sum_s"]) * 1e3 / count, np.nan)
     series["queue_drops"] = _gain(link["queue_drops"])
     series["random_losses"] = _gain(link["random_losses"])
-    series["throughput_mbps"] = _gain(link["bytes_out"]) * 8e-6 / span_s
+    series["throughput_mbps"] = _gain(link["bytes_sent"]) * 8e-6 / span_s
     if samples[0].switches is not None:
         switches = np.stack([s.switches for s in samples])
         series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}

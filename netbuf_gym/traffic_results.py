@@ -153,13 +153,15 @@ def mean(values: np.ndarray) -> float:
 
 
 def completed(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
-    """The core's completions, shape (flows, 6), with their ideals. Shape (flows,) of `COMPLETED`."""
+    """The core's completions, shape (flows, 7), with their ideals. Shape (flows,) of `COMPLETED`."""
     table = np.zeros(len(rows), COMPLETED)
     for i, name in enumerate(("flow", "start_s", "fct_s", "size_bytes", "sender", "priority")):
         table[name] = rows[:, i]
     ideals = [(scenario.ideal_s(i, 0), scenario.ideal_s(i, 1)) for i in range(len(scenario.traffic.senders))]
     at_0, at_1 = np.array(ideals).T
     table["ideal_s"] = at_0[table["sender"]] + (at_1 - at_0)[table["sender"]] * table["size_bytes"]
+    varying = np.array([any(scenario.links[i].trace is not None for i in sender.path) for sender in scenario.traffic.senders])
+    table["ideal_s"] = np.where(varying[table["sender"]], rows[:, 6], table["ideal_s"])
     table["slowdown"] = table["fct_s"] / table["ideal_s"]
     table["difference_s"] = table["fct_s"] - table["ideal_s"]
     return table

@@ -149,7 +149,7 @@ def test_an_episode_ends_at_its_duration_with_a_report_of_the_cores_counters():
         steps += 1
     core, world = env.unwrapped.engine.plant._batch, env.unwrapped.engine.scenarios[0]
     flows = core.completions(0)
-    ratio = flows[:, 2] / [world.ideal_s(int(f[4]), f[3]) for f in flows]
+    ratio = flows[:, 2] / [world.ideal_s(int(f[4]), f[3], f[1]) for f in flows]
     assert steps == 60 and info["duration_s"] == 6 and info["flows_completed"] == len(flows) > 2
     own = np.sort(ratio[flows[:, 5] == 0])
     assert info["slowdown_p99_p0"] == pytest.approx(own[math.ceil(0.99 * len(own)) - 1])

@@ -340,5 +340,5 @@ def test_slowdowns_go_by_the_cores_ideal():
     done = nb.simulate(world, seed=2).completions
     core = Simulator(world, 2)
     assert len(done) > 10
-    ideal = [core.ideal_s(int(row["sender"]), int(row["size_bytes"])) for row in done]
+    ideal = [core.ideal_s(int(row["sender"]), int(row["size_bytes"]), round(row["start_s"] * 1e9)) for row in done]
     assert done["ideal_s"] == pytest.approx(ideal, rel=1e-12)

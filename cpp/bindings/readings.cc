@@ -58,6 +58,9 @@ nb::list link_stats(World& world) {
     d["packets_in"] = s.packets_in;
     d["packets_out"] = s.packets_out;
     d["bytes_out"] = s.bytes_out;
+    d["bytes_sent"] = s.bytes_sent;
+    d["used_bits"] = s.used_bits;
+    d["offered_bits"] = link.offered_bits(world.now());
     d["queue_drops"] = s.queue_drops;
     d["random_losses"] = s.random_losses;
     d["sojourn_sum_s"] = s.sojourn_sum;
@@ -85,10 +88,11 @@ Matrix sample_matrix(size_t rows, size_t columns, Sample&& sample) {
 
 Matrix completions(const World& world) {
   const auto& done = world.completions();
-  return sample_matrix(done.size(), 6, [&](uint32_t i, double* out) {
+  return sample_matrix(done.size(), 7, [&](uint32_t i, double* out) {
     const OpenedFlow& flow = world.opened()[done[i].flow];
     const double row[] = {static_cast<double>(done[i].flow), seconds(flow.start), seconds(done[i].fct),
-                          static_cast<double>(flow.size_bytes), static_cast<double>(flow.sender), static_cast<double>(flow.priority)};
+                          static_cast<double>(flow.size_bytes), static_cast<double>(flow.sender), static_cast<double>(flow.priority),
+                          done[i].ideal_s};
     std::copy(std::begin(row), std::end(row), out);
   });
 }
@@ -214,7 +218,7 @@ void bind_readings(nb::module_& m, nb::class_<World>& world, nb::class_<Batch>& 
     return sample_matrix(w.links().size(), std::size(kLinkSampleFields), [&](uint32_t i, double* out) { sample_link(w, i, out); });
   }, "Current values, shape (links, fields); columns are link_sample_fields().");
   add("completions", [](World& w) { return completions(w); },
-      "Finished flows of the traffic, shape (flows, 6): flow, start_s, fct_s, size_bytes, sender, priority.");
+      "Finished flows of the traffic, shape (flows, 7): flow, start_s, fct_s, size_bytes, sender, priority, ideal_s.");
   add("flows_opened", [](World& w) { return flows_opened(w); },
       "All flows of the traffic, shape (flows, 5): start_s, sender, size_bytes, priority, received_bytes.");
   add("traffic_stats", [](World& w) { return traffic_stats(w); }, "Cumulative counters over the flows of the traffic.");
@@ -226,10 +230,10 @@ void bind_readings(nb::module_& m, nb::class_<World>& world, nb::class_<Batch>& 
       "Delays in seconds of the probe packets that arrived, one array a probe.");
   add("probe_sent", [](World& w) { return probe_sent(w); }, "Packets sent, one number a probe.");
 
-  const char* ideal = "Base RTT plus size over the rate of the slowest link.";
-  world.def("ideal_s", &World::ideal_s, "sender"_a, "size_bytes"_a, ideal);
-  batch.def("ideal_s", [](Batch& b, uint32_t i, uint32_t sender, int64_t size) { return b.world(i).ideal_s(sender, size); },
-            "world"_a, "sender"_a, "size_bytes"_a, ideal);
+  const char* ideal = "Base RTT, and what the slowest link takes to carry the bytes of a flow that starts then.";
+  world.def("ideal_s", &World::ideal_s, "sender"_a, "size_bytes"_a, "start_ns"_a, ideal);
+  batch.def("ideal_s", [](Batch& b, uint32_t i, uint32_t sender, int64_t size, Time start) { return b.world(i).ideal_s(sender, size, start); },
+            "world"_a, "sender"_a, "size_bytes"_a, "start_ns"_a, ideal);
   world.def_prop_ro("now_ns", &World::now).def_prop_ro("memory_bytes", &World::memory_bytes);
   batch.def("now_ns", [](Batch& b, uint32_t i) { return b.world(i).now(); }, "world"_a)
       .def("memory_bytes", [](Batch& b, uint32_t i) { return b.world(i).memory_bytes(); }, "world"_a);

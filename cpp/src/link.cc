@@ -17,11 +17,11 @@ Link::Link(const LinkConfig& config, Rng* rng)
       name_(config.name) {
   if (!config.trace_ns.empty()) {
     schedule_ = Schedule::opportunities;
-    opportunity_left_ = kOpportunityBytes;
-    tables_ = std::make_shared<Tables>(Tables{config.trace_ns, {}, config.trace_period_ns});
+    opportunity_left_ = Opportunities::kBytes;
+    opportunities_ = std::make_shared<Opportunities>(config.trace_ns, config.trace_period_ns);
   } else if (!config.schedule_time_ns.empty()) {
     schedule_ = Schedule::stepped;
-    tables_ = std::make_shared<Tables>(Tables{config.schedule_time_ns, config.schedule_rate_bps, config.schedule_period_ns});
+    steps_ = std::make_shared<RateSteps>(config.schedule_time_ns, config.schedule_rate_bps, config.schedule_period_ns);
   }
   if (!config.loss_list.empty()) {
     lossy_ = true;
@@ -39,7 +39,7 @@ Link::Link(const LinkConfig& config, Rng* rng)
 
 void Link::take_out(Time now) {
   const uint32_t end = queue_.tail(), first = queue_.head();
-  uint32_t i = first;
+  uint32_t i = first, last_bytes = 0;
   Time waited = 0, start = kNever;
   int64_t bytes = 0;
   double squares = sojourn_s2_;  // summed packet by packet: the same however often it is asked for
@@ -48,7 +48,8 @@ void Link::take_out(Time now) {
     const auto wait = static_cast<Time>(packed >> kSizeBits);
     waited += wait;
     squares += seconds(wait) * seconds(wait);
-    bytes += static_cast<int64_t>(packed & kSizeMask);
+    last_bytes = static_cast<uint32_t>(packed & kSizeMask);
+    bytes += last_bytes;
     start = ++i != end ? queue_[i].start : kNever;
   } while (start <= now);
   queue_.pop_to(i);
@@ -56,6 +57,7 @@ void Link::take_out(Time now) {
   sojourn_ns_ += waited;
   sojourn_s2_ = squares;
   queued_bytes_ -= bytes;
+  begun_bytes_ = last_bytes;
   stats_.bytes_out += bytes;
   stats_.packets_out += i - first;
 }
@@ -75,66 +77,99 @@ bool Link::lose() {
   return lost;
 }
 
-// Start of step or time of opportunity number index, counted on through the repetitions of the table.
-Time Link::table_time(uint64_t index) const {
-  const size_t n = tables_->times.size();
-  if (index < n) return tables_->times[index];
-  if (tables_->period == 0) return kNever;
-  return static_cast<Time>(index / n) * tables_->period + tables_->times[index % n];
-}
-
 Time Link::schedule_departure(Time now, uint32_t wire_bytes, Time& start) {
   return schedule_ == Schedule::stepped ? stepped_departure(now, wire_bytes, start)
                                         : opportunity_departure(now, wire_bytes, start);
 }
 
+// In an outage transmission begins with the next positive rate.
 Time Link::stepped_departure(Time now, uint32_t wire_bytes, Time& start) {
   if (free_at_ >= kNever) return start = kNever;
-  start = std::max(now, free_at_);
-  const size_t n = tables_->times.size();
-  while (table_time(cursor_ + 1) <= start) ++cursor_;
-  while (tables_->rates[cursor_ % n] <= 0) {  // an outage: transmission begins with the next positive rate
-    ++cursor_;
-    start = std::max(start, table_time(cursor_));
-    if (start >= kNever) return start = kNever;
-  }
-  const auto duration = static_cast<Time>(wire_bytes * (8e9 / tables_->rates[cursor_ % n]) + 0.5);
-  arrivals_first_ = lead_ > duration;
-  return start + duration;
+  start = steps_->first_positive(std::max(now, free_at_), cursor_);
+  if (start >= kNever) return kNever;
+  const RateSteps::Transmission packet = steps_->transmit(start, wire_bytes, cursor_);
+  used_bits_ += packet.bits;
+  never_sent_bits_ = packet.left;
+  arrivals_first_ = lead_ > packet.end - start;
+  return packet.end;
 }
 
 // Skips the opportunities that passed while the queue was empty.
 void Link::seek_opportunity(Time now) {
-  if ((now <= free_at_ && cursor_ != 0) || table_time(cursor_) >= now) return;
-  const size_t n = tables_->times.size();
-  const Time period = tables_->period;
-  const uint64_t round = period ? static_cast<uint64_t>(now / period) : 0;
-  const Time phase = now - static_cast<Time>(round) * period;
-  const auto at = std::lower_bound(tables_->times.begin(), tables_->times.end(), phase);
-  cursor_ = std::max<uint64_t>(cursor_, round * n + static_cast<uint64_t>(at - tables_->times.begin()));
-  while (table_time(cursor_ - 1) >= now) --cursor_;  // an opportunity at the very end of the period before
-  opportunity_left_ = kOpportunityBytes;
+  if ((now <= free_at_ && cursor_ != 0) || opportunities_->time(cursor_) >= now) return;
+  cursor_ = std::max(cursor_, opportunities_->before(now));
+  opportunity_left_ = Opportunities::kBytes;
 }
 
-// As Mahimahi's link shell does: what an opportunity has left serves the packets that wait at that moment, and is
-// lost when none does. Transmission is instantaneous at the last opportunity that the packet needed.
+// As Mahimahi's link shell does: what an opportunity has left serves the packets that wait at that moment, and is lost when none
+// does. A packet leaves the queue with the first opportunity that it uses, and the link, at once, with the last that it needs.
 Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
   seek_opportunity(now);
+  const auto next = [this] { ++cursor_, opportunity_left_ = Opportunities::kBytes; };
+  if (opportunity_left_ == 0) next();
+  start = std::max(now, opportunities_->time(cursor_));
   int64_t need = wire_bytes;
-  while (need > opportunity_left_) {
-    need -= opportunity_left_;
-    ++cursor_;
-    opportunity_left_ = kOpportunityBytes;
-  }
+  while (need > opportunity_left_) need -= opportunity_left_, next();
   opportunity_left_ -= need;
-  const Time at = table_time(cursor_);
-  start = std::max(at, now);
-  return start;
+  return std::max(now, opportunities_->time(cursor_));
 }
+
+// ---- what can be foreseen
+
+// Packets on their way here whose departure is known. They are taken into account when they arrive.
+struct Link::Coming {
+  struct Packet {
+    Time at, start, end;
+    uint32_t bytes;
+    bool lost;
+  };
+  Ring<Packet> packets;
+  Time free_at = 0;  // as far as they have arrived
+};
+
+size_t Link::coming_bytes() const { return sizeof *coming_ + coming_->packets.memory_bytes(); }
+void Link::ComingDeleter::operator()(Coming* coming) const { delete coming; }
+
+Link::Outcome Link::foresee(Time at, uint32_t wire_bytes, bool is_data, Time now) {
+  if (coming_) {
+    settle(now);
+  } else {
+    coming_.reset(new Coming);
+  }
+  const Time start = std::max(at, free_at_);
+  free_at_ = start + transmission_time(wire_bytes);
+  const bool lost = lossy_ && (is_data || loss_on_acks_) && lose();
+  coming_->packets.push({at, start, free_at_, wire_bytes, lost});
+  return lost ? Outcome{Fate::random_loss, kNever} : Outcome{Fate::delivered, free_at_ + delay_};
+}
+
+void Link::settle(Time now) {
+  Ring<Coming::Packet>& packets = coming_->packets;
+  while (!packets.empty() && packets.front().at <= now) {
+    const Coming::Packet packet = packets.front();
+    packets.pop();
+    drain(packet.at - arrivals_first_);
+    if (packet.start > packet.at) {
+      if (queue_.empty()) next_start_ = packet.start;
+      queue_.push({packet.start, static_cast<uint64_t>(packet.start - packet.at) << kSizeBits | packet.bytes});
+      queued_bytes_ += packet.bytes;
+      stats_.queue_max = std::max(stats_.queue_max, queue_.size());
+    } else {
+      ++stats_.packets_out;
+      stats_.bytes_out += packet.bytes;
+      begun_bytes_ = packet.bytes;
+    }
+    stats_.random_losses += packet.lost;
+    busy_ns_ += packet.end - packet.start;
+    coming_->free_at = packet.end;
+  }
+}
+
+// ---- statistics
 
 LinkStats Link::stats(Time now) {
   if (managed_) return managed_stats(now);
-  drain(now);
+  note(now);
   LinkStats s = stats_;
   s.packets_in = s.packets_out + queue_.size() + s.queue_drops;
   s.sojourn_sum = seconds(sojourn_ns_);
@@ -142,36 +177,68 @@ LinkStats Link::stats(Time now) {
   Time waited = 0;  // so far, by those still in the queue
   for (uint32_t i = queue_.head(); i != queue_.tail(); ++i) {
     const uint64_t arrived = static_cast<uint64_t>(queue_[i].start) - (queue_[i].packed >> kSizeBits);
-    // Waiting times beyond 47 bits have wrapped; on a folded link some will only arrive later.
+    // Waiting times beyond 47 bits have wrapped.
     waited += std::max<Time>(0, now - static_cast<Time>(arrived & (UINT64_MAX >> kSizeBits)));
   }
   s.queue_integral = s.sojourn_sum + seconds(waited);
-  s.busy = seconds(busy_ns_ - std::clamp<Time>(free_at_ - now, 0, busy_ns_));  // less what is still to be served
+  const Time free_at = coming_ ? coming_->free_at : free_at_;
+  count_transmitted(s, now, s.bytes_out, queue_.empty() ? free_at : next_start_, free_at);
   return s;
 }
 
-double Link::mean_rate_bps() const {
-  if (schedule_ != Schedule::stepped) return rate_bps(0);
-  const std::vector<Time>& times = tables_->times;
-  const Time end = tables_->period ? tables_->period : times.back();
-  if (end == 0) return tables_->rates.back();
-  double bits = 0;
-  for (size_t i = 0; i < times.size(); ++i) bits += tables_->rates[i] * seconds((i + 1 < times.size() ? times[i + 1] : end) - times[i]);
-  return bits > 0 ? bits / seconds(end) : tables_->rates.back();
+// begun: bytes of the packets whose transmission has begun; end: of the last of these; free_at: of all that have been accepted.
+void Link::count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Time free_at) const {
+  s.busy = seconds(busy_ns_ - std::clamp<Time>(free_at - now, 0, busy_ns_));  // less what is still to be served
+  s.bytes_sent = static_cast<double>(begun);
+  const auto unsent = [&](double bytes) { s.bytes_sent -= std::clamp(bytes, 0.0, static_cast<double>(begun_bytes_)); };
+  switch (schedule_) {
+    case Schedule::constant:
+      if (ns_per_byte_ > 0) unsent(static_cast<double>(end - now) / ns_per_byte_);
+      s.used_bits = ns_per_byte_ > 0 ? s.busy * (8e9 / ns_per_byte_) : s.bytes_sent * 8;
+      break;
+    case Schedule::stepped:
+      unsent((steps_->bits(now, end) + (end < kNever ? 0 : never_sent_bits_)) / 8);
+      s.used_bits = used_bits_ - steps_->bits(now, free_at);
+      break;
+    case Schedule::opportunities: {
+      if (!managed_) s.bytes_sent += static_cast<double>(queued_bytes_);
+      const uint64_t passed = opportunities_->before(now + 1);  // all after these are used, up to the one at the cursor
+      if (cursor_ >= passed) {
+        s.bytes_sent -= static_cast<double>(static_cast<int64_t>(cursor_ + 1 - passed) * Opportunities::kBytes - opportunity_left_);
+      }
+      s.used_bits = s.bytes_sent * 8;
+      break;
+    }
+  }
 }
 
-double Link::rate_bps(Time now) const {
+double Link::mean_rate_bps() const { return schedule_ == Schedule::stepped ? steps_->mean_bps() : rate_bps(0); }
+
+double Link::rate_bps(Time at) const {
   switch (schedule_) {
-    case Schedule::stepped: {
-      uint64_t index = cursor_;
-      while (table_time(index + 1) <= now) ++index;
-      return tables_->rates[index % tables_->times.size()];
-    }
-    case Schedule::opportunities:
-      return static_cast<double>(tables_->times.size()) * kOpportunityBytes * 8e9 / static_cast<double>(tables_->period);
+    case Schedule::stepped: return steps_->rate_bps(at);
+    case Schedule::opportunities: return opportunities_->mean_bps();
     case Schedule::constant: break;
   }
   return ns_per_byte_ > 0 ? 8e9 / ns_per_byte_ : std::numeric_limits<double>::infinity();
+}
+
+double Link::offered_bits(Time now) const {
+  switch (schedule_) {
+    case Schedule::stepped: return steps_->bits(0, now);
+    case Schedule::opportunities: return opportunities_->bits(now);
+    case Schedule::constant: break;
+  }
+  return rate_bps(0) * seconds(now);
+}
+
+double Link::carry_s(Time from, double bits) const {
+  switch (schedule_) {
+    case Schedule::stepped: return steps_->carry_s(from, bits);
+    case Schedule::opportunities: return opportunities_->carry_s(from, bits);
+    case Schedule::constant: break;
+  }
+  return bits / rate_bps(0);
 }
 
 }  // namespace netbuf

@@ -15,6 +15,7 @@ struct Link::Managed final : DropSink {
   std::unique_ptr<QueueDiscipline> discipline;
   Ring<Queued> device;
   Time next = kNever, since = 0;
+  int64_t begun = 0;               // bytes of the packets whose transmission has begun
   double area = 0;                 // packet nanoseconds in the discipline, up to since
 
   void dropped(const Queued& item) override {
@@ -90,18 +91,11 @@ Time Link::ready(Time now) {
   if (schedule_ == Schedule::opportunities) {
     seek_opportunity(now);
     const uint64_t at = opportunity_left_ > 0 ? cursor_ : cursor_ + 1;
-    return std::max(from, table_time(at));
+    return std::max(from, opportunities_->time(at));
   }
   if (free_at_ >= kNever) return kNever;
-  const size_t n = tables_->times.size();
   uint64_t step = cursor_;
-  while (table_time(step + 1) <= from) ++step;
-  if (tables_->rates[step % n] > 0) return from;
-  while (tables_->rates[step % n] <= 0) {
-    ++step;
-    if (table_time(step) >= kNever) return kNever;
-  }
-  return table_time(step);
+  return steps_->first_positive(from, step);
 }
 
 void Link::transmit_now(Time now, const Queued& item) {
@@ -110,6 +104,8 @@ void Link::transmit_now(Time now, const Queued& item) {
   const Time end = schedule_ == Schedule::constant ? now + transmission_time(item.bytes) : schedule_departure(now, item.bytes, start);
   free_at_ = end;
   busy_ns_ += end - start;
+  m.begun += item.bytes;
+  begun_bytes_ = item.bytes;
   if (lossy_ && (!item.is_ack || loss_on_acks_) && lose()) {
     ++stats_.random_losses;
     return m.host->lost(item, Fate::random_loss);
@@ -126,12 +122,13 @@ LinkStats Link::managed_stats(Time now) {
   s.sojourn_sum = seconds(sojourn_ns_);
   s.sojourn_sum2 = sojourn_s2_;
   s.queue_integral = managed_->area * 1e-9;
-  s.busy = seconds(busy_ns_ - std::clamp<Time>(free_at_ - now, 0, busy_ns_));
+  count_transmitted(s, now, managed_->begun, free_at_, free_at_);
   return s;
 }
 
 size_t Link::memory_bytes() const {
   size_t bytes = sizeof *this + queue_.memory_bytes();
+  if (coming_) bytes += coming_bytes();
   if (managed_) bytes += sizeof(Managed) + managed_->discipline->memory_bytes() + managed_->device.memory_bytes();
   return bytes;
 }

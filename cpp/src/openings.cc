@@ -22,11 +22,18 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
     sender.stop_ns = 0;
   }
   for (const FlowConfig& sender : config.traffic.front().senders) {
+    Time delays = 0;
     double rtt = 0, slowest = std::numeric_limits<double>::infinity();
     for (const auto* path : {&sender.path, &sender.return_path}) {
-      for (const uint32_t link : *path) rtt += seconds(network.links[link].delay());
+      for (const uint32_t link : *path) rtt += seconds(network.links[link].delay()), delays += network.links[link].delay();
     }
-    for (const uint32_t link : sender.path) slowest = std::min(slowest, network.links[link].mean_rate_bps());
+    varying_.emplace_back();
+    for (const uint32_t link : sender.path) {
+      const Link& one = network.links[link];
+      if (!one.constant_rate()) varying_.back().push_back(&one);
+      if (one.constant_rate()) slowest = std::min(slowest, one.mean_rate_bps());
+    }
+    base_rtt_.push_back(delays);
     base_rtt_s_.push_back(rtt);
     seconds_per_byte_.push_back(8 / slowest);
     crossed_.emplace_back();
@@ -65,7 +72,7 @@ void Openings::after_event(uint32_t index, Time now) {
     if (flow.completed_at() == kNever) return;
     slot.completed = true;
     const OpenedFlow& opened = opened_[slot.opened];
-    const Completion done{slot.opened, flow.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes)};
+    const Completion done{slot.opened, flow.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes, opened.start)};
     completions_.push_back(done);
     for (SharedBuffer* sw : crossed_[opened.sender]) sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
   }
@@ -79,8 +86,11 @@ void Openings::after_event(uint32_t index, Time now) {
   host_.forgotten(index);
 }
 
-double Openings::ideal_s(uint32_t sender, int64_t size_bytes) const {
-  return base_rtt_s_[sender] + static_cast<double>(size_bytes) * seconds_per_byte_[sender];
+double Openings::ideal_s(uint32_t sender, int64_t size_bytes, Time start) const {
+  const auto bytes = static_cast<double>(size_bytes);
+  double carrying = bytes * seconds_per_byte_[sender];
+  for (const Link* link : varying_[sender]) carrying = std::max(carrying, link->carry_s(start + base_rtt_[sender], bytes * 8));
+  return base_rtt_s_[sender] + carrying;
 }
 
 int64_t Openings::received_bytes(const OpenedFlow& flow) const {

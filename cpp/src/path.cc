@@ -77,7 +77,9 @@ bool Path::cross(Packet& packet, size_t hop) {
     offer(link, packet, hop);
     return false;
   }
-  const Link::Outcome outcome = link.transmit(packet.time, wire_bytes(packet.kind, packet.bytes), true);
+  const uint32_t bytes = wire_bytes(packet.kind, packet.bytes);
+  const bool foreseen = hop > 0 && forward_[hop].folded;
+  const Link::Outcome outcome = foreseen ? link.foresee(packet.time, bytes, true, *network_.clock) : link.transmit(packet.time, bytes, true);
   packet.time = outcome.arrival;
   if (outcome.fate == Link::Fate::delivered) return true;
   lose(outcome.fate, packet.kind);
@@ -134,7 +136,8 @@ void Path::backward(Ack ack, size_t hop, Time at) {
       item.is_ack = true;
       return link.offer(at, item);
     }
-    const Link::Outcome outcome = link.transmit(at, bytes, false);
+    const bool foreseen = hop > 0 && backward_[hop].folded;
+    const Link::Outcome outcome = foreseen ? link.foresee(at, bytes, false, *network_.clock) : link.transmit(at, bytes, false);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
       --on_way_;
       return;

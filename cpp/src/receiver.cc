@@ -136,7 +136,9 @@ void Receiver::tune_window(const Packet& packet) {
   if (packet.sent_at < round_mark_) return;
   const int64_t read = counters_.delivered_bytes - w.round_bytes;
   if (read > w.largest_round) {
-    w.allowed = std::clamp(2 * read + 4 * read * (read - w.largest_round) / w.largest_round, w.allowed, kLargestWindow);
+    // More than the largest window in a round trip asks for the largest at once, and its square would not fit.
+    const int64_t wanted = read >= kLargestWindow ? kLargestWindow : 2 * read + 4 * read * (read - w.largest_round) / w.largest_round;
+    w.allowed = std::clamp(wanted, w.allowed, kLargestWindow);
     w.largest_round = read;
   }
   round_mark_ = now_ + ack_lead_;

@@ -29,7 +29,7 @@ void sample_link(World& world, uint32_t index, double* out) {
   *out++ = static_cast<double>(link.queue_bytes());
   *out++ = stats.sojourn_sum;
   *out++ = static_cast<double>(stats.packets_out);
-  *out++ = static_cast<double>(stats.bytes_out);
+  *out++ = stats.bytes_sent;
   *out++ = static_cast<double>(stats.queue_drops);
   *out++ = static_cast<double>(stats.random_losses);
 }

@@ -11,6 +11,7 @@ namespace netbuf {
 
 World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   validate(config);
+  network_.clock = &now_;
   profile_ = &stack_profile(config.stack);
   if (config.mss || config.min_rto_ns || config.delayed_ack_packets) {
     own_profile_ = std::make_unique<StackProfile>(stack_profile(config));

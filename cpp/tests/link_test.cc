@@ -1,110 +1,18 @@
 // The link against a slow, obviously correct queue: every departure is found by looking at all packets before.
 #include "netbuf/link.h"
 
-#include <deque>
-
-#include "worlds.h"
+#include "slow_links.h"
 
 using namespace netbuf;
 
 namespace {
-
-struct Accepted {
-  Time arrived, start, end;
-  uint32_t bytes;
-};
-
-// Lindley's recursion: a packet waits for as long as its predecessor's wait and service outlast the gap between them.
-class SlowQueue {
- public:
-  explicit SlowQueue(const LinkConfig& config) : config_(config) {}
-
-  bool arrive(Time now, uint32_t bytes, Time& departs) {
-    int64_t waiting = 0, waiting_bytes = 0;
-    for (const Accepted& p : packets_) {
-      if (p.start > now) ++waiting, waiting_bytes += p.bytes;
-    }
-    const bool busy = !packets_.empty() && packets_.back().end > now;
-    if (busy && config_.queue_limit_packets > 0 && waiting + 1 > config_.queue_limit_packets) return false;
-    if (busy && config_.queue_limit_bytes > 0 && waiting_bytes + bytes > config_.queue_limit_bytes) return false;
-    Time wait = 0;
-    if (!packets_.empty()) {
-      const Accepted& last = packets_.back();
-      wait = std::max<Time>(0, (last.start - last.arrived) + (last.end - last.start) - (now - last.arrived));
-    }
-    const Time start = begin(now + wait);
-    departs = start + service(start, bytes);
-    packets_.push_back({now, start, departs, bytes});
-    return true;
-  }
-
-  void compare(Link& link, Time now) const {
-    uint64_t out = 0, queued = 0;
-    int64_t bytes = 0, queued_bytes = 0;
-    Time waited = 0, integral = 0;
-    double squares = 0;
-    for (const Accepted& p : packets_) {
-      if (p.start <= now) {
-        ++out, bytes += p.bytes, waited += p.start - p.arrived;
-        squares += seconds(p.start - p.arrived) * seconds(p.start - p.arrived);
-      } else {
-        ++queued, queued_bytes += p.bytes;
-      }
-      integral += std::min(p.start, now) - p.arrived;
-    }
-    const LinkStats s = link.stats(now);
-    CHECK_EQ(s.packets_out, out);
-    CHECK_EQ(s.bytes_out, bytes);
-    CHECK_EQ(link.queue_packets(), queued);
-    CHECK_EQ(link.queue_bytes(), queued_bytes);
-    CHECK_EQ(s.sojourn_sum, seconds(waited));
-    CHECK_NEAR(s.sojourn_sum2, squares, 1e-9 * (1 + squares));
-    CHECK_NEAR(s.queue_integral, seconds(integral), 1e-9 * (1 + seconds(integral)));
-  }
-
- private:
-  // Rate at time t and the time of the next step after it, by walking the steps from the beginning.
-  void step_at(Time t, double& rate, Time& next) const {
-    const auto& times = config_.schedule_time_ns;
-    for (Time base = 0;; base += config_.schedule_period_ns) {
-      for (size_t i = 0; i < times.size(); ++i) {
-        const bool last = i + 1 == times.size();
-        next = !last ? base + times[i + 1] : config_.schedule_period_ns ? base + config_.schedule_period_ns : kNever;
-        rate = config_.schedule_rate_bps[i];
-        if (t < next) return;
-      }
-    }
-  }
-  Time begin(Time t) const {
-    if (config_.schedule_time_ns.empty() || t >= kNever) return t;
-    double rate;
-    Time next;
-    for (step_at(t, rate, next); rate == 0; step_at(t, rate, next)) {
-      t = next;
-      if (t >= kNever) break;
-    }
-    return t;
-  }
-  Time service(Time start, uint32_t bytes) const {
-    double rate = config_.rate_bps;
-    Time next;
-    if (!config_.schedule_time_ns.empty()) {
-      if (start >= kNever) return 0;
-      step_at(start, rate, next);
-    }
-    return rate > 0 ? static_cast<Time>(bytes * (8e9 / rate) + 0.5) : 0;
-  }
-
-  LinkConfig config_;
-  std::vector<Accepted> packets_;
-};
 
 // Random arrivals, in bursts and with silences, at about the load given.
 void compare_with_slow_queue(LinkConfig config, uint64_t seed, int packets = 1500, double mean_gap_us = 1200) {
   config.delay_ns = 7 * kMillisecond;
   Rng rng(seed);
   Link link(config, &rng);
-  SlowQueue slow(config);
+  slow::Queue slow(config);
   Rng random(seed * 77 + 1);
   Time now = 0;
   uint64_t drops = 0;
@@ -183,12 +91,7 @@ TEST(a_last_outage_is_for_ever) {
 
 namespace {
 
-// Mahimahi's link shell: at each opportunity 1504 bytes leave, from the packets that wait then; what is left is lost.
 void compare_with_shell(const LinkConfig& config, uint64_t seed, Time grid, double mean_gap_us) {
-  struct Waiting {
-    size_t number;
-    int64_t left;
-  };
   Rng random(seed);
   std::vector<Time> arrivals;
   std::vector<uint32_t> sizes;
@@ -199,24 +102,7 @@ void compare_with_shell(const LinkConfig& config, uint64_t seed, Time grid, doub
     arrivals.push_back(now / grid * grid + (grid > 1 && config.queue_limit_packets ? 1 : 0));
     sizes.push_back(random.uniform() < 0.3 ? 52 : 40 + random.below(1461));
   }
-  std::vector<Time> departures(arrivals.size(), kNever);
-  std::deque<Waiting> queue;
-  size_t next = 0;
-  const size_t n = config.trace_ns.size();
-  for (size_t k = 0; next < arrivals.size() || !queue.empty(); ++k) {
-    const Time at = static_cast<Time>(k / n) * config.trace_period_ns + config.trace_ns[k % n];
-    for (; next < arrivals.size() && arrivals[next] <= at; ++next) {
-      if (config.queue_limit_packets == 0 || static_cast<int64_t>(queue.size()) < config.queue_limit_packets) queue.push_back({next, sizes[next]});
-    }
-    for (int64_t budget = 1504; budget > 0 && !queue.empty();) {
-      const int64_t used = std::min(budget, queue.front().left);
-      budget -= used;
-      queue.front().left -= used;
-      if (queue.front().left > 0) break;
-      departures[queue.front().number] = at;
-      queue.pop_front();
-    }
-  }
+  const std::vector<Time> departures = slow::shell(config, arrivals, sizes);
   Rng rng(1);
   Link link(config, &rng);
   for (size_t i = 0; i < arrivals.size(); ++i) {

@@ -102,7 +102,7 @@ TEST(flow_lists_are_played_as_they_are) {
     CHECK_EQ(world.opened()[done.flow].start, arrivals.list_start_ns[done.flow]);
     CHECK_GT(seconds(done.fct), done.ideal_s);
   }
-  CHECK_NEAR(world.ideal_s(1, 50'000), 2 * 10e-3 + 0.1e-3 + 50'000 * 8 / 10e6, 1e-12);
+  CHECK_NEAR(world.ideal_s(1, 50'000, 0), 2 * 10e-3 + 0.1e-3 + 50'000 * 8 / 10e6, 1e-12);
 }
 
 TEST(one_seed_is_one_traffic_whatever_the_scheme) {

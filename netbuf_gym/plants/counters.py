@@ -13,15 +13,18 @@ from netbuf_gym.scenarios.types import Scenario
 
 
 def sender_counters(world: World, scenario: Scenario, flows: Iterable[int]) -> list[dict[str, Any]]:
-    """Of some flows: each one's own counters, and of the bottleneck's queue.
+    """Of some flows: each one's own counters, and of the queue of the slowest link on its path.
 
     Returns:
-        a dict for each flow: the core's cumulative counters of it (`Simulator.flow_stats`), `now_s`, and of the bottleneck
+        a dict for each flow: the core's cumulative counters of it (`Simulator.flow_stats`), `now_s`, and of that link
         `sojourn_sum_s` and `sojourn_count`.
     """
-    stats, link = world.flow_stats(), world.link_stats()[scenario.bottleneck]
-    common = {"now_s": world.now_ns * 1e-9, **{key: link[key] for key in ("sojourn_sum_s", "sojourn_count")}}
-    return [{**stats[flow], **common} for flow in flows]
+    stats, links, now_s = world.flow_stats(), world.link_stats(), world.now_ns * 1e-9
+    counters = []
+    for flow in flows:
+        link = links[scenario.tightest_link(flow)]
+        counters.append({**stats[flow], "now_s": now_s, **{key: link[key] for key in ("sojourn_sum_s", "sojourn_count")}})
+    return counters
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Counters:
 
     Attributes:
         now_s: virtual time of the counters.
-        completions: float64 (flows, 6): flow id, start_s, fct_s, size_bytes, sender, priority.
+        completions: float64 (flows, 7): flow id, start_s, fct_s, size_bytes, sender, priority, ideal_s.
         switches, links, flows: one dict each; flows are those that live as long as the world.
         traffic: of all finite flows together.
         probe_delays: seconds, an array for each probe.

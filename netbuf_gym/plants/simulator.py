@@ -51,16 +51,16 @@ class World:
         return self._source.traffic_stats(*self._at)
 
     def completions(self) -> np.ndarray:
-        """Finished flows of the traffic, `(flows, 6)`: flow, start_s, fct_s, size_bytes, sender, priority."""
+        """Finished flows of the traffic, `(flows, 7)`: flow, start_s, fct_s, size_bytes, sender, priority, ideal_s."""
         return self._source.completions(*self._at)
 
     def flows_opened(self) -> np.ndarray:
         """All flows of the traffic, `(flows, 5)`: start_s, sender, size_bytes, priority, received_bytes."""
         return self._source.flows_opened(*self._at)
 
-    def ideal_s(self, sender: int, size_bytes: int) -> float:
-        """Base RTT plus size over the rate of the slowest link of a sender's path."""
-        return self._source.ideal_s(*self._at, sender, size_bytes)
+    def ideal_s(self, sender: int, size_bytes: int, start_ns: int) -> float:
+        """The ideal completion time of a sender's flow that starts then (`Scenario.ideal_s`)."""
+        return self._source.ideal_s(*self._at, sender, size_bytes, start_ns)
 
     def flow_sample(self) -> np.ndarray:
         """Current values and counters of flows, `(flows, len(FLOW_SAMPLE))`."""

@@ -13,9 +13,9 @@ a task has, and what it is there, are its tracker's `quantities`.
 | `alpha_fair`      | throughput, delay, loss  | a U(x') - b U(d) - c U(l), U(z) = z^(1 - alpha) / (1 - alpha)  (Nuwa)  |
 | `power`           | power                    | x^e / y                                                 (Kleinrock)    |
 
-with x = throughput / fair share of the bottleneck, y = RTT / base RTT, l = lost / (lost + acknowledged) packets,
-x' = min(x, 1), d = queueing delay / `delay_scale_s`, at most 1. A fair share is the rate of the tightest link over the
-number of flows in the world; with one sender it is the capacity.
+with x = throughput / fair share, y = RTT / base RTT, l = lost / (lost + acknowledged) packets,
+x' = min(x, 1), d = queueing delay / `delay_scale_s`, at most 1. The fair share is the least, over the links of the
+sender's own path, of the link's rate over the number of flows that cross it; with one sender it is the capacity.
 """
 
 from __future__ import annotations

@@ -109,6 +109,12 @@ class Link:
             return self.trace.mean_mbps(duration_s)
         return self.rate_mbps if self.rate_mbps is not None else float("inf")
 
+    def carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
+        """How long the link, alone, would take from `start_s` on to carry so many bytes, seconds; 0 when unlimited."""
+        if self.trace is not None:
+            return self.trace.carrying_s(size_bytes, start_s)
+        return size_bytes * 8e-6 / self.rate_mbps if self.rate_mbps is not None else 0.0
+
     def service_ms(self, wire_bytes: int) -> float:
         """The least time that a packet of `wire_bytes` spends in transmission, ms (0 on a delivery trace)."""
         if isinstance(self.trace, DeliveryTrace):

@@ -24,9 +24,16 @@ from netbuf_gym.scenarios.types import (
 from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
 
 
+class _Unless(float):
+    """A default that gives way to another argument: told from the same number when that is given."""
+
+
+_RATE_MBPS = _Unless(10.0)
+
+
 def dumbbell(
     *,
-    rate_mbps: float | None = None,
+    rate_mbps: float | None = _RATE_MBPS,
     rtt_ms: float = 48.0,
     buffer_packets: int | None = 150,
     loss: float = 0.0,
@@ -51,7 +58,8 @@ def dumbbell(
     and no limit.
 
     Args:
-        rate_mbps: Bottleneck, 1e-6 to 1e6 Mbit/s; 10 when there is no `trace`.
+        rate_mbps: Bottleneck, 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`. 10 when it is not given
+            and there is no `trace`.
         rtt_ms: Propagation there and back, 0 to 1e5 ms, at least four access delays.
         buffer_packets: The bottleneck's queue limit, at least 1; None: no limit.
         loss: Random loss of data packets after the bottleneck, 0 to below 1.
@@ -72,8 +80,8 @@ def dumbbell(
         ScenarioError: A value out of range.
     """
     checks.choice("stack", stack, STACKS)
-    if trace is None:
-        rate_mbps = 10.0 if rate_mbps is None else rate_mbps
+    if rate_mbps is _RATE_MBPS:
+        rate_mbps = float(_RATE_MBPS) if trace is None else None
     rtt_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS)
     buffer_packets = buffer_limit(buffer_packets)
     senders = names_of(senders)
@@ -166,6 +174,6 @@ def buffer_limit(buffer_packets: int | None) -> int | None:
     return None if buffer_packets is None else checks.integer("buffer_packets", buffer_packets, 1, MAX_COUNT)
 
 
-def return_mbps(rate_mbps: float | None, trace: Trace | None) -> float:
-    """The way back's rate: the bottleneck's own, or the highest rate of its trace."""
+def return_mbps(rate_mbps: float | None, trace: Trace | None) -> float | None:
+    """The way back's rate: the bottleneck's own, or the highest rate of its trace; None: infinitely fast."""
     return trace.peak_mbps if trace is not None else rate_mbps

@@ -225,12 +225,25 @@ class Scenario:
         for i, link in enumerate(self.links):
             if link.name == "bottleneck":
                 return i
-        return min(self._end(0).path, key=lambda i: self.links[i].mean_mbps(self.duration_s))
+        return self.tightest_link(0)
 
     @property
     def capacity_mbps(self) -> float:
         """The bottleneck's mean rate over the scenario, Mbit/s on the wire."""
         return self.links[self.bottleneck].mean_mbps(self.duration_s)
+
+    def tightest_link(self, flow: int) -> int:
+        """Index of the slowest link, in the mean over the scenario, on a flow's path."""
+        return min(self._end(flow).path, key=lambda i: self.links[i].mean_mbps(self.duration_s))
+
+    def fair_share_mbps(self, flow: int) -> float:
+        """The most that a flow could have if each link shared its mean rate evenly between the flows whose data cross it,
+        Mbit/s: the least of these shares along its path. Flows of the traffic do not count."""
+        shares = []
+        for i in set(self._end(flow).path):
+            users = sum(i in other.path for other in self.flows)
+            shares.append(self.links[i].mean_mbps(self.duration_s) / max(users, 1))
+        return min(shares)
 
     @property
     def buffer_packets(self) -> int | None:
@@ -279,12 +292,14 @@ class Scenario:
         rtt += sum(self.links[i].service_ms(self.data_bytes) for i in f.path)
         return rtt + sum(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in f.return_path)
 
-    def ideal_s(self, sender: int, size_bytes: float) -> float:
-        """The ideal completion time of a flow of the traffic, seconds: propagation there and back, and its bytes at the
-        rate of the slowest link on its path, a varying one's by its mean over a period (without a period, until its last
-        step)."""
-        rate = min(self.links[i].mean_mbps() for i in self.traffic.senders[sender].path)
-        return self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3 + size_bytes * 8e-6 / rate
+    def ideal_s(self, sender: int, size_bytes: float, start_s: float = 0.0) -> float:
+        """The ideal completion time of a flow of the traffic that starts at `start_s`, seconds: propagation there and
+        back, and its bytes (without headers) at the slowest link of its path. A link of varying rate takes as long as its
+        trace says from when the handshake can be over, a propagation there and back after the start: no byte sets out
+        before, and so no flow is faster than that."""
+        rtt_s = self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3
+        links = [self.links[i] for i in self.traffic.senders[sender].path]
+        return rtt_s + max(link.carrying_s(size_bytes, start_s + rtt_s) for link in links)
 
     @property
     def bdp_packets(self) -> float:

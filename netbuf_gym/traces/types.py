@@ -21,7 +21,7 @@ MAX_TIME_S = 1e6
 
 @dataclass(frozen=True, eq=False)
 class RateTrace:
-    """A stepped rate: `rate_mbps[i]` holds from `time_s[i]` to the next time. The packet in service keeps its rate.
+    """A stepped rate: `rate_mbps[i]` holds from `time_s[i]` to the next time, for the packet in service too.
 
     Args:
         time_s: When each step begins, seconds, strictly rising from 0, at most 1e6. Shape (steps,).
@@ -110,6 +110,23 @@ class RateTrace:
         ends = np.append(self.time_s[1:], self.period_s)
         held = (ends - self.time_s) * whole + np.clip(np.minimum(ends, rest) - self.time_s, 0, None)
         return float(held @ self.rate_mbps / duration_s)
+
+    def carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
+        """How long it takes from `start_s` on to carry so many bytes, seconds."""
+        if size_bytes <= 0:
+            return 0.0
+        held = np.diff(np.append(self.time_s, self.time_s[-1] if self.period_s is None else self.period_s))
+        carried = np.append(0.0, np.cumsum(held * self.rate_mbps))  # Mbit, up to each step and up to the end
+        phase = start_s if self.period_s is None else start_s % self.period_s
+        step = int(np.searchsorted(self.time_s, phase, side="right")) - 1
+        target = carried[step] + (phase - self.time_s[step]) * self.rate_mbps[step] + size_bytes * 8e-6
+        rounds = 0
+        if self.period_s is not None:
+            rounds = max(0, int(np.ceil(target / carried[-1])) - 1)
+            target = min(target - rounds * carried[-1], carried[-1])
+        last = max(int(np.searchsorted(carried[:-1], target)) - 1, 0)
+        end_s = self.time_s[last] + (target - carried[last]) / self.rate_mbps[last]
+        return float(end_s - phase) + (rounds * self.period_s if rounds else 0.0)
 
     def to_deliveries(self, duration_s: float | None = None) -> DeliveryTrace:
         """The delivery opportunities of this rate over `duration_s` seconds, to the millisecond, as Mahimahi has them.
@@ -208,6 +225,16 @@ class DeliveryTrace:
         whole, rest = divmod(duration_s * 1e3, self.period_ms)
         count = whole * len(self.time_ms) + np.searchsorted(self.time_ms, rest, side="right")
         return float(count) * OPPORTUNITY_BYTES * 8 / (duration_s * 1e6)
+
+    def carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
+        """How long it takes from `start_s` on, an opportunity at that moment included, to carry so many bytes, seconds."""
+        if size_bytes <= 0:
+            return 0.0
+        start_ms, count = start_s * 1e3, len(self.time_ms)
+        round_ = max(0, int(np.ceil(start_ms / self.period_ms)) - 1)
+        first = round_ * count + int(np.searchsorted(self.time_ms, start_ms - round_ * self.period_ms))
+        rounds, index = divmod(first + int(np.ceil(size_bytes / OPPORTUNITY_BYTES)) - 1, count)
+        return max(0.0, float(rounds * self.period_ms + self.time_ms[index] - start_ms) / 1e3)
 
     def to_rates(self, step_s: float = 0.1) -> RateTrace:
         """The mean rate in each whole step of `step_s` seconds, for showing and for schedules."""

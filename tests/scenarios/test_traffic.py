@@ -343,4 +343,45 @@ def test_the_ideal_is_the_cores(name, duration_s):
     made = world(links=links, traffic=Traffic(senders=[sender], arrivals=[POISSON]), duration_s=duration_s)
     core = Simulator(made, 1)
     for size in (1, 1448, 10**9):
-        assert made.ideal_s(0, size) == pytest.approx(core.ideal_s(0, size), rel=1e-12)
+        for start_s in (0, 0.3, 1.4999, 3.99, 1234.5):
+            ideal_s = core.ideal_s(0, size, round(start_s * 1e9))
+            assert made.ideal_s(0, size, start_s) == pytest.approx(ideal_s, rel=1e-12, abs=2e-9)
+
+
+def test_the_ideal_is_what_the_trace_carries_from_the_handshake_on():
+    """1 Mbit/s for 2 s, then nothing for 1 s, then 8 Mbit/s; 0.1 s there and back."""
+    trace = RateTrace([0, 2, 3], [1, 0, 8])
+    links = [Link(name="bottleneck", delay_ms=50, trace=trace), Link(name="back", delay_ms=50)]
+    sender = Sender(path=[0], return_path=[1])
+    made = world(links=links, traffic=Traffic(senders=[sender], arrivals=[POISSON]), duration_s=10)
+    assert made.ideal_s(0, 100_000) == pytest.approx(0.1 + 0.8)
+    assert made.ideal_s(0, 100_000, start_s=1.5) == pytest.approx(0.1 + 1.4 + 0.4 / 8)  # 0.4 Mbit before the outage
+    assert made.ideal_s(0, 100_000, start_s=20) == pytest.approx(0.1 + 0.1)
+    deliveries = replace(made, links=(replace(links[0], trace=DeliveryTrace([100, 1000])), links[1]))
+    assert deliveries.ideal_s(0, 1504) == pytest.approx(0.1)  # an opportunity just when the handshake is over
+    assert deliveries.ideal_s(0, 1505) == pytest.approx(0.1 + 0.9)
+    assert deliveries.ideal_s(0, 1, start_s=0.95) == pytest.approx(0.1 + 0.05)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_flow_is_faster_than_the_ideal(seed):
+    rng = np.random.default_rng(seed)
+    if seed % 3:
+        edges = np.append(0, np.cumsum(rng.exponential(0.5, 7) + 1e-3)).round(6)
+        rates = np.where(rng.random(7) < 0.3, 0.0, 10 ** rng.uniform(-2, 2, 7))
+        trace = RateTrace(edges[:-1], np.append(rates[:-1], 5.0), period_s=float(edges[-1]))
+    else:
+        trace = DeliveryTrace(np.sort(rng.uniform(0, 3000, 400)).round(3))
+    rtt_ms = round(10 ** rng.uniform(0, 3), 3)
+    links = [Link(name="bottleneck", delay_ms=rtt_ms / 2, trace=trace), Link(name="back", delay_ms=rtt_ms / 2)]
+    links.insert(int(rng.integers(2)), Link(name="other", rate_mbps=20, delay_ms=1, queue_packets=50))
+    names = [link.name for link in links if link.name != "back"]
+    sender = Sender(path=names, return_path=["back"])
+    sizes = [int(10 ** rng.uniform(0, 5.5)) for _ in range(20)]
+    flows = FlowList(start_s=np.sort(rng.uniform(0, 20, 20)), sender=[0] * 20, size_bytes=sizes, priority=[0] * 20)
+    made = world(links=links, traffic=Traffic(senders=[sender], arrivals=[flows]), duration_s=100)
+    done = simulate(made, seed=seed, sample_interval_s=None).completions
+    assert len(done) > 10 and (done["slowdown"] >= 1).all()
+    for row in done:
+        ideal_s = made.ideal_s(0, int(row["size_bytes"]), float(row["start_s"]))
+        assert row["ideal_s"] == pytest.approx(ideal_s, rel=1e-9, abs=2e-9)

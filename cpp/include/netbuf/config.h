@@ -20,7 +20,7 @@ struct LinkConfig {
   std::vector<double> ge;                  // Gilbert-Elliott: P(good->bad), P(bad->good), loss in good, loss in bad
   std::vector<uint64_t> loss_list;         // scripted: numbers (from 0) of those packets that random loss may hit
   bool loss_on_acks = false;               // random loss hits ACKs too
-  std::vector<Time> schedule_time_ns;      // stepped rate; the packet in service keeps the rate it started with
+  std::vector<Time> schedule_time_ns;      // stepped rate (capacity.h)
   std::vector<double> schedule_rate_bps;
   Time schedule_period_ns = 0;             // 0: the last rate holds
   std::vector<Time> trace_ns;              // Mahimahi delivery opportunities of 1504 bytes each

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "netbuf/capacity.h"
 #include "netbuf/config.h"
 #include "netbuf/event_source.h"
 #include "netbuf/queue_discipline.h"
@@ -20,7 +21,9 @@ namespace netbuf {
 struct LinkStats {
   uint64_t packets_in = 0;      // arrivals, dropped or not
   uint64_t packets_out = 0;     // dequeued so far
-  int64_t bytes_out = 0;
+  int64_t bytes_out = 0;        // likewise, those that a device still holds included
+  double bytes_sent = 0;        // transmitted so far, of the packet in service the part that is
+  double used_bits = 0;         // that the rate could have carried while the link transmitted
   uint64_t queue_drops = 0, random_losses = 0;
   double sojourn_sum = 0, sojourn_sum2 = 0;  // seconds, seconds^2 of waiting, over packets_out
   double queue_integral = 0;                 // packet seconds
@@ -83,6 +86,7 @@ class Link final : public EventSource {
     } else {
       ++stats_.packets_out;
       stats_.bytes_out += wire_bytes;
+      begun_bytes_ = wire_bytes;
       if (busy_starts_) [[unlikely]] busy_starts_->push(now);
     }
     if (lossy_ && (is_data || loss_on_acks_) && lose()) {
@@ -91,6 +95,10 @@ class Link final : public EventSource {
     }
     return {Fate::delivered, end + delay_};
   }
+
+  // As transmit() of a packet that arrives at a time at, perhaps after now, on a link whose outcomes can be foreseen: it never drops
+  // and serves one direction of one connection. It counts from when it arrives.
+  Outcome foresee(Time at, uint32_t wire_bytes, bool is_data, Time now);
 
   // Several packets of the same size that arrive at once. delivered(number, arrival) is told of those that come through, in order;
   // returns how many find the queue full. Only where all are served alike (uniform()).
@@ -103,6 +111,7 @@ class Link final : public EventSource {
     if (free_at <= now) {  // the first finds the link idle
       ++stats_.packets_out;
       stats_.bytes_out += wire_bytes;
+      begun_bytes_ = wire_bytes;
       free_at = now + duration;
       delivered(i++, free_at + delay);
     }
@@ -135,6 +144,11 @@ class Link final : public EventSource {
   void drain(Time now) {
     if (next_start_ <= now) take_out(now);
   }
+  // Likewise, and of what has arrived.
+  void note(Time now) {
+    if (coming_) settle(now);
+    drain(now);
+  }
 
   // ---- managed links
   using Maker = std::function<std::unique_ptr<QueueDiscipline>(const DisciplineSetting&)>;
@@ -151,7 +165,7 @@ class Link final : public EventSource {
   // Opportunities take no time and have an order of their own.
   void order_ties(Time lead, uint32_t wire_bytes) {
     lead_ = lead;
-    arrivals_first_ = schedule_ != Schedule::opportunities && lead_ > transmission_time(wire_bytes);
+    arrivals_first_ = !opportunities_ && lead_ > transmission_time(wire_bytes);
   }
   // Remembers when its last busy periods began, for the order of ties at the next hop.
   void remember_busy_periods() { busy_starts_ = std::make_unique<BusyStarts>(); }
@@ -159,13 +173,15 @@ class Link final : public EventSource {
   Time transmission_time(uint32_t wire_bytes) const { return static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5); }
   Time delay() const { return delay_; }
 
-  LinkStats stats(Time now);  // drains first
+  LinkStats stats(Time now);  // notes first
+  double offered_bits(Time now) const;       // what the rate could have carried by now; infinity when unlimited
+  double carry_s(Time from, double bits) const;  // how long it would take to carry so many from then on, alone
   uint32_t queue_packets() const { return managed_ ? managed_packets() : queue_.size(); }
   int64_t queue_bytes() const { return managed_ ? managed_bytes() : queued_bytes_; }
   double sojourn_sum() const { return seconds(sojourn_ns_); }
   const LinkStats& counters() const { return stats_; }
   const std::string& name() const { return name_; }
-  double rate_bps(Time now) const;  // current; infinity when unlimited, mean rate of a trace
+  double rate_bps(Time at) const;   // infinity when unlimited, mean rate of delivery opportunities
   double mean_rate_bps() const;     // over the period of a varying rate, or until its last step
   bool never_drops() const { return !managed_ && limit_packets_ == kNoLimit && limit_bytes_ == kNoLimit; }
   bool constant_rate() const { return schedule_ == Schedule::constant; }
@@ -173,6 +189,7 @@ class Link final : public EventSource {
 
  private:
   struct Managed;
+  struct Coming;
   struct BusyStarts {
     void push(Time start) { starts[count++ % std::size(starts)] = start; }
     Time before(Time at) const {  // the last start up to then; at itself when it is long forgotten
@@ -187,36 +204,33 @@ class Link final : public EventSource {
   };
   static constexpr int kSizeBits = 17;  // leaves 47 bits of waiting time: 39 hours
   static constexpr uint64_t kSizeMask = (1 << kSizeBits) - 1;
-  static constexpr int64_t kOpportunityBytes = 1504;
   static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   enum class Schedule : uint8_t { constant, stepped, opportunities };
   struct Waiting {
     Time start;       // when its transmission begins and it leaves the queue
     uint64_t packed;  // waiting time in ns << kSizeBits | size in bytes
   };
-  // Long tables are shared by all the worlds that use them.
-  struct Tables {
-    std::vector<Time> times;
-    std::vector<double> rates;
-    Time period;
-  };
-
   void take_out(Time now);
+  void settle(Time now);
   void serve(Time now);
   bool lose();
   Time schedule_departure(Time now, uint32_t wire_bytes, Time& start);
   Time stepped_departure(Time now, uint32_t wire_bytes, Time& start);
   Time opportunity_departure(Time now, uint32_t wire_bytes, Time& start);
-  Time table_time(uint64_t index) const;
   void seek_opportunity(Time now);
+  void count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Time free_at) const;
   Time ready(Time now);                    // from when on a transmission can begin; now, or later
   void transmit_now(Time now, const Queued& item);
   uint32_t managed_packets() const;
   int64_t managed_bytes() const;
   LinkStats managed_stats(Time now);
+  size_t coming_bytes() const;
 
   struct ManagedDeleter {
     void operator()(Managed* managed) const;
+  };
+  struct ComingDeleter {
+    void operator()(Coming* coming) const;
   };
   std::unique_ptr<Managed, ManagedDeleter> managed_;
   Schedule schedule_ = Schedule::constant;
@@ -238,7 +252,12 @@ class Link final : public EventSource {
   double loss_ = 0, ge_[4] = {0, 0, 0, 0};
   uint64_t cursor_ = 0;                 // step or opportunity in use
   int64_t opportunity_left_ = 0;        // bytes left of the current opportunity
-  std::shared_ptr<const Tables> tables_;
+  uint32_t begun_bytes_ = 0;            // of the packet whose transmission began last
+  double used_bits_ = 0;                // stepped: by all that has been accepted
+  double never_sent_bits_ = 0;          // of a packet that an endless outage has caught
+  std::shared_ptr<const RateSteps> steps_;
+  std::shared_ptr<const Opportunities> opportunities_;
+  std::unique_ptr<Coming, ComingDeleter> coming_;  // packets whose outcome is known before they arrive
   Rng* rng_;
   std::string name_;
 };

@@ -17,6 +17,7 @@ struct Network {
   Flights flights;
   uint64_t packets_received = 0;     // data, at all receivers
   int64_t delivered_bytes = 0;       // in order, to all receiving applications
+  const Time* clock = nullptr;       // the world's
 };
 
 class Path {

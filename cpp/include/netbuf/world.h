@@ -57,7 +57,7 @@ class World final : private Link::Host, private Openings::Host {
   const std::vector<OpenedFlow>& opened() const { return openings_ ? openings_->opened() : none_opened_; }
   const std::vector<Completion>& completions() const { return openings_ ? openings_->completions() : none_completed_; }
   int64_t received_bytes(const OpenedFlow& flow) const { return openings_->received_bytes(flow); }
-  double ideal_s(uint32_t sender, int64_t size_bytes) const { return openings_->ideal_s(sender, size_bytes); }
+  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const { return openings_->ideal_s(sender, size_bytes, start); }
   TrafficTotals traffic_totals() const { return openings_ ? openings_->totals() : TrafficTotals{}; }
   uint64_t packets_received() const { return network_.packets_received; }  // data, at the receivers of all flows
   int64_t delivered_bytes() const { return network_.delivered_bytes; }     // in order, likewise

@@ -26,7 +26,6 @@ struct Start {
   uint32_t lost = 0;
   double sojourn_sum = 0;
   uint64_t dequeued = 0;
-  uint64_t link_drops = 0;
 };
 
 class SenderAgent final : public AgentOf<Start> {
@@ -51,10 +50,9 @@ class SenderAgent final : public AgentOf<Start> {
   void begin(World& world, uint32_t index, Start& start) const override {
     Flow& flow = world.flows()[index];
     Link& link = world.links()[flow.bottleneck()];
-    link.drain(world.now());
+    link.note(world.now());
     flow.sender.interval_rtt_min = kNever;
-    start = {world.now(), flow.counters(), flow.sender.tcb.lost, link.sojourn_sum(), link.counters().packets_out,
-             link.counters().queue_drops};
+    start = {world.now(), flow.counters(), flow.sender.tcb.lost, link.sojourn_sum(), link.counters().packets_out};
   }
 
   void apply(World& world, uint32_t index, const double* control) const override {
@@ -71,7 +69,7 @@ class SenderAgent final : public AgentOf<Start> {
     const Tcb& tcb = flow.sender.tcb;
     const FlowCounters now = flow.counters(), &then = start.counters;
     Link& link = world.links()[flow.bottleneck()];
-    link.drain(world.now());
+    link.note(world.now());
 
     const double elapsed = seconds(world.now() - start.time);
     const double acks = static_cast<double>(now.acks - then.acks);
@@ -104,7 +102,7 @@ class SenderAgent final : public AgentOf<Start> {
     *out++ = flow.sender.rtt_min < kNever ? seconds(flow.sender.rtt_min) : kNaN;
     *out++ = ratio(link.sojourn_sum() - start.sojourn_sum, static_cast<double>(link.counters().packets_out - start.dequeued));
     *out++ = link.queue_packets();
-    *out++ = static_cast<double>(link.counters().queue_drops - start.link_drops);
+    *out++ = static_cast<double>(now.queue_drops - then.queue_drops);
   }
 };
 

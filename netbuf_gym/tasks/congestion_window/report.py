@@ -14,16 +14,17 @@ def episode_report(scenario: Scenario, flow: int, counters: dict[str, Any]) -> d
     Args:
         scenario: the world that was run.
         flow: index of the flow.
-        counters: cumulative counters of the flow and of the bottleneck (`netbuf_gym.plants.counters.sender_counters`).
+        counters: cumulative counters of the flow and of the slowest link on its path
+            (`netbuf_gym.plants.counters.sender_counters`).
 
     Returns:
         goodput_mbps: bytes delivered in order to the application over the time since the flow's start.
         mean_rtt_ms, base_rtt_ms: mean of all round-trip samples (NaN without one), and what is least possible.
-        queue_delay_mean_ms: mean sojourn at the bottleneck over all packets that passed it (NaN without one).
+        queue_delay_mean_ms: mean sojourn at the slowest link of its path over all packets that passed it (NaN without one).
         loss_rate: packets dropped by queues or lost at random over packets sent (0 when none was sent).
-        utility: 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT); the fair share is the capacity over the
-            number of flows. A flow that delivered nothing counts as having delivered one segment; NaN where a share or a base
-            RTT is 0 or infinite, as in a world that ends in an outage or has no slowest link.
+        utility: 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT); the fair share is
+            `Scenario.fair_share_mbps`. A flow that delivered nothing counts as having delivered one segment; NaN where the
+            share or the base RTT is 0 or infinite, as in a world that is an outage or has no slowest link.
         Mt: log10(mean RTT - least RTT, in ms) - log10(goodput in Mbit/s); the difference counts as at least 1 us.
         timeouts: retransmission time-outs.
         duration_s: time since the flow's start.
@@ -35,7 +36,7 @@ def episode_report(scenario: Scenario, flow: int, counters: dict[str, Any]) -> d
     mean_rtt_ms = counters["rtt_sum_s"] / samples * 1e3 if samples else math.nan
     base_rtt_ms = scenario.base_rtt_ms(flow)
     lost = counters["queue_drops"] + counters["random_losses"]
-    share_mbps = scenario.capacity_mbps / len(scenario.flows)
+    share_mbps = scenario.fair_share_mbps(flow)
     counted_mbps = max(goodput_mbps, scenario.mss * 8e-6 / duration_s)
     delay_ms = max(mean_rtt_ms - counters["rtt_min_s"] * 1e3, 1e-3) if samples else math.nan
     passed = counters["sojourn_count"]

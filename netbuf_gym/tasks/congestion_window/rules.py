@@ -107,8 +107,8 @@ class CongestionWindow(Task):
 
     ## Rewards
 
-    A sum of named terms, which `info["reward_terms"]` shows. x is throughput over the fair share of the bottleneck (the
-    capacity when alone), y is RTT over base RTT:
+    A sum of named terms, which `info["reward_terms"]` shows. x is throughput over the fair share (the least
+    even share of a link on the sender's own path; the bottleneck's capacity when alone), y is RTT over base RTT:
 
     * default: `log_utility`, 0.5 ln(max(x, 0.05)) - 0.5 ln(y) times the length of the interval in seconds. The sum over
       an episode, divided by its duration, tracks the utility that the report gives. Normalised by what the world
@@ -130,7 +130,8 @@ class CongestionWindow(Task):
        the reason in `info["failure"]`; simulated ones do not.
 
     The last step's `info` reports the whole episode, start-up included, from the simulator's counters: `goodput_mbps`,
-    `mean_rtt_ms`, `base_rtt_ms`, `queue_delay_mean_ms` (sojourn at the bottleneck), `loss_rate`,
+    `mean_rtt_ms`, `base_rtt_ms`, `queue_delay_mean_ms` (sojourn at the slowest link of the
+    sender's path), `loss_rate`,
     `utility` = 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT), `Mt` = log10 of mean queueing (ms) - log10 of
     goodput (Mbit/s), `timeouts`, `duration_s`, `scenario`.
 
@@ -207,18 +208,14 @@ class CongestionWindow(Task):
 
     def control(self, scenario: Scenario) -> Scenario:
         """The world with its first `agents` flows controlled, unless as many flows are agents already."""
-        if not math.isfinite(scenario.capacity_mbps):
-            raise ConfigError(f"scenario {scenario.name!r} has no link of finite rate, so that there is nothing to control")
-        if not scenario.capacity_mbps > 0:
-            raise ConfigError(outage(scenario))
         if scenario.agents == self.agents:
-            return scenario
+            return _limited(scenario)
         if scenario.agents or len(scenario.flows) < self.agents:
             raise ConfigError(
                 f"senders = {self.agents}, but scenario {scenario.name!r} has {len(scenario.flows)} flows, "
                 f"{scenario.agents} of them agents; valid: as many as its agents, or at most its flows if none is"
             )
-        return scenario.with_agents(self.agents)
+        return _limited(scenario.with_agents(self.agents))
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
         """What is remembered of each sender."""
@@ -226,15 +223,14 @@ class CongestionWindow(Task):
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
-        controlled = [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
-        capacity_bps = scenario.capacity_mbps * 1e6
+        controlled = _controlled(scenario)
         tracker.reset(
             rows,
-            capacity_bps=capacity_bps,
-            share_bps=capacity_bps / len(scenario.flows),
+            capacity_bps=[_capacity_mbps(scenario, i) * 1e6 for i in controlled],
+            share_bps=[scenario.fair_share_mbps(i) * 1e6 for i in controlled],
             base_rtt_s=[max(scenario.base_rtt_ms(i) * 1e-3, LEAST_RTT_S) for i in controlled],
             initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss for i in controlled],
-            highest_window=highest_window_packets(scenario) * scenario.mss,
+            highest_window=[highest_window_packets(scenario, i) * scenario.mss for i in controlled],
             mss_bytes=scenario.mss,
         )
 
@@ -250,8 +246,7 @@ class CongestionWindow(Task):
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
-        controlled = [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
-        return [episode_report(scenario, flow, own) for flow, own in zip(controlled, counters, strict=True)]
+        return [episode_report(scenario, flow, own) for flow, own in zip(_controlled(scenario), counters, strict=True)]
 
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
         """Window in segments, RTT in ms, throughput in Mbit/s, queue in packets."""
@@ -275,12 +270,32 @@ class CongestionWindow(Task):
         return {**super().to_dict(), "actions": self.levels.tolist(), "per_ack": self.per_ack}
 
 
-def highest_window_packets(scenario: Scenario) -> float:
-    """The clamp of an agent's window: twice what path and buffer hold."""
-    link = scenario.links[scenario.bottleneck]
+def _controlled(scenario: Scenario) -> list[int]:
+    return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+
+
+def _capacity_mbps(scenario: Scenario, flow: int) -> float:
+    return scenario.links[scenario.tightest_link(flow)].mean_mbps(scenario.duration_s)
+
+
+def _limited(scenario: Scenario) -> Scenario:
+    """The scenario, unless one of its agents has a path that nothing limits, or that carries nothing."""
+    for flow in _controlled(scenario):
+        if not math.isfinite(_capacity_mbps(scenario, flow)):
+            at = f"scenario {scenario.name!r} has no link of finite rate on the path of flows[{flow}]"
+            raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
+        if not _capacity_mbps(scenario, flow) > 0:
+            raise ConfigError(outage(scenario))
+    return scenario
+
+
+def highest_window_packets(scenario: Scenario, flow: int) -> float:
+    """The clamp of an agent's window: twice what its path and the buffer of its slowest link hold."""
+    link = scenario.links[scenario.tightest_link(flow)]
     limits = [UNLIMITED_BUFFER_PACKETS]
     if link.queue_packets is not None:
         limits.append(link.queue_packets)
     if link.queue_bytes is not None:
         limits.append(link.queue_bytes / scenario.data_bytes)
-    return 2 * (scenario.bdp_packets + min(limits))
+    bdp_packets = _capacity_mbps(scenario, flow) * 1e3 * scenario.propagation_rtt_ms(flow) / 8 / scenario.data_bytes
+    return 2 * (bdp_packets + min(limits))

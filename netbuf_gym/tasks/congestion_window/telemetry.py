@@ -30,8 +30,8 @@ TELEMETRY = TelemetrySchema(
         Field("in_flight_bytes", "B", "bytes in flight at the end of the interval"),
         Field("rtt_min_ever_s", "s", "least round-trip sample since the start; NaN before the first"),
         Field("queue_delay_mean_s", "s", "mean sojourn at the flow's tightest link; NaN without one", privileged=True),
-        Field("queue_packets", "1", "packets queued at the flow's tightest link", privileged=True),
-        Field("queue_drops", "1", "packets of the flow dropped by full queues", privileged=True),
+        Field("queue_packets", "1", "packets queued at the flow's tightest link, of whichever flow", privileged=True),
+        Field("queue_drops", "1", "data packets of the flow dropped by full queues, at all links of its path", privileged=True),
     ),
 )
 
@@ -41,5 +41,5 @@ SENDER = AgentKind(
     controls=(Control("cwnd_bytes", "B", "congestion window, in force until a time-out or the next decision", 1.0, 2.0**40),),
     event="an ACK arrives at any of the world's agents; `interval_ns` is the longest wait",
     counters="a dict: now_s, start_s, delivered_bytes, packets_sent, rtt_count, rtt_sum_s, rtt_min_s, queue_drops, "
-    "random_losses, timeouts since the reset, and of the bottleneck sojourn_sum_s and sojourn_count",
+    "random_losses, timeouts since the reset, and of the slowest link on its path sojourn_sum_s and sojourn_count",
 )

@@ -35,8 +35,8 @@ class Tracker(LastMeasured):
         peak_rate: the highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`.
         age_s: time since the last ACK arrived, in seconds.
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
-        capacity_bps, share_bps, base_rtt_s: what the world offers: bottleneck rate, the equal share of it for each
-            flow, and propagation plus serialisation. For rewards and reports; never observed.
+        capacity_bps, share_bps, base_rtt_s: what the world offers on the sender's own path: the slowest link's rate, the
+            least even share of a link, and propagation plus serialisation. For rewards and reports; never observed.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
         arithmetic: the native part, on these arrays: how they follow from telemetry, and what is observed of them.
@@ -64,8 +64,8 @@ class Tracker(LastMeasured):
         self,
         rows: slice,
         *,
-        capacity_bps: float,
-        share_bps: float,
+        capacity_bps: float | Sequence[float],
+        share_bps: float | Sequence[float],
         base_rtt_s: float | Sequence[float],
         initial_window: float | Sequence[float],
         highest_window: float | Sequence[float],

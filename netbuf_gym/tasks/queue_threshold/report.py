@@ -31,7 +31,7 @@ def switch_report(
         flows_started, flows_completed: counts.
         fct_mean_s, fct_mean_s_pN: mean flow completion time.
         slowdown_p99, slowdown_p99_pN, slowdown_mean, slowdown_mean_pN, slowdown_max: of FCT / ideal FCT; the ideal is
-            propagation there and back and the flow's bytes at the mean rate of the slowest link (`Scenario.ideal_s`).
+            propagation there and back and the flow's bytes at the slowest link (`Scenario.ideal_s`).
         difference_p99_s, difference_max_s: of FCT - ideal FCT, as RLBM defines slowdown.
         drops: packets not admitted by the switch, or dropped by the disciplines of the ports it had.
         occupancy_mean, occupancy_p99: what is in the buffer as a share of it, of the scenario's own buffer whatever the
