@@ -1,11 +1,8 @@
 """Findings that are known and being mended: patterns of their text. Empty, when all is well."""
 
 KNOWN: tuple[str, ...] = (
-    r"carried .* Mbit \(device_packets=[1-9]",  # packets in the device count as sent
-    r"goodput .* within capacity|utilisation [1-9]|carried ",  # on traces
     r"Config group override must be a string",  # train env=1
     r"in generate\b.*multiple values for|generate\(\) got multiple values",  # trace generate --set seed=1
     r"multiply sequence by non-int",  # train algo.kwargs.target_kl=abc
     r"reproduce/results\.py.*UnicodeDecodeError",
-    r"slowdown is at least 1",  # on traces
 )
