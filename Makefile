@@ -46,8 +46,9 @@ test-cpp: $(BUILD)/.tests
 test-python: $(VENV)/.test native
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/.test
+lint: $(VENV)/.test native
 	$(BIN)/ruff check .
+	$(BIN)/python -m mypy
 
 sanitize: $(SANITIZE_BUILD)/.built
 	$(CTEST) --test-dir $(SANITIZE_BUILD) --output-on-failure -j $(JOBS)

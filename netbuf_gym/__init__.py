@@ -6,13 +6,29 @@
 >>> result.flows[0].goodput_mbps, result.links["bottleneck"].queue_delay_mean_ms
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from netbuf_gym import baselines, contenders, errors, plants, rewards, rollout, scenarios, tasks, traces, wrappers
 from netbuf_gym.registration import register_environments
 from netbuf_gym.results import FlowResult, LinkResult, Result
 from netbuf_gym.simulation import simulate
 from netbuf_gym.version import __version__
 
+if TYPE_CHECKING:
+    from netbuf_gym import zoo
+
 register_environments()
+
+
+def __getattr__(name: str) -> Any:
+    """`netbuf_gym.zoo`, loaded when it is first asked for."""
+    if name == "zoo":
+        return importlib.import_module("netbuf_gym.zoo")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "FlowResult",
@@ -30,4 +46,5 @@ __all__ = [
     "tasks",
     "traces",
     "wrappers",
+    "zoo",
 ]

@@ -9,7 +9,8 @@ from typing import ParamSpec, TypeVar
 from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def _for_arguments(check: Callable[P, T]) -> Callable[P, T]:

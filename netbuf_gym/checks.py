@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 
 
-def number(field: str, value: object, low: float, high: float, *, low_open: bool = False) -> float:
+def number(field: str, value: Any, low: float, high: float, *, low_open: bool = False) -> float:
     """A finite real number in [low, high], or (low, high] with `low_open`."""
     if type(value) is not float:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -25,14 +26,14 @@ def number(field: str, value: object, low: float, high: float, *, low_open: bool
     return value
 
 
-def integer(field: str, value: object, low: int, high: int) -> int:
+def integer(field: str, value: Any, low: int, high: int) -> int:
     """A whole number in [low, high]; 3.0 counts as 3."""
     if type(value) is not int:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise ScenarioTypeError(f"{field} = {shown(value)} is not a whole number; valid: {low}..{high}")
-        if not math.isfinite(value) or value != int(value):
+        if not math.isfinite(value) or value != int(value):  # type: ignore[call-overload]
             raise ScenarioError(f"{field} = {shown(value)} is not a whole number; valid: {low}..{high}")
-        value = int(value)
+        value = int(value)  # type: ignore[call-overload]  # real numbers of any kind have whole parts
     if not low <= value <= high:
         raise ScenarioError(f"{field} = {shown(value)} is out of range; valid: {low}..{high}")
     return value
@@ -66,7 +67,7 @@ def choice(field: str, value: object, valid: Iterable[str]) -> str:
 
 def sequence(field: str, value: object, what: str) -> tuple:
     """A tuple of at least one element from a list or tuple (a lone string or number is an error)."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or (isinstance(value, np.ndarray) and not value.ndim):
         raise ScenarioTypeError(f"{field} = {shown(value)} is not a list; valid: a list of {what}")
     items = tuple(value)
     if not items:

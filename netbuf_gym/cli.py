@@ -7,10 +7,12 @@ Bad input is answered with one line on standard error.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from netbuf_gym.commands import listing, reproduce, simulate, trace, validate
 from netbuf_gym.errors import MissingExtraError, NetbufError, SimulatorFault
@@ -24,11 +26,14 @@ JOBS = {
     "demo": "train for two minutes, evaluate, draw",
 }
 
+WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What goes wrong in writing; files are named by who writes them."""
+
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
-    def error(self, message: str):
+    def error(self, message: str) -> NoReturn:
         self.exit(2, f"{PROGRAM}: error: {message} (see {self.prog} --help)\n")
 
 
@@ -49,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(argv)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is None where it was closed
+            sys.stdout.flush()
         return status
     except SystemExit as end:  # argparse: --help, --version, or a mistake that it has reported
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
@@ -61,7 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+        unnamed = "a file of the run" if argv and argv[0] in JOBS else "standard output"
+        name = error.filename or (unnamed if error.errno in WRITING else None)
+        return _complain(f"{name}: {error.strerror}" if name else str(error), 2)
+    except MemoryError:
+        return _complain("this does not fit into memory; valid: fewer flows, samples or worlds at a time", 2)
     except KeyboardInterrupt:
         return _complain("interrupted", 130)
 
@@ -73,7 +83,7 @@ def _run(argv: list[str]) -> int:
     return COMMANDS[arguments.command].run(arguments)
 
 
-def job(name: str):
+def job(name: str) -> Callable[[list[str]], int]:
     """The `main` of a job in `netbuf_gym.zoo`, imported when it is asked for.
 
     Raises:

@@ -21,6 +21,7 @@ from gymnasium.utils import seeding
 from netbuf_gym import plants, tasks
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, PlantFault, shown
+from netbuf_gym.exclusive import Turn, Unique
 from netbuf_gym.plants.plant import EVENT, checked
 from netbuf_gym.rewards import Telemetry, fitted
 from netbuf_gym.tasks.history import History
@@ -36,7 +37,7 @@ INFO = ("reward_terms", "telemetry")
 """What environments put into `info` on request."""
 
 
-class Engine:
+class Engine(Unique):
     """Steps `worlds` worlds of `agents` agents each; arguments as in the task's docstring, its own ones in `options`.
 
     Args:
@@ -57,6 +58,7 @@ class Engine:
         failures: the reason of each world that has failed, by its number, until it is reset.
         time_ns: int64 `(worlds,)`, the time since each world's reset, as its plant measured it.
         scenarios: the scenario that each world runs; seeds: that of its plant, int64 `(worlds,)`.
+        turn: taken by whoever steps or resets (`netbuf_gym.exclusive.one_at_a_time`).
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Engine:
         self._features = np.zeros((self.task.width, self.rows), np.float32)
         self.set_reward(self.task.default_reward if reward is None else reward)
 
+        self.turn = Turn()
         self._plant_spec, self._threads = plant, whole("threads", threads, 1, MAX_THREADS)
         self._open()
 
@@ -131,14 +134,19 @@ class Engine:
         return not self._release.alive
 
     def close(self) -> None:
-        """Closes the plant, once; dropping the engine, or the end of the program, does so too."""
+        """Closes the plant, once; dropping the engine, or the end of the program, does so too.
+
+        A step that another thread is in comes to its end before.
+        """
+        self.turn.settle()
         self._release()
 
     def episode_steps(self) -> int | None:
         """Decisions in every episode, or None when that is not fixed beforehand."""
         duration_s = self.source.duration_s
-        fixed = self.task.fixed_steps and self.plant.virtual_time and duration_s is not None and math.isfinite(duration_s)
-        return steps_of(duration_s, self.interval_ns) if fixed else None
+        if duration_s is None or not (self.task.fixed_steps and self.plant.virtual_time and math.isfinite(duration_s)):
+            return None
+        return steps_of(duration_s, self.interval_ns)
 
     def reset_world(self, world: int, rng: np.random.Generator) -> None:
         """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""

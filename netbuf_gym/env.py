@@ -12,12 +12,13 @@ import numpy as np
 from netbuf_gym.arguments import choice
 from netbuf_gym.engine import Engine, agents_name, info_names, take_agents
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.exclusive import Unique, one_at_a_time
 from netbuf_gym.registration import OfItsTask, environment_table
-from netbuf_gym.rendering import Recorder
+from netbuf_gym.rendering import Recorder, frames_per_second
 from netbuf_gym.wrappers.duration import DurationLimit
 
 
-class Env(OfItsTask, gym.Env):
+class Env(Unique, OfItsTask, gym.Env):
     """One world of any task.
 
     What is controlled, observed and rewarded is the task's, and so are most arguments: the class docstrings of tasks are the
@@ -54,6 +55,8 @@ class Env(OfItsTask, gym.Env):
         self.action_space = self.engine.task.action_space
         self._generator: np.random.Generator | None = None
         self._recorder = Recorder(self.engine.task)
+        fps = frames_per_second(self.engine.interval_s, self.engine.task.fixed_steps)
+        self.metadata = {**self.metadata, "render_fps": fps}
 
     @property
     def out_of_time(self) -> bool:
@@ -73,6 +76,7 @@ class Env(OfItsTask, gym.Env):
         """The episode so far, as the last step's `info` gives it."""
         return self.engine.report(0)[0]
 
+    @one_at_a_time
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts a new episode; see Gymnasium. There are no options. `info["scenario"]` names the world drawn."""
         super().reset(seed=seed)
@@ -85,6 +89,7 @@ class Env(OfItsTask, gym.Env):
         self._recorder.start()
         return self._observation(), {"scenario": self.engine.scenarios[0].name}
 
+    @one_at_a_time
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """One decision; see Gymnasium. A world that fails is truncated, with the reason in `info["failure"]`.
 
@@ -92,6 +97,7 @@ class Env(OfItsTask, gym.Env):
             ConfigError: an action of wrong shape or type, NaN, or (a discrete one) out of range.
             SimulatorFault, PlantFault: the plant cannot go on; it is closed.
             gymnasium.error.ResetNeeded: before the first reset, or after the world has failed.
+            BusyError: another thread is in `step` or `reset`.
         """
         if self._generator is None:
             raise gym.error.ResetNeeded("reset() must come before step()")
@@ -112,7 +118,11 @@ class Env(OfItsTask, gym.Env):
         return self._observation(), float(engine.rewards[0]), bool(engine.terminated[0]), truncated, info
 
     def render(self) -> str | np.ndarray | None:
-        """The episode so far: a line of text, or strip charts of what the task shows."""
+        """The episode so far: a line of text, or charts of what the task shows over the last decisions.
+
+        Charts are drawn by Matplotlib where it is installed, else by numpy, and all have one shape.
+        `metadata["render_fps"]` is the rate at which a video of them runs as fast as the world did.
+        """
         if self.render_mode is None:
             gym.logger.warn("render() was called without a render_mode; valid: ansi, rgb_array")
             return None
@@ -133,6 +143,6 @@ def make(**kwargs: Any) -> gym.Env:
     return DurationLimit(env) if steps is None else gym.wrappers.TimeLimit(env, steps)
 
 
-make.metadata = Env.metadata
+make.metadata = Env.metadata  # type: ignore[attr-defined]
 if Env.__doc__ is not None:  # it is with python -OO
     Env.__doc__ = inspect.cleandoc(Env.__doc__).replace("{environments}", environment_table())

@@ -6,7 +6,7 @@ Every message names the field, the value it had and what would be valid. All err
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 import numpy as np
 
@@ -26,14 +26,14 @@ class ScenarioTypeError(ScenarioError, TypeError):
 class TraceError(NetbufError, ValueError):
     """A trace file that cannot be read or written. Names the file and, where there is one, the line."""
 
-    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
+    def __init__(self, message: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
         super().__init__(located(message, path, line))
 
 
 class ReferenceDataError(NetbufError, ValueError):
     """Reference measurements that cannot be read. Names the file and, where there is one, the line."""
 
-    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None):
+    def __init__(self, message: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
         super().__init__(located(message, path, line))
 
 
@@ -53,6 +53,22 @@ class PlantFault(NetbufError, RuntimeError):
     """A plant that cannot go on: a world that does not start, or one that was closed."""
 
 
+class BusyError(NetbufError, RuntimeError):
+    """Something that one thread at a time may use, while another thread (or the same one, further up) is at it."""
+
+
+class CopyError(NetbufError, TypeError):
+    """Something that cannot be copied or pickled, because it holds running worlds."""
+
+
+class ControlError(NetbufError, ValueError):
+    """A congestion control of the user's that is none, or that gave what is no window. Names it and the value."""
+
+
+class SlowWorldWarning(UserWarning):
+    """A world that takes long to simulate for a reason that does not show in what was asked for; names the cause."""
+
+
 class MissingExtraError(NetbufError, ImportError):
     """An optional dependency is not installed."""
 
@@ -62,7 +78,7 @@ class MissingExtraError(NetbufError, ImportError):
         self.extra = extra
 
 
-def located(message: str, path: str | Path | None, line: int | None) -> str:
+def located(message: str, path: str | os.PathLike[str] | None, line: int | None) -> str:
     """`message` with the file and the line in front, as compilers print them."""
     if path is None:
         return message

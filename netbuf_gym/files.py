@@ -1,32 +1,47 @@
-"""Writing files so that a reader sees the whole new file or the old one, never a part."""
+"""Writing files so that a reader sees the whole new file or the old one, never a part; reading text and CSV."""
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import math
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 
-def write_atomic(path: str | os.PathLike, data: str | bytes) -> None:
+class CsvError(ValueError):
+    """Text that is not CSV; `line` is where the row begins that is not, from 1."""
+
+    def __init__(self, message: str, line: int):
+        super().__init__(message)
+        self.line = line
+
+
+def write_atomic(path: str | os.PathLike[str], data: str | bytes) -> None:
     """Writes `data` to `path` through a temporary file beside it; on failure nothing is left behind.
 
     A path that is not a regular file (a terminal, a pipe, /dev/null) is written directly.
 
     Raises:
-        OSError: The file cannot be written.
+        OSError: The file cannot be written; it is named as it was given.
     """
-    path = Path(path)
-    raw = data.encode() if isinstance(data, str) else data
+    with naming(path):
+        _write(Path(path), data.encode() if isinstance(data, str) else data)
+
+
+def _write(path: Path, raw: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(raw)
         return
     path = path.resolve()
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(raw)
@@ -37,8 +52,19 @@ def write_atomic(path: str | os.PathLike, data: str | bytes) -> None:
         raise
 
 
-def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
-    """The text of a regular file, its lines ended by a line feed whatever they were ended by.
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Makes an error of the system's (a full disk, no permission) name this file, whatever it named."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a regular file, its lines ended by a line feed whatever they were ended by, without a byte order mark.
 
     Raises:
         OSError: The file cannot be read, or is a device or a pipe, which may never end.
@@ -49,7 +75,40 @@ def read_text(path: str | os.PathLike, encoding: str = "utf-8") -> str:
         raise OSError(errno.EINVAL, "the name holds a null character")
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "not a regular file")
-    return path.read_text(encoding=encoding)
+    return path.read_text(encoding="utf-8-sig")
+
+
+def csv_records(text: str) -> list[tuple[int, str]]:
+    """The rows of CSV text that are not blank, each with the number of its first line, from 1. A quoted field may hold
+    commas, and go on over several lines; `csv_fields` takes a row apart.
+
+    Raises:
+        CsvError: A quoted field does not end, or something follows its end.
+    """
+    lines = text.split("\n")
+    if '"' not in text:
+        return [(i, line) for i, line in enumerate(lines, 1) if line and not line.isspace()]
+    found, reader, begins = [], _reader([line + "\n" for line in lines]), 1
+    try:
+        for _ in reader:
+            record = "\n".join(lines[begins - 1 : reader.line_num])
+            if record and not record.isspace():
+                found.append((begins, record))
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise CsvError(f"is not CSV: {error}", begins) from None
+    return found
+
+
+def csv_fields(record: str) -> list[str]:
+    """The fields of a row that `csv_records` gave, unquoted and stripped."""
+    if '"' not in record:
+        return [field.strip() for field in record.split(",")]
+    return [field.strip() for field in next(_reader([line + "\n" for line in record.split("\n")]))]
+
+
+def _reader(lines: list[str]) -> Any:
+    return csv.reader(lines, skipinitialspace=True, strict=True)
 
 
 def parsed(text: str) -> float | int:
@@ -66,7 +125,7 @@ def parsed(text: str) -> float | int:
         return float(text)
 
 
-def write_json(path: str | os.PathLike, value: object) -> None:
+def write_json(path: str | os.PathLike[str], value: object) -> None:
     """Writes `value` as JSON through `write_atomic`; numbers that JSON lacks (NaN, infinities) become null."""
     write_atomic(path, json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
 

@@ -17,6 +17,7 @@ import numpy as np
 from netbuf_gym.arguments import choice
 from netbuf_gym.engine import Engine, generator_of, info_names, take_agents
 from netbuf_gym.errors import ConfigError, MissingExtraError
+from netbuf_gym.exclusive import Unique, one_at_a_time
 from netbuf_gym.rendering import Recorder
 
 try:
@@ -25,7 +26,7 @@ except ImportError:
     raise MissingExtraError("netbuf_gym.multiagent", "multiagent", "pettingzoo") from None
 
 
-class ParallelEnv(_ParallelEnv):
+class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
     """Agents of one task that decide at the same times, named by what they are: `sender_0`, `sender_1`, ...
 
     Observations, actions and rewards are those of the task, each agent's own. All agents end together, by truncation when
@@ -43,7 +44,7 @@ class ParallelEnv(_ParallelEnv):
         ConfigError: an argument out of range.
     """
 
-    metadata = {"name": "netbuf_v0", "render_modes": ["ansi"], "is_parallelizable": True}
+    metadata: dict[str, Any] = {"name": "netbuf_v0", "render_modes": ["ansi"], "is_parallelizable": True}
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class ParallelEnv(_ParallelEnv):
         """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
         return self.engine.schema()
 
+    @one_at_a_time
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, Any]]]:
@@ -90,6 +92,7 @@ class ParallelEnv(_ParallelEnv):
         self.agents = list(self.possible_agents)
         return self._observations(), {agent: {} for agent in self.agents}
 
+    @one_at_a_time
     def step(self, actions: dict[str, Any]) -> tuple[dict, dict, dict, dict, dict]:
         """One decision of every agent.
 

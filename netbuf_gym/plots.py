@@ -1,11 +1,15 @@
-"""Pictures of evaluations. Needs matplotlib (`pip install netbuf-gym[train]`), loaded when a picture is drawn.
+"""Pictures: the one style of everything that the package draws, and the pictures that evaluations and learners are drawn in.
 
-Every function writes one file, atomically; its suffix decides the format (png, pdf, svg).
+Needs matplotlib (`pip install netbuf-gym[plots]`), loaded when a picture is drawn. Whoever draws takes colours, markers and
+dashes from `style`, an empty figure from `figure_of`, finishes each axes with `dress`, and writes with `write`, atomically; the
+suffix of the file decides the format (png, pdf, svg).
 """
 
 from __future__ import annotations
 
 import io
+import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,16 @@ COLOURS = (
 )
 MARKERS = "*osD^vPXh<>pd8H"
 DASHES = ("-", "--", ":", "-.")
+LIMIT = {"color": "0.45", "linewidth": 1.0, "linestyle": "--", "zorder": 1.5}
+"""How capacities, means and other lines to compare with are drawn."""
+TEXT, SMALL = 9, 8
+"""Sizes of labels, and of ticks and legends, in points."""
+WIDE, LINE, THIN = 1.6, 1.1, 0.7
+"""Widths of lines: of what a picture is about, of others, of what lies behind them."""
+DPI = 130
+
+Steps = tuple[np.ndarray, np.ndarray]
+"""A quantity that is constant between edges: edges (steps + 1,), values (steps,)."""
 
 
 def style(index: int) -> tuple[str, str, str]:
@@ -29,97 +43,144 @@ def style(index: int) -> tuple[str, str, str]:
     return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index // len(COLOURS) % len(DASHES)]
 
 
+def dress(axes: Any, xlabel: str = "", ylabel: str = "", title: str = "", legend: int = 0) -> None:
+    """What all axes have alike: labels, grid, sizes of text.
+
+    Args:
+        legend: its number of columns; 0: none. There is none either where nothing has a name.
+    """
+    axes.grid(alpha=0.25)
+    axes.tick_params(labelsize=SMALL, which="both")
+    if xlabel:
+        axes.set_xlabel(xlabel, fontsize=TEXT)
+    if ylabel:
+        axes.set_ylabel(ylabel, fontsize=TEXT)
+    if title:
+        axes.set_title(title, fontsize=TEXT + 1)
+    if legend and axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=SMALL, ncols=legend)
+
+
+def from_zero(axes: Any) -> None:
+    """Lets the ordinate begin at 0 where nothing that is drawn lies below it; leaves logarithmic ones alone."""
+    if axes.get_yscale() != "linear":
+        return
+    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines] or [np.zeros(0)])
+    drawn = drawn[np.isfinite(drawn)]
+    if (drawn >= 0).all():
+        axes.set_ylim(0, 1.05 * float(drawn.max(initial=0.0)) or 1.0)
+
+
+def steps(axes: Any, limit: Steps, label: str | None = None, most_s: float | None = None) -> None:
+    """Draws what is constant between edges, a link's capacity for one, as a line behind the others.
+
+    What is infinite or NaN is left out; so is what begins after `most_s`.
+    """
+    edges, values = (np.asarray(part, float) for part in limit)
+    if most_s is not None:
+        kept = max(1, int((edges[:-1] < most_s).sum()))
+        edges, values = np.minimum(edges[: kept + 1], most_s), values[:kept]
+    values = np.where(np.isfinite(values), values, np.nan)
+    if np.isfinite(values).any():
+        x, y = np.repeat(edges, 2)[1:-1], np.repeat(values, 2)
+        axes.plot(x, y, label=label, **(LIMIT | ({} if len(values) == 1 else {"linestyle": "-", "linewidth": THIN})))
+
+
 def throughput_delay(
     points: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    path: str | Path,
+    path: str | os.PathLike,
     title: str = "",
     capacity_mbps: float | None = None,
     xlabel: str = "mean queueing delay (ms)",
     ylabel: str = "goodput (Mbit/s)",
+    capacity_label: str = "capacity",
 ) -> None:
     """Throughput against queueing delay, or against what else it is bought with.
 
-    One point a contender, an ellipse of one standard deviation, its runs faintly.
+    One point a contender, an ellipse of one standard deviation, its runs faintly. The abscissa is logarithmic; where a value is
+    0 or below it is so on both sides of a linear stretch, and nothing is moved or left out.
 
     Args:
         points: for each contender (mean queueing delays in ms, throughputs in Mbit/s), one pair a run.
-        capacity_mbps: drawn as a line.
+        capacity_mbps: drawn as a line, called `capacity_label`.
         xlabel, ylabel: what the points are.
     """
     figure = figure_of(6.4, 4.4)
     axes = figure.add_subplot()
-    if capacity_mbps is not None:
-        axes.axhline(capacity_mbps, color="0.75", linewidth=1, linestyle="--", zorder=0)
-    for index, (name, (delays, throughputs)) in enumerate(points.items()):
-        delay, throughput = _both_finite(delays, throughputs)
+    if capacity_mbps is not None and np.isfinite(capacity_mbps):
+        axes.axhline(capacity_mbps, label=f"{capacity_label} {capacity_mbps:.4g}", **LIMIT)
+    pairs = {name: _both_finite(*values) for name, values in points.items()}
+    width = logarithmic(axes, "x", np.concatenate([x for x, _ in pairs.values()] or [np.ones(0)]))
+    for index, (name, (delay, throughput)) in enumerate(pairs.items()):
         if not len(delay):
             continue
-        delay = np.maximum(delay, 1e-2)
         colour, marker, dashes = style(index)
         axes.plot(delay, throughput, ".", color=colour, alpha=0.25, markersize=4, zorder=1)
-        centre = delay.mean(), throughput.mean()  # as in the tables; the ellipse is that of the logarithms
+        centre = delay.mean(), throughput.mean()  # as in the tables; the ellipse is that of the abscissa as it is drawn
         if len(delay) > 2:
-            outline = _ellipse(np.log(delay), throughput)
-            axes.plot(*outline, color=colour, linewidth=1, linestyle=dashes, alpha=0.8, zorder=2)
+            bent = np.log(delay) if width is None else np.arcsinh(delay / width)
+            x, y = _ellipse(bent, throughput)
+            x = np.exp(x) if width is None else np.sinh(x) * width
+            axes.plot(x, y, color=colour, linewidth=1, linestyle=dashes, alpha=0.8, zorder=2)
         size = 14 if marker == "*" else 8
         axes.plot(*centre, marker, color=colour, markersize=size, markeredgecolor="white", label=name, zorder=3)
-    axes.set_xscale("log")
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
-    axes.set_title(title)
-    axes.legend(frameon=False, fontsize=8)
-    axes.grid(alpha=0.25)
+    dress(axes, xlabel, ylabel, title, legend=1)
     write(figure, path)
 
 
 def time_series(
     series: Mapping[str, Mapping[str, Any]],
-    path: str | Path,
+    path: str | os.PathLike,
     rows: Sequence[tuple[str, str]],
     title: str = "",
     numbers: Mapping[str, int] | None = None,
+    limits: Mapping[str, tuple[str, Steps]] | None = None,
 ) -> None:
-    """Quantities over time; one panel each, one line a contender.
+    """Quantities over time; one panel each, one line a contender, the first on top.
 
     Args:
         series: for each contender arrays `time_s` and those that `rows` names, (samples,).
         rows: names and labels of the panels.
         numbers: of the contenders, which decide how their lines look (`style`); None: as they come.
+        limits: of quantities, with labels: a link's capacity over time.
     """
-    figure = figure_of(7.2, 6.4)
+    many = len(series) > 8
+    figure = figure_of(7.2, 0.6 + 1.95 * len(rows) + (0.2 * ((len(series) + 4) // 5) if many else 0))
     panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    end_s = max((float(one["time_s"][-1]) for one in series.values() if len(one["time_s"])), default=None)
     for axes, (key, label) in zip(panels, rows, strict=True):
-        top = low = 0.0
+        drawn = []
         for index, (name, one) in enumerate(series.items()):
             values = np.asarray(one[key], dtype=float)
             first = index == 0  # the agent: on top
             colour, _, dashes = style(index if numbers is None else numbers[name])
-            axes.plot(
-                one["time_s"],
-                values,
-                color=colour,
-                linestyle=dashes,
-                linewidth=1.6 if first else 0.9,
-                alpha=1.0 if first else 0.75,
-                zorder=3 if first else 2,
-                label=name,
-            )
-            top, low = max(top, float(np.nanmax(values, initial=0.0))), min(low, float(np.nanmin(values, initial=0.0)))
-        if top > 500:
+            look = {"linewidth": WIDE, "zorder": 3} if first else {"linewidth": 0.9, "alpha": 0.75, "zorder": 2}
+            axes.plot(one["time_s"], values, color=colour, linestyle=dashes, label=name, **look)
+            drawn.append(values)
+        if limits and key in limits:
+            steps(axes, limits[key][1], limits[key][0], end_s)
+        everything = np.concatenate(drawn or [np.ones(0)])
+        if np.isfinite(everything).any() and np.nanmax(np.abs(everything)) > 500:
             axes.set_yscale("symlog", linthresh=10)
-        if low == 0:
+        from_zero(axes)
+        if axes.get_yscale() != "linear" and np.nanmin(everything) >= 0:
             axes.set_ylim(bottom=0)
-        axes.set_ylabel(label)
-        axes.grid(alpha=0.25)
-    panels[0].set_title(title)
-    panels[0].legend(frameon=False, fontsize=8, ncols=3)
-    panels[-1].set_xlabel("time (s)")
+        dress(axes, ylabel=label)
+    if title:
+        panels[0].set_title(title, fontsize=TEXT + 1)
+    legend_below(figure, panels) if many else dress(panels[0], legend=3)
+    named = [axes for axes, (key, _) in zip(panels, rows, strict=True) if limits and key in limits]
+    if not many and named and named[0] is not panels[0]:
+        handles, labels = named[0].get_legend_handles_labels()
+        if len(labels) > len(series):
+            named[0].legend(handles[-1:], labels[-1:], frameon=False, fontsize=SMALL)
+    panels[-1].set_xlabel("time (s)", fontsize=TEXT)
     write(figure, path)
 
 
 def learning_curves(
     curves: Mapping[str, Sequence[tuple[Sequence[float], Sequence[float]]]],
-    path: str | Path,
+    path: str | os.PathLike,
     ylabel: str,
     xlabel: str = "environment steps",
     title: str = "",
@@ -131,21 +192,68 @@ def learning_curves(
     """
     figure = figure_of(6.4, 4.0)
     axes = figure.add_subplot()
-    for index, (name, runs) in enumerate(curves.items()):
-        runs = [(np.asarray(x, float), np.asarray(y, float)) for x, y in runs if len(x)]
+    for index, (name, given) in enumerate(curves.items()):
+        runs = [(x, y) for x, y in (_both_finite(*run) for run in given) if len(x)]
         if not runs:
             continue
         grid = np.linspace(max(x[0] for x, _ in runs), min(x[-1] for x, _ in runs), 200)
         values = np.stack([np.interp(grid, x, y) for x, y in runs])
-        colour = style(index)[0]
-        axes.plot(grid, values.mean(axis=0), color=colour, label=f"{name} ({len(runs)} seeds)")
+        colour, _, dashes = style(index)
+        label = f"{name} ({len(runs)} seeds)" if len(runs) > 1 else name
+        if len(runs) == 1:
+            grid, values = runs[0][0], runs[0][1][None]
+        dot = "." if len(grid) == 1 else ""
+        axes.plot(grid, values.mean(axis=0), color=colour, linestyle=dashes, linewidth=WIDE, marker=dot, label=label)
         axes.fill_between(grid, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
-    axes.set_title(title)
-    axes.legend(frameon=False, fontsize=8)
-    axes.grid(alpha=0.25)
+    dress(axes, xlabel, ylabel, title, legend=1)
     write(figure, path)
+
+
+def logarithmic(axes: Any, which: str, values: np.ndarray) -> float | None:
+    """Makes an axis logarithmic, whatever is to be drawn on it.
+
+    Returns:
+        None where it is; where a value is 0 or below, the half-width of the stretch around 0 in which it is linear (the inverse
+        hyperbolic sine of the values over it is what is drawn evenly).
+    """
+    known = np.asarray(values, float)
+    known = known[np.isfinite(known)]
+    setter = axes.set_xscale if which == "x" else axes.set_yscale
+    if not len(known) or (known > 0).all():
+        setter("log")
+        log_ticks(axes.xaxis if which == "x" else axes.yaxis)
+        return None
+    sizes = np.abs(known[known != 0])
+    width = float(np.clip(sizes.min(), sizes.max() * 1e-4, None)) if len(sizes) else 1.0
+    setter("asinh", linear_width=width)
+    low, high = (math.ceil(math.log10(one) - 1e-9) for one in (width, max(sizes.max(initial=width), width)))
+    decades = 10.0 ** np.arange(low, high + 1)
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_ticks([*(-decades[::-1] if (known < 0).any() else ()), 0.0, *decades], minor=False)
+    axis.set_ticks([], minor=True)
+    axis.set_major_formatter("{x:g}")
+    return width
+
+
+def log_ticks(axis: Any) -> None:
+    """Plain numbers at 1, 2 and 5 of each decade of a logarithmic axis."""
+    from matplotlib.ticker import LogLocator
+
+    axis.set_minor_locator(LogLocator(subs=(2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("{x:g}")
+
+
+def legend_below(figure: Any, panels: Sequence[Any], columns: int = 5) -> None:
+    """One legend below all panels, of whatever any of them shows."""
+    named: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    if named:
+        figure.legend(
+            named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL
+        )
 
 
 def figure_of(width: float, height: float) -> Any:
@@ -157,48 +265,46 @@ def figure_of(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("a plot", "train", "matplotlib") from None
+        raise MissingExtraError("a plot", "plots", "matplotlib") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def pyplot() -> Any:
-    """matplotlib.pyplot, drawing to files only.
+def require() -> None:
+    """Raises MissingExtraError where nothing can be drawn."""
+    figure_of(1, 1)
+
+
+def format_of(path: str | os.PathLike) -> str:
+    """The format that a file's suffix stands for.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        ConfigError: it is none of `FORMATS`.
     """
-    try:
-        import matplotlib
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("a plot", "train", error.name) from None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot
-
-    return matplotlib.pyplot
+    kind = Path(path).suffix.lower().lstrip(".")
+    if kind not in FORMATS:
+        raise ConfigError(f"{path}: cannot draw a {kind or 'file without suffix'}; valid: {', '.join(FORMATS)}")
+    return kind
 
 
-def write(figure: Any, path: str | Path, dpi: int = 150) -> None:
+def write(figure: Any, path: str | os.PathLike, dpi: int = DPI) -> None:
     """Writes a figure, atomically; its suffix decides the format.
 
     Raises:
         ConfigError: the suffix is none of `FORMATS`.
         OSError: the file cannot be written.
     """
-    kind = Path(path).suffix.lower().lstrip(".")
-    if kind not in FORMATS:
-        raise ConfigError(f"{path}: cannot draw a {kind or 'file without suffix'}; valid: {', '.join(FORMATS)}")
-    data = io.BytesIO()
+    kind, data = format_of(path), io.BytesIO()
     figure.savefig(data, format=kind, dpi=dpi)
     write_atomic(path, data.getvalue())
 
 
-def _ellipse(log_x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One standard deviation around the mean, in the plane of log x and y; (x, y) of its outline."""
-    values, vectors = np.linalg.eigh(np.cov(log_x, y))
+def _ellipse(x: np.ndarray, y: np.ndarray) -> Steps:
+    """One standard deviation around the mean; (x, y) of its outline."""
+    values, vectors = np.linalg.eigh(np.cov(x, y))
     angle = np.linspace(0, 2 * np.pi, 100)
     circle = np.stack((np.cos(angle), np.sin(angle)))
     outline = vectors @ (np.sqrt(np.maximum(values, 0))[:, None] * circle)
-    return np.exp(outline[0] + log_x.mean()), outline[1] + y.mean()
+    return outline[0] + x.mean(), outline[1] + y.mean()
 
 
 def _both_finite(x: Sequence[float], y: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:

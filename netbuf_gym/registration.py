@@ -8,6 +8,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.exclusive import refuse_copies_of_wrapped
 from netbuf_gym.rewards import reward_spec
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.pages import markdown_table
@@ -28,18 +29,19 @@ class OfItsTask:
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
         task, own = self.engine.task.name, None if spec is None else tasks.task_of(spec.id)
-        if own not in (None, task):
+        if spec is not None and own not in (None, task):
             self.engine.close()
             raise ConfigError(f"task = {task!r} is not that of {spec.id}; valid: {own!r}, which need not be said")
         if spec is not None:
             spec.kwargs = _as_json(spec.kwargs, self.engine.record)
         self._spec = spec
+        refuse_copies_of_wrapped()
 
 
 def _as_json(kwargs: dict[str, Any], record: tasks.TaskRecord) -> dict[str, Any]:
     """The same arguments, a scenario and a reward of the task's as the dicts that stand for them, for `spec.to_json()`."""
     plain = dict(kwargs)
-    if isinstance(plain.get("scenario"), Scenario):
+    if isinstance(plain.get("scenario"), Scenario) and not plain["scenario"].own_controls:  # Python code stays an object
         plain["scenario"] = plain["scenario"].to_dict()
     if type(plain.get("reward")) in record.rewards.values():
         plain["reward"] = reward_spec(plain["reward"])

@@ -5,133 +5,62 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from netbuf_gym import result_plots, result_tables
 from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.flow_results import FlowResult, Flows, LinkResult, Links
+from netbuf_gym.result_parts import Named, names_of, some
+from netbuf_gym.result_tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TRAFFIC_SERIES
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.traffic_results import COMPLETED, NAN, OPENED, ProbeResult, TrafficResult, mean, percentile
+from netbuf_gym.traffic_results import COMPLETED, NAN, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "FLOW_SERIES",
+    "LINK_SERIES",
+    "SWITCH_SERIES",
+    "TRAFFIC_SERIES",
+    "FlowResult",
+    "Flows",
+    "LinkResult",
+    "Links",
+    "Named",
+    "Result",
+    "Switches",
+]
 
 SCHEMA = "netbuf-gym/result/1"
 
 
-@dataclass(frozen=True, kw_only=True)
-class FlowResult:
-    """One flow over the measured window; names ending in `_total` count from the start of the world.
-
-    Rates are Mbit/s, times ms or s as the names say; NaN where nothing was measured.
-
-    Attributes:
-        name, cc: As in the scenario; `flow-N` for a flow without a name.
-        start_s, completion_s: When it was to start, and when its receiver had everything (NaN: not, or never).
-        delivered_bytes: In order, to the receiving application.
-        goodput_mbps: `delivered_bytes` over the whole window, whenever the flow started.
-        packets_sent, packets_retransmitted: Data packets; the former counts the latter.
-        queue_drops, random_losses: Data packets lost at full queues and at random.
-        loss_rate: (queue_drops + random_losses) / packets_sent.
-        rtt_mean_ms: Over the RTT samples of the window. `rtt_min_ms`: the least since the start of the world.
-        cwnd_mean_packets: Over time.
-        timeouts, fast_recoveries, acks_received: Counts.
-    """
-
-    name: str
-    cc: str
-    start_s: float
-    completion_s: float
-    delivered_bytes: int
-    goodput_mbps: float
-    packets_sent: int
-    packets_retransmitted: int
-    queue_drops: int
-    random_losses: int
-    loss_rate: float
-    rtt_mean_ms: float
-    rtt_min_ms: float
-    cwnd_mean_packets: float
-    acks_received: int
-    timeouts: int
-    fast_recoveries: int
-    packets_sent_total: int
-    queue_drops_total: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkResult:
-    """One link over the measured window; names ending in `_total` count from the start of the world.
-
-    Attributes:
-        packets_in: Arrivals, dropped or not. `packets_out`: those that left the queue, a device's ring included.
-        throughput_mbps: What was transmitted, on the wire: of the packet that is in service at either end of the window
-            the part that lies within it. Transmissions end at whole nanoseconds.
-        utilisation: What the rate could have carried while the link transmitted, as a share of what it could have carried
-            in all, at most 1; NaN without a rate, or where all of the window is an outage.
-        queue_delay_mean_ms, queue_delay_std_ms: Time in the queue without transmission, over the packets that left it.
-        queue_mean_packets: Over time, without the packet in service. `queue_max_packets_total`: since the start.
-        queue_drops, random_losses: Counts.
-    """
-
-    name: str
-    packets_in: int
-    packets_out: int
-    throughput_mbps: float
-    utilisation: float
-    queue_delay_mean_ms: float
-    queue_delay_std_ms: float
-    queue_mean_packets: float
-    queue_drops: int
-    random_losses: int
-    queue_drops_total: int
-    queue_max_packets_total: int
-
-
-class Named(tuple):
-    """Results by index or by name."""
-
-    __slots__ = ()
-    what = "result"
-
-    def __getitem__(self, key):
-        if isinstance(key, str):
-            for item in self:
-                if item.name == key:
-                    return item
-            raise KeyError(f"no {self.what} {key!r}; there are {', '.join(item.name for item in self)}")
-        return super().__getitem__(key)
-
-
-class Links(Named):
-    """The links' results, by index or by name."""
-
-    __slots__ = ()
-    what = "link"
-
-
-class Switches(Named):
-    """The switches' results, by index or by name."""
-
-    __slots__ = ()
-    what = "switch"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result:
     """A finished simulation.
 
     Attributes:
         scenario, seed: What was run.
         window_s: The measured window (from, to), seconds.
-        flows: A `FlowResult` for each flow.
-        links: A `LinkResult` for each link, by index or name: `links["bottleneck"]`.
+        flows: A `FlowResult` for each flow, by index or name; `flows[0].series` are its samples.
+        links: A `LinkResult` for each link, by index or name: `links["bottleneck"]`; `.series` are its samples.
         bottleneck: Name of the bottleneck link.
         series: Samples over the whole run by name, or empty. `time_s` has shape (samples,); a sample's counts and
             means are of the interval that ends there. Of flows, shape (samples, flows): cwnd_packets,
-            ssthresh_packets, rtt_ms, srtt_ms, in_flight_packets, pacing_mbps, goodput_mbps. Of links, shape
-            (samples, links): queue_packets, queue_delay_ms, queue_drops, random_losses, throughput_mbps. Of switches,
+            ssthresh_packets, rtt_ms, srtt_ms, in_flight_packets, pacing_mbps, goodput_mbps (in order: what the receiving
+            application was handed, which is much at once when a hole is filled), arrival_mbps (what arrived at the
+            receiver in whatever order, duplicates included; never faster than the links). Of links, shape (samples,
+            links): queue_packets, queue_delay_ms, queue_drops, random_losses, throughput_mbps. Of switches,
             shape (samples, switches, queues), over all ports: switch_packets, switch_bytes, switch_drops, and
             switch_threshold, which is that of the first port (in the switch's unit). Of traffic, shape (samples,):
-            traffic_goodput_mbps, flows_alive. NaN where nothing was measured, and for queues that a switch lacks.
+            traffic_goodput_mbps (in order), traffic_arrival_mbps, flows_alive. NaN where nothing was measured, and for
+            queues that a switch lacks.
         traffic: A `TrafficResult` of the finite flows; None without traffic.
         completions: The finite flows that completed, in order of completion, over the whole run: a structured array
             with the fields flow (counted from 0 in order of start), start_s, fct_s, size_bytes, sender, priority,
@@ -146,7 +75,7 @@ class Result:
     scenario: Scenario
     seed: int
     window_s: tuple[float, float]
-    flows: tuple[FlowResult, ...]
+    flows: Flows
     links: Links
     bottleneck: str
     series: dict[str, np.ndarray]
@@ -155,6 +84,31 @@ class Result:
     opened: np.ndarray = field(default_factory=lambda: np.zeros(0, OPENED))
     switches: Switches = field(default_factory=Switches)
     probes: tuple[ProbeResult, ...] = ()
+
+    def __post_init__(self) -> None:
+        result_tables.share_out(self)
+
+    def __repr__(self) -> str:
+        """Scenario, seed, and what flows and bottleneck did, in a few lines."""
+        start_s, end_s = self.window_s
+        samples = f", {len(self.series['time_s'])} samples" if self.series else ""
+        lines = [f"<Result of {self.scenario.name or 'a scenario'}, seed {self.seed}, {start_s:g} to {end_s:g} s{samples}"]
+        if self.flows:
+            lines += some(self.flows)
+        if self.traffic is not None:
+            lines.append(f"  {self.traffic!r}")
+        lines.append(f"  {self.links[self.bottleneck]!r}")
+        return "\n".join(lines) + ">"
+
+    @property
+    def flow_series(self) -> dict[str, dict[str, np.ndarray]]:
+        """The series of each flow by its name (with `#index` where two have the same), `pandas.DataFrame` takes each."""
+        return {name: flow.series for name, flow in zip(names_of(self.flows), self.flows, strict=True)}
+
+    @property
+    def link_series(self) -> dict[str, dict[str, np.ndarray]]:
+        """The series of each link by its name."""
+        return {link.name: link.series for link in self.links}
 
     @property
     def goodput_mbps(self) -> float:
@@ -234,6 +188,38 @@ class Result:
             for p in np.unique(started["priority"]).tolist()
         ]
 
+    def to_dataframe(self, what: str = "flows") -> pandas.DataFrame:
+        """A table as a pandas data frame.
+
+        Args:
+            what: "flows", "links": statistics over the window, a row each. "flow_series", "link_series",
+                "switch_series": samples, a row each sample and flow, link, or queue of a switch; "traffic_series": a row
+                each sample; "series": what `write_csv` writes. "completions", "opened": finite flows; "priorities":
+                `by_priority`. "queues": of switches. "probes": a row each packet of a probe that arrived.
+
+        Raises:
+            ConfigError: Another name, or a series of a simulation that took no samples.
+            MissingExtraError: pandas is not installed (`pip install netbuf-gym[analysis]`).
+        """
+        return result_tables.dataframe(self, what)
+
+    def plot(self, path: str | os.PathLike | None = None) -> Figure:
+        """Draws the series over time: of flows what arrives, window and RTT; of traffic what arrives, and the flows alive; the
+        queues and drops of the bottlenecks, of switches their queues and thresholds; and the links' capacity.
+
+        Args:
+            path: Where it is written to, whole or not at all (.png, .pdf, .svg); None: nowhere.
+
+        Returns:
+            the matplotlib figure.
+
+        Raises:
+            ConfigError: No series, or a file of another kind.
+            MissingExtraError: matplotlib is not installed (`pip install netbuf-gym[plots]`).
+            OSError: The file cannot be written.
+        """
+        return result_plots.plot(self, path)
+
     def to_dict(self, series: bool = True) -> dict:
         """A JSON-able form (but for NaN); without time series and single finite flows when `series` is False."""
         data = {
@@ -265,7 +251,7 @@ class Result:
                     data[name] = {column: table[column].tolist() for column in table.dtype.names}
         return data
 
-    def write_json(self, path: str | os.PathLike, series: bool = True) -> None:
+    def write_json(self, path: str | os.PathLike[str], series: bool = True) -> None:
         """Writes `to_dict` as JSON, NaN as null; the whole file or none.
 
         Raises:
@@ -273,33 +259,24 @@ class Result:
         """
         write_json(path, self.to_dict(series))
 
-    def write_csv(self, path: str | os.PathLike) -> None:
-        """Writes the time series, one row for each sample and flow, the columns of bottleneck, switches and traffic
-        repeated in each; one row for each sample when there are none but finite flows.
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Writes the time series, one row for each sample and flow; one for each sample when there are none but finite flows.
+
+        Columns: time_s; flow (its index), cc, and the flow's series; its name; bottleneck, the name of the tightest link on the
+        flow's own path, and that link's series as bottleneck_queue_packets and so on; repeated in each row the traffic's series
+        and those of switches, SWITCH_packets_QUEUE and so on. Empty where nothing was measured.
 
         Raises:
             OSError: The file cannot be written.
         """
-        at = self.scenario.bottleneck
-        common = {f"bottleneck_{name}": self.series[name][:, at] for name in LINK_SERIES if name in self.series}
-        common |= {name: self.series[name] for name in TRAFFIC_SERIES if name in self.series}
-        for i, switch in enumerate(self.scenario.switches):
-            for q in range(switch.queues):
-                for name in SWITCH_SERIES:
-                    if name in self.series:
-                        common[f"{switch.name}_{name.removeprefix('switch_')}_{q}"] = self.series[name][:, i, q]
+        table = result_tables.series(self)
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(["time_s", "flow", "cc", *FLOW_SERIES, *common])
-        for i, time_s in enumerate(self.series.get("time_s", ())):
-            shared = [_cell(column[i]) for column in common.values()]
-            for f, flow in enumerate(self.flows):
-                rows.writerow([_cell(time_s), f, flow.cc, *(_cell(self.series[n][i, f]) for n in FLOW_SERIES), *shared])
-            if not self.flows:
-                rows.writerow([_cell(time_s), "", "", *("" for _ in FLOW_SERIES), *shared])
+        rows.writerow(table)
+        rows.writerows(zip(*(_cells(column) for column in table.values()), strict=True))
         write_atomic(path, text.getvalue())
 
-    def write_flows_csv(self, path: str | os.PathLike) -> None:
+    def write_flows_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the finite flows, a row each: a flow list that `FlowList.read_csv` and ns-3 programs can replay, with the
         columns received_bytes, fct_s, ideal_s and slowdown (empty when it did not complete) behind it.
 
@@ -316,19 +293,7 @@ class Result:
         write_atomic(path, "\n".join(lines) + "\n")
 
 
-FLOW_SERIES = (
-    "cwnd_packets",
-    "ssthresh_packets",
-    "rtt_ms",
-    "srtt_ms",
-    "in_flight_packets",
-    "pacing_mbps",
-    "goodput_mbps",
-)
-SWITCH_SERIES = ("switch_packets", "switch_bytes", "switch_threshold", "switch_drops")
-TRAFFIC_SERIES = ("traffic_goodput_mbps", "flows_alive")
-LINK_SERIES = ("queue_packets", "queue_delay_ms", "queue_drops", "random_losses", "throughput_mbps")
-
-
-def _cell(value: float) -> str:
-    return f"{value:.9g}" if np.isfinite(value) else ""
+def _cells(column: np.ndarray) -> Sequence[str]:
+    if column.dtype.kind != "f":
+        return column.tolist()
+    return [f"{value:.9g}" if finite else "" for value, finite in zip(column.tolist(), np.isfinite(column), strict=True)]

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def play(
             placed = [world._replace(scenario=contender.place(world.scenario)) for world in worlds]
             _decisions(policy, engine, placed, each, watch, stop)
         else:
-            _in_worlds(contender, worlds, each, engine.interval_ns, threads, watch, stop)
+            _in_worlds(cast(InWorld, contender), worlds, each, engine.interval_ns, threads, watch, stop)
 
 
 def check(contender: Contender, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
@@ -219,7 +219,8 @@ def _decisions(
         views.append(_view(engine, index))
     engine.start_history(range(len(worlds)))
     shape = (engine.rows, *engine.task.observation_space.shape)
-    state, starts = None, np.ones(engine.rows, bool)
+    state: Any = None
+    starts = np.ones(engine.rows, bool)
     running = np.ones(len(worlds), bool)
     while running.any():
         if stop.is_set():
@@ -227,7 +228,7 @@ def _decisions(
         actions, state = policy(engine.history.read(np.empty(shape, np.float32)), state, starts)
         engine.decide(engine.task.check_actions(actions, engine.rows))
         starts = np.zeros(engine.rows, bool)
-        for index in np.flatnonzero(running):
+        for index in np.flatnonzero(running).tolist():
             if index in watch:
                 watch[index](views[index])
             if engine.ended[index]:
@@ -239,7 +240,7 @@ def _view(engine: Engine, index: int) -> View:
     return View(
         index,
         engine.scenarios[index],
-        lambda: engine.plant.world(index),
+        lambda: cast(Any, engine.plant).world(index),
         lambda: engine.show(index * engine.agents),
         lambda: _report(engine, index),
     )
@@ -263,16 +264,20 @@ def _in_worlds(
     """World by world, in threads: the simulator leaves the interpreter while it runs."""
     one_at_a_time = threading.Lock()
 
+    def look_at_stop() -> None:
+        if stop.is_set():
+            raise Stopped
+
     def run(index: int) -> None:
         scenario = worlds[index].scenario
         world = Simulator(contender.place(scenario), worlds[index].seed)
+        world.between = look_at_stop
         end_ns = round(scenario.duration_s * 1e9)
         show = contender.watcher(scenario, world)
         timed = lambda: {"time_s": world.now_ns * 1e-9, **show()}  # noqa: E731
         view = View(index, world.scenario, lambda: world, timed, lambda: contender.report(scenario, world))
         while world.now_ns < end_ns:
-            if stop.is_set():
-                raise Stopped
+            look_at_stop()
             world.run(min(world.now_ns + interval_ns, end_ns) if index in watch else end_ns)
             if index in watch:
                 with one_at_a_time:
@@ -289,6 +294,7 @@ def _in_worlds(
             for _ in pool.map(run, range(len(worlds))):
                 pass
         except BaseException:
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.flow_results import NAN, FlowResult, Flows, LinkResult, Links
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
-from netbuf_gym.results import FLOW_SERIES, NAN, SWITCH_SERIES, FlowResult, LinkResult, Links, Result, Switches
+from netbuf_gym.result_tables import FLOW_SERIES, SWITCH_SERIES
+from netbuf_gym.results import Result
+from netbuf_gym.running import Progress, Watch
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
-from netbuf_gym.traffic_results import ProbeResult, TrafficResult, completed, opened, switch_result
+from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
 from netbuf_gym.worlds import ScenarioLike, world_of
 
 MAX_SAMPLES = 5_000_000
+SAMPLE_INTERVALS_S = (1e-6, 1e6)
+"""The least and the longest time between samples."""
 
 
 def simulate(
@@ -24,6 +29,7 @@ def simulate(
     *,
     sample_interval_s: float | None = 0.1,
     warmup_s: float = 0.0,
+    progress: bool | Progress = False,
 ) -> Result:
     """Runs a scenario from start to end.
 
@@ -37,12 +43,18 @@ def simulate(
         sample_interval_s: Time between samples of the series, at least 1e-6 s and at most 5 million samples (counted
             over all flows, links and queues of switches); None: no series.
         warmup_s: The statistics cover the time from here to the end, 0 to below the duration.
+        progress: Whether to draw a bar on standard error; or a function that is called with the share of the virtual
+            time that is over, 0 to 1. What it raises ends the run.
+
+    Warns:
+        SlowWorldWarning: A world that takes long for a reason that does not show, as flows that no link holds back.
 
     Returns:
         A `Result`.
 
     Raises:
         ScenarioError: An argument out of range, or an agent among the flows.
+        ControlError: A congestion control in Python gave what is no window; what such code raises comes out as it is.
         SimulatorFault: The simulator found its own state inconsistent.
     """
     seed = checks.integer("seed", seed, 0, 2**63 - 1)
@@ -52,30 +64,33 @@ def simulate(
             valid = ", ".join(sender_controls(scenario.stack))
             raise ScenarioError(f"flows[{i}].cc = 'agent' has no agent here; valid: {valid}")
     warmup_s = checks.number("warmup_s", warmup_s, 0, scenario.duration_s)
-    if warmup_s >= scenario.duration_s:
-        raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
     end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
+    if warm_ns >= end_ns:
+        raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
     stops = _sample_times(scenario, sample_interval_s, end_ns)
 
     world = Simulator(scenario, seed)
     samples: list[_Sample] = []
     before = None if warm_ns else _snapshot(scenario, world)
-    for stop in stops:
-        if before is None and stop >= warm_ns:
+    with Watch(world, end_ns, progress) as watch:
+        world.between = watch
+        for stop in stops:
+            if before is None and stop >= warm_ns:
+                world.run(warm_ns)
+                before = _snapshot(scenario, world)
+            world.run(stop)
+            samples.append(_sample(scenario, world))
+            watch.report()
+        if before is None:
             world.run(warm_ns)
             before = _snapshot(scenario, world)
-        world.run(stop)
-        samples.append(_sample(scenario, world))
-    if before is None:
-        world.run(warm_ns)
-        before = _snapshot(scenario, world)
-    world.run(end_ns)
+        world.run(end_ns)
     after = _snapshot(scenario, world)
     span_s = (end_ns - warm_ns) * 1e-9
     series = {}
     if stops:
         series = _series(np.array(stops) * 1e-9, samples)
-    finite = {}
+    finite: dict[str, Any] = {}
     if scenario.traffic is not None:
         finite["traffic"] = _traffic_result(before[2], after[2], span_s)
         finite["completions"] = completed(scenario, np.array(world.completions()))
@@ -89,7 +104,7 @@ def simulate(
         scenario=scenario,
         seed=seed,
         window_s=(warmup_s, scenario.duration_s),
-        flows=tuple(
+        flows=Flows(
             _flow_result(f.name or f"flow-{i}", str(f.cc), a, b, span_s, scenario.mss)
             for i, (f, a, b) in enumerate(zip(scenario.flows, before[0], after[0], strict=True))
         ),
@@ -107,7 +122,7 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     """When to sample, nanoseconds: every interval, and at the end."""
     if interval_s is None:
         return []
-    interval_ns = round(checks.number("sample_interval_s", interval_s, 1e-6, 1e6) * 1e9)
+    interval_ns = round(checks.number("sample_interval_s", interval_s, *SAMPLE_INTERVALS_S) * 1e9)
     count = -(-end_ns // interval_ns)
     columns = len(scenario.flows) + len(scenario.links) + sum(switch.queues for switch in scenario.switches)
     if count * columns > MAX_SAMPLES:
@@ -126,18 +141,19 @@ class _Sample(NamedTuple):
     """Current values and cumulative counters at one moment; the arrays are the core's."""
 
     flows: np.ndarray
+    arrived: list[int]  # bytes, at each flow's receiver
     links: np.ndarray
     switches: np.ndarray | None
-    traffic: tuple[float, float] | None  # delivered bytes, flows alive
+    traffic: tuple[float, float, float] | None  # bytes arrived, and delivered in order; flows alive
 
 
 def _sample(scenario: Scenario, world: Simulator) -> _Sample:
     traffic = None
     if scenario.traffic is not None:
         t = world.traffic_stats()
-        traffic = (t["delivered_bytes"], t["flows_started"] - t["flows_completed"])
+        traffic = (t["received_bytes"], t["delivered_bytes"], t["flows_started"] - t["flows_completed"])
     switches = np.array(world.switch_sample()) if scenario.switches else None
-    return _Sample(np.array(world.flow_sample()), np.array(world.link_sample()), switches, traffic)
+    return _Sample(np.array(world.flow_sample()), world.flow_arrivals(), np.array(world.link_sample()), switches, traffic)
 
 
 def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) -> FlowResult:
@@ -200,6 +216,8 @@ def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]
     span_s = np.diff(time_s, prepend=0.0)[:, None]
     series = {"time_s": time_s, **{name: flow[name] for name in FLOW_SERIES if name in flow}}
     series["goodput_mbps"] = _gain(flow["delivered_bytes"]) * 8e-6 / span_s
+    arrived = np.array([s.arrived for s in samples], np.float64).reshape(len(samples), -1)
+    series["arrival_mbps"] = _gain(arrived) * 8e-6 / span_s
     series["queue_packets"] = link["queue_packets"]
     count = _gain(link["sojourn_count"])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -208,11 +226,12 @@ def _series(time_s: np.ndarray, samples: list[_Sample]) -> dict[str, np.ndarray]
     series["random_losses"] = _gain(link["random_losses"])
     series["throughput_mbps"] = _gain(link["bytes_sent"]) * 8e-6 / span_s
     if samples[0].switches is not None:
-        switches = np.stack([s.switches for s in samples])
+        switches = np.stack([s.switches for s in samples if s.switches is not None])
         series |= {name: switches[..., i] for i, name in enumerate(SWITCH_SERIES)}
         series["switch_drops"] = _gain(series["switch_drops"])
     if samples[0].traffic is not None:
-        delivered, alive = np.array([s.traffic for s in samples]).T
+        arrived, delivered, alive = np.array([s.traffic for s in samples]).T
+        series["traffic_arrival_mbps"] = _gain(arrived) * 8e-6 / span_s[:, 0]
         series["traffic_goodput_mbps"] = _gain(delivered) * 8e-6 / span_s[:, 0]
         series["flows_alive"] = alive
     return series

@@ -2,8 +2,8 @@
 
 After Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (NeurIPS 2021): interquartile
 means with stratified bootstrap intervals, performance profiles and probability of improvement, beside the plain mean
-with Student's t interval. Needs numpy only. Scores are arrays (runs, tasks), a lone axis is runs of one task; a run is
-one training seed (or one evaluation seed, for a controller that is not trained) and the unit of resampling.
+with Student's t interval (SciPy's, loaded when it is asked for). Scores are arrays (runs, tasks), a lone axis is runs of one
+task; a run is one training seed (or one evaluation seed, for a controller that is not trained) and the unit of resampling.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.arguments import real, whole
+from netbuf_gym.errors import ConfigError, shown
+
+MAX_FREEDOM = 1e300
+MAX_RESAMPLES = 10_000_000
 
 
 class Interval(NamedTuple):
@@ -80,8 +84,7 @@ def bootstrap_interval(
         resamples: bootstrap samples, at least 100; each draws runs of every task separately, with replacement.
     """
     scores = _scores(scores)
-    if resamples < 100:
-        raise ConfigError(f"resamples = {resamples!r} is too few; valid: at least 100")
+    resamples = whole("resamples", resamples, 100, MAX_RESAMPLES)
     tail = (1 - _probability(confidence)) / 2
     drawn = _resample(scores, resamples, np.random.default_rng(seed))
     if statistic is None:
@@ -131,55 +134,10 @@ def performance_profile(
 
 def student_t_quantile(probability: float, freedom: float) -> float:
     """Quantile of Student's t distribution with `freedom` > 0 degrees of freedom (not necessarily whole)."""
-    p = _probability(probability)
-    if not freedom > 0:
-        raise ConfigError(f"freedom = {freedom!r} is out of range; valid: above 0")
-    if p == 0.5:
-        return 0.0
-    target, low, high = max(p, 1 - p), 0.0, 1.0
-    while _student_t_cdf(high, freedom) < target:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if _student_t_cdf(middle, freedom) < target else (low, middle)
-    return math.copysign((low + high) / 2, p - 0.5)
+    from scipy.special import stdtrit
 
-
-def _student_t_cdf(t: float, freedom: float) -> float:
-    """For t >= 0."""
-    return 1 - 0.5 * _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
-
-
-def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """Regularised incomplete beta function, by its continued fraction (modified Lentz)."""
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(1 - x, b, a)
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
-    tiny = 1e-300
-    d = 1 / _away_from_zero(1 - (a + b) * x / (a + 1), tiny)
-    c, fraction = 1.0, d
-    for m in range(1, 1000):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        change = 1.0
-        for term in (even, odd):
-            d = 1 / _away_from_zero(1 + term * d, tiny)
-            c = _away_from_zero(1 + term / c, tiny)
-            change = c * d
-            fraction *= change
-        if abs(change - 1) < 1e-15:
-            break
-    return front * fraction / a
-
-
-def _away_from_zero(value: float, least: float) -> float:
-    return value if abs(value) > least else least
+    p, freedom = _probability(probability), real("freedom", freedom, 0, MAX_FREEDOM, low_open=True)
+    return float(stdtrit(freedom, p)) if p != 0.5 else 0.0
 
 
 def _trimmed_means(ordered: np.ndarray) -> np.ndarray:
@@ -192,12 +150,16 @@ def _trimmed_means(ordered: np.ndarray) -> np.ndarray:
 
 def _resample(scores: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
     """(resamples, runs, tasks): runs drawn with replacement, for each task separately."""
+    resamples = whole("resamples", resamples, 1, MAX_RESAMPLES)
     picks = generator.integers(0, len(scores), size=(resamples, *scores.shape))
     return scores[picks, np.arange(scores.shape[1])]
 
 
 def _scores(values: np.ndarray) -> np.ndarray:
-    scores = np.asarray(values, dtype=float)
+    try:
+        scores = np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(f"scores = {shown(values)} are no numbers; valid: (runs,) or (runs, tasks)") from None
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.ndim != 2 or scores.size == 0:
@@ -208,6 +170,10 @@ def _scores(values: np.ndarray) -> np.ndarray:
 
 
 def _probability(value: float) -> float:
-    if not 0 < value < 1:
+    try:
+        within = 0 < value < 1
+    except (TypeError, ValueError):
+        within = False
+    if not within:
         raise ConfigError(f"probability {value!r} is out of range; valid: between 0 and 1")
-    return value
+    return float(value)

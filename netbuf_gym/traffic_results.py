@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from netbuf_gym.result_parts import NAN, Named, said
 from netbuf_gym.scenarios.types import Scenario
-
-NAN = float("nan")
 
 COMPLETED = np.dtype(
     [
@@ -38,8 +37,14 @@ OPENED = np.dtype(
 )
 """A flow that started."""
 
+PRIORITY = (
+    *("priority", "started", "completed", "fct_mean_s", "fct_p99_s", "slowdown_mean", "slowdown_p99", "slowdown_max"),
+    *("difference_p99_s", "difference_max_s"),
+)
+"""What is said of the finite flows of each priority."""
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TrafficResult:
     """All finite flows together over the measured window.
 
@@ -61,8 +66,13 @@ class TrafficResult:
     random_losses: int
     timeouts: int
 
+    def __repr__(self) -> str:
+        """How many flows, and how fast."""
+        flows = f"{self.flows_completed} of {self.flows_started} completed, {said(self.goodput_mbps, 'Mbit/s')}"
+        return f"<finite flows: {flows}, {self.queue_drops} drops, {self.timeouts} time-outs>"
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class QueueResult:
     """One queue of a switch at one port, over the whole run.
 
@@ -87,8 +97,13 @@ class QueueResult:
     packets_max: float
     delay_mean_ms: float
 
+    def __repr__(self) -> str:
+        """Port, number, length, delay and drops."""
+        length = f"{said(self.packets_mean, 'packets')}, delay {said(self.delay_mean_ms, 'ms')}"
+        return f"<queue {self.queue} of {self.port}: {length}, {self.drops} drops>"
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SwitchResult:
     """One switch over the whole run, whatever the warm-up.
 
@@ -106,13 +121,18 @@ class SwitchResult:
     occupancy_max: float
     queues: tuple[QueueResult, ...]
 
+    def __repr__(self) -> str:
+        """Name, occupancy and drops."""
+        filled = f"filled {said(self.occupancy_mean, '%', 100)} (99 %: {said(self.occupancy_p99, '%', 100)})"
+        return f"<{self.name}: {len(self.queues)} queues, {filled}, {self.drops} drops>"
+
     @property
     def drops(self) -> int:
         """Packets that were not admitted."""
         return sum(queue.drops for queue in self.queues)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProbeResult:
     """One probe over the whole run.
 
@@ -123,6 +143,10 @@ class ProbeResult:
 
     sent: int
     delays_s: np.ndarray
+
+    def __repr__(self) -> str:
+        """How many arrived, and how late."""
+        return f"<probe: {self.received} of {self.sent} arrived, {said(self.mean_ms, 'ms')}>"
 
     @property
     def received(self) -> int:
@@ -137,6 +161,13 @@ class ProbeResult:
     def percentile_ms(self, share: float) -> float:
         """The delay that `share` per cent (0 to 100) of the packets do not exceed, NaN when none arrived."""
         return percentile(self.delays_s, share) * 1e3
+
+
+class Switches(Named[SwitchResult]):
+    """The switches' results, by index or by name."""
+
+    __slots__ = ()
+    what = "switch"
 
 
 def percentile(values: np.ndarray, share: float) -> float:
@@ -157,7 +188,8 @@ def completed(scenario: Scenario, rows: np.ndarray) -> np.ndarray:
     table = np.zeros(len(rows), COMPLETED)
     for i, name in enumerate(("flow", "start_s", "fct_s", "size_bytes", "sender", "priority")):
         table[name] = rows[:, i]
-    ideals = [(scenario.ideal_s(i, 0), scenario.ideal_s(i, 1)) for i in range(len(scenario.traffic.senders))]
+    senders = scenario.traffic.senders if scenario.traffic is not None else ()
+    ideals = [(scenario.ideal_s(i, 0), scenario.ideal_s(i, 1)) for i in range(len(senders))]
     at_0, at_1 = np.array(ideals).T
     table["ideal_s"] = at_0[table["sender"]] + (at_1 - at_0)[table["sender"]] * table["size_bytes"]
     varying = np.array([any(scenario.links[i].trace is not None for i in sender.path) for sender in scenario.traffic.senders])

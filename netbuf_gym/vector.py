@@ -10,13 +10,15 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from netbuf_gym.arguments import truth, whole
+from netbuf_gym.arguments import choice, truth, whole
 from netbuf_gym.engine import MAX_SEED, Engine, agents_name, generator_of, info_names, take_agents
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.exclusive import Unique, one_at_a_time
 from netbuf_gym.registration import OfItsTask
+from netbuf_gym.rendering import Recorder, frames_per_second
 
 
-class VectorEnv(OfItsTask, gym.vector.VectorEnv):
+class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
     """Many agents as the rows of one vector environment, all tasks alike.
 
     `gym.make_vec(id, num_envs=1024, threads=1, ...)` makes one. With `agents = N` every world has N controlled agents, and
@@ -40,7 +42,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         copy: hand out new arrays each step. If False, observations alternate between two buffers, and one stays valid
             until the step after the next.
         max_episode_steps: end episodes after so many decisions, if the scenario has not ended before.
-        render_mode: None only; the scalar environment renders.
+        render_mode: `"ansi"` or `"rgb_array"`: `render()` then gives one picture a row; or None.
         info: what else every step's `info` holds, `"reward_terms"`, `"telemetry"` or both in a list: dicts of arrays
             `(num_envs,)` by term or field, with masks under `_` and their names. They are of the decision just made, also in
             rows whose episode it ended; of these, `final_info` has them, too. Telemetry is NaN where nothing was measured.
@@ -50,7 +52,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         ConfigError: an argument out of range; the message names it, its value and what would be valid.
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10, "autoreset_mode": AutoresetMode.SAME_STEP}
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         **kwargs: Any,
     ):
         if render_mode is not None:
-            raise ConfigError(f"render_mode = {shown(render_mode)}; valid: None (the scalar environment renders)")
+            choice("render_mode", render_mode, self.metadata["render_modes"])
         name, agents = agents_name(kwargs), take_agents(kwargs)
         num_envs = whole("num_envs", num_envs, 1, 1 << 20)
         if num_envs % agents:
@@ -77,9 +79,13 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         self.single_action_space = self.engine.task.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._buffers = np.zeros((2, *self.observation_space.shape), np.float32)
+        self._buffers = np.zeros((2, num_envs, *self.engine.task.observation_space.shape), np.float32)
         self._buffer = 0
-        self._generators: list[np.random.Generator] | None = None
+        self.render_mode = render_mode
+        self._recorders = [Recorder(self.engine.task) for _ in range(num_envs if render_mode is not None else 0)]
+        fps = frames_per_second(self.engine.interval_s, self.engine.task.fixed_steps)
+        self.metadata = {**self.metadata, "render_fps": fps}
+        self._generators: Any = None  # a list, once there is a seed
         self._started = False
 
     @property
@@ -91,6 +97,7 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         """What a saved model must agree with; compare with `netbuf_gym.tasks.require_schema`."""
         return self.engine.schema()
 
+    @one_at_a_time
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
@@ -112,10 +119,12 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
         self._seed(seed, worlds)
         for world in worlds.tolist():
             self.engine.reset_world(world, self._generators[world])
+        self._start_recorders(worlds)
         self.engine.start_history(worlds)
         self._started, self.closed = True, False
         return self.engine.history.read(self._next_buffer()), {}
 
+    @one_at_a_time
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One decision of every agent.
 
@@ -129,11 +138,14 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
             ConfigError: actions of wrong shape or type, NaN, or (discrete ones) out of range.
             SimulatorFault, PlantFault: the plant cannot go on; it is closed.
             gymnasium.error.ResetNeeded: before the first reset of all worlds.
+            BusyError: another thread is in `step` or `reset`.
         """
         if not self._started:
             raise gym.error.ResetNeeded("reset() must come before step()")
         engine = self.engine
         engine.decide(engine.task.check_actions(actions, self.num_envs))
+        for row, recorder in enumerate(self._recorders):
+            recorder.add(engine.show(row))
         rewards = engine.rewards.copy()
         terminated, truncated = engine.terminated.repeat(engine.agents), engine.truncated.repeat(engine.agents)
         info = self._tell(np.ones(self.num_envs, bool)) if self._told else {}
@@ -142,16 +154,30 @@ class VectorEnv(OfItsTask, gym.vector.VectorEnv):
             info |= self._final_info(worlds, engine.ended.repeat(engine.agents))
             for world in worlds.tolist():
                 engine.restart_world(world, self._generators[world])
+            self._start_recorders(worlds)
             engine.start_history(worlds)
         return engine.history.read(self._next_buffer()), rewards, terminated, truncated, info
+
+    def render(self) -> tuple[str | np.ndarray, ...] | None:
+        """For each row a picture of its episode so far, as the scalar environment draws it."""
+        if self.render_mode is None:
+            gym.logger.warn("render() was called without a render_mode; valid: ansi, rgb_array")
+            return None
+        return tuple(one.ansi() if self.render_mode == "ansi" else one.rgb_array() for one in self._recorders)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the plant; `close` calls it, once."""
         self.engine.close()
 
+    def _start_recorders(self, worlds: np.ndarray) -> None:
+        """The pictures of worlds that begin anew show nothing of what was before."""
+        agents = self.engine.agents
+        for recorder in (one for world in worlds.tolist() for one in self._recorders[world * agents : (world + 1) * agents]):
+            recorder.start()
+
     def _next_buffer(self) -> np.ndarray:
         if self.copy:
-            return np.empty(self.observation_space.shape, np.float32)
+            return np.empty(self._buffers.shape[1:], np.float32)
         self._buffer ^= 1
         return self._buffers[self._buffer]
 

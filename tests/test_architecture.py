@@ -18,11 +18,11 @@ MAX_LINES, MAX_PUBLIC = 500, 40
 PACKAGES = {"netbuf_gym": "netbuf_gym", "netbuf_gym.zoo": "zoo", "netbuf_gym.conf": "conf"}
 
 LAYERS = (
-    ("version", "errors", "arguments", "checks", "files", "stats", "tables", "plots"),
+    ("version", "errors", "described", "exclusive", "arguments", "checks", "files", "stats", "tables", "plots"),
     ("traces",),
     ("scenarios",),
-    ("results", "traffic_results"),
-    ("plants", "simulation", "worlds"),
+    ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results"),
+    ("plants", "running", "simulation", "worlds"),
     ("contenders",),  # the protocol; tasks bring their own
     ("rewards", "tasks"),
     ("engine", "rendering", "registration", "recipes", "pages"),

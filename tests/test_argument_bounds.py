@@ -5,8 +5,9 @@ import math
 import gymnasium as gym
 import pytest
 
-import netbuf_gym  # noqa: F401 (registers the environments)
+from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.vector import VectorEnv
 
 BOTH = ("netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0")
 
@@ -56,3 +57,19 @@ def test_rewards_have_ranges_too():
         for weight in (-1e-9, math.nextafter(100.0, 200.0), math.nan):
             with pytest.raises(ConfigError, match="throughput_weight"):
                 made(BOTH[0], reward={"name": name, "throughput_weight": weight})
+
+
+@pytest.mark.parametrize("steps", [0, -1, "x", 1.5, True])
+def test_a_number_of_steps_that_is_none_is_refused_by_name(steps):
+    for make in (
+        lambda: gym.make_vec("netbuf/CongestionWindow-v0", num_envs=2, max_episode_steps=steps),
+        lambda: VectorEnv(2, max_episode_steps=steps),
+        lambda: Env(max_episode_steps=steps),
+    ):
+        with pytest.raises(ConfigError, match=rf"max_episode_steps = {steps!r} is .*; valid: 1\.\."):
+            make()
+
+
+def test_gymnasium_refuses_what_it_keeps_to_itself():
+    with pytest.raises(ValueError, match="`max_episode_steps` to be positive, actually: 0"):
+        gym.make("netbuf/CongestionWindow-v0", max_episode_steps=0)

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -176,6 +177,16 @@ class TestSimulate:
             (["--duration", "-1"], "duration_s = -1"),
             (["--duration", "5", "--warmup", "5"], "warmup_s = 5 leaves nothing"),
             (["--sample-interval", "0", "--json", "{tmp}/x"], "sample_interval_s = 0"),
+            (["--sample-interval", "-7"], "sample_interval_s = -7"),  # though no series is asked for
+            (["--duration", "1e-12"], "duration_s = 1e-12 is out of range; valid: 1e-09"),
+            (["--duration", "1", "--warmup", "0.9999999999"], "leaves nothing of duration_s = 1"),
+            (["--set", "name=1"], "dumbbell has no argument 'name'; valid: n, senders"),
+            (["--scenario", "ppcc/2", "--set", "name=x"], "ppcc/2 has no argument 'name'; valid: n, senders"),
+            (["--scenario", "trace:x", "--set", "path=x"], "has no argument 'path'; valid: n, senders"),
+            (["--scenario", "rlbm/default", "--set", "senders=0"], "senders = 0 is not a list"),
+            (["--scenario", "rlbm/default", "--set", "senders=100000"], "senders = 100000 is not a list"),
+            (["--scenario", "rlbm/default", "--set", "senders=[]"], "senders is empty"),
+            (["--scenario", "rlbm/default", "--set", "senders=NaN"], "senders = nan is not a list"),
             (["--senders", "agent"], "has no agent here"),
             (["--scenario", "trace:/nowhere"], "/nowhere: cannot be read"),
             (["--json", "/nowhere/a.json"], "/nowhere/a.json: cannot be written"),
@@ -204,6 +215,27 @@ class TestTrace:
         assert command("trace", "convert", other, back, "--format", "csv", "--step", 0.5)[0] == 0
         assert back.read_text().count("\n") == pytest.approx(41, abs=2)
 
+    @pytest.mark.parametrize(
+        ("kind", "words", "message"),
+        [
+            ("poisson", ["--format", "csv", "--step", "-7"], "step_s = -7"),
+            ("poisson", ["--format", "csv", "--step", "1e-9"], "step_s = 1e-09 makes 2e+09 steps"),
+            ("poisson", ["--format", "mahimahi", "--step", "1"], "--step 1 has no effect"),
+            ("poisson", ["--format", "mahimahi", "--duration", "1"], "--duration 1 has no effect"),
+            ("poisson", ["--format", "csv", "--duration", "1"], "--duration 1 has no effect"),
+            ("walk", ["--format", "csv", "--step", "1"], "--step 1 has no effect"),
+            ("walk", ["--format", "csv", "--duration", "1"], "--duration 1 has no effect"),
+            ("walk", ["--format", "mahimahi", "--step", "-7"], "--step -7 has no effect"),
+            ("walk", ["--format", "mahimahi", "--duration", "1e-9"], "duration_s = 1e-09 is not one millisecond"),
+            ("walk", ["--format", "mahimahi", "--duration", "1e6"], "makes 1e+09 milliseconds; valid: at most 3e+07"),
+        ],
+    )
+    def test_options_that_do_nothing_or_too_much_are_refused(self, command, tmp_path, kind, words, message):
+        trace, made = tmp_path / "a", tmp_path / "b"
+        assert command("trace", "generate", kind, "--duration", 2, "--out", trace)[0] == 0
+        assert refused(command("trace", "convert", trace, made, *words), message)
+        assert not made.exists()
+
     def test_generate_can_write_mahimahi(self, command, tmp_path):
         argv = ("trace", "generate", "walk", "--duration", 5, "--format", "mahimahi", "--out", tmp_path / "a")
         assert command(*argv)[0] == 0 and (tmp_path / "a").read_text().split("\n")[0].isdecimal()
@@ -216,6 +248,10 @@ class TestTrace:
             (["generate", "walk", "--out", "{tmp}/x", "--set", "sigma=-1"], "sigma = -1"),
             (["generate", "walk", "--out", "{tmp}/x", "--duration", "0"], "duration_s = 0"),
             (["generate", "walk", "--out", "{tmp}/no/x"], "there is no folder"),
+            (["generate", "lte", "--out", "{tmp}/x", "--set", "kind=1"], "lte has no parameter 'kind'; valid: start_mbps"),
+            (["generate", "lte", "--out", "{tmp}/x", "--set", "rng=1"], "lte has no parameter 'rng'"),
+            (["generate", "lte", "--out", "{tmp}/x", "--set", "seed=1"], "is no argument of the generator; valid: --seed"),
+            (["generate", "lte", "--out", "{tmp}/x", "--set", "duration_s=1"], "valid: --duration"),
             (["show", "{tmp}/none"], "cannot be read"),
             (["plot", "{tmp}/none", "--out", "{tmp}/x.bmp"], "no known plot format"),
             (["convert", "{tmp}/none", "{tmp}/x", "--format", "csv"], "cannot be read"),
@@ -284,3 +320,17 @@ class TestValidate:
     def test_the_given_linux_reno_cells_agree(self, command, shared):
         status, out, _ = command("validate", shared / "reference" / "linux", "--only", "reno", "--seeds", 10)
         assert status == 0, out
+
+
+@pytest.mark.parametrize(("words", "name"), [(["list"], "standard output"), (["train"], "a file of the run")])
+def test_a_full_disk_without_a_name_says_what_was_written(command, monkeypatch, words, name):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cli, "_run", full)
+    assert refused(command(*words), f"{name}: No space left on device")
+
+
+def test_what_does_not_fit_into_memory_is_one_line(command, monkeypatch):
+    monkeypatch.setattr(cli, "_run", lambda _: bytearray(1 << 62))
+    assert refused(command("list"), "does not fit into memory")

@@ -4,6 +4,7 @@ import json
 import pytest
 
 from netbuf_gym import cli, scenarios
+from netbuf_gym.described import unit_of
 from netbuf_gym.scenarios import FlowList, Scenario
 
 
@@ -125,7 +126,8 @@ def test_list_prints_a_catalogue_with_parameters(command, topic, records):
         assert [record.name, *", ".join(record.stacks).split(), *record.meaning.split()] in lines
         for parameter in record.parameters:
             default = "auto" if parameter.default is None else str(parameter.default).lower()
-            row = [record.name, parameter.name, default, *parameter.range.split(), *parameter.meaning.split()]
+            unit = unit_of(parameter.name).split()
+            row = [record.name, parameter.name, default, *unit, *parameter.range.split(), *parameter.meaning.split()]
             (line,) = (line for line in lines if line[: len(row)] == row)
             assert ("only)" in line[-1]) == (not set(record.stacks) <= set(parameter.stacks))
 

@@ -58,5 +58,79 @@ def test_says_what_to_install(tmp_path, monkeypatch):
         return load(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
-    with pytest.raises(MissingExtraError, match=r"netbuf-gym\[train\]"):
+    with pytest.raises(MissingExtraError, match=r"netbuf-gym\[plots\]"):
         plots.throughput_delay(POINTS, tmp_path / "a.png")
+
+
+def figures(monkeypatch):
+    """The figures that are written, as they are written."""
+    made = []
+    write = plots.write
+    monkeypatch.setattr(plots, "write", lambda figure, path, *rest: (made.append(figure), write(figure, path, *rest)))
+    return made
+
+
+@pytest.mark.parametrize(
+    "delays", [([0.0, 2.0, 400.0],), ([0.0, 0.0, 0.0],), ([-1.0, 3.0, 5.0],), ([np.nan] * 3,), ([1e-9, 1.0, 2.0],), ()]
+)
+def test_values_of_zero_and_below_stay_where_they_are_on_log_axes(tmp_path, monkeypatch, delays):
+    made = figures(monkeypatch)
+    points = {f"one {k}": (values, [5.0, 6.0, 7.0]) for k, values in enumerate((*delays, [1.0, 10.0, 100.0]))}
+    plots.throughput_delay(points, tmp_path / "a.png")
+    axes = made[0].axes[0]
+    drawn = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 3]
+    for values in delays:
+        assert any(np.array_equal(values, x) for x in drawn) or np.isnan(values).all()
+    low, high = axes.get_xlim()
+    everything = np.concatenate(drawn)
+    assert low <= np.nanmin(everything) and np.nanmax(everything) <= high
+    if (everything <= 0).any():
+        assert axes.get_xscale() == "asinh"
+    else:
+        assert axes.get_xscale() == "log"
+
+
+def test_limits_are_drawn_as_steps_behind_the_lines(tmp_path, monkeypatch):
+    made = figures(monkeypatch)
+    steps = (np.array([0.0, 1.0, 3.0, 10.0]), np.array([4.0, np.inf, 8.0]))
+    plots.time_series(SERIES, tmp_path / "a.png", ROWS, limits={"cwnd_packets": ("capacity", steps)})
+    line = next(line for line in made[0].axes[0].lines if line.get_label() == "capacity")
+    assert line.get_xdata().tolist() == [0, 1, 1, 3, 3, 4] and line.get_zorder() < 2  # no longer than the series
+    np.testing.assert_array_equal(line.get_ydata(), [4, 4, np.nan, np.nan, 8, 8])
+    assert not any(line.get_label() == "capacity" for axes in made[0].axes[1:] for line in axes.lines)
+    plots.throughput_delay(POINTS, tmp_path / "b.png", capacity_mbps=float("inf"))
+    assert not any("capacity" in line.get_label() for line in made[1].axes[0].lines)
+
+
+def test_many_contenders_are_all_drawn_and_named(tmp_path, monkeypatch):
+    made = figures(monkeypatch)
+    many = {f"c{k}": SERIES["agent"] for k in range(14)}
+    plots.time_series(many, tmp_path / "a.png", ROWS)
+    assert len(made[0].axes[0].lines) == 14
+    assert [text.get_text() for text in made[0].legends[0].get_texts()] == list(many)
+
+
+def test_pictures_of_nothing_are_drawn(tmp_path):
+    empty = {"a": {key: np.zeros(0) for key in ("time_s", *dict(ROWS))}}
+    plots.time_series(empty, tmp_path / "a.png", ROWS)
+    plots.time_series({}, tmp_path / "b.png", ROWS)
+    plots.throughput_delay({}, tmp_path / "c.png")
+    plots.learning_curves({"a": [([1.0, 2.0], [np.nan, 1.0])], "b": [([1.0], [np.nan])]}, tmp_path / "d.png", "y")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_there_is_one_style():
+    """Figures are made, dressed and written by `plots`; nobody else sets sizes, grids or colours of text by hand."""
+    import re
+    from pathlib import Path
+
+    root = Path(plots.__file__).parent
+    places = [*root.rglob("*.py"), *(root.parent / "zoo").glob("*.py")]
+    wrong = []
+    for path in places:
+        if path == Path(plots.__file__):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"pyplot|rcParams|savefig|\.grid\(|fontsize=\d|tick_params", line):
+                wrong.append(f"{path.name}:{number}: {line.strip()}")
+    assert wrong == []

@@ -235,8 +235,8 @@ def test_a_fault_of_the_simulator_is_raised_as_one(monkeypatch):
 
         link_stats = flow_stats
 
-        def run(self, until_ns):
-            raise RuntimeError("time went backwards")
+        def run(self, until_ns, events):
+            raise SimulatorFault("time went backwards")
 
     monkeypatch.setattr(_core, "World", Broken)
     with pytest.raises(SimulatorFault, match="time went backwards"):

@@ -14,7 +14,29 @@ from netbuf_gym.errors import ConfigError
 @pytest.mark.parametrize("probability", [0.005, 0.3, 0.5, 0.9, 0.975, 0.9999])
 def test_student_t_quantile_agrees_with_scipy(probability, freedom):
     expected = reference.t.ppf(probability, freedom)
-    assert stats.student_t_quantile(probability, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert stats.student_t_quantile(probability, freedom) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_student_t_quantile_of_tables():
+    """As printed, and as the bisection of the continued fraction gave it before SciPy did: to 1e-12."""
+    assert stats.student_t_quantile(0.975, 1) == pytest.approx(12.7062047361747, rel=1e-12)
+    assert stats.student_t_quantile(0.975, 9) == pytest.approx(2.26215716279820, rel=1e-12)
+    assert stats.student_t_quantile(0.95, 29) == pytest.approx(1.69912702653350, rel=1e-12)
+    assert stats.student_t_quantile(0.005, 4) == pytest.approx(-stats.student_t_quantile(0.995, 4), rel=1e-12)
+
+
+@pytest.mark.parametrize("odd", ["x", None, {1}, [[["a"]]], object()])
+def test_what_are_no_numbers_is_refused_by_name(odd):
+    with pytest.raises(ConfigError, match="scores"):
+        stats.mean_interval(odd)
+    with pytest.raises(ConfigError, match="probability"):
+        stats.mean_interval([1.0, 2.0], confidence=odd)
+    with pytest.raises(ConfigError, match="resamples"):
+        stats.bootstrap_interval([1.0, 2.0], resamples=odd)
+    with pytest.raises(ConfigError, match="freedom"):
+        stats.student_t_quantile(0.9, odd)
+
+
 
 
 def test_mean_interval_agrees_with_scipy():
@@ -87,7 +109,7 @@ def test_performance_profile_falls_from_one_to_zero():
         (lambda: stats.mean_interval([1.0, math.nan]), "NaN"),
         (lambda: stats.mean_interval([1.0, 2.0], confidence=1.5), "between 0 and 1"),
         (lambda: stats.bootstrap_interval(np.zeros((2, 2, 2))), "shape"),
-        (lambda: stats.bootstrap_interval([1.0, 2.0], resamples=3), "at least 100"),
+        (lambda: stats.bootstrap_interval([1.0, 2.0], resamples=3), "resamples = 3 is out of range; valid: 100.."),
         (lambda: stats.student_t_quantile(0.9, 0), "above 0"),
     ],
 )

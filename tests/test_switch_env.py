@@ -10,7 +10,7 @@ import pytest
 import netbuf_gym
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.rendering import PANEL
+from netbuf_gym.rendering import CHART_PANEL
 from netbuf_gym.scenarios import Flow, Link, Scenario, SizeDistribution, StrictPriority, Switch, shared_buffer
 from netbuf_gym.tasks.queue_threshold.telemetry import switch_telemetry
 from netbuf_gym.vector import VectorEnv
@@ -337,7 +337,7 @@ def test_rendering(render_mode):
         panels = env.unwrapped.engine.task.panels
         assert [one.limit_key for one in panels] == ["threshold_packets_0", "threshold_packets_1", None]
         for at, one in enumerate(panels[:2]):  # a queue and its limit are in one panel
-            panel = after[at * PANEL : (at + 1) * PANEL]
+            panel = after[at * CHART_PANEL : (at + 1) * CHART_PANEL]
             assert all((panel == color).all(axis=2).any() for color in (one.color, one.limit_color))
         assert not np.array_equal(before, after)
 

@@ -232,7 +232,7 @@ def test_spaces_and_types():
     [
         ({"num_envs": 0}, "num_envs"),
         ({"num_envs": 3, "senders": 2}, "multiple"),
-        ({"num_envs": 2, "render_mode": "ansi"}, "render_mode"),
+        ({"num_envs": 2, "render_mode": "human"}, "render_mode"),
         ({"num_envs": 2, "copy": 1}, "copy"),
         ({"num_envs": 2, "threads": -1}, "threads"),
         ({"num_envs": 2, "max_episode_steps": 0}, "max_episode_steps"),

@@ -1,7 +1,46 @@
-"""Training, evaluation and the trained agents. Needs `pip install netbuf-gym[train]`."""
+"""Training, evaluation and the trained agents. All but `names` needs `pip install netbuf-gym[train]`.
+
+>>> from netbuf_gym import zoo
+>>> zoo.names()
+>>> agent = zoo.load("congestion_window/ppo")
+>>> env = agent.make_env(scenario="ppcc/4")
+>>> observation, info = env.reset(seed=1)
+>>> action, _ = agent.predict(observation)
+"""
+
+from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netbuf_gym.errors import MissingExtraError
+from netbuf_gym.zoo.library import names
+
+if TYPE_CHECKING:
+    from netbuf_gym.zoo.agent import Agent
+
+__all__ = ["load", "names"]
 
 # The learner's idle OpenMP threads would spin for a millisecond on the cores that the simulator's threads are to use. Read when
 # torch is loaded; a value that the user has set stays.
 os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+
+
+def load(agent: str | Path) -> Agent:
+    """A trained agent: its decisions, and the environment that it was trained in.
+
+    Args:
+        agent: one of `names()`, or the path of a model file or a run directory, which goes first where it exists.
+
+    Raises:
+        CheckpointError: there is none (the message lists the names), it is damaged, or it does not fit.
+        MissingExtraError: what learned it is not installed.
+    """
+    try:
+        from netbuf_gym.zoo.agent import Agent
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] == "netbuf_gym":
+            raise
+        raise MissingExtraError("a trained agent", "train", error.name) from None
+    return Agent(agent)

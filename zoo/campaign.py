@@ -244,6 +244,8 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         "",
         plan.measures.score_says,
         "",
+        *(f"* {line}" for line in plan.measures.said(plan.measures.columns)),
+        "",
     ]
     columns = plan.measures.columns
     for name, part in metrics["scenarios"].items():

@@ -120,7 +120,8 @@ class EvaluateConfig:
     """An evaluation job.
 
     Attributes:
-        model: file that training wrote (`model.zip` or `checkpoint.zip`), or its run directory; null: baselines alone.
+        model: file that training wrote (`model.zip` or `checkpoint.zip`), its run directory, or an agent's name
+            (`netbuf_gym.zoo.names()`); null: baselines alone.
         task: whose baselines are run without a model (on the command line `env=...` says the same); null: the model's.
         recipe: by which baselines that decide as agents do play without a model; null: the default one, or the model's.
         env_id: id that the model must have been trained for, or that belongs to the task; null: any.
@@ -133,6 +134,7 @@ class EvaluateConfig:
         run_dir: where table, result.json and plots are written; null: a new folder runs/evaluate/<task>/<time>.
         confidence: of the intervals.
         plots: whether to draw them (needs matplotlib).
+        lines: most contenders in pictures over time, the first and the best among them; null: all.
         torch_threads, threads: of the network, and of the simulator.
     """
 
@@ -149,6 +151,7 @@ class EvaluateConfig:
     run_dir: str | None = None
     confidence: float = 0.95
     plots: bool = True
+    lines: int | None = 8
     torch_threads: int = 1
     threads: int = 1
 

@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     for scenario in tasks.get(config.env.name).benchmark:
         out = run_dir / "evaluation" / scenario.replace("/", "-")
         model = f"model='{result.model_path}'"
-        evaluate(load("evaluate", [model, f"scenario={scenario}", f"seeds={SEEDS}", f"run_dir='{out}'"]))
+        evaluate(load("evaluate", [model, f"scenario={scenario}", f"seeds={SEEDS}", f"run_dir='{out}'", "lines=null"]))
         print(f"\n{(out / 'table.md').read_text()}", end="", flush=True)
     print(f"\nmodel, tables, result.json and plots: {run_dir}")
     return 0

@@ -1,17 +1,20 @@
 """`netbuf-gym evaluate`: a trained agent beside baselines, over worlds that it was not trained on.
 
+    netbuf-gym evaluate model=congestion_window/ppo
     netbuf-gym evaluate model=runs/congestion_window/ppo/20260101-120000-seed3 scenario=ppcc/4
     netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
     netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 senders=2 run_dir=runs/twenty
     netbuf-gym evaluate model=null env=queue_threshold scenario=rlbm/cubic-500-0.6 baselines=[naive,dt,abm,random]
     netbuf-gym evaluate model=null env=queue_threshold recipe=thesis-text baselines=[naive,random]
 
-The agent acts greedily. Seeds start at 1000000, where training seeds end; every contender meets the same worlds (under a
-distribution of scenarios, each seed draws its own), is run from its start to its end, and is measured alike. Prints a
-table of means with 95 % t intervals over the seeds, and under a distribution what becomes of the score by properties of
-the worlds, and writes them, plots and, when all else is there, result.json into the run directory; the same command with
-the same `run_dir` replaces them. Without a model the first baseline stands in the agent's row, and `recipe` says by which
-one baselines that decide as agents do (`random`) play; with one, its own.
+The model is a file that training wrote, its run directory, or the name of an agent that comes with the package
+(`netbuf-gym list agents`); a file or run directory that exists goes first. The agent acts greedily. Seeds start at 1000000,
+where training seeds end; every contender meets the same worlds (under a distribution of scenarios, each seed draws its own),
+is run from its start to its end, and is measured alike. Prints a table of means with 95 % t intervals over the seeds, and
+under a distribution what becomes of the score by properties of the worlds, and writes them, plots and, when all else is
+there, result.json into the run directory; the same command with the same `run_dir` replaces them. Without a model the first
+baseline stands in the agent's row, and `recipe` says by which one baselines that decide as agents do (`random`) play; with
+one, its own.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from netbuf_gym.rollout import draw
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation, running
+from netbuf_gym.zoo import checkpoint, evaluation, library, running
 from netbuf_gym.zoo.config import MAX_TORCH_THREADS, evaluation_seeds, load, plain, scenario_spec
 from netbuf_gym.zoo.saved import SavedAgent
 
@@ -60,7 +63,7 @@ def evaluate(config: DictConfig) -> Path:
         OSError: the run directory cannot be written.
     """
     seeds = evaluation_seeds(config.seeds)
-    saved = None if config.model is None else checkpoint.read(config.model)
+    saved = None if config.model is None else checkpoint.read(library.path_of(config.model))
     if saved is not None and config.env_id is not None and saved.env.get("id") != config.env_id:
         raise CheckpointError(f"{saved.path}: was trained on {saved.env.get('id')!r}, not on {config.env_id!r}")
     task = _task(config, saved)
@@ -106,7 +109,7 @@ def evaluate(config: DictConfig) -> Path:
         **evaluation.to_dict(runs, measures, config.confidence, "the_agent" if saved is not None else "the_first"),
     }
     if config.plots:
-        _draw(runs, [world.scenario for world in worlds], run_dir, title, measures)
+        _draw(runs, [world.scenario for world in worlds], run_dir, title, measures, config.lines)
     write_json(run_dir / "result.json", result)
     return run_dir
 
@@ -166,6 +169,8 @@ def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
             raise ConfigError(f"baselines holds {name!r}; valid: {', '.join(known)}")
         if names.count(name) > 1:
             raise ConfigError(f"baselines holds {name!r} twice; valid: each once")
+    if config.lines is not None:
+        whole("lines", config.lines, 1, 1000)
     if config.recipe is not None:
         choice("recipe", config.recipe, tasks.get(task).rules.recipes)
     if config.model is None and not names:
@@ -173,26 +178,35 @@ def _check(config: DictConfig, task: str, names: Sequence[str]) -> None:
 
 
 def _draw(
-    runs: list[evaluation.Runs], worlds: Sequence[Scenario], run_dir: Path, title: str, measures: Measures
+    runs: list[evaluation.Runs],
+    worlds: Sequence[Scenario],
+    run_dir: Path,
+    title: str,
+    measures: Measures,
+    most: int | None,
 ) -> None:
+    limits = {one.key: (one.label, one.of(worlds[0])) for one in measures.series_limits}
     if measures.scatter is not None:
         (x, x_label), (y, y_label) = measures.scatter
         points = {one.name: (one.metrics[x], one.metrics[y]) for one in runs}
-        limits = {measures.limit(world) for world in worlds} if measures.limit is not None else set()
-        limit = limits.pop() if len(limits) == 1 else None
-        plots.throughput_delay(points, run_dir / "throughput_delay.png", title, limit, x_label, y_label)
+        values = {measures.limit(world) for world in worlds} if measures.limit is not None else set()
+        limit = values.pop() if len(values) == 1 else None
+        varies = any(len(steps[1]) > 1 for _, steps in limits.values())
+        what = "mean capacity" if varies else "capacity"
+        plots.throughput_delay(points, run_dir / "throughput_delay.png", title, limit, x_label, y_label, what)
     if not measures.series:
         return
     seed = runs[0].seeds[0]
     numbers = {one.name: k for k, one in enumerate(runs)}  # a contender looks alike in all pictures
-    series = {one.name: one.series for one in readable(runs, measures)}
+    series = {one.name: one.series for one in (runs if most is None else readable(runs, measures, most))}
     name = title.partition(",")[0]
-    plots.time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers)
+    plots.time_series(series, run_dir / "time_series.png", measures.series, f"{name}, seed {seed}", numbers, limits)
     start = {n: {key: values[: _samples_until(s, 10.0)] for key, values in s.items()} for n, s in series.items()}
-    plots.time_series(start, run_dir / "start.png", measures.series, f"{name}, seed {seed}, the first 10 s", numbers)
+    title = f"{name}, seed {seed}, the first 10 s"
+    plots.time_series(start, run_dir / "start.png", measures.series, title, numbers, limits)
 
 
-def readable(runs: Sequence[evaluation.Runs], measures: Measures, most: int = 6) -> list[evaluation.Runs]:
+def readable(runs: Sequence[evaluation.Runs], measures: Measures, most: int) -> list[evaluation.Runs]:
     """As many contenders as lines in one panel can be told apart: the first, the best, those that show the range.
 
     Which the latter are is the task's (`Measures.shown`); where few were run, all of them.

@@ -63,17 +63,18 @@ def _table(runs: Sequence[Runs], columns: Sequence[Column | Margin], confidence:
 
 
 def notes(measures: Measures, first: str) -> str:
-    """How the tables are to be read."""
+    """How the tables are to be read: what margins and means are, and each column in words."""
     metrics = [one.metric for one in measures.columns if isinstance(one, Margin)]
     some = "Means are over the seeds that gave a value; (n of N) says how many where some gave none."
-    if not metrics:
-        return some
-    better = "below" if measures.lower_is_better else "above"
-    others = "".join(f"; one in {metric} above 0 that it has more" for metric in metrics if metric != measures.score)
-    return (
-        f"A margin is the value of {first} minus the row's, paired by seed: one in {measures.score} {better} 0 says that "
-        f"{first} is better{others}. {some}"
-    )
+    if metrics:
+        better = "below" if measures.lower_is_better else "above"
+        others = "".join(f"; one in {metric} above 0 that it has more" for metric in metrics if metric != measures.score)
+        some = (
+            f"A margin is the value of {first} minus the row's, paired by seed: one in {measures.score} {better} 0 says that "
+            f"{first} is better{others}. {some}"
+        )
+    said = "\n".join(f"* {line}" for line in measures.said())
+    return f"{some}\n\n{said}" if said else some
 
 
 def _entry(column: Column | Margin, first: Runs, one: Runs, confidence: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 from omegaconf import DictConfig, OmegaConf
+from stable_baselines3.common.base_class import BaseAlgorithm
 
 from netbuf_gym import tasks
 from netbuf_gym.contenders import Decider, Model, Policy
@@ -42,6 +44,7 @@ class SavedAgent(Decider):
         agents = tasks.get(own.get("task")).rules.agents_argument
         self._env = {key: value for key, value in own.items() if key not in (*NOT_ITS_OWN, agents)}
         self._model: Model | None = None
+        self._lock = threading.Lock()
 
     @property
     def env(self) -> dict[str, Any]:
@@ -55,14 +58,25 @@ class SavedAgent(Decider):
     def start(self, rules: Task, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
         checkpoint.require_same_rules(self.saved, rules)
-        if self._model is None:
-            env = VectorEnvAdapter(_Spaces(rules))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about batch sizes, which only matter for training
-                model = models.make_model(_for_prediction(self.saved.config.algo), env, seed=0)
-            checkpoint.restore(self.saved, model, rng=False)
-            self._model = Model(model, self.name)
+        with self._lock:
+            if self._model is None:
+                self._model = Model(build(self.saved, rules), self.name)
         return self._model.start(rules, seeds)
+
+
+def build(saved: checkpoint.Saved, rules: Task) -> BaseAlgorithm:
+    """The learner with its networks as they were saved, to predict with.
+
+    Raises:
+        CheckpointError: it was trained by other rules, or its parameters do not fit.
+    """
+    checkpoint.require_same_rules(saved, rules)
+    env = VectorEnvAdapter(_Spaces(rules))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about batch sizes, which only matter for training
+        model = models.make_model(_for_prediction(saved.config.algo), env, seed=0)
+    checkpoint.restore(saved, model, rng=False)
+    return model
 
 
 class _Spaces(gym.vector.VectorEnv):

@@ -77,6 +77,7 @@ def tables(folder: Path, prefix: str, task: str) -> str:
         one for one in measures.columns if isinstance(one, Column) and one.metric == measures.score
     ]
     made = [_table(scenarios, members, prefix, columns) for scenarios, members in groups.items()]
+    made += ["\n".join(f"* {line}" for line in measures.said(columns))] if made and measures.said(columns) else []
     return ("\n\n".join(made) or "No agent yet.") + "\n"
 
 

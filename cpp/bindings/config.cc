@@ -70,8 +70,9 @@ void bind_config(nb::module_& m) {
       .def_rw("start_ns", &ProbeConfig::start_ns)
       .def_rw("bytes", &ProbeConfig::bytes);
 
-  nb::class_<FlowConfig>(m, "FlowConfig", "A TCP connection; see netbuf_gym.scenarios.Flow.")
-      .def(nb::init<>())
+  nb::class_<FlowConfig> flow(m, "FlowConfig", "A TCP connection; see netbuf_gym.scenarios.Flow.");
+  bind_controls(m, flow);
+  flow.def(nb::init<>())
       .def_rw("cc", &FlowConfig::cc)
       .def_rw("cc_parameters", &FlowConfig::cc_parameters)
       .def_rw("controlled", &FlowConfig::controlled)

@@ -86,6 +86,8 @@ void bind_catalogues(nb::module_& m) {
 
 NB_MODULE(_core, m) {
   m.doc() = "Packet-level network simulator: links, TCP and congestion control in virtual time (integer nanoseconds).";
+  nb::set_leak_warnings(false);  // daemon threads keep what they hold when the interpreter ends
+  netbuf::bind_interpreter(m);
   netbuf::bind_catalogues(m);
   netbuf::bind_config(m);
   netbuf::bind_worlds(m);

@@ -188,6 +188,7 @@ nb::dict traffic_stats(World& world) {
   d["flows_started"] = world.opened().size();
   d["flows_connected"] = t.connected;
   d["flows_completed"] = world.completions().size();
+  d["received_bytes"] = t.received_bytes;
   d["delivered_bytes"] = t.delivered_bytes;
   d["packets_sent"] = t.packets_sent;
   d["packets_retransmitted"] = t.packets_retransmitted;
@@ -200,14 +201,20 @@ nb::dict traffic_stats(World& world) {
 }
 
 template <class Read>
-void reading(nb::class_<World>& world, nb::class_<Batch>& batch, const char* name, Read, const char* text) {
-  world.def(name, [](World& w) { return Read{}(w); }, text);
-  batch.def(name, [](Batch& b, uint32_t i) { return Read{}(b.world(i)); }, "world"_a, text);
+void reading(nb::class_<SharedWorld>& world, nb::class_<SharedBatch>& batch, const char* name, Read, const char* text) {
+  world.def(name, [](SharedWorld& w) {
+    Held held(w.turn);
+    return Read{}(*w.core);
+  }, text);
+  batch.def(name, [](SharedBatch& b, uint32_t i) {
+    Held held(b.turn);
+    return Read{}(b.core->world(i));
+  }, "world"_a, text);
 }
 
 }  // namespace
 
-void bind_readings(nb::module_& m, nb::class_<World>& world, nb::class_<Batch>& batch) {
+void bind_readings(nb::module_& m, nb::class_<SharedWorld>& world, nb::class_<SharedBatch>& batch) {
   const auto add = [&](const char* name, auto read, const char* text) { reading(world, batch, name, read, text); };
   add("flow_stats", [](World& w) { return flow_stats(w); }, "Cumulative counters, one dict a flow.");
   add("link_stats", [](World& w) { return link_stats(w); }, "Cumulative counters, one dict a link.");
@@ -217,6 +224,11 @@ void bind_readings(nb::module_& m, nb::class_<World>& world, nb::class_<Batch>& 
   add("link_sample", [](World& w) {
     return sample_matrix(w.links().size(), std::size(kLinkSampleFields), [&](uint32_t i, double* out) { sample_link(w, i, out); });
   }, "Current values, shape (links, fields); columns are link_sample_fields().");
+  add("flow_arrivals", [](World& w) {
+    std::vector<int64_t> bytes;
+    for (const Flow& flow : w.flows()) bytes.push_back(flow.receiver.counters().received_bytes);
+    return bytes;
+  }, "Data bytes that arrived at each flow's receiver so far, in whatever order, duplicates included.");
   add("completions", [](World& w) { return completions(w); },
       "Finished flows of the traffic, shape (flows, 7): flow, start_s, fct_s, size_bytes, sender, priority, ideal_s.");
   add("flows_opened", [](World& w) { return flows_opened(w); },
@@ -231,12 +243,18 @@ void bind_readings(nb::module_& m, nb::class_<World>& world, nb::class_<Batch>& 
   add("probe_sent", [](World& w) { return probe_sent(w); }, "Packets sent, one number a probe.");
 
   const char* ideal = "Base RTT, and what the slowest link takes to carry the bytes of a flow that starts then.";
-  world.def("ideal_s", &World::ideal_s, "sender"_a, "size_bytes"_a, "start_ns"_a, ideal);
-  batch.def("ideal_s", [](Batch& b, uint32_t i, uint32_t sender, int64_t size, Time start) { return b.world(i).ideal_s(sender, size, start); },
-            "world"_a, "sender"_a, "size_bytes"_a, "start_ns"_a, ideal);
-  world.def_prop_ro("now_ns", &World::now).def_prop_ro("memory_bytes", &World::memory_bytes);
-  batch.def("now_ns", [](Batch& b, uint32_t i) { return b.world(i).now(); }, "world"_a)
-      .def("memory_bytes", [](Batch& b, uint32_t i) { return b.world(i).memory_bytes(); }, "world"_a);
+  world.def("ideal_s", [](SharedWorld& w, uint32_t sender, int64_t size, Time start) {
+    Held held(w.turn);
+    return w.core->ideal_s(sender, size, start);
+  }, "sender"_a, "size_bytes"_a, "start_ns"_a, ideal);
+  batch.def("ideal_s", [](SharedBatch& b, uint32_t i, uint32_t sender, int64_t size, Time start) {
+    Held held(b.turn);
+    return b.core->world(i).ideal_s(sender, size, start);
+  }, "world"_a, "sender"_a, "size_bytes"_a, "start_ns"_a, ideal);
+  world.def_prop_ro("now_ns", [](SharedWorld& w) { return Held(w.turn), w.core->now(); })
+      .def_prop_ro("memory_bytes", [](SharedWorld& w) { return Held(w.turn), w.core->memory_bytes(); });
+  batch.def("now_ns", [](SharedBatch& b, uint32_t i) { return Held(b.turn), b.core->world(i).now(); }, "world"_a)
+      .def("memory_bytes", [](SharedBatch& b, uint32_t i) { return Held(b.turn), b.core->world(i).memory_bytes(); }, "world"_a);
 
   m.def("flow_sample_fields", [] { return names(kFlowSampleFields); });
   m.def("link_sample_fields", [] { return names(kLinkSampleFields); });

@@ -34,46 +34,74 @@ Given given(const nb::kwargs& parameters) {
   return values;
 }
 
+bool run(SharedWorld& world, Time until, uint32_t& events) {
+  if (world.broken) throw std::logic_error("the world was left in the middle of an event: it is of no further use");
+  if (until < world.core->now()) return world.core->run(until, events);  // which says what is wrong with it
+  world.broken = true;
+  const bool done = world.core->run(until, events);
+  world.broken = false;
+  return done;
+}
+
 }  // namespace
 
 void bind_worlds(nb::module_& m) {
-  nb::class_<World> world(m, "World", "One simulated world.");
-  world.def(nb::init<const WorldConfig&, uint64_t>(), "config"_a, "seed"_a)
-      .def("run", &World::run, "until_ns"_a, nb::call_guard<nb::gil_scoped_release>(),
-           "Handles every event up to and including until_ns.");
+  nb::class_<SharedWorld> world(m, "World", "One simulated world. Calls from several threads take turns.");
+  world
+      .def("__init__", [](SharedWorld* self, const WorldConfig& config, uint64_t seed) {
+        within([&] { new (self) SharedWorld(config, seed); });
+      }, "config"_a, "seed"_a)
+      .def("run", [](SharedWorld& w, Time until, std::optional<uint32_t> events) {
+        Held held(w.turn);
+        bool done = true;
+        outside([&] {
+          const std::function<void()> ask = ask_for_signals;
+          Ration ration{&ask};
+          if (events) ration.left = *events;
+          while (!(done = run(w, until, ration.left)) && !events) ration.renew();
+        });
+        return done;
+      }, "until_ns"_a, "events"_a = nb::none(),
+         R"(Handles every event up to and including until_ns, or so many of them; False: there are more.
 
-  nb::class_<Batch> batch(m, "Batch", R"(Many worlds stepped together; results do not depend on the number of threads.
+What a handler of signals raises meanwhile, as KeyboardInterrupt, leaves the world between two events: it may be run on.)");
 
-kind is one of agent_kinds(); its parameters stand beside it.)");
+  nb::class_<SharedBatch> batch(m, "Batch", R"(Many worlds stepped together; results do not depend on the number of threads.
+
+kind is one of agent_kinds(); its parameters stand beside it. Calls from several threads take turns.)");
   batch
-      .def("__init__", [](Batch* self, uint32_t worlds, uint32_t agents, uint32_t threads, const std::string& kind, const nb::kwargs& parameters) {
-        new (self) Batch(worlds, agents, threads, make_agent(kind, given(parameters)));
+      .def("__init__", [](SharedBatch* self, uint32_t worlds, uint32_t agents, uint32_t threads, const std::string& kind, const nb::kwargs& parameters) {
+        new (self) SharedBatch(worlds, agents, threads, make_agent(kind, given(parameters)));
+        self->core->ask(ask_for_signals);
       }, "n_worlds"_a, "n_agents"_a, "threads"_a = 1, "kind"_a = "sender", "parameters"_a)
-      .def_prop_ro("fields", &Batch::fields, "Columns of the telemetry.")
-      .def_prop_ro("controls", [](const Batch& b) {
+      .def_prop_ro("fields", [](const SharedBatch& b) { return b.core->fields(); }, "Columns of the telemetry.")
+      .def_prop_ro("controls", [](const SharedBatch& b) {
         std::vector<std::string> names;
-        for (const Control& control : b.controls()) names.push_back(control.name);
+        for (const Control& control : b.core->controls()) names.push_back(control.name);
         return names;
       }, "Columns of the control.")
-      .def_prop_ro("telemetry", [](Batch& b) {
-        return nb::ndarray<nb::numpy, double>(b.telemetry(), {b.worlds(), b.agents(), b.fields().size()}, nb::find(&b));
+      .def_prop_ro("telemetry", [](SharedBatch& b) {
+        return nb::ndarray<nb::numpy, double>(b.core->telemetry(), {b.core->worlds(), b.core->agents(), b.core->fields().size()}, nb::find(&b));
       }, "View, shape (worlds, agents, fields), written by each advance.")
-      .def_prop_ro("agent_mask", [](Batch& b) {
-        return nb::ndarray<nb::numpy, uint8_t>(b.agent_mask(), {b.worlds(), b.agents()}, nb::find(&b));
+      .def_prop_ro("agent_mask", [](SharedBatch& b) {
+        return nb::ndarray<nb::numpy, uint8_t>(b.core->agent_mask(), {b.core->worlds(), b.core->agents()}, nb::find(&b));
       }, "View, shape (worlds, agents): 1 where the world has that agent.")
-      .def_prop_ro("control", [](Batch& b) {
-        return nb::ndarray<nb::numpy, double>(b.control(), {b.worlds(), b.agents(), b.controls().size()}, nb::find(&b));
+      .def_prop_ro("control", [](SharedBatch& b) {
+        return nb::ndarray<nb::numpy, double>(b.core->control(), {b.core->worlds(), b.core->agents(), b.core->controls().size()}, nb::find(&b));
       }, "View, shape (worlds, agents, controls): in force from the next advance on; NaN leaves things as they are.")
-      .def("reset", &Batch::reset, "world"_a, "config"_a, "seed"_a)
-      .def("advance", [](Batch& b, Time interval, const std::optional<Mask>& mask) {
-        const uint8_t* data = mask_data(b, mask);
-        nb::gil_scoped_release release;
-        b.advance(interval, data);
+      .def("reset", [](SharedBatch& b, uint32_t world, const WorldConfig& config, uint64_t seed) {
+        Held held(b.turn);
+        within([&] { b.core->reset(world, config, seed); });
+      }, "world"_a, "config"_a, "seed"_a)
+      .def("advance", [](SharedBatch& b, Time interval, const std::optional<Mask>& mask) {
+        const uint8_t* data = mask_data(*b.core, mask);
+        Held held(b.turn);
+        outside([&] { b.core->advance(interval, data); });
       }, "interval_ns"_a, "mask"_a = nb::none(), "Runs every world whose mask is not 0 interval_ns further.")
-      .def("advance_to_event", [](Batch& b, Time interval, uint32_t max_intervals, const std::optional<Mask>& mask) {
-        const uint8_t* data = mask_data(b, mask);
-        nb::gil_scoped_release release;
-        b.advance_to_event(interval, max_intervals, data);
+      .def("advance_to_event", [](SharedBatch& b, Time interval, uint32_t max_intervals, const std::optional<Mask>& mask) {
+        const uint8_t* data = mask_data(*b.core, mask);
+        Held held(b.turn);
+        outside([&] { b.core->advance_to_event(interval, max_intervals, data); });
       }, "interval_ns"_a, "max_intervals"_a = 1, "mask"_a = nb::none(),
            R"(Runs every world whose mask is not 0 to what its agents wait for, at most max_intervals intervals.
 

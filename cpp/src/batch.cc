@@ -29,17 +29,15 @@ Batch::Batch(uint32_t worlds, uint32_t agents, uint32_t threads, std::unique_ptr
   if (worlds == 0) throw std::invalid_argument("n_worlds = 0: must be at least 1");
   if (agents == 0) throw std::invalid_argument("n_agents = 0: must be at least 1");
   if (threads == 0 || threads > 256) throw std::invalid_argument("threads = " + std::to_string(threads) + ": must be in [1, 256]");
-  threads = std::min(threads, worlds);
-  for (uint32_t i = 1; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
+  threads_ = std::min(threads, worlds);
+  if (threads_ > 1) pool_ = std::make_unique<Pool>(threads_);
 }
 
-Batch::~Batch() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  start_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+Batch::~Batch() { forget_lost_pool(); }
+
+// The threads of a process that was forked are not in the child: what they were held by is left alone.
+void Batch::forget_lost_pool() {
+  if (pool_ && pool_->lost()) static_cast<void>(pool_.release());
 }
 
 World& Batch::world(uint32_t index) {
@@ -81,6 +79,7 @@ void Batch::check_control(uint32_t index) const {
 }
 
 void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
+  if (broken_) throw std::logic_error("an advance was given up half-way: the batch is of no further use");
   if (advance.interval <= 0 || advance.interval >= kNever / 2) {
     throw std::invalid_argument("interval_ns = " + std::to_string(advance.interval) + ": must be positive and below 2^60");
   }
@@ -93,12 +92,13 @@ void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
     world(i);  // throws when it was never reset
     check_control(i);
   }
-  const auto job = [&](uint32_t begin, uint32_t end) {
+  const auto job = [&](uint32_t begin, uint32_t end, Ration& ration) {
     for (uint32_t i = begin; i < end; ++i) {
       if (selected && !selected[i]) continue;
       const size_t row = size_t{i} * agents_count_;
       if (!hot_.empty() && i + 1 < end) hot_[i + 1].prefetch();
       try {
+        worlds_[i]->ration(&ration);
         kind_->step(*worlds_[i], agents_of(i), advance, &control_[row * controls_.size()], &telemetry_[row * fields_]);
         if (!hot_.empty()) hot_[i] = worlds_[i]->hot();
       } catch (const std::exception& error) {
@@ -106,49 +106,19 @@ void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
       }
     }
   };
-  if (threads_.empty()) return job(0, worlds_count_);
-
-  const auto chunks = static_cast<uint32_t>(threads_.size() + 1);
-  {
-    std::lock_guard lock(mutex_);
-    job_ = job;
-    running_ = chunks - 1;
-    fault_ = nullptr;
-    ++generation_;
+  broken_ = true;  // unless all of it comes to its end
+  if (threads_ == 1) {
+    Ration ration{&ask_};
+    job(0, worlds_count_, ration);
+  } else {
+    forget_lost_pool();
+    if (!pool_) pool_ = std::make_unique<Pool>(threads_);
+    const uint64_t worlds = worlds_count_, parts = pool_->parts();
+    pool_->run([&](uint32_t part, Ration& ration) {
+      job(static_cast<uint32_t>(worlds * part / parts), static_cast<uint32_t>(worlds * (part + uint64_t{1}) / parts), ration);
+    }, ask_);
   }
-  start_.notify_all();
-  std::exception_ptr own;
-  try {
-    job(0, worlds_count_ / chunks);
-  } catch (...) {
-    own = std::current_exception();
-  }
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return running_ == 0; });
-  if (own) std::rethrow_exception(own);
-  if (fault_) std::rethrow_exception(fault_);
-}
-
-void Batch::work(uint32_t thread) {
-  uint64_t seen = 0;
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    start_.wait(lock, [&] { return stop_ || generation_ != seen; });
-    if (stop_) return;
-    seen = generation_;
-    const auto job = job_;
-    lock.unlock();
-    const auto chunks = static_cast<uint64_t>(threads_.size() + 1);
-    std::exception_ptr fault;
-    try {
-      job(static_cast<uint32_t>(worlds_count_ * thread / chunks), static_cast<uint32_t>(worlds_count_ * (thread + uint64_t{1}) / chunks));
-    } catch (...) {
-      fault = std::current_exception();
-    }
-    lock.lock();
-    if (fault && !fault_) fault_ = fault;
-    if (--running_ == 0) done_.notify_one();
-  }
+  broken_ = false;
 }
 
 void Batch::advance(Time interval, const uint8_t* selected) { run_all({interval}, selected); }

@@ -76,8 +76,8 @@ void check_path(const std::vector<uint32_t>& path, const std::string& field, siz
 }
 
 void check(const FlowConfig& flow, const std::string& at, size_t links, Stack stack) {
-  check_congestion_control(flow.cc, stack, flow.cc_parameters, at + ".cc");
-  if (flow.controlled && !Catalogue<CongestionControlRecord>::find(flow.cc)->agent) {
+  if (!flow.own_control) check_congestion_control(flow.cc, stack, flow.cc_parameters, at + ".cc");
+  if (flow.controlled && (flow.own_control || !Catalogue<CongestionControlRecord>::find(flow.cc)->agent)) {
     reject(at + ".cc", flow.cc, "an agent's when the flow is controlled");
   }
   check_path(flow.path, at + ".path", links);

@@ -114,6 +114,7 @@ void Openings::count(TrafficTotals& totals, const Flow& flow) {
   totals.timeouts += c.timeouts;
   totals.queue_drops += c.queue_drops;
   totals.random_losses += c.random_losses;
+  totals.received_bytes += c.received_bytes;
   totals.delivered_bytes += c.delivered_bytes;
 }
 

@@ -26,6 +26,7 @@ void Receiver::receive_data(const Packet& packet) {
   const uint32_t index = packet.segment;
   now_ = packet.time;
   ++counters_.packets_received;
+  counters_.received_bytes += packet.bytes;
   ++network_.packets_received;
   if (state_ != State::stream) [[unlikely]] {
     if (state_ == State::closed) return;

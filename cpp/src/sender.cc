@@ -13,7 +13,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
     : profile_(profile),
       path_(path),
       timers_(timers),
-      cc_(make_congestion_control(config.cc, world.stack, config.cc_parameters)),
+      cc_(config.own_control ? config.own_control() : make_congestion_control(config.cc, world.stack, config.cc_parameters)),
       recovery_(profile.make_recovery()),
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),

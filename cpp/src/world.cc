@@ -132,15 +132,26 @@ void World::check_until(Time until) const {
 }
 
 void World::run(Time until) {
+  Ration alone;
+  Ration& ration = ration_ ? *ration_ : alone;
+  while (!run(until, ration.left)) ration.renew();
+}
+
+bool World::run(Time until, uint32_t& events) {
   check_until(until);
   if (ordered_) {
-    while (next_event() <= until) run_next();
+    for (; next_event() <= until; --events) {
+      if (events == 0) return false;
+      run_next();
+    }
     now_ = until;
-    return;
+    return true;
   }
-  for (;;) {
+  uint32_t left = events;
+  for (;; --left) {
     const uint32_t lane = network_.flights.first();
     const Time packet = network_.flights.time(lane), other = tree_[1].time;
+    if (left == 0) [[unlikely]] break;
     if (packet < other || (packet == other && packet < kNever && packet_first(lane))) [[likely]] {
       if (packet > until) break;
       now_ = packet;
@@ -151,7 +162,10 @@ void World::run(Time until) {
       run_source(tree_[1].source);
     }
   }
+  events = left;
+  if (next_event() <= until) return false;
   now_ = until;
+  return true;
 }
 
 bool World::run_to_ack(std::span<const uint32_t> flows, Time until) {
@@ -163,6 +177,7 @@ bool World::run_to_ack(std::span<const uint32_t> flows, Time until) {
   };
   const uint64_t before = acks();
   while (next_event() <= until) {
+    if (ration_ && ration_->left-- == 0) ration_->renew();
     run_next();
     if (acks() != before) return true;
   }

@@ -6,11 +6,11 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.plots import FORMATS, pyplot
+from netbuf_gym.plots import FORMATS, require
 
 
 def assignment(text: str) -> tuple[str, object]:
@@ -40,7 +40,7 @@ def names(text: str) -> list[str]:
     return items
 
 
-def whole(low: int, high: int):
+def whole(low: int, high: int) -> Callable[[str], int]:
     """An argument type: a whole number in [low, high]."""
 
     def parse(text: str) -> int:
@@ -74,6 +74,8 @@ def check_outputs(*paths: str | None) -> None:
     """
     given = [Path(path) for path in paths if path is not None]
     for path in given:
+        if "\0" in str(path):
+            raise ConfigError(f"{shown(str(path))}: cannot be written: the name holds a null character")
         if path.is_dir():
             raise ConfigError(f"{path}: is a folder; valid: a file name")
         folder = path.parent
@@ -97,4 +99,4 @@ def check_plot(path: str | None) -> None:
         return
     if Path(path).suffix.lower().lstrip(".") not in FORMATS:
         raise ConfigError(f"{shown(path)} has no known plot format; valid: a name that ends in .png, .pdf or .svg")
-    pyplot()
+    require()

@@ -1,133 +1,121 @@
-"""`netbuf-gym list`: what there is by name."""
+"""`netbuf-gym list`: what there is by name, as tables or as JSON."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import textwrap
-from collections.abc import Collection
-from dataclasses import MISSING, Field, fields
+from collections.abc import Sequence
 from typing import Any
 
-from netbuf_gym import plants, registration, scenarios, tasks
-from netbuf_gym.commands.trace import generators
-from netbuf_gym.scenarios.catalogue import Record
-from netbuf_gym.tables import text_table
+from netbuf_gym import files
+from netbuf_gym.commands.inventory import TOPICS, Entry
+from netbuf_gym.tables import number, text_table
 
-HELP = "list scenarios, schemes, disciplines, sizes, congestion controls, environments, rewards, contenders, plants, generators"
+HELP = f"list {', '.join(TOPICS)}"
+FORMER = {"disciplines": "queue-disciplines"}
+NOT_SHOWN = ("parameters", "scores", "lower_is_better", "environment", "compared_with")
+"""What the table of a topic leaves to what stands below it, or to JSON."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
-    parser.add_argument("what", nargs="?", choices=["all", *TOPICS, *FORMER], default="all", help="(default: all)")
+    valid = f"{', '.join(TOPICS)} (default: all)"
+    parser.add_argument("what", nargs="?", type=topic, default="all", metavar="WHAT", help=valid)
+    parser.add_argument("--json", action="store_true", help="as JSON: a list of objects; of all topics an object of lists")
+
+
+def topic(text: str) -> str:
+    """The name of a list, `-` or `_` between its words."""
+    name = text.replace("_", "-").lower()
+    name = FORMER.get(name, name)
+    if name == "all" or name in TOPICS:
+        return name
+    close = difflib.get_close_matches(name, TOPICS, 1)
+    guess = f"did you mean {close[0]}? " if close else ""
+    raise argparse.ArgumentTypeError(f"invalid choice: {text!r} ({guess}valid: all, {', '.join(TOPICS)})")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
-    what = FORMER.get(arguments.what, arguments.what)
-    print("\n\n".join(make() for topic, make in TOPICS.items() if what in ("all", topic)))
+    chosen = TOPICS if arguments.what == "all" else {arguments.what: TOPICS[arguments.what]}
+    made = {name: make() for name, make in chosen.items()}
+    if arguments.json:
+        print(json.dumps(files.plain(made if arguments.what == "all" else made[arguments.what]), indent=1, allow_nan=False))
+    else:
+        print("\n\n".join(text_of(name, entries) for name, entries in made.items()))
     return 0
 
 
-def list_scenarios() -> str:
-    """Scenarios and distributions, with the arguments that they take."""
-    rows = [[name, scenarios.describe(name)] for name in scenarios.names()]
-    rows += [[form, pattern.description] for form, pattern in scenarios.PATTERNS.items()]
-    arguments = {name: name for name in scenarios.names()}
-    arguments |= {form: pattern.example for form, pattern in scenarios.PATTERNS.items() if pattern.example}
-    lines = []
-    for shown, name in arguments.items():
-        words = " ".join(scenarios.parameters_of(name))
-        lines += [shown, textwrap.fill(words, 116, initial_indent="    ", subsequent_indent="    ")]
-    return f"{text_table(['scenario', ''], rows)}\n\narguments\n---------\n" + "\n".join(lines)
+def text_of(name: str, entries: Sequence[Entry]) -> str:
+    """A topic as tables: one of its entries, and where they take any one of their parameters."""
+    what = name.removesuffix("s").replace("-", " ")
+    columns = list(dict.fromkeys(key for entry in entries for key in entry if key not in NOT_SHOWN))
+    heads = {"name": what, "meaning": "", "task": "task", "trained_on": "trained on"}
+    rows = [[_cell(entry.get(key)) for key in columns] for entry in entries]
+    if "scores" in (entries[0] if entries else ()):
+        columns.append("scores")
+        for row, entry in zip(rows, entries, strict=True):
+            row.append("; ".join(f"{scenario} {number(score)}" for scenario, score in entry["scores"].items()))
+    parts = [text_table([heads.get(key, key.replace("_", " ")) for key in columns], rows)]
+    taking = [entry for entry in entries if entry.get("parameters")]
+    if name == "sizes":
+        parts.append("or the path of a CSV file with rows of size_bytes,cumulative")
+    if name == "scenarios":
+        parts += [_defaults(taking), _once(taking)]
+    elif taking:
+        parts.append(_each(what, taking))
+    return "\n\n".join(parts)
 
 
-def list_schemes() -> str:
-    """Schemes of buffer management, with the parameters that may stand beside their names."""
-    rows = [
-        [scheme.name, scheme.description, "" if scheme.name in scenarios.DISCIPLINES else " ".join(scheme.parameters)]
-        for scheme in scenarios.SCHEMES.values()
-    ]
-    return text_table(["scheme", "", "parameters"], rows)
-
-
-def list_disciplines() -> str:
-    """Queue disciplines of links, with their parameters."""
-    return _records("queue discipline", scenarios.QUEUE_DISCIPLINES.values())
-
-
-def list_sizes() -> str:
-    """Built-in distributions of flow sizes."""
-    rows = [
-        [d.name, *(str(round(float(x))) for x in (d.mean_bytes, *d.quantile([0.5, 0.9, 0.99]))), str(len(d.size_bytes))]
-        for d in scenarios.SIZES.values()
-    ]
-    header = ["flow sizes", "mean bytes", "median", "90 %", "99 %", "points"]
-    return f"{text_table(header, rows)}\nor the path of a CSV file with rows of size_bytes,cumulative"
-
-
-def list_congestion_controls() -> str:
-    """Congestion controls by stack, with their parameters."""
-    return _records("congestion control", scenarios.CONGESTION_CONTROLS.values())
-
-
-def _records(what: str, records: Collection[Record]) -> str:
-    """What there is in a catalogue of the core, and the parameters that may stand beside each name."""
-    table = text_table([what, "stacks", ""], [[r.name, ", ".join(r.stacks), r.meaning] for r in records])
+def _each(what: str, entries: Sequence[Entry]) -> str:
+    """A row for each parameter of each entry."""
     rows = []
-    for record in records:
-        for parameter in record.parameters:
-            default = "auto" if parameter.default is None else str(parameter.default).lower()
-            only = "" if set(record.stacks) <= set(parameter.stacks) else f" ({', '.join(parameter.stacks)} only)"
-            rows.append([record.name, parameter.name, default, parameter.range, parameter.meaning + only])
-    return f"{table}\n\n{text_table([what, 'parameter', 'default', 'range', ''], rows)}"
+    for entry in entries:
+        for one in entry["parameters"]:
+            stacks = one.get("stacks", entry.get("stacks", []))
+            only = "" if set(entry.get("stacks", [])) <= set(stacks) else f" ({', '.join(stacks)} only)"
+            rows.append([entry["name"], one["name"], _default(one), one["unit"], one["range"], one["meaning"] + only])
+    return text_table([what, "parameter", "default", "unit", "range", ""], rows)
 
 
-def list_environments() -> str:
-    """Gymnasium ids, and who decides what in them."""
-    found = registration.environments()
-    return text_table(["environment", ""], [[name, found[name].summary] for name in sorted(found)])
+def _defaults(entries: Sequence[Entry]) -> str:
+    """For each entry its parameters as `name=default`."""
+    lines = ["arguments with their defaults", "-----------------------------"]
+    for entry in entries:
+        words = " ".join(f"{one['name']}={_default(one, 'null')}".replace(" ", "") for one in entry["parameters"])
+        wrapped = textwrap.wrap(words, 112, break_long_words=False, break_on_hyphens=False)
+        lines += [entry["name"], *(f"    {line}" for line in wrapped)]
+    return "\n".join(lines)
 
 
-def list_rewards() -> str:
-    """Rewards by task, with their parameters and defaults."""
-    rows = [
-        [record.name, name, " ".join(f"{f.name}={json.dumps(_default(f))}" for f in fields(kind))]
-        for record in tasks.records()
-        for name, kind in record.rewards.items()
-    ]
-    return text_table(["task", "reward", "parameters"], rows)
+def _once(entries: Sequence[Entry]) -> str:
+    """A row for each parameter of all entries, those that mean the same to several once."""
+    rows = {}
+    for entry in entries:
+        for one in entry["parameters"]:
+            row = [one["name"], one["unit"], one["range"], one["meaning"]]
+            rows[tuple(row)] = row
+    note = "Where worlds are drawn at random, an argument is a range [LOW, HIGH] or a list to draw from, or one such value."
+    return f"{text_table(['argument', 'unit', 'range', ''], sorted(rows.values()))}\n{note}"
 
 
-def list_contenders() -> str:
-    """What there is to set beside agents, by task."""
-    return text_table(["task", "contender"], [[record.name, name] for record in tasks.records() for name in record.contenders])
+def _default(parameter: Entry, none: str = "auto") -> str:
+    """A default as text; `none` where it follows from others, or from the world."""
+    if "default" not in parameter:
+        return "required"
+    value = parameter["default"]
+    return none if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def list_plants() -> str:
-    """Plants, and the kinds of agents that they carry."""
-    return text_table(["plant", "agents"], [[name, " ".join(plants.get(name).kinds)] for name in plants.names()])
-
-
-def list_traces() -> str:
-    """Trace generators, with their arguments and defaults."""
-    return f"trace generators\n----------------\n{generators()}"
-
-
-def _default(field: Field) -> Any:
-    return field.default_factory() if field.default is MISSING else field.default
-
-
-TOPICS = {
-    "scenarios": list_scenarios,
-    "schemes": list_schemes,
-    "queue-disciplines": list_disciplines,
-    "sizes": list_sizes,
-    "congestion-controls": list_congestion_controls,
-    "environments": list_environments,
-    "rewards": list_rewards,
-    "contenders": list_contenders,
-    "plants": list_plants,
-    "traces": list_traces,
-}
-FORMER = {"disciplines": "queue-disciplines"}
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "-"
+    if isinstance(value, dict):
+        words = ", ".join(f"{key}={one}" for key, one in value.items() if key != "name")
+        given = textwrap.shorten(words, 60, placeholder=" ...")
+        return f"{value.get('name')}({given})" if "name" in value else given
+    return f"{value:,.0f}" if isinstance(value, float) else str(value)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections.abc import Iterable
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.plots import pyplot
-from netbuf_gym.reproduce.campaign import DESCRIPTION, Campaign
+from netbuf_gym.plots import require
+from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.settings import (
     DEFAULT_SCHEMES,
     FIRST_SEED,
@@ -25,7 +25,7 @@ HELP = "run a paper's own experiments again, and draw its figures"
 EXPERIMENTS = ("rlbm",)
 
 
-def _listed(values) -> str:
+def _listed(values: Iterable[object]) -> str:
     return f"[{','.join(f'{value:g}' if isinstance(value, float) else str(value) for value in values)}]"
 
 
@@ -36,7 +36,8 @@ settings (KEY=VALUE), with their defaults:
   schemes={_listed(DEFAULT_SCHEMES)}
       also {", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)}; or all.
       rlbm is a trained agent; random takes its decisions by chance, random_no_beta without the thesis' weights
-  agent=FILE               the trained agent: a model.zip or a run directory (default: the one that comes with the package)
+  agent=FILE               the trained agent: a model.zip, a run directory or a name (netbuf-gym list agents; default:
+                           queue_threshold/ppo, which comes with the package); a file that exists goes before a name
   traffic=thesis-code      {", ".join(TRAFFIC)}: the thesis as coded, as described, or a sane offered load
   ccs=[cubic,newreno]
   sizes={_listed(QUEUE_PACKETS)}
@@ -52,7 +53,9 @@ settings (KEY=VALUE), with their defaults:
   figures=true             whether to draw
 
 DIR gets runs.csv (a row a run, its first line the command), campaign.json and figures/. An interrupted campaign goes on
-when the command is given again. Exit status: 0 done, 2 bad input, 3 a fault of the simulator, 130 interrupted.
+when the command is given again; a runs.csv whose end was cut is completed, one that is damaged otherwise is refused.
+
+Exit status: 0 done, 2 bad input, 3 a fault of the simulator, 130 interrupted.
 
 examples:
   netbuf-gym reproduce rlbm
@@ -74,12 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"experiment {arguments.experiment!r} is unknown; valid: {', '.join(EXPERIMENTS)}")
     order = parse(arguments.settings)
     if order.figures:
-        pyplot()  # refuses, before any work is done, where there is none
+        require()  # refuses, before any work is done, where there is none
     campaign = Campaign(order.settings, order.output, order.jobs)
     print(f"{order.settings.command()}: {campaign.runs} runs into {order.output}", flush=True)
     try:
         with ProgressBar("reproduce") as bar:
             table = campaign.run(bar)
+        if campaign.lost:
+            print(f"{table}: its end was cut; {campaign.lost} of its runs were made again")
         drawn = []
         if order.figures:
             from netbuf_gym.reproduce.figures import draw_campaign
@@ -88,8 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("netbuf-gym: interrupted; the same command goes on", file=sys.stderr)
         return 130
-    description = json.loads((order.output / DESCRIPTION).read_text(encoding="utf-8"))
-    print(f"{table}: {campaign.runs} runs in {description['seconds']:.0f} s")
+    print(f"{table}: {campaign.runs} runs in {campaign.seconds:.0f} s")
     if drawn:
         print(f"{drawn[0].parent}: {len(drawn)} figures")
     return 0

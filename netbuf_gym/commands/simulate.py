@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import warnings
 
 import numpy as np
 
-from netbuf_gym import scenarios
+from netbuf_gym import checks, scenarios
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, names, real, whole
-from netbuf_gym.commands.drawing import plot_result
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Distribution, Scenario
-from netbuf_gym.simulation import simulate
+from netbuf_gym.simulation import SAMPLE_INTERVALS_S, simulate
 from netbuf_gym.tables import number, text_table
 
 HELP = "run a scenario without an agent"
@@ -76,15 +77,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Does it."""
     check_outputs(arguments.json, arguments.csv, arguments.flows, arguments.plot)
     check_plot(arguments.plot)
+    interval_s = checks.number("sample_interval_s", arguments.sample_interval, *SAMPLE_INTERVALS_S)
     scenario = scenario_of(arguments)
     if arguments.flows and scenario.traffic is None:
         raise ConfigError(f"--flows: scenario {scenario.name!r} has no finite flows")
-    result = simulate(
-        scenario,
-        arguments.seed,
-        sample_interval_s=arguments.sample_interval if arguments.json or arguments.csv or arguments.plot else None,
-        warmup_s=arguments.warmup,
-    )
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        result = simulate(
+            scenario,
+            arguments.seed,
+            sample_interval_s=interval_s if arguments.json or arguments.csv or arguments.plot else None,
+            warmup_s=arguments.warmup,
+            progress=sys.stderr.isatty(),
+        )
     if arguments.json:
         result.write_json(arguments.json)
     if arguments.csv:
@@ -92,9 +97,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.flows:
         result.write_flows_csv(arguments.flows)
     if arguments.plot:
-        plot_result(result, arguments.plot)
+        result.plot(arguments.plot)
     print(describe(result, arguments.all_links))
     return 0
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """A line, as errors are shown."""
+    print(f"netbuf-gym: warning: {message}", file=sys.stderr, flush=True)
 
 
 def scheme(text: str) -> str | dict:
@@ -124,7 +134,7 @@ def scenario_of(arguments: argparse.Namespace) -> Scenario:
     if isinstance(world, Distribution):
         world = world.sample(np.random.default_rng(arguments.seed))
     if senders is not None:
-        world = world.with_senders(senders if len(senders) > 1 else senders[0])
+        world = world.with_senders(senders[0] if isinstance(senders, list) and len(senders) == 1 else senders)
     return world if arguments.scheme is None else world.with_scheme(arguments.scheme)
 
 

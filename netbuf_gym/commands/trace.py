@@ -9,9 +9,9 @@ import textwrap
 from netbuf_gym import traces
 from netbuf_gym.commands import workload
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, real, whole
-from netbuf_gym.commands.drawing import plot_trace
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_json
+from netbuf_gym.result_plots import plot_trace
 from netbuf_gym.tables import number, text_table
 from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace
 from netbuf_gym.traces.generators import parameters_of
@@ -58,7 +58,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     verb.add_argument("out", help="the file to write")
     verb.add_argument("--format", choices=FORMATS, required=True)
     verb.add_argument("--duration", type=real, metavar="S", help="length to convert (default: one period)")
-    verb.add_argument("--step", type=real, default=0.1, metavar="S", help="step of a csv made from deliveries (default: 0.1)")
+    verb.add_argument("--step", type=real, metavar="S", help="step of a csv made from deliveries (default: 0.1)")
     verb = verbs.add_parser("flows", help="write the finite flows that a scenario opens as a flow list")
     verb.add_argument("--scenario", default="rlbm/default", metavar="NAME", help="(netbuf-gym list; default: rlbm/default)")
     verb.add_argument("--out", required=True, metavar="FILE", help="the file to write")
@@ -78,9 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "generate":
         check_outputs(arguments.out)
         parameters = assignments(arguments.set)
+        for name, option in (("duration_s", "--duration"), ("seed", "--seed")):
+            if name in parameters:
+                raise ConfigError(f"--set {name}: is no argument of the generator; valid: {option}")
         trace = traces.generate(arguments.kind, duration_s=arguments.duration, seed=arguments.seed, **parameters)
         if arguments.format:
-            trace = _as(trace, arguments.format, None, 0.1)
+            trace = _as(trace, arguments.format)
         traces.write(trace, arguments.out)
         print(describe(traces.read(arguments.out)))
     elif arguments.verb == "show":
@@ -107,14 +110,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _as(trace: Trace, form: str, duration_s: float | None, step_s: float) -> Trace:
-    """The trace as a `time_s,mbps` schedule or as a Mahimahi file's deliveries."""
-    if form == "csv":
-        if duration_s is not None:
-            raise ConfigError(f"duration = {duration_s:g}: only a conversion to mahimahi has a length")
-        return trace if isinstance(trace, RateTrace) else trace.to_rates(step_s)
-    if isinstance(trace, DeliveryTrace):
+def _as(trace: Trace, form: str, duration_s: float | None = None, step_s: float | None = None) -> Trace:
+    """The trace as a `time_s,mbps` schedule or as a Mahimahi file's deliveries.
+
+    Raises:
+        ConfigError: A length or a step that would have no effect. ScenarioError: One that is out of range.
+    """
+    rates, to_rates = isinstance(trace, RateTrace), form == "csv"
+    if duration_s is not None and not (rates and not to_rates):
+        raise ConfigError(f"--duration {duration_s:g} has no effect: only rates that become deliveries have a length to choose")
+    if step_s is not None and not (not rates and to_rates):
+        raise ConfigError(f"--step {step_s:g} has no effect: only deliveries that become rates have a step to choose")
+    if rates == to_rates:
         return trace
+    if to_rates:
+        return trace.to_rates(0.1 if step_s is None else step_s)
     made = trace.to_deliveries(duration_s)
     return DeliveryTrace(made.time_ms, name=made.name)  # a Mahimahi file repeats after its last opportunity
 

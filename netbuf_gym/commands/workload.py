@@ -6,9 +6,9 @@ import numpy as np
 
 from netbuf_gym import scenarios
 from netbuf_gym.errors import ConfigError, ScenarioError
-from netbuf_gym.files import parsed
+from netbuf_gym.files import csv_fields, parsed
 from netbuf_gym.scenarios import Distribution, FlowList, SizeDistribution
-from netbuf_gym.scenarios.sizes import cells, lines
+from netbuf_gym.scenarios.sizes import records
 from netbuf_gym.simulation import simulate
 from netbuf_gym.tables import number, text_table
 
@@ -21,7 +21,7 @@ def read(path: str) -> FlowList | SizeDistribution | None:
         ScenarioError: It begins like one and cannot be read on; names the file and the line.
     """
     try:
-        header = [name.lower() for name in cells(lines(path)[0][1])]
+        header = [name.lower() for name in csv_fields(records(path)[0][1])]
     except ScenarioError:
         return None  # whoever reads traces says what is wrong
     if len(header) == 2 and all(map(_is_number, header)):

@@ -27,11 +27,20 @@ SHARED = ("interval_s", "agents", "plant")
 class Rules(Protocol):
     """What a contender may ask of the rules of an environment (`netbuf_gym.tasks.Task`)."""
 
-    name: str
-    recipe: str
-    agents: int
-    action_space: gym.Space
-    observation_space: gym.Space
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def recipe(self) -> str: ...
+
+    @property
+    def agents(self) -> int: ...
+
+    @property
+    def action_space(self) -> gym.Space: ...
+
+    @property
+    def observation_space(self) -> gym.Space: ...
 
 
 class Contender(ABC):

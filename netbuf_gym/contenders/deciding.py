@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,7 +77,7 @@ def constant(action: Any, rules: Rules, worlds: int) -> Policy:
     Raises:
         ConfigError: not an action of the rules' space.
     """
-    space = rules.action_space
+    space: Any = rules.action_space
     try:
         value = np.asarray(action, space.dtype if np.asarray(action).dtype.kind != "f" or space.dtype.kind == "f" else None)
         fits = space.contains(value[()] if not space.shape else value)
@@ -108,6 +111,8 @@ class Callback(Decider):
 class Model(Decider):
     """A trained model, greedily: whatever has stable-baselines3's `predict(observations, state, episode_start, deterministic)`.
 
+    It may play in several threads: decisions are made one after the other.
+
     Args:
         model: it; trained by the same rules, which nothing here can check (`netbuf_gym.zoo.saved.SavedAgent` does).
         name: how tables call it.
@@ -121,8 +126,28 @@ class Model(Decider):
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
         self._require_recipe(rules)
+        lock = _lock_of(self.model)
 
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
-            return self.model.predict(observations, state=state, episode_start=starts, deterministic=True)
+            with lock:
+                actions, state = self.model.predict(observations, state=state, episode_start=starts, deterministic=True)
+                return np.array(actions), copy.deepcopy(state)
 
         return policy
+
+
+_LOCKS: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def _lock_of(model: Any) -> threading.Lock:
+    """The lock of a model, whoever plays it: models keep what they are deciding in themselves (stable-baselines3's their
+    distributions of actions), so that two threads in one model get each other's decisions."""
+    with _LOCK:
+        try:
+            return _LOCKS.setdefault(model, threading.Lock())
+        except TypeError:  # neither hashable nor weakly referenced
+            return _LOCK_OF_OTHERS
+
+
+_LOCK_OF_OTHERS = threading.Lock()

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from threading import get_ident
+from typing import Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
@@ -22,6 +23,11 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+
+from netbuf_gym.errors import BusyError
+from netbuf_gym.exclusive import Turn, Unique
+
+ONE_THREAD = "valid: one thread at a time, so an environment for each thread, or a threading.Lock around its calls"
 
 
 class BatchStep(NamedTuple):
@@ -50,7 +56,7 @@ class BatchStep(NamedTuple):
     info: dict[str, Any]
 
 
-class VectorEnvAdapter(VecEnv):
+class VectorEnvAdapter(Unique, VecEnv):
     """A Gymnasium `VectorEnv` as a stable-baselines3 `VecEnv`.
 
     Observations are the environment's own arrays; they are copied only where the environment hands out the same memory
@@ -91,7 +97,9 @@ class VectorEnvAdapter(VecEnv):
         self.info_keywords = tuple(info_keywords)
         self.stagger_steps = stagger_steps
         self._seed: int | None = None
-        self._actions: np.ndarray | None = None
+        self._actions: Any = None
+        self._sender = 0  # the thread that the actions are of
+        self._turn = Turn()
         self._latest = np.empty(0)  # the environment's latest observations, kept so that their memory stays taken
         self._returns = np.zeros(env.num_envs)
         self._lengths = np.zeros(env.num_envs, dtype=np.int64)
@@ -106,6 +114,10 @@ class VectorEnvAdapter(VecEnv):
 
     def reset(self) -> np.ndarray:
         """(worlds, ...) first observations. Reseeds only after `seed`."""
+        with self._turn:
+            return self._reset()
+
+    def _reset(self) -> np.ndarray:
         options = self._options[0]
         if any(other != options for other in self._options):
             raise ValueError("options must be the same for all worlds of a batch")
@@ -134,6 +146,10 @@ class VectorEnvAdapter(VecEnv):
 
     def step_batch(self, actions: np.ndarray) -> BatchStep:
         """One step in arrays, without a list over worlds: what a batched learner uses in place of `step`."""
+        with self._turn:
+            return self._step_batch(actions)
+
+    def _step_batch(self, actions: np.ndarray) -> BatchStep:
         observations, rewards, terminated, truncated, info = self.env.step(actions)
         self._returns += rewards
         self._lengths += 1
@@ -141,7 +157,7 @@ class VectorEnvAdapter(VecEnv):
         done_worlds = np.flatnonzero(dones)
         episodes: list[dict[str, Any]] = []
         cut_short = np.empty(0, dtype=np.intp)
-        final = np.empty((0, *self.observation_space.shape), dtype=self.observation_space.dtype)
+        final = np.empty((0, *(self.observation_space.shape or ())), dtype=self.observation_space.dtype)
         if len(done_worlds):
             elapsed = round(time.time() - self._started, 6)
             columns = {
@@ -162,12 +178,23 @@ class VectorEnvAdapter(VecEnv):
         )
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Stores the actions, (worlds, ...)."""
-        self._actions = actions
+        """Stores the actions, (worlds, ...).
+
+        Raises:
+            BusyError: Those of another thread wait for its `step_wait`.
+        """
+        if self._actions is not None and self._sender != get_ident():
+            raise BusyError(f"a step of another thread has not come to its end; {ONE_THREAD}")
+        self._actions, self._sender = actions, get_ident()
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """(observations, rewards float32, dones, infos) of the step."""
-        batch = self.step_batch(self._actions)
+        if self._sender != get_ident():
+            raise BusyError(f"the actions are another thread's; {ONE_THREAD}")
+        try:
+            batch = self.step_batch(self._actions)
+        finally:
+            self._actions = None
         infos: list[dict[str, Any]]
         if self.step_infos:
             infos = [_world_info(batch.info, world) for world in range(self.num_envs)]
@@ -190,10 +217,15 @@ class VectorEnvAdapter(VecEnv):
         """Closes the environment."""
         self.env.close()
 
+    @property
+    def _worlds(self) -> Any:
+        """Gymnasium's own vector environments, which hold an object a world."""
+        return self.env.unwrapped
+
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """The attribute, once for each index: the worlds of a native batch share one object."""
         if hasattr(self.env.unwrapped, "envs"):  # gymnasium's SyncVectorEnv: an object a world
-            values = self.env.unwrapped.get_attr(attr_name)
+            values = self._worlds.get_attr(attr_name)
             return [values[index] for index in self._get_indices(indices)]
         return [_find(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
@@ -202,7 +234,7 @@ class VectorEnvAdapter(VecEnv):
         if indices is not None and len(set(self._get_indices(indices))) != self.num_envs:
             raise ValueError("indices must be None: the worlds of a batch share their attributes")
         if hasattr(self.env.unwrapped, "envs"):
-            self.env.unwrapped.set_attr(attr_name, value)
+            self._worlds.set_attr(attr_name, value)
         else:
             setattr(self.env.unwrapped, attr_name, value)
 
@@ -212,7 +244,7 @@ class VectorEnvAdapter(VecEnv):
         """Calls the method: of each world where the environment has an object a world, else once, of the batch."""
         wanted = list(self._get_indices(indices))
         if hasattr(self.env.unwrapped, "envs"):
-            results = self.env.unwrapped.call(method_name, *method_args, **method_kwargs)
+            results = self._worlds.call(method_name, *method_args, **method_kwargs)
             return [results[index] for index in wanted]
         return [_find(self.env, method_name)(*method_args, **method_kwargs)] * len(wanted)
 
@@ -228,7 +260,7 @@ class VectorEnvAdapter(VecEnv):
     def get_images(self) -> Sequence[np.ndarray | None]:
         """The environment's frames, one a world that it renders."""
         frames = self.env.render()
-        return [] if frames is None else list(frames)
+        return [] if frames is None else list(cast(Any, frames))
 
 
 def _rows(values: Any, worlds: np.ndarray) -> np.ndarray:
@@ -248,7 +280,7 @@ def _world_info(info: dict[str, Any], world: int) -> dict[str, Any]:
         if isinstance(value, dict):
             picked[key] = _world_info(value, world)
         elif isinstance(value, Iterable) and not isinstance(value, str):
-            picked[key] = value[world]
+            picked[key] = cast(Any, value)[world]
         else:
             picked[key] = value
     return picked

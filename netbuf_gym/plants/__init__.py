@@ -117,8 +117,8 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
     ):
         if array.shape != (worlds, agents, columns) or array.dtype != np.float64 or not array.flags.c_contiguous:
             plant.close()
-            valid = f"float64, {(worlds, agents, columns)}, C-contiguous"
-            raise ConfigError(f"plant {name!r} has {what} of {array.dtype} {array.shape}; valid: {valid}")
+            fit = f"float64, {(worlds, agents, columns)}, C-contiguous"
+            raise ConfigError(f"plant {name!r} has {what} of {array.dtype} {array.shape}; valid: {fit}")
     return plant
 
 

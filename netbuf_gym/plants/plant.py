@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from netbuf_gym.errors import PlantFault, shown
+from netbuf_gym.exclusive import Unique
 from netbuf_gym.plants.kinds import AgentKind
 
 INTERVAL, EVENT = "interval", "event"
@@ -75,7 +76,7 @@ def checked(advance: Any, plant: Any, worlds: int, until: str, failed: Container
     return advance
 
 
-class Plant(ABC):
+class Plant(Unique, ABC):
     """`worlds` worlds with `agents` agents of one kind in each.
 
     Args:

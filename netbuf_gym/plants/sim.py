@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, PlantFault, SimulatorFault
+from netbuf_gym.errors import ConfigError, NetbufError, PlantFault, SimulatorFault
 from netbuf_gym.plants.counters import counters_of, sender_counters
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
@@ -81,7 +81,7 @@ class SimPlant(Plant):
         super().__init__(worlds, agents, kind, threads)
         self._elapsed_column = kind.telemetry.index("elapsed_s")
         self._elapsed_ns = np.zeros(worlds, np.int64)
-        self._scenarios: list[Scenario | None] = [None] * worlds
+        self._scenarios: list[Any] = [None] * worlds
         self._prepared: tuple[Scenario, Any] | None = None
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -127,6 +127,8 @@ class SimPlant(Plant):
                 batch.advance(interval_ns)
                 elapsed.fill(interval_ns)
         except RuntimeError as error:
+            if isinstance(error, NetbufError) or any(scenario.own_controls for scenario in self._scenarios):
+                raise  # as the user's own code did
             raise SimulatorFault(str(error)) from error
         return Advance(elapsed, {})
 

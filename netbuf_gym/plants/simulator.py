@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, SimulatorFault
+from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.exclusive import Unique
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.scenarios.types import Scenario
 
@@ -18,7 +20,10 @@ LINK_SAMPLE: tuple[str, ...] = tuple(_core.link_sample_fields())
 """Columns of `Simulator.link_sample`."""
 
 
-class World:
+SLICE_EVENTS = 1 << 15
+
+
+class World(Unique):
     """What a simulated world has counted, and what is going on in it now.
 
     Args:
@@ -66,6 +71,10 @@ class World:
         """Current values and counters of flows, `(flows, len(FLOW_SAMPLE))`."""
         return self._source.flow_sample(*self._at)
 
+    def flow_arrivals(self) -> list[int]:
+        """Data bytes that arrived at each flow's receiver so far, in whatever order, duplicates included."""
+        return self._source.flow_arrivals(*self._at)
+
     def link_sample(self) -> np.ndarray:
         """Current values and counters of links, `(links, len(LINK_SAMPLE))`."""
         return self._source.link_sample(*self._at)
@@ -90,15 +99,21 @@ class Simulator(World):
         scenario: what is simulated.
         seed: 0 to 2**64 - 1; the same scenario and seed give the same numbers to the last bit.
 
+    Attributes:
+        between: what `run` calls every few milliseconds, between two events: to look at how far it is, or to raise.
+
     Raises:
         ConfigError: the core refuses the scenario.
     """
 
     def __init__(self, scenario: Scenario, seed: int):
         self.scenario = scenario
+        self.between: Callable[[], None] | None = None
         try:
             super().__init__(_core.World(world_config(scenario), seed))
         except ValueError as error:
+            if error.__traceback__.tb_next is not None or isinstance(error, NetbufError):
+                raise  # of a congestion control's making, which is the user's
             raise ConfigError(str(error)) from None
 
     @property
@@ -112,12 +127,14 @@ class Simulator(World):
         return self._source.memory_bytes
 
     def run(self, until_ns: int) -> None:
-        """Runs the world until this virtual time.
+        """Runs the world until this virtual time, a few milliseconds at a time, between which Python handles signals.
+
+        What is raised between leaves the world between two events, from where it can be run on.
 
         Raises:
             SimulatorFault: the simulator found its own state inconsistent; the world is of no further use.
+            BusyError: called from a congestion control of this very world.
         """
-        try:
-            self._source.run(until_ns)
-        except RuntimeError as error:
-            raise SimulatorFault(str(error)) from None
+        while not self._source.run(until_ns, SLICE_EVENTS):
+            if self.between is not None:
+                self.between()

@@ -1,14 +1,13 @@
 """Runs a campaign: in parallel, resumably, into one tidy file.
 
 A folder holds `campaign.json` (the settings, the command, version, machine, duration), while it is under way `parts/` (a
-CSV file for each scheme, congestion control and size whose runs are done), and in the end `runs.csv`: a row a run.
+CSV file for each scheme, congestion control and size whose runs are done), and in the end `runs.csv`: a row a run. All of
+these rows can be verified (`table`), and are, whenever they are read.
 """
 
 from __future__ import annotations
 
-import csv
 import fcntl
-import io
 import json
 import os
 import platform
@@ -23,8 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.reproduce import table
 from netbuf_gym.reproduce.contenders import agent_sha256, contender_of, play
 from netbuf_gym.reproduce.measures import MEASURES, measure
 from netbuf_gym.reproduce.settings import CONTROLLED, SWEPT_SIZES, Settings
@@ -83,6 +83,9 @@ class Campaign:
         output: The folder; made when it is not there.
         jobs: Threads.
 
+    Attributes:
+        lost: How many of the rows in its table were found cut, to be made again.
+
     Raises:
         ConfigError: The folder holds another campaign, or something else.
         CheckpointError: The agent cannot be read, or does not fit.
@@ -93,7 +96,9 @@ class Campaign:
         self.settings, self.output, self.jobs = settings, output, jobs
         self.parts = parts_of(settings)
         self.contenders = {scheme: contender_of(scheme, settings) for scheme in settings.schemes}
+        self.lost = 0
         self._stop = threading.Event()
+        self._agent = agent_sha256(settings)
         self._describe()
 
     @property
@@ -101,22 +106,33 @@ class Campaign:
         """How many there are in all."""
         return len(self.parts) * len(self.settings.loads) * self.settings.seeds
 
+    @property
+    def seconds(self) -> float:
+        """How long all sessions together have worked on it, as its description says."""
+        seconds = _read_json(self.output / DESCRIPTION).get("seconds")
+        return float(seconds) if isinstance(seconds, (int, float)) else 0.0
+
     def run(self, progress: Callable[[int, int], None]) -> Path:
-        """Runs what is not done yet and returns the path of the tidy file.
+        """Runs what is not done yet and returns the path of the tidy file. One whose end was cut is completed.
 
         Args:
             progress: Called with the number of runs done and their total.
 
         Raises:
             ConfigError: Another process runs this campaign.
+            ReferenceDataError: The tidy file is there and damaged in another way; names it and the line.
             SimulatorFault: The simulator found its own state inconsistent.
         """
-        table = self.output / RUNS
+        path = self.output / RUNS
         with self._alone():
-            if table.is_file():
+            found = self._read_table(path, self.parts) if path.is_file() else None
+            if found is not None and found.cut is None:
+                shutil.rmtree(self.output / PARTS, ignore_errors=True)
                 progress(self.runs, self.runs)
-                return table
+                return path
             (self.output / PARTS).mkdir(exist_ok=True)
+            if found is not None:
+                self._keep(found.rows)
             started = time.monotonic()
             try:
                 self._run_parts(progress, lambda: self._add_seconds(time.monotonic() - started))
@@ -127,7 +143,45 @@ class Campaign:
             self._merge()
             self._add_seconds(time.monotonic() - started)
             shutil.rmtree(self.output / PARTS)
-        return table
+        return path
+
+    @property
+    def _comment(self) -> str:
+        agent = f"; agent sha256 {self._agent[:16]}" if self._agent else ""
+        return f"netbuf-gym {__version__}: {self.settings.command()}{agent}"
+
+    def _keys(self, part: Part) -> list[tuple[str, ...]]:
+        """The keys of a part's rows, in their order, as they are written."""
+        runs = [(*part[:3], load, part.interval_s, seed) for load in self.settings.loads for seed in self.settings.seed_list()]
+        return [tuple(map(table.text, run)) for run in runs]
+
+    def _read_table(self, path: Path, parts: list[Part]) -> table.Table:
+        """A table of these parts, or as much of its beginning as there is.
+
+        Raises:
+            ReferenceDataError: It is damaged, or another campaign's; names the file and the line.
+        """
+        found = table.read(path, COLUMNS, KEYS)
+        keys = [key for part in parts for key in self._keys(part)]
+        if found.comment != self._comment and (found.comment or found.cut is None):
+            raise ReferenceDataError(f"is the table of another campaign ({found.comment}); valid: {self._comment}", path, 1)
+        if found.promised != len(keys) and found.comment:
+            raise ReferenceDataError(f"promises {found.promised} rows; valid: {len(keys)}", path, 1)
+        for row, key, line in zip(found.rows, keys, found.lines, strict=False):
+            own = tuple(row[name] for name in KEYS)
+            if own != key:
+                raise ReferenceDataError(f"is the run {','.join(own)}; valid here: {','.join(key)}", path, line)
+        return found
+
+    def _keep(self, rows: list[dict[str, str]]) -> None:
+        """Writes the whole parts of a table whose end was cut; the rest is made again."""
+        each, kept = len(self.settings.loads) * self.settings.seeds, 0
+        for i, part in enumerate(self.parts):
+            own = rows[i * each : (i + 1) * each]
+            if len(own) == each:
+                write_atomic(self.output / PARTS / part.file, table.text_of(self._comment, COLUMNS, own))
+                kept += each
+        self.lost = self.runs - kept
 
     def _run_parts(self, progress: Callable[[int, int], None], written: Callable[[], None]) -> None:
         todo = [part for part in self.parts if self._read_part(part) is None]
@@ -171,7 +225,7 @@ class Campaign:
 
     def _describe(self) -> None:
         """Finds or makes the folder of this campaign."""
-        path, agent = self.output / DESCRIPTION, agent_sha256(self.settings)
+        path, agent = self.output / DESCRIPTION, self._agent
         if path.is_file():
             begun = _read_json(path)
             if begun.get("settings") != self.settings.to_dict():
@@ -202,7 +256,11 @@ class Campaign:
                 "runs": self.runs,
                 "agent_sha256": agent,
                 "settings": self.settings.to_dict(),
-                "columns": {"size": "packets a queue, half of the shared buffer", **MEASURES},
+                "columns": {
+                    "size": "packets a queue, half of the shared buffer",
+                    **MEASURES,
+                    table.CHECK: "CRC-32 of the first line and of the row before this column",
+                },
             },
         )
         self._before_s = 0.0
@@ -212,7 +270,7 @@ class Campaign:
         path = self.output / DESCRIPTION
         description = _read_json(path)
         if not hasattr(self, "_before_s"):
-            self._before_s = float(description.get("seconds") or 0.0)
+            self._before_s = self.seconds
         write_json(path, description | {"seconds": round(self._before_s + seconds, 2)})
 
     @contextmanager
@@ -231,21 +289,28 @@ class Campaign:
         return sorted(rows, key=lambda row: (loads[float(row["load"])], int(row["seed"])))
 
     def _write_part(self, part: Part, rows: list[dict[str, Any]]) -> None:
-        write_atomic(self.output / PARTS / part.file, _csv(self._order(rows)))
+        text = table.text_of(self._comment, COLUMNS, self._order(rows))
+        write_atomic(self.output / PARTS / part.file, text)
 
     def _read_part(self, part: Part) -> list[dict[str, str]] | None:
-        """The rows of a part that is done; None for one that is not, or that something has cut."""
+        """The rows of a part that is done; None for one that is not, or that is damaged."""
         path = self.output / PARTS / part.file
         if not path.is_file():
             return None
-        rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
-        whole = len(rows) == len(self.settings.loads) * self.settings.seeds
-        return rows if whole and all(None not in row.values() for row in rows) else None
+        try:
+            return self._read_table(path, [part]).whole(path).rows
+        except ReferenceDataError:
+            return None
 
     def _merge(self) -> None:
-        rows = [row for part in self.parts for row in self._read_part(part)]
-        comment = f"# netbuf-gym {__version__}: {self.settings.command()}\n"
-        write_atomic(self.output / RUNS, comment + _csv(rows))
+        rows: list[dict[str, str]] = []
+        for part in self.parts:
+            own = self._read_part(part)
+            if own is None:
+                path = self.output / PARTS / part.file
+                raise ConfigError(f"{path}: was changed while the campaign ran; valid: the same command again")
+            rows += own
+        write_atomic(self.output / RUNS, table.text_of(self._comment, COLUMNS, rows))
 
 
 def machine() -> str:
@@ -260,21 +325,6 @@ def machine() -> str:
         pass
     cores = len(os.sched_getaffinity(0))
     return f"{model}, {cores} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}"
-
-
-def _csv(rows: list[dict[str, Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([_text(row[name]) for name in COLUMNS] for row in rows)
-    return out.getvalue()
-
-
-def _text(value: Any) -> str:
-    """Nine significant digits; nothing where nothing was measured."""
-    if value is None or value != value:
-        return ""
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import itertools
 import shlex
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,7 +169,7 @@ class Comparison:
         return markdown_table(["size \\ load", *(f"{load:g}" for load in settings.loads)], rows)
 
 
-def compare(settings: Settings, jobs: int, progress=lambda done, total: None) -> Comparison:
+def compare(settings: Settings, jobs: int, progress: Callable[[int, int], None] = lambda done, total: None) -> Comparison:
     """Runs it, in threads.
 
     Raises:

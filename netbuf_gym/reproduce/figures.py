@@ -1,4 +1,4 @@
-"""The thesis' figures, from a campaign's results. Needs matplotlib (`pip install netbuf-gym[train]`)."""
+"""The thesis' figures, from a campaign's results. Needs matplotlib (`pip install netbuf-gym[plots]`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
-from netbuf_gym.plots import figure_of, write
+from netbuf_gym import plots, stats
+from netbuf_gym.plots import COLOURS, SMALL, TEXT, figure_of, write
 from netbuf_gym.reproduce.campaign import RUNS, Campaign
 from netbuf_gym.reproduce.contenders import world_seed
 from netbuf_gym.reproduce.results import Runs
@@ -19,18 +19,18 @@ from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
 
 STYLES: dict[str, tuple[str, str, str]] = {
-    "naive": ("#00798c", "-", "naive"),
-    "sophisticated": ("#edae49", "-", "sophisticated"),
-    "dt": ("#3d348b", "-", "tuned Dynamic Thresholds"),
-    "abm": ("#6a994e", "-", "ABM"),
-    RANDOM: ("#8a8a8a", "-", "random thresholds"),
+    "naive": (COLOURS[1], "-", "naive"),
+    "sophisticated": (COLOURS[2], "-", "sophisticated"),
+    "dt": (COLOURS[3], "-", "tuned Dynamic Thresholds"),
+    "abm": (COLOURS[4], "-", "ABM"),
+    RANDOM: (COLOURS[5], "-", "random thresholds"),
     RANDOM_NO_BETA: ("#b0b0b0", "--", "random thresholds, no beta"),
-    LEARNED: ("#d1495b", "-", "RLBM, trained"),
-    "static_bdp": ("#7f4f24", "--", "RTT*C"),
+    LEARNED: (COLOURS[0], "-", "RLBM, trained"),
+    "static_bdp": (COLOURS[7], "--", "RTT*C"),
     "static_bdp_sqrt_n": ("#bc8a5f", "--", "RTT*C/sqrt(n)"),
-    "droptail": ("#000000", ":", "drop-tail, one queue"),
-    "red": ("#b5179e", ":", "RED"),
-    "codel": ("#48cae4", ":", "CoDel"),
+    "droptail": (COLOURS[9], ":", "drop-tail, one queue"),
+    "red": (COLOURS[6], ":", "RED"),
+    "codel": (COLOURS[8], ":", "CoDel"),
     "fq_codel": ("#0077b6", ":", "FQ-CoDel"),
     "pie": ("#f28482", ":", "PIE"),
 }
@@ -113,9 +113,9 @@ def grid(runs: Runs, settings: Settings, measures: Sequence[str], sizes: Sequenc
                 _band(axes, settings.loads, band, scheme, SCALES.get(measure, 1.0))
         _finish(row, measure)
     for axes, size in zip(panels[0], sizes, strict=True):
-        axes.set_title(f"{size} packets a queue", fontsize=9)
+        axes.set_title(f"{size} packets a queue", fontsize=TEXT)
     for axes in panels[-1]:
-        axes.set_xlabel("load", fontsize=9)
+        axes.set_xlabel("load", fontsize=TEXT)
     seeds = f"means of {settings.seeds} seeds, 95 % intervals between schemes" if settings.seeds > 1 else "one seed"
     _legend(figure, panels[0, 0], f"{title}; {seeds}")
     return figure
@@ -145,9 +145,9 @@ def interval_sweep(runs: Runs, settings: Settings) -> Any:
                         axes.axhline(np.mean(values), color=colour, linestyle=line, linewidth=1.0, label=label, zorder=1)
         _finish(row, measure, from_zero=False)
     for axes, size in zip(panels[0], sizes, strict=True):
-        axes.set_title(f"{size} packets a queue", fontsize=9)
+        axes.set_title(f"{size} packets a queue", fontsize=TEXT)
     for axes in panels[-1]:
-        axes.set_xlabel("interval (ms)", fontsize=9)
+        axes.set_xlabel("interval (ms)", fontsize=TEXT)
     _legend(figure, panels[0, 0], f"{CCS.get(cc, cc)} senders, traffic {settings.traffic}, means over loads and seeds")
     return figure
 
@@ -164,18 +164,17 @@ def queue_lengths(campaign: Campaign, size: int) -> Any:
     for column, scheme in enumerate(schemes):
         time_s, lengths = _series(campaign, scheme, scenario)
         colour, _, label = STYLES[scheme]
-        panels[0, column].set_title(label, fontsize=9)
-        panels[1, column].set_xlabel("time (s)", fontsize=9)
+        panels[0, column].set_title(label, fontsize=TEXT)
+        panels[1, column].set_xlabel("time (s)", fontsize=TEXT)
         for queue, axes in enumerate(panels[:, column]):
-            axes.plot(time_s, lengths[:, queue], color=colour, linewidth=0.7)
-            axes.axhline(lengths[:, queue].mean(), color="0.3", linewidth=0.8, linestyle="--")
-            axes.grid(alpha=0.25)
-            axes.tick_params(labelsize=8)
+            axes.plot(time_s, lengths[:, queue], color=colour, linewidth=plots.THIN)
+            axes.axhline(lengths[:, queue].mean(), **plots.LIMIT)
+            plots.dress(axes)
     for queue, axes in enumerate(panels[:, 0]):
         axes.set_ylim(bottom=0)
-        axes.set_ylabel(f"queue {queue} (packets)", fontsize=9)
+        axes.set_ylabel(f"queue {queue} (packets)", fontsize=TEXT)
     where = f"{CCS.get(cc, cc)}, {size} packets a queue, load {load:g}, traffic {settings.traffic}"
-    figure.suptitle(f"Queue lengths in one run, their means dashed: {where}, seed {seed}", fontsize=10)
+    figure.suptitle(f"Queue lengths in one run, their means dashed: {where}, seed {seed}", fontsize=TEXT + 1)
     return figure
 
 
@@ -212,38 +211,32 @@ def _between_intervals(runs: Runs, measure: str, intervals: Sequence[float]) -> 
     return mean, mean - half, mean + half
 
 
-def _band(axes, x, band, scheme: str, scale: float) -> None:
+def _band(axes: Any, x: Any, band: Any, scheme: str, scale: float) -> None:
     mean, low, high = (scale * np.asarray(values) for values in band)
     colour, line, label = STYLES[scheme]
     on_top = 3 if scheme == LEARNED else 2
-    width = 1.8 if scheme == LEARNED else 1.2
+    width = plots.WIDE if scheme == LEARNED else plots.LINE
     axes.plot(x, mean, line, color=colour, linewidth=width, marker="o", markersize=2.5, label=label, zorder=on_top)
     axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=1)
 
 
-def _finish(row, measure: str, from_zero: bool = True) -> None:
+def _finish(row: Any, measure: str, from_zero: bool = True) -> None:
     """Labels and limits of panels that share their ordinate, when everything is drawn in them."""
-    from matplotlib.ticker import LogLocator
-
-    row[0].set_ylabel(LABELS[measure], fontsize=9)
+    row[0].set_ylabel(LABELS[measure], fontsize=TEXT)
     for axes in row:
-        axes.grid(alpha=0.25)
-        axes.tick_params(labelsize=8)
+        plots.dress(axes)
     means = np.concatenate([np.asarray(line.get_ydata(), float) for axes in row for line in axes.lines])
     if measure in LOGARITHMIC and (means > 0).any():
         row[0].set_yscale("log")
         row[0].set_ylim(bottom=0.7 * np.nanmin(means[means > 0]))  # intervals that reach 0 have no lower end here
         for axes in row:
-            axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter("{x:g}")
-            axes.tick_params(labelsize=8, which="both")
+            plots.log_ticks(axes.yaxis)
     elif row[0].get_ylim()[0] < 0 or (from_zero and measure != "throughput_mbps"):
         row[0].set_ylim(bottom=0)
 
 
-def _legend(figure, axes, title: str) -> None:
+def _legend(figure: Any, axes: Any, title: str) -> None:
     handles, labels = axes.get_legend_handles_labels()
     columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.9)))
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
-    figure.suptitle(title, fontsize=10)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)
+    figure.suptitle(title, fontsize=TEXT + 1)

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, MissingExtraError, NetbufError
-from netbuf_gym.files import write_atomic
+from netbuf_gym.errors import ConfigError, MissingExtraError, NetbufError, ReferenceDataError
+from netbuf_gym.files import csv_fields, csv_records, read_text, write_atomic
 from netbuf_gym.reproduce.campaign import DESCRIPTION, RUNS
 from netbuf_gym.reproduce.claims import claims_table, means_table, sweep_claim, sweep_table
 from netbuf_gym.reproduce.figures import three
@@ -93,7 +93,15 @@ def campaign(traffic: str, source: Path, folder: Path) -> str:
 def comparison(source: Path, folder: Path) -> str:
     """The Markdown of a comparison; copies its files."""
     for name in ("comparison.csv", "cells.csv"):
-        write_atomic(folder / name, (source / name).read_bytes())
+        text = read_text(source / name)
+        records = csv_records(text)
+        width = len(csv_fields(records[1][1])) if len(records) > 1 else 0
+        for line, record in records[2:]:
+            if len(csv_fields(record)) != width:
+                raise ReferenceDataError(f"holds another number of values than the header's {width}", source / name, line)
+        if len(records) < 3 or not text.endswith("\n"):
+            raise ReferenceDataError("is cut; valid: the whole table", source / name, len(records))
+        write_atomic(folder / name, text)
     return (source / "table.md").read_text(encoding="utf-8")
 
 

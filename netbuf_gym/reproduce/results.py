@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from netbuf_gym import stats
-from netbuf_gym.errors import ReferenceDataError
-from netbuf_gym.reproduce.campaign import COLUMNS
+from netbuf_gym.reproduce import table
+from netbuf_gym.reproduce.campaign import COLUMNS, KEYS
 from netbuf_gym.reproduce.measures import MEASURES
 
 TEXT = ("scheme", "cc")
@@ -24,7 +24,7 @@ class Runs:
     """A campaign's rows, by column.
 
     Attributes:
-        comment: The file's first line, without its mark: version and command.
+        comment: Of the file's first line: version and command.
         columns: Arrays of equal length by name, those of `campaign.COLUMNS`.
     """
 
@@ -36,28 +36,15 @@ class Runs:
         """Reads `runs.csv`.
 
         Raises:
-            ReferenceDataError: It is not such a file; names it and the line.
+            ReferenceDataError: It is not such a file, or not a whole one; names it and the line.
             OSError: It cannot be read.
         """
-        text = Path(path).read_text(encoding="utf-8")
-        comment, _, body = text.partition("\n") if text.startswith("#") else ("", "", text)
-        lines = csv.reader(io.StringIO(body))
-        header = next(lines, [])
-        if missing := [name for name in COLUMNS if name not in header]:
-            raise ReferenceDataError(f"lacks the column {missing[0]}", path, 2 if comment else 1)
-        rows = []
-        for number, line in enumerate(lines, 3 if comment else 2):
-            if len(line) != len(header):
-                raise ReferenceDataError(f"holds {len(line)} values for {len(header)} columns", path, number)
-            rows.append(line)
+        found = table.read(path, COLUMNS, KEYS).whole(path)
         columns = {}
-        for i, name in enumerate(header):
-            values = [row[i] for row in rows]
-            try:
-                columns[name] = np.array(values) if name in TEXT else np.array([float(v) if v else np.nan for v in values])
-            except ValueError as error:
-                raise ReferenceDataError(f"column {name}: {error}", path) from None
-        return cls(comment.lstrip("# "), columns)
+        for name in COLUMNS:
+            values = [row[name] for row in found.rows]
+            columns[name] = np.array(values) if name in TEXT else np.array([float(v) if v else np.nan for v in values])
+        return cls(found.comment, columns)
 
     def __len__(self) -> int:
         return len(self.columns["scheme"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import shlex
@@ -16,6 +15,7 @@ from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario, congestion_controls, get
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS, QueueThreshold
+from netbuf_gym.zoo import library
 
 COMMAND = "netbuf-gym reproduce rlbm"
 TRAFFIC = {"thesis-code": "rlbm/thesis-code", "thesis-text": "rlbm/thesis-text", "default": "rlbm/default"}
@@ -47,7 +47,7 @@ class Settings:
         duration_s: Of a run.
         interval_s: Between decisions of the schemes that make some.
         intervals: The same for the interval sweep; empty: none.
-        agent: File of the learned agent; "" without one.
+        agent: File of the learned agent, or its run directory; "" without one.
     """
 
     traffic: str = "thesis-code"
@@ -62,7 +62,7 @@ class Settings:
     intervals: tuple[float, ...] = INTERVALS_S
     agent: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         choice("traffic", self.traffic, TRAFFIC)
         put(self, "schemes", _unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
@@ -134,6 +134,7 @@ def parse(arguments: Sequence[str]) -> Order:
 
     Raises:
         ConfigError: An unknown key, a key given twice, a value that is no such thing or out of range.
+        CheckpointError: An agent that is neither a file nor a name.
     """
     given: dict[str, Any] = {}
     for argument in arguments:
@@ -142,6 +143,8 @@ def parse(arguments: Sequence[str]) -> Order:
             raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{k}=' for k in (*LISTS, *VALUES, *OWN))}")
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
+        if "\0" in value:
+            raise ConfigError(f"{key} = {shown(value)} holds a null character; valid: text without one")
         if key in LISTS:
             given[key] = _list(key, value)
         else:
@@ -154,9 +157,9 @@ def parse(arguments: Sequence[str]) -> Order:
         given["schemes"] = (*DEFAULT_SCHEMES, LEARNED)
     if LEARNED in given.get("schemes", ()) and not agent and (found := bundled_agent()):
         given["agent"] = found
+    if given.get("agent") and (found := library.path_of(given["agent"], "agent")) != Path(given["agent"]):
+        given["agent"] = _from_here(found)
     settings = Settings(**given)
-    if settings.agent and not os.path.exists(settings.agent):
-        raise ConfigError(f"agent = {settings.agent!r}: no such file; valid: a model.zip or a run directory")
     output = own.get("output") or f"runs/reproduce/rlbm-{settings.traffic}-{settings.digest()}"
     jobs = whole("jobs", _value(int, own["jobs"]), 1, 1024) if "jobs" in own else len(os.sched_getaffinity(0))
     return Order(settings=settings, output=Path(output), jobs=jobs, figures=_truth("figures", own.get("figures", "true")))
@@ -164,14 +167,14 @@ def parse(arguments: Sequence[str]) -> Order:
 
 def bundled_agent() -> str:
     """The trained agent that comes with the package; "" where there is none."""
-    spec = importlib.util.find_spec("netbuf_gym.zoo")
-    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    for folder in folders:
-        path = Path(folder, "agents", QueueThreshold.name, "ppo", "model.zip")
-        if path.is_file():
-            here = Path.cwd()
-            return str(path.relative_to(here) if path.is_relative_to(here) else path)
-    return ""
+    name = f"{QueueThreshold.name}/ppo"
+    return _from_here(library.path_of(name)) if name in library.names() else ""
+
+
+def _from_here(path: Path) -> str:
+    """A path as it is written in this folder."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _list(key: str, text: str) -> tuple:

@@ -20,7 +20,7 @@ import io
 import itertools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +85,9 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def search(worlds: Sequence[World], jobs: int, progress=lambda done, total: None) -> list[dict[str, float]]:
+def search(
+    worlds: Sequence[World], jobs: int, progress: Callable[[int, int], None] = lambda done, total: None
+) -> list[dict[str, float]]:
     """One row of `COLUMNS` for each pair of alphas, every pair in the same worlds."""
     pairs = list(itertools.product(ALPHAS, repeat=2))
     found: dict[tuple[int, int], tuple[np.ndarray, float]] = {}

@@ -6,14 +6,15 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from netbuf_gym.rollout import View
 from netbuf_gym.traffic_results import completed
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def flows_of(view: View) -> np.ndarray:
@@ -29,7 +30,8 @@ def in_parallel(
     The simulator leaves the interpreter while it runs. Whatever ends this early, an error, an interruption, or a caller
     that wants no more, sets `stop`: work that looks at it need not be waited for.
     """
-    remaining, running = iter(tasks), {}
+    remaining = iter(tasks)
+    running: dict[Any, Any] = {}
     with ThreadPoolExecutor(jobs) as pool:
         try:
             while True:

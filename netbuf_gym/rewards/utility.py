@@ -75,7 +75,7 @@ class LogUtility:
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
     requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "rtt_ratio", "loss_ratio")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_weights(self)
         real("floor", self.floor, 1e-4, 1)
 
@@ -106,7 +106,7 @@ class LinearUtility:
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
     requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "rtt_ratio", "loss_ratio")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_weights(self)
         real("cap", self.cap, 1, 1000)
 
@@ -140,7 +140,7 @@ class AlphaFair:
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
     requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "queueing_s", "loss_ratio")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_weights(self)
         real("alpha", self.alpha, 0, MAX_ALPHA)
         real("delay_scale_s", self.delay_scale_s, 1e-4, 100)
@@ -206,7 +206,7 @@ class RangeNormalized:
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss")
     requires: ClassVar[tuple[str, ...]] = ("throughput_ratio", "queueing_s", "loss_ratio")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _check_weights(self)
         truth("clip", self.clip)
         self.__dict__["_ranges"] = tuple(ThreeSigmaRange(self.memory) for _ in self.terms)
@@ -233,7 +233,7 @@ class Power:
     terms: ClassVar[tuple[str, ...]] = ("power",)
     requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "rtt_ratio")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         real("exponent", self.exponent, 0.1, 10)
 
     def __call__(self, tracker: Path, out: np.ndarray) -> None:

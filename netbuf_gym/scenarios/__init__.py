@@ -21,14 +21,17 @@ from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.named import (
     PATTERNS,
     Pattern,
+    defaults_of,
     describe,
     get,
+    glossary_of,
     names,
     parameters_of,
     register,
     register_pattern,
     takes_number,
 )
+from netbuf_gym.scenarios.own_control import AckEvent, OwnControl
 from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme
 from netbuf_gym.scenarios.scheme_catalogue import register as register_scheme
 from netbuf_gym.scenarios.schemes import DT_ALPHAS
@@ -67,6 +70,7 @@ __all__ = [
     "SIZES",
     "STACKS",
     "WEB_SEARCH",
+    "AckEvent",
     "Admission",
     "AgentThresholds",
     "Application",
@@ -87,6 +91,7 @@ __all__ = [
     "Link",
     "Mixture",
     "OnOff",
+    "OwnControl",
     "Pattern",
     "PoissonArrivals",
     "Probe",
@@ -104,10 +109,12 @@ __all__ = [
     "Switch",
     "Traffic",
     "congestion_controls",
+    "defaults_of",
     "describe",
     "dumbbell",
     "flows_of",
     "get",
+    "glossary_of",
     "last_hop",
     "names",
     "parameters_of",

@@ -9,6 +9,7 @@ from typing import Any
 
 from netbuf_gym import _core, checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.own_control import OwnControl, is_own_control
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,15 @@ class CongestionControl:
         return {"name": self.name, **dict(self.parameters)}
 
 
-def congestion_control(field: str, value: object, names: Iterable[str], stack: str | None = None) -> str | CongestionControl:
+def congestion_control(
+    field: str, value: object, names: Iterable[str], stack: str | None = None
+) -> str | CongestionControl | OwnControl:
     """What `Flow.cc` and `Sender.cc` may be.
 
     Args:
         field: What it is called in messages.
-        value: A name, a dict of `name` and parameters, or what this function gave before.
+        value: A name, a dict of `name` and parameters, a class or function of the user's (`own_control`), or what this
+            function gave before.
         names: The valid names.
         stack: The one whose parameters are valid; None: those of any, for the world knows its stack.
 
@@ -162,6 +166,8 @@ def congestion_control(field: str, value: object, names: Iterable[str], stack: s
     """
     if isinstance(value, CongestionControl):
         value = value.to_dict()
+    elif is_own_control(value):
+        return value if isinstance(value, OwnControl) else OwnControl(value)
     name, given = named(field, value, "a congestion control")
     name = checks.choice(field, name, names)
     if not given:
@@ -184,14 +190,14 @@ def congestion_control(field: str, value: object, names: Iterable[str], stack: s
     return CongestionControl(name, tuple(sorted(values.items())))
 
 
-def cc_name(cc: str | CongestionControl) -> str:
+def cc_name(cc: str | CongestionControl | OwnControl) -> str:
     """The name alone."""
     return cc if isinstance(cc, str) else cc.name
 
 
 def several(senders: object, field: str = "senders") -> tuple | None:
     """The congestion controls in a list of them; None for a single one, by its name or with its parameters."""
-    if isinstance(senders, (str, Mapping, CongestionControl)):
+    if isinstance(senders, (str, Mapping, CongestionControl)) or is_own_control(senders):
         return None
     return tuple(
         congestion_control(field, one, CONGESTION_CONTROLS) if isinstance(one, Mapping) else one
@@ -202,4 +208,4 @@ def several(senders: object, field: str = "senders") -> tuple | None:
 def names_of(senders: object, field: str = "senders") -> tuple:
     """The senders' congestion controls as a tuple; a single one stands for one sender."""
     listed = several(senders, field)
-    return several([senders], field) if listed is None else listed
+    return (several([senders], field) or ()) if listed is None else listed

@@ -10,6 +10,7 @@ from netbuf_gym.scenarios.catalogue import CongestionControl
 from netbuf_gym.scenarios.disciplines import discipline_of
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.links import GilbertElliott, Link
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
 from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Sender, Traffic
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
@@ -163,6 +164,9 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
             continue
         if isinstance(item, CongestionControl):
             item = item.to_dict()
+        elif isinstance(item, OwnControl):
+            valid = "a congestion control by its name (netbuf-gym list congestion-controls)"
+            raise ScenarioTypeError(f"{field.name} = {item.name} is Python code, which no file holds; valid here: {valid}")
         result[field.name] = item.tolist() if hasattr(item, "tolist") else list(item) if isinstance(item, tuple) else item
     return result
 

@@ -29,7 +29,7 @@ class Discipline:
     kind: ClassVar[str] = ""
     record: ClassVar[Record]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for parameter in self.record.parameters:
             value = getattr(self, parameter.name)
             if value is not None or parameter.default is not None:

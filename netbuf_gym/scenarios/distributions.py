@@ -70,14 +70,14 @@ class RandomDumbbell(Distribution):
     change_probability: float = 0.0
     change_interval_s: tuple[float, float] = (2.0, 20.0)
     change_factor: float = 4.0
-    senders: tuple[str | CongestionControl, ...] = ("cubic",)
+    senders: Sequence[str | CongestionControl] = ("cubic",)
     duration_s: float = 100.0
     stagger_s: float = 0.1
     stack: str = "linux"
     min_buffer_packets: int = 2
     name: str = "random"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "rate_mbps", _interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
         checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
@@ -141,11 +141,11 @@ class Mixture(Distribution):
         weights: One for each part, 0 or more, not all 0; None: equal.
     """
 
-    parts: tuple[Scenario | Distribution, ...]
-    weights: tuple[float, ...] | None = None
+    parts: Sequence[Scenario | Distribution]
+    weights: Sequence[float] | None = None
     name: str = "mixture"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         parts = checks.sequence("parts", self.parts, "scenarios or distributions")
         for i, part in enumerate(parts):
@@ -176,7 +176,13 @@ class Mixture(Distribution):
 
 
 def flows_of(world: Scenario | Distribution) -> int:
-    """How many flows a scenario, or every scenario of a distribution, has."""
+    """How many flows a scenario, or every scenario of a distribution, has.
+
+    Raises:
+        ScenarioTypeError: It is neither.
+    """
+    if not isinstance(world, (Scenario, Distribution)):
+        raise ScenarioTypeError(f"world = {shown(world)} is not a Scenario or Distribution")
     return len(world.flows) if isinstance(world, Scenario) else world.flows
 
 

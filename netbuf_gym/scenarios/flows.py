@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, CongestionControl, congestion_control
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 
@@ -22,7 +25,7 @@ class Sized:
 
     size_bytes: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "size_bytes", checks.integer("size_bytes", self.size_bytes, 1, MAX_COUNT))
 
 
@@ -41,7 +44,7 @@ class OnOff:
     rate_mbps: float | None = None
     random: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in ("on_s", "off_s"):
             object.__setattr__(self, field, checks.number(field, getattr(self, field), 1e-6, MAX_DURATION_S))
         if self.rate_mbps is not None:
@@ -59,7 +62,8 @@ class Flow:
 
     Args:
         cc: Congestion control, by name or as a dict of `name` and parameters: `{"name": "cubic", "beta": 0.8}`
-            (`netbuf-gym list congestion-controls`); "agent": an environment sets the window.
+            (`netbuf-gym list congestion-controls`); "agent": an environment sets the window; or a class or function
+            of your own (`netbuf_gym.scenarios.own_control`).
         path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
         start_s: 0 to 1e6 seconds.
         stop_s: After `start_s`, at most 1e6; None: never.
@@ -70,9 +74,9 @@ class Flow:
         priority: Its queue at switches, 0 to 63.
     """
 
-    cc: str | CongestionControl = "cubic"
-    path: tuple[int | str, ...]
-    return_path: tuple[int | str, ...]
+    cc: str | Mapping[str, Any] | CongestionControl | OwnControl = "cubic"
+    path: Sequence[int | str]
+    return_path: Sequence[int | str]
     start_s: float = 0.0
     stop_s: float | None = None
     app: Application = Bulk()
@@ -82,7 +86,7 @@ class Flow:
     name: str = ""
     priority: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "cc", congestion_control("flow.cc", self.cc, CONGESTION_CONTROLS))
         put(self, "path", checks.sequence("flow.path", self.path, "links"))

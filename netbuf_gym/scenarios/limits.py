@@ -44,6 +44,8 @@ HOSTS_OF = {
 }
 
 MAX_DELAY_MS = 100_000.0
+MIN_DURATION_S = 1e-9
+"""A nanosecond, the simulator's unit."""
 MAX_DURATION_S = 1e6
 MAX_COUNT = 2**40
 MAX_QUEUES = 64

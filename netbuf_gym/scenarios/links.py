@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.disciplines import Discipline, discipline_of
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DELAY_MS
+from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, DeliveryTrace, RateTrace, Trace
 
 
@@ -25,7 +28,7 @@ class GilbertElliott:
     loss_good: float = 0.0
     loss_bad: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in ("p_good_to_bad", "p_bad_to_good", "loss_good", "loss_bad"):
             object.__setattr__(self, field, checks.number(f"gilbert_elliott.{field}", getattr(self, field), 0, 1))
 
@@ -69,7 +72,7 @@ class Link:
     discipline: Discipline | str | dict | None = None
     device_packets: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         if not checks.text("link.name", self.name):
             raise ScenarioError("link.name is empty; valid: a name")
@@ -114,6 +117,16 @@ class Link:
         if self.trace is not None:
             return self.trace.carrying_s(size_bytes, start_s)
         return size_bytes * 8e-6 / self.rate_mbps if self.rate_mbps is not None else 0.0
+
+    def capacity_steps(self, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
+        """The capacity over `duration_s` seconds, constant between edges; infinity when unlimited.
+
+        Returns:
+            edges in seconds, (steps + 1,), and Mbit/s, (steps,); see `netbuf_gym.traces.capacity_steps`.
+        """
+        if self.trace is not None:
+            return capacity_steps(self.trace, duration_s)
+        return np.array([0.0, duration_s]), np.array([self.mean_mbps()])
 
     def service_ms(self, wire_bytes: int) -> float:
         """The least time that a packet of `wire_bytes` spends in transmission, ms (0 on a delivery trace)."""

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from netbuf_gym import checks, traces
+from netbuf_gym.described import arguments_of, range_of
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.files import read_text
 from netbuf_gym.scenarios.catalogue import names_of, several
 from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.scenarios.glossary import GLOSSARY, Entry
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
 
@@ -89,13 +91,29 @@ def names() -> list[str]:
 
 
 def describe(name: str) -> str:
-    """One line about a registered scenario."""
-    return (inspect.getdoc(_REGISTRY[name]) or "").split("\n")[0]
+    """One line about a registered scenario.
+
+    Raises:
+        ScenarioError: An unknown name.
+    """
+    return (inspect.getdoc(_maker(name)) or "").split("\n")[0]
 
 
 def parameters_of(name: str) -> list[str]:
     """The keyword arguments that `get(name, ...)` takes."""
-    return list(inspect.signature(_maker(name)).parameters)
+    return list(_by_name(inspect.signature(_maker(name))))
+
+
+def defaults_of(name: str) -> dict[str, Any]:
+    """The keyword arguments that `get(name, ...)` takes, with their defaults; `inspect.Parameter.empty` where there is none."""
+    return {key: one.default for key, one in inspect.signature(_maker(name)).parameters.items()}
+
+
+def glossary_of(name: str) -> dict[str, Entry]:
+    """What the arguments of a scenario mean, as its maker documents them, or else as most scenarios have them."""
+    maker = _maker(name)
+    documented = {key: Entry(range_of(text), text) for key, text in arguments_of(maker).items()}
+    return {key: documented.get(key) or GLOSSARY.get(key) or Entry("", "") for key in parameters_of(name)}
 
 
 def takes_number(name: str, given: Iterable[str]) -> bool:
@@ -103,7 +121,7 @@ def takes_number(name: str, given: Iterable[str]) -> bool:
     return "n" in parameters_of(name) and not {"n", "senders"} & set(given)
 
 
-def get(name: str | World, **kwargs) -> World:
+def get(name: str | World, /, **kwargs: Any) -> World:
     """A scenario or a distribution over scenarios by name.
 
     Args:
@@ -121,12 +139,30 @@ def get(name: str | World, **kwargs) -> World:
             raise ScenarioError(f"a ready-made {type(name).__name__} takes no arguments, got {', '.join(kwargs)}")
         return name
     maker = _maker(name)
-    known = inspect.signature(maker).parameters
-    for argument in kwargs:
-        if argument not in known:
-            raise ScenarioError(f"{name} has no argument {argument!r}; valid: {', '.join(known) or 'none'}")
+    check_arguments(name, inspect.signature(maker), kwargs)
     world = maker(**kwargs)
-    return world if world.name else replace(world, name=name)
+    return world if world.name else replace(world, name=name)  # type: ignore[type-var]  # all of them are dataclasses
+
+
+def check_arguments(name: str, signature: inspect.Signature, given: Mapping[str, object]) -> None:
+    """Refuses arguments that a function of this signature does not take by name, and a lack of those that it needs.
+
+    Raises:
+        ScenarioError: As said; names the argument.
+    """
+    by_name = _by_name(signature)
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    for argument in given:
+        if argument not in by_name and not takes_all:
+            raise ScenarioError(f"{name} has no argument {argument!r}; valid: {', '.join(by_name) or 'none'}")
+    for argument, parameter in by_name.items():
+        if parameter.default is parameter.empty and argument not in given:
+            raise ScenarioError(f"{name} needs the argument {argument!r}; valid: {argument}=...")
+
+
+def _by_name(signature: inspect.Signature) -> dict[str, inspect.Parameter]:
+    kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return {name: parameter for name, parameter in signature.parameters.items() if parameter.kind in kinds}
 
 
 def _maker(name: object) -> Callable[..., World]:
@@ -158,18 +194,18 @@ def senders_of(n: int | None, senders: str | dict | Iterable[str | dict] | None)
 
 def plain_dumbbell(
     *,
-    n=None,
-    senders=None,
-    rate_mbps=10.0,
-    rtt_ms=48.0,
-    buffer_packets=150,
-    loss=0.0,
-    duration_s=100.0,
-    stagger_s=0.1,
-    stack="linux",
-    access_mbps=None,
-    access_delay_ms=None,
-    hystart=True,
+    n: Any = None,
+    senders: Any = None,
+    rate_mbps: Any = 10.0,
+    rtt_ms: Any = 48.0,
+    buffer_packets: Any = 150,
+    loss: Any = 0.0,
+    duration_s: Any = 100.0,
+    stagger_s: Any = 0.1,
+    stack: Any = "linux",
+    access_mbps: Any = None,
+    access_delay_ms: Any = None,
+    hystart: Any = True,
 ) -> Scenario:
     """A dumbbell of your own: 10 Mbit/s, 48 ms, 150 packets of buffer, no loss, 100 s unless said otherwise."""
     return dumbbell(
@@ -191,7 +227,9 @@ def plain_dumbbell(
 def _pantheon(number: int) -> Callable[..., World]:
     rate, random, one_way_ms, queue, loss = PANTHEON[number]
 
-    def maker(*, n=None, senders=None, duration_s=30.0, stagger_s=0.1, trace_seed=1) -> Scenario:
+    def maker(
+        *, n: Any = None, senders: Any = None, duration_s: Any = 30.0, stagger_s: Any = 0.1, trace_seed: Any = 1
+    ) -> Scenario:
         trace = traces.generate("poisson", duration_s=duration_s, seed=trace_seed, rate_mbps=rate) if random else None
         return dumbbell(
             rate_mbps=None if random else rate,
@@ -211,17 +249,17 @@ def _pantheon(number: int) -> Callable[..., World]:
 
 
 def _trace_world(
-    path,
+    path: str,
     *,
-    n=None,
-    senders=None,
-    rtt_ms=40.0,
-    buffer_packets=300,
-    loss=0.0,
-    duration_s=80.0,
-    stagger_s=0.1,
-    stack="linux",
-    loop=True,
+    n: Any = None,
+    senders: Any = None,
+    rtt_ms: Any = 40.0,
+    buffer_packets: Any = 300,
+    loss: Any = 0.0,
+    duration_s: Any = 80.0,
+    stagger_s: Any = 0.1,
+    stack: Any = "linux",
+    loop: Any = True,
 ) -> Scenario:
     """A dumbbell whose bottleneck follows a trace file."""
     return dumbbell(
@@ -255,10 +293,10 @@ def _traces(name: str) -> Callable[..., World] | None:
     if prefix != "trace" or not path:
         return None
 
-    def from_trace(**kwargs):
+    def from_trace(**kwargs: Any) -> Scenario:
         return _trace_world(path, **kwargs)
 
-    from_trace.__signature__ = signature_without(_trace_world, "path")
+    from_trace.__signature__ = signature_without(_trace_world, "path")  # type: ignore[attr-defined]
     return from_trace
 
 
@@ -267,7 +305,7 @@ def _files(name: str) -> Callable[..., World] | None:
     if prefix != "file" or not path:
         return None
 
-    def from_file():
+    def from_file() -> Scenario:
         return _read_scenario(path)
 
     return from_file

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import DRR, AgentThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
@@ -94,7 +96,9 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     return config
 
 
-def _set_cc(config: _core.FlowConfig, cc: str | CongestionControl) -> None:
+def _set_cc(config: _core.FlowConfig, cc: str | CongestionControl | OwnControl) -> None:
+    if isinstance(cc, OwnControl):
+        return config.set_own_control(cc.make, cc.name)
     config.cc = cc_name(cc)
     if isinstance(cc, CongestionControl):
         config.cc_parameters = {name: float(value) for name, value in cc.parameters}
@@ -194,7 +198,7 @@ def _converted(items: tuple, convert: Callable) -> list:
     return made
 
 
-def nanoseconds(seconds):
+def nanoseconds(seconds: Any) -> Any:
     """Seconds as whole nanoseconds: an int for a number, a list of ints for an array."""
     if isinstance(seconds, (int, float)):
         return round(seconds * 1e9)

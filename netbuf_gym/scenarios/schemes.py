@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
@@ -27,7 +28,7 @@ def for_queues(alphas: object, queues: int) -> tuple[float, ...]:
     return (*alphas, *(alphas[-1],) * (queues - len(alphas)))
 
 
-def _thresholds(cls: type[Admission], alphas: object, default: tuple[float, ...]) -> Callable[[Switch], Admission]:
+def _thresholds(cls: Any, alphas: object, default: tuple[float, ...]) -> Callable[[Switch], Admission]:
     def admission(switch: Switch) -> Admission:
         n = switch.queues
         return cls(alphas=for_queues(default, n)[:n] if alphas is None else for_queues(alphas, n))
@@ -43,11 +44,11 @@ def _sophisticated(scenario: Scenario) -> Scenario:
     return scenario.with_admission(_thresholds(DynamicThresholds, None, (FAVOURED, 1.0)))
 
 
-def _dt(scenario: Scenario, alphas=None) -> Scenario:
+def _dt(scenario: Scenario, alphas: object = None) -> Scenario:
     return scenario.with_admission(_thresholds(DynamicThresholds, alphas, DT_ALPHAS))
 
 
-def _abm(scenario: Scenario, alphas=None) -> Scenario:
+def _abm(scenario: Scenario, alphas: object = None) -> Scenario:
     return scenario.with_admission(_thresholds(ABM, alphas, (FAVOURED, 1.0)))
 
 
@@ -85,7 +86,7 @@ def _static(scenario: Scenario, n: int) -> Scenario:
 
 
 def _discipline(cls: type[Discipline]) -> Callable[..., Scenario]:
-    def make(scenario: Scenario, **parameters) -> Scenario:
+    def make(scenario: Scenario, **parameters: Any) -> Scenario:
         return scenario.with_discipline(cls(**parameters))
 
     own = inspect.signature(make)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, located, shown
-from netbuf_gym.files import parsed, read_text
+from netbuf_gym.files import CsvError, csv_fields, csv_records, parsed, read_text
 
 MAX_SIZE_BYTES = 2.0**40
 HEADER = ["size_bytes", "cumulative"]
@@ -33,10 +33,10 @@ class SizeDistribution:
     """
 
     name: str
-    size_bytes: tuple[float, ...]
-    cumulative: tuple[float, ...]
+    size_bytes: Sequence[float]
+    cumulative: Sequence[float]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         checks.text("sizes.name", self.name)
         sizes = checks.sequence("sizes.size_bytes", self.size_bytes, "sizes")
         shares = checks.sequence("sizes.cumulative", self.cumulative, "shares")
@@ -67,13 +67,15 @@ class SizeDistribution:
         return np.maximum(self.quantile(rng.random(n)).round().astype(np.int64), 1)
 
     @staticmethod
-    def read_csv(path: str | os.PathLike) -> SizeDistribution:
+    def read_csv(path: str | os.PathLike[str]) -> SizeDistribution:
         """Reads `size_bytes,cumulative` rows, with that header or without one; named after the file.
 
         Raises:
             ScenarioError: No such file, no points, or a point that cannot be; names the file and the line.
         """
-        sizes, shares, lines = [], [], []
+        sizes: list[float] = []
+        shares: list[float] = []
+        lines: list[int] = []
         for line, fields in rows(path):
             if not lines and [field.lower() for field in fields] == HEADER:
                 continue
@@ -86,11 +88,11 @@ class SizeDistribution:
             lines.append(line)
         if not lines:
             raise ScenarioError(located(f"holds no points; valid: rows of {','.join(HEADER)}", path, 1))
-        sizes, shares = _points(sizes, shares, lambda i, field: located(field, path, lines[i]))
-        return SizeDistribution(name=Path(path).name, size_bytes=sizes, cumulative=shares)
+        points = _points(sizes, shares, lambda i, field: located(field, path, lines[i]))
+        return SizeDistribution(name=Path(path).name, size_bytes=points[0], cumulative=points[1])
 
 
-def sizes_of(sizes: SizeDistribution | str | os.PathLike) -> SizeDistribution:
+def sizes_of(sizes: SizeDistribution | str | os.PathLike[str]) -> SizeDistribution:
     """A distribution from its name or a CSV file's path; one that is ready-made is returned as it is.
 
     Raises:
@@ -105,39 +107,35 @@ def sizes_of(sizes: SizeDistribution | str | os.PathLike) -> SizeDistribution:
     return SizeDistribution.read_csv(sizes)
 
 
-def rows(path: str | os.PathLike) -> list[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not blank, stripped, with their line numbers from 1.
+def rows(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not blank, their fields unquoted and stripped, with their line numbers from 1.
 
     Raises:
-        ScenarioError: The file cannot be read, or is empty.
+        ScenarioError: The file cannot be read, is empty, or is not CSV.
     """
-    return [(number, cells(line)) for number, line in lines(path)]
+    return [(number, csv_fields(record)) for number, record in records(path)]
 
 
-def cells(line: str) -> list[str]:
-    """The fields of a line, stripped."""
-    return [field.strip() for field in line.split(",")]
-
-
-def lines(path: str | os.PathLike) -> list[tuple[int, str]]:
-    """The lines of a file that are not blank, with their numbers from 1.
+def records(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
+    """The rows of a CSV file that are not blank, as they stand, with their line numbers from 1.
 
     Raises:
-        ScenarioError: The file cannot be read, or is empty.
+        ScenarioError: The file cannot be read, is empty, or is not CSV.
     """
     try:
-        text = read_text(path, "utf-8-sig")
+        found = csv_records(read_text(path))
     except OSError as error:
         raise ScenarioError(located(f"cannot be read: {error.strerror or error}", path, None)) from None
     except UnicodeDecodeError:
         raise ScenarioError(located("is not text", path, None)) from None
-    found = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
+    except CsvError as error:
+        raise ScenarioError(located(str(error), path, error.line)) from None
     if not found:
         raise ScenarioError(located("is empty", path, 1))
     return found
 
 
-def _number(text: str, field: str, path: str | os.PathLike, line: int) -> float:
+def _number(text: str, field: str, path: str | os.PathLike[str], line: int) -> float:
     try:
         return float(parsed(text))
     except (ValueError, OverflowError):
@@ -145,7 +143,7 @@ def _number(text: str, field: str, path: str | os.PathLike, line: int) -> float:
 
 
 def _points(
-    sizes: list | tuple, shares: list | tuple, where: Callable[[int, str], str]
+    sizes: Sequence, shares: Sequence, where: Callable[[int, str], str]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The points, checked; `where` names one of them for a message."""
     size, share = [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -20,10 +21,10 @@ class StaticThresholds:
         limits: For each queue of a port, 0 to 2**40, in the switch's unit (packets or bytes).
     """
 
-    limits: tuple[int, ...]
+    limits: Sequence[int]
     kind: ClassVar[str] = "static"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         limits = checks.sequence("static.limits", self.limits, "limits")
         limits = tuple(checks.integer(f"static.limits[{q}]", x, 0, MAX_COUNT) for q, x in enumerate(limits))
         object.__setattr__(self, "limits", limits)
@@ -42,10 +43,10 @@ class DynamicThresholds:
         alphas: For each queue, 0 to 1e6.
     """
 
-    alphas: tuple[float, ...]
+    alphas: Sequence[float]
     kind: ClassVar[str] = "dynamic"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "alphas", _factors("dynamic.alphas", self.alphas))
 
     @property
@@ -65,10 +66,10 @@ class ABM:
         alphas: For each queue, 0 to 1e6.
     """
 
-    alphas: tuple[float, ...]
+    alphas: Sequence[float]
     kind: ClassVar[str] = "abm"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "alphas", _factors("abm.alphas", self.alphas))
 
     @property
@@ -86,11 +87,11 @@ class AgentThresholds:
         alphas: Until the agent's first action, for each queue, 0 to 1e6; None: all 1.
     """
 
-    betas: tuple[float, ...] = (1.0, 1.0)
-    alphas: tuple[float, ...] | None = None
+    betas: Sequence[float] = (1.0, 1.0)
+    alphas: Sequence[float] | None = None
     kind: ClassVar[str] = "agent"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         betas = _factors("agent.betas", self.betas)
         alphas = (1.0,) * len(betas) if self.alphas is None else _factors("agent.alphas", self.alphas)
         if len(alphas) != len(betas):
@@ -147,10 +148,10 @@ class DRR:
         quanta_bytes: What each queue may send in a turn, 1 to 1e9 bytes.
     """
 
-    quanta_bytes: tuple[int, ...]
+    quanta_bytes: Sequence[int]
     kind: ClassVar[str] = "drr"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         quanta = checks.sequence("drr.quanta_bytes", self.quanta_bytes, "quanta")
         quanta = tuple(checks.integer(f"drr.quanta_bytes[{q}]", x, 1, 10**9) for q, x in enumerate(quanta))
         object.__setattr__(self, "quanta_bytes", quanta)
@@ -200,7 +201,7 @@ class Switch:
     """
 
     name: str = "switch"
-    ports: tuple[int | str, ...] = ("bottleneck",)
+    ports: Sequence[int | str] = ("bottleneck",)
     queues: int = 2
     buffer_packets: int | None = None
     buffer_bytes: int | None = None
@@ -208,7 +209,7 @@ class Switch:
     scheduler: Scheduler = RoundRobin()
     queue_cap: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         if not checks.text("switch.name", self.name):
             raise ScenarioError("switch.name is empty; valid: a name")
@@ -232,8 +233,8 @@ class Switch:
             valid = "RoundRobin(), DRR(...) or StrictPriority()"
             raise ScenarioTypeError(f"{at}scheduler = {shown(self.scheduler)}; valid: {valid}")
         if isinstance(self.scheduler, DRR) and len(self.scheduler.quanta_bytes) != self.queues:
-            given = len(self.scheduler.quanta_bytes)
-            raise ScenarioError(f"{at}scheduler has {given} quanta for {self.queues} queues; valid: as many")
+            quanta = len(self.scheduler.quanta_bytes)
+            raise ScenarioError(f"{at}scheduler has {quanta} quanta for {self.queues} queues; valid: as many")
 
     @property
     def in_bytes(self) -> bool:
@@ -243,11 +244,11 @@ class Switch:
     @property
     def capacity(self) -> int:
         """The shared buffer, in the switch's unit."""
-        return self.buffer_bytes if self.buffer_packets is None else self.buffer_packets
+        return self.buffer_packets or self.buffer_bytes or 0  # one of them is given, and not 0
 
     def with_capacity(self, capacity: int) -> Switch:
         """The same switch with another buffer, in its unit."""
-        return replace(self, **{"buffer_bytes" if self.in_bytes else "buffer_packets": capacity})
+        return replace(self, buffer_bytes=capacity) if self.in_bytes else replace(self, buffer_packets=capacity)
 
 
 def _factors(field: str, values: object) -> tuple[float, ...]:

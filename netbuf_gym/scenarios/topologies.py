@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.catalogue import names_of
+from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
 from netbuf_gym.scenarios.limits import HOSTS_OF
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
@@ -23,6 +24,9 @@ from netbuf_gym.scenarios.types import (
 )
 from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
 
+Senders = str | Mapping[str, Any] | CongestionControl | Iterable[str | Mapping[str, Any] | CongestionControl]
+"""Congestion controls by their names, or by dicts of `name` and parameters; one alone stands for one sender."""
+
 
 class _Unless(float):
     """A default that gives way to another argument: told from the same number when that is given."""
@@ -37,7 +41,7 @@ def dumbbell(
     rtt_ms: float = 48.0,
     buffer_packets: int | None = 150,
     loss: float = 0.0,
-    senders: str | dict | Iterable[str | dict] = ("cubic",),
+    senders: Senders = ("cubic",),
     duration_s: float = 100.0,
     stagger_s: float = 0.1,
     stack: str = "linux",
@@ -64,7 +68,7 @@ def dumbbell(
         buffer_packets: The bottleneck's queue limit, at least 1; None: no limit.
         loss: Random loss of data packets after the bottleneck, 0 to below 1.
         senders: One congestion control for each flow, as in `Flow`.
-        duration_s: Above 0 to 1e6 seconds.
+        duration_s: 1e-9 to 1e6 seconds.
         stagger_s: Flow i starts at i * stagger_s.
         stack: "linux" or "ns3".
         access_mbps: Rate of the access links; None: none in the linux stack, 1000 in the ns3 stack.
@@ -110,7 +114,8 @@ def dumbbell(
     back = Link(name="return", rate_mbps=return_mbps(rate_mbps, trace) if hosts.rate_back else None, delay_ms=one_way_ms)
     links, flows = [forward, back], []
     for i, cc in enumerate(senders):
-        path, return_path = (0,), (1,)
+        path: tuple[int, ...] = (0,)
+        return_path: tuple[int, ...] = (1,)
         if has_access:
             first = len(links)
             for end in ("sender", "receiver", "receiver-back", "sender-back"):
@@ -128,7 +133,7 @@ def last_hop(
     rtt_ms: float = 40.0,
     buffer_packets: int | None = 300,
     loss: float = 0.0,
-    senders: str | dict | Iterable[str | dict] = ("cubic",),
+    senders: Senders = ("cubic",),
     duration_s: float = 80.0,
     stagger_s: float = 0.1,
     stack: str = "ns3",

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
-from netbuf_gym.files import parsed, write_atomic
+from netbuf_gym.files import csv_fields, parsed, write_atomic
 from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
-from netbuf_gym.scenarios.sizes import SizeDistribution, cells, lines, sizes_of
+from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.sizes import SizeDistribution, records, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 MIN_RATE_PER_S = 1e-9
@@ -34,13 +36,13 @@ class Sender:
         name: For people.
     """
 
-    cc: str | CongestionControl = "cubic"
-    path: tuple[int | str, ...]
-    return_path: tuple[int | str, ...]
+    cc: str | Mapping[str, Any] | CongestionControl | OwnControl = "cubic"
+    path: Sequence[int | str]
+    return_path: Sequence[int | str]
     initial_cwnd_packets: int = 10
     name: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "cc", congestion_control("sender.cc", self.cc, WITHOUT_AGENT))
         put(self, "path", checks.sequence("sender.path", self.path, "links"))
@@ -69,7 +71,7 @@ class PoissonArrivals:
     kind: ClassVar[str] = "poisson"
     parts: ClassVar[dict[str, type]] = {"sizes": SizeDistribution}  # fields that are records of their own
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         rate = checks.number("poisson.flows_per_s", self.flows_per_s, MIN_RATE_PER_S, MAX_RATE_PER_S)
         object.__setattr__(self, "flows_per_s", rate)
         if not isinstance(self.sizes, SizeDistribution):
@@ -80,7 +82,7 @@ class PoissonArrivals:
     def for_load(
         load: float,
         rate_mbps: float,
-        sizes: SizeDistribution | str | os.PathLike,
+        sizes: SizeDistribution | str | os.PathLike[str],
         start_s: float = 0.0,
         stop_s: float | None = None,
     ) -> PoissonArrivals:
@@ -140,7 +142,7 @@ class Incast:
     kind: ClassVar[str] = "incast"
     parts: ClassVar[dict[str, type]] = {}
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "interval_s", checks.number("incast.interval_s", self.interval_s, 1e-6, MAX_DURATION_S))
         put(self, "fan_in", checks.integer("incast.fan_in", self.fan_in, 1, 2**20))
@@ -180,12 +182,24 @@ class FlowList:
     sender: np.ndarray
     size_bytes: np.ndarray
     priority: np.ndarray
-    flow_id: np.ndarray | None = None
+    flow_id: np.ndarray = None  # type: ignore[assignment]  # 0, 1, ... as given
     _source: tuple[str, np.ndarray] | None = field(default=None, init=False, repr=False)
     kind: ClassVar[str] = "list"
     parts: ClassVar[dict[str, type]] = {}
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # lists become arrays
+
+        def __init__(
+            self,
+            *,
+            start_s: ArrayLike,
+            sender: ArrayLike,
+            size_bytes: ArrayLike,
+            priority: ArrayLike,
+            flow_id: ArrayLike | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
         start = _column("flows.start_s", self.start_s, np.float64, 0, MAX_DURATION_S)
         columns = {
             "sender": _column("flows.sender", self.sender, np.int64, 0, 2**20),
@@ -225,7 +239,7 @@ class FlowList:
         return f"flow {self.flow_id[i]}:"
 
     @staticmethod
-    def read_csv(path: str | os.PathLike, *, senders: int | None = None, queues: int | None = None) -> FlowList:
+    def read_csv(path: str | os.PathLike[str], *, senders: int | None = None, queues: int | None = None) -> FlowList:
         """Reads a file with the header `flow_id,start_s,sender,size_bytes,priority`.
 
         The columns may stand in any order, `flow_id` may be missing, other columns are passed over.
@@ -238,8 +252,8 @@ class FlowList:
             ScenarioError: No such file, a column that is missing, no flows, or a value that cannot be; names the file
                 and the line.
         """
-        (first, line), *entries = lines(path)
-        header = [name.lower() for name in cells(line)]
+        (first, line), *entries = records(path)
+        header = [name.lower() for name in csv_fields(line)]
         valid = f"valid: {','.join(COLUMNS)} (flow_id may be missing)"
         for name in COLUMNS:
             if header.count(name) != 1 and (name != "flow_id" or header.count(name)):
@@ -263,7 +277,7 @@ class FlowList:
         object.__setattr__(made, "_source", (str(path), where))
         return made
 
-    def write_csv(self, path: str | os.PathLike) -> None:
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the list with its header, starts to the nanosecond; the whole file or none.
 
         Raises:
@@ -295,11 +309,11 @@ class Traffic:
         ScenarioError: A field out of range, a flow list with a sender that is not there (names its file and line).
     """
 
-    senders: tuple[Sender, ...]
-    arrivals: tuple[Arrivals, ...]
-    priority_below: tuple[int, ...] = ()
+    senders: Sequence[Sender]
+    arrivals: Sequence[Arrivals]
+    priority_below: Sequence[int] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "senders", checks.sequence("traffic.senders", self.senders, "senders"))
         for i, sender in enumerate(self.senders):
@@ -369,13 +383,13 @@ class Probe:
         bytes: On the wire, 1 to 65535.
     """
 
-    path: tuple[int | str, ...]
+    path: Sequence[int | str]
     priority: int = 0
     interval_s: float = 1.0
     start_s: float = 0.0
     bytes: int = 64
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "path", checks.sequence("probe.path", self.path, "links"))
         put(self, "priority", checks.integer("probe.priority", self.priority, 0, MAX_QUEUES - 1))
@@ -414,13 +428,13 @@ def _column(name: str, values: object, dtype: type, low: float, high: float) -> 
 
 
 def _at_once(
-    entries: list[tuple[int, str]], fields: int, columns: dict[str, tuple[int, float, float]]
+    entries: list[tuple[int, str]], fields: int, columns: Mapping[str, tuple[int, float, float]]
 ) -> dict[str, np.ndarray] | None:
     """The columns (where they are and their ranges) of lines with so many fields, parsed all at once.
 
     None when there is anything unusual: row by row it can be read, or it can be said what is wrong with which line.
     """
-    if any("_" in line or not line.isascii() or line.count(",") != fields - 1 for _, line in entries):
+    if any("_" in line or '"' in line or not line.isascii() or line.count(",") != fields - 1 for _, line in entries):
         return None
     try:
         at = [place for place, _, _ in columns.values()]
@@ -443,13 +457,13 @@ def _at_once(
 
 
 def _row_by_row(
-    entries: list[tuple[int, str]], fields: int, columns: dict[str, tuple[int, float, float]], path: str | os.PathLike
+    entries: list[tuple[int, str]], fields: int, columns: Mapping[str, tuple[int, float, float]], path: str | os.PathLike[str]
 ) -> dict[str, np.ndarray]:
     """As `_at_once`; names the first bad line."""
     values: dict[str, list] = {name: [] for name in columns}
     seen: dict[int, int] = {}
     for number, line in entries:
-        found = cells(line)
+        found = csv_fields(line)
         if len(found) != fields:
             raise ScenarioError(located(f"has {len(found)} fields; valid: {fields}, as the header", path, number))
         for name, (place, low, high) in columns.items():
@@ -458,7 +472,7 @@ def _row_by_row(
                 value = parsed(found[place])
             except ValueError:
                 raise ScenarioError(f"{label} = {shown(found[place])} is not a number") from None
-            check = checks.number if name == "start_s" else checks.integer
+            check: Callable[..., float] = checks.number if name == "start_s" else checks.integer
             values[name].append(check(label, value, low, high))
         if "flow_id" in values:
             flow_id = values["flow_id"][-1]

@@ -5,7 +5,7 @@ All types are immutable, check their fields when they are made, and go to and fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from netbuf_gym import checks
@@ -29,11 +29,13 @@ from netbuf_gym.scenarios.limits import (
     MAX_DELAY_MS,
     MAX_DURATION_S,
     MAX_FLOWS,
+    MIN_DURATION_S,
     MSS_BYTES,
     PACES,
     STACKS,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.traces.types import MAX_RATE_MBPS
@@ -66,7 +68,7 @@ class Scenario:
     Args:
         links: At least one `Link`, names unique. The one named "bottleneck" is the one that results speak of.
         flows: `Flow`s; at least one when there is no traffic.
-        duration_s: Above 0 to 1e6 seconds.
+        duration_s: 1e-9 to 1e6 seconds.
         stack: "linux" (kernel TCP, the default) or "ns3" (ns-3.44's TCP, to compare with it).
         name: For people; `scenarios.get` sets the name it was called with.
         hystart: Whether CUBIC leaves slow start by HyStart.
@@ -84,24 +86,24 @@ class Scenario:
             that a switch has no queue for.
     """
 
-    links: tuple[Link, ...]
-    flows: tuple[Flow, ...] = ()
+    links: Sequence[Link]
+    flows: Sequence[Flow] = ()
     duration_s: float
     stack: str = "linux"
     name: str = ""
     hystart: bool = True
     pacing: bool = False
-    switches: tuple[Switch, ...] = ()
+    switches: Sequence[Switch] = ()
     traffic: Traffic | None = None
-    probes: tuple[Probe, ...] = ()
+    probes: Sequence[Probe] = ()
     mss_bytes: int | None = None
     min_rto_ms: float | None = None
     delayed_ack: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "links", checks.sequence("links", self.links, "links"))
-        put(self, "duration_s", checks.number("duration_s", self.duration_s, 0, MAX_DURATION_S, low_open=True))
+        put(self, "duration_s", checks.number("duration_s", self.duration_s, MIN_DURATION_S, MAX_DURATION_S))
         checks.choice("stack", self.stack, STACKS)
         checks.text("name", self.name)
         put(self, "hystart", checks.boolean("hystart", self.hystart))
@@ -142,7 +144,7 @@ class Scenario:
         for i, item in enumerate(items):
             if not isinstance(item, cls):
                 raise ScenarioTypeError(f"{field}[{i}] = {shown(item)} is not a {cls.__name__}")
-            if cls in (Flow, Sender):
+            if cls in (Flow, Sender) and not isinstance(item.cc, OwnControl):
                 if cc_name(item.cc) not in valid:
                     raise ScenarioError(
                         f"{field}[{i}].cc = {cc_name(item.cc)!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
@@ -227,6 +229,13 @@ class Scenario:
                 return i
         return self.tightest_link(0)
 
+    def bottleneck_of(self, flow: int) -> int:
+        """Index of the tightest link on the path of a flow's data, by mean rate over the scenario; the traffic's senders are
+        counted after the flows. Of equally tight ones the scenario's `bottleneck`, or else the first."""
+        rates = {i: self.links[i].mean_mbps(self.duration_s) for i in self._end(flow).path}
+        tightest = [i for i, rate in rates.items() if rate == min(rates.values())]
+        return self.bottleneck if self.bottleneck in tightest else tightest[0]
+
     @property
     def capacity_mbps(self) -> float:
         """The bottleneck's mean rate over the scenario, Mbit/s on the wire."""
@@ -308,7 +317,7 @@ class Scenario:
 
     def with_senders(self, senders: str | dict | CongestionControl | Iterable[str | dict | CongestionControl]) -> Scenario:
         """The same world with other congestion controls: one for each flow and then for each sender of the traffic, or
-        one for all of them. Each is a name, or a dict of `name` and parameters.
+        one for all of them. Each is a name, a dict of `name` and parameters, or Python code (`own_control`).
 
         Raises:
             ScenarioError: An unknown name, or not as many names as flows and senders.
@@ -322,6 +331,12 @@ class Scenario:
         flows = tuple(replace(f, cc=cc) for f, cc in zip(self.flows, names[:n], strict=True))
         traffic = self.traffic.with_senders(names[n:]) if hosts else None
         return replace(self, flows=flows, traffic=traffic)
+
+    @property
+    def own_controls(self) -> bool:
+        """Whether a congestion control is Python code of the user's."""
+        ends = (*self.flows, *(self.traffic.senders if self.traffic is not None else ()))
+        return any(isinstance(end.cc, OwnControl) for end in ends)
 
     def with_agents(self, n: int | None = None) -> Scenario:
         """The same world with its first `n` flows (all of them when None) controlled by agents.

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from netbuf_gym.scenarios.types import Scenario
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a measure, what stands above it, its digits, and what it is multiplied by."""
+    """A column of a table: a measure, what stands above it, its digits, what it is multiplied by, and what it is in words."""
 
     metric: str
     label: str
     digits: int
     factor: float = 1.0
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,26 @@ class Margin:
     metric: str
     label: str
     relative: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a world sets a quantity over time for a limit: a link's capacity, say, drawn behind that quantity.
+
+    Attributes:
+        key: of the series.
+        label: what the limit is called.
+        of: its value between edges: edges (steps + 1,) in seconds, values (steps,); infinity where there is none.
+    """
+
+    key: str
+    label: str
+    of: Callable[[Scenario], tuple[np.ndarray, np.ndarray]]
+
+
+def bottleneck_capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
+    """The capacity of a world's bottleneck over time, for a `Limit`."""
+    return world.links[world.bottleneck].capacity_steps(world.duration_s)
 
 
 @dataclass(frozen=True)
@@ -46,6 +69,7 @@ class Measures:
         score: the metric that ranks contenders; `lower_is_better` says how.
         logged: metrics that training logs.
         series: what is kept of the first episode over time (`Task.show`), and drawn, with labels.
+        series_limits: drawn behind them.
         scatter: metrics of the plot of trade-offs, horizontal and vertical, with labels; None: there is no such plot.
         score_says: what the score is, a sentence for pages.
         baselines: set beside an agent unless others are asked for.
@@ -63,6 +87,7 @@ class Measures:
     lower_is_better: bool = False
     logged: tuple[str, ...] = ()
     series: tuple[tuple[str, str], ...] = ()
+    series_limits: tuple[Limit, ...] = ()
     scatter: tuple[tuple[str, str], tuple[str, str]] | None = None
     score_says: str = ""
     baselines: tuple[str, ...] = ()
@@ -80,3 +105,9 @@ class Measures:
         metrics = tuple(metrics)
         columns = self.columns or tuple(Column(metric, metric, 3) for metric in metrics)
         return replace(self, metrics=metrics, columns=columns, score=self.score or next(iter(metrics), ""))
+
+    def said(self, columns: Sequence[Column | Margin] | None = None) -> list[str]:
+        """What the columns of tables mean, `label: words` each; of `columns`, or of all tables (None)."""
+        columns = (*self.columns, *self.details) if columns is None else columns
+        lines = [f"{one.label}: {one.says}" for one in columns if isinstance(one, Column) and one.says]
+        return list(dict.fromkeys(lines))

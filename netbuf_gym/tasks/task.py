@@ -47,9 +47,10 @@ class Feature:
 
 @dataclass(frozen=True)
 class Panel:
-    """A strip chart of a picture: an entry of `Task.show`, what is written above it, its colour.
+    """A chart of a picture: an entry of `Task.show`, what is written above it, its colour.
 
     Likewise `limit_key`, `limit_label` and `limit_color` of what is drawn behind it on the same scale, where it is given.
+    `title` is written above it where there are small letters; "": the label.
     """
 
     key: str
@@ -58,6 +59,7 @@ class Panel:
     limit_key: str | None = None
     limit_label: str = ""
     limit_color: tuple[int, int, int] = (200, 200, 200)
+    title: str = ""
 
 
 def outage(scenario: Any) -> str:

@@ -4,6 +4,7 @@
 >>> trace.mean_mbps(), trace.longest_gap_s
 """
 
+from netbuf_gym.traces.capacity import capacity_steps
 from netbuf_gym.traces.generators import GENERATORS, generate
 from netbuf_gym.traces.reading import FORMATS, read, read_rate_steps, write
 from netbuf_gym.traces.types import OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
@@ -15,6 +16,7 @@ __all__ = [
     "DeliveryTrace",
     "RateTrace",
     "Trace",
+    "capacity_steps",
     "generate",
     "read",
     "read_rate_steps",

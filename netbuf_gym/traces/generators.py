@@ -8,14 +8,24 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from netbuf_gym import checks
+from netbuf_gym.described import arguments_of, range_of
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
-
-MAX_STEPS = 10_000_000
+from netbuf_gym.traces.types import (
+    MAX_OPPORTUNITIES,
+    MAX_RATE_MBPS,
+    MAX_STEPS,
+    MIN_RATE_MBPS,
+    OPPORTUNITY_BYTES,
+    DeliveryTrace,
+    RateTrace,
+    Trace,
+)
 
 
 def constant(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 12.0) -> RateTrace:
@@ -120,11 +130,13 @@ def wifi(
 def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2.64) -> DeliveryTrace:
     """Delivery opportunities as a Poisson process of the given mean rate, to the millisecond (as Pantheon's paths)."""
     per_ms = _rate("rate_mbps", rate_mbps) * 1e3 / (OPPORTUNITY_BYTES * 8)
-    count = rng.poisson(per_ms, max(1, round(duration_s * 1e3)))
-    if count.sum() > 10 * MAX_STEPS:
+    slots = max(1, round(duration_s * 1e3))
+    if per_ms * slots > MAX_OPPORTUNITIES:
         raise ScenarioError(
-            f"rate_mbps = {rate_mbps:g} makes {int(count.sum())} opportunities; valid: at most {10 * MAX_STEPS}"
+            f"rate_mbps = {rate_mbps:g} makes {per_ms * slots:.4g} opportunities in {duration_s:g} s;"
+            f" valid: at most {MAX_OPPORTUNITIES}"
         )
+    count = rng.poisson(per_ms, slots)
     time_ms = np.repeat(np.arange(1, len(count) + 1), count)
     if not len(time_ms):
         raise ScenarioError(f"rate_mbps = {rate_mbps:g} delivers nothing in {duration_s:g} s; valid: at least one packet")
@@ -134,7 +146,7 @@ def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2
 GENERATORS: dict[str, Callable[..., Trace]] = {f.__name__: f for f in (constant, square, walk, lte, mmwave, wifi, poisson)}
 
 
-def generate(kind: str, *, duration_s: float = 60.0, seed: int = 1, **parameters) -> Trace:
+def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **parameters: Any) -> Trace:
     """Makes a trace by the name of its generator; the same arguments give the same trace.
 
     Args:
@@ -154,7 +166,7 @@ def generate(kind: str, *, duration_s: float = 60.0, seed: int = 1, **parameters
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
     rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
     trace = generator(rng, duration_s, **parameters)
-    return type(trace)(*_content(trace), name=f"{kind}-{seed}")
+    return replace(trace, name=f"{kind}-{seed}")
 
 
 def parameters_of(kind: str) -> dict[str, object]:
@@ -163,10 +175,33 @@ def parameters_of(kind: str) -> dict[str, object]:
     return {p.name: p.default for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
 
 
-def _content(trace: Trace) -> tuple:
-    if isinstance(trace, RateTrace):
-        return trace.time_s, trace.rate_mbps, trace.period_s
-    return trace.time_ms, None
+def glossary_of(kind: str) -> dict[str, tuple[str, str]]:
+    """Range and meaning of a generator's arguments, as it documents them, or else as most generators have them."""
+    said = {key: (range_of(text), text) for key, text in arguments_of(GENERATORS[kind]).items()}
+    return {key: said.get(key) or GLOSSARY.get(key) or ("", "") for key in parameters_of(kind)}
+
+
+_RATES, _DIP = f"{MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g}", "0.001 to 1e+04"
+GLOSSARY = {
+    "rate_mbps": (_RATES, "mean rate"),
+    "rates_mbps": (f"a list, each {_RATES}", "rates of the modulations, from the most robust on"),
+    "start_mbps": ("low_mbps to high_mbps", "rate at the start"),
+    "low_mbps": (_RATES, "the lowest rate"),
+    "high_mbps": (_RATES, "the highest rate"),
+    "half_period_s": ("0.001 to 1e+06", "how long each rate holds"),
+    "sigma": ("0 to 10", "standard deviation of a step of the logarithm of the rate"),
+    "step_s": ("0.001 to 1e+05", "length of a step"),
+    "hold_s": ("0.001 to 1e+06", "how long a rate holds in the mean"),
+    "outages_per_minute": ("0 to 600", "how often there is none"),
+    "outage_min_s": (_DIP, "the shortest outage"),
+    "outage_max_s": (_DIP, "the longest outage"),
+    "blockages_per_minute": ("0 to 600", "how often something is in the way"),
+    "blockage_min_s": (_DIP, "the shortest blockage"),
+    "blockage_max_s": (_DIP, "the longest blockage"),
+    "blocked_low_mbps": (_RATES, "the lowest rate during a blockage"),
+    "blocked_high_mbps": (_RATES, "the highest rate during a blockage"),
+}
+"""Range and meaning of arguments by name."""
 
 
 def _rate(field: str, value: float) -> float:
@@ -181,7 +216,9 @@ def _steps(duration_s: float, step_s: float) -> np.ndarray:
     return np.round(np.arange(count) * step_s, 9)
 
 
-def _walk(rng, count: int, start_mbps: float, low_mbps: float, high_mbps: float, sigma: float) -> np.ndarray:
+def _walk(
+    rng: np.random.Generator, count: int, start_mbps: float, low_mbps: float, high_mbps: float, sigma: float
+) -> np.ndarray:
     low, high = _rate("low_mbps", low_mbps), _rate("high_mbps", high_mbps)
     if low >= high:
         raise ScenarioError(f"low_mbps = {low:g} is not below high_mbps = {high:g}")
@@ -193,7 +230,16 @@ def _walk(rng, count: int, start_mbps: float, low_mbps: float, high_mbps: float,
     return low * np.exp(folded)
 
 
-def _with_dips(rng, rate, per_step: float, min_s: float, max_s: float, step_s: float, low: float, high: float) -> np.ndarray:
+def _with_dips(
+    rng: np.random.Generator,
+    rate: np.ndarray,
+    per_step: float,
+    min_s: float,
+    max_s: float,
+    step_s: float,
+    low: float,
+    high: float,
+) -> np.ndarray:
     """`rate` with stretches of `min_s` to `max_s` seconds at a rate drawn from low..high; `per_step`: how often."""
     min_s = checks.number("shortest dip", min_s, 0.001, 1e4)
     max_s = checks.number("longest dip", max_s, min_s, 1e4)

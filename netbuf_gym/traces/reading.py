@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from netbuf_gym.errors import ScenarioError, TraceError, shown
-from netbuf_gym.files import parsed, read_text, write_atomic
+from netbuf_gym.files import CsvError, csv_fields, csv_records, parsed, read_text, write_atomic
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
 FORMATS = "Mahimahi (one whole millisecond a line), CSV with the header time_s,mbps, or two columns (seconds Mbit/s)"
 CSV_HEADER = ["time_s", "mbps"]
 
 
-def read(path: str | os.PathLike, *, loop: bool = True) -> Trace:
+def read(path: str | os.PathLike[str], *, loop: bool = True) -> Trace:
     """Reads a trace file of any known format.
 
     Args:
@@ -33,33 +33,32 @@ def read(path: str | os.PathLike, *, loop: bool = True) -> Trace:
     Raises:
         TraceError: No such file, an unknown format, an empty, truncated or malformed file, times that fall.
     """
-    lines = _lines(path)
+    text = _text(path)
+    lines = text.split("\n")
     number, first = next(((i, line) for i, line in enumerate(lines, 1) if line.strip()), (0, ""))
     if not first:
         raise TraceError(f"the file is empty; valid: {FORMATS}", path)
     if "," in first:
-        return _rate_trace(path, *_columns(path, lines, number, ","), loop)
+        return _rate_trace(path, *_csv_columns(path, text), loop)
     if len(first.split()) == 2 and all(map(_is_number, first.split())):
-        return _rate_trace(path, *_columns(path, lines, number - 1, None), loop)
+        rows = [(i, line.split()) for i, line in enumerate(lines, 1) if line.strip()]
+        return _rate_trace(path, *_columns(path, rows), loop)
     if len(first.split()) == 1 and _is_number(first):
         return _deliveries(path, lines)
     raise TraceError(f"{shown(first)} begins no known trace; valid: {FORMATS}", path, number)
 
 
-def read_rate_steps(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
+def read_rate_steps(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     """The two columns of a `time_s,mbps` CSV file as they stand: seconds and Mbit/s, each of shape (rows,).
 
     Raises:
         TraceError: No such file, another header, an empty or malformed file, times that fall or negative numbers.
     """
-    lines = _lines(path)
-    if not lines or not lines[0].strip():
-        raise TraceError("the file is empty; valid: CSV with the header time_s,mbps", path)
-    time_s, mbps, _ = _columns(path, lines, 1, ",")
+    time_s, mbps, _ = _csv_columns(path, _text(path))
     return time_s, mbps
 
 
-def write(trace: Trace, path: str | os.PathLike) -> None:
+def write(trace: Trace, path: str | os.PathLike[str]) -> None:
     """Writes a rate trace as `time_s,mbps` CSV, a delivery trace as a Mahimahi file; the whole file or none.
 
     Raises:
@@ -68,6 +67,8 @@ def write(trace: Trace, path: str | os.PathLike) -> None:
     if isinstance(trace, RateTrace):
         rows = (f"{t!r},{m!r}" for t, m in zip(trace.time_s.tolist(), trace.rate_mbps.tolist(), strict=True))
         text = "\n".join([",".join(CSV_HEADER), *rows]) + "\n"
+    elif not isinstance(trace, DeliveryTrace):
+        raise TraceError(f"{shown(trace)} is not a trace; valid: a RateTrace or a DeliveryTrace", path)
     else:
         whole = trace.time_ms.astype(np.int64)
         if not np.array_equal(whole, trace.time_ms):
@@ -84,29 +85,39 @@ def write(trace: Trace, path: str | os.PathLike) -> None:
         raise TraceError(f"cannot be written: {error.strerror or error}", path) from None
 
 
-def _lines(path: str | os.PathLike) -> list[str]:
+def _text(path: str | os.PathLike[str]) -> str:
     try:
-        text = read_text(path)
+        return read_text(path)
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}", path) from None
     except UnicodeDecodeError:
         raise TraceError(f"is not text; valid: {FORMATS}", path) from None
-    return text.split("\n")
 
 
-def _columns(path, lines: list[str], header_line: int, separator: str | None) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """Seconds, Mbit/s and line numbers of the rows after `header_line` (counted from 1; 0: there is no header)."""
-    if header_line and separator:
-        header = [field.strip().lower() for field in lines[header_line - 1].split(separator)]
-        if header != CSV_HEADER:
-            raise TraceError(f"header {shown(lines[header_line - 1])}; valid: time_s,mbps", path, header_line)
-    time_s, mbps, where = [], [], []
-    for i, line in enumerate(lines[header_line:], header_line + 1):
-        if not line.strip():
-            continue
-        fields = line.split(separator)
+def _csv_columns(path: str | os.PathLike[str], text: str) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """As `_columns`, of text with the header time_s,mbps."""
+    try:
+        records = csv_records(text)
+    except CsvError as error:
+        raise TraceError(str(error), path, error.line) from None
+    if not records:
+        raise TraceError("the file is empty; valid: CSV with the header time_s,mbps", path)
+    (line, header), *rows = records
+    if [field.lower() for field in csv_fields(header)] != CSV_HEADER:
+        raise TraceError(f"header {shown(header)}; valid: time_s,mbps", path, line)
+    if not rows:
+        raise TraceError("has a header but no rows; valid: at least one row", path, line)
+    return _columns(path, [(i, csv_fields(record)) for i, record in rows])
+
+
+def _columns(path: str | os.PathLike[str], rows: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Seconds, Mbit/s and line numbers of rows of two fields."""
+    time_s: list[float] = []
+    mbps: list[float] = []
+    where: list[int] = []
+    for i, fields in rows:
         if len(fields) != 2:
-            raise TraceError(f"{shown(line)} has {len(fields)} fields; valid: 2, seconds and Mbit/s", path, i)
+            raise TraceError(f"{shown(' '.join(fields))} has {len(fields)} fields; valid: 2, seconds and Mbit/s", path, i)
         for field, values, column in zip(CSV_HEADER, (time_s, mbps), fields, strict=True):
             value = float(parsed(column)) if _is_number(column) else float("nan")
             if not 0 <= value < float("inf"):
@@ -115,12 +126,12 @@ def _columns(path, lines: list[str], header_line: int, separator: str | None) ->
         if len(time_s) > 1 and time_s[-1] <= time_s[-2]:
             raise TraceError(f"time_s = {time_s[-1]:g} is not after {time_s[-2]:g}; valid: rising times", path, i)
         where.append(i)
-    if not where:
-        raise TraceError("has a header but no rows; valid: at least one row", path, header_line or 1)
     return np.array(time_s), np.array(mbps), where
 
 
-def _rate_trace(path, time_s: np.ndarray, mbps: np.ndarray, where: list[int], loop: bool) -> RateTrace:
+def _rate_trace(
+    path: str | os.PathLike[str], time_s: np.ndarray, mbps: np.ndarray, where: list[int], loop: bool
+) -> RateTrace:
     time_s = time_s - time_s[0]
     period_s = 2 * time_s[-1] - time_s[-2] if loop and len(time_s) > 1 else None
     try:
@@ -129,7 +140,7 @@ def _rate_trace(path, time_s: np.ndarray, mbps: np.ndarray, where: list[int], lo
         raise TraceError(str(error), path, where[0]) from None
 
 
-def _deliveries(path, lines: list[str]) -> DeliveryTrace:
+def _deliveries(path: str | os.PathLike[str], lines: list[str]) -> DeliveryTrace:
     while lines and not lines[-1].strip():
         lines.pop()
     try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
@@ -17,6 +19,12 @@ MIN_RATE_MBPS = 1e-6
 """The lowest rate above 0: 1 bit/s."""
 MAX_RATE_MBPS = 1e6
 MAX_TIME_S = 1e6
+MAX_STEPS = 10_000_000
+"""Steps of a rate that is made here."""
+MAX_SPLIT = 30_000_000
+"""Milliseconds, and steps, of a rate that becomes deliveries."""
+MAX_OPPORTUNITIES = 100_000_000
+"""Deliveries that are made here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +46,11 @@ class RateTrace:
     period_s: float | None = None
     name: str = ""
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # lists become arrays
+
+        def __init__(self, time_s: ArrayLike, rate_mbps: ArrayLike, period_s: float | None = None, name: str = "") -> None: ...
+
+    def __post_init__(self) -> None:
         time_s = _numbers("time_s", self.time_s, np.float64)
         rate = _numbers("rate_mbps", self.rate_mbps, np.float64)
         if len(time_s) != len(rate):
@@ -132,12 +144,15 @@ class RateTrace:
         """The delivery opportunities of this rate over `duration_s` seconds, to the millisecond, as Mahimahi has them.
 
         Raises:
-            ScenarioError: Not one opportunity in that time.
+            ScenarioError: Not one opportunity in that time, or more than can be held.
         """
         if duration_s is None:
             duration_s = self.duration_s
         duration_s = checks.number("duration_s", duration_s, 0, MAX_TIME_S, low_open=True)
+        self._check_deliveries(duration_s)
         edges = np.arange(round(duration_s * 1000) + 1) / 1000
+        if len(edges) < 2:
+            raise ScenarioError(f"duration_s = {duration_s:g} is not one millisecond; valid: 0.001 or more")
         fine = np.union1d(edges, self._breaks(duration_s))
         carried = np.cumsum(np.diff(fine) * self.rate_at_mbps((fine[:-1] + fine[1:]) / 2)) * 1e6 / 8
         at_edge = np.interp(edges[1:], fine[1:], carried)
@@ -146,6 +161,18 @@ class RateTrace:
         if not len(time_ms):
             raise ScenarioError(f"rate_mbps delivers no packet within {duration_s:g} s; valid: at least one")
         return DeliveryTrace(time_ms, period_ms=len(count), name=self.name)
+
+    def _check_deliveries(self, duration_s: float) -> None:
+        """Refuses what would not fit into memory."""
+        rounds = 1.0 if self.period_s is None else duration_s / self.period_s + 1
+        packets = self.mean_mbps(duration_s) * duration_s * 1e6 / 8 / OPPORTUNITY_BYTES
+        for count, most, what in (
+            (duration_s * 1000, MAX_SPLIT, "milliseconds"),
+            (rounds * len(self.time_s), MAX_SPLIT, "steps"),
+            (packets, MAX_OPPORTUNITIES, "opportunities"),
+        ):
+            if count > most:
+                raise ScenarioError(f"duration_s = {duration_s:g} makes {count:.4g} {what}; valid: at most {most:.0e}")
 
     def _held(self) -> np.ndarray:
         end = self.period_s if self.period_s is not None else self.time_s[-1]
@@ -184,10 +211,14 @@ class DeliveryTrace:
     """
 
     time_ms: np.ndarray
-    period_ms: float | None = None
+    period_ms: float = None  # type: ignore[assignment]  # it is the last time until it is known
     name: str = ""
 
-    def __post_init__(self):
+    if TYPE_CHECKING:
+
+        def __init__(self, time_ms: ArrayLike, period_ms: float | None = None, name: str = "") -> None: ...
+
+    def __post_init__(self) -> None:
         time_ms = _numbers("time_ms", self.time_ms, np.float64)
         _within("time_ms", time_ms, 0, MAX_TIME_S * 1e3)
         fall = np.flatnonzero(np.diff(time_ms) < 0)
@@ -239,7 +270,11 @@ class DeliveryTrace:
     def to_rates(self, step_s: float = 0.1) -> RateTrace:
         """The mean rate in each whole step of `step_s` seconds, for showing and for schedules."""
         step_s = checks.number("step_s", step_s, 0, MAX_TIME_S, low_open=True)
-        steps = max(1, int(np.ceil(self.duration_s / step_s - 1e-9)))
+        count = np.ceil(self.duration_s / step_s - 1e-9)
+        if not count <= MAX_STEPS:
+            made = f"{count:.4g} steps of {self.duration_s:g} s"
+            raise ScenarioError(f"step_s = {step_s:g} makes {made}; valid: at most {MAX_STEPS}")
+        steps = max(1, int(count))
         bins = np.minimum((self.time_ms / (step_s * 1e3)).astype(np.int64), steps - 1)
         rate = np.bincount(bins, minlength=steps) * OPPORTUNITY_BYTES * 8 / (step_s * 1e6)
         return RateTrace(np.arange(steps) * step_s, rate, period_s=steps * step_s, name=self.name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
+from netbuf_gym.files import CsvError, csv_fields, csv_records, read_text
 from netbuf_gym.validate import shared_buffer
 from netbuf_gym.validate.cells import DROPS, FAMILIES, GOODPUT, LOSS_RATE, QUEUE_DELAY, Cell, Reference, Setting, Skipped
 from netbuf_gym.validate.dumbbells import LINUX_DUMBBELL, NS3_DUMBBELL, NS3_LAST_HOP
@@ -130,28 +130,25 @@ def _read_file(file: Path, root: Path, cells: dict[Setting, Cell], skipped: list
 def _rows(file: Path) -> tuple[list[str], list[tuple[int, Row]]]:
     """Header and rows with their line numbers; every row has as many fields as the header."""
     try:
-        with file.open(encoding="utf-8", newline="") as stream:
-            reader = csv.reader(stream, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            if not any(header):
-                raise ReferenceDataError("is empty; valid: a header and rows", file)
-            repeated = {name for name in header if header.count(name) > 1}
-            if repeated:
-                raise ReferenceDataError(f"column {sorted(repeated)[0]!r} stands twice in the header", file, 1)
-            rows = []
-            for fields in reader:
-                if not fields:
-                    continue
-                if len(fields) != len(header):
-                    message = f"{len(fields)} fields; valid: {len(header)}, as in the header"
-                    raise ReferenceDataError(message, file, reader.line_num)
-                rows.append((reader.line_num, dict(zip(header, map(str.strip, fields), strict=True))))
+        records = csv_records(read_text(file))
     except OSError as error:
         raise ReferenceDataError(f"cannot be read: {error.strerror or error}", file) from None
     except UnicodeDecodeError:
         raise ReferenceDataError("is not UTF-8 text", file) from None
-    except csv.Error as error:
-        raise ReferenceDataError(f"is not CSV: {error}", file, reader.line_num) from None
+    except CsvError as error:
+        raise ReferenceDataError(str(error), file, error.line) from None
+    if not records:
+        raise ReferenceDataError("is empty; valid: a header and rows", file)
+    header = csv_fields(records[0][1])
+    repeated = {name for name in header if header.count(name) > 1}
+    if repeated:
+        raise ReferenceDataError(f"column {sorted(repeated)[0]!r} stands twice in the header", file, records[0][0])
+    rows = []
+    for line, record in records[1:]:
+        fields = csv_fields(record)
+        if len(fields) != len(header):
+            raise ReferenceDataError(f"{len(fields)} fields; valid: {len(header)}, as in the header", file, line)
+        rows.append((line, dict(zip(header, fields, strict=True))))
     return header, rows
 
 

@@ -181,7 +181,7 @@ class Report:
 
 
 def validate(
-    folder: str | os.PathLike,
+    folder: str | os.PathLike[str],
     *,
     seeds: int = 30,
     jobs: int | None = None,

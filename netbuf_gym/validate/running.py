@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.validate.cells import DISTRIBUTION, Cell
@@ -39,13 +40,20 @@ def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Cal
         common = None if cell.flow_files else scenario(cell)
         worlds |= {(i, seed): common or scenario(cell, seed) for at, seed in tasks if at == i}
     results: dict[tuple[int, int], dict[str, float]] = {}
+    stop = threading.Event()
+
+    def look(share: float) -> None:
+        if stop.is_set():
+            raise CancelledError
+
     with ThreadPoolExecutor(max_workers=jobs or os.cpu_count() or 1) as pool:
-        futures = {pool.submit(run, worlds[i, seed], judged[i].setting, seed): (i, seed) for i, seed in tasks}
+        futures = {pool.submit(run, worlds[i, seed], judged[i].setting, seed, look): (i, seed) for i, seed in tasks}
         try:
             for done, future in enumerate(as_completed(futures), 1):
                 results[futures[future]] = future.result()
                 progress(done, len(tasks))
         except BaseException:
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     for cell in judged:
@@ -68,7 +76,7 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self.open:
             sys.stderr.write("\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -39,9 +40,10 @@ def seeds_to_run(setting: Setting, seeds: int) -> list[int]:
     return list(range(1, seeds + 1)) if random else [1]
 
 
-def run(world: Scenario, setting: Setting, seed: int) -> dict[str, float]:
-    """The compared quantities of one run."""
+def run(world: Scenario, setting: Setting, seed: int, look: Callable[[float], None] | None = None) -> dict[str, float]:
+    """The compared quantities of one run, during which `look` is called now and then and may end it by raising."""
     if setting.family.uncertain_starts(setting):
         late_s = np.random.default_rng(seed).uniform(0, START_SPREAD_S, len(world.flows))
         world = replace(world, flows=tuple(replace(f, start_s=f.start_s + t) for f, t in zip(world.flows, late_s, strict=True)))
-    return setting.family.compared(simulate(world, seed, sample_interval_s=None, warmup_s=setting.warmup_s))
+    result = simulate(world, seed, sample_interval_s=None, warmup_s=setting.warmup_s, progress=look or False)
+    return setting.family.compared(result)

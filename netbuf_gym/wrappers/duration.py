@@ -17,4 +17,5 @@ class DurationLimit(gym.Wrapper, gym.utils.RecordConstructorArgs):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """As the wrapped environment's, with `truncated` set at the end of the world's duration."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, reward, terminated, truncated or self.env.unwrapped.out_of_time, info
+        own: Any = self.env.unwrapped
+        return observation, reward, terminated, truncated or own.out_of_time, info

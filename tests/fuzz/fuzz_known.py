@@ -2,7 +2,5 @@
 
 KNOWN: tuple[str, ...] = (
     r"Config group override must be a string",  # train env=1
-    r"in generate\b.*multiple values for|generate\(\) got multiple values",  # trace generate --set seed=1
     r"multiply sequence by non-int",  # train algo.kwargs.target_kl=abc
-    r"reproduce/results\.py.*UnicodeDecodeError",
 )

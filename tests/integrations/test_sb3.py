@@ -230,3 +230,33 @@ def test_stock_learner_and_evaluation_run_on_it():
     assert len(model.ep_info_buffer) >= 4
     returns, lengths = evaluate_policy(model, adapter, n_eval_episodes=4, return_episode_rewards=True)
     assert lengths == [20] * 4 and np.isfinite(returns).all()
+
+
+def test_one_thread_at_a_time():
+    from threading import Thread
+
+    from netbuf_gym.errors import BusyError, ConfigError
+
+    env = VectorEnvAdapter(gym.make_vec("netbuf/CongestionWindow-v0", num_envs=4))
+    env.reset()
+    env.step_async(np.full(4, 5))
+    refused = []
+
+    def intrude(call):
+        try:
+            call()
+        except BusyError as error:
+            refused.append(str(error))
+
+    for call in (lambda: env.step_async(np.full(4, 9)), env.step_wait):
+        thread = Thread(target=intrude, args=(call,))
+        thread.start()
+        thread.join()
+    assert len(refused) == 2 and all("one thread at a time" in text for text in refused)
+    assert env.step_wait()[0].shape[0] == 4
+    thread = Thread(target=lambda: env.step(np.full(4, 5)))  # one after the other they may
+    thread.start()
+    thread.join()
+    with pytest.raises(ConfigError):
+        env.step(np.full(4, 99))
+    env.step(np.full(4, 5))

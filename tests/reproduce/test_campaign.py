@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.cli import main
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.reproduce.campaign import COLUMNS, Campaign, parts_of
 from netbuf_gym.reproduce.results import Runs, means_csv
@@ -275,17 +277,163 @@ def test_means_over_seeds(tmp_path):
     assert float(first["throughput_mbps"]) == pytest.approx(cell.columns["throughput_mbps"].mean(), rel=1e-3)
 
 
-def test_damaged_results_are_refused(tmp_path):
-    from netbuf_gym.errors import ReferenceDataError
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A small campaign that is done, its text, and a function that copies it into a folder."""
+    output = tmp_path_factory.mktemp("finished") / "out"
+    values = {"ccs": ("cubic",), "schemes": ("naive", "random")}
+    text = tiny(output, **values).run(quiet).read_text()
 
-    path = tiny(tmp_path / "out", ccs=("cubic",)).run(quiet)
+    def copy(folder, changed):
+        shutil.copytree(output, folder)
+        (folder / "runs.csv").write_text(changed, newline="")
+        return tiny(folder, **values)
+
+    return text, copy
+
+
+def cuts(text: str) -> dict[str, str]:
+    """What may be left of a table whose end was lost."""
+    last = text.rstrip("\n").rpartition("\n")[2]
+    value = re.search(r"[0-9]\.[0-9]{3,}", last)
+    whole = len(text) - len(last) - 1
+    return {
+        "nothing": "",
+        "part of the first line": text[:20],
+        "the first line": text.partition("\n")[0],
+        "part of the header": text[: text.index("fct_mean")],
+        "the header": "\n".join(text.split("\n")[:2]) + "\n",
+        "half the rows": "\n".join(text.split("\n")[:6]) + "\n",
+        "half the file": text[: len(text) // 2],
+        "all rows but the last": text[:whole],
+        "the last without its end": text[:-30],
+        "the last until within a number": text[: whole + value.end() - 2],
+        "the last within a number, ended": text[: whole + value.end() - 2] + "\n",
+        "the last with all columns, a number cut": text[:whole] + last.replace(value[0], value[0][:-2], 1) + "\n",
+        "the last without its check": text.rpartition(",")[0] + "\n",
+    }
+
+
+@pytest.mark.parametrize("cut", cuts("fct_mean\nx,0.1234\n"))
+def test_a_table_that_was_cut_is_completed(tmp_path, finished, cut, monkeypatch):
+    text, copy = finished
+    again = copy(tmp_path / "out", cuts(text)[cut])
+    with pytest.raises(ReferenceDataError, match=r"runs\.csv:\d+: is cut: (\d of 8|none) of its rows are whole"):
+        Runs.read(tmp_path / "out" / "runs.csv")
+    ran = []
+    original = Campaign._run_chunk
+    monkeypatch.setattr(Campaign, "_run_chunk", lambda self, chunk: ran.append(chunk.part.scheme) or original(self, chunk))
+    assert again.run(quiet).read_text() == text
+    assert set(ran) == ({"random"} if "last" in cut or "half the rows" in cut else {"naive", "random"})
+    assert again.lost == (4 if len(set(ran)) == 1 else 8)
+    assert not (tmp_path / "out" / "parts").exists()
+
+
+def test_a_table_without_its_last_end_of_line_is_whole(tmp_path, finished, monkeypatch):
+    text, copy = finished
+    monkeypatch.setattr(Campaign, "_run_chunk", None)
+    again = copy(tmp_path / "out", text.rstrip("\n"))
+    assert len(Runs.read(again.run(quiet))) == 8 and again.lost == 0
+
+
+def damages(text: str) -> dict[str, tuple[str, str]]:
+    """What a table may have become otherwise, and what is said of it."""
+    lines = text.split("\n")
+    swapped, fields = [*lines[:2], lines[3], lines[2], *lines[4:]], lines[4].split(",")
+    return {
+        "a row twice": ("\n".join([*lines[:4], lines[3], *lines[4:]]), "5: repeats line 4"),
+        "the last row twice": (text + lines[-2] + "\n", "11: repeats line 10"),
+        "a row less": ("\n".join([*lines[:4], *lines[5:]]), "5: is the run naive,cubic,20,0.8,,1000001; valid here: naive"),
+        "two rows changed places": ("\n".join(swapped), "3: is the run naive,cubic,20,0.3,,1000001; valid here: naive"),
+        "a digit changed": (_with(lines, 4, re.sub(r"(\d\.\d)\d", r"\g<1>x", lines[4], count=1)), "5: is damaged"),
+        "a number shortened": (_with(lines, 4, re.sub(r"(\d\.\d+)\d,", r"\1,", lines[4], count=1)), "5: is damaged"),
+        "a value less": (_with(lines, 4, ",".join(fields[:-2])), "5: holds"),
+        "a row cut within": (_with(lines, 4, lines[4][:25]), "5: holds"),
+        "an empty check": (_with(lines, 4, ",".join([*fields[:-1], ""])), "5: is damaged"),
+        "another column": (text.replace("throughput_mbps", "speed", 1), "2: lacks the column throughput_mbps"),
+        "a column more": (_with(lines, 1, lines[1] + ",more"), "2: holds other columns: more"),
+        "columns in another order": (_with(lines, 1, lines[1].replace("scheme,cc", "cc,scheme")), "2: holds other columns"),
+        "another count": (_with(lines, 0, lines[0].replace("; 8 rows", "; 9 rows")), "3: is damaged"),
+        "no first line": ("\n".join(lines[1:]), "1: does not begin with a campaign's command"),
+        "something else": ("a,b\n1,2\n", "1: does not begin with a campaign's command"),
+        "half a quote": (_with(lines, 4, '"' + lines[4]), "5: is not CSV"),
+    }
+
+
+def _with(lines: list[str], at: int, line: str) -> str:
+    return "\n".join([*lines[:at], line, *lines[at + 1 :]])
+
+
+@pytest.mark.parametrize("damage", damages("\n".join(["a,b,c,0.123,d"] * 12)))
+def test_a_table_that_is_damaged_otherwise_is_refused(tmp_path, finished, damage, monkeypatch):
+    text, copy = finished
+    changed, message = damages(text)[damage]
+    assert changed != text
+    monkeypatch.setattr(Campaign, "_run_chunk", None)
+    again = copy(tmp_path / "out", changed)
+    with pytest.raises(ReferenceDataError, match=rf"runs\.csv:{re.escape(message)}"):
+        again.run(quiet)
+    if "of the run" not in message and "places" not in damage:
+        with pytest.raises(ReferenceDataError, match=r"runs\.csv:\d+: "):
+            Runs.read(tmp_path / "out" / "runs.csv")
+    assert (tmp_path / "out" / "runs.csv").read_text() == changed
+
+
+def test_the_table_of_another_campaign_is_refused(tmp_path, finished, capsys):
+    text, copy = finished
+    other = tiny(tmp_path / "other", ccs=("cubic",), schemes=("naive", "random"), duration_s=1.5)
+    (tmp_path / "other" / "runs.csv").write_text(text)
+    with pytest.raises(ReferenceDataError, match=r"runs\.csv:1: is the table of another campaign \(netbuf-gym .*; valid: "):
+        other.run(quiet)
+    theirs = tiny(tmp_path / "third", ccs=("cubic",), schemes=("naive", "random"), duration_s=1.5).run(quiet).read_text()
+    lines = text.split("\n")
+    again = copy(tmp_path / "out", _with(lines, 4, theirs.split("\n")[4]))
+    with pytest.raises(ReferenceDataError, match=r"runs\.csv:5: is damaged, or of another campaign"):
+        again.run(quiet)
+
+
+def test_the_command_completes_refuses_and_says_so(tmp_path, capsys):
+    arguments = ["sizes=[20]", "loads=[0.3]", "seeds=2", "duration_s=1", "schemes=[naive]", "ccs=[cubic]", "intervals=[]"]
+    arguments += ["figures=false", f"output={tmp_path / 'out'}"]
+    assert reproduce(*arguments) == 0
+    path = tmp_path / "out" / "runs.csv"
     text = path.read_text()
-    path.write_text(text.rpartition(",")[0])
-    with pytest.raises(ReferenceDataError, match=r"runs.csv:\d+: holds"):
-        Runs.read(path)
-    path.write_text(text.replace("throughput_mbps", "speed"))
-    with pytest.raises(ReferenceDataError, match="lacks the column throughput_mbps"):
-        Runs.read(path)
+    path.write_text(text[:-40])
+    capsys.readouterr()
+    assert reproduce(*arguments) == 0
+    assert f"{path}: its end was cut; 2 of its runs were made again" in capsys.readouterr().out
+    assert path.read_text() == text
+    path.write_text(text + text.split("\n")[2] + "\n")
+    assert reproduce(*arguments) == 2
+    error = capsys.readouterr().err
+    assert f"{path}:5: repeats line 3" in error and error.count("\n") == 1
+    (tmp_path / "out" / "campaign.json").write_text("{")
+    assert reproduce(*arguments) == 2
+    assert "campaign.json: is not a campaign's description" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", ["cut", "repeated", "changed", "foreign"])
+def test_a_part_that_was_damaged_is_run_again(tmp_path, damage):
+    whole = tiny(tmp_path / "whole").run(quiet).read_text()
+    interrupted = tiny(tmp_path / "out")
+
+    def stop(done: int, total: int) -> None:
+        if done >= total - 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.run(stop)
+    parts = sorted((tmp_path / "out" / "parts").iterdir())
+    text = parts[0].read_text()
+    lines = text.split("\n")
+    changed = {
+        "cut": text[:-12] + "\n",
+        "repeated": "\n".join([*lines[:-2], lines[2], ""]),
+        "changed": _with(lines, 3, lines[3].replace("1", "2", 1)),
+        "foreign": parts[1].read_text(),
+    }
+    parts[0].write_text(changed[damage])
+    assert tiny(tmp_path / "out").run(quiet).read_text() == whole
 
 
 def test_what_a_kill_leaves_of_the_first_file_is_no_other_campaign(tmp_path):

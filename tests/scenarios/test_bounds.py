@@ -98,7 +98,7 @@ RANGES = [
     (lambda **k: Switch(**k), "buffer_packets", 1, MOST),
     (lambda **k: Switch(**k), "buffer_bytes", 1, MOST),
     (switch, "queue_cap", 1, MOST),
-    (in_world, "duration_s", 5e-324, 1e6),
+    (in_world, "duration_s", 1e-9, 1e6),
     (in_world, "mss_bytes", 100, 9000),
     (in_world, "min_rto_ms", 1.0, 60_000.0),
     (in_world, "delayed_ack", 1, 1000),

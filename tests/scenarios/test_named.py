@@ -6,7 +6,7 @@ import pytest
 
 from netbuf_gym import scenarios, traces
 from netbuf_gym.errors import ConfigError, ScenarioError, TraceError
-from netbuf_gym.scenarios import Distribution, Scenario
+from netbuf_gym.scenarios import Distribution, Scenario, named
 
 
 @pytest.mark.parametrize("name", scenarios.names())
@@ -124,3 +124,17 @@ def test_cells_of_the_thesis_grid():
         scenarios.get("rlbm/default", cc="newreno", queue_packets=300, load=0.4, duration_s=5), name="rlbm/newreno-300-0.4"
     )
     assert "cc" not in scenarios.parameters_of("rlbm/newreno-300-0.4")
+
+
+def test_makers_of_ones_own(monkeypatch):
+    monkeypatch.setattr(named, "_REGISTRY", dict(named._REGISTRY))
+    scenarios.register("mine/needs", lambda *, rate_mbps: scenarios.dumbbell(rate_mbps=rate_mbps))
+    scenarios.register("mine/any", lambda **kwargs: scenarios.dumbbell(**kwargs))
+    scenarios.register("mine/name", lambda name="x": scenarios.dumbbell(name=name))
+    with pytest.raises(ScenarioError, match="mine/needs needs the argument 'rate_mbps'"):
+        scenarios.get("mine/needs")
+    assert scenarios.get("mine/needs", rate_mbps=5).capacity_mbps == 5
+    assert scenarios.get("mine/any", rate_mbps=7).name == "mine/any"
+    assert scenarios.get("mine/name", name="y").name == "y"
+    with pytest.raises(ScenarioError, match="unknown; valid"):
+        scenarios.describe("nothing")

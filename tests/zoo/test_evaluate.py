@@ -75,7 +75,7 @@ def test_is_deterministic(trained):
 def test_series_are_of_the_first_seed(trained):
     agent, worlds = run_agent(trained, SHORT, [FIRST, FIRST + 1])
     for runs in (agent, run_cubic(worlds)):
-        assert set(runs.series) == {"time_s", "cwnd_packets", "rtt_ms", "queue_packets"}
+        assert set(runs.series) == {"time_s", "throughput_mbps", "cwnd_packets", "rtt_ms", "queue_packets"}
         assert len({len(values) for values in runs.series.values()}) == 1
         assert runs.series["time_s"] == pytest.approx(np.arange(1, 31) / 10)
         assert np.nanmax(runs.series["rtt_ms"]) > 48
@@ -370,8 +370,8 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
         "dq": 8,
     }
     runs = [evaluation.Runs(name, [1], {measures.score: np.array([value])}, {}) for name, value in scores.items()]
-    assert [one.name for one in readable(runs, measures)] == ["ppo", "pie", "dt", "naive", "abm", "random (x)"]
-    assert readable(runs[:4], measures) == runs[:4]
+    assert [one.name for one in readable(runs, measures, 6)] == ["ppo", "pie", "dt", "naive", "abm", "random (x)"]
+    assert readable(runs[:4], measures, 6) == runs[:4]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,11 @@
 // Many worlds stepped together: one call, outputs written into buffers bound once, sticky chunks over threads.
 #pragma once
-#include <condition_variable>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "netbuf/agent.h"
+#include "netbuf/pool.h"
 
 namespace netbuf {
 
@@ -30,6 +27,8 @@ class Batch {
   World& world(uint32_t index);                        // std::out_of_range, std::logic_error before its reset
 
   void reset(uint32_t world, const WorldConfig& config, uint64_t seed);
+  // Asked every few milliseconds of an advance; throws Abort to give it up, and the batch with it.
+  void ask(std::function<void()> ask) { ask_ = std::move(ask); }
   // selected: which worlds; null: all.
   void advance(Time interval, const uint8_t* selected);
   // Until something happened that the agents wait for, by whole intervals, at most so many.
@@ -39,7 +38,7 @@ class Batch {
   void run_all(const Agent::Advance& advance, const uint8_t* selected);
   void check_control(uint32_t world) const;
   std::span<const uint32_t> agents_of(uint32_t world) const { return {&agents_[size_t{world} * agents_count_], counts_[world]}; }
-  void work(uint32_t thread);
+  void forget_lost_pool();
 
   uint32_t worlds_count_, agents_count_;
   std::unique_ptr<Agent> kind_;
@@ -51,14 +50,10 @@ class Batch {
   std::vector<Hot> hot_;                               // [worlds], as each was left; empty: they all fit the caches
   std::vector<uint32_t> agents_, counts_;              // [worlds][agents]: the index of what it controls; [worlds]
 
-  std::vector<std::thread> threads_;
-  std::mutex mutex_;
-  std::condition_variable start_, done_;
-  std::function<void(uint32_t, uint32_t)> job_;  // over worlds [begin, end)
-  uint64_t generation_ = 0;
-  uint32_t running_ = 0;
-  bool stop_ = false;
-  std::exception_ptr fault_;
+  uint32_t threads_ = 1;
+  std::unique_ptr<Pool> pool_;                         // null: one thread
+  std::function<void()> ask_;
+  bool broken_ = false;
 };
 
 }  // namespace netbuf

@@ -1,7 +1,9 @@
 // The description of a world as the core takes it: plain data, checked by validate().
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,8 @@ struct SwitchConfig {
 struct FlowConfig {
   std::string cc = "cubic";
   std::map<std::string, double> cc_parameters;  // those that are not at their defaults
+  // A congestion control that is not the core's; cc is what it is called then. One for each connection; called by many threads.
+  std::function<std::unique_ptr<CongestionControl>()> own_control;
   bool controlled = false;                 // an agent sets cwnd
   std::vector<uint32_t> path, return_path; // link indices
   Time start_ns = 0, stop_ns = 0;          // stop 0: never

@@ -15,6 +15,7 @@ namespace netbuf {
 // Cumulative.
 struct ReceiverCounters {
   uint64_t packets_received = 0; // data, duplicates included
+  int64_t received_bytes = 0;    // of these, in whatever order
   int64_t delivered_bytes = 0;   // in order, to the receiving application
 };
 

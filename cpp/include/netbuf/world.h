@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "netbuf/openings.h"
+#include "netbuf/pool.h"
 #include "netbuf/probe.h"
 
 namespace netbuf {
@@ -39,6 +40,8 @@ class World final : private Link::Host, private Openings::Host {
   World& operator=(const World&) = delete;
 
   void run(Time until);                  // handles every event up to and including until
+  bool run(Time until, uint32_t& events);  // at most so many of them, which are counted down; false: there are more
+  void ration(Ration* ration) { ration_ = ration; }  // of whoever runs it from now on; null: nobody is to be asked
   // Runs until one of these flows has received an ACK after now, at most to until. True if one came.
   bool run_to_ack(std::span<const uint32_t> flows, Time until);
   Time now() const { return now_; }
@@ -131,6 +134,7 @@ class World final : private Link::Host, private Openings::Host {
   bool ordered_ = false;                 // flows' events of the same instant take turns as in ns-3
   std::vector<Entry> tree_;
   const Entry* timers_ = nullptr;        // the flows' leaves
+  Ration* ration_ = nullptr;
   uint32_t static_flows_ = 0;            // that live as long as the world
   std::vector<Flow*> by_index_;          // null: forgotten
   Network network_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,9 +50,15 @@ class CongestionControl(InWorld):
         cwnd, rtt = (FLOW_SAMPLE.index(name) for name in ("cwnd_packets", "rtt_ms"))
         queue, first = LINK_SAMPLE.index("queue_packets"), _places(scenario)[0]
 
+        acked, then_s = 0, 0.0
+
         def show() -> dict[str, float]:
+            nonlocal acked, then_s
             flow, link = world.flow_sample()[first], world.link_sample()[scenario.bottleneck]
-            return {"cwnd_packets": flow[cwnd], "rtt_ms": flow[rtt], "queue_packets": link[queue]}
+            before, before_s = acked, then_s
+            acked, then_s = world.flow_stats()[first]["acked_bytes"], world.now_ns * 1e-9
+            rate = (acked - before) * 8e-6 / (then_s - before_s) if then_s > before_s else math.nan
+            return {"throughput_mbps": rate, "cwnd_packets": flow[cwnd], "rtt_ms": flow[rtt], "queue_packets": link[queue]}
 
         return show
 

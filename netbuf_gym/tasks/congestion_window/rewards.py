@@ -34,7 +34,7 @@ class UtilitySign:
         *("throughput_bps", "rtt_mean_s", "previous_throughput_bps", "previous_rtt_s", "previous_rtt_known"),
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         real("throughput_weight", self.throughput_weight, 0, 1)
 
     def __call__(self, tracker: Tracker, out: np.ndarray) -> None:

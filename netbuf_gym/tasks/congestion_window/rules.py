@@ -181,9 +181,9 @@ class CongestionWindow(Task):
     agents_argument: ClassVar[str] = "senders"
     kind = SENDER
     panels = (
-        Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180)),
-        Panel("rtt_ms", "RTT MS", (214, 39, 40)),
-        Panel("throughput_mbps", "MBIT/S", (44, 160, 44)),
+        Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180), title="congestion window (packets)"),
+        Panel("rtt_ms", "RTT MS", (214, 39, 40), title="round-trip time (ms)"),
+        Panel("throughput_mbps", "MBIT/S", (44, 160, 44), title="throughput (Mbit/s)"),
     )
 
     def __init__(self, recipe: str = "default", history: int | None = None, agents: int = 1, *, per_ack: bool = False):

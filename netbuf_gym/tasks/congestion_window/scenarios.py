@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from netbuf_gym import checks, traces
 from netbuf_gym.scenarios.distributions import Mixture, RandomDumbbell
@@ -17,7 +18,16 @@ PPCC = {1: (150_000, 0.0), 2: (150_000, 1e-4), 3: (150, 0.0), 4: (150, 1e-4)}
 def _ppcc(number: int) -> Callable[..., World]:
     buffer, loss = PPCC[number]
 
-    def maker(*, n=None, senders=None, rate_mbps=10.0, rtt_ms=48.0, duration_s=100.0, stagger_s=0.1, stack="linux") -> Scenario:
+    def maker(
+        *,
+        n: Any = None,
+        senders: Any = None,
+        rate_mbps: Any = 10.0,
+        rtt_ms: Any = 48.0,
+        duration_s: Any = 100.0,
+        stagger_s: Any = 0.1,
+        stack: Any = "linux",
+    ) -> Scenario:
         return dumbbell(
             rate_mbps=rate_mbps,
             rtt_ms=rtt_ms,
@@ -36,17 +46,17 @@ def _ppcc(number: int) -> Callable[..., World]:
 
 def ppcc_fluctuating(
     *,
-    n=None,
-    senders=None,
-    low_mbps=10.0,
-    high_mbps=20.0,
-    half_period_s=10.0,
-    rtt_ms=48.0,
-    buffer_packets=150,
-    loss=1e-4,
-    duration_s=100.0,
-    stagger_s=0.1,
-    stack="linux",
+    n: Any = None,
+    senders: Any = None,
+    low_mbps: Any = 10.0,
+    high_mbps: Any = 20.0,
+    half_period_s: Any = 10.0,
+    rtt_ms: Any = 48.0,
+    buffer_packets: Any = 150,
+    loss: Any = 1e-4,
+    duration_s: Any = 100.0,
+    stagger_s: Any = 0.1,
+    stack: Any = "linux",
 ) -> Scenario:
     """TCP-PPCC's fluctuating bottleneck, as ours: 10 and 20 Mbit/s in turn, 10 s each, scenario 4's buffer and loss."""
     half_period_s = checks.number("half_period_s", half_period_s, 0.001, 1e4)
@@ -68,19 +78,19 @@ def ppcc_fluctuating(
 
 def ppcc_random(
     *,
-    n=None,
-    senders=None,
-    rate_mbps=(1.0, 100.0),
-    rtt_ms=(5.0, 200.0),
-    buffer_bdp=(0.25, 8.0),
-    loss_probability=0.5,
-    loss=(1e-5, 1e-2),
-    change_probability=0.0,
-    change_interval_s=(2.0, 20.0),
-    change_factor=4.0,
-    duration_s=100.0,
-    stagger_s=0.1,
-    stack="linux",
+    n: Any = None,
+    senders: Any = None,
+    rate_mbps: Any = (1.0, 100.0),
+    rtt_ms: Any = (5.0, 200.0),
+    buffer_bdp: Any = (0.25, 8.0),
+    loss_probability: Any = 0.5,
+    loss: Any = (1e-5, 1e-2),
+    change_probability: Any = 0.0,
+    change_interval_s: Any = (2.0, 20.0),
+    change_factor: Any = 4.0,
+    duration_s: Any = 100.0,
+    stagger_s: Any = 0.1,
+    stack: Any = "linux",
 ) -> RandomDumbbell:
     """Random dumbbells: 1..100 Mbit/s, 5..200 ms, buffer 0.25..8 BDP; half lossless, the others lose 1e-5..1e-2."""
     return RandomDumbbell(
@@ -100,7 +110,16 @@ def ppcc_random(
     )
 
 
-def ppcc_any(*, n=None, senders=None, rate_mbps=10.0, rtt_ms=48.0, duration_s=100.0, stagger_s=0.1, stack="linux") -> Mixture:
+def ppcc_any(
+    *,
+    n: Any = None,
+    senders: Any = None,
+    rate_mbps: Any = 10.0,
+    rtt_ms: Any = 48.0,
+    duration_s: Any = 100.0,
+    stagger_s: Any = 0.1,
+    stack: Any = "linux",
+) -> Mixture:
     """One of TCP-PPCC's four scenarios at random, each as likely."""
     parts = tuple(
         _ppcc(i)(

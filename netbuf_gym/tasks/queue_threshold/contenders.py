@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,11 +59,13 @@ class BufferScheme(InWorld):
 
     def watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
         """Lengths of queues and drops. Where an AQM stands in the switch's place its ports are added up as one."""
-        ports, before = list(scenario.switches[0].ports), 0.0
-        length_column, drop_column = (LINK_SAMPLE.index(name) for name in ("queue_packets", "queue_drops"))
+        ports, before, sent, then_s = list(scenario.switches[0].ports), 0.0, 0.0, 0.0
+        length_column, drop_column, sent_column = map(LINK_SAMPLE.index, ("queue_packets", "queue_drops", "bytes_out"))
 
         def show() -> dict[str, float]:
-            nonlocal before
+            nonlocal before, sent, then_s
+            sent_before, before_s = sent, then_s
+            sent, then_s = world.link_sample()[ports, sent_column].sum(), world.now_ns * 1e-9
             if world.scenario.switches:
                 sample = world.switch_sample()[0, : world.scenario.switches[0].queues]
                 lengths, dropped = sample[:, 0], sample[:, 3].sum()
@@ -71,6 +74,7 @@ class BufferScheme(InWorld):
                 sample = world.link_sample()[ports]
                 lengths, dropped, state = sample[:, length_column], sample[:, drop_column].sum(), {}
             state |= {"queue_packets": lengths.sum(), "drops": dropped - before}
+            state["throughput_mbps"] = (sent - sent_before) * 8e-6 / (then_s - before_s) if then_s > before_s else math.nan
             before = dropped
             return state
 

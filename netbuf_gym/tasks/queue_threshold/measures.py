@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.measures import Column, Group, Margin, Measures
+from netbuf_gym.tasks.measures import Column, Group, Limit, Margin, Measures
 
 
 def _load(world: Scenario) -> float:
@@ -15,6 +17,18 @@ def _congestion_control(world: Scenario) -> str:
     return str((world.traffic.senders if world.traffic is not None else world.flows)[0].cc)
 
 
+def _capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
+    """That of the switch's port over time, of several ports together where all are constant; else none."""
+    ports = world.switches[0].ports if world.switches else (world.bottleneck,)
+    if len(ports) == 1:
+        return world.links[ports[0]].capacity_steps(world.duration_s)
+    constant = all(world.links[port].trace is None for port in ports)
+    together = sum(world.links[port].mean_mbps() for port in ports) if constant else float("inf")
+    return np.array([0.0, world.duration_s]), np.array([together])
+
+
+P99_OF = "99th percentile (nearest rank) of FCT / ideal FCT over {}; FCT: flow completion time; lower is better"
+
 MEASURES = Measures(
     metrics=(
         *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),
@@ -23,27 +37,29 @@ MEASURES = Measures(
         *("queue_mean_packets", "probe_delay_mean_ms"),
     ),
     columns=(
-        Column("slowdown_p99_p0", "p99 slowdown, priority 0", 2),
+        Column("slowdown_p99_p0", "p99 slowdown, priority 0", 2, says=P99_OF.format("the small flows (priority 0)")),
         Margin("slowdown_p99_p0", "margin"),
-        Column("slowdown_p99_p1", "p99 slowdown, priority 1", 2),
-        Column("slowdown_mean_p0", "mean slowdown, priority 0", 2),
-        Column("difference_p99_s", "p99 FCT - ideal (s)", 2),
-        Column("fct_mean_s", "mean FCT (s)", 2),
-        Column("goodput_mbps", "goodput (Mbit/s)", 3),
+        Column("slowdown_p99_p1", "p99 slowdown, priority 1", 2, says=P99_OF.format("the large flows (priority 1)")),
+        Column("slowdown_mean_p0", "mean slowdown, priority 0", 2, says="mean of FCT / ideal FCT"),
+        Column("difference_p99_s", "p99 FCT - ideal (s)", 2, says="99th percentile of what flows took longer than they must"),
+        Column("fct_mean_s", "mean FCT (s)", 2, says="flow completion time, from the SYN to the last byte in order"),
+        Column("goodput_mbps", "goodput (Mbit/s)", 3, says="bytes in order at the receiving applications, over the episode"),
         Margin("goodput_mbps", "margin in goodput (%)", relative=True),
-        Column("occupancy_p99", "p99 occupancy (%)", 1, 100),
-        Column("probe_delay_mean_ms", "ping, one way (ms)", 1),
-        Column("drops", "drops", 0),
+        Column("occupancy_p99", "p99 occupancy (%)", 1, 100, "99th percentile over time of the share of the buffer in use"),
+        Column("probe_delay_mean_ms", "ping, one way (ms)", 1, says="mean delay of the packets of a probe, one a second"),
+        Column("drops", "drops", 0, says="packets that the buffer did not admit"),
     ),
     score="slowdown_p99_p0",
     lower_is_better=True,
     logged=("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_mean_p0", "goodput_mbps", "occupancy_mean", "drops"),
     series=(
-        ("queue_packets_0", "queue 0 (packets)"),
-        ("queue_packets", "buffer (packets)"),
-        ("drops", "drops in an interval"),
+        ("throughput_mbps", "leaving the switch\n(Mbit/s)"),
+        ("queue_packets_0", "queue 0\n(packets)"),
+        ("queue_packets", "buffer\n(packets)"),
+        ("drops", "drops in\nan interval"),
     ),
-    scatter=(("slowdown_p99_p0", "99th percentile slowdown, priority 0"), ("goodput_mbps", "goodput (Mbit/s)")),
+    series_limits=(Limit("throughput_mbps", "capacity", _capacity),),
+    scatter=(("slowdown_p99_p0", "p99 slowdown (FCT / ideal FCT), priority 0"), ("goodput_mbps", "goodput (Mbit/s)")),
     score_says="The 99th percentile (nearest rank) of FCT / ideal FCT over the flows of priority 0; lower is better.",
     baselines=(
         *("naive", "sophisticated", "dt", "abm", "static_bdp", "static_bdp_sqrt_n"),
@@ -53,8 +69,8 @@ MEASURES = Measures(
     benchmark=("rlbm/random",),
     limit=lambda world: world.capacity_mbps,
     benchmark_columns=(
-        Column("slowdown_p99_p0", "p99 slowdown, priority 0 (lower is better)", 2),
-        Column("goodput_mbps", "goodput (Mbit/s)", 3),
+        Column("slowdown_p99_p0", "p99 slowdown, priority 0 (lower is better)", 2, says=P99_OF.format("the small flows")),
+        Column("goodput_mbps", "goodput (Mbit/s)", 3, says="bytes in order at the receiving applications, over the episode"),
     ),
     groups=(
         Group("buffer (packets)", lambda world: float(world.buffer_packets)),

@@ -31,7 +31,7 @@ how often is decided. Those of the thesis are values, the worst of the last inte
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -71,11 +71,11 @@ class SwitchUtility:
     delay_weight: float = 0.0
     burst_weight: float = 0.0
     measure: str = "log"
-    slowdown_priorities: tuple[float, ...] = (1.0, 0.1)
-    buffer_queues: tuple[float, ...] = (1.0,)
-    loss_queues: tuple[float, ...] = (1.0,)
-    delay_queues: tuple[float, ...] = (1.0,)
-    burst_queues: tuple[float, ...] = (1.0,)
+    slowdown_priorities: Sequence[float] = (1.0, 0.1)
+    buffer_queues: Sequence[float] = (1.0,)
+    loss_queues: Sequence[float] = (1.0,)
+    delay_queues: Sequence[float] = (1.0,)
+    burst_queues: Sequence[float] = (1.0,)
     burst_packets: float = 10.0
     name: ClassVar[str] = "switch_utility"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "slowdown", "buffer", "loss", "delay", "burst")
@@ -84,7 +84,7 @@ class SwitchUtility:
         *("service_s", "queue_bytes_0", "alpha_0", "capacity", "free_fraction", "ports"),
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for term in self.terms:
             real(f"{term}_weight", getattr(self, f"{term}_weight"), 0, 100)
         real("burst_packets", self.burst_packets, 1, 1000)

@@ -6,6 +6,7 @@ Rules only, batch first (leading axis = switches). The docstring of `QueueThresh
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -236,10 +237,14 @@ class QueueThreshold(Task):
     def panels(self) -> tuple[Panel, ...]:
         """Each queue with its limit, and drops."""
         of_queues = [
-            Panel(f"queue_packets_{q}", f"QUEUE {q} PACKETS", BLUE, f"threshold_packets_{q}", "LIMIT", LILAC)
+            Panel(
+                *(f"queue_packets_{q}", f"QUEUE {q} PACKETS", BLUE),
+                *(f"threshold_packets_{q}", "LIMIT", LILAC),
+                title=f"queue {q} (packets)",
+            )
             for q in range(min(self.queues, 4))  # a picture has its limits
         ]
-        return (*of_queues, Panel("drops", "DROPS", RED))
+        return (*of_queues, Panel("drops", "DROPS", RED, title="drops in an interval"))
 
     @classmethod
     def feature_tables(cls) -> dict[str, str]:
@@ -339,7 +344,9 @@ class QueueThreshold(Task):
         """Packets in all queues and in each, each one's threshold in packets and alpha, and drops; sums over ports."""
         unit = float(tracker.packet_units[row])
         queued, drops = float(tracker.queue.queue_packets[:, row].sum()), float(tracker.packets_dropped[row])
-        state = {"queue_packets": queued, "drops": drops}
+        left_mbit, elapsed_s = float(tracker.queue.drained_bytes[:, row].sum()) * 8e-6, float(tracker.elapsed_s[row])
+        rate = left_mbit / elapsed_s if elapsed_s > 0 else math.nan
+        state = {"queue_packets": queued, "drops": drops, "throughput_mbps": rate}
         for q in range(self.queues):
             alpha = float(tracker.queue.alpha[q, row])
             state[f"queue_packets_{q}"] = float(tracker.queue.queue_packets[q, row])

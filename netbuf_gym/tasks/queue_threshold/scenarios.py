@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,26 +33,26 @@ THESIS_CODE_FLOWS_PER_S = 5.0
 
 def rlbm_default(
     *,
-    cc="cubic",
-    queue_packets=500,
-    load=0.6,
-    rate_mbps=10.0,
-    duration_s=60.0,
-    scheme="naive",
-    hosts=HOSTS,
-    sizes="web_search",
-    flow_list=None,
-    incast=None,
-    scheduler="round_robin",
-    per_queue_cap=False,
-    priority_below=(SMALL_BYTES,),
-    delay_ms=10.0,
-    access_mbps=100.0,
-    access_delay_ms=0.1,
-    stack="linux",
-    mss_bytes=None,
-    min_rto_ms=None,
-    delayed_ack=None,
+    cc: Any = "cubic",
+    queue_packets: Any = 500,
+    load: Any = 0.6,
+    rate_mbps: Any = 10.0,
+    duration_s: Any = 60.0,
+    scheme: Any = "naive",
+    hosts: Any = HOSTS,
+    sizes: Any = "web_search",
+    flow_list: Any = None,
+    incast: Any = None,
+    scheduler: Any = "round_robin",
+    per_queue_cap: Any = False,
+    priority_below: Any = (SMALL_BYTES,),
+    delay_ms: Any = 10.0,
+    access_mbps: Any = 100.0,
+    access_delay_ms: Any = 0.1,
+    stack: Any = "linux",
+    mss_bytes: Any = None,
+    min_rto_ms: Any = None,
+    delayed_ack: Any = None,
 ) -> Scenario:
     """RLBM as ours: ten senders offer `load` times 10 Mbit/s to a switch with a buffer of 2 * `queue_packets`, 60 s."""
     queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2)
@@ -83,21 +84,21 @@ def rlbm_default(
 
 def rlbm_incast(
     *,
-    cc="cubic",
-    queue_packets=500,
-    load=0.5,
-    rate_mbps=10.0,
-    duration_s=60.0,
-    scheme="naive",
-    hosts=HOSTS,
-    sizes="web_search",
-    interval_s=1.0,
-    fan_in=10,
-    size_bytes=20_000,
-    random=False,
-    scheduler="round_robin",
-    per_queue_cap=False,
-    stack="linux",
+    cc: Any = "cubic",
+    queue_packets: Any = 500,
+    load: Any = 0.5,
+    rate_mbps: Any = 10.0,
+    duration_s: Any = 60.0,
+    scheme: Any = "naive",
+    hosts: Any = HOSTS,
+    sizes: Any = "web_search",
+    interval_s: Any = 1.0,
+    fan_in: Any = 10,
+    size_bytes: Any = 20_000,
+    random: Any = False,
+    scheduler: Any = "round_robin",
+    per_queue_cap: Any = False,
+    stack: Any = "linux",
 ) -> Scenario:
     """RLBM with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once."""
     world = rlbm_default(
@@ -119,18 +120,18 @@ def rlbm_incast(
 
 def rlbm_thesis_text(
     *,
-    cc="cubic",
-    queue_packets=500,
-    load=0.6,
-    rate_mbps=10.0,
-    duration_s=60.0,
-    scheme="naive",
-    hosts=HOSTS,
-    sizes="web_search",
-    incast=None,
-    scheduler="round_robin",
-    per_queue_cap=False,
-    stack="linux",
+    cc: Any = "cubic",
+    queue_packets: Any = 500,
+    load: Any = 0.6,
+    rate_mbps: Any = 10.0,
+    duration_s: Any = 60.0,
+    scheme: Any = "naive",
+    hosts: Any = HOSTS,
+    sizes: Any = "web_search",
+    incast: Any = None,
+    scheduler: Any = "round_robin",
+    per_queue_cap: Any = False,
+    stack: Any = "linux",
 ) -> Scenario:
     """RLBM as the thesis describes it: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s."""
     queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2)
@@ -152,19 +153,19 @@ def rlbm_thesis_text(
 
 def rlbm_thesis_code(
     *,
-    cc="cubic",
-    queue_packets=500,
-    load=0.6,
-    rate_mbps=10.0,
-    duration_s=60.0,
-    stop_s=45.0,
-    scheme="naive",
-    hosts=HOSTS,
-    sizes="web_search",
-    incast=None,
-    scheduler="round_robin",
-    per_queue_cap=False,
-    stack="linux",
+    cc: Any = "cubic",
+    queue_packets: Any = 500,
+    load: Any = 0.6,
+    rate_mbps: Any = 10.0,
+    duration_s: Any = 60.0,
+    stop_s: Any = 45.0,
+    scheme: Any = "naive",
+    hosts: Any = HOSTS,
+    sizes: Any = "web_search",
+    incast: Any = None,
+    scheduler: Any = "round_robin",
+    per_queue_cap: Any = False,
+    stack: Any = "linux",
 ) -> Scenario:
     """RLBM as coded: 5 * `load` flows a second from each sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
     queue_packets = checks.integer("queue_packets", queue_packets, 1, MAX_COUNT // 2000)
@@ -202,8 +203,8 @@ class RandomSharedBuffer(Distribution):
     """
 
     load: tuple[float, float] = (0.1, 0.8)
-    queue_packets: tuple[int, ...] = QUEUE_PACKETS
-    cc: tuple[str | CongestionControl, ...] = ("cubic", "newreno")
+    queue_packets: Sequence[int] = QUEUE_PACKETS
+    cc: Sequence[str | CongestionControl] = ("cubic", "newreno")
     incast_probability: float = 0.0
     incast: dict | None = None
     rate_mbps: float = 10.0
@@ -217,7 +218,7 @@ class RandomSharedBuffer(Distribution):
     name: str = "rlbm/random"
     _bases: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         put = object.__setattr__
         low, high = _pair("load", self.load)
         low = checks.number("load[0]", low, 0, 1e3, low_open=True)
@@ -272,19 +273,19 @@ class RandomSharedBuffer(Distribution):
 
 def rlbm_random(
     *,
-    load=(0.1, 0.8),
-    queue_packets=QUEUE_PACKETS,
-    cc=("cubic", "newreno"),
-    incast_probability=0.0,
-    incast=None,
-    rate_mbps=10.0,
-    duration_s=60.0,
-    scheme="naive",
-    hosts=HOSTS,
-    sizes="web_search",
-    scheduler="round_robin",
-    per_queue_cap=False,
-    stack="linux",
+    load: Any = (0.1, 0.8),
+    queue_packets: Any = QUEUE_PACKETS,
+    cc: Any = ("cubic", "newreno"),
+    incast_probability: Any = 0.0,
+    incast: Any = None,
+    rate_mbps: Any = 10.0,
+    duration_s: Any = 60.0,
+    scheme: Any = "naive",
+    hosts: Any = HOSTS,
+    sizes: Any = "web_search",
+    scheduler: Any = "round_robin",
+    per_queue_cap: Any = False,
+    stack: Any = "linux",
 ) -> RandomSharedBuffer:
     """RLBM's default world at random: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno."""
     return RandomSharedBuffer(
@@ -351,7 +352,7 @@ def _cell(name: str) -> Callable[..., Scenario] | None:
         return None
     cc, queue_packets, load = cell[1], int(cell[2]), float(cell[3])
 
-    def from_cell(**kwargs):
+    def from_cell(**kwargs: Any) -> Scenario:
         world = rlbm_default(cc=cc, queue_packets=queue_packets, load=load, **kwargs)
         return replace(world, name=name)
 

@@ -8,7 +8,7 @@ from netbuf_gym.scenarios.switches import AgentThresholds, Switch
 from netbuf_gym.scenarios.types import Scenario
 
 
-def _agent(scenario: Scenario, betas=None, alphas=None) -> Scenario:
+def _agent(scenario: Scenario, betas: object = None, alphas: object = None) -> Scenario:
     def admission(switch: Switch) -> AgentThresholds:
         return AgentThresholds(
             betas=for_queues((1.0,) if betas is None else betas, switch.queues),

@@ -41,6 +41,18 @@ class SwitchTracker(LastMeasured):
         cap_share: the share of the buffer beyond which no queue of a port grows; infinite without such a cap.
     """
 
+    elapsed_s: np.ndarray
+    capacity: np.ndarray
+    free: np.ndarray
+    free_fraction: np.ndarray
+    flows_started: np.ndarray
+    flows_completed: np.ndarray
+    packets_dropped: np.ndarray
+    packets_received: np.ndarray
+    delivered_bytes: np.ndarray
+    worst_difference_s: np.ndarray
+    worst_ratio: np.ndarray
+
     def __init__(self, rows: int, queues: int):
         super().__init__(switch_telemetry(queues), rows)
         self.queues = queues

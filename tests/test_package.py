@@ -1,0 +1,132 @@
+"""What is uploaded and what is installed: metadata, links, contents, and that it runs away from a checkout."""
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import zipfile
+from configparser import ConfigParser
+from email import message_from_string
+from pathlib import Path
+
+import pytest
+
+import netbuf_gym
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(not (ROOT / "setup.py").is_file(), reason="not in a checkout")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """The folder that a source distribution unpacks to, with its metadata as a message."""
+    egg = tmp_path_factory.mktemp("egg")
+    run([sys.executable, "setup.py", "-q", "egg_info", "--egg-base", str(egg)], ROOT)
+    (info,) = egg.iterdir()
+    unpacked = tmp_path_factory.mktemp("sources")
+    for name in (info / "SOURCES.txt").read_text().splitlines():
+        if (ROOT / name).is_file() and ".egg-info" not in name:
+            (unpacked / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, unpacked / name)
+    return unpacked, message_from_string((info / "PKG-INFO").read_text())
+
+
+@pytest.fixture(scope="module")
+def site(sources, tmp_path_factory):
+    """The wheel made of it, unpacked, beside the native module of this checkout instead of one built anew."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "-q", ".", "--no-build-isolation", "--no-deps"]
+    run([*command, "-C", "cmake.define.NETBUF_PYTHON=OFF", "-w", str(folder)], sources[0])
+    (wheel,) = folder.glob("*.whl")
+    installed = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(installed)
+    for built in Path(netbuf_gym.__file__).parent.glob("_core*"):
+        shutil.copy(built, installed / "netbuf_gym")
+    return installed
+
+
+def run(command, folder, **environment):
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_metadata_names_author_addresses_and_that_it_is_typed(sources):
+    metadata = sources[1]
+    url = ConfigParser()
+    url.read(ROOT / "setup.cfg")
+    address = url["metadata"]["url"]
+    assert metadata["Author"] and metadata["Home-page"] == address
+    links = dict(link.split(", ", 1) for link in metadata.get_all("Project-URL"))
+    assert set(links) == {"Homepage", "Documentation", "Source", "Changelog", "Issues"}
+    assert all(link.startswith(address) for link in links.values())
+    assert "Typing :: Typed" in metadata.get_all("Classifier")
+    light = [name for name in metadata.get_all("Requires-Dist") if "extra ==" not in name]
+    assert sorted(re.split(r"[<>=]", name)[0] for name in light) == ["gymnasium", "numpy", "scipy"]
+    assert not any(address in (ROOT / name).read_text() for name in ("README.md", "CITATION.cff", "pyproject.toml", "setup.py"))
+
+
+def test_no_link_of_the_long_description_is_relative(sources):
+    text = sources[1].get_payload()
+    own, shown = (ROOT / "README.md").read_text(), re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    targets = re.findall(r"\]\(\s*([^)\s]+)", shown) + re.findall(r"(?:src|href)=[\"']([^\"']+)", shown)
+    targets += re.findall(r"^\[[^\]]+\]:\s*(\S+)", shown, flags=re.MULTILINE)
+    assert len(targets) >= 10 and all(re.match(r"https?://|#|mailto:", target) for target in targets)
+    relative = [target for target in re.findall(r"\]\(([^)\s]+)", own) if "://" not in target and target[0] != "#"]
+    assert len(relative) >= 10, "README.md links relatively, for whoever reads it in a checkout"
+    for target in relative:
+        assert (ROOT / target.partition("#")[0]).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("[a](docs/a.md)", "[a]({files}/docs/a.md)"),
+        ("[a](./docs/a.md#b) and [c](#c)", "[a]({files}/docs/a.md#b) and [c](#c)"),
+        ("![a](docs/a.png)", "![a]({raw}/docs/a.png)"),
+        ("[![a](docs/a.png)](docs/a.md)", "[![a]({raw}/docs/a.png)]({files}/docs/a.md)"),
+        ("[a](https://x.org/a) <https://x.org>", "[a](https://x.org/a) <https://x.org>"),
+        ("[a][b]\n\n[b]: docs/a.md", "[a][b]\n\n[b]: {files}/docs/a.md"),
+        ('<img src="docs/a.png"> <a href="LICENSE">', '<img src="{raw}/docs/a.png"> <a href="{files}/LICENSE">'),
+        ("`[a](b)` and\n```\n[a](b)\n```\n", "`[a](b)` and\n```\n[a](b)\n```\n"),
+    ],
+)
+def test_links_become_absolute(given, made):
+    setup = runpy.run_path(str(ROOT / "setup.py"))
+    assert setup["absolute"](given) == made.format(files=setup["FILES"], raw=setup["RAW"])
+
+
+def test_the_sources_are_whole(sources):
+    for name in ("setup.py", "CMakeLists.txt", "netbuf_gym/py.typed", "cpp/src/world.cc", "conf/train.yaml", "LICENSE"):
+        assert (sources[0] / name).is_file(), name
+    left_out = [path for path in sources[0].rglob("*") if path.suffix in (".so", ".pyc", ".npz") or path.name == "runs.csv"]
+    assert left_out == []
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(site):
+    for name in ("py.typed", "conf/train.yaml", "conf/scenario/ppcc/1.yaml", "zoo/README.md", "reproduce/dt_search.csv"):
+        assert (site / "netbuf_gym" / name).is_file(), name
+    agents = {path.relative_to(ROOT / "zoo") for path in (ROOT / "zoo").rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert agents <= {path.relative_to(site / "netbuf_gym/zoo") for path in (site / "netbuf_gym/zoo").rglob("*")}
+    top = {path.name for path in site.iterdir()}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"netbuf_gym"}
+    kinds = {path.suffix for path in (site / "netbuf_gym").rglob("*") if path.is_file()}
+    assert kinds <= {".py", ".pyi", ".typed", ".so", ".yaml", ".csv", ".json", ".md", ".zip"}
+
+
+def test_the_installed_package_works_from_any_folder(site, tmp_path):
+    def command(*words):
+        return run([sys.executable, "-m", "netbuf_gym", *words], tmp_path, PYTHONPATH=str(site))
+
+    where = run([sys.executable, "-c", "import netbuf_gym; print(netbuf_gym.__file__)"], tmp_path, PYTHONPATH=str(site))
+    assert Path(where.strip()) == site / "netbuf_gym/__init__.py"
+    assert "one-way" in command("simulate", "--scenario", "rlbm/default", "--duration", "2")
+    small = ["algo.num_envs=2", "algo.kwargs.n_steps=32", "algo.kwargs.batch_size=64", "tensorboard=false", "progress=false"]
+    command("train", "env=congestion_window", "algo=ppo", "total_timesteps=128", *small, f"run_dir={tmp_path / 'run'}")
+    assert (tmp_path / "run" / "model.zip").is_file()
+    agent = site / "netbuf_gym/zoo/agents/congestion_window/ppo/model.zip"
+    words = ["scenario=ppcc/4", "+scenario.kwargs.duration_s=2", "seeds=2", "baselines=[cubic]", "plots=false"]
+    assert "| ppo |" in command("evaluate", f"model={agent}", *words, f"run_dir={tmp_path / 'ev'}")

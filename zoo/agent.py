@@ -1,0 +1,138 @@
+"""A trained agent as an object: it decides, and makes the environment that it was trained in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from netbuf_gym import tasks
+from netbuf_gym.arguments import whole
+from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.tasks import Task
+from netbuf_gym.zoo import checkpoint, library
+from netbuf_gym.zoo.config import plain
+from netbuf_gym.zoo.saved import SavedAgent, build
+
+
+class Agent:
+    """A trained agent, as `netbuf_gym.zoo.load` gives it.
+
+    Attributes:
+        name: as it was asked for.
+        path: its file.
+        config: the resolved configuration of its training.
+        metrics: what the zoo measured of it; empty for an agent that is not from the zoo.
+        card: its card, Markdown; "" likewise.
+        observation_space, action_space: of a single agent.
+        contender: what `netbuf_gym.rollout.evaluate` sets beside baselines.
+
+    Args:
+        given: a name (`netbuf_gym.zoo.names()`), a model file, or a run directory.
+
+    Raises:
+        CheckpointError: there is none, it is damaged, or it does not fit the environment as it is now.
+        ConfigError, ScenarioError: its environment cannot be made.
+    """
+
+    def __init__(self, given: str | Path):
+        self._saved = checkpoint.read(library.path_of(given))
+        self.name, self.path = str(given), self._saved.path
+        if tasks.task_of(self._saved.env["id"]) is None:
+            raise CheckpointError(f"{self.path}: environment {self._saved.env['id']!r} is none of netbuf-gym's")
+        self.config: dict[str, Any] = plain(self._saved.config)
+        self.metrics, self.card = library.metrics_of(self.path.parent), library.card_of(self.path.parent)
+        self.contender = SavedAgent(self._saved)
+        rules = self._rules()
+        self._model = build(self._saved, rules)
+        self.observation_space, self.action_space = rules.observation_space, rules.action_space
+
+    def __repr__(self) -> str:
+        """Its name, what it learned with and on, for how long."""
+        saved, schema = self._saved, self._saved.env.get("schema") or {}
+        on = saved.env["kwargs"].get("scenario")
+        on = on.get("name") if isinstance(on, dict) else on
+        steps = f"{saved.progress['timesteps']:,} steps"
+        what = f"{saved.config.algo.name}, {saved.env['id']}, recipe {schema.get('recipe')}"
+        return f"<Agent {self.name!r}: {what}, trained on {on or 'a scenario of its own'} for {steps}>"
+
+    @property
+    def env_id(self) -> str:
+        """Its environment's id."""
+        return self._saved.env["id"]
+
+    @property
+    def env_kwargs(self) -> dict[str, Any]:
+        """The arguments that its environment was made with, scenario and reward among them."""
+        return dict(self._saved.env["kwargs"])
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[np.ndarray, Any]:
+        """Decides, as stable-baselines3's `predict` does.
+
+        Args:
+            observation: one, of `observation_space`, or several, with one more axis in front.
+            state: what the last call returned; None at the first. Agents without memory return None.
+            episode_start: bool, one for each observation: whose episode has just begun, so that its memory is cleared.
+            deterministic: the likeliest action; else one drawn by torch's generator.
+
+        Returns:
+            the action, or one for each observation; and the state for the next call.
+
+        Raises:
+            ConfigError: observations of another shape, or not finite.
+        """
+        shape = self.observation_space.shape
+        try:
+            values = np.asarray(observation, np.float32)
+        except (TypeError, ValueError):
+            raise ConfigError(f"observation is no array of numbers; valid: shape {shape}, or (n, {_inner(shape)})") from None
+        if values.shape != shape and values.shape[1:] != shape:
+            raise ConfigError(f"observation has shape {values.shape}; valid: {shape}, or (n, {_inner(shape)})")
+        if not np.isfinite(values).all():
+            raise ConfigError("observation holds NaN or infinity; valid: finite numbers")
+        if episode_start is not None:
+            episode_start = np.atleast_1d(np.asarray(episode_start, bool))
+        return self._model.predict(values, state=state, episode_start=episode_start, deterministic=deterministic)
+
+    def make_env(self, **overrides: Any) -> gym.Env:
+        """Its environment, of one world, with the arguments that it was trained with.
+
+        Args:
+            overrides: arguments of `gym.make` in the place of those: `scenario`, `reward`, `render_mode`, ...
+
+        Raises:
+            CheckpointError: with these overrides the agent sees or decides something else.
+            ConfigError, ScenarioError: an override that the environment refuses.
+        """
+        task = tasks.get(tasks.task_of(self.env_id))
+        several = ("agents", task.rules.agents_argument)
+        kwargs = {key: value for key, value in self.env_kwargs.items() if key not in several}
+        return self._fitting(gym.make(self.env_id, **{**kwargs, **overrides}))
+
+    def make_vec(self, n: int = 1, **overrides: Any) -> gym.vector.VectorEnv:
+        """Its vector environment of `n` worlds; otherwise as `make_env`."""
+        n = whole("n", n, 1, 1 << 20)
+        return self._fitting(gym.make_vec(self.env_id, num_envs=n, **{**self.env_kwargs, **overrides}))
+
+    def _fitting(self, env: Any) -> Any:
+        try:
+            checkpoint.require_same_rules(self._saved, env.unwrapped.engine.task)
+        except CheckpointError:
+            env.close()
+            raise
+        return env
+
+    def _rules(self) -> Task:
+        env = self.make_env()
+        try:
+            return env.unwrapped.engine.task
+        finally:
+            env.close()
+
+
+def _inner(shape: tuple[int, ...]) -> str:
+    return ", ".join(map(str, shape))
