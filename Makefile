@@ -1,4 +1,4 @@
-# make demo | test | lint | sanitize | benchmark | native | mutate | kills | clean
+# make demo | test | lint | sanitize | fuzz | kills | benchmark | native | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -16,6 +16,9 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCHMARK_ARGS ?=
+SECONDS ?= 60
+FUZZ_ARGS ?=
+KILLS_ARGS ?=
 
 # The first interpreter that is new enough; `make PYTHON=/path/to/python` overrides.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
@@ -28,7 +31,7 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-cpp test-python lint sanitize benchmark native check-machine clean
+.PHONY: demo test test-cpp test-python lint sanitize fuzz kills benchmark native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
@@ -49,6 +52,13 @@ lint: $(VENV)/.test native
 
 sanitize: $(SANITIZE_BUILD)/.built
 	$(CTEST) --test-dir $(SANITIZE_BUILD) --output-on-failure -j $(JOBS)
+
+# The package is imported as it is here; its native module is that of the sanitizers' build.
+fuzz: $(VENV)/.test $(SANITIZE_BUILD)/.module
+	$(BIN)/python tests/fuzz/fuzz.py --build $(SANITIZE_BUILD) --seconds $(SECONDS) $(FUZZ_ARGS)
+
+kills: $(VENV)/.test native
+	$(BIN)/python tests/kills/run.py $(KILLS_ARGS)
 
 benchmark: $(VENV)/.train native
 	$(BIN)/python benchmarks/simulator.py --json runs/benchmarks/simulator.json $(BENCHMARK_ARGS)
@@ -94,10 +104,19 @@ $(BUILD)/.tests: $(BUILD)/.built
 	$(CMAKE) --build $(BUILD) -j $(JOBS) --target netbuf_tests
 	touch $@
 
-$(SANITIZE_BUILD)/.built: $(CXX_SOURCES) $(VENV)/.tools
+# The C++ tests, and the module that is fuzzed: of the same objects. What imports the module, its stub, is not built.
+$(SANITIZE_BUILD)/.configured: $(CXX_SOURCES) $(VENV)/.tools
 	$(CMAKE) -S . -B $(SANITIZE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
-	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNETBUF_SANITIZE=address,undefined
-	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS)
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DNETBUF_SANITIZE=address,undefined -DNETBUF_PYTHON=ON -DNETBUF_TESTS=ON
+	touch $@
+
+$(SANITIZE_BUILD)/.built: $(SANITIZE_BUILD)/.configured
+	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS) --target netbuf_tests
+	touch $@
+
+$(SANITIZE_BUILD)/.module: $(SANITIZE_BUILD)/.configured
+	$(CMAKE) --build $(SANITIZE_BUILD) -j $(JOBS) --target _core
 	touch $@
 
 clean:
@@ -108,7 +127,3 @@ mutate: $(VENV)/.test
 	$(BIN)/python tests/mutation/mutate.py $(MUTATE_ARGS)
 
 # Kills training (SIGKILL) at random moments and resumes it, until the results are those of undisturbed runs.
-.PHONY: kills
-KILLS_ARGS ?= kills=30
-kills: $(VENV)/.test
-	$(BIN)/python tests/kills/killing.py train $(KILLS_ARGS)

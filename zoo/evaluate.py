@@ -91,6 +91,8 @@ def evaluate(config: DictConfig) -> Path:
     parts = evaluation.breakdown(runs, [world.scenario for world in worlds], measures)
     if parts:
         text += f"\n{measures.score} by the worlds that the seeds drew, the best in bold\n\n{parts}\n"
+    # The result says that the folder is whole, and all of it of one evaluation: it goes first and comes last.
+    (run_dir / "result.json").unlink(missing_ok=True)
     write_atomic(run_dir / "table.md", text)
     result = {
         "schema": "netbuf-gym/evaluation/1",
@@ -104,9 +106,9 @@ def evaluate(config: DictConfig) -> Path:
         "config": plain(config),
         **evaluation.to_dict(runs, measures, config.confidence, "the_agent" if saved is not None else "the_first"),
     }
-    write_json(run_dir / "result.json", result)
     if config.plots:
         _draw(runs, [world.scenario for world in worlds], run_dir, title, measures, config.lines)
+    write_json(run_dir / "result.json", result)
     return run_dir
 
 

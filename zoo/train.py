@@ -1,8 +1,8 @@
 """`netbuf-gym train`: trains an agent by its configuration, with checkpoints; resumes an earlier run; see its `--help`.
 
-A resumed run goes on bit for bit: networks, optimiser, schedules, random generators and worlds come back as they were, and so
-do the rows of progress.csv. A time limit, other torch_threads or worlds in real time end that: such a run goes on whole, but not
-with the same bits.
+A resumed run goes on bit for bit: networks, optimiser, schedules, random generators and worlds come back as they were, and
+so do the rows of progress.csv. A time limit, other torch_threads or worlds in real time end that: such a run goes on whole,
+but not with the same bits.
 """
 
 from __future__ import annotations

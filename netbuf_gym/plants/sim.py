@@ -90,12 +90,19 @@ class SimPlant(Plant):
         return batch.telemetry, batch.control.reshape(self.worlds, self.agents, -1), batch.agent_mask
 
     def reset(self, world: int, scenario: Scenario, seed: int) -> None:
-        """Starts a world anew at time 0; as many flows of `scenario`, or switches, are agents' as the plant has agents."""
+        """Starts a world anew at time 0; as many flows of `scenario`, or switches, are agents' as the plant has agents.
+
+        Raises:
+            ConfigError: the core refuses the scenario.
+        """
         if self._prepared is None or self._prepared[0] is not scenario:
             if not isinstance(scenario, Scenario):
                 raise ConfigError(f"scenario {scenario.name!r} is no netbuf_gym.scenarios.Scenario; valid for plant 'sim': one")
             self._prepared = (scenario, world_config(scenario))
-        self._open().reset(world, self._prepared[1], seed)
+        try:
+            self._open().reset(world, self._prepared[1], seed)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
         self._scenarios[world] = scenario
         self.control[world] = np.nan
 

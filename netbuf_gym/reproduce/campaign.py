@@ -241,7 +241,7 @@ class Campaign:
             if begun.get("agent_sha256", "") != agent:
                 raise ConfigError(f"output = '{self.output}' was begun with another file as the agent; valid: another folder")
             return
-        if self.output.is_dir() and any(self.output.iterdir()):
+        if self.output.is_dir() and any(path for path in self.output.iterdir() if not path.name.startswith(f".{DESCRIPTION}.")):
             raise ConfigError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
         self.output.mkdir(parents=True, exist_ok=True)
         write_json(

@@ -411,7 +411,10 @@ def _column(name: str, values: object, dtype: type, low: float, high: float) -> 
     """A checked one-dimensional array of numbers in [low, high], at least one."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ScenarioTypeError(f"{name} = {shown(values)} is not a list of numbers")
-    array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    try:
+        array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    except ValueError:  # lists in it, of different lengths
+        array = np.zeros((0, 0))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "fiu"):
         raise ScenarioTypeError(f"{name} = {shown(values)} is not a list of numbers")
     if not array.size:

@@ -62,6 +62,14 @@ class Panel:
     title: str = ""
 
 
+def outage(scenario: Any) -> str:
+    """What is said of a world in which nothing passes, so that no share of its capacity can be told."""
+    return (
+        f"scenario {scenario.name!r} carries nothing in its duration_s = {scenario.duration_s:g}: its trace is an outage that"
+        " long; valid: one in which something can be sent"
+    )
+
+
 class Task(ABC):
     """One recipe of a task.
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.cli import main
-from netbuf_gym.errors import ReferenceDataError
+from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.reproduce.campaign import COLUMNS, Campaign, parts_of
 from netbuf_gym.reproduce.results import Runs, means_csv
@@ -441,3 +441,13 @@ def test_a_part_that_was_damaged_is_run_again(tmp_path, damage):
     }
     parts[0].write_text(changed[damage])
     assert tiny(tmp_path / "out").run(quiet).read_text() == whole
+
+
+def test_what_a_kill_leaves_of_the_first_file_is_no_other_campaign(tmp_path):
+    """Killed while it writes its description, a campaign leaves a temporary file only, and the command goes on."""
+    (tmp_path / ".campaign.json.x7k2").write_text('{"sche')
+    assert tiny(tmp_path).run(quiet).is_file()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".mine").write_text("")
+    with pytest.raises(ConfigError, match="holds files, but no campaign"):
+        tiny(tmp_path / "other")

@@ -484,3 +484,24 @@ def test_campaign_of_switches(tmp_path, monkeypatch):
     windows, _, switches = readme.read_text().partition("after")
     assert "No agent yet" in windows and "| 2.00 |" in switches and "| random | | | | | - |" in switches
     assert "rlbm/random: p99 slowdown, priority 0 (lower is better) | rlbm/random: goodput" in switches
+
+
+def test_the_result_is_written_last_and_taken_away_first(trained, tmp_path, monkeypatch):
+    """Killed in between, a folder has none: neither one whose plots lack, nor that of an evaluation before."""
+    from netbuf_gym.zoo import evaluate as module
+
+    out = tmp_path / "out"
+    words = ["seeds=1", "scenario=ppcc/4", "scenario.kwargs.duration_s=1", f"run_dir={out}"]
+    config = load("evaluate", [f"model={trained}", *words])
+
+    def killed(*arguments, **named):
+        raise KeyboardInterrupt
+
+    evaluate(config)
+    assert (out / "result.json").is_file()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(module, "_draw", killed)
+        evaluate(config)
+    assert (out / "table.md").is_file() and not (out / "result.json").exists()
+    evaluate(config)
+    assert (out / "result.json").is_file()

@@ -10,7 +10,7 @@ import types
 import pytest
 
 from netbuf_gym import cli
-from netbuf_gym.zoo import callbacks, curves, train
+from netbuf_gym.zoo import callbacks, curves, models
 from netbuf_gym.zoo.callbacks import Progress, Stop
 
 
@@ -55,8 +55,8 @@ def test_after_an_interruption_the_printed_command_goes_on_and_the_curve_is_whol
             return seen[-1].num_timesteps if seen else 0
 
     seen = []
-    real = train.models.make_model
-    monkeypatch.setattr(train.models, "make_model", lambda *args, **kwargs: seen.append(real(*args, **kwargs)) or seen[-1])
+    real = models.make_model
+    monkeypatch.setattr(models, "make_model", lambda *args, **kwargs: seen.append(real(*args, **kwargs)) or seen[-1])
     monkeypatch.setattr(callbacks, "Interrupt", Interrupted)
     longer = ["total_timesteps=256", "scenario.kwargs.duration_s=1"]
     assert cli.main(["train", *overrides[:-1], *longer, f"run_dir='{run_dir}'"]) == 130
@@ -75,12 +75,10 @@ def test_after_an_interruption_the_printed_command_goes_on_and_the_curve_is_whol
     assert (run_dir / "learning_curve.png").is_file()
 
 
-def test_what_a_later_session_did_anew_counts_once(tmp_path):
+def test_rows_without_an_episode_do_not_count(tmp_path):
     head = f"{curves.STEPS},{curves.RETURN}\n"
-    (tmp_path / "progress.csv").write_text(head + "10,1\n20,2\n30,3\n40,\n")
-    (tmp_path / "progress-from-20.csv").write_text(head + "30,7\n40,8\n")
-    (tmp_path / "progress-from-100.csv").write_text(f"{curves.RETURN},{curves.STEPS}\n9,110\n10,1x\n")
-    assert curves.read(tmp_path) == ([10, 20, 30, 40, 110], [1, 2, 7, 8, 9])
+    (tmp_path / "progress.csv").write_text(head + "10,1\n20,2\n30,\n40,4\n1x,5\n")
+    assert curves.read(tmp_path) == ([10, 20, 40], [1, 2, 4])
 
 
 def test_without_matplotlib_or_episodes_a_line_says_why(tmp_path, monkeypatch):

@@ -23,7 +23,8 @@ def episode_report(scenario: Scenario, flow: int, counters: dict[str, Any]) -> d
         queue_delay_mean_ms: mean sojourn at the slowest link of its path over all packets that passed it (NaN without one).
         loss_rate: packets dropped by queues or lost at random over packets sent (0 when none was sent).
         utility: 0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT); the fair share is
-            `Scenario.fair_share_mbps`. A flow that delivered nothing counts as having delivered one segment.
+            `Scenario.fair_share_mbps`. A flow that delivered nothing counts as having delivered one segment; NaN where the
+            share or the base RTT is 0 or infinite, as in a world that is an outage or has no slowest link.
         Mt: log10(mean RTT - least RTT, in ms) - log10(goodput in Mbit/s); the difference counts as at least 1 us.
         timeouts: retransmission time-outs.
         duration_s: time since the flow's start.
@@ -45,9 +46,14 @@ def episode_report(scenario: Scenario, flow: int, counters: dict[str, Any]) -> d
         "base_rtt_ms": base_rtt_ms,
         "queue_delay_mean_ms": counters["sojourn_sum_s"] / passed * 1e3 if passed else math.nan,
         "loss_rate": lost / counters["packets_sent"] if counters["packets_sent"] else 0.0,
-        "utility": 0.5 * math.log(counted_mbps / share_mbps) - 0.5 * math.log(mean_rtt_ms / base_rtt_ms),
+        "utility": 0.5 * _log_ratio(counted_mbps, share_mbps) - 0.5 * _log_ratio(mean_rtt_ms, base_rtt_ms),
         "Mt": math.log10(delay_ms) - math.log10(counted_mbps),
         "timeouts": int(counters["timeouts"]),
         "duration_s": duration_s,
         "scenario": scenario.name,
     }
+
+
+def _log_ratio(value: float, reference: float) -> float:
+    """ln(value / reference); NaN where there is nothing to compare with."""
+    return math.log(value / reference) if 0 < reference < math.inf else math.nan

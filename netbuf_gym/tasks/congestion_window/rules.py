@@ -20,10 +20,13 @@ from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
 from netbuf_gym.tasks.pages import documented, feature_table
-from netbuf_gym.tasks.task import Panel, Task
+from netbuf_gym.tasks.task import Panel, Task, outage
 
 UNLIMITED_BUFFER_PACKETS = 150_000
 """What an unlimited queue counts as where a window must have an upper bound: the deepest buffer of TCP-PPCC."""
+
+LEAST_RTT_S = 1e-6
+"""What a base RTT of 0 counts as where others are divided by it: a Mahimahi trace without delays has one."""
 
 PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
 """The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
@@ -225,7 +228,7 @@ class CongestionWindow(Task):
             rows,
             capacity_bps=[_capacity_mbps(scenario, i) * 1e6 for i in controlled],
             share_bps=[scenario.fair_share_mbps(i) * 1e6 for i in controlled],
-            base_rtt_s=[scenario.base_rtt_ms(i) * 1e-3 for i in controlled],
+            base_rtt_s=[max(scenario.base_rtt_ms(i) * 1e-3, LEAST_RTT_S) for i in controlled],
             initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss for i in controlled],
             highest_window=[highest_window_packets(scenario, i) * scenario.mss for i in controlled],
             mss_bytes=scenario.mss,
@@ -276,11 +279,13 @@ def _capacity_mbps(scenario: Scenario, flow: int) -> float:
 
 
 def _limited(scenario: Scenario) -> Scenario:
-    """The scenario, unless one of its agents has a path that nothing limits."""
+    """The scenario, unless one of its agents has a path that nothing limits, or that carries nothing."""
     for flow in _controlled(scenario):
         if not math.isfinite(_capacity_mbps(scenario, flow)):
             at = f"scenario {scenario.name!r} has no link of finite rate on the path of flows[{flow}]"
             raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
+        if not _capacity_mbps(scenario, flow) > 0:
+            raise ConfigError(outage(scenario))
     return scenario
 
 

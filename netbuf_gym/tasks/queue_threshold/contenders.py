@@ -60,7 +60,7 @@ class BufferScheme(InWorld):
     def watcher(self, scenario: Scenario, world: Simulator) -> Callable[[], dict[str, float]]:
         """Lengths of queues and drops. Where an AQM stands in the switch's place its ports are added up as one."""
         ports, before, sent, then_s = list(scenario.switches[0].ports), 0.0, 0.0, 0.0
-        length_column, drop_column, sent_column = map(LINK_SAMPLE.index, ("queue_packets", "queue_drops", "bytes_out"))
+        length_column, drop_column, sent_column = map(LINK_SAMPLE.index, ("queue_packets", "queue_drops", "bytes_sent"))
 
         def show() -> dict[str, float]:
             nonlocal before, sent, then_s

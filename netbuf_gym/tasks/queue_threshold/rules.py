@@ -43,7 +43,7 @@ from netbuf_gym.tasks.queue_threshold.features import (
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.telemetry import switch
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
-from netbuf_gym.tasks.task import Panel, Task
+from netbuf_gym.tasks.task import Panel, Task, outage
 
 BLUE, LILAC, RED = (31, 119, 180), (200, 160, 220), (214, 39, 40)
 
@@ -273,6 +273,8 @@ class QueueThreshold(Task):
             raise ConfigError(
                 f"scenario {scenario.name!r} has a switch of {switch.queues} queues; valid: {self.queues}, as in the others"
             )
+        if not sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) > 0:
+            raise ConfigError(outage(scenario))
         own = switch.admission if isinstance(switch.admission, AgentThresholds) else None
         if own is not None and self.betas in (None, own.betas):
             return scenario
