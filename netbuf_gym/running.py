@@ -30,17 +30,18 @@ Progress = Callable[[float], Any]
 def slow_causes(scenario: Scenario) -> Iterator[str]:
     """Why a world will take long, as far as its description tells: flows that no link holds back."""
     for index, flow in enumerate(scenario.flows):
-        if any(scenario.links[link].finite for link in flow.path):
+        links = scenario.links_of(index)
+        if any(link.finite for link in links):
             continue
         packets = _most_packets(scenario, index, flow)
         if packets < MANY_PACKETS:
             continue
-        links = ", ".join(dict.fromkeys(repr(scenario.links[link].name) for link in flow.path))
+        named = ", ".join(dict.fromkeys(repr(link.name) for link in links))
         window = _window_bytes(flow)
         grows = "its window grows without bound" if math.isinf(window) else f"only its buffer of {window:.4g} bytes limits it"
         many = "" if math.isinf(packets) else f" (up to {packets:.2g} packets)"
         yield (
-            f"flow {index} ({_what(flow)}) has no link of finite rate on its path ({links}): {grows}, which takes long to "
+            f"flow {index} ({_what(flow)}) has no link of finite rate on its path ({named}): {grows}, which takes long to "
             f"simulate{many}; valid: rate_mbps of a link, or a small receive_buffer_bytes"
         )
 
@@ -58,7 +59,7 @@ def _window_bytes(flow: Flow) -> float:
 
 def _most_packets(scenario: Scenario, index: int, flow: Flow) -> float:
     """What it sends at most where no link holds it back; less where packets are lost, of which nothing is said here."""
-    if any(scenario.links[link].loss or scenario.links[link].gilbert_elliott for link in flow.path):
+    if any(link.loss or link.gilbert_elliott for link in scenario.links_of(index)):
         return 0.0
     seconds = min(flow.stop_s or math.inf, scenario.duration_s) - flow.start_s
     if seconds <= 0:
