@@ -22,10 +22,11 @@ class ProgressBar:
         what: is under way.
         line_seconds: between lines where there is no bar; None: no lines.
         shown: whether anything is.
+        leave: whether the bar stays when it is done.
     """
 
-    def __init__(self, what: str, line_seconds: float | None = 15.0, shown: bool = True):
-        self.what, self.line_seconds, self.shown = what, line_seconds, shown
+    def __init__(self, what: str, line_seconds: float | None = 15.0, shown: bool = True, leave: bool = True):
+        self.what, self.line_seconds, self.shown, self.leave = what, line_seconds, shown, leave
         self._bar: Any = None
         self._started = self._last = time.monotonic()
 
@@ -34,7 +35,8 @@ class ProgressBar:
         if self.shown and sys.stderr is not None and sys.stderr.isatty():
             bar = _tqdm()
             if bar is not None:
-                self._bar = bar(total=1.0, desc=self.what, bar_format=FORM, file=sys.stderr, dynamic_ncols=True, leave=True)
+                look = {"bar_format": FORM, "file": sys.stderr, "dynamic_ncols": True, "leave": self.leave}
+                self._bar = bar(total=1.0, desc=self.what, **look)
         return self
 
     def __exit__(

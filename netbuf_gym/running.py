@@ -12,6 +12,7 @@ from typing import Any
 
 from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning, shown
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.scenarios.flows import Flow, OnOff, Sized
 from netbuf_gym.scenarios.types import Scenario
 
@@ -92,14 +93,15 @@ class Watch:
             valid = "True, False, or a function of the share that is over"
             raise ScenarioTypeError(f"progress = {shown(progress)}; valid: {valid}")
         self._world, self._end_ns = world, end_ns
-        self._bar = _Bar(end_ns * 1e-9) if progress is True else None
-        self._tell = self._bar or (progress if callable(progress) else None)
+        self._bar = ProgressBar("simulated", shown=progress is True, leave=False)
+        self._tell = self._draw if progress is True else progress if callable(progress) else None
         self._told, self._slices = -math.inf, 0
         self._warned: set[str] = set()
 
     def __enter__(self) -> Watch:
         for cause in slow_causes(self._world.scenario):
             self._warn(cause.partition(" (")[0], cause)
+        self._bar.__enter__()
         if self._tell is not None:
             self._tell(0.0)
         return self
@@ -109,8 +111,7 @@ class Watch:
             if kind is None and self._tell is not None:
                 self._tell(1.0)
         finally:
-            if self._bar is not None:
-                self._bar.close()
+            self._bar.__exit__(kind, error, trace)
 
     def __call__(self) -> None:
         """Between two slices."""
@@ -125,6 +126,10 @@ class Watch:
             return
         self._told = now
         self._tell(self._world.now_ns / self._end_ns)
+
+    def _draw(self, share: float) -> None:
+        end_s = self._end_ns * 1e-9
+        self._bar(share, 1.0, f"{share * end_s:.4g} of {end_s:g} s", last=share >= 1.0)
 
     def _look(self) -> None:
         scenario, time_s = self._world.scenario, self._world.now_ns * 1e-9
@@ -158,31 +163,3 @@ def _level_of_caller() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("netbuf_gym"):
         frame, level = frame.f_back, level + 1
     return level
-
-
-class _Bar:
-    """A bar on standard error: tqdm's where it is installed, else a line with the percentage."""
-
-    def __init__(self, seconds: float):
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            self._bar = None
-        else:
-            self._bar = tqdm(total=round(seconds, 3), unit="s", desc="simulated", leave=False, file=sys.stderr)
-        self._seconds = seconds
-
-    def __call__(self, share: float) -> None:
-        if self._bar is not None:
-            self._bar.update(round(share * self._seconds, 3) - self._bar.n)
-            return
-        sys.stderr.write(f"\rsimulated {100 * share:.0f} %")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Takes the line away."""
-        if self._bar is not None:
-            self._bar.close()
-        else:
-            sys.stderr.write("\r" + " " * 16 + "\r")
-            sys.stderr.flush()

@@ -1,7 +1,12 @@
 """What the zoo's tests share: tiny training jobs."""
 
+import dataclasses
+
 import pytest
 import torch as th
+
+from netbuf_gym import tasks
+from netbuf_gym.tasks import record
 
 TINY = (
     "algo.num_envs=4",
@@ -37,3 +42,15 @@ def trained(tmp_path_factory):
     run_dir = tmp_path_factory.mktemp("trained") / "run"
     train([*TINY, f"run_dir={run_dir}"])
     return run_dir
+
+
+@pytest.fixture
+def measure(monkeypatch):
+    """Changes the measures of a task: `measure(task, **changes)`."""
+
+    def change(task, **changes):
+        own = tasks.get(task)
+        changed = dataclasses.replace(own, measures=dataclasses.replace(own.measures, **changes))
+        monkeypatch.setitem(record._REGISTRY, task, changed)
+
+    return change
