@@ -18,7 +18,7 @@ from netbuf_gym.simulation import simulate
 from netbuf_gym.version import __version__
 
 if TYPE_CHECKING:
-    from netbuf_gym import zoo
+    import netbuf_gym.zoo as zoo
 
 register_environments()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.files import write_atomic
@@ -87,7 +88,7 @@ def steps(axes: Any, limit: Steps, label: str | None = None, most_s: float | Non
 
 
 def throughput_delay(
-    points: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    points: Mapping[str, tuple[ArrayLike, ArrayLike]],
     path: str | os.PathLike,
     title: str = "",
     capacity_mbps: float | None = None,
@@ -307,7 +308,7 @@ def _ellipse(x: np.ndarray, y: np.ndarray) -> Steps:
     return outline[0] + x.mean(), outline[1] + y.mean()
 
 
-def _both_finite(x: Sequence[float], y: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+def _both_finite(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The pairs without NaN."""
     pairs = np.array((x, y), dtype=float)
     kept = pairs[:, np.isfinite(pairs).all(axis=0)]

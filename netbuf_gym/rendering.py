@@ -89,7 +89,8 @@ class Charts:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         figure.set_dpi(CHART_DPI)
-        self._canvas, self._panels = FigureCanvasAgg(figure), panels
+        self._canvas: Any = FigureCanvasAgg(figure)  # whose methods are not typed
+        self._panels = panels
         self._axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         self._moving = []
         for axes, panel in zip(self._axes, panels, strict=True):

@@ -130,7 +130,7 @@ class Agent:
         return env
 
     def _rules(self) -> Task:
-        env = self.make_env()
+        env: Any = self.make_env()
         try:
             return env.unwrapped.engine.task
         finally:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints, overload
 
 from hydra import compose
 from hydra._internal.hydra import Hydra
@@ -89,7 +89,7 @@ def require_known(job: str, overrides: list[str], source: Source) -> DictConfig:
         with hydra_of(job, source):
             config = compose(source.config_name or job, overrides=normalised(overrides, job, source))
         _require_keys(config, JOBS[job], job)
-        return OmegaConf.merge(OmegaConf.structured(JOBS[job]), config)  # of its type, whatever file it began with
+        return merged(OmegaConf.structured(JOBS[job]), config)  # of its type, whatever file it began with
     except Exception as error:  # Hydra lets through whatever its parts and the files in `config_dir` raise
         raise mistakes.explained(error, overrides, job) from None
 
@@ -128,10 +128,10 @@ def normalised(overrides: Sequence[str], job: str, source: Source) -> list[str]:
 def _require_keys(config: DictConfig, cls: type, job: str, prefix: str = "") -> None:
     """Refuses keys that a `+` or a file has added."""
     kinds = get_type_hints(cls)
-    for key in config:
+    for key in map(str, config):
         if key not in kinds:
             raise ConfigError(mistakes.unknown(f"{prefix}{key}", job))
-        if is_dataclass(kinds[key]) and OmegaConf.is_dict(part := config._get_node(key)):
+        if is_dataclass(kinds[key]) and isinstance(part := config._get_node(key), DictConfig):
             _require_keys(part, kinds[key], job, f"{prefix}{key}.")
 
 
@@ -188,10 +188,19 @@ def evaluation_seeds(seeds: Any) -> list[int]:
     return chosen
 
 
-def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str | None = None) -> str | dict[str, Any]:
-    """The `scenario` argument of an environment; `default` is the name that null stands for."""
+@overload
+def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str) -> str | dict[str, Any]: ...
+@overload
+def scenario_spec(scenario: DictConfig | ScenarioConfig, default: None = None) -> str | dict[str, Any] | None: ...
+def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str | None = None) -> str | dict[str, Any] | None:
+    """The `scenario` argument of an environment; `default` is the name that null stands for, None the environment's own."""
     kwargs, name = plain(scenario.kwargs), scenario.name or default
     return {"name": name, **kwargs} if kwargs else name
+
+
+def merged(*configs: Any) -> DictConfig:
+    """Mappings of OmegaConf's, later ones over earlier ones."""
+    return cast(DictConfig, OmegaConf.merge(*configs))
 
 
 def plain(config: Any) -> Any:

@@ -121,7 +121,7 @@ POLICY_ARGUMENTS: dict[str, dict[str, Check]] = {
 POLICIES = {name: "MlpLstmPolicy" if name == "ppo_lstm" else "MlpPolicy" for name in ARGUMENTS}
 
 
-_ROLLOUTS = {
+_ROLLOUTS: dict[str, dict[str, int | None]] = {
     "ppo": {"n_steps": 2048, "batch_size": 64},
     "ppo_kl": {"n_steps": 2048, "batch_size": 64},
     "a2c": {"n_steps": 5, "batch_size": None},

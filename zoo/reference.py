@@ -39,7 +39,7 @@ class Key:
 
 def groups(job: str) -> dict[str, str | None]:
     """Groups of files that a job's configuration is composed of, each with the choice that is its default."""
-    found = {}
+    found: dict[str, str | None] = {}
     for entry in _read(CONF / f"{job}.yaml").get("defaults", []):
         if isinstance(entry, dict):
             found |= {name.removeprefix("override ").strip(): choice for name, choice in entry.items()}
@@ -113,7 +113,7 @@ def _keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[Key]:
     hints, said = get_type_hints(cls), arguments_of(cls, "Attributes")
     for one in fields(cls):
         kind, value, name = hints[one.name], config[one.name], prefix + one.name
-        if is_dataclass(kind):
+        if isinstance(kind, type) and is_dataclass(kind):
             yield from _keys(kind, value, f"{name}.")
         else:
             yield Key(name, _kind(kind), value, said.get(one.name, ""))
@@ -126,12 +126,15 @@ def _kind(kind: Any) -> str:
 
 
 def _of_type(cls: type) -> dict[str, Any]:
-    hints, made = get_type_hints(cls), {}
+    made: dict[str, Any] = {}
+    hints = get_type_hints(cls)
     for one in fields(cls):
         if is_dataclass(hints[one.name]):
             made[one.name] = _of_type(hints[one.name])
+        elif one.default_factory is not NO_DEFAULT:
+            made[one.name] = one.default_factory()
         else:
-            made[one.name] = one.default if one.default is not NO_DEFAULT else one.default_factory()
+            made[one.name] = one.default
     return made
 
 

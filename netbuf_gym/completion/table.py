@@ -23,7 +23,7 @@ TAKES = {
     "settings": "overrides:reproduce",
 }
 """What arguments take that their parsers do not say, by their names."""
-VALUES = {
+VALUES: dict[str, dict[str, Any]] = {
     "train": {
         "env.name": "one:tasks",
         "env.id": "one:environments",
@@ -105,7 +105,7 @@ def _job(job: str) -> dict[str, Any]:
     groups, keys = reference.groups(job), reference.keys(job)
     said = {key.name: f"{key.meaning} ({key.kind}, {reference.shown(key.default)})" for key in keys}
     of_groups = {group: f"a file of conf/{group} (default: {choice})" for group, choice in groups.items()}
-    values: dict[str, Any] = dict(VALUES[job])
+    values = dict(VALUES[job])
     for key in keys:
         if key.name not in values and key.kind.startswith("bool"):
             values[key.name] = {"true": "", "false": ""}

@@ -36,7 +36,7 @@ class Sender:
         name: For people.
     """
 
-    cc: str | Mapping[str, Any] | CongestionControl | OwnControl = "cubic"
+    cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
     path: Sequence[int | str]
     return_path: Sequence[int | str]
     initial_cwnd_packets: int = 10
