@@ -258,7 +258,7 @@ def test_what_is_no_reward_is_refused(rewards, reward, message):
         (lambda telemetry: {"": telemetry.acks}, "a term of reward 'reward' is ''"),
         (lambda telemetry: {"a": telemetry.acks, "b": 1.0}, r"term 'b' of reward 'reward' has shape \(\); valid: \(2,\)"),
         (lambda telemetry: {"a": telemetry.acks[:, None]}, r"term 'a' of reward 'reward' has shape \(2, 1\)"),
-        (lambda telemetry: (x for x in (1, 2)), r"has shape \(\)"),
+        (lambda telemetry: (x for x in (1, 2)), "is <generator object .*; valid: finite numbers"),
     ],
 )
 def test_what_cannot_reward_is_refused_when_the_environment_is_made(reward, message):
@@ -304,7 +304,7 @@ def test_a_field_that_a_reward_does_without_does_not_lack():
         (["a", "b"], "valid: finite numbers"),
         ([None, 1], "valid: finite numbers"),
         ([1j, 1], "valid: finite numbers"),
-        (None, r"has shape \(\)"),
+        (None, "reward 'mine' is None; valid: finite numbers"),
         ([0.0, np.nan], "reward 'mine' is nan of row 1; valid: finite"),
         ([np.inf, -np.inf], "reward 'mine' is inf of row 0"),
         ([0.0, 1e300], "reward 'mine' is inf of row 1"),
@@ -491,3 +491,32 @@ def test_the_documentation_of_the_module_is_what_it_does():
     code = package.__doc__.split("\n\n    def ")[1].split("\n\n    env")[0]
     exec("def " + code.replace("\n    ", "\n"), space)
     assert set(one_step(space["frugal"])[1]) == {"delivered", "lost"}
+
+
+@pytest.mark.parametrize(("wrong", "shown"), [(None, "None"), ("good", "'good'"), ({"a": None}, "None"), (object, "class")])
+def test_what_is_no_number_is_shown_and_not_its_shape(wrong, shown):
+    with pytest.raises(ConfigError, match=rf"is .*{shown}.*; valid: finite numbers \(1,\), one for each agent"):
+        one_step(lambda telemetry: wrong)
+
+
+def test_a_reward_may_be_registered_again_and_anew(rewards):
+    def defined(price):
+        def mine(telemetry):
+            return price * telemetry["elapsed_s"]
+
+        return mine
+
+    first = defined(1.0)
+    partial, made = functools.partial(frugal, price=2.0), Frugal(2.0)
+    for name, reward in (("first", first), ("partial", partial), ("made", made), ("class", Frugal)):
+        tasks.register_reward(TASK, reward, name)
+        tasks.register_reward(TASK, reward, name)
+    tasks.register_reward(TASK, defined(2.0), "first")  # as when a cell of a notebook is run again
+    assert one_step("first")[1]["first"] == pytest.approx(0.2)
+    for name, other in (("first", frugal), ("partial", functools.partial(frugal, price=3.0)), ("made", Frugal(3.0))):
+        if name != "partial":
+            with pytest.raises(ConfigError, match="registered already; valid: another name"):
+                tasks.register_reward(TASK, other, name)
+    tasks.register_reward(TASK, lambda telemetry: telemetry["elapsed_s"], "short")
+    with pytest.raises(ConfigError, match="registered already"):
+        tasks.register_reward(TASK, lambda telemetry: -telemetry["elapsed_s"], "short")
