@@ -491,32 +491,3 @@ def test_the_documentation_of_the_module_is_what_it_does():
     code = package.__doc__.split("\n\n    def ")[1].split("\n\n    env")[0]
     exec("def " + code.replace("\n    ", "\n"), space)
     assert set(one_step(space["frugal"])[1]) == {"delivered", "lost"}
-
-
-@pytest.mark.parametrize(("wrong", "shown"), [(None, "None"), ("good", "'good'"), ({"a": None}, "None"), (object, "class")])
-def test_what_is_no_number_is_shown_and_not_its_shape(wrong, shown):
-    with pytest.raises(ConfigError, match=rf"is .*{shown}.*; valid: finite numbers \(1,\), one for each agent"):
-        one_step(lambda telemetry: wrong)
-
-
-def test_a_reward_may_be_registered_again_and_anew(rewards):
-    def defined(price):
-        def mine(telemetry):
-            return price * telemetry["elapsed_s"]
-
-        return mine
-
-    first = defined(1.0)
-    partial, made = functools.partial(frugal, price=2.0), Frugal(2.0)
-    for name, reward in (("first", first), ("partial", partial), ("made", made), ("class", Frugal)):
-        tasks.register_reward(TASK, reward, name)
-        tasks.register_reward(TASK, reward, name)
-    tasks.register_reward(TASK, defined(2.0), "first")  # as when a cell of a notebook is run again
-    assert one_step("first")[1]["first"] == pytest.approx(0.2)
-    for name, other in (("first", frugal), ("partial", functools.partial(frugal, price=3.0)), ("made", Frugal(3.0))):
-        if name != "partial":
-            with pytest.raises(ConfigError, match="registered already; valid: another name"):
-                tasks.register_reward(TASK, other, name)
-    tasks.register_reward(TASK, lambda telemetry: telemetry["elapsed_s"], "short")
-    with pytest.raises(ConfigError, match="registered already"):
-        tasks.register_reward(TASK, lambda telemetry: -telemetry["elapsed_s"], "short")
