@@ -63,7 +63,7 @@ training log, and per scenario a table, result.json and plots.""",
 }
 GRAMMAR = """Arguments are overrides in Hydra's grammar: KEY=VALUE, lists in brackets, texts with commas, spaces or brackets in
 quotes of their own inside those of the shell ("scenario='trace:a b.csv'"). Keys below kwargs may be new, e.g.
-scenario.kwargs.rate_mbps=20. To zsh brackets, parentheses and stars are patterns: 'baselines=[cubic,bbr]' is in quotes there."""
+scenario.kwargs.rate_mbps=20. To zsh brackets, parentheses and stars are patterns: 'seeds=[1]' needs quotes there."""
 
 
 def add(parser: argparse.ArgumentParser, name: str) -> None:
