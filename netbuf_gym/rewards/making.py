@@ -10,6 +10,7 @@ from typing import Any
 
 from netbuf_gym.arguments import choice
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.nearest import instead
 from netbuf_gym.rewards.own import SIGNATURE, copied, declared, innermost, name_of, nameless, parameters_of, writes
 
 
@@ -147,7 +148,7 @@ def _made(kind: type, name: str, parameters: dict[str, Any]) -> Any:
         valid = {one.name: one for one in fields(kind) if one.init}
         for key in parameters:
             if key not in valid:
-                raise ConfigError(f"reward {name!r} has no parameter {key!r}; valid: {', '.join(valid) or 'none'}")
+                raise ConfigError(f"reward {name!r} has no parameter {key!r}; {instead(key, valid)}")
         for key, one in valid.items():
             if key not in parameters and one.default is MISSING and one.default_factory is MISSING:
                 raise ConfigError(f"reward {name!r} needs its parameter {key!r}; valid: {key}=...")
