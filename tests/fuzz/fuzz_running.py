@@ -26,12 +26,14 @@ BATCH_S = 1.0
 
 @dataclass
 class Tally:
-    """Of one kind."""
+    """Of one kind. `slowest`: the case that took longest, and its seconds."""
 
     cases: int = 0
     seconds: float = 0.0
     refused: int = 0
     findings: int = 0
+    slowest_s: float = 0.0
+    slowest: str = ""
 
 
 @dataclass
@@ -92,6 +94,8 @@ class Campaign:
             tally.cases += 1
             tally.seconds += outcome.seconds
             tally.refused += outcome.result == REFUSED
+            if outcome.seconds > tally.slowest_s:
+                tally.slowest_s, tally.slowest = round(outcome.seconds, 2), f"{self.seed}:{kind.name}:{outcome.number}"
             if outcome.finding:
                 self._finding(kind, outcome, tally)
         self._next[kind.name] += max(len(outcomes), 1)
@@ -113,10 +117,10 @@ class Campaign:
     def table(self) -> str:
         """The summary, a row a kind, and the findings."""
         rows = [
-            [name, *(str(x) for x in (t.cases, f"{t.seconds:.0f}", t.refused, t.findings))]
+            [name, *map(str, (t.cases, f"{t.seconds:.0f}", t.refused, t.findings, f"{t.slowest_s:.1f} s: {t.slowest}"))]
             for name, t in self.tallies.items()
         ]
-        text = text_table(["kind", "cases", "seconds", "refused", "findings"], rows)
+        text = text_table(["kind", "cases", "seconds", "refused", "findings", "slowest"], rows)
         text += f"\n\n{self.seconds:.0f} s, seed {self.seed}, sanitizers of the native module: {self.checked}"
         for entry in self.found:
             text += f"\n\n{entry['case']} (again: --case {entry['case']})\n{_shown(entry['found'])}"

@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 MOMENTS = ("any", "begun", "writing")
-"""A kill comes at any moment of a command, at any one since it has begun to write, or while a file is being written."""
+"""A kill comes at any moment of a command, at any one since it has begun to write, or as soon as a file appears or changes."""
 KILLS_A_CASE = 3
 LIMIT_S = 900.0
 LOOK_S = 0.001
@@ -109,7 +109,7 @@ def run(argv: Sequence[str], log: Path, kill_at: Callable[[float], bool] | None 
             if elapsed > LIMIT_S:
                 raise Damage(f"{' '.join(argv)} takes more than {LIMIT_S:g} s")
             return True
-        time.sleep(LOOK_S if getattr(kill_at, "kind", "") != "writing" else 0)  # most writes take less
+        time.sleep(0 if isinstance(kill_at, Moment) and kill_at.kind == "writing" else LOOK_S)  # most writes take less
     if code := os.waitstatus_to_exitcode(status):
         raise Damage(f"{' '.join(argv)} ends with {code}: {log.read_text(errors='replace')[-1000:]}")
     return False
@@ -154,7 +154,6 @@ class Moment:
     def __post_init__(self):
         self._known = _stamps(self.folder)
         self._begun: float | None = None
-        self._seen: set[str] = set(_under_way(self.folder))
 
     def __call__(self, elapsed: float) -> bool:
         """Whether it is now."""
@@ -166,10 +165,10 @@ class Moment:
             self._begun = elapsed
         if self.kind == "begun":
             return elapsed >= self._begun + self.at * self.writing_s
-        # of the writes that are seen one is chosen, so that not all kills hit the first
-        new = set(_under_way(self.folder)) - self._seen
-        self._seen |= new
-        return bool(new) and elapsed >= self._begun + self.at * self.writing_s / 2
+        if elapsed < self._begun + self.at * self.writing_s / 2:
+            self._known = _stamps(self.folder)
+            return False
+        return _stamps(self.folder) != self._known
 
 
 def _stamps(folder: Path) -> dict[str, int]:
@@ -178,10 +177,6 @@ def _stamps(folder: Path) -> dict[str, int]:
         with contextlib.suppress(FileNotFoundError):
             found[str(path)] = path.stat().st_mtime_ns
     return found
-
-
-def _under_way(folder: Path) -> list[str]:
-    return [str(path) for path in folder.rglob(".*")]
 
 
 def kill(jobs: Sequence[Job], kills: int, seed: int, scratch: Path) -> dict[str, Any]:
@@ -204,7 +199,7 @@ def kill(jobs: Sequence[Job], kills: int, seed: int, scratch: Path) -> dict[str,
         cases.append(case)
         folder = scratch / f"case-{len(cases)}"
         try:
-            most = min(rng.randint(1, KILLS_A_CASE), kills - done)
+            most = min(KILLS_A_CASE, kills - done)
             _case(job, folder, whole, undisturbed[job.name], most, rng, case["kills"])
         except Exception as error:
             case["damage"] = f"{type(error).__name__}: {error}"
