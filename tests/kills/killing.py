@@ -98,21 +98,30 @@ def run(argv: Sequence[str], log: Path, kill_at: Callable[[float], bool] | None 
         Damage: it failed by itself, or takes too long.
     """
     process, began = _started(argv, log), time.monotonic()
-    while True:
-        found, status = os.waitpid(process, os.WNOHANG)
-        if found:
-            break
-        elapsed = time.monotonic() - began
-        if elapsed > LIMIT_S or (kill_at is not None and kill_at(elapsed)):
-            os.killpg(process, signal.SIGKILL)
-            os.waitpid(process, 0)
+    try:
+        while True:
+            found, status = os.waitpid(process, os.WNOHANG)
+            if found:
+                break
+            elapsed = time.monotonic() - began
             if elapsed > LIMIT_S:
                 raise Damage(f"{' '.join(argv)} takes more than {LIMIT_S:g} s")
-            return True
-        time.sleep(0 if isinstance(kill_at, Moment) and kill_at.kind == "writing" else LOOK_S)  # most writes take less
+            if kill_at is not None and kill_at(elapsed):
+                _kill(process)
+                return True
+            time.sleep(0 if isinstance(kill_at, Moment) and kill_at.kind == "writing" else LOOK_S)  # most writes take less
+    except BaseException:
+        _kill(process)
+        raise
     if code := os.waitstatus_to_exitcode(status):
         raise Damage(f"{' '.join(argv)} ends with {code}: {log.read_text(errors='replace')[-1000:]}")
     return False
+
+
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        os.killpg(process, signal.SIGKILL)
+        os.waitpid(process, 0)
 
 
 def _started(argv: Sequence[str], log: Path) -> int:
