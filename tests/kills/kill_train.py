@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch as th
-from kills.killing import Damage, Job
+from kills.killing import Damage, Job, whole_file
 
-from netbuf_gym.zoo import archive, checkpoint
+from netbuf_gym.zoo import archive, checkpoint, curves
 
 WALL_CLOCK = ("time/fps", "time/time_elapsed", "time/env_seconds")
 COMMON = (
@@ -18,7 +18,7 @@ COMMON = (
     "scenario.kwargs.duration_s=2",
     "algo.num_envs=8",
     "stagger_steps=7",
-    "total_timesteps=6400",
+    "total_timesteps=4800",
     "checkpoint_minutes=0.001",
     "progress=false",
     "tensorboard=false",
@@ -29,21 +29,27 @@ LEARNERS = {
     "dqn": ("algo.kwargs.learning_starts=500", "algo.kwargs.buffer_size=4000", "algo.kwargs.batch_size=32"),
     "ppo_kl": ROLLOUT,
     "a2c": (),
-    "ppo_lstm": ("total_timesteps=3200", *ROLLOUT, "algo.policy_kwargs.lstm_hidden_size=8"),
+    "ppo_lstm": ("total_timesteps=2400", *ROLLOUT, "algo.policy_kwargs.lstm_hidden_size=8"),
 }
 
 
 def prepare() -> None:
     """Imports what the command does."""
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure  # noqa: F401
     import torch._dynamo  # noqa: F401  (learners import it when they begin, for seconds)
 
     from netbuf_gym.zoo import train  # noqa: F401
 
 
 def figures(run_dir: Path) -> dict[str, Any]:
-    """Of a finished run parameters, optimiser, generators, steps and the rows of its log that no clock decides."""
-    if (names := sorted(path.name for path in run_dir.iterdir())) != ["config.yaml", "model.zip", "progress.csv"]:
-        raise Damage(f"{names} are left")
+    """Of a finished run parameters, optimiser, generators, steps and the rows of its log that no clock decides.
+
+    The learning curve is drawn when all else is there, and names its folder.
+    """
+    names = {path.name for path in run_dir.iterdir()} - {curves.PICTURE}
+    if names != {"config.yaml", "model.zip", "progress.csv"}:
+        raise Damage(f"{sorted(names)} are left")
     with zipfile.ZipFile(run_dir / "model.zip") as model:
         return {
             "networks": archive.read_parameters(model, checkpoint.PARAMETERS),
@@ -76,6 +82,8 @@ def whole(run_dir: Path) -> None:
     for path in run_dir.glob("[!.]*"):
         if path.suffix == ".yaml":
             checkpoint.read_config(path)
+        elif path.suffix == ".png":
+            whole_file(path)
         elif path.suffix == ".csv":
             if any(None in row or None in row.values() for row in rows(run_dir)):
                 raise Damage(f"{path.name} is cut")
