@@ -181,9 +181,9 @@ class Moment:
 
 
 def _stamps(folder: Path) -> dict[str, int]:
-    found = {}
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
+    found: dict[str, int] = {}
+    with contextlib.suppress(FileNotFoundError):  # a folder that goes meanwhile ends the walk: what is missing is a change too
+        for path in folder.rglob("*"):
             found[str(path)] = path.stat().st_mtime_ns
     return found
 
