@@ -58,6 +58,36 @@ class ProgressBar:
                 print(f"{self.what} {share:4.0%}  {said}  {now - self._started:.0f} s", file=sys.stderr, flush=True)
 
 
+class PassingBar:
+    """A bar of virtual time on standard error, taken away when it is closed: tqdm's, or without it a line with the percentage.
+
+    Args:
+        seconds: of virtual time, in all.
+    """
+
+    def __init__(self, seconds: float):
+        bar = _tqdm()
+        self._bar = None
+        if bar is not None:
+            self._bar = bar(total=round(seconds, 3), unit="s", desc="simulated", leave=False, file=sys.stderr)
+        self._seconds = seconds
+
+    def __call__(self, share: float) -> None:
+        if self._bar is not None:
+            self._bar.update(round(share * self._seconds, 3) - self._bar.n)
+            return
+        sys.stderr.write(f"\rsimulated {100 * share:.0f} %")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Takes the line away."""
+        if self._bar is not None:
+            self._bar.close()
+        else:
+            sys.stderr.write("\r" + " " * 16 + "\r")
+            sys.stderr.flush()
+
+
 def say(text: str) -> None:
     """A line on standard output, above whatever bar there is."""
     bar = _tqdm() if "tqdm" in sys.modules else None

@@ -12,6 +12,7 @@ from typing import Any
 
 from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning, shown
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
+from netbuf_gym.progress import PassingBar
 from netbuf_gym.scenarios.flows import Flow, OnOff, Sized
 from netbuf_gym.scenarios.types import Scenario
 
@@ -91,7 +92,7 @@ class Watch:
             valid = "True, False, or a function of the share that is over"
             raise ScenarioTypeError(f"progress = {shown(progress)}; valid: {valid}")
         self._world, self._end_ns = world, end_ns
-        self._bar = _Bar(end_ns * 1e-9) if progress is True else None
+        self._bar = PassingBar(end_ns * 1e-9) if progress is True else None
         self._tell = self._bar or (progress if callable(progress) else None)
         self._told, self._slices = -math.inf, 0
         self._warned: set[str] = set()
@@ -157,31 +158,3 @@ def _level_of_caller() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("netbuf_gym"):
         frame, level = frame.f_back, level + 1
     return level
-
-
-class _Bar:
-    """A bar on standard error: tqdm's where it is installed, else a line with the percentage."""
-
-    def __init__(self, seconds: float):
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            self._bar = None
-        else:
-            self._bar = tqdm(total=round(seconds, 3), unit="s", desc="simulated", leave=False, file=sys.stderr)
-        self._seconds = seconds
-
-    def __call__(self, share: float) -> None:
-        if self._bar is not None:
-            self._bar.update(round(share * self._seconds, 3) - self._bar.n)
-            return
-        sys.stderr.write(f"\rsimulated {100 * share:.0f} %")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Takes the line away."""
-        if self._bar is not None:
-            self._bar.close()
-        else:
-            sys.stderr.write("\r" + " " * 16 + "\r")
-            sys.stderr.flush()

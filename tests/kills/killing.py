@@ -16,6 +16,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,9 +145,12 @@ def _started(argv: Sequence[str], log: Path) -> int:
         from netbuf_gym import cli
 
         status = cli.main(argv)
+    except BaseException:
+        traceback.print_exc()
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(status)
 
 

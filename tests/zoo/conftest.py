@@ -1,7 +1,12 @@
 """What the zoo's tests share: tiny training jobs."""
 
+import dataclasses
+
 import pytest
 import torch as th
+
+from netbuf_gym import tasks
+from netbuf_gym.tasks import record
 
 TINY = (
     "algo.num_envs=4",
@@ -27,6 +32,18 @@ def one_thread():
 def tiny(tmp_path):
     """Overrides of a training job of a second, in its own run directory; and that directory."""
     return [*TINY, f"run_dir={tmp_path / 'run'}"], tmp_path / "run"
+
+
+@pytest.fixture
+def measure(monkeypatch):
+    """Changes the measures of a task."""
+
+    def change(task, **changes):
+        own = tasks.get(task)
+        changed = dataclasses.replace(own, measures=dataclasses.replace(own.measures, **changes))
+        monkeypatch.setitem(record._REGISTRY, task, changed)
+
+    return change
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,97 @@
+"""Campaigns of the zoo: trained, evaluated, kept, and what its tables say of them."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from netbuf_gym.zoo import campaign, checkpoint, evaluation, tables
+
+
+def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
+    overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
+    out = tmp_path / "agents" / "task" / "name"
+    own = ["seeds=2", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4", f"out={out}", f"runs={tmp_path / 'runs'}"]
+    command = [*own, *overrides]
+    assert campaign.main(command) == 0
+    assert {p.name for p in out.iterdir()} == {"model.zip", "config.yaml", "metrics.json", "card.md"}
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["training_seeds"] == [0, 1] and metrics["kept_seed"] in (0, 1)
+    assert metrics["training_timesteps"] == [128, 128]
+    for part in metrics["scenarios"].values():
+        assert len(part["agent"]["utility"]) == 2
+        margin = part["margins"]["cubic"]
+        assert margin["low"] <= margin["mean"] <= margin["high"]
+        assert margin["mean"] == pytest.approx(np.mean(part["agent"]["utility"]) - part["baselines"]["cubic"]["utility"])
+    assert checkpoint.read(out / "model.zip").config.seed == metrics["kept_seed"]
+
+    monkeypatch.setattr(campaign, "train", lambda overrides: pytest.fail("trained again"))
+    assert campaign.main(command) == 0
+    with pytest.raises(ValueError, match="the campaign chooses seed"):
+        campaign.main(["seed=3"])
+    assert campaign.main([*command, "torch_threads=2"]) == 0  # what a resumed run may change
+    for other, key in (("algo.kwargs.gamma=0.5", "algo.kwargs.gamma"), ("env=queue_threshold", "env.id")):
+        with pytest.raises(ValueError, match=f"{key} = "):
+            campaign.main([*command, other])
+
+    readme = tmp_path / "README.md"
+    begin, end = tables.markers("congestion_window")
+    readme.write_text(f"before\n{begin}\n{end}\nafter\n")
+    assert tables.main(["--check"], tmp_path) == 1
+    assert tables.main([], tmp_path) == 0
+    text = readme.read_text()
+    assert "[name](agents/task/name/card.md)" in text and "| cubic |" in text
+    assert text.startswith("before\n") and text.endswith("after\n")
+    assert tables.main(["--check"], tmp_path) == 0
+
+
+def test_campaigns_of_two_tasks_lie_apart():
+    windows, switches = (campaign._plan([f"env={task}"]) for task in ("congestion_window", "queue_threshold"))
+    assert windows.runs.parts == ("runs", "campaign", "congestion_window", "ppo")
+    assert switches.runs.parts == ("runs", "campaign", "queue_threshold", "ppo")
+
+
+def test_campaign_margins_over_training_seeds_and_over_evaluation_seeds():
+    agents = [evaluation.Runs("ppo", [1, 2], {"x": np.array(values)}, {}) for values in ([1.0, 2.0], [3.0, 5.0])]
+    other = evaluation.Runs("o", [1, 2], {"x": np.array([2.0, 4.0])}, {})
+    margin = campaign._margin(agents, agents[1], other, "x")
+    assert margin["mean"] == pytest.approx(-0.25) and margin["least"] == -1.5
+    assert margin["paired"] == [1.0, 1.0, 1.0]
+    nothing = campaign._margin(agents, agents[1], evaluation.Runs("n", [1, 2], {"x": np.full(2, np.nan)}, {}), "x")
+    assert math.isnan(nothing["mean"]) and campaign._signed(evaluation.stats.Interval(*nothing["paired"])) == "-"
+    assert (
+        campaign._spread([math.nan, 1.0], 1) == "1.0"
+        and campaign._spread([math.nan], 1) == campaign._number(math.nan, 1) == "-"
+    )
+
+
+def test_campaign_of_switches(tmp_path, measure):
+    measure("queue_threshold", baselines=("naive", "random"))
+    tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "stagger_steps=0", "total_timesteps=64"]
+    out = tmp_path / "agents" / "queue_threshold" / "ppo"
+    own = ["seeds=2", "evaluation_seeds=3", f"out={out}", f"runs={tmp_path / 'runs'}", "scenarios=rlbm/random"]
+    options = ["scenario.kwargs.duration_s=1", "progress=false", "tensorboard=false"]
+    assert campaign.main([*own, "env=queue_threshold", *tiny, *options]) == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["score"] == "slowdown_p99_p0" and set(metrics["scenarios"]["rlbm/random"]["margins"]) == {"naive", "random"}
+    card = (out / "card.md").read_text()
+    assert "| naive |" in card and "99th percentile" in card and "| load |" in card
+    assert "nan" not in card and "inf" not in card and "paired by seed" in card
+    assert len(metrics["scenarios"]["rlbm/random"]["margins"]["naive"]["paired"]) == 3
+    assert "| naive |" in tables.tables(tmp_path, "", "queue_threshold")
+    assert "| naive |" not in tables.tables(tmp_path, "", "congestion_window")
+    readme = tmp_path / "README.md"
+    windows = "\n".join(tables.markers("congestion_window"))
+    readme.write_text(f"{windows}\n")
+    with pytest.raises(ValueError, match="agents of queue_threshold: begin"):
+        tables.main([], tmp_path)
+    begin, end = tables.markers("queue_threshold")
+    readme.write_text(f"{windows}\nafter\n{begin}\n{end}\n")
+    metrics["scenarios"]["rlbm/random"]["baselines"]["random"]["slowdown_p99_p0"] = None
+    metrics["scenarios"]["rlbm/random"]["agent"]["slowdown_p99_p0"] = [None, 2.0]
+    (out / "metrics.json").write_text(json.dumps(metrics))
+    assert tables.main([], tmp_path) == 0 and tables.main(["--check"], tmp_path) == 0
+    windows, _, switches = readme.read_text().partition("after")
+    assert "No agent yet" in windows and "| 2.00 |" in switches and "| random | | | | | - |" in switches
+    assert "rlbm/random: p99 slowdown, priority 0 (lower is better) | rlbm/random: goodput" in switches
