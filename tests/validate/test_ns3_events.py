@@ -23,5 +23,7 @@ def test_lossless_cells_have_the_same_numbers(shared):
         for quantity, relative in ((GOODPUT, 1e-6), (QUEUE_DELAY, 1e-4), (DROPS, 0)):  # the reference has 8 digits
             if quantity == QUEUE_DELAY and cell.setting.qdisc in ("CoDel", "FqCoDel"):
                 relative = 0.05  # ns-3's mean includes packets that CoDel took out to drop them, which had waited for longer
+            if cell.setting.kind == NS3_LAST_HOP and quantity != DROPS:
+                relative = 3e-4  # its rates change, and ns-3 sends a packet at the rate at which it began
             for reference in cell.reference[quantity]:
                 assert ours[quantity] == pytest.approx(reference, rel=relative, abs=1e-9), (cell.setting.id, quantity)
