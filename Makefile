@@ -59,6 +59,7 @@ sanitize: $(SANITIZE_BUILD)/.built
 fuzz: $(VENV)/.test $(SANITIZE_BUILD)/.module
 	$(BIN)/python tests/fuzz/fuzz.py --build $(SANITIZE_BUILD) --seconds $(SECONDS) $(FUZZ_ARGS)
 
+# Kills training (SIGKILL) at random moments and resumes it, until the results are those of undisturbed runs.
 kills: $(VENV)/.test native
 	$(BIN)/python tests/kills/run.py $(KILLS_ARGS)
 
@@ -127,5 +128,3 @@ clean:
 .PHONY: mutate
 mutate: $(VENV)/.test
 	$(BIN)/python tests/mutation/mutate.py $(MUTATE_ARGS)
-
-# Kills training (SIGKILL) at random moments and resumes it, until the results are those of undisturbed runs.

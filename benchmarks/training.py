@@ -29,6 +29,7 @@ def train(scenario: str) -> dict[str, float]:
     from netbuf_gym.zoo.ppo import BatchPPO  # isort: skip  first: the zoo tells OpenMP, before torch is loaded, not to spin
     import gymnasium as gym
     import torch
+    from stable_baselines3.common.logger import Logger
 
     from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 
@@ -44,6 +45,7 @@ def train(scenario: str) -> dict[str, float]:
         seed=1,
         device="cpu",
     )
+    model.set_logger(Logger(None, []))  # its own would leave a folder in /tmp
     model.learn(WORLDS * ROLLOUT_STEPS)
     in_env, started = model.seconds_in_env, time.perf_counter()
     model.learn(WORLDS * ROLLOUT_STEPS * UPDATES, reset_num_timesteps=False)

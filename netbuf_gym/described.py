@@ -39,14 +39,14 @@ def headline(documented: object) -> str:
     return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
 
 
-def arguments_of(documented: object) -> dict[str, str]:
-    """The meanings of arguments, by name, from the section `Args:` of a docstring; several names together have the same."""
+def arguments_of(documented: object, section: str = "Args") -> dict[str, str]:
+    """The meanings of arguments, by name, from a section of a docstring; several names together have the same."""
     found: dict[str, str] = {}
     names: list[str] = []
     inside = False
     for line in (inspect.getdoc(documented) or "").splitlines():
         if not line.startswith(" "):
-            inside = line.strip() == "Args:" or (inside and not line.strip())
+            inside = line.strip() == f"{section}:" or (inside and not line.strip())
             continue
         entry = ENTRY.fullmatch(line) if inside else None
         if entry:

@@ -7,6 +7,8 @@ Every message names the field, the value it had and what would be valid. All err
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -76,6 +78,17 @@ class MissingExtraError(NetbufError, ImportError):
         needed = f" ({package} is not installed)" if package else ""
         super().__init__(f"{what} needs more than the light install{needed}: pip install netbuf-gym[{extra}]")
         self.extra = extra
+
+
+@contextmanager
+def needing(what: str, extra: str) -> Iterator[None]:
+    """Makes the lack of a module that is none of ours, in what is imported here, a `MissingExtraError`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] == "netbuf_gym":
+            raise
+        raise MissingExtraError(what, extra, error.name) from None
 
 
 def located(message: str, path: str | os.PathLike[str] | None, line: int | None) -> str:

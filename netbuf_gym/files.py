@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -40,11 +40,18 @@ def _write(path: Path, raw: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(raw)
         return
+    with replacing(path) as file:
+        file.write(raw)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when it is whole; `write_atomic` for what is too large to hold twice."""
     path = path.resolve()
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(raw)
+            yield file
         os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:

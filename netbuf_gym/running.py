@@ -12,7 +12,7 @@ from typing import Any
 
 from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning, shown
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
-from netbuf_gym.progress import ProgressBar
+from netbuf_gym.progress import PassingBar
 from netbuf_gym.scenarios.flows import Flow, OnOff, Sized
 from netbuf_gym.scenarios.types import Scenario
 
@@ -93,15 +93,14 @@ class Watch:
             valid = "True, False, or a function of the share that is over"
             raise ScenarioTypeError(f"progress = {shown(progress)}; valid: {valid}")
         self._world, self._end_ns = world, end_ns
-        self._bar = ProgressBar("simulated", shown=progress is True, leave=False)
-        self._tell = self._draw if progress is True else progress if callable(progress) else None
+        self._bar = PassingBar(end_ns * 1e-9) if progress is True else None
+        self._tell = self._bar or (progress if callable(progress) else None)
         self._told, self._slices = -math.inf, 0
         self._warned: set[str] = set()
 
     def __enter__(self) -> Watch:
         for cause in slow_causes(self._world.scenario):
             self._warn(cause.partition(" (")[0], cause)
-        self._bar.__enter__()
         if self._tell is not None:
             self._tell(0.0)
         return self
@@ -111,7 +110,8 @@ class Watch:
             if kind is None and self._tell is not None:
                 self._tell(1.0)
         finally:
-            self._bar.__exit__(kind, error, trace)
+            if self._bar is not None:
+                self._bar.close()
 
     def __call__(self) -> None:
         """Between two slices."""
@@ -126,10 +126,6 @@ class Watch:
             return
         self._told = now
         self._tell(self._world.now_ns / self._end_ns)
-
-    def _draw(self, share: float) -> None:
-        end_s = self._end_ns * 1e-9
-        self._bar(share, 1.0, f"{share * end_s:.4g} of {end_s:g} s", last=share >= 1.0)
 
     def _look(self) -> None:
         scenario, time_s = self._world.scenario, self._world.now_ns * 1e-9

@@ -1,10 +1,17 @@
 """Fixtures that several test modules use."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def logs_of_learners(tmp_path_factory) -> None:
+    """stable-baselines3 makes a folder for each learner that learns without a logger: one that pytest removes."""
+    os.environ.setdefault("SB3_LOGDIR", str(tmp_path_factory.mktemp("sb3")))
 
 
 @pytest.fixture(scope="session")

@@ -164,7 +164,7 @@ WRONG = [("agent", "agents"), ("reward", "rewards"), ("congestion", "congestion-
 def test_an_unknown_list_is_answered_in_a_line_with_those_that_there_are(wrong, guess, capsys):
     assert main(["list", wrong]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and f"did you mean {guess}?" in err and all(name in err for name in TOPICS)
+    assert out == "" and err.count("\n") == 1 and f"did you mean {guess!r}?" in err and all(name in err for name in TOPICS)
 
 
 def test_words_may_be_joined_by_underscores(capsys):

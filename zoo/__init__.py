@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netbuf_gym.errors import MissingExtraError
+from netbuf_gym.errors import needing
 from netbuf_gym.zoo.library import names
 
 if TYPE_CHECKING:
@@ -37,10 +37,6 @@ def load(agent: str | Path) -> Agent:
         CheckpointError: there is none (the message lists the names), it is damaged, or it does not fit.
         MissingExtraError: what learned it is not installed.
     """
-    try:
+    with needing("a trained agent", "train"):
         from netbuf_gym.zoo.agent import Agent
-    except ModuleNotFoundError as error:
-        if error.name and error.name.split(".")[0] == "netbuf_gym":
-            raise
-        raise MissingExtraError("a trained agent", "train", error.name) from None
     return Agent(agent)

@@ -10,11 +10,12 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.arguments import whole
+from netbuf_gym.contenders import lock_of
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, library
 from netbuf_gym.zoo.config import plain
-from netbuf_gym.zoo.saved import SavedAgent, build
+from netbuf_gym.zoo.saved import SavedAgent
 
 
 class Agent:
@@ -46,7 +47,8 @@ class Agent:
         self.metrics, self.card = library.metrics_of(self.path.parent), library.card_of(self.path.parent)
         self.contender = SavedAgent(self._saved)
         rules = self._rules()
-        self._model = build(self._saved, rules)
+        self._model = self.contender.model(rules)
+        self._lock = lock_of(self._model)
         self.observation_space, self.action_space = rules.observation_space, rules.action_space
 
     def __repr__(self) -> str:
@@ -71,7 +73,7 @@ class Agent:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[np.ndarray, Any]:
-        """Decides, as stable-baselines3's `predict` does.
+        """Decides, as stable-baselines3's `predict` does. Threads take turns.
 
         Args:
             observation: one, of `observation_space`, or several, with one more axis in front.
@@ -96,7 +98,8 @@ class Agent:
             raise ConfigError("observation holds NaN or infinity; valid: finite numbers")
         if episode_start is not None:
             episode_start = np.atleast_1d(np.asarray(episode_start, bool))
-        return self._model.predict(values, state=state, episode_start=episode_start, deterministic=deterministic)
+        with self._lock:
+            return self._model.predict(values, state=state, episode_start=episode_start, deterministic=deterministic)
 
     def make_env(self, **overrides: Any) -> gym.Env:
         """Its environment, of one world, with the arguments that it was trained with.

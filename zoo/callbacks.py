@@ -16,9 +16,8 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
-from netbuf_gym.files import write_atomic
+from netbuf_gym.files import naming, write_atomic
 from netbuf_gym.progress import ProgressBar, duration, say
-from netbuf_gym.zoo.checkpoint import naming
 
 
 class Interrupt:

@@ -13,13 +13,9 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +29,7 @@ from yaml import YAMLError
 from netbuf_gym import tasks
 from netbuf_gym.engine import check_names
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
-from netbuf_gym.files import write_atomic
+from netbuf_gym.files import naming, replacing, write_atomic
 from netbuf_gym.tasks import Task, require_schema
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import archive as archives
@@ -141,35 +137,11 @@ def save(
             archives.write_arrays(archive, MOMENT, moment.arrays)
     with naming(path):
         if remembered is not None:
-            with _replacing(path.parent / f"memory-{model.num_timesteps}.zip") as part, zipfile.ZipFile(part, "w") as archive:
+            with replacing(path.parent / f"memory-{model.num_timesteps}.zip") as part, zipfile.ZipFile(part, "w") as archive:
                 archives.write_arrays(archive, "memory", remembered, compress=False)
         write_atomic(path, file.getvalue())
     if remembered is not None:
         tidy(path.parent, keep=f"memory-{model.num_timesteps}.zip")
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Context in which an OSError is of this file, as one of a full disk does not say by itself."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Any]:
-    """A file that takes the place of `path` when it is whole; `write_atomic` for what is too large to hold twice."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def tidy(run_dir: Path, keep: str | None = None) -> None:

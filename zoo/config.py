@@ -30,13 +30,10 @@ from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.overrides import unquoted
 from netbuf_gym.zoo import mistakes
-from netbuf_gym.zoo.schema import CONF, JOBS, ScenarioConfig
+from netbuf_gym.zoo.schema import CONF, FIRST_EVALUATION_SEED, JOBS, ScenarioConfig
 from netbuf_gym.zoo.schema import TrainConfig as TrainConfig
 
 MAX_TORCH_THREADS = 1024
-FIRST_EVALUATION_SEED = 1_000_000
-"""Evaluation seeds start here; training seeds lie below, so that no agent is judged on a seed it was trained on."""
-
 
 _store = ConfigStore.instance()
 for _name, _types in JOBS.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError, shown
+from netbuf_gym.nearest import did_you_mean
 
 FOLDER = Path(__file__).resolve().parent / "agents"
 MODEL = "model.zip"
@@ -41,11 +41,10 @@ def path_of(agent: str | Path, what: str = "model") -> Path:
         return FOLDER / agent.strip("/") / MODEL
     if path.is_dir():
         raise CheckpointError(f"{agent}: holds neither model.zip nor checkpoint.zip; valid: a folder that does")
-    close = difflib.get_close_matches(str(agent), known, 1, 0.5)
-    close = close or [name for name in known if name.endswith(f"/{agent}")]
-    guess = f" (did you mean {' or '.join(close)}?)" if close else ""
+    ending = [name for name in known if name.endswith(f"/{agent}")]
+    hint = f"did you mean {' or '.join(map(repr, ending))}? " if ending else did_you_mean(str(agent), known)
     valid = f"a path, or one of {', '.join(known)}"
-    raise CheckpointError(f"{what} = {str(agent)!r}: no such file, nor an agent of this name{guess}; valid: {valid}")
+    raise CheckpointError(f"{what} = {str(agent)!r}: no such file, nor an agent of this name; {hint}valid: {valid}")
 
 
 def metrics_of(folder: Path) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.zoo.config import plain
 from netbuf_gym.zoo.ranges import ARGUMENTS, check_algo
+from netbuf_gym.zoo.schema import ACTIVATIONS
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
 __all__ = ["ALGORITHMS", "env_kwargs", "make_env", "make_model", "worlds_of"]
@@ -28,7 +29,6 @@ ALGORITHMS = {
     "dqn": "stable_baselines3:DQN",
     "ppo_lstm": "sb3_contrib:RecurrentPPO",
 }
-ACTIVATIONS = {"tanh": th.nn.Tanh, "relu": th.nn.ReLU, "elu": th.nn.ELU, "silu": th.nn.SiLU}
 
 
 def make_env(env_id: str, num_envs: int, threads: int, kwargs: dict[str, Any]) -> VectorEnvAdapter:
@@ -53,7 +53,7 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
     kwargs.setdefault("stats_window_size", max(100, env.num_envs))  # the worlds' last episodes
     policy_kwargs = {
         "net_arch": plain(algo.net_arch),
-        "activation_fn": ACTIVATIONS[algo.activation],
+        "activation_fn": getattr(th.nn, ACTIVATIONS[algo.activation]),
         **plain(algo.policy_kwargs),
     }
     try:

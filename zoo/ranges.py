@@ -15,12 +15,12 @@ from omegaconf import DictConfig
 from netbuf_gym.arguments import choice, real, truth, whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.zoo.config import plain
+from netbuf_gym.zoo.schema import ACTIVATIONS
 
 Check = Callable[[str, Any], Any]
 MAX_WIDTH, MAX_LAYERS = 4096, 8
 MAX_ROLLOUT = 1 << 28
 """Decisions of one rollout, over all worlds."""
-ACTIVATIONS = ("tanh", "relu", "elu", "silu")
 
 
 def _whole(low: int, high: int) -> Check:

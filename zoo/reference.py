@@ -7,7 +7,6 @@ Hydra composes.
 from __future__ import annotations
 
 import copy
-import inspect
 import json
 import re
 import textwrap
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from netbuf_gym import tasks
+from netbuf_gym.described import arguments_of
 from netbuf_gym.zoo import plain_yaml
 from netbuf_gym.zoo.schema import CONF, JOBS
 
@@ -109,19 +109,8 @@ def shown(value: Any) -> str:
     return re.sub(r'"|(?<=[,:]) ', "", json.dumps(value))
 
 
-def meanings(cls: type) -> dict[str, str]:
-    """What the `Attributes` of a docstring say of each field."""
-    found: dict[str, str] = {}
-    _, _, attributes = inspect.cleandoc(cls.__doc__ or "").partition("Attributes:\n")
-    for part in re.split(r"\n(?=    \S)", attributes.rstrip()):
-        names, colon, meaning = part.strip().partition(": ")
-        if colon:
-            found |= {name.strip(): " ".join(meaning.split()) for name in names.split(",")}
-    return found
-
-
 def _keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[Key]:
-    hints, said = get_type_hints(cls), meanings(cls)
+    hints, said = get_type_hints(cls), arguments_of(cls, "Attributes")
     for one in fields(cls):
         kind, value, name = hints[one.name], config[one.name], prefix + one.name
         if isinstance(kind, type) and is_dataclass(kind):

@@ -45,7 +45,7 @@ class SavedAgent(Decider):
         own = {**registered, **saved.env["kwargs"]}
         agents = tasks.get(own.get("task")).rules.agents_argument
         self._env = {key: value for key, value in own.items() if key not in (*NOT_ITS_OWN, agents)}
-        self._model: Model | None = None
+        self._built: BaseAlgorithm | None = None
         self._lock = threading.Lock()
 
     @property
@@ -61,10 +61,14 @@ class SavedAgent(Decider):
         """See `Contender.start`."""
         task = cast(Task, rules)  # as those of all environments are
         checkpoint.require_same_rules(self.saved, task)
+        return Model(self.model(task), self.name).start(rules, seeds)
+
+    def model(self, rules: Task) -> BaseAlgorithm:
+        """The learner with its networks, built once; raises as `build` does."""
         with self._lock:
-            if self._model is None:
-                self._model = Model(build(self.saved, task), self.name)
-        return self._model.start(rules, seeds)
+            if self._built is None:
+                self._built = build(self.saved, rules)
+            return self._built
 
 
 def build(saved: checkpoint.Saved, rules: Task) -> BaseAlgorithm:

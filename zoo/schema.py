@@ -12,6 +12,10 @@ from typing import Any
 CONF = Path(__file__).resolve().parent.parent / "conf"
 MISSING: Any = "???"
 """Of a key that some file or the command line has to give; OmegaConf's own word for it."""
+ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU", "silu": "SiLU"}
+"""Of networks, with their names in `torch.nn`."""
+FIRST_EVALUATION_SEED = 1_000_000
+"""Evaluation seeds start here; training seeds lie below, so that no agent is judged on a seed it was trained on."""
 
 
 @dataclass

@@ -21,7 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.files import write_atomic
+from netbuf_gym.files import naming, write_atomic
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
@@ -142,7 +142,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
         model, recorder = _learner(config, worlds)
         run_dir.mkdir(parents=True, exist_ok=True)
         checkpoint.tidy(run_dir)
-        with checkpoint.naming(run_dir / "config.yaml"):
+        with naming(run_dir / "config.yaml"):
             write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
         tell(f"training {_what(config)}, into {run_dir}")
         return _learn(config, model, recorder, _described(model, config, kwargs), run_dir, None)

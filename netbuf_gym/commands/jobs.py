@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from netbuf_gym.commands import multirun
-from netbuf_gym.errors import ConfigError, MissingExtraError
+from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import reference
 
@@ -139,12 +139,8 @@ def needed(name: str, module: str) -> ModuleType:
     Raises:
         MissingExtraError: what it needs is not installed.
     """
-    try:
+    with needing(f"netbuf-gym {name}", "train"):
         return importlib.import_module(f"netbuf_gym.zoo.{module}")
-    except ModuleNotFoundError as error:
-        if error.name and error.name.split(".")[0] == "netbuf_gym":
-            raise
-        raise MissingExtraError(f"netbuf-gym {name}", "train", error.name) from None
 
 
 def _view(options: argparse.Namespace, job: str, overrides: list[str], source: Any) -> str:

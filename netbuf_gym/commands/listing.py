@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import textwrap
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from netbuf_gym import files
 from netbuf_gym.commands.inventory import TOPICS, Entry
+from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.tables import number, text_table
 
 HELP = f"list {', '.join(TOPICS)}"
@@ -32,9 +32,7 @@ def topic(text: str) -> str:
     name = FORMER.get(name, name)
     if name == "all" or name in TOPICS:
         return name
-    close = difflib.get_close_matches(name, TOPICS, 1)
-    guess = f"did you mean {close[0]}? " if close else ""
-    raise argparse.ArgumentTypeError(f"invalid choice: {text!r} ({guess}valid: all, {', '.join(TOPICS)})")
+    raise argparse.ArgumentTypeError(f"invalid choice: {text!r} ({did_you_mean(name, TOPICS)}valid: all, {', '.join(TOPICS)})")
 
 
 def run(arguments: argparse.Namespace) -> int:

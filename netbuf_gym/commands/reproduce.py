@@ -14,7 +14,6 @@ from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.settings import (
     DEFAULT_SCHEMES,
-    FIRST_SEED,
     INTERVALS_S,
     LOADS,
     NAMES,
@@ -22,6 +21,7 @@ from netbuf_gym.reproduce.settings import (
     parse,
 )
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS
+from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 HELP = "run a paper's own experiments again, and draw its figures"
 EXPERIMENTS = ("rlbm",)
@@ -49,7 +49,7 @@ settings (KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but
   sizes={_listed(QUEUE_PACKETS)}
       packets a queue; the two queues share twice that
   loads={_listed(LOADS)}
-  seeds=10                 runs of each cell, from first_seed={FIRST_SEED} on (no agent was trained on those)
+  seeds=10                 runs of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
   duration_s=60
   interval_s=0.1           between the decisions of random and rlbm
   intervals={_listed(INTERVALS_S)}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import textwrap
 
 from netbuf_gym import traces
 from netbuf_gym.commands import workload
@@ -14,7 +12,6 @@ from netbuf_gym.files import write_json
 from netbuf_gym.result_plots import plot_trace
 from netbuf_gym.tables import number, text_table
 from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace
-from netbuf_gym.traces.generators import parameters_of
 
 HELP = "make, show, draw and convert traces of varying capacity; make and show flow lists"
 EPILOG = """examples:
@@ -157,13 +154,3 @@ def describe(trace: Trace) -> str:
         text = number(value, 5) if isinstance(value, (int, float)) else str(value)
         rows.append([word, f"{text} {units.get(name, '')}".rstrip()])
     return text_table(["", ""], rows).split("\n", 2)[2]
-
-
-def generators() -> str:
-    """For each generator: name, what it makes, its arguments with their defaults."""
-    parts = []
-    for name, generator in sorted(traces.GENERATORS.items()):
-        defaults = " ".join(f"{key}={json.dumps(value)}".replace(" ", "") for key, value in parameters_of(name).items())
-        lines = textwrap.wrap(defaults, 100, break_long_words=False, break_on_hyphens=False)
-        parts.append("\n".join([f"{name}: {(generator.__doc__ or '').splitlines()[0]}", *(f"    {line}" for line in lines)]))
-    return "\n".join(parts)

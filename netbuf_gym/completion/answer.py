@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parents[1]
-OPEN = ("=", "/", ".", ":", ",", "[")
-"""How a candidate ends that something else follows on: no space behind it."""
 PLAIN = re.compile(r"[\w./+@%:,=~\[\]{}-]*", re.ASCII)
 """Paths that need no quotes in Hydra's grammar."""
 

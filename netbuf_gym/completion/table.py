@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from pathlib import Path
 from typing import Any
 
 from netbuf_gym import plants, registration, scenarios, tasks, traces
@@ -12,8 +11,8 @@ from netbuf_gym.cli import parser
 from netbuf_gym.commands import jobs as job_commands
 from netbuf_gym.reproduce import settings
 from netbuf_gym.traces.generators import parameters_of
-from netbuf_gym.zoo import reference
-from netbuf_gym.zoo.schema import CONF
+from netbuf_gym.zoo import library, reference
+from netbuf_gym.zoo.schema import ACTIVATIONS
 
 TAKES = {
     "scenario": "named:scenarios",
@@ -31,7 +30,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "scenario.name": "named:scenarios",
         "reward.name": "one:rewards",
         "algo.name": "one:algorithms",
-        "algo.activation": {"tanh": "", "relu": "", "elu": "", "silu": ""},
+        "algo.activation": dict.fromkeys(ACTIVATIONS, ""),
         "run_dir": "dir",
         "resume": "dir",
         "env.kwargs.recipe": "one:recipes",
@@ -153,14 +152,8 @@ def _names() -> dict[str, dict[str, str]]:
         "recipes": {recipe: record.name for record in tasks.records() for recipe in record.rules.recipes},
         "algorithms": reference.choices("algo"),
         "plants": dict.fromkeys(plants.names(), ""),
-        "agents": {"null": "baselines alone"} | dict.fromkeys(_agents(), "comes with the package"),
+        "agents": {"null": "baselines alone"} | dict.fromkeys(library.names(), "comes with the package"),
     }
-
-
-def _agents() -> list[str]:
-    """The agents that come with the package: folders of `zoo/agents` that hold a model."""
-    folder = CONF.parent / "zoo" / "agents"
-    return sorted(str(Path(path).parent.relative_to(folder)) for path in folder.rglob("model.zip"))
 
 
 def _arguments() -> dict[str, list[str]]:

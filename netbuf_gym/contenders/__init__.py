@@ -7,7 +7,7 @@
 """
 
 from netbuf_gym.contenders.contender import Contender, Decider, InWorld, Named, Policy, Rules
-from netbuf_gym.contenders.deciding import Callback, ConstantAction, Model, RandomAction
+from netbuf_gym.contenders.deciding import Callback, ConstantAction, Model, RandomAction, lock_of
 
 __all__ = [
     "Callback",
@@ -20,4 +20,5 @@ __all__ = [
     "Policy",
     "RandomAction",
     "Rules",
+    "lock_of",
 ]

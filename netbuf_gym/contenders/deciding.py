@@ -126,7 +126,7 @@ class Model(Decider):
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
         self._require_recipe(rules)
-        lock = _lock_of(self.model)
+        lock = lock_of(self.model)
 
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             with lock:
@@ -140,7 +140,7 @@ _LOCKS: weakref.WeakKeyDictionary[Any, threading.Lock] = weakref.WeakKeyDictiona
 _LOCK = threading.Lock()
 
 
-def _lock_of(model: Any) -> threading.Lock:
+def lock_of(model: Any) -> threading.Lock:
     """The lock of a model, whoever plays it: models keep what they are deciding in themselves (stable-baselines3's their
     distributions of actions), so that two threads in one model get each other's decisions."""
     with _LOCK:

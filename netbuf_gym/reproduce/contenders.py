@@ -13,7 +13,7 @@ import numpy as np
 from netbuf_gym import rollout
 from netbuf_gym.contenders import Contender, Decider, InWorld, Policy, Rules
 from netbuf_gym.engine import draw_episode, generator_of
-from netbuf_gym.errors import ConfigError, MissingExtraError
+from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.plants.simulator import LINK_SAMPLE
 from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, Settings
 from netbuf_gym.scenarios import Scenario
@@ -66,15 +66,11 @@ def contender_of(scheme: str, settings: Settings) -> Contender:
 
 
 def _agent(settings: Settings) -> Contender:
-    try:
+    with needing("a trained agent", "train"):
         import torch
 
         from netbuf_gym.zoo import checkpoint
         from netbuf_gym.zoo.saved import SavedAgent
-    except ModuleNotFoundError as error:
-        if error.name and error.name.split(".")[0] == "netbuf_gym":
-            raise
-        raise MissingExtraError("a trained agent", "train", error.name) from None
     torch.set_num_threads(1)
     saved = checkpoint.read(settings.agent)
     if (saved.env.get("schema") or {}).get("task") != QueueThreshold.name:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.errors import ConfigError, MissingExtraError, NetbufError, ReferenceDataError
+from netbuf_gym.errors import ConfigError, NetbufError, ReferenceDataError, needing
 from netbuf_gym.files import csv_fields, csv_records, read_text, write_atomic
 from netbuf_gym.reproduce.campaign import DESCRIPTION, RUNS
 from netbuf_gym.reproduce.claims import claims_table, means_table, sweep_claim, sweep_table
@@ -120,10 +120,8 @@ def replaced(text: str, key: str, new: str, page: Path) -> str:
 
 def smaller(path: Path) -> bytes:
     """A picture with few colours, a fraction of the size."""
-    try:
+    with needing("a page's pictures", "train"):
         from PIL import Image
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("a page's pictures", "train", error.name) from None
     out = io.BytesIO()
     with Image.open(path) as image:
         few = image.convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)

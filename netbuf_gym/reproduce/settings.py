@@ -18,6 +18,7 @@ from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario, congestion_controls, get
 from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS, QueueThreshold
 from netbuf_gym.zoo import library
+from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 COMMAND = "netbuf-gym reproduce rlbm"
 TRAFFIC = {"thesis-code": "rlbm/thesis-code", "thesis-text": "rlbm/thesis-text", "default": "rlbm/default"}
@@ -30,8 +31,6 @@ CONTROLLED = (RANDOM, RANDOM_NO_BETA, LEARNED)
 NAMES = (*WITHOUT_LEARNING, *CONTROLLED, *(name for name in SCHEMES if name not in (*WITHOUT_LEARNING, AGENT)))
 DEFAULT_SCHEMES = (*WITHOUT_LEARNING, RANDOM)
 
-FIRST_SEED = 1_000_000
-"""Where training seeds end: no agent has seen these."""
 LOADS = tuple(k / 10 for k in range(1, 9))
 INTERVALS_S = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 SWEPT_SIZES = (100, 500, 1000)
@@ -58,7 +57,7 @@ class Settings:
     sizes: tuple[int, ...] = QUEUE_PACKETS
     loads: tuple[float, ...] = LOADS
     seeds: int = 10
-    first_seed: int = FIRST_SEED
+    first_seed: int = FIRST_EVALUATION_SEED
     duration_s: float = 60.0
     interval_s: float = 0.1
     intervals: tuple[float, ...] = INTERVALS_S

@@ -34,6 +34,18 @@ def tiny(tmp_path):
     return [*TINY, f"run_dir={tmp_path / 'run'}"], tmp_path / "run"
 
 
+@pytest.fixture
+def measure(monkeypatch):
+    """Changes the measures of a task."""
+
+    def change(task, **changes):
+        own = tasks.get(task)
+        changed = dataclasses.replace(own, measures=dataclasses.replace(own.measures, **changes))
+        monkeypatch.setitem(record._REGISTRY, task, changed)
+
+    return change
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """The run directory of a tiny finished run; not to be written to."""
@@ -42,15 +54,3 @@ def trained(tmp_path_factory):
     run_dir = tmp_path_factory.mktemp("trained") / "run"
     train([*TINY, f"run_dir={run_dir}"])
     return run_dir
-
-
-@pytest.fixture
-def measure(monkeypatch):
-    """Changes the measures of a task: `measure(task, **changes)`."""
-
-    def change(task, **changes):
-        own = tasks.get(task)
-        changed = dataclasses.replace(own, measures=dataclasses.replace(own.measures, **changes))
-        monkeypatch.setitem(record._REGISTRY, task, changed)
-
-    return change

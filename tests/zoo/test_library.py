@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium as gym
 import numpy as np
@@ -43,6 +44,24 @@ def test_an_agent_decides_in_the_environment_that_it_makes(name, tmp_path, monke
     worlds.step(actions)
     again = nb.zoo.load(agent.path.parent)
     assert (again.predict(observations)[0] == actions).all()
+
+
+def test_threads_that_share_an_agent_get_their_own_decisions():
+    agent = nb.zoo.load("queue_threshold/ppo")
+    observations = np.random.default_rng(1).uniform(-1, 1, (8, 3, *agent.observation_space.shape)).astype(np.float32)
+    alone = [agent.predict(one)[0] for one in observations]
+    rules = agent.make_env().unwrapped.engine.task
+    policies = [agent.contender.start(rules, [0]) for _ in observations]
+
+    def play(index):
+        wrong = 0
+        for _ in range(200):
+            wrong += not np.array_equal(agent.predict(observations[index])[0], alone[index])
+            wrong += not np.array_equal(policies[index](observations[index], None, np.ones(3, bool))[0], alone[index])
+        return wrong
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(play, range(8))) == 0
 
 
 def test_overrides_stand_in_the_place_of_what_it_was_trained_with():
@@ -101,8 +120,8 @@ def test_bad_observations_are_refused(observation, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("congestion_window/pop", "did you mean congestion_window/ppo"),
-        ("ppo", "did you mean congestion_window/ppo or queue_threshold/ppo"),
+        ("congestion_window/pop", "did you mean 'congestion_window/ppo'"),
+        ("ppo", "did you mean 'congestion_window/ppo' or 'queue_threshold/ppo'"),
         ("/nowhere/model.zip", "no such file.*valid: a path, or one of congestion_window/ppo"),
         ("", "valid"),
         (7, "valid"),
@@ -131,7 +150,7 @@ def test_evaluates_by_name_from_any_folder(tmp_path, monkeypatch, capsys):
     assert "| ppo |" in capsys.readouterr().out
     assert cli.main(["evaluate", "model=congestion_window/pp", *short]) == 2
     error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "did you mean congestion_window/ppo?" in error
+    assert error.count("\n") == 1 and "did you mean 'congestion_window/ppo'?" in error
 
 
 def test_reproduces_with_an_agent_by_name(tmp_path, monkeypatch):
