@@ -30,6 +30,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """`zoo` too, loaded or not."""
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "FlowResult",
     "LinkResult",
