@@ -59,7 +59,7 @@ sanitize: $(SANITIZE_BUILD)/.built
 fuzz: $(VENV)/.test $(SANITIZE_BUILD)/.module
 	$(BIN)/python tests/fuzz/fuzz.py --build $(SANITIZE_BUILD) --seconds $(SECONDS) $(FUZZ_ARGS)
 
-# Kills training (SIGKILL) at random moments and resumes it, until the results are those of undisturbed runs.
+# Commands are killed (SIGKILL) at random moments and given again: KILLS_ARGS="--command train --kills 30".
 kills: $(VENV)/.test native
 	$(BIN)/python tests/kills/run.py $(KILLS_ARGS)
 

@@ -157,7 +157,9 @@ def _column(states: Sequence[Mapping[str, float]], key: str) -> np.ndarray:
 
 
 def _said(values: np.ndarray) -> str:
-    return f"{values[-1]:.3g}" if len(values) and np.isfinite(values[-1]) else "-"
+    if not len(values) or not np.isfinite(values[-1]):
+        return "-"
+    return f"{values[-1]:,.0f}" if abs(values[-1]) >= 1000 else f"{values[-1]:.3g}"
 
 
 def _round_up(value: float) -> float:

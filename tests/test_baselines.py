@@ -14,6 +14,7 @@ SHORT = {"name": "ppcc/4", "duration_s": 1.0}
 
 def test_after_importing_the_package_its_modules_are_there():
     code = "import netbuf_gym as nb; print(nb.rewards, nb.wrappers.exchange_reward, nb.baselines.names(), nb.scenarios.names())"
+    code += "; print(nb.multiagent.ParallelEnv, nb.stats.interquartile_mean, nb.zoo.names)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "cubic" in done.stdout and "rlbm/default" in done.stdout
     assert {"baselines", "rewards", "scenarios", "wrappers"} <= set(nb.__all__) <= set(dir(nb))

@@ -17,8 +17,8 @@ from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, QuotedString, Transformer
-from omegaconf import open_dict
+from hydra.core.override_parser.types import Glob, Override, QuotedString, Transformer
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.overrides import quoted
@@ -52,7 +52,9 @@ def configuration(job: str, overrides: Sequence[str], source: Source, kind: str,
     with _asked(job, overrides, source) as (hydra, words):
         try:
             return _printed(lambda: hydra.show_cfg(source.config_name or job, words, kind, package, resolve))
-        except SystemExit:
+        except SystemExit:  # Hydra takes null for nothing
+            if _is_null(compose(source.config_name or job, overrides=words, return_hydra_config=True), package or ""):
+                return "null\n"
             raise ConfigError(f"--package {package}: there is none of this name in the configuration") from None
 
 
@@ -169,6 +171,12 @@ def _asked(job: str, overrides: Sequence[str], source: Source) -> Iterator[tuple
         raise
     except Exception as error:
         raise mistakes.explained(error, list(overrides), job) from None
+
+
+def _is_null(config: DictConfig, name: str) -> bool:
+    above, _, last = name.rpartition(".")
+    part = OmegaConf.select(config, above) if above else config
+    return OmegaConf.is_dict(part) and last in part and part[last] is None
 
 
 def _printed(show: Callable[[], object]) -> str:

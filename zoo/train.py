@@ -61,6 +61,7 @@ class TrainResult:
             that do not measure it.
         interrupted: by a signal.
         algo: the learner's name.
+        window: episodes that each return in its log is the mean of.
     """
 
     model_path: Path
@@ -70,6 +71,7 @@ class TrainResult:
     env_share: float
     interrupted: bool
     algo: str = ""
+    window: int | None = None
 
 
 def main(argv: Sequence[str], source: Source | None = None) -> int:
@@ -84,7 +86,7 @@ def main(argv: Sequence[str], source: Source | None = None) -> int:
         f"{result.timesteps:,} steps in {result.seconds:.0f} s "
         f"({result.steps_per_second:,.0f} steps/s{share}): {result.model_path}"
     )
-    print(curves.draw(run_dir, str(result.algo), str(run_dir)))
+    print(curves.draw(run_dir, str(result.algo), str(run_dir), result.window))
     print(next_step(result))
     return 130 if result.interrupted else 0
 
@@ -236,7 +238,8 @@ def _run_dir(config: DictConfig) -> Path:
         raise ConfigError(f"run_dir = {config.run_dir!r} names no folder; valid: a folder, or null for a new one below runs/")
     for name in RESULTS:
         if (run_dir / name).exists():
-            raise ConfigError(f"run_dir = {str(run_dir)!r} holds a run already ({name}); resume={run_dir} continues it")
+            goes_on = word("resume", run_dir)
+            raise ConfigError(f"run_dir = {str(run_dir)!r} holds a run already ({name}); {goes_on} continues it")
     there = next(path for path in (run_dir, *run_dir.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise ConfigError(f"run_dir = {str(run_dir)!r}: {there} is no folder that can be written to")
@@ -328,6 +331,7 @@ def _learn(
         getattr(model, "seconds_in_env", float("nan")) / session,
         left is not None,
         str(config.algo.name),
+        model._stats_window_size,
     )
 
 

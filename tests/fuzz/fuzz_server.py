@@ -19,9 +19,12 @@ from typing import Any
 from fuzz_case import Case, Finding, once
 
 LOOK_S = 0.1
+PATIENCE = 8
+"""So much longer may a case take by the clock than by its processor: on a busy machine it waits."""
 QUICK = next((folder for folder in ("/dev/shm",) if os.access(folder, os.W_OK)), None)
 """Where folders are made and removed in no time; None: where temporary ones are."""
 PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Kind:
         run: runs a case and says what became of it (`case.REFUSED`, `case.ACCEPTED`); what it raises is a finding.
         prepare: is called once, in the parent, with a folder of its own that lasts.
         share: of the time, beside the others'.
-        limit_s: a case that takes longer hangs.
+        limit_s: a case that takes longer, of the processor's time, hangs; so does one that takes `PATIENCE` times as long by
+            the clock.
         memory_bytes: a child that grows by more is a finding.
         interrupt_s: after so long a case is interrupted, as by Ctrl-C, and has `limit_s` from there; None: never.
     """
@@ -60,8 +64,12 @@ class Outcome:
 
 @dataclass
 class _Running:
+    """A case under way. `since` and `used_s`: the clock's and its process' seconds when it began, or was interrupted."""
+
     number: int
+    began: float
     since: float
+    used_s: float
     inputs: str = ""
     interrupted: bool = False
 
@@ -83,14 +91,14 @@ class Batch:
 
     def run(self) -> list[Outcome]:
         """Runs them and returns what became of them."""
-        with tempfile.TemporaryFile() as errors:
+        with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory(prefix="netbuf-fuzz-", dir=QUICK) as folder:
             reading, writing = os.pipe()
             sys.stdout.flush()
             sys.stderr.flush()
             child = os.fork()
             if child == 0:
                 os.close(reading)
-                self._in_child(writing, errors.fileno())
+                self._in_child(writing, errors.fileno(), Path(folder))
             os.close(writing)
             try:
                 self._watch(child, reading, errors)
@@ -111,7 +119,7 @@ class Batch:
                     break
                 *lines, rest = (rest + found).split(b"\n")
                 for line in lines:
-                    running = self._hear(json.loads(line), running)
+                    running = self._hear(json.loads(line), running, child)
             end = end or self._judge(child, running, grown)
             if end:
                 os.kill(child, signal.SIGKILL)
@@ -122,14 +130,14 @@ class Batch:
             why = end or f"the process died: {_status(status)}"
             self.outcomes.append(_dead(running, f"{why}\n{_report(said)}".rstrip()))
 
-    def _hear(self, message: dict[str, Any], running: _Running | None) -> _Running | None:
+    def _hear(self, message: dict[str, Any], running: _Running | None, child: int) -> _Running | None:
         if "start" in message:
-            return _Running(message["start"], time.monotonic())
+            return _Running(message["start"], time.monotonic(), time.monotonic(), _used_s(child))
         assert running is not None
         if "inputs" in message:
             running.inputs = message["inputs"]
             return running
-        seconds = time.monotonic() - running.since
+        seconds = time.monotonic() - running.began
         outcome = Outcome(running.number, seconds, message["result"], message["finding"], running.inputs)
         self.outcomes.append(outcome)
         return None
@@ -138,33 +146,32 @@ class Batch:
         """Why the child must end; empty: it need not."""
         if running is None:
             return ""
-        seconds = time.monotonic() - running.since
-        if self.kind.interrupt_s is not None and seconds > self.kind.interrupt_s:
-            if not running.interrupted:
-                running.interrupted = True
+        seconds, used_s = time.monotonic() - running.since, _used_s(child) - running.used_s
+        if self.kind.interrupt_s is not None and not running.interrupted:
+            if seconds > self.kind.interrupt_s:
+                running.interrupted, running.since, running.used_s = True, time.monotonic(), _used_s(child)
                 os.kill(child, signal.SIGINT)
-            if seconds > self.kind.interrupt_s + self.kind.limit_s:
-                return f"hangs: does not end within {self.kind.limit_s:g} s of an interrupt"
-        elif seconds > self.kind.limit_s:
-            return f"hangs: takes more than {self.kind.limit_s:g} s"
+        elif used_s > self.kind.limit_s or seconds > self.kind.limit_s * PATIENCE:
+            told = f"{used_s:.1f} s of the processor's, {seconds:.1f} s by the clock"
+            return f"hangs: {told}{' since it was interrupted' if running.interrupted else ''}"
         grown = _resident(child) - before
         return f"memory: grew by {grown / 2**20:.0f} MiB" if grown > self.kind.memory_bytes else ""
 
     # ---- the child
 
-    def _in_child(self, pipe: int, errors: int) -> None:
+    def _in_child(self, pipe: int, errors: int, folder: Path) -> None:
         status = 1
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.dup2(errors, 2)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            for _ in self._cases(pipe):
+            for _ in self._cases(pipe, folder):
                 pass
             status = 0
         finally:
             os._exit(status)
 
-    def _cases(self, pipe: int) -> Iterator[None]:
+    def _cases(self, pipe: int, folder: Path) -> Iterator[None]:
         def say(**message: Any) -> None:
             line = json.dumps(message).encode() + b"\n"
             while line:
@@ -173,16 +180,16 @@ class Batch:
         until = time.monotonic() + self.seconds
         for number in range(self.first, self.first + self.count):
             say(start=number)
-            result, finding = run_case(self.kind, self.seed, number, lambda inputs: say(inputs=once(inputs, 60_000)))
+            result, finding = run_case(self.kind, self.seed, number, lambda inputs: say(inputs=once(inputs, 60_000)), folder)
             say(result=result, finding=finding)
             yield
             if finding or time.monotonic() > until:  # after a finding nothing is sure
                 return
 
 
-def run_case(kind: Kind, seed: int, number: int, tell: Callable[[Any], None]) -> tuple[str, str]:
-    """Runs a case in this process; what became of it, and what was found."""
-    folder = Path(tempfile.mkdtemp(prefix="netbuf-fuzz-", dir=QUICK))
+def run_case(kind: Kind, seed: int, number: int, tell: Callable[[Any], None], within: Path) -> tuple[str, str]:
+    """Runs a case in this process, in a new folder within another; what became of it, and what was found."""
+    folder = Path(tempfile.mkdtemp(prefix="case-", dir=within))
     before = os.getcwd()
     try:
         os.chdir(folder)
@@ -197,7 +204,7 @@ def run_case(kind: Kind, seed: int, number: int, tell: Callable[[Any], None]) ->
 
 
 def _dead(running: _Running, why: str) -> Outcome:
-    return Outcome(running.number, time.monotonic() - running.since, "found", why, running.inputs)
+    return Outcome(running.number, time.monotonic() - running.began, "found", why, running.inputs)
 
 
 def _status(status: int) -> str:
@@ -221,3 +228,12 @@ def _resident(process: int) -> int:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
     except (OSError, IndexError):
         return 0
+
+
+def _used_s(process: int) -> float:
+    """Seconds that a process has used processors for, its ended children's too; 0 of one that has ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / TICKS_A_SECOND

@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from killing_cases import Damage, Job
+from kills.killing import Damage, Job, artefacts, whole_file
 
 import netbuf_gym
 
-CLOCKS = ("run_dir",)
-PICTURES = (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82")
+PLOTS = {"throughput_delay.png", "time_series.png"}
 
 
 def prepare() -> None:
@@ -25,44 +24,26 @@ def prepare() -> None:
 def argv(folder: Path) -> list[str]:
     """An agent beside two baselines, with plots."""
     model = Path(netbuf_gym.__file__).parents[1] / "zoo" / "agents" / "congestion_window" / "ppo" / "model.zip"
-    scenario = ["scenario=ppcc/2", "scenario.kwargs.duration_s=20"]
-    return ["evaluate", f"model={model}", *scenario, "seeds=3", "baselines=[cubic,bbr,random]", f"run_dir={folder}"]
+    scenario = ["scenario=ppcc/2", "scenario.kwargs.duration_s=5"]
+    return ["evaluate", f"model={model}", *scenario, "seeds=2", "baselines=[cubic,random]", f"run_dir={folder}"]
 
 
 def whole(folder: Path) -> None:
     """Every file that is there, read to its end."""
-    for path in folder.iterdir():
-        if path.name.startswith("."):
-            continue  # of a write that was under way
-        data = path.read_bytes()
-        if path.suffix == ".png":
-            if not (data.startswith(PICTURES[0]) and data.endswith(PICTURES[1])):
-                raise Damage(f"{path.name} is cut")
-        elif path.suffix == ".json":
-            json.loads(data)
-        elif not data.endswith(b"\n") or b"| " not in data:
-            raise Damage(f"{path.name} is cut")
-    if (folder / "result.json").is_file() and not (folder / "table.md").is_file():
-        raise Damage("result.json is there, and the table is not")
-    drawn = {path.name for path in folder.glob("*.png")}
-    if (folder / "result.json").is_file() and drawn < {"throughput_delay.png", "time_series.png"}:
-        raise Damage(f"result.json is there, and of the plots only {sorted(drawn)}")
+    found = artefacts(folder)
+    for path in found:
+        whole_file(path)
+    names = {path.name for path in found}
+    if "result.json" in names and not names >= {"table.md", *PLOTS}:
+        raise Damage(f"result.json is there, and of the others only {sorted(names)}")
 
 
 def figures(folder: Path) -> dict[str, Any]:
-    """The result without the name of its folder, the table, and which pictures there are."""
+    """The result without the name of its folder, the table, and the pictures."""
     result = json.loads((folder / "result.json").read_text())
-    for key in CLOCKS:
-        result["config"].pop(key, None)
-    pictures = {path.name: path.read_bytes() for path in folder.glob("*.png")}
-    return {"result": result, "table": (folder / "table.md").read_text(), "pictures": pictures}
+    result["config"].pop("run_dir", None)
+    others = {path.name: path.read_bytes() for path in artefacts(folder) if path.name != "result.json"}
+    return {"result.json": result, **others}
 
 
-def same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    """To the last digit, and the last byte."""
-    for key, value in one.items():
-        if value != other[key]:
-            raise Damage(f"{key} is not that of an undisturbed run")
-
-
-JOB = Job("evaluate", prepare, argv, whole, figures, same)
+JOBS = [Job("evaluate", prepare, argv, whole, figures)]

@@ -1,26 +1,38 @@
-"""Kills a command at random moments (SIGKILL, which no program can answer), and lets it go on, until it is done.
+"""Commands killed at random moments, by a signal that nothing can catch, and given again until they are done.
 
-`python tests/kills/killing.py train kills=30` does it for a job, and writes what came of it; see `make kills`.
+Each command runs in a process of its own, forked from one that has imported everything, so that the moments fall into its
+work and not into its imports.
 """
 
 from __future__ import annotations
 
-import importlib
+import contextlib
+import csv
 import json
+import operator
 import os
 import random
+import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+ROOT = Path(__file__).resolve().parents[2]
+MOMENTS = ("any", "begun", "writing")
+"""A kill comes at any moment of a command, at any one since it has begun to write, or as soon as a file appears or changes."""
 KILLS_A_CASE = 3
-DATA = Path(__file__).resolve().parents[1] / "data" / "kills.json"
+LIMIT_S = 900.0
+LOOK_S = 0.001
+PICTURE = (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82")
+
+
+class Damage(Exception):
+    """What is not as it should be after a kill."""
 
 
 @dataclass(frozen=True)
@@ -29,124 +41,242 @@ class Job:
 
     Attributes:
         name: of the case.
-        command: (folder, whether it was begun) -> the command that begins the job in a folder, or goes on with it.
-        begun: whether a folder holds something that the job goes on with.
-        done: whether a folder holds the finished job.
-        check: raises AssertionError unless whatever lies in a folder is whole.
-        compare: (folder, undisturbed one): raises AssertionError unless they hold the same result.
+        prepare: imports what the command needs, once.
+        argv: of a folder: the words of the command that begins the job there, or goes on with it.
+        whole: of a folder, finished or not: raises where some artefact that is there cannot be read to its end.
+        figures: of a finished folder: by name, what an undisturbed run gives too, clocks left out.
+        equal: whether two figures are the same.
+        done: whether a folder that a kill left needs no further command; by default it is always given again.
     """
 
     name: str
-    command: Callable[[Path, bool], Sequence[str]]
-    begun: Callable[[Path], bool]
-    done: Callable[[Path], bool]
-    check: Callable[[Path], None]
-    compare: Callable[[Path, Path], None]
+    prepare: Callable[[], None]
+    argv: Callable[[Path], Sequence[str]]
+    whole: Callable[[Path], None]
+    figures: Callable[[Path], dict[str, Any]]
+    equal: Callable[[Any, Any], bool] = operator.eq
+    done: Callable[[Path], bool] = lambda folder: False
 
 
-def run(command: Sequence[str], kill_at: Callable[[float], bool] | None = None, limit_s: float = 300.0) -> bool:
-    """Runs a command; kills it, with all its children, when `kill_at(seconds since its start)` says so.
+def compare(job: Job, folder: Path, undisturbed: Path) -> None:
+    """Raises `Damage` unless two finished folders hold the same figures."""
+    one, other = job.figures(folder), job.figures(undisturbed)
+    for name in one.keys() | other.keys():
+        if name not in one or name not in other or not job.equal(one[name], other[name]):
+            raise Damage(f"{job.name}: {name} is not that of an undisturbed run")
+
+
+def whole_file(path: Path) -> None:
+    """Raises `Damage` or an error of reading unless a picture, a JSON file, a CSV or a page is there to its end."""
+    data = path.read_bytes()
+    if path.suffix == ".png":
+        cut = not (data.startswith(PICTURE[0]) and data.endswith(PICTURE[1]))
+    elif path.suffix == ".json":
+        cut = not json.loads(data)
+    elif path.suffix == ".csv":
+        rows = csv.reader(line for line in data.decode().splitlines() if not line.startswith("#"))
+        cut = not data.endswith(b"\n") or len({len(row) for row in rows}) != 1
+    elif path.suffix == ".md":
+        cut = not data.endswith(b"\n") or b"| " not in data
+    else:
+        raise Damage(f"{path.name} is no artefact")
+    if cut:
+        raise Damage(f"{path.name} is cut")
+
+
+def artefacts(folder: Path) -> list[Path]:
+    """The files in a folder, but for those of writes that were under way."""
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+
+
+def run(argv: Sequence[str], log: Path, kill_at: Callable[[float], bool] | None = None) -> bool:
+    """Runs a command line, and kills it, with all that it has started, when `kill_at(seconds since its start)` says so.
 
     Returns:
-        Whether it was killed.
+        Whether it was killed, and had not ended before.
 
     Raises:
-        AssertionError: it failed by itself, or took too long.
+        Damage: it failed by itself, or takes too long.
     """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment, start_new_session=True)
-        started = time.monotonic()
-        try:
-            while process.poll() is None:
-                elapsed = time.monotonic() - started
-                assert elapsed < limit_s, f"{command} takes more than {limit_s} s"
-                if kill_at is not None and kill_at(elapsed):
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-                    return True
-                time.sleep(0.002)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        output.seek(0)
-        assert process.returncode == 0, f"{command} ended with {process.returncode}: {output.read().decode()[-2000:]}"
+    process, began = _started(argv, log), time.monotonic()
+    try:
+        while True:
+            found, status = os.waitpid(process, os.WNOHANG)
+            if found:
+                break
+            elapsed = time.monotonic() - began
+            if elapsed > LIMIT_S:
+                raise Damage(f"{' '.join(argv)} takes more than {LIMIT_S:g} s")
+            if kill_at is not None and kill_at(elapsed):
+                _kill(process)
+                return True
+            time.sleep(0 if isinstance(kill_at, Moment) and kill_at.kind == "writing" else LOOK_S)  # most writes take less
+    except BaseException:
+        _kill(process)
+        raise
+    if code := os.waitstatus_to_exitcode(status):
+        raise Damage(f"{' '.join(argv)} ends with {code}: {log.read_text(errors='replace')[-1000:]}")
     return False
 
 
-def kill_often(job: Job, folder: Path, kills: int, rng: random.Random, work_s: float) -> list[str]:
-    """Runs a job in a folder, killed up to `kills` times, to its end.
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        os.killpg(process, signal.SIGKILL)
+        os.waitpid(process, 0)
 
-    Three of four kills come at a random moment of the `work_s` seconds in which the job writes, the others while it starts.
+
+def _started(argv: Sequence[str], log: Path) -> int:
+    """A process that runs a command line, its group's leader; returns its number."""
+    ready, tell = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(tell)
+        os.read(ready, 1)  # it leads its group
+        os.close(ready)
+        return child
+    status = 99
+    try:
+        os.setsid()
+        os.close(ready)
+        os.close(tell)
+        with open(log, "ab") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        from netbuf_gym import cli
+
+        status = cli.main(argv)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+@dataclass
+class Moment:
+    """When a kill is to come: of which kind, and where in the seconds that it is drawn from."""
+
+    kind: str
+    at: float
+    folder: Path
+    whole_s: float
+    writing_s: float
+
+    def __post_init__(self):
+        self._known = _stamps(self.folder)
+        self._begun: float | None = None
+
+    def __call__(self, elapsed: float) -> bool:
+        """Whether it is now."""
+        if self.kind == "any":
+            return elapsed >= self.at * self.whole_s
+        if self._begun is None:
+            if _stamps(self.folder) == self._known:
+                return False
+            self._begun = elapsed
+        if self.kind == "begun":
+            return elapsed >= self._begun + self.at * self.writing_s
+        if elapsed < self._begun + self.at * self.writing_s / 2:
+            self._known = _stamps(self.folder)
+            return False
+        return _stamps(self.folder) != self._known
+
+
+def _stamps(folder: Path) -> dict[str, int]:
+    found: dict[str, int] = {}
+    with contextlib.suppress(FileNotFoundError):  # a folder that goes meanwhile ends the walk: what is missing is a change too
+        for path in folder.rglob("*"):
+            found[str(path)] = path.stat().st_mtime_ns
+    return found
+
+
+def kill(jobs: Sequence[Job], kills: int, seed: int, scratch: Path) -> dict[str, Any]:
+    """Kills jobs in turn, up to three times each case, until so many kills have come, and compares what they then give.
 
     Returns:
-        When each kill came.
-
-    Raises:
-        AssertionError: something is not whole, or the job does not go on.
+        JSON-able: what was done, and what was found.
     """
-    moments = []
-    while not job.done(folder):
-        kill_at = None
-        if len(moments) < kills:
-            early, delay = rng.random() < 0.25, rng.random()
-            since: list[float] = []
-            known = {path.name: path.stat().st_mtime_ns for path in folder.glob("*")}
-
-            def kill_at(elapsed: float, early=early, delay=delay, since=since, known=known) -> bool:
-                if early:
-                    return elapsed >= 2 * delay
-                if not since and any(known.get(path.name) != _mtime(path) for path in folder.glob("*")):
-                    since.append(elapsed)
-                return bool(since) and elapsed >= since[0] + delay * work_s
-
-        if run(job.command(folder, job.begun(folder)), kill_at):
-            moments.append(", ".join(sorted(path.name for path in folder.glob("*"))) or "nothing written")
-        elif not job.done(folder):
-            raise AssertionError(f"{job.name} ended, and is not done")
-        job.check(folder)
-    return moments
-
-
-def _mtime(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return None
-
-
-def campaign(jobs: Sequence[Job], kills: int, seed: int, scratch: Path, work_s: float = 1.5) -> dict[str, object]:
-    """Kills the jobs in turn, `kills` times in all, each case to its end; what came of it, JSON-able."""
     rng = random.Random(seed)
-    undisturbed, cases, done = {}, [], 0
+    log, cases, undisturbed = scratch / "log", [], {}
+    done = 0
+    for job in jobs:
+        job.prepare()
     while done < kills:
         job = jobs[len(cases) % len(jobs)]
+        whole = scratch / f"undisturbed-{job.name}"
         if job.name not in undisturbed:
-            undisturbed[job.name] = scratch / f"undisturbed-{job.name}"
-            run(job.command(undisturbed[job.name], False))
-            job.check(undisturbed[job.name])
-        folder = scratch / f"case{len(cases)}"
-        moments = kill_often(job, folder, min(KILLS_A_CASE, kills - done), rng, work_s)
-        job.compare(folder, undisturbed[job.name])
-        done += len(moments)
-        cases.append({"job": job.name, "kills": len(moments), "left": moments})
-        print(f"{done}/{kills} kills: {job.name} went on {len(moments)} times, and ended as undisturbed", flush=True)
-    return {"kills": done, "seed": seed, "cases": cases}
+            undisturbed[job.name] = _spans(job, whole, log)
+        case = {"job": job.name, "kills": [], "damage": ""}
+        cases.append(case)
+        folder = scratch / f"case-{len(cases)}"
+        try:
+            most = min(KILLS_A_CASE, kills - done)
+            _case(job, folder, whole, undisturbed[job.name], most, rng, case["kills"])
+        except Exception as error:
+            case["damage"] = f"{type(error).__name__}: {error}"
+            case["left"] = _left(folder)
+        else:
+            shutil.rmtree(folder)
+        done += len(case["kills"])
+        print(f"{done}/{kills} kills: {job.name} {case['damage'] or 'ended as undisturbed'}", flush=True)
+        if len(cases) > 10 * kills:
+            raise SystemExit("the commands end before they can be killed")
+    left = [kill["left"] for case in cases for kill in case["kills"]]
+    return {
+        "commands": {job.name: _told(job) for job in jobs},
+        "undisturbed_s": {name: round(spans[0], 2) for name, spans in undisturbed.items()},
+        "kills": done,
+        "kills_while_a_file_was_being_written": sum(any("/." in f"/{name}" for name in names) for names in left),
+        "kills_before_anything_was_written": sum(not names for names in left),
+        "cases": cases,
+        "damage": [f"case {i}: {case['damage']}" for i, case in enumerate(cases, 1) if case["damage"]],
+    }
 
 
-def main(argv: Sequence[str]) -> int:
-    """`NAME [kills=30] [seed=0] [out=tests/data/kills.json]`: NAME is a module `kills.NAME_runs` with `JOBS`."""
-    name, *rest = argv
-    options = {"kills": "30", "seed": "0", "out": str(DATA)} | dict(one.split("=", 1) for one in rest)
-    module = importlib.import_module(f"kills.{name}_runs")
-    with tempfile.TemporaryDirectory() as scratch:
-        found = campaign(module.JOBS, int(options["kills"]), int(options["seed"]), Path(scratch))
-    out = Path(options["out"])
-    results = json.loads(out.read_text()) if out.is_file() else {}
-    out.write_text(json.dumps(results | {name: found}, indent=1, sort_keys=True) + "\n")
-    return 0
+def _spans(job: Job, folder: Path, log: Path) -> tuple[float, float]:
+    """Runs a job undisturbed; how long it takes, and how long from its first file on."""
+    wrote: list[float] = []
+
+    def look(elapsed: float) -> bool:
+        if not wrote and _stamps(folder):
+            wrote.append(elapsed)
+        return False
+
+    began = time.monotonic()
+    run(job.argv(folder), log, look)
+    whole_s = time.monotonic() - began
+    job.whole(folder)
+    compare(job, folder, folder)
+    return whole_s, whole_s - (wrote[0] if wrote else 0.0)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def _case(
+    job: Job, folder: Path, whole: Path, spans: tuple[float, float], kills: int, rng: random.Random, found: list[dict[str, Any]]
+) -> None:
+    log = folder.with_suffix(".log")
+    while not job.done(folder):
+        moment = None
+        if len(found) < kills:
+            moment = Moment(rng.choice(MOMENTS), rng.random(), folder, *spans)
+        began = time.monotonic()
+        killed = run(job.argv(folder), log, moment)
+        if killed and moment is not None:
+            at_s = round(time.monotonic() - began, 3)
+            found.append({"moment": moment.kind, "after_s": at_s, "left": _left(folder)})
+        if folder.is_dir():
+            job.whole(folder)
+        if not killed:
+            break
+    compare(job, folder, whole)
+    log.unlink(missing_ok=True)
+
+
+def _left(folder: Path) -> list[str]:
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return names if len(names) <= 12 else [*names[:12], f"and {len(names) - 12} more"]
+
+
+def _told(job: Job) -> str:
+    return " ".join(["netbuf-gym", *job.argv(Path("DIR"))]).replace(f"{ROOT}/", "")

@@ -1,9 +1,9 @@
 """Kills commands at random moments and gives them again: every artefact is whole, and the figures those of an undisturbed run.
 
     python tests/kills/run.py --command evaluate --kills 3
-    python tests/kills/run.py --kills 30 --output tests/data/kills.json
+    python tests/kills/run.py --command train --command evaluate --kills 30 --output tests/data/kills.json
 
-Exit status: 0 all is whole, 1 something was not.
+What is in the file --output of other commands stays. Exit status: 0 all is whole, 1 something was not.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[0] = str(HERE.parent)
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # of threads, a fork keeps one
     os.environ[variable] = "1"
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-from killing_cases import kill  # noqa: E402
+from kills.killing import kill  # noqa: E402
 
 from netbuf_gym.files import write_json  # noqa: E402
 from netbuf_gym.version import __version__  # noqa: E402
 
+SCHEMA = "netbuf-gym/kills/2"
 COMMANDS = tuple(sorted(path.stem.removeprefix("kill_") for path in HERE.glob("kill_*.py")))
 
 
@@ -36,26 +37,44 @@ def main() -> int:
     """Kills; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--command", choices=COMMANDS, action="append", help="may be repeated (default: all)")
-    parser.add_argument("--kills", type=int, default=30, help="commands killed, of each kind (default: 30)")
+    parser.add_argument("--job", help="of a command this one alone, such as a learner of train (default: all in turn)")
+    parser.add_argument("--kills", type=int, default=30, help="of each command (default: 30)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write what was found as JSON")
     given = parser.parse_args()
-    found = {}
+    if given.kills < 1:
+        parser.error("--kills is less than 1")
+    damaged = False
     for command in given.command or COMMANDS:
+        jobs = importlib.import_module(f"kills.kill_{command}").JOBS
+        chosen = [job for job in jobs if given.job in (None, job.name)]
+        if not chosen:
+            parser.error(f"--job {given.job} is none of {command}; valid: {', '.join(job.name for job in jobs)}")
+        print(f"{command}:", flush=True)
         with tempfile.TemporaryDirectory(prefix="netbuf-kills-") as folder:
-            job = importlib.import_module(f"kill_{command}").JOB
-            found[command] = kill(job, given.kills, given.seed, Path(folder))
-        print(command, json.dumps(found[command], indent=1), flush=True)
-    if given.output is not None:
-        about = {
-            "schema": "netbuf-gym/kills/1",
-            "netbuf_gym": __version__,
-            "date": time.strftime("%Y-%m-%d"),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
-            "seed": given.seed,
-        }
-        write_json(given.output, {**about, "commands": found})
-    return 1 if any(one["damage"] for one in found.values()) else 0
+            os.environ["TMPDIR"] = tempfile.tempdir = folder  # where commands that are killed may leave something
+            try:
+                found = kill(chosen, given.kills, given.seed, Path(folder))
+            finally:
+                os.environ.pop("TMPDIR")
+                tempfile.tempdir = None
+        damaged |= bool(found["damage"])
+        if given.output is not None:
+            write(given.output, command, {**about(given.seed), **found})
+    return 1 if damaged else 0
+
+
+def about(seed: int) -> dict[str, object]:
+    """What the kills were made with."""
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
+    return {"netbuf_gym": __version__, "date": time.strftime("%Y-%m-%d"), "machine": machine, "seed": seed}
+
+
+def write(path: Path, command: str, found: dict[str, object]) -> None:
+    """Puts what was found into a file, beside what is there of other commands."""
+    before = json.loads(path.read_text()) if path.is_file() else {}
+    others = before["commands"] if before.get("schema") == SCHEMA else {}
+    write_json(path, {"schema": SCHEMA, "commands": {**others, command: found}})
 
 
 if __name__ == "__main__":

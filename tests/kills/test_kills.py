@@ -1,27 +1,36 @@
 """Commands killed at a few moments; `make kills` does more of it."""
 
+import importlib
 import json
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from killing_cases import Damage, Job, kill
+from kills.killing import Damage, Job, kill, whole_file
 
 HERE = Path(__file__).parent
 
 
-def test_commands_that_are_killed_and_given_again(tmp_path):
+@pytest.mark.parametrize("command", [["evaluate"], ["reproduce"], ["train", "--job", "ppo"], ["train", "--job", "dqn"]])
+def test_a_command_that_is_killed_and_given_again(command, tmp_path):
     output = tmp_path / "found.json"
-    commands = ["--command", "evaluate", "--command", "reproduce"]
-    words = [sys.executable, str(HERE / "run.py"), *commands, "--kills", "2", "--output", str(output)]
+    words = [sys.executable, str(HERE / "run.py"), "--command", *command, "--kills", "1", "--output", str(output)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
-    for found in json.loads(output.read_text())["commands"].values():
-        assert found["commands_killed"] == 2 and found["kills"] >= 1 and not found["damage"]
-        assert str(HERE.parents[1]) not in found["command"]
+    ((name, found),) = json.loads(output.read_text())["commands"].items()
+    assert name == command[0] and found["kills"] == 1 and not found["damage"]
+    assert str(HERE.parents[1]) not in str(found["commands"])
+
+
+def test_the_committed_kills_are_of_every_command_and_learner():
+    commands = json.loads((HERE.parent / "data" / "kills.json").read_text())["commands"]
+    assert sorted(commands) == ["evaluate", "reproduce", "train"]
+    for name, found in commands.items():
+        assert found["kills"] == sum(len(case["kills"]) for case in found["cases"]) >= 30 and not found["damage"]
+        jobs = {job.name for job in importlib.import_module(f"kills.kill_{name}").JOBS}
+        assert {case["job"] for case in found["cases"] if case["kills"]} == jobs
 
 
 def writer(argv, whole):
@@ -50,16 +59,27 @@ def cut(folder):
             raise Damage(f"{path.name} is cut")
 
 
-def differ(one, other):
-    if one != other:
-        raise Damage("other figures")
-
-
 @pytest.mark.parametrize("whole", [True, False])
 def test_what_is_not_whole_is_found(whole, tmp_path, monkeypatch):
     """The harness itself: files written in place are found cut, those that are renamed are not."""
     monkeypatch.setattr("netbuf_gym.cli.main", lambda argv: writer(argv, whole))
-    job = Job("writer", lambda: None, lambda folder: [str(folder)], cut, lambda folder: sorted(map(str.encode, "ab")), differ)
-    found = kill(job, 6, 1, tmp_path)
+    job = Job("writer", lambda: None, lambda folder: [str(folder)], cut, lambda folder: {"ab": True})
+    found = kill([job], 8, 1, tmp_path)
     assert bool(found["damage"]) != whole
-    assert found["kills"] >= 4 and signal.SIGKILL == 9
+    assert found["kills"] == 8 and {one["moment"] for case in found["cases"] for one in case["kills"]} >= {"any", "begun"}
+
+
+def test_other_figures_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("netbuf_gym.cli.main", lambda argv: writer(argv, True))
+    job = Job("writer", lambda: None, lambda folder: [str(folder)], cut, lambda folder: {"name": folder.name.split("-")[0]})
+    assert "name is not that of an undisturbed run" in kill([job], 1, 1, tmp_path)["damage"][0]
+
+
+CUT = [("a.png", b"\x89PNG\r\n\x1a\nx"), ("a.csv", b"a,b\n1\n"), ("a.csv", b"a,b\n1,2"), ("a.md", b"x\n"), ("a.x", b"")]
+
+
+@pytest.mark.parametrize(("name", "data"), CUT)
+def test_files_that_are_cut_are_found(name, data, tmp_path):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(Damage):
+        whole_file(tmp_path / name)

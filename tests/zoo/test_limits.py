@@ -1,15 +1,12 @@
-"""How training ends otherwise: by its time limit, by a full disk, by kills."""
+"""How training ends otherwise: by its time limit, by a full disk."""
 
 import errno
 import os
-import random
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from kills.killing import kill_often, run
-from kills.train_runs import job
 
 from netbuf_gym import cli
 from netbuf_gym.errors import ConfigError
@@ -92,12 +89,3 @@ def test_a_disk_that_is_really_full(tmp_path, tiny, capfd):
         assert not (disk / "run" / "model.zip").exists()
     finally:
         subprocess.run(["umount", disk], check=True)
-
-
-@pytest.mark.parametrize("algo", ["ppo", "dqn"])
-def test_killed_runs_go_on_as_if_nothing_had_been(algo, tmp_path):
-    killed = job(algo)
-    run(killed.command(tmp_path / "undisturbed", False))
-    moments = kill_often(killed, tmp_path / "run", 2, random.Random(7), 1.0)
-    assert len(moments) <= 2
-    killed.compare(tmp_path / "run", tmp_path / "undisturbed")

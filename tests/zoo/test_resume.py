@@ -3,7 +3,8 @@
 import signal
 
 import pytest
-from kills.train_runs import require_same
+from kills import kill_train
+from kills.killing import compare
 
 from netbuf_gym.zoo import callbacks, learning
 from netbuf_gym.zoo.train import train
@@ -26,6 +27,10 @@ LEARNERS = {
 
 def job(algo, run_dir, worlds="cwnd", *more):
     return [f"algo={algo}", *COMMON, *WORLDS[worlds], *LEARNERS[algo], *more, f"run_dir={run_dir}"]
+
+
+def require_same(run_dir, reference):
+    compare(kill_train.JOBS[0], run_dir, reference)
 
 
 @pytest.fixture
