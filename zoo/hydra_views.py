@@ -17,7 +17,7 @@ from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, Override, QuotedString, Transformer
+from hydra.core.override_parser.types import Glob, QuotedString, Transformer
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from netbuf_gym.errors import ConfigError
