@@ -48,6 +48,8 @@ test-python: $(VENV)/.test native
 
 lint: $(VENV)/.test native
 	$(BIN)/ruff check .
+	rm -rf build/typed && mkdir -p build/typed/netbuf_gym
+	ln -s $(CURDIR)/netbuf_gym/* $(CURDIR)/zoo $(CURDIR)/conf build/typed/netbuf_gym/
 	$(BIN)/python -m mypy
 
 sanitize: $(SANITIZE_BUILD)/.built

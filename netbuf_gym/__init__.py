@@ -18,16 +18,26 @@ from netbuf_gym.simulation import simulate
 from netbuf_gym.version import __version__
 
 if TYPE_CHECKING:
-    from netbuf_gym import zoo
+    import netbuf_gym.zoo as zoo
+    from netbuf_gym import multiagent as multiagent
+    from netbuf_gym import stats as stats
+
+LATE = ("multiagent", "stats", "zoo")
+"""Modules that need an extra, or take long to load."""
 
 register_environments()
 
 
 def __getattr__(name: str) -> Any:
-    """`netbuf_gym.zoo`, loaded when it is first asked for."""
-    if name == "zoo":
-        return importlib.import_module("netbuf_gym.zoo")
+    """The modules of `LATE`, loaded when they are first asked for."""
+    if name in LATE:
+        return importlib.import_module(f"netbuf_gym.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The modules of `LATE` too, loaded or not."""
+    return sorted({*globals(), *__all__, *LATE})
 
 
 __all__ = [

@@ -38,7 +38,7 @@ def make(name: str, task: str | None = None) -> Contender:
 
 
 def evaluate(
-    baselines: Iterable[str | Contender] | None = None,
+    baselines: Iterable[str | Contender | rollout.Playing] | None = None,
     *,
     task: str | None = None,
     scenario: ScenarioLike | None = None,
@@ -49,7 +49,7 @@ def evaluate(
     """One episode for each baseline and seed, all in the same worlds.
 
     Args:
-        baselines: names or contenders; None: the usual ones.
+        baselines: names, contenders or trained agents; None: the usual ones.
         task, scenario, seeds, threads, env: as for `netbuf_gym.rollout.evaluate`; task None: the first one.
 
     Returns:
@@ -58,10 +58,10 @@ def evaluate(
     Raises:
         ConfigError: an unknown baseline, the same one twice, or an argument that the environment refuses.
     """
-    if isinstance(baselines, (str, Contender)):
+    if isinstance(baselines, str) or not isinstance(baselines, Iterable | None):
         baselines = (baselines,)
     name = tasks.get(task).name
-    players = [make(one, name) if isinstance(one, str) else one for one in (usual(name) if baselines is None else baselines)]
+    players = [rollout.player(one, name) for one in (usual(name) if baselines is None else baselines)]
     called = [player.name for player in players]
     if len(set(called)) < len(called):
         raise ConfigError(f"baselines = {shown(called)}; valid: no two of one name")

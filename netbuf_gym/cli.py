@@ -10,8 +10,8 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from netbuf_gym.commands import completion, jobs, listing, reproduce, simulate, trace, validate
 from netbuf_gym.errors import NetbufError, SimulatorFault
@@ -46,17 +46,17 @@ class Parser(argparse.ArgumentParser):
             self.epilog = self.epilog()
         return super().format_help()
 
-    def parse_args(self, args=None, namespace=None):
+    def parse_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
         found, left = self.parse_known_args(args, namespace)
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}{self._hint(left[0], getattr(found, 'command', None))}")
         return found
 
-    def _check_value(self, action, value):
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            hint = did_you_mean(value, map(str, action.choices))
+            hint = did_you_mean(value, map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}; {hint}".rstrip("; ")) from None
 
     def _hint(self, word: str, command: str | None) -> str:
@@ -85,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _of(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser:
     """The parser of a command."""
-    return next(action for action in parser._actions if isinstance(action.choices, dict)).choices[command]
+    return next(action.choices[command] for action in parser._actions if isinstance(action.choices, dict))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -22,6 +22,7 @@ from netbuf_gym import plants, tasks
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, PlantFault, shown
 from netbuf_gym.exclusive import Turn, Unique
+from netbuf_gym.nearest import instead
 from netbuf_gym.plants.plant import EVENT, checked
 from netbuf_gym.rewards import Telemetry, fitted
 from netbuf_gym.tasks.history import History
@@ -321,7 +322,7 @@ def check_names(task: str, options: Iterable[str]) -> None:
     valid = list(dict.fromkeys([*own, rules.agents_argument, *rules.options]))
     for name in options:
         if name not in valid:
-            raise ConfigError(f"there is no argument {name!r}; valid: {', '.join(valid)}")
+            raise ConfigError(f"there is no argument {name!r}; {instead(name, valid)}")
 
 
 def generator_of(seed: int | None) -> np.random.Generator:

@@ -26,11 +26,11 @@ S = TypeVar("S", bound=_HasEngine)
 def one_at_a_time(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """A method of an environment that raises `BusyError` while another thread is in one of them."""
 
-    @functools.wraps(method)
-    def guarded(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self.engine.turn:
             return method(self, *args, **kwargs)
 
+    functools.update_wrapper(guarded, method)
     return guarded
 
 

@@ -29,6 +29,12 @@ def did_you_mean(word: object, valid: Iterable[str]) -> str:
     return "" if found is None else f"did you mean {found!r}? "
 
 
+def instead(word: object, valid: Iterable[str]) -> str:
+    """What is said of a name that there is not: the one that was probably meant, and all that are valid."""
+    names = list(valid)
+    return f"{did_you_mean(word, names)}valid: {', '.join(names) or 'none'}"
+
+
 def _similar(word: str, other: str) -> float:
     word, other = word.lower(), other.lower()
     return max(SequenceMatcher(None, word, other).ratio(), SequenceMatcher(None, other, word).ratio())

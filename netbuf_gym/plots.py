@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.files import write_atomic
@@ -30,9 +31,13 @@ LIMIT = {"color": "0.45", "linewidth": 1.0, "linestyle": "--", "zorder": 1.5}
 """How capacities, means and other lines to compare with are drawn."""
 TEXT, SMALL = 9, 8
 """Sizes of labels, and of ticks and legends, in points."""
+LEGEND = {"fontsize": SMALL, "frameon": True, "facecolor": "white", "framealpha": 0.75, "edgecolor": "none"}
+"""How legends inside of axes are drawn: what is behind them shows through, and does not cross them out."""
 WIDE, LINE, THIN = 1.6, 1.1, 0.7
 """Widths of lines: of what a picture is about, of others, of what lies behind them."""
 DPI = 130
+SYMLOG_BELOW = 10.0
+"""Quantities that span decades are drawn linearly below this, and on logarithmic axes where none of their values is."""
 
 Steps = tuple[np.ndarray, np.ndarray]
 """A quantity that is constant between edges: edges (steps + 1,), values (steps,)."""
@@ -58,7 +63,7 @@ def dress(axes: Any, xlabel: str = "", ylabel: str = "", title: str = "", legend
     if title:
         axes.set_title(title, fontsize=TEXT + 1)
     if legend and axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=SMALL, ncols=legend)
+        axes.legend(ncols=legend, **LEGEND)
 
 
 def from_zero(axes: Any) -> None:
@@ -87,7 +92,7 @@ def steps(axes: Any, limit: Steps, label: str | None = None, most_s: float | Non
 
 
 def throughput_delay(
-    points: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    points: Mapping[str, tuple[ArrayLike, ArrayLike]],
     path: str | os.PathLike,
     title: str = "",
     capacity_mbps: float | None = None,
@@ -161,9 +166,12 @@ def time_series(
             steps(axes, limits[key][1], limits[key][0], end_s)
         everything = np.concatenate(drawn or [np.ones(0)])
         if np.isfinite(everything).any() and np.nanmax(np.abs(everything)) > 500:
-            axes.set_yscale("symlog", linthresh=10)
+            if np.nanmin(everything) >= SYMLOG_BELOW:
+                axes.set_yscale("log")
+            else:
+                axes.set_yscale("symlog", linthresh=SYMLOG_BELOW)
         from_zero(axes)
-        if axes.get_yscale() != "linear" and np.nanmin(everything) >= 0:
+        if axes.get_yscale() == "symlog" and np.nanmin(everything) >= 0:
             axes.set_ylim(bottom=0)
         dress(axes, ylabel=label)
     if title:
@@ -173,7 +181,7 @@ def time_series(
     if not many and named and named[0] is not panels[0]:
         handles, labels = named[0].get_legend_handles_labels()
         if len(labels) > len(series):
-            named[0].legend(handles[-1:], labels[-1:], frameon=False, fontsize=SMALL)
+            named[0].legend(handles[-1:], labels[-1:], **LEGEND)
     panels[-1].set_xlabel("time (s)", fontsize=TEXT)
     write(figure, path)
 
@@ -307,7 +315,7 @@ def _ellipse(x: np.ndarray, y: np.ndarray) -> Steps:
     return outline[0] + x.mean(), outline[1] + y.mean()
 
 
-def _both_finite(x: Sequence[float], y: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+def _both_finite(x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The pairs without NaN."""
     pairs = np.array((x, y), dtype=float)
     kept = pairs[:, np.isfinite(pairs).all(axis=0)]

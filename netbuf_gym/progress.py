@@ -22,10 +22,11 @@ class ProgressBar:
         what: is under way.
         line_seconds: between lines where there is no bar; None: no lines.
         shown: whether anything is.
+        leave: whether the bar stays when it is done.
     """
 
-    def __init__(self, what: str, line_seconds: float | None = 15.0, shown: bool = True):
-        self.what, self.line_seconds, self.shown = what, line_seconds, shown
+    def __init__(self, what: str, line_seconds: float | None = 15.0, shown: bool = True, leave: bool = True):
+        self.what, self.line_seconds, self.shown, self.leave = what, line_seconds, shown, leave
         self._bar: Any = None
         self._started = self._last = time.monotonic()
 
@@ -34,7 +35,8 @@ class ProgressBar:
         if self.shown and sys.stderr is not None and sys.stderr.isatty():
             bar = _tqdm()
             if bar is not None:
-                self._bar = bar(total=1.0, desc=self.what, bar_format=FORM, file=sys.stderr, dynamic_ncols=True, leave=True)
+                look = {"bar_format": FORM, "file": sys.stderr, "dynamic_ncols": True, "leave": self.leave}
+                self._bar = bar(total=1.0, desc=self.what, **look)
         return self
 
     def __exit__(
@@ -56,36 +58,6 @@ class ProgressBar:
             if last or now - self._last >= self.line_seconds:
                 self._last = now
                 print(f"{self.what} {share:4.0%}  {said}  {now - self._started:.0f} s", file=sys.stderr, flush=True)
-
-
-class PassingBar:
-    """A bar of virtual time on standard error, taken away when it is closed: tqdm's, or without it a line with the percentage.
-
-    Args:
-        seconds: of virtual time, in all.
-    """
-
-    def __init__(self, seconds: float):
-        bar = _tqdm()
-        self._bar = None
-        if bar is not None:
-            self._bar = bar(total=round(seconds, 3), unit="s", desc="simulated", leave=False, file=sys.stderr)
-        self._seconds = seconds
-
-    def __call__(self, share: float) -> None:
-        if self._bar is not None:
-            self._bar.update(round(share * self._seconds, 3) - self._bar.n)
-            return
-        sys.stderr.write(f"\rsimulated {100 * share:.0f} %")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Takes the line away."""
-        if self._bar is not None:
-            self._bar.close()
-        else:
-            sys.stderr.write("\r" + " " * 16 + "\r")
-            sys.stderr.flush()
 
 
 def say(text: str) -> None:

@@ -89,7 +89,8 @@ class Charts:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         figure.set_dpi(CHART_DPI)
-        self._canvas, self._panels = FigureCanvasAgg(figure), panels
+        self._canvas: Any = FigureCanvasAgg(figure)  # whose methods are not typed
+        self._panels = panels
         self._axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         self._moving = []
         for axes, panel in zip(self._axes, panels, strict=True):
@@ -156,7 +157,9 @@ def _column(states: Sequence[Mapping[str, float]], key: str) -> np.ndarray:
 
 
 def _said(values: np.ndarray) -> str:
-    return f"{values[-1]:.3g}" if len(values) and np.isfinite(values[-1]) else "-"
+    if not len(values) or not np.isfinite(values[-1]):
+        return "-"
+    return f"{values[-1]:,.0f}" if abs(values[-1]) >= 1000 else f"{values[-1]:.3g}"
 
 
 def _round_up(value: float) -> float:

@@ -40,13 +40,17 @@ class Named(tuple[T, ...]):
     @overload
     def __getitem__(self, key: slice, /) -> tuple[T, ...]: ...
     def __getitem__(self, key: Any) -> Any:
-        """One by its index or its name, several by a slice; KeyError, naming those that there are, for another name."""
+        """One by its index or its name, several by a slice; KeyError or IndexError says which there are."""
         if isinstance(key, str):
             for item in self:
                 if item.name == key:  # type: ignore[attr-defined]
                     return item
             raise KeyError(f"no {self.what} {key!r}; there are {', '.join(names_of(self))}")
-        return super().__getitem__(key)
+        try:
+            return super().__getitem__(key)
+        except IndexError:
+            there = f"valid: 0 to {len(self) - 1}" if self else "there are none"
+            raise IndexError(f"no {self.what} {key}; {there}") from None
 
     def __repr__(self) -> str:
         """A line for each of the first, and how many more there are."""

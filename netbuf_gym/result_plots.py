@@ -108,8 +108,8 @@ def _flow_panels(result: Any) -> list[Panel]:
         return []
     columns = (
         ("arrival_mbps", "arriving (Mbit/s)"),
-        ("cwnd_packets", "cwnd (packets)"),
-        ("srtt_ms", "smoothed RTT (ms)"),
+        ("cwnd_packets", "congestion window,\ncwnd (packets)"),
+        ("srtt_ms", "round-trip time,\nsmoothed RTT (ms)"),
     )
     return [panel(name, label, i == 0) for i, (name, label) in enumerate(columns)]
 

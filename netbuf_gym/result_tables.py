@@ -126,7 +126,8 @@ def opened(result: Any) -> Table:
 def priorities(result: Any) -> Table:
     """A row a priority of the finite flows: counts, completion times, slowdowns."""
     rows = result.by_priority()
-    return {name: np.array([row[name] for row in rows]) for name in PRIORITY}
+    counts = ("priority", "started", "completed")
+    return {name: _column([row[name] for row in rows], "int" if name in counts else "float") for name in PRIORITY}
 
 
 def queues(result: Any) -> Table:
@@ -184,7 +185,7 @@ def require_series(result: Any, for_what: str, needed: bool = True) -> None:
 def _records(kind: type, parts: Sequence[Any]) -> Table:
     """The fields of dataclasses as columns."""
     rows = [asdict(part) for part in parts]
-    return {field.name: _column([row[field.name] for row in rows]) for field in fields(kind)}
+    return {field.name: _column([row[field.name] for row in rows], field.type) for field in fields(kind)}
 
 
 def _long(result: Any, of: dict[str, list[str]], names: Sequence[str]) -> Table:
@@ -199,9 +200,12 @@ def _tiled(values: Sequence[str], times: int) -> np.ndarray:
     return np.tile(np.array(values, dtype=object), times)
 
 
-def _column(values: list) -> np.ndarray:
-    """An array of numbers; of objects where there is text."""
-    return np.array(values, dtype=object if any(isinstance(value, str) for value in values) else None)
+def _column(values: list, kind: Any = "float") -> np.ndarray:
+    """An array of what the annotation `kind` says; of objects where there is text, with or without rows."""
+    if any(isinstance(value, str) for value in values):
+        return np.array(values, object)
+    known = {"str": object, "float": float} | ({} if values else {"int": np.int64})  # counts may be unknown, NaN
+    return np.array(values, known.get(str(kind), None if values else float))
 
 
 def _fields(table: np.ndarray) -> Table:

@@ -14,11 +14,11 @@ import numpy as np
 from netbuf_gym import result_plots, result_tables
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.flow_results import FlowResult, Flows, LinkResult, Links
-from netbuf_gym.result_parts import Named, names_of, some
+from netbuf_gym.result_parts import NAN, Named, names_of, some
 from netbuf_gym.result_tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TRAFFIC_SERIES
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.traffic_results import COMPLETED, NAN, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
+from netbuf_gym.traffic_results import COMPLETED, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
 
 if TYPE_CHECKING:
     import pandas

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -40,6 +40,13 @@ class World(NamedTuple):
     scenario: Any
     seed: int
     episode: int
+
+
+class Playing(Protocol):
+    """What has a contender, as trained agents (`netbuf_gym.zoo.load`) do."""
+
+    @property
+    def contender(self) -> Contender: ...
 
 
 class View:
@@ -84,6 +91,27 @@ def contender_of(name: str, task: str) -> Contender:
     return known[choice("contender", name, known)]()
 
 
+def player(one: str | Contender | Playing, task: str) -> Contender:
+    """What plays: a contender, one of the task's by its name, or that of a trained agent (`netbuf_gym.zoo.load`).
+
+    Raises:
+        ConfigError: another name, or nothing of the kind.
+    """
+    if isinstance(one, str):
+        return contender_of(one, task)
+    made = one if isinstance(one, Contender) else getattr(one, "contender", None)
+    if isinstance(made, Contender):
+        return made
+    valid = "a name, a netbuf_gym.contenders.Contender, or what netbuf_gym.zoo.load gives"
+    if isinstance(one, type) and issubclass(one, Contender):
+        valid = f"an object of it, {one.__name__}(...)"
+    elif hasattr(one, "predict"):
+        valid = "netbuf_gym.contenders.Model(model, name=...), which plays what has stable-baselines3's predict"
+    elif callable(one):
+        valid = "netbuf_gym.contenders.Callback(function), which plays observations in, actions out"
+    raise ConfigError(f"contender = {shown(one)} is none; valid: {valid}")
+
+
 def draw(task: str, scenario: ScenarioLike | None, seeds: Sequence[int], **env: Any) -> list[World]:
     """The worlds that an environment of a task draws under these seeds.
 
@@ -102,7 +130,7 @@ def draw(task: str, scenario: ScenarioLike | None, seeds: Sequence[int], **env: 
 
 
 def evaluate(
-    contender: str | Contender,
+    contender: str | Contender | Playing,
     task: str,
     scenario: ScenarioLike | None = None,
     seeds: Sequence[int] = (0,),
@@ -112,7 +140,8 @@ def evaluate(
     """One episode for each seed.
 
     Args:
-        contender: one, or the name of one of the task's (`netbuf_gym.tasks.get(task).contenders`).
+        contender: one; the name of one of the task's (`netbuf_gym.tasks.get(task).contenders`); or a trained agent, as
+            `netbuf_gym.zoo.load` gives it.
         task: its name.
         scenario: as for the environment; None: the task's default.
         seeds: of the episodes.
@@ -127,8 +156,7 @@ def evaluate(
         ConfigError: no seeds, arguments that the environment refuses, or a contender that has no place in it.
         SimulatorFault: the simulator found its own state inconsistent.
     """
-    if isinstance(contender, str):
-        contender = contender_of(contender, task)
+    contender = player(contender, task)
     env = {**contender.env, **env}
     scenario = tasks.get(task).rules.default_scenario if scenario is None else scenario
     worlds = draw(task, scenario, seeds, **env)

@@ -6,15 +6,15 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning, shown
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
-from netbuf_gym.progress import PassingBar
+from netbuf_gym.progress import ProgressBar
 from netbuf_gym.scenarios.flows import Flow, OnOff, Sized
-from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.scenarios.types import Link, Scenario
 
 MANY_PACKETS = 500_000
 """That a flow can send with nothing in its way, for a warning beforehand."""
@@ -31,19 +31,51 @@ Progress = Callable[[float], Any]
 def slow_causes(scenario: Scenario) -> Iterator[str]:
     """Why a world will take long, as far as its description tells: flows that no link holds back."""
     for index, flow in enumerate(scenario.flows):
-        if any(scenario.links[link].finite for link in flow.path):
+        links = scenario.links_of(index)
+        if any(link.finite for link in links):
             continue
         packets = _most_packets(scenario, index, flow)
         if packets < MANY_PACKETS:
             continue
-        links = ", ".join(dict.fromkeys(repr(scenario.links[link].name) for link in flow.path))
+        named = _names(links)
         window = _window_bytes(flow)
         grows = "its window grows without bound" if math.isinf(window) else f"only its buffer of {window:.4g} bytes limits it"
         many = "" if math.isinf(packets) else f" (up to {packets:.2g} packets)"
         yield (
-            f"flow {index} ({_what(flow)}) has no link of finite rate on its path ({links}): {grows}, which takes long to "
+            f"flow {index} ({_what(flow)}) has no link of finite rate on its path ({named}): {grows}, which takes long to "
             f"simulate{many}; valid: rate_mbps of a link, or a small receive_buffer_bytes"
         )
+    yield from _slow_traffic(scenario)
+
+
+def _slow_traffic(scenario: Scenario) -> Iterator[str]:
+    """Senders whose finite flows no link holds back, one cause for all senders of a path."""
+    if scenario.traffic is None:
+        return
+    paths: dict[str, list[tuple[int, float]]] = {}
+    for index, (sender, flows, size) in enumerate(
+        zip(scenario.traffic.senders, *scenario.traffic.given(scenario.duration_s), strict=True)
+    ):
+        links = scenario.links_of(len(scenario.flows) + index)
+        if flows and not any(link.finite or link.loss or link.gilbert_elliott for link in links):
+            rtt_s = scenario.base_rtt_ms(len(scenario.flows) + index) * 1e-3
+            rounds = min(scenario.duration_s / rtt_s, 1000) if rtt_s > 0 else 1000
+            packets = min(size / scenario.mss, flows * sender.initial_cwnd_packets * 2.0**rounds)
+            paths.setdefault(_names(links), []).append((index, packets))
+    for named, senders in paths.items():
+        packets = sum(most for _, most in senders)
+        if packets >= MANY_PACKETS:
+            others = f" and {len(senders) - 1} more" if len(senders) > 1 else ""
+            have = "have" if others else "has"
+            yield (
+                f"sender {senders[0][0]}{others} (finite flows) {have} no link of finite rate on the path ({named}): "
+                f"windows grow without bound, which takes long to simulate (up to {packets:.2g} packets); "
+                "valid: rate_mbps of a link"
+            )
+
+
+def _names(links: Sequence[Link]) -> str:
+    return ", ".join(dict.fromkeys(repr(link.name) for link in links))
 
 
 def _what(flow: Flow) -> str:
@@ -59,7 +91,7 @@ def _window_bytes(flow: Flow) -> float:
 
 def _most_packets(scenario: Scenario, index: int, flow: Flow) -> float:
     """What it sends at most where no link holds it back; less where packets are lost, of which nothing is said here."""
-    if any(scenario.links[link].loss or scenario.links[link].gilbert_elliott for link in flow.path):
+    if any(link.loss or link.gilbert_elliott for link in scenario.links_of(index)):
         return 0.0
     seconds = min(flow.stop_s or math.inf, scenario.duration_s) - flow.start_s
     if seconds <= 0:
@@ -92,14 +124,15 @@ class Watch:
             valid = "True, False, or a function of the share that is over"
             raise ScenarioTypeError(f"progress = {shown(progress)}; valid: {valid}")
         self._world, self._end_ns = world, end_ns
-        self._bar = PassingBar(end_ns * 1e-9) if progress is True else None
-        self._tell = self._bar or (progress if callable(progress) else None)
+        self._bar = ProgressBar("simulated", shown=progress is True, leave=False)
+        self._tell = self._draw if progress is True else progress if callable(progress) else None
         self._told, self._slices = -math.inf, 0
         self._warned: set[str] = set()
 
     def __enter__(self) -> Watch:
         for cause in slow_causes(self._world.scenario):
             self._warn(cause.partition(" (")[0], cause)
+        self._bar.__enter__()
         if self._tell is not None:
             self._tell(0.0)
         return self
@@ -109,8 +142,7 @@ class Watch:
             if kind is None and self._tell is not None:
                 self._tell(1.0)
         finally:
-            if self._bar is not None:
-                self._bar.close()
+            self._bar.__exit__(kind, error, trace)
 
     def __call__(self) -> None:
         """Between two slices."""
@@ -125,6 +157,10 @@ class Watch:
             return
         self._told = now
         self._tell(self._world.now_ns / self._end_ns)
+
+    def _draw(self, share: float) -> None:
+        end_s = self._end_ns * 1e-9
+        self._bar(share, 1.0, f"{share * end_s:.4g} of {end_s:g} s", last=share >= 1.0)
 
     def _look(self) -> None:
         scenario, time_s = self._world.scenario, self._world.now_ns * 1e-9

@@ -191,7 +191,7 @@ def _link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResult:
         packets_in=d["packets_in"],
         packets_out=d["packets_out"],
         throughput_mbps=d["bytes_sent"] * 8e-6 / span_s,
-        utilisation=_ratio(d["used_bits"], d["offered_bits"]) if link.finite else NAN,
+        utilisation=_share(d["used_bits"], d["offered_bits"]) if link.finite else NAN,
         queue_delay_mean_ms=mean_s * 1e3,
         queue_delay_std_ms=variance**0.5 * 1e3,
         queue_mean_packets=d["queue_integral_packet_s"] / span_s,
@@ -243,3 +243,8 @@ def _gain(cumulative: np.ndarray) -> np.ndarray:
 
 def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else NAN
+
+
+def _share(part: float, whole: float) -> float:
+    """Differences of large sums may exceed each other by a rounding error; a share is never above 1."""
+    return min(max(part / whole, 0.0), 1.0) if whole else NAN

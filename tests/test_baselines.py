@@ -14,6 +14,7 @@ SHORT = {"name": "ppcc/4", "duration_s": 1.0}
 
 def test_after_importing_the_package_its_modules_are_there():
     code = "import netbuf_gym as nb; print(nb.rewards, nb.wrappers.exchange_reward, nb.baselines.names(), nb.scenarios.names())"
+    code += "; print(nb.multiagent.ParallelEnv, nb.stats.interquartile_mean, nb.zoo.names)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "cubic" in done.stdout and "rlbm/default" in done.stdout
     assert {"baselines", "rewards", "scenarios", "wrappers"} <= set(nb.__all__) <= set(dir(nb))
@@ -38,3 +39,35 @@ def test_they_play_the_same_worlds():
         nb.baselines.evaluate(["cubic", "cubic"], scenario=SHORT)
     with pytest.raises(ConfigError, match="task"):
         nb.baselines.names("nothing")
+
+
+class Trained:
+    """As `netbuf_gym.zoo.load` gives agents: something that has a contender, and can predict."""
+
+    contender = nb.contenders.ConstantAction(5, name="trained")
+
+    def predict(self, observations, state=None, episode_start=None, deterministic=True):
+        return [5] * len(observations), state
+
+
+def test_trained_agents_play_as_they_are():
+    agent = Trained()
+    reports = nb.baselines.evaluate([agent, "cubic"], scenario=SHORT, seeds=[1])
+    assert reports["trained"] == nb.rollout.evaluate(agent, "congestion_window", SHORT, [1])
+    assert nb.baselines.evaluate(agent, scenario=SHORT, seeds=[1]) == {"trained": reports["trained"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (type("Learner", (), {"predict": Trained.predict})(), r"contenders\.Model\(model, name=...\)"),
+        (nb.contenders.RandomAction, r"an object of it, RandomAction\(...\)"),
+        (lambda observations: [5] * len(observations), r"contenders\.Callback\(function\)"),
+        (7, r"contender = 7 is none; valid: a name"),
+        (type("Odd", (), {"contender": "cubic"})(), "valid: a name"),
+    ],
+)
+def test_what_is_no_contender_is_told_how_it_becomes_one(given, says):
+    for play in (nb.baselines.evaluate, nb.rollout.evaluate):
+        with pytest.raises(ConfigError, match=says):
+            play(given, task="congestion_window", scenario=SHORT)

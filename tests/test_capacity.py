@@ -94,6 +94,26 @@ def test_what_a_device_holds_is_not_sent():
     assert result.series["throughput_mbps"][:, 0].max() == pytest.approx(8, rel=1e-9)
 
 
+@pytest.mark.parametrize("warmup_s", [0.3, 1.234, 2.9])
+@pytest.mark.parametrize("trace", [None, RateTrace([0, 0.5, 1.1], [0.05, 0, 0.15], 2.0), RateTrace([0, 1], [100, 1e-4])])
+def test_a_busy_link_is_used_at_most_whole(trace, warmup_s):
+    """Counters of a window are differences of large sums, whose rounding is no utilisation."""
+    for device, packets in ((None, 0), ("codel", 10)):
+        bottleneck = Link(
+            name="bottleneck",
+            rate_mbps=None if trace else 0.05,
+            trace=trace,
+            delay_ms=5,
+            queue_packets=1000,
+            discipline=device,
+            device_packets=packets,
+        )
+        flows = [Flow(cc="cubic", path=(0,), return_path=(1,))] * 5
+        world = Scenario(links=[bottleneck, Link(name="back", delay_ms=5)], flows=flows, duration_s=3.37)
+        used = nb.simulate(world, sample_interval_s=None, warmup_s=warmup_s).links["bottleneck"].utilisation
+        assert 0.9 < used <= 1
+
+
 def test_a_link_of_one_flow_counts_what_has_reached_it():
     """As fast as the first and 400 ms behind it: what is under way to it has not been sent by it."""
     links = [Link(name="first", rate_mbps=8, delay_ms=400), Link(name="second", rate_mbps=8, delay_ms=0), Link(name="back")]

@@ -11,7 +11,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym import tasks, traces
 from netbuf_gym.cli import main
-from netbuf_gym.commands.inventory import TOPICS
+from netbuf_gym.commands.inventory import TOPICS, _plain
 from netbuf_gym.described import arguments_of, headline, range_of, unit_of
 from netbuf_gym.scenarios.glossary import GLOSSARY
 from netbuf_gym.traces import generators
@@ -131,6 +131,10 @@ def test_rewards_by_task_with_their_parameters(capsys):
         }
 
 
+def test_steps_of_agents_are_whole_numbers(capsys):
+    assert all(type(one["steps"]) is int for one in json.loads(listed(capsys, "agents", "--json")))
+
+
 def test_agents_have_what_a_user_chooses_by(capsys):
     entries = entries_of(capsys, "agents")
     assert list(entries) == nb.zoo.names()
@@ -210,3 +214,60 @@ def test_docstrings_are_read():
     said |= {"1e-4 to 1.": "1e-4 to 1", "2 to 10 million.": "2 to 10 million"}
     assert {text: range_of(text) for text in said} == said
     assert [unit_of(name) for name in ("a_ms", "rate_mbps", "flows_per_s", "x_s", "alpha")] == ["ms", "Mbit/s", "1/s", "s", ""]
+
+
+ENDS = re.compile(
+    r"(?P<each>a list, each )?(?P<open>above )?(?P<low>[-+\d.e]+) to "
+    r"(?P<below>below )?(?P<high>[-+\d.e]+)(?P<million> million)?"
+)
+
+
+def tried(one, value, each):
+    whole = isinstance(one["default"], int) or (each and isinstance(one["default"][0], int))
+    value = round(value) if whole else value
+    return [value] * len(one["default"]) if isinstance(one["default"], list) else value
+
+
+def ends_of(one):
+    """Values at and beyond both ends of the range that is listed, and whether they are in it."""
+    found = ENDS.fullmatch(one["range"]) if one["default"] is not None else None
+    if found is None:
+        return []
+    low, high, step = float(found["low"]), float(found["high"]) * (1e6 if found["million"] else 1), 1e-9
+    whole = isinstance(one["default"], int)
+    beyond = (low - 1, high + 1) if whole else (low - max(step, 1e-3 * abs(low)), high * 1.001 + step)
+    ends = ((low, not found["open"]), (high, not found["below"]), (beyond[0], False), (beyond[1], False))
+    return [(tried(one, value, found["each"]), inside) for value, inside in ends]
+
+
+@pytest.mark.parametrize("record", tasks.records(), ids=lambda record: record.name)
+def test_ranges_of_rewards_are_those_that_are_checked(record, capsys):
+    for entry in json.loads(listed(capsys, "rewards", "--json")):
+        if entry["task"] != record.name:
+            continue
+        kind = record.rewards[entry["name"]]
+        for one in entry["parameters"]:
+            assert _plain(getattr(kind(), one["name"])) == one["default"]
+            for value, inside in ends_of(one):
+                try:
+                    kind(**{one["name"]: value})
+                    accepted = True
+                except nb.errors.ConfigError:
+                    accepted = False
+                assert accepted == inside, f"{entry['name']}: {one['name']} = {value}, listed as {one['range']}"
+
+
+def test_ranges_of_scenarios_are_those_that_are_checked(capsys):
+    for name, entry in entries_of(capsys, "scenarios").items():
+        if name not in nb.scenarios.names():
+            continue
+        for one in entry["parameters"]:
+            for value, inside in ends_of(one):
+                try:
+                    nb.scenarios.get(name, **{one["name"]: value})
+                    refused = ""
+                except nb.errors.ScenarioError as error:
+                    refused = str(error)
+                said = f"{name}: {one['name']} = {value}, listed as {one['range']}: {refused}"
+                assert bool(refused) or inside, said
+                assert not inside or not refused.startswith(f"{one['name']}"), said  # others may not go together with it

@@ -5,6 +5,7 @@ import builtins
 import numpy as np
 import pytest
 
+import netbuf_gym
 from netbuf_gym import plots
 from netbuf_gym.errors import ConfigError, MissingExtraError
 
@@ -134,3 +135,22 @@ def test_there_is_one_style():
             if re.search(r"pyplot|rcParams|savefig|\.grid\(|fontsize=\d|tick_params", line):
                 wrong.append(f"{path.name}:{number}: {line.strip()}")
     assert wrong == []
+
+
+def test_decades_without_values_take_no_room_and_legends_are_not_crossed_out(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plots, "write", lambda figure, path: drawn.append(figure))
+    time_s = np.arange(5.0)
+    one = {"time_s": time_s, "rtt_ms": np.array([50.0, 90.0, 800.0, 1e4, 1e5]), "queue": np.array([0.0, 3.0, 800.0, 1.0, 0.0])}
+    plots.time_series({"a": one}, tmp_path / "t.png", (("rtt_ms", "RTT"), ("queue", "queue")))
+    rtt, queue = drawn[0].axes
+    assert rtt.get_yscale() == "log" and 10 < rtt.get_ylim()[0] <= 50
+    assert queue.get_yscale() == "symlog" and queue.get_ylim()[0] == 0
+    frame = rtt.get_legend().get_frame()
+    assert rtt.get_legend().get_frame_on() and frame.get_facecolor()[:3] == (1, 1, 1) and frame.get_alpha() > 0.5
+
+
+def test_short_names_are_written_out_in_pictures():
+    result = netbuf_gym.simulate(netbuf_gym.scenarios.dumbbell(duration_s=2), seed=1)
+    labels = " ".join(axes.get_ylabel() for axes in result.plot().axes)
+    assert "congestion window" in labels and "round-trip time" in labels

@@ -125,7 +125,7 @@ def test_every_table_is_rectangular_whatever_was_run(two, switched, what):
 
 
 def test_another_table_is_refused_by_name(two):
-    with pytest.raises(ConfigError, match="what = 'flow' is unknown; valid: flows, links"):
+    with pytest.raises(ConfigError, match=r"what = 'flow' is unknown; did you mean 'flows'\? valid: flows, links"):
         two.to_dataframe("flow")
 
 
@@ -229,3 +229,21 @@ def test_capacity_steps_are_the_traces_own_where_they_are_few():
     fine = RateTrace(np.arange(50_000) / 1000, np.tile([1.0, 3.0], 25_000), period_s=50)
     edges, rates = capacity_steps(fine, 1000)
     assert len(rates) == 1000 and rates == pytest.approx(np.full(1000, 2.0))
+
+
+def test_frames_without_rows_have_the_types_of_those_with():
+    pytest.importorskip("pandas")
+    switch = nb.simulate(nb.scenarios.get("rlbm/default", duration_s=3.0), seed=1)
+    flows = nb.simulate(nb.scenarios.dumbbell(senders=["cubic"], duration_s=1.0), seed=1)
+    for what, empty, full in (("flows", switch, flows), ("priorities", flows, switch), ("queues", flows, switch)):
+        none, some = empty.to_dataframe(what), full.to_dataframe(what)
+        assert len(none) == 0 < len(some) and list(none) == list(some)
+        numbers = [name for name in some if some[name].dtype.kind in "if"]
+        assert (none[numbers].dtypes == some[numbers].dtypes).all()
+        assert all(none[name].dtype.kind not in "if" for name in some if name not in numbers)
+
+
+def test_an_index_that_there_is_not_is_answered_with_those_that_there_are():
+    result = nb.simulate(nb.scenarios.dumbbell(senders=["cubic"] * 2, duration_s=0.1), seed=1)
+    with pytest.raises(IndexError, match="no flow 2; valid: 0 to 1"):
+        result.flows[2]

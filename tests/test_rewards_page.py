@@ -1,4 +1,4 @@
-"""The pages that show rewards, wrappers and worlds of one's own: their code runs as it is printed, block after block."""
+"""The pages whose code is Python: it runs as it is printed, block after block."""
 
 import os
 import subprocess
@@ -10,7 +10,8 @@ import pytest
 from netbuf_gym import recipes, rewards, tasks, wrappers
 
 ROOT = Path(__file__).parent.parent
-PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("rewards.md", "environment.md")}
+NAMES = ("rewards.md", "environment.md", "simulator.md", "queue_threshold.md", "../README.md")
+PAGES = {name: (ROOT / "docs" / name).read_text() for name in NAMES}
 
 
 @pytest.mark.parametrize("name", PAGES)

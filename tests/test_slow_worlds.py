@@ -11,7 +11,21 @@ import netbuf_gym as nb
 from netbuf_gym import running
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ScenarioTypeError, SlowWorldWarning
-from netbuf_gym.scenarios import Bulk, Flow, GilbertElliott, Link, OnOff, Scenario, Sized
+from netbuf_gym.scenarios import (
+    WEB_SEARCH,
+    Bulk,
+    Flow,
+    FlowList,
+    GilbertElliott,
+    Incast,
+    Link,
+    OnOff,
+    PoissonArrivals,
+    Scenario,
+    Sender,
+    Sized,
+    Traffic,
+)
 
 
 def world(app=None, rate_mbps=None, duration_s=1.0, loss=0.0, start_s=0.0, delay_ms=10, **flow):
@@ -64,6 +78,33 @@ def test_flows_that_no_link_holds_back(scenario, says):
 )
 def test_ordinary_worlds_are_not_warned_of(scenario):
     assert warned(scenario) == []
+
+
+def traffic(arrivals, rate_mbps=None, duration_s=1.0, loss=0.0):
+    links = [Link(name="wire", rate_mbps=rate_mbps, delay_ms=5, loss=loss), Link(name="back", delay_ms=5)]
+    senders = [Sender(path=("wire",), return_path=("back",))] * 2
+    return Scenario(links=links, traffic=Traffic(senders=senders, arrivals=[arrivals]), duration_s=duration_s)
+
+
+HUGE = FlowList(start_s=[0.0], sender=[1], size_bytes=[2**40], priority=[0])
+OFTEN = PoissonArrivals(flows_per_s=1000, sizes=WEB_SEARCH)
+BURSTS = Incast(interval_s=0.1, fan_in=2, size_bytes=10**8)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "who"), [(HUGE, "sender 1"), (OFTEN, "sender 0 and 1 more"), (BURSTS, "sender 0 and 1 more")]
+)
+def test_finite_flows_that_no_link_holds_back(arrivals, who):
+    [cause] = running.slow_causes(traffic(arrivals))
+    assert all(word in cause for word in (f"{who} (finite flows)", "'wire'", "packets)", "valid:"))
+    for ordinary in (traffic(arrivals, rate_mbps=10), traffic(arrivals, loss=1e-3), traffic(arrivals, duration_s=0.02)):
+        assert not list(running.slow_causes(ordinary))
+
+
+def test_a_run_warns_of_finite_flows():
+    [warning] = warned(traffic(FlowList(start_s=[0.0], sender=[0], size_bytes=[10**9], priority=[0])))
+    assert "finite flows" in str(warning.message)
+    assert not warned(traffic(PoissonArrivals(flows_per_s=2, sizes=WEB_SEARCH)))
 
 
 def test_no_named_scenario_is_warned_of():

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import netbuf_gym
+import pytest
 
-HERE = Path(netbuf_gym.__file__).parent
+import netbuf_gym
+from netbuf_gym import conf, zoo
+
+HERE, ZOO, CONF = (Path(one.__file__).parent for one in (netbuf_gym, zoo, conf))
 PROGRAM = '''
 """A reward of one's own, a scenario with two bottlenecks, many worlds."""
 
@@ -78,28 +81,148 @@ record = tasks.get("congestion_window")
 print(interval.low, trace.mean_mbps(), last.capacity_mbps, len(flow_list), sizes.mean_bytes, switch.capacity, samples)
 print(scalar.telemetry["elapsed_s"], native.num_envs, record.name, contenders.__name__, rollout.__name__, world.name)
 '''
+EVERYTHING = '''
+"""What else a program takes from the package: agents by name, results as tables, controls and worlds of one's own."""
+
+import random
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+import netbuf_gym as nb
+from netbuf_gym import baselines, scenarios, wrappers, zoo
+from netbuf_gym.rewards import Telemetry
+from netbuf_gym.scenarios import AckEvent, Bulk, Flow, Link, Scenario, Sender
+from netbuf_gym.zoo.agent import Agent
+
+
+class Gentle:
+    """A congestion control of one's own."""
+
+    def __init__(self, share: float = 0.875) -> None:
+        self.share = share
+
+    def __call__(self, ack: AckEvent) -> float:
+        return ack.cwnd_bytes + ack.mss_bytes * ack.acked_bytes / ack.cwnd_bytes
+
+    def on_loss(self, ack: AckEvent) -> float:
+        return self.share * ack.in_flight_bytes
+
+
+def steady(ack: AckEvent) -> float | None:
+    return 20.0 * ack.mss_bytes
+
+
+def drawn(rng: np.random.Generator) -> Scenario:
+    return scenarios.dumbbell(rate_mbps=float(rng.uniform(5, 20)), senders=["agent", "cubic"], duration_s=1)
+
+
+def delivered(telemetry: Telemetry) -> npt.NDArray[Any]:
+    return telemetry["throughput_bps"] * 1e-6
+
+
+class Priced:
+    """A reward of terms."""
+
+    def __init__(self, price: float) -> None:
+        self.price = price
+
+    def __call__(self, telemetry: Telemetry) -> dict[str, npt.NDArray[Any]]:
+        return {"delivered": delivered(telemetry), "lost": -self.price * telemetry.packets_lost}
+
+
+links = [Link(name="out", rate_mbps=10, delay_ms=10, queue_packets=50), Link(name="back", delay_ms=10)]
+flows = [
+    Flow(cc=Gentle, path=["out"], return_path=["back"], app=Bulk()),
+    Flow(cc=Gentle(0.5), path=["out"], return_path=["back"]),
+    Flow(cc=steady, path=["out"], return_path=["back"]),
+]
+result = nb.simulate(Scenario(links=links, flows=flows, duration_s=1), seed=1, sample_interval_s=0.1)
+nb.simulate(scenarios.dumbbell(senders=["cubic", Gentle, steady, {"name": "cubic", "beta": 0.8}], duration_s=1), progress=False)
+Sender(path=[0], return_path=[1], cc=Gentle)
+frame = result.to_dataframe("links")
+figure = result.plot()
+by_flow: dict[str, npt.NDArray[Any]] = result.flows[0].series
+fair: float = result.fairness
+
+named: list[str] = zoo.names()
+agent = zoo.load("congestion_window/ppo")
+world = agent.make_env(scenario="ppcc/4", render_mode="ansi")
+observation, _ = world.reset(seed=1)
+action, state = agent.predict(observation)
+world.step(action)
+many = agent.make_vec(3)
+observations, _ = many.reset(seed=1)
+actions, state = agent.predict(observations, state, np.ones(3, bool), deterministic=False)
+loaded: Agent = nb.zoo.load("congestion_window/ppo")
+
+env = gym.make("netbuf/CongestionWindow-v0", scenario=drawn, reward=delivered)
+wrappers.exchange_reward(env, Priced(0.1))
+wrapped = wrappers.NormalizeObservation(wrappers.AlphaFairReward(env, alpha=0.5))
+wrapped.reset(seed=1)
+envs = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=2, scenario=drawn, reward=Priced(0.2), threads=1)
+normal = wrappers.VectorNormalizeObservation(wrappers.VectorExchangeReward(envs, "power"))
+normal.reset(seed=1)
+rules = baselines.usual()
+reports = baselines.evaluate(["cubic", baselines.make("newreno")], scenario=drawn, seeds=range(2))
+utility: float = reports["cubic"][0]["utility"]
+beside = baselines.evaluate([agent.contender], task="congestion_window", scenario="ppcc/4", seeds=[random.randrange(9)])
+print(frame.shape, figure, by_flow.keys(), fair, named, state, actions.shape, rules, utility, list(beside), loaded.card[:9])
+'''
 MISUSES = '''
 import netbuf_gym as nb
 
 nb.simulate(nb.scenarios.dumbbell(), sede="x")
 nb.simulate(nb.scenarios.dumbbell()).goodput
+nb.zoo.load(7)
+nb.zoo.load("congestion_window/ppo").predikt
+nb.scenarios.dumbbell(senders=["cubic", 8])
 '''
+PROGRAMS = {"program.py": PROGRAM, "everything.py": EVERYTHING, "misuses.py": MISUSES}
 
 
-def test_a_program_passes_mypy_strict_and_runs(tmp_path):
-    site = tmp_path / "site"
-    code = shutil.ignore_patterns("*.so", "__pycache__", "*.csv", "*.json")
-    shutil.copytree(HERE, site / "netbuf_gym", ignore=code)
-    (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "misuses.py").write_text(MISUSES)
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--config-file=", "program.py", "misuses.py"]
-    environment = {**os.environ, "PYTHONPATH": str(site)}  # so that it is found as installed packages are
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """A folder of programs beside the package as it is installed; and what `mypy --strict` says of each of them."""
+    folder = tmp_path_factory.mktemp("typing")
+    code = shutil.ignore_patterns("*.so", "__pycache__", "*.csv", "*.json", "*.zip")
+    for package, source in (("netbuf_gym", HERE), ("netbuf_gym/zoo", ZOO), ("netbuf_gym/conf", CONF)):
+        shutil.copytree(source, folder / "site" / package, ignore=code)
+    for name, text in PROGRAMS.items():
+        (folder / name).write_text(text)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--config-file=", *PROGRAMS]
+    environment = {**os.environ, "PYTHONPATH": str(folder / "site")}  # so that it is found as installed packages are
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.stderr == ""
     said = [line for line in done.stdout.splitlines() if ": note: " not in line]
-    assert len(said) == 2 and done.stderr == "", done.stdout + done.stderr
-    assert said[0].startswith("misuses.py:4: error: ") and said[1].startswith("misuses.py:5: error: "), said
-    ran = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True)
+    return folder, {name: [line for line in said if line.startswith(f"{name}:")] for name in PROGRAMS} | {"all": said}
+
+
+@pytest.mark.parametrize("name", ["program.py", "everything.py"])
+def test_a_program_passes_mypy_strict_and_runs(checked, name):
+    folder, said = checked
+    assert not said[name]
+    ran = subprocess.run([sys.executable, name], cwd=folder, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_misuses_are_told(checked):
+    _, said = checked
+    lines = MISUSES.splitlines()
+    wrong = [number for number, line in enumerate(lines, 1) if line.startswith("nb.")]
+    assert [int(line.split(":")[1]) for line in said["misuses.py"]] == wrong, said
+    assert said["all"] == said["misuses.py"]
+
+
+def test_lint_checks_what_is_installed_as_zoo_and_conf():
+    done = subprocess.run(["make", "-n", "lint"], cwd=HERE.parent, capture_output=True, text=True)
+    commands = done.stdout.splitlines()
+    laid = next(line for line in commands if line.startswith("ln -s"))
+    assert all(f"/{name}" in laid for name in ("netbuf_gym/*", "zoo", "conf")) and laid.endswith("build/typed/netbuf_gym/")
+    assert commands[-1].endswith("python -m mypy")
+    assert 'mypy_path = "$MYPY_CONFIG_FILE_DIR/build/typed"' in (HERE.parent / "pyproject.toml").read_text()
 
 
 def test_the_package_says_that_it_is_typed():

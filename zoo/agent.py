@@ -11,7 +11,7 @@ import numpy as np
 from netbuf_gym import tasks
 from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import lock_of
-from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.errors import CheckpointError, ConfigError, shown
 from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, library
 from netbuf_gym.zoo.config import plain
@@ -85,7 +85,7 @@ class Agent:
             the action, or one for each observation; and the state for the next call.
 
         Raises:
-            ConfigError: observations of another shape, or not finite.
+            ConfigError: observations of another shape, or not finite; a state, or an `episode_start`, of other observations.
         """
         shape = self.observation_space.shape
         try:
@@ -96,10 +96,26 @@ class Agent:
             raise ConfigError(f"observation has shape {values.shape}; valid: {shape}, or (n, {_inner(shape)})")
         if not np.isfinite(values).all():
             raise ConfigError("observation holds NaN or infinity; valid: finite numbers")
+        count = 1 if values.shape == shape else len(values)
         if episode_start is not None:
             episode_start = np.atleast_1d(np.asarray(episode_start, bool))
+            if episode_start.shape != (count,):
+                raise ConfigError(f"episode_start has shape {episode_start.shape}; valid: ({count},), one for each observation")
+        state = self._memory(state, count)
+        if not count:
+            return np.zeros((0, *(self.action_space.shape or ())), self.action_space.dtype), state
         with self._lock:
             return self._model.predict(values, state=state, episode_start=episode_start, deterministic=deterministic)
+
+    def _memory(self, state: Any, count: int) -> Any:
+        """What an agent with memory is told to remember of so many observations; None for one without."""
+        one = getattr(self._model.policy, "lstm_hidden_state_shape", None)  # layers, 1, width
+        if one is None or state is None:
+            return None
+        wanted = (one[0], count, one[2])
+        if not isinstance(state, (tuple, list)) or [np.shape(part) for part in state] != [wanted, wanted]:
+            raise ConfigError(f"state = {shown(state)} is not that of {count} observations; valid: what the last call returned")
+        return tuple(state)
 
     def make_env(self, **overrides: Any) -> gym.Env:
         """Its environment, of one world, with the arguments that it was trained with.
@@ -130,7 +146,7 @@ class Agent:
         return env
 
     def _rules(self) -> Task:
-        env = self.make_env()
+        env: Any = self.make_env()
         try:
             return env.unwrapped.engine.task
         finally:

@@ -90,7 +90,7 @@ def write_arrays(archive: zipfile.ZipFile, folder: str, arrays: Mapping[str, np.
         info = zipfile.ZipInfo(f"{folder}/{name}")
         info.compress_type = kind
         with archive.open(info, "w", force_zip64=True) as member:
-            member.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+            member.write(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
 
 
 def read_arrays(archive: zipfile.ZipFile, folder: str) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import KVWriter, SummaryWriter, TensorBoardOutputFormat
+from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
 from netbuf_gym.files import naming, write_atomic
 from netbuf_gym.progress import ProgressBar, duration, say
@@ -25,7 +25,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self._previous: dict[int, object] = {}
+        self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
@@ -149,6 +149,8 @@ class TensorBoard(TensorBoardOutputFormat):
     """
 
     def __init__(self, folder: Path, resumed_at: int | None = None):
+        from torch.utils.tensorboard import SummaryWriter
+
         self.folder = folder
         with naming(folder):
             self.writer = SummaryWriter(str(folder), purge_step=None if resumed_at is None else resumed_at + 1)
@@ -187,7 +189,7 @@ class EpisodeLog(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         for name in self.names:
-            values = [episode[name] for episode in self.model.ep_info_buffer if name in episode]
+            values = [episode[name] for episode in self.model.ep_info_buffer or () if name in episode]
             if values and np.isfinite(values).any():
                 self.logger.record(f"rollout/{name}", float(np.nanmean(values)))
 

@@ -225,7 +225,7 @@ def _margin(
     differences = [evaluation.margin(runs, baseline, metric, relative=relative).mean for runs in agents]
     paired = evaluation.margin(median, baseline, metric, relative=relative)
     known = [one for one in differences if np.isfinite(one)]
-    mean, low, high = stats.mean_interval(known) if known else (math.nan,) * 3
+    mean, low, high = stats.mean_interval(np.array(known)) if known else (math.nan,) * 3
     return {"mean": mean, "low": low, "high": high, "least": min(known, default=math.nan), "paired": list(paired)}
 
 

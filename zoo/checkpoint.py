@@ -19,7 +19,7 @@ import zlib
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 from omegaconf import DictConfig, OmegaConf
@@ -33,7 +33,7 @@ from netbuf_gym.files import naming, replacing, write_atomic
 from netbuf_gym.tasks import Task, require_schema
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import archive as archives
-from netbuf_gym.zoo.config import TrainConfig, check_training, plain
+from netbuf_gym.zoo.config import TrainConfig, check_training, merged, plain
 from netbuf_gym.zoo.ranges import check_algo
 
 if TYPE_CHECKING:
@@ -81,13 +81,14 @@ def describe(env: VectorEnvAdapter, env_id: str, kwargs: dict[str, Any]) -> dict
 
 
 def _spaces(observation: gym.Space, action: gym.Space) -> dict[str, Any]:
+    box = cast(gym.spaces.Box, observation)
     return {
         "observation_space": {
-            "shape": list(observation.shape),
-            "low": float(observation.low.min()),
-            "high": float(observation.high.max()),
+            "shape": list(box.shape),
+            "low": float(box.low.min()),
+            "high": float(box.high.max()),
         },
-        "action_space": {"n": int(action.n)} if hasattr(action, "n") else {"shape": list(action.shape)},
+        "action_space": {"n": int(action.n)} if hasattr(action, "n") else {"shape": list(action.shape or ())},
     }
 
 
@@ -181,8 +182,8 @@ def read(path: str | Path) -> Saved:
             meta = archives.read_json(archive, META)
             room = archive.getinfo(PARAMETERS).file_size
         if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-            found = meta.get("format") if isinstance(meta, dict) else None
-            raise CheckpointError(f"{path}: has format {shown(found)}; this version reads format {FORMAT}")
+            form = meta.get("format") if isinstance(meta, dict) else None
+            raise CheckpointError(f"{path}: has format {shown(form)}; this version reads format {FORMAT}")
         return _checked(path, meta, room, f"{MOMENT}.json" in names)
     except CheckpointError:
         raise
@@ -227,7 +228,7 @@ def _config(values: Any) -> DictConfig:
     """A training job's configuration from what was saved of it, held to what one from the command line is held to."""
     if "${" in json.dumps(values):  # it was resolved before it was saved: this would read the environment, or worse
         raise ValueError("it holds an interpolation, ${...}")
-    config = OmegaConf.merge(OmegaConf.structured(TrainConfig), OmegaConf.create(values))
+    config = merged(OmegaConf.structured(TrainConfig), OmegaConf.create(values))
     missing = OmegaConf.missing_keys(config) - {"scenario.name"}
     if missing:
         raise ValueError(f"config lacks {', '.join(sorted(missing))}")

@@ -7,11 +7,12 @@ do not have, or a value of another type, is an error.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints, overload
 
 from hydra import compose
 from hydra._internal.hydra import Hydra
@@ -57,6 +58,15 @@ class Source:
         """Those beside `conf/`."""
         return [] if self.config_dir is None else [Path(self.config_dir)]
 
+    def require(self) -> None:
+        """Raises ConfigError unless the folders are there and none of their files is hidden by one of ours."""
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise ConfigError(f"--config-dir {folder}: no such folder")
+            for file in sorted(folder.rglob("*.yaml")):
+                if (CONF / file.relative_to(folder)).is_file():
+                    raise ConfigError(f"{file}: netbuf-gym has a file of this name, which is read instead; valid: another name")
+
 
 def load(job: str, overrides: Sequence[str], source: Source | None = None) -> DictConfig:
     """The configuration of a job ("train" or "evaluate") with overrides, resolved and checked.
@@ -67,9 +77,6 @@ def load(job: str, overrides: Sequence[str], source: Source | None = None) -> Di
     Raises:
         ConfigError: an unknown key, group choice or value; in one line, with what was probably meant.
     """
-    for override in overrides:
-        if not override.partition("=")[0].strip("+~ ") or "=" not in override:
-            raise ConfigError(f"argument {override!r} is not of the form key=value")
     config = require_known(job, list(overrides), source or Source())
     try:
         OmegaConf.resolve(config)
@@ -83,13 +90,14 @@ def load(job: str, overrides: Sequence[str], source: Source | None = None) -> Di
 
 def require_known(job: str, overrides: list[str], source: Source) -> DictConfig:
     """The configuration as Hydra composes it, interpolations and `???` as they stand; raises as `load` does."""
+    source.require()
     for override in overrides:
         mistakes.check(override, job, source.folders)
     try:
         with hydra_of(job, source):
             config = compose(source.config_name or job, overrides=normalised(overrides, job, source))
         _require_keys(config, JOBS[job], job)
-        return OmegaConf.merge(OmegaConf.structured(JOBS[job]), config)  # of its type, whatever file it began with
+        return merged(OmegaConf.structured(JOBS[job]), config)  # of its type, whatever file it began with
     except Exception as error:  # Hydra lets through whatever its parts and the files in `config_dir` raise
         raise mistakes.explained(error, overrides, job) from None
 
@@ -103,14 +111,9 @@ def hydra_of(job: str, source: Source) -> Iterator[Hydra]:
     """
     _store_tasks()
     path = create_config_search_path(str(CONF))
-    if source.config_dir is not None:
-        folder = Path(source.config_dir).absolute()
-        if not folder.is_dir():
-            raise ConfigError(f"--config-dir {source.config_dir}: no such folder")
-        for file in sorted(folder.rglob("*.yaml")):
-            if (CONF / file.relative_to(folder)).is_file():
-                raise ConfigError(f"{file}: netbuf-gym has a file of this name, which is read instead; valid: another name")
-        path.append("command-line", f"file://{folder}", anchor=SearchPathQuery(provider="main", path=None))
+    source.require()
+    for folder in source.folders:
+        path.append("command-line", f"file://{folder.absolute()}", anchor=SearchPathQuery(provider="main", path=None))
     before = get_gh_backup()
     GlobalHydra.instance().clear()
     setbase("1.3")
@@ -118,6 +121,15 @@ def hydra_of(job: str, source: Source) -> Iterator[Hydra]:
         yield Hydra.create_main_hydra2(job, path)
     finally:
         restore_gh_from_backup(before)
+
+
+def of_demo(overrides: Sequence[str]) -> list[str]:
+    """The overrides of `netbuf-gym demo` as those of training; they and their experiments go before the demo's own."""
+    own = [one.partition("=")[2].strip() for one in overrides if one.startswith("experiment=")][-1:]
+    names = own[0].strip("[]") if own and own[0] not in mistakes.NOBODY else ""
+    cores = min(2, len(os.sched_getaffinity(0)))  # a second thread for torch gains little, and costs much on a busy machine
+    others = [one for one in overrides if not one.startswith("experiment=")]
+    return [f"experiment=[{','.join(['demo', *filter(None, names.split(','))])}]", f"env.threads={cores}", *others]
 
 
 def normalised(overrides: Sequence[str], job: str, source: Source) -> list[str]:
@@ -128,10 +140,10 @@ def normalised(overrides: Sequence[str], job: str, source: Source) -> list[str]:
 def _require_keys(config: DictConfig, cls: type, job: str, prefix: str = "") -> None:
     """Refuses keys that a `+` or a file has added."""
     kinds = get_type_hints(cls)
-    for key in config:
+    for key in map(str, config):
         if key not in kinds:
             raise ConfigError(mistakes.unknown(f"{prefix}{key}", job))
-        if is_dataclass(kinds[key]) and OmegaConf.is_dict(part := config._get_node(key)):
+        if is_dataclass(kinds[key]) and isinstance(part := config._get_node(key), DictConfig):
             _require_keys(part, kinds[key], job, f"{prefix}{key}.")
 
 
@@ -188,10 +200,19 @@ def evaluation_seeds(seeds: Any) -> list[int]:
     return chosen
 
 
-def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str | None = None) -> str | dict[str, Any]:
-    """The `scenario` argument of an environment; `default` is the name that null stands for."""
+@overload
+def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str) -> str | dict[str, Any]: ...
+@overload
+def scenario_spec(scenario: DictConfig | ScenarioConfig, default: None = None) -> str | dict[str, Any] | None: ...
+def scenario_spec(scenario: DictConfig | ScenarioConfig, default: str | None = None) -> str | dict[str, Any] | None:
+    """The `scenario` argument of an environment; `default` is the name that null stands for, None the environment's own."""
     kwargs, name = plain(scenario.kwargs), scenario.name or default
     return {"name": name, **kwargs} if kwargs else name
+
+
+def merged(*configs: Any) -> DictConfig:
+    """Mappings of OmegaConf's, later ones over earlier ones."""
+    return cast(DictConfig, OmegaConf.merge(*configs))
 
 
 def plain(config: Any) -> Any:

@@ -26,18 +26,20 @@ def read(run_dir: Path, column: str = RETURN) -> tuple[list[float], list[float]]
     return sorted(points), [points[steps] for steps in sorted(points)]
 
 
-def draw(run_dir: Path, name: str, title: str = "") -> str:
+def draw(run_dir: Path, name: str, title: str = "", window: int | None = None) -> str:
     """Draws the curve into the run directory and says where it is, or in one line why there is none.
 
     Args:
         name: of the learner.
+        window: episodes that each logged return is the mean of; None: not known.
     """
     try:
         steps, values = read(run_dir)
         if not steps:
             return "no learning curve: no episode has ended yet"
         path = run_dir / PICTURE
-        plots.learning_curves({name: [(steps, values)]}, path, "return of an episode (mean of the last 100)", title=title)
+        last = "last ones" if window is None else f"last {window:,}"
+        plots.learning_curves({name: [(steps, values)]}, path, f"return of an episode (mean of the {last})", title=title)
         return f"learning curve: {path}"
     except MissingExtraError as error:
         return f"no learning curve: {error}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from netbuf_gym import tasks
 from netbuf_gym.overrides import quoted
 from netbuf_gym.progress import say
 from netbuf_gym.zoo import curves
-from netbuf_gym.zoo.config import Source, load
+from netbuf_gym.zoo.config import Source, load, of_demo
 from netbuf_gym.zoo.evaluate import evaluate
 from netbuf_gym.zoo.train import next_step, train
 
@@ -20,8 +19,7 @@ SEEDS = 20
 
 def main(argv: Sequence[str], source: Source | None = None) -> int:
     """Runs the demonstration; returns its exit status, 0 or 130 when interrupted. Raises as training does."""
-    cores = min(2, len(os.sched_getaffinity(0)))  # a second thread for torch gains little, and costs much on a busy machine
-    overrides = ["experiment=demo", f"env.threads={cores}", *argv]
+    overrides = of_demo(argv)
     config = load("train", overrides, source)
     if config.run_dir is None:
         run_dir = Path("runs", "demo", f"{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}")
@@ -31,7 +29,7 @@ def main(argv: Sequence[str], source: Source | None = None) -> int:
     result = train(overrides, source, say)
     share = "" if result.env_share != result.env_share else f", {result.env_share:.0%} of the time in the environment"
     print(f"{result.timesteps:,} steps in {result.seconds:.0f} s ({result.steps_per_second:,.0f} steps/s{share})")
-    print(curves.draw(run_dir, str(result.algo), str(run_dir)), flush=True)
+    print(curves.draw(run_dir, str(result.algo), str(run_dir), result.window), flush=True)
     if result.interrupted:
         print(next_step(result))
         return 130

@@ -136,15 +136,15 @@ def _task(config: DictConfig, saved: checkpoint.Saved | None) -> str:
             raise ConfigError(f"env_id = {config.env_id!r} is not of task {task!r}; valid: {valid}, or null")
         return task
     schema = saved.env.get("schema")
-    task = schema.get("task") if isinstance(schema, dict) else None
-    if task not in tasks.names():
-        raise CheckpointError(f"{saved.path}: is of task {task!r}; valid: {', '.join(tasks.names())}")
+    own = schema.get("task") if isinstance(schema, dict) else None
+    if own not in tasks.names():
+        raise CheckpointError(f"{saved.path}: is of task {own!r}; valid: {', '.join(tasks.names())}")
     if config.recipe not in (None, saved.env["schema"].get("recipe")):
         recipe = saved.env["schema"].get("recipe")
         raise CheckpointError(f"{saved.path}: was trained with recipe {recipe!r}, not with {config.recipe!r}")
-    if config.task not in (None, task):
-        raise CheckpointError(f"{saved.path}: was trained on task {task!r}, not on {config.task!r}")
-    return task
+    if config.task not in (None, own):
+        raise CheckpointError(f"{saved.path}: was trained on task {own!r}, not on {config.task!r}")
+    return str(own)
 
 
 def _agents(config: DictConfig, task: str) -> int:

@@ -6,7 +6,7 @@ import argparse
 import io
 import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,8 @@ from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Glob, Override, QuotedString, Transformer
-from omegaconf import open_dict
+from hydra.core.override_parser.types import Glob, QuotedString, Transformer
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.overrides import quoted
@@ -52,7 +52,9 @@ def configuration(job: str, overrides: Sequence[str], source: Source, kind: str,
     with _asked(job, overrides, source) as (hydra, words):
         try:
             return _printed(lambda: hydra.show_cfg(source.config_name or job, words, kind, package, resolve))
-        except SystemExit:
+        except SystemExit:  # Hydra takes null for nothing
+            if _is_null(compose(source.config_name or job, overrides=words, return_hydra_config=True), package or ""):
+                return "null\n"
             raise ConfigError(f"--package {package}: there is none of this name in the configuration") from None
 
 
@@ -117,17 +119,16 @@ def _each(override: str, parser: OverridesParser, source: Source) -> list[str]:
     (parsed,) = parser.parse_overrides([override])
     if not parsed.is_sweep_override():
         return [override]
-    if isinstance(parsed.value(), Glob):
-        return _globbed(override, parsed, source)
+    if isinstance(glob := parsed.value(), Glob):
+        return _globbed(override, parsed.key_or_group, glob, source)
     if parsed.key_or_group == "scenario":  # a name, which Hydra would write with escapes
         values = parsed.sweep_iterator(transformer=Transformer.identity)
         return [f"scenario={value.text if isinstance(value, QuotedString) else value}" for value in values]
     return [word for (word,) in BasicSweeper.split_arguments([parsed], None)[0]]
 
 
-def _globbed(override: str, parsed: Override, source: Source) -> list[str]:
-    key = parsed.key_or_group
-    found = parsed.value().filter(list(reference.choices(key, *source.folders)))
+def _globbed(override: str, key: str, glob: Glob, source: Source) -> list[str]:
+    found = glob.filter(list(reference.choices(key, *source.folders)))
     if not found:
         raise ConfigError(f"{override}: matches no choice of {key}")
     return [f"{key}={choice}" for choice in found]
@@ -172,7 +173,13 @@ def _asked(job: str, overrides: Sequence[str], source: Source) -> Iterator[tuple
         raise mistakes.explained(error, list(overrides), job) from None
 
 
-def _printed(show) -> str:
+def _is_null(config: DictConfig, name: str) -> bool:
+    above, _, last = name.rpartition(".")
+    part = OmegaConf.select(config, above) if above else config
+    return OmegaConf.is_dict(part) and last in part and part[last] is None
+
+
+def _printed(show: Callable[[], object]) -> str:
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(io.StringIO()):  # what Hydra complains of there is raised here
         show()

@@ -10,14 +10,19 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.type_aliases import TrainFreq
 
 from netbuf_gym.zoo import moment as moments
 from netbuf_gym.zoo.callbacks import ProgressCsv, Stop
+from netbuf_gym.zoo.models import worlds_of
 from netbuf_gym.zoo.moment import Moment
 from netbuf_gym.zoo.ppo import DivergedError
 from netbuf_gym.zoo.replay import Recorder
@@ -44,7 +49,7 @@ class Boundaries(BaseCallback):
         stop: Stop,
         recorder: Recorder,
         log: ProgressCsv,
-        write: Callable[[Moment], None],
+        write: Callable[[Moment], object],
         interval_seconds: float,
         iterations: int = 0,
     ):
@@ -75,7 +80,7 @@ class Boundaries(BaseCallback):
         moment = self.moment(keep) if due or keep else None
         self.kept = moment if keep else None
         self.stop.at_once = keep
-        if due:
+        if due and moment is not None:
             self.write(moment)
             self._written = time.perf_counter()
 
@@ -109,10 +114,12 @@ def learn(
     _follow_time(model, stop)
     callback.on_training_start(locals(), globals())
     hook = model.policy.optimizer.register_step_pre_hook(lambda *_: _halt(stop))
-    loop = _rollouts if isinstance(model, OnPolicyAlgorithm) else _memories
     between = True
     try:
-        between = loop(model, total_timesteps, callback, boundaries)
+        if isinstance(model, OnPolicyAlgorithm):
+            between = _rollouts(model, total_timesteps, callback, boundaries)
+        else:
+            between = _memories(cast(OffPolicyAlgorithm, model), total_timesteps, callback, boundaries)
     except HaltedError:
         between = False
     finally:
@@ -122,8 +129,9 @@ def learn(
     if stop.interrupted and not stop.timed_out and model.num_timesteps < total_timesteps:
         if between:
             return boundaries.moment()
-        moments.put_back(boundaries.kept, model)
-        return boundaries.kept
+        kept = cast(Moment, boundaries.kept)  # or nothing would have ended in the middle
+        moments.put_back(kept, model)
+        return kept
     if not all(th.isfinite(one).all() for one in model.policy.parameters()):
         raise DivergedError("training diverged: a smaller learning rate may help")
     return None
@@ -133,7 +141,7 @@ def _rollouts(model: OnPolicyAlgorithm, total: int, callback: BaseCallback, boun
     """As `OnPolicyAlgorithm.learn`; returns whether it ended between an update and a rollout."""
     interval = _log_interval(model)
     while model.num_timesteps < total and not boundaries.stop.now():
-        if not model.collect_rollouts(model.env, callback, model.rollout_buffer, n_rollout_steps=model.n_steps):
+        if not model.collect_rollouts(worlds_of(model), callback, model.rollout_buffer, n_rollout_steps=model.n_steps):
             if boundaries.stop.timed_out:
                 model.num_timesteps = boundaries.timesteps  # nothing was learned from the rest
             return False
@@ -145,17 +153,17 @@ def _rollouts(model: OnPolicyAlgorithm, total: int, callback: BaseCallback, boun
     return True
 
 
-def _memories(model: BaseAlgorithm, total: int, callback: BaseCallback, boundaries: Boundaries) -> bool:
+def _memories(model: OffPolicyAlgorithm, total: int, callback: BaseCallback, boundaries: Boundaries) -> bool:
     """As `OffPolicyAlgorithm.learn`; returns whether it ended between an update and a rollout."""
     interval = _log_interval(model)
     while model.num_timesteps < total and not boundaries.stop.now():
         rollout = model.collect_rollouts(
-            model.env,
-            train_freq=model.train_freq,
+            worlds_of(model),
+            train_freq=cast(TrainFreq, model.train_freq),
             action_noise=model.action_noise,
             callback=callback,
             learning_starts=model.learning_starts,
-            replay_buffer=model.replay_buffer,
+            replay_buffer=cast(ReplayBuffer, model.replay_buffer),
             log_interval=interval,
         )
         if not rollout.continue_training:
@@ -186,4 +194,4 @@ def _follow_time(model: BaseAlgorithm, stop: Stop) -> None:
         left = 1.0 - stop.time_used()
         model._current_progress_remaining = max(0.0, min(model._current_progress_remaining, left))
 
-    model._update_current_progress_remaining = update
+    vars(model)["_update_current_progress_remaining"] = update

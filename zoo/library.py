@@ -79,7 +79,7 @@ def summary(name: str) -> dict[str, Any]:
         "algorithm": metrics.get("algo"),
         "recipe": metrics.get("recipe"),
         "trained_on": metrics.get("training_scenario"),
-        "steps": _mean(metrics.get("training_timesteps", [])),
+        "steps": None if (steps := _mean(metrics.get("training_timesteps", []))) is None else round(steps),
         "score": measures.score,
         "lower_is_better": measures.lower_is_better,
         "scores": scores,

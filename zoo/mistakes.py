@@ -11,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.nearest import did_you_mean
+from netbuf_gym.overrides import word
 from netbuf_gym.zoo import reference
 
 MOST = 100_000
@@ -89,7 +90,10 @@ def explained(error: Exception, overrides: Sequence[str], job: str) -> ConfigErr
     said = one_line(error)
     if isinstance(error, OverrideParseException):
         said = said.removeprefix("LexerNoViableAltException: ")
-        return ConfigError(f"argument {shown(error.override)} cannot be read: {said}")
+        key, equals, value = str(error.override).partition("=")
+        text = equals and value[:1] not in ("[", "{", "'", '"') and not several(value)
+        hint = f"; as a text: {word(key, value)}" if text and len(value) < 200 else ""
+        return ConfigError(f"argument {shown(error.override)} cannot be read: {said}{hint}")
     ambiguous = re.match(r"Ambiguous value for argument '(.*?)' 1\.|Sweep parameters '(.*)' requires --multirun", said)
     if ambiguous:
         return ConfigError(

@@ -6,7 +6,7 @@ import importlib
 import math
 import os
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import torch as th
 from omegaconf import DictConfig
@@ -20,7 +20,7 @@ from netbuf_gym.zoo.ranges import ARGUMENTS, check_algo
 from netbuf_gym.zoo.schema import ACTIVATIONS
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
-__all__ = ["ALGORITHMS", "env_kwargs", "make_env", "make_model"]
+__all__ = ["ALGORITHMS", "env_kwargs", "make_env", "make_model", "worlds_of"]
 
 ALGORITHMS = {
     "ppo": "netbuf_gym.zoo.ppo:BatchPPO",
@@ -73,9 +73,14 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
         raise ConfigError(f"{name} refuses its configuration: {error}") from None
 
 
+def worlds_of(model: BaseAlgorithm) -> VectorEnvAdapter:
+    """What a learner that was made here learns in."""
+    return cast(VectorEnvAdapter, model.get_env())
+
+
 def _require_memory(algo: DictConfig, env: VectorEnvAdapter) -> None:
     """Raises ConfigError where rollouts or memories are larger than what the machine has."""
-    width = math.prod(env.observation_space.shape) + math.prod(env.action_space.shape)
+    width = math.prod(env.observation_space.shape or ()) + math.prod(env.action_space.shape or ())
     if "buffer_size" in ARGUMENTS[algo.name]:
         key, decisions = "buffer_size", algo.kwargs.get("buffer_size", 1_000_000)
         needed = decisions * (2 * width + 4) * 4

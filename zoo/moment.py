@@ -18,6 +18,7 @@ import numpy as np
 import torch as th
 from stable_baselines3.common.base_class import BaseAlgorithm
 
+from netbuf_gym.zoo.models import worlds_of
 from netbuf_gym.zoo.replay import Episodes, Recorder
 
 COUNTERS = (
@@ -54,13 +55,13 @@ def take(model: BaseAlgorithm, recorder: Recorder, networks: bool = False) -> Mo
     Args:
         networks: keep copies of parameters and optimiser, so that `put_back` can undo what follows.
     """
-    adapter = model.get_env()
-    names = list(dict.fromkeys(key for episode in model.ep_info_buffer for key in episode))
+    adapter, last = worlds_of(model), model.ep_info_buffer or ()
+    names = list(dict.fromkeys(key for episode in last for key in episode))
     arrays = {
         "observations": np.array(model._last_obs),
         "starts": np.array(model._last_episode_starts),
-        "last_episodes": np.array([[one.get(key, np.nan) for key in names] for one in model.ep_info_buffer], float),
-        "said": np.array([[key in one for key in names] for one in model.ep_info_buffer], bool),
+        "last_episodes": np.array([[one.get(key, np.nan) for key in names] for one in last], float),
+        "said": np.array([[key in one for key in names] for one in last], bool),
         **adapter.statistics(),
         **{f"recurrent{index}": one.numpy().copy() for index, one in enumerate(_recurrent(model))},
     }
@@ -107,7 +108,7 @@ def go_on(moment: Moment, model: BaseAlgorithm, recorder: Recorder) -> bool:
     Raises:
         KeyError, TypeError, ValueError: the moment is not one of this learner.
     """
-    numbers, arrays, adapter = moment.numbers, moment.arrays, model.get_env()
+    numbers, arrays, adapter = moment.numbers, moment.arrays, worlds_of(model)
     for name, value in numbers["counters"].items():
         if name not in COUNTERS or not hasattr(model, name) or isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ValueError(f"counter {name[:40]!r} is not this learner's")
@@ -156,7 +157,9 @@ def set_memory(moment: Moment, model: BaseAlgorithm, remembered: dict[str, np.nd
     Raises:
         KeyError, TypeError, ValueError: they are not of this learner.
     """
-    buffer, said = model.replay_buffer, moment.numbers["memory"]
+    buffer, said = getattr(model, "replay_buffer", None), moment.numbers["memory"]
+    if buffer is None:
+        raise ValueError(f"{type(model).__name__} remembers nothing")
     filled = buffer.buffer_size if said["full"] is True else int(said["position"])
     if not 0 <= said["position"] < buffer.buffer_size:
         raise ValueError(f"position {said['position']!r} in a memory of {buffer.buffer_size}")
@@ -184,7 +187,8 @@ def _plain(value: Any) -> Any:
 
 def generators() -> dict[str, Any]:
     """The states of the random generators of torch, numpy and Python, JSON-able."""
-    kind, keys, position, has_gauss, gauss = np.random.get_state()
+    of_numpy: Any = np.random.get_state()
+    kind, keys, position, has_gauss, gauss = of_numpy
     version, state, gauss_next = random.getstate()
     return {
         "torch": th.get_rng_state().numpy().tobytes().hex(),

@@ -14,11 +14,16 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from collections import deque
+from typing import Any, cast
 
 import torch as th
 from gymnasium import spaces
 from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.common.vec_env import VecEnv
 from torch.nn import functional as F
 
 from netbuf_gym.errors import NetbufError
@@ -87,7 +92,7 @@ class _Gaussian:
 
     def sample(self, output: th.Tensor, noise: th.Tensor) -> th.Tensor:
         """Actions; `noise` is memory of output's shape."""
-        mean, log_std = output.split(self.dimensions, dim=1)
+        mean, log_std = th.split(output, self.dimensions, dim=1)
         return mean + log_std.exp() * noise[:, : self.dimensions].normal_()
 
     def for_env(self, actions: th.Tensor) -> Any:
@@ -99,13 +104,13 @@ class _Gaussian:
         return self._log_density(new, actions) - self._log_density(old, actions)
 
     def _log_density(self, output: th.Tensor, actions: th.Tensor) -> th.Tensor:
-        mean, log_std = output.split(self.dimensions, dim=1)
+        mean, log_std = th.split(output, self.dimensions, dim=1)
         return -(0.5 * ((actions - mean) * (-log_std).exp()).square() + log_std).sum(dim=1)  # but for a constant
 
     def kl(self, old: th.Tensor, new: th.Tensor) -> th.Tensor:
         """KL(old || new), summed over the batch."""
-        old_mean, old_log_std = old.split(self.dimensions, dim=1)
-        mean, log_std = new.split(self.dimensions, dim=1)
+        old_mean, old_log_std = th.split(old, self.dimensions, dim=1)
+        mean, log_std = th.split(new, self.dimensions, dim=1)
         spread = (2 * old_log_std).exp() + (old_mean - mean).square()
         return (log_std - old_log_std + 0.5 * spread * (-2 * log_std).exp() - 0.5).sum()
 
@@ -172,24 +177,28 @@ class BatchPPO(PPO):
         self.ent_coef_final, self.std_final = ent_coef_final, std_final
         self._rollout: _Rollout | None = None
         self.seconds_in_env = 0.0
-        policy_kwargs = dict(kwargs.pop("policy_kwargs", None) or {})
-        policy_kwargs.setdefault("optimizer_kwargs", {"eps": 1e-5, "fused": True})  # fused: one kernel for all parameters
-        super().__init__(policy, env, *args, policy_kwargs=policy_kwargs, **kwargs)
+        optimizer = {"eps": 1e-5, "fused": True}  # fused: one kernel for all parameters
+        kwargs["policy_kwargs"] = {"optimizer_kwargs": optimizer, **(kwargs.get("policy_kwargs") or {})}
+        super().__init__(policy, env, *args, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
         space = self.action_space
-        flat_box = isinstance(space, spaces.Box) and len(space.shape) == 1
-        if not (isinstance(space, spaces.Discrete) or flat_box) or len(self.observation_space.shape) != 1:
+        head: _Categorical | _Gaussian | None = None
+        if isinstance(space, spaces.Discrete):
+            head = _Categorical(space)
+        elif isinstance(space, spaces.Box) and len(space.shape) == 1:
+            head = _Gaussian(space)
+        if head is None or len(self.observation_space.shape or ()) != 1:
             raise ValueError(
                 "BatchPPO handles flat observations and discrete actions or a flat box of them, "
                 f"not {self.observation_space} and {space}"
             )
-        self._head = _Gaussian(space) if flat_box else _Categorical(space)
+        self._head = head
         if self.use_sde or self.clip_range_vf is not None:
             raise ValueError("BatchPPO has neither use_sde nor clip_range_vf")
         if self.std_final is not None:
-            if not flat_box or not self.std_final > 0:
+            if not isinstance(head, _Gaussian) or not self.std_final > 0:
                 raise ValueError(f"std_final = {self.std_final!r} must be positive, and is for actions in a box")
             self.policy.log_std.requires_grad_(False)
 
@@ -197,12 +206,14 @@ class BatchPPO(PPO):
         transient = ["_rollout", "_head", "_last_obs", "_last_episode_starts", "ep_info_buffer", "seconds_in_env"]
         return [*super()._excluded_save_params(), *transient]
 
-    def collect_rollouts(self, env, callback, rollout_buffer, n_rollout_steps: int) -> bool:
+    def collect_rollouts(
+        self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
+    ) -> bool:
         """Fills the rollout tensors with `n_rollout_steps` steps of every world; False if a callback stopped it."""
         if not isinstance(env, VectorEnvAdapter):
             raise ValueError(f"BatchPPO runs on a netbuf_gym VectorEnvAdapter, not on {type(env).__name__}")
-        head = self._head
-        shape = (n_rollout_steps, env.num_envs, self.observation_space.shape[0])
+        head, finished = self._head, cast(deque[dict[str, Any]], self.ep_info_buffer)
+        shape = (n_rollout_steps, env.num_envs, math.prod(self.observation_space.shape or ()))
         if self._rollout is None or self._rollout.shape != (*shape, head.size):
             self._rollout = _Rollout(*shape, head)
         rollout = self._rollout
@@ -231,7 +242,7 @@ class BatchPPO(PPO):
             if not callback.on_step():
                 self._last_obs, self._last_episode_starts = batch.observations, batch.dones
                 return False
-            self.ep_info_buffer.extend(batch.episodes)
+            finished.extend(batch.episodes)
             rewards = th.as_tensor(batch.rewards, dtype=th.float32)
             rollout.rewards[step] = rewards
             if len(batch.truncated_worlds):
@@ -252,20 +263,24 @@ class BatchPPO(PPO):
     def _policy_output(self, observations: th.Tensor) -> th.Tensor:
         """What the policy makes of observations: (batch, actions) log-probabilities, or means and log deviations."""
         policy = self.policy
-        features = policy.extract_features(observations, policy.pi_features_extractor)
+        features = cast(th.Tensor, policy.extract_features(observations, policy.pi_features_extractor))
         return self._head.output(policy, policy.mlp_extractor.forward_actor(features))
 
     def _values(self, observations: th.Tensor) -> th.Tensor:
         """State values, (batch,)."""
         policy = self.policy
-        features = policy.extract_features(observations, policy.vf_features_extractor)
+        features = cast(th.Tensor, policy.extract_features(observations, policy.vf_features_extractor))
         return policy.value_net(policy.mlp_extractor.forward_critic(features)).squeeze(1)
 
     def _surrogate(self, ratio: th.Tensor, advantages: th.Tensor, kl: th.Tensor) -> th.Tensor:
         """Sum over a batch of the policy loss to minimise: here the clipped surrogate."""
-        clip_range = self.clip_range(self._current_progress_remaining)
+        clip_range = self._clip_range()
         clipped = ratio.clamp(1.0 - clip_range, 1.0 + clip_range)
         return -th.min(advantages * ratio, advantages * clipped).sum()
+
+    def _clip_range(self) -> float:
+        """As it is by now: a schedule, since the model was set up."""
+        return cast(Schedule, self.clip_range)(self._current_progress_remaining)
 
     def _after_update(self, kl: float) -> None:
         """Called with the mean KL divergence of the update's last epoch."""
@@ -279,7 +294,7 @@ class BatchPPO(PPO):
         """Updates the policy by the rollout: `n_epochs` passes in minibatches of `batch_size`."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        rollout, optimizer = self._rollout, self.policy.optimizer
+        rollout, optimizer = cast(_Rollout, self._rollout), self.policy.optimizer
         parameters = [parameter for parameter in self.policy.parameters() if parameter.requires_grad]
         entropy_coefficient = self._entropy_coefficient()
         flat = [
@@ -298,7 +313,7 @@ class BatchPPO(PPO):
         for _ in range(self.n_epochs):
             sums.zero_()
             n_used = 0
-            for indices in th.randperm(n_samples).split(self.batch_size):
+            for indices in th.split(th.randperm(n_samples), self.batch_size):
                 minibatch = [tensor.index_select(0, indices) for tensor in flat]
                 if self.normalize_advantage and len(indices) > 1:
                     std, mean = th.std_mean(minibatch[3])
@@ -309,7 +324,7 @@ class BatchPPO(PPO):
                     stopped = True
                     break
                 optimizer.zero_grad()
-                loss.backward()
+                th.autograd.backward(loss)
                 th.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
                 optimizer.step()
             self._n_updates += 1
@@ -327,7 +342,7 @@ class BatchPPO(PPO):
         self.logger.record("train/entropy_loss", -entropy)
         self.logger.record("train/approx_kl", kl)
         self.logger.record("train/clip_fraction", clipped)
-        self.logger.record("train/explained_variance", self._explained_variance())
+        self.logger.record("train/explained_variance", _explained_variance(rollout))
         self.logger.record("train/ent_coef", entropy_coefficient)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("time/env_seconds", self.seconds_in_env)
@@ -345,13 +360,14 @@ class BatchPPO(PPO):
         entropy = self._head.entropy(new)
         loss = (policy_loss + self.vf_coef * value_loss - entropy_coefficient * entropy) / len(actions)
         with th.no_grad():
-            clipped = ((ratio - 1.0).abs() > self.clip_range(self._current_progress_remaining)).sum()
+            clipped = ((ratio - 1.0).abs() > self._clip_range()).sum()
             sums += th.stack((policy_loss, value_loss, entropy, kl, clipped))
         return loss, kl.detach() / len(actions)
 
-    def _explained_variance(self) -> float:
-        returns, values = self._rollout.returns, self._rollout.values
-        return float(1.0 - th.var(returns - values) / th.var(returns).clamp_min(1e-12))
+
+def _explained_variance(rollout: _Rollout) -> float:
+    returns, values = rollout.returns, rollout.values
+    return float(1.0 - th.var(returns - values) / th.var(returns).clamp_min(1e-12))
 
 
 class KLPenaltyPPO(BatchPPO):

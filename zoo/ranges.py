@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 
 from netbuf_gym.arguments import choice, real, truth, whole
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.nearest import instead
 from netbuf_gym.zoo.config import plain
 from netbuf_gym.zoo.schema import ACTIVATIONS
 
@@ -121,7 +122,7 @@ POLICY_ARGUMENTS: dict[str, dict[str, Check]] = {
 POLICIES = {name: "MlpLstmPolicy" if name == "ppo_lstm" else "MlpPolicy" for name in ARGUMENTS}
 
 
-_ROLLOUTS = {
+_ROLLOUTS: dict[str, dict[str, int | None]] = {
     "ppo": {"n_steps": 2048, "batch_size": 64},
     "ppo_kl": {"n_steps": 2048, "batch_size": 64},
     "a2c": {"n_steps": 5, "batch_size": None},
@@ -170,8 +171,7 @@ def _check_all(key: str, values: MutableMapping[str, Any], table: Mapping[str, C
     """Checks arguments; whole numbers that were written as 8.0 become 8."""
     for name, value in list(values.items()):
         if name not in table:
-            valid = ", ".join(sorted(table)) or "none"
-            raise ConfigError(f"{key}.{name} is not an argument of {owner}; valid: {valid}")
+            raise ConfigError(f"{key}.{name} is not an argument of {owner}; {instead(name, sorted(table))}")
         checked = table[name](f"{key}.{name}", value)
         if type(checked) is not type(value):
             values[name] = checked

@@ -37,13 +37,18 @@ class Key:
     meaning: str
 
 
-def groups(job: str) -> dict[str, str | None]:
-    """Groups of files that a job's configuration is composed of, each with the choice that is its default."""
-    found = {}
+def groups(job: str, experiment: str | None = None) -> dict[str, str | None]:
+    """Groups of files that a job's configuration is composed of, each with the choice that is its default.
+
+    Args:
+        experiment: that the command begins with.
+    """
+    found: dict[str, str | None] = {}
     for entry in _read(CONF / f"{job}.yaml").get("defaults", []):
         if isinstance(entry, dict):
             found |= {name.removeprefix("override ").strip(): choice for name, choice in entry.items()}
-    return {name: choice for name, choice in found.items() if not name.startswith("hydra/")}
+    own = {} if experiment is None else {"experiment": experiment}
+    return {name: choice for name, choice in found.items() if not name.startswith("hydra/")} | own
 
 
 def choices(group: str, *folders: Path) -> dict[str, str]:
@@ -59,20 +64,26 @@ def choices(group: str, *folders: Path) -> dict[str, str]:
     return found
 
 
-def defaults(job: str) -> dict[str, Any]:
-    """The configuration of a job that nothing is told, interpolations (`${...}`) as they stand."""
+def defaults(job: str, experiment: str | None = None) -> dict[str, Any]:
+    """The configuration of a job that nothing is told, interpolations (`${...}`) as they stand.
+
+    Args:
+        experiment: that the command begins with; one without a defaults list.
+    """
     config = _of_type(JOBS[job])
     for group, choice in groups(job).items():
         if choice is not None:
             _merge(config, {group: _read(CONF / group / f"{choice}.yaml")})
     own = _read(CONF / f"{job}.yaml")
     _merge(config, {key: value for key, value in own.items() if key not in ("defaults", "hydra")})
+    if experiment is not None:
+        _merge(config, _read(CONF / "experiment" / f"{experiment}.yaml"))
     return config
 
 
-def keys(job: str) -> list[Key]:
+def keys(job: str, experiment: str | None = None) -> list[Key]:
     """Every key of a job that is no mapping itself, and `kwargs` with what the defaults have there."""
-    return list(_keys(JOBS[job], defaults(job), ""))
+    return list(_keys(JOBS[job], defaults(job, experiment), ""))
 
 
 def kwargs_of(group: str, choice: str, *folders: Path) -> dict[str, Any]:
@@ -87,14 +98,14 @@ def kwargs_of(group: str, choice: str, *folders: Path) -> dict[str, Any]:
     return {}
 
 
-def text(job: str, width: int = 128) -> str:
-    """Groups and keys as help shows them."""
+def text(job: str, experiment: str | None = None, width: int = 128) -> str:
+    """Groups and keys as help shows them, with the defaults of the experiment that the command begins with."""
     lines = ["groups (GROUP=CHOICE), with their defaults:"]
-    for group, default in groups(job).items():
+    for group, default in groups(job, experiment).items():
         lines.append(f"  {group}={'null' if default is None else default}")
         lines += _wrapped(", ".join(choices(group)) + ("; or any scenario by its name" if group == "scenario" else ""), width)
     lines += ["", "keys (KEY=VALUE), with their types and defaults:"]
-    for key in keys(job):
+    for key in keys(job, experiment):
         lines.append(f"  {key.name}={shown(key.default)}  ({key.kind})")
         lines += _wrapped(key.meaning, width)
     return "\n".join(lines)
@@ -113,7 +124,7 @@ def _keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[Key]:
     hints, said = get_type_hints(cls), arguments_of(cls, "Attributes")
     for one in fields(cls):
         kind, value, name = hints[one.name], config[one.name], prefix + one.name
-        if is_dataclass(kind):
+        if isinstance(kind, type) and is_dataclass(kind):
             yield from _keys(kind, value, f"{name}.")
         else:
             yield Key(name, _kind(kind), value, said.get(one.name, ""))
@@ -126,12 +137,15 @@ def _kind(kind: Any) -> str:
 
 
 def _of_type(cls: type) -> dict[str, Any]:
-    hints, made = get_type_hints(cls), {}
+    made: dict[str, Any] = {}
+    hints = get_type_hints(cls)
     for one in fields(cls):
         if is_dataclass(hints[one.name]):
             made[one.name] = _of_type(hints[one.name])
+        elif one.default_factory is not NO_DEFAULT:
+            made[one.name] = one.default_factory()
         else:
-            made[one.name] = one.default if one.default is not NO_DEFAULT else one.default_factory()
+            made[one.name] = one.default
     return made
 
 

@@ -9,10 +9,12 @@ the same actions, all worlds in one batch, so that a long episode costs about th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
+
+from netbuf_gym.vector import VectorEnv
 
 MAX_BYTES = 1 << 29
 """Episodes whose actions take more memory than this are not kept: their worlds start new ones."""
@@ -43,11 +45,11 @@ class Recorder(gym.vector.VectorWrapper):
 
     def __init__(self, env: gym.vector.VectorEnv):
         super().__init__(env)
-        self.native = env.unwrapped
+        self.native = cast(VectorEnv, env.unwrapped)
         space = env.single_action_space
         self._agents, self._worlds = self.native.engine.agents, self.native.worlds
         self.recording = self.native.engine.plant.virtual_time
-        self._actions = np.zeros((_FIRST_STEPS, env.num_envs, *space.shape), _compact(space))
+        self._actions = np.zeros((_FIRST_STEPS, env.num_envs, *(space.shape or ())), _compact(space))
         self._step = self._oldest = 0
         self._began = np.zeros(self._worlds, np.int64)  # the step at which each world's episode began
         self._draws, self._next_draws = np.zeros((2, self._worlds, 6), np.uint64)
@@ -152,7 +154,7 @@ def _compact(space: gym.Space) -> np.dtype:
     """The smallest type that holds a space's actions."""
     if isinstance(space, gym.spaces.Discrete):
         return np.promote_types(np.min_scalar_type(int(space.start)), np.min_scalar_type(int(space.start + space.n - 1)))
-    return space.dtype
+    return np.dtype(space.dtype)
 
 
 def _packed(generator: np.random.Generator) -> list[int]:

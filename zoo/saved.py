@@ -5,19 +5,21 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from netbuf_gym import tasks
 from netbuf_gym.contenders import Decider, Model, Policy
+from netbuf_gym.contenders.contender import Rules
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, models
+from netbuf_gym.zoo.config import merged
 
 NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task")
 """Arguments of the environment that change neither what an agent sees nor what it decides."""
@@ -55,10 +57,11 @@ class SavedAgent(Decider):
         """See `Contender.beside`: its own arguments always, in the other's worlds."""
         return self.env | {key: env[key] for key in ("agents", "plant") if key in env}
 
-    def start(self, rules: Task, seeds: Sequence[int]) -> Policy:
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
-        checkpoint.require_same_rules(self.saved, rules)
-        return Model(self.model(rules), self.name).start(rules, seeds)
+        task = cast(Task, rules)  # as those of all environments are
+        checkpoint.require_same_rules(self.saved, task)
+        return Model(self.model(task), self.name).start(rules, seeds)
 
     def model(self, rules: Task) -> BaseAlgorithm:
         """The learner with its networks, built once; raises as `build` does."""
@@ -96,4 +99,4 @@ class _Spaces(gym.vector.VectorEnv):
 def _for_prediction(algo: DictConfig) -> DictConfig:
     """The same networks without the memory that only training needs."""
     small = {"n_steps": 2, "batch_size": 2, "buffer_size": 1}
-    return OmegaConf.merge(algo, {"kwargs": {key: value for key, value in small.items() if key in algo.kwargs}})
+    return merged(algo, {"kwargs": {key: value for key, value in small.items() if key in algo.kwargs}})

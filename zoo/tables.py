@@ -117,7 +117,7 @@ def _spread(values: Sequence[float | None], digits: int) -> str:
     known = [value for value in values if value is not None and np.isfinite(value)]
     if not known:
         return "-"
-    mean, low, high = stats.mean_interval(known)
+    mean, low, high = stats.mean_interval(np.array(known))
     return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}" if np.isfinite(high) else f"{mean:.{digits}f}"
 
 

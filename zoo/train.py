@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 from omegaconf import DictConfig, OmegaConf
@@ -32,6 +32,8 @@ from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
 if TYPE_CHECKING:  # what takes seconds to import waits until the arguments have been checked
     from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.logger import KVWriter
 
     from netbuf_gym.zoo.moment import Moment
     from netbuf_gym.zoo.replay import Recorder
@@ -59,6 +61,7 @@ class TrainResult:
             that do not measure it.
         interrupted: by a signal.
         algo: the learner's name.
+        window: episodes that each return in its log is the mean of.
     """
 
     model_path: Path
@@ -68,6 +71,7 @@ class TrainResult:
     env_share: float
     interrupted: bool
     algo: str = ""
+    window: int | None = None
 
 
 def main(argv: Sequence[str], source: Source | None = None) -> int:
@@ -82,7 +86,7 @@ def main(argv: Sequence[str], source: Source | None = None) -> int:
         f"{result.timesteps:,} steps in {result.seconds:.0f} s "
         f"({result.steps_per_second:,.0f} steps/s{share}): {result.model_path}"
     )
-    print(curves.draw(run_dir, str(result.algo), str(run_dir)))
+    print(curves.draw(run_dir, str(result.algo), str(run_dir), result.window))
     print(next_step(result))
     return 130 if result.interrupted else 0
 
@@ -143,7 +147,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
         with naming(run_dir / "config.yaml"):
             write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
         tell(f"training {_what(config)}, into {run_dir}")
-        return _learn(config, model, recorder, checkpoint.describe(model.get_env(), config.env.id, kwargs), run_dir, None)
+        return _learn(config, model, recorder, _described(model, config, kwargs), run_dir, None)
     finally:
         worlds.close()
 
@@ -177,7 +181,7 @@ def _resume(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) ->
     worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
     try:
         model, recorder = _learner(config, worlds)
-        description = checkpoint.describe(model.get_env(), config.env.id, kwargs)
+        description = _described(model, config, kwargs)
         checkpoint.require_same_env(saved, description)
         tell(f"going on at {saved.progress['timesteps']:,} steps, training {_what(config)}, in {run_dir}")
         return _learn(config, model, recorder, description, run_dir, saved)
@@ -213,8 +217,15 @@ def _learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgo
     return models.make_model(config.algo, adapter, config.seed), recorder
 
 
+def _described(model: BaseAlgorithm, config: DictConfig, kwargs: dict[str, Any]) -> dict[str, Any]:
+    from netbuf_gym.zoo import models
+
+    return checkpoint.describe(models.worlds_of(model), config.env.id, kwargs)
+
+
 def _measures(worlds: gym.vector.VectorEnv) -> Measures:
-    return tasks.get(worlds.unwrapped.engine.task.name).measures
+    native: Any = worlds.unwrapped
+    return tasks.get(native.engine.task.name).measures
 
 
 def _run_dir(config: DictConfig) -> Path:
@@ -227,7 +238,8 @@ def _run_dir(config: DictConfig) -> Path:
         raise ConfigError(f"run_dir = {config.run_dir!r} names no folder; valid: a folder, or null for a new one below runs/")
     for name in RESULTS:
         if (run_dir / name).exists():
-            raise ConfigError(f"run_dir = {str(run_dir)!r} holds a run already ({name}); resume={run_dir} continues it")
+            goes_on = word("resume", run_dir)
+            raise ConfigError(f"run_dir = {str(run_dir)!r} holds a run already ({name}); {goes_on} continues it")
     there = next(path for path in (run_dir, *run_dir.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise ConfigError(f"run_dir = {str(run_dir)!r}: {there} is no folder that can be written to")
@@ -242,7 +254,7 @@ def _learn(
     config: DictConfig,
     model: BaseAlgorithm,
     recorder: Recorder,
-    env: dict,
+    env: dict[str, Any],
     run_dir: Path,
     saved: checkpoint.Saved | None,
 ) -> TrainResult:
@@ -282,11 +294,11 @@ def _learn(
         config.checkpoint_minutes * 60,
         0 if moment is None else moment.numbers["iterations"],
     )
-    parts = [callbacks.EpisodeLog(measures.logged)]
+    parts: list[BaseCallback] = [callbacks.EpisodeLog(measures.logged)]
     progress = callbacks.Progress(config.total_timesteps, stop, measures.score)
     if config.progress:
         parts.append(progress)
-    formats = [log]
+    formats: list[KVWriter] = [log]
     if config.tensorboard:
         formats.append(callbacks.TensorBoard(run_dir, None if saved is None else steps_before))
     logger = Logger(str(run_dir), formats)
@@ -319,11 +331,13 @@ def _learn(
         getattr(model, "seconds_in_env", float("nan")) / session,
         left is not None,
         str(config.algo.name),
+        model._stats_window_size,
     )
 
 
 def _restore(saved: checkpoint.Saved, model: BaseAlgorithm, recorder: Recorder, config: DictConfig) -> Moment | None:
     """Puts the learner back to where it was saved: to its moment, or if there is none, into new episodes."""
+    from netbuf_gym.zoo import models
     from netbuf_gym.zoo import moment as moments
 
     checkpoint.restore(saved, model, rng=True)
@@ -345,5 +359,6 @@ def _restore(saved: checkpoint.Saved, model: BaseAlgorithm, recorder: Recorder, 
         if recorder.recording and moment is not None:
             _say(f"{saved.path}: its worlds do not come back as they were (of another version?); they start new episodes")
         model._last_obs = None
-        model.get_env().seed((config.seed * 1_000_003 + model.num_timesteps) % 2**31)  # other episodes than the first ones
+        seed = (config.seed * 1_000_003 + model.num_timesteps) % 2**31  # other episodes than the first ones
+        models.worlds_of(model).seed(seed)
     return moment

@@ -20,7 +20,8 @@ def env_kwargs(config: DictConfig) -> dict[str, Any]:
     """
     kwargs = plain(config.env.kwargs)
     rules = tasks.get(config.env.name).rules if config.env.name in tasks.names() else None
-    kwargs["scenario"] = scenario_spec(config.scenario, None if rules is None else rules.default_scenario)
+    scenario = config.scenario
+    kwargs["scenario"] = scenario_spec(scenario) if rules is None else scenario_spec(scenario, rules.default_scenario)
     parameters = plain(config.reward.kwargs)
     if "name" in parameters:
         raise ConfigError(f"reward.kwargs.name = {shown(parameters['name'])}; valid: reward.name=...")

@@ -185,7 +185,10 @@ def _parameter(name: str, default: Any, range_: str, meaning: str) -> Entry:
 
 def _range(default: Any, meaning: str) -> str:
     """The values of a parameter by its default and its meaning."""
-    return "true or false" if isinstance(default, bool) else range_of(meaning)
+    if isinstance(default, bool):
+        return "true or false"
+    each = "a list, each " if isinstance(default, (tuple, list)) else ""
+    return each + found if (found := range_of(meaning)) else ""
 
 
 def _default(field: Field) -> Any:

@@ -23,6 +23,8 @@ JOBS = {
 }
 CONFIGURATION = {"train": "train", "evaluate": "evaluate", "demo": "train"}
 """The configuration that each is told in."""
+EXPERIMENT = {"demo": "demo"}
+"""The experiment that a command begins with."""
 INFORMATION = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 DESCRIPTION = {
@@ -54,19 +56,20 @@ the agent's row, and `recipe` says by which one baselines that decide as agents 
   netbuf-gym demo
   netbuf-gym demo max_minutes=5 seed=7 scenario=ppcc/4
 
-Takes the arguments of `netbuf-gym train`; what they leave open is in conf/experiment/demo.yaml, and evaluated on are the
-scenarios that the task's agents are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its
+Takes the arguments of `netbuf-gym train`; what they leave open, `experiment=queue_threshold` too, is in
+conf/experiment/demo.yaml (and `env.threads` is 2 where there are two cores). Evaluated on are the scenarios that the task's
+agents are compared on. Everything lands under runs/demo/<time>-seed<seed>: the model, its
 training log, and per scenario a table, result.json and plots.""",
 }
 GRAMMAR = """Arguments are overrides in Hydra's grammar: KEY=VALUE, lists in brackets, texts with commas, spaces or brackets in
 quotes of their own inside those of the shell ("scenario='trace:a b.csv'"). Keys below kwargs may be new, e.g.
-scenario.kwargs.rate_mbps=20."""
+scenario.kwargs.rate_mbps=20. To zsh brackets, parentheses and stars are patterns: 'seeds=[1]' needs quotes there."""
 
 
 def add(parser: argparse.ArgumentParser, name: str) -> None:
     """Describes the arguments of a job."""
     parser.description, parser.formatter_class = DESCRIPTION[name], argparse.RawDescriptionHelpFormatter
-    parser.epilog = lambda: f"{GRAMMAR}\n\n{reference.text(CONFIGURATION[name])}"
+    parser.epilog = lambda: f"{GRAMMAR}\n\n{reference.text(CONFIGURATION[name], EXPERIMENT.get(name))}"
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="what differs from the defaults, see below")
     parser.add_argument("--cfg", "-c", choices=["job", "hydra", "all"], help="print the composed configuration and exit")
     parser.add_argument("--resolve", action="store_true", help="with --cfg: fill in what refers to other keys")
@@ -123,7 +126,7 @@ def run(name: str, options: argparse.Namespace) -> int:
     job = CONFIGURATION[name]
     overrides = [one for one in options.overrides if one != "hydra.mode=RUN"]
     if name == "demo":
-        overrides.insert(0, "experiment=demo")
+        overrides = config.of_demo(overrides)
     if several:
         return multirun.run(name, overrides, source, needed, lambda words: _check(config, job, words, source))
     if any(views.values()):
@@ -160,3 +163,7 @@ def _check(config: ModuleType, job: str, overrides: Sequence[str], source: Any) 
     found = config.load(job, overrides, source)
     checks[job](found)
     config.check_scenario(found)
+    if job == "train":
+        ranges = needed(job, "ranges")
+        ranges.check_algo(found.algo)
+        ranges.check_rollout(found.algo, found.env.num_envs)

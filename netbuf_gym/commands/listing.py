@@ -10,7 +10,7 @@ from typing import Any
 
 from netbuf_gym import files
 from netbuf_gym.commands.inventory import TOPICS, Entry
-from netbuf_gym.nearest import did_you_mean
+from netbuf_gym.nearest import instead
 from netbuf_gym.tables import number, text_table
 
 HELP = f"list {', '.join(TOPICS)}"
@@ -32,7 +32,7 @@ def topic(text: str) -> str:
     name = FORMER.get(name, name)
     if name == "all" or name in TOPICS:
         return name
-    raise argparse.ArgumentTypeError(f"invalid choice: {text!r} ({did_you_mean(name, TOPICS)}valid: all, {', '.join(TOPICS)})")
+    raise argparse.ArgumentTypeError(f"invalid choice: {text!r}; {instead(name, ['all', *TOPICS])}")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -128,8 +128,8 @@ def _arguments(table: Mapping[str, Any], option: str, before: Sequence[str]) -> 
 
 def _overrides(job: Mapping[str, Any], table: Mapping[str, Any], word: str, before: Sequence[str]) -> dict[str, str]:
     key, equals, value = word.partition("=")
-    sign = re.match(r"[+~]*", key)[0]
-    name = key[len(sign) :]
+    name = key.lstrip("+~")
+    sign = key[: len(key) - len(name)]
     chosen = {one.partition("=")[0]: one.partition("=")[2].strip("'\"") for one in before if "=" in one}
     if not equals:
         found = _keys(job, table, name, chosen)
@@ -153,7 +153,7 @@ def _overrides(job: Mapping[str, Any], table: Mapping[str, Any], word: str, befo
 
 def _files_of(group: str, before: Sequence[str]) -> dict[str, str]:
     """Choices in the folder that `--config-dir` names."""
-    found = {}
+    found: dict[str, str] = {}
     for option, folder in itertools.pairwise(before):
         if option in ("--config-dir", "-cd"):
             own = Path(os.path.expanduser(folder), group)

@@ -9,6 +9,7 @@ from typing import Any
 from netbuf_gym import plants, registration, scenarios, tasks, traces
 from netbuf_gym.cli import parser
 from netbuf_gym.commands import jobs as job_commands
+from netbuf_gym.commands.inventory import TOPICS
 from netbuf_gym.reproduce import settings
 from netbuf_gym.traces.generators import parameters_of
 from netbuf_gym.zoo import library, reference
@@ -19,11 +20,12 @@ TAKES = {
     "senders": "list:congestion_controls",
     "scheme": "one:schemes",
     "set": "set:--scenario",
+    "what": "one:topics",
     "overrides": "overrides:",
     "settings": "overrides:reproduce",
 }
 """What arguments take that their parsers do not say, by their names."""
-VALUES = {
+VALUES: dict[str, dict[str, Any]] = {
     "train": {
         "env.name": "one:tasks",
         "env.id": "one:environments",
@@ -104,7 +106,7 @@ def _takes(action: argparse.Action, command: str) -> Any:
 def _job(job: str) -> dict[str, Any]:
     groups, keys = reference.groups(job), reference.keys(job)
     said = {key.name: f"{key.meaning} ({key.kind}, {reference.shown(key.default)})" for key in keys}
-    of_groups = {group: f"a file of conf/{group} (default: {choice})" for group, choice in groups.items()}
+    of_groups = {group: f"a file of conf/{group} (default: {choice or 'null'})" for group, choice in groups.items()}
     values: dict[str, Any] = dict(VALUES[job])
     for key in keys:
         if key.name not in values and key.kind.startswith("bool"):
@@ -152,6 +154,7 @@ def _names() -> dict[str, dict[str, str]]:
         "recipes": {recipe: record.name for record in tasks.records() for recipe in record.rules.recipes},
         "algorithms": reference.choices("algo"),
         "plants": dict.fromkeys(plants.names(), ""),
+        "topics": {"all": ""} | dict.fromkeys(TOPICS, ""),
         "agents": {"null": "baselines alone"} | dict.fromkeys(library.names(), "comes with the package"),
     }
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from netbuf_gym.arguments import choice
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.nearest import instead
 from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.plant import Advance, Plant
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
@@ -105,7 +106,7 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
     valid = [key for key in parameters if key not in inspect.signature(Plant).parameters]
     for key in own:
         if key not in valid:
-            raise ConfigError(f"plant {name!r} has no argument {key!r}; valid: {', '.join(valid) or 'none'}")
+            raise ConfigError(f"plant {name!r} has no argument {key!r}; {instead(key, valid)}")
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     for key in valid:
         if key not in own and parameters[key].default is inspect.Parameter.empty and parameters[key].kind in named:

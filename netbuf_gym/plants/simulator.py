@@ -112,7 +112,8 @@ class Simulator(World):
         try:
             super().__init__(_core.World(world_config(scenario), seed))
         except ValueError as error:
-            if error.__traceback__.tb_next is not None or isinstance(error, NetbufError):
+            trace = error.__traceback__
+            if isinstance(error, NetbufError) or (trace is not None and trace.tb_next is not None):
                 raise  # of a congestion control's making, which is the user's
             raise ConfigError(str(error)) from None
 

@@ -38,10 +38,10 @@ STYLES: dict[str, tuple[str, str, str]] = {
 
 LABELS = {
     "throughput_mbps": "throughput (Mbit/s)",
-    "difference_p99_s": "99th percentile\nof FCT - ideal (s)",
-    "slowdown_p99_p0": "99th percentile of\nFCT / ideal, priority 0",
+    "difference_p99_s": "flow completion time\n(FCT) less the ideal one,\n99th percentile (s)",
+    "slowdown_p99_p0": "flow completion time\n(FCT) / ideal, priority 0,\n99th percentile",
     "occupancy_p99": "99th percentile\nof buffer occupancy (%)",
-    "fct_mean_s": "mean FCT (s)",
+    "fct_mean_s": "mean flow completion\ntime (FCT) (s)",
     "fct_mean_s_p0": "mean FCT,\npriority 0 (s)",
     "flows_completed": "flows completed",
     "ping_mean_ms": "mean ping delay,\none way (ms)",

@@ -21,7 +21,7 @@ there. Functions have no copies, so that one that remembers something must expec
 that is made already.
 """
 
-from netbuf_gym.rewards.making import make_reward, reward_of, reward_spec
+from netbuf_gym.rewards.making import defined_anew, make_reward, reward_of, reward_spec
 from netbuf_gym.rewards.own import OwnReward, fitted
 from netbuf_gym.rewards.ranges import ThreeSigmaRange, in_range
 from netbuf_gym.rewards.telemetry import Telemetry
@@ -38,6 +38,7 @@ __all__ = [
     "Telemetry",
     "ThreeSigmaRange",
     "alpha_fair",
+    "defined_anew",
     "fitted",
     "in_range",
     "make_reward",

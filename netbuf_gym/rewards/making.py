@@ -10,6 +10,7 @@ from typing import Any
 
 from netbuf_gym.arguments import choice
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.nearest import instead
 from netbuf_gym.rewards.own import SIGNATURE, copied, declared, innermost, name_of, nameless, parameters_of, writes
 
 
@@ -83,7 +84,7 @@ def _class(cls: Any, name: str | None) -> type:
     own = getattr(cls, "name", None)
     name = name or (own if isinstance(own, str) else cls.__name__)
     if typed:
-        return type(cls.__name__, (cls,), {"name": name, "__doc__": cls.__doc__, "__module__": cls.__module__})
+        return type(cls.__name__, (cls,), {"name": name, "_of": cls, "__doc__": cls.__doc__, "__module__": cls.__module__})
     parameters = _checked(parameters_of(cls, name, 0), name)
     in_place = "out" in inspect.signature(cls.__call__).parameters
     return _wrapper(name, parameters, cls, cls, in_place=in_place, to_make=True)
@@ -108,12 +109,21 @@ def _wrapper(name: str, parameters: list, make: Any, of: Any, *, in_place: bool 
         "name": name,
         "terms": declared(of, "terms", name),
         "requires": declared(of, "requires", name),
+        "_of": staticmethod(of),
         "__post_init__": start,
         "__call__": write if in_place else call,
         "__doc__": getattr(innermost(of), "__doc__", None),
         "__module__": getattr(innermost(of), "__module__", __name__),
     }
     return make_dataclass(name if name.isidentifier() else "Reward", members, namespace=body, frozen=True)
+
+
+def defined_anew(reward: Any, known: type) -> bool:
+    """Whether a reward is what a class was made of by `reward_of`, or a later definition of it in the same place."""
+    before = getattr(known, "_of", known)
+    places = [(getattr(one, "__module__", None), getattr(one, "__qualname__", None)) for one in (before, reward)]
+    named = places[0][1] is not None and not nameless(reward)
+    return before is reward or (named and places[0] == places[1])
 
 
 def _same(value: Any) -> Any:
@@ -138,7 +148,7 @@ def _made(kind: type, name: str, parameters: dict[str, Any]) -> Any:
         valid = {one.name: one for one in fields(kind) if one.init}
         for key in parameters:
             if key not in valid:
-                raise ConfigError(f"reward {name!r} has no parameter {key!r}; valid: {', '.join(valid) or 'none'}")
+                raise ConfigError(f"reward {name!r} has no parameter {key!r}; {instead(key, valid)}")
         for key, one in valid.items():
             if key not in parameters and one.default is MISSING and one.default_factory is MISSING:
                 raise ConfigError(f"reward {name!r} needs its parameter {key!r}; valid: {key}=...")

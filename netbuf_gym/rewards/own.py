@@ -102,10 +102,10 @@ class OwnReward:
             array = np.asarray(value)
         except (TypeError, ValueError, RuntimeError) as error:  # lists of several lengths, tensors that do not let go
             raise ConfigError(f"{self._of(term)} is {shown(value)}; valid: finite numbers") from error
+        if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and not array.ndim):
+            raise ConfigError(f"{self._of(term)} is {shown(value)}; valid: {self._wanted(row)}")
         if array.shape != row.shape:
             raise ConfigError(f"{self._of(term)} has shape {array.shape}; valid: {row.shape}, a number for each agent")
-        if array.dtype.kind not in "fiubO":
-            raise ConfigError(f"{self._of(term)} is {shown(value)}; valid: finite numbers")
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 row[...] = array
@@ -127,6 +127,9 @@ class OwnReward:
         if wrong.any():
             at = int(np.argmax(wrong))
             raise ConfigError(f"reward {self.name!r} is more than float32 holds, of row {at}: its terms are {out[:, at]}")
+
+    def _wanted(self, row: np.ndarray) -> str:
+        return f"finite numbers {row.shape}, one for each agent, or a dict of such"
 
     def _of(self, term: str) -> str:
         return f"reward {self.name!r}" if term == self.name else f"term {term!r} of reward {self.name!r}"

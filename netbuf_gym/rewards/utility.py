@@ -27,6 +27,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from netbuf_gym.arguments import real, truth
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.rewards.ranges import ThreeSigmaRange
 
 NEAR_ONE = 1e-6
@@ -156,7 +157,7 @@ class AlphaFair:
             np.power(out, np.float32(1 - self.alpha), out=out)
             out *= _factors(self) * np.float32(1 / (1 - self.alpha))
         else:
-            out[...] = _factors(self) * alpha_fair(out, self.alpha, self.floor)
+            out[...] = _factors(self) * _alpha_fair(np.asarray(out, np.float64), self.alpha, self.floor)
         out *= tracker["elapsed_s"]
 
 
@@ -166,14 +167,28 @@ def alpha_fair(values: Any, alpha: float, floor: float = 0.01) -> np.ndarray:
     The formula's limit at alpha = 1 is infinite; there, and for an alpha closer to 1 than `NEAR_ONE`, it is the logarithm.
 
     Args:
-        values: z, numbers of any shape, 0 or more.
+        values: z, numbers of any shape, 0 or more; NaN, as of what was not measured, stays NaN.
         alpha: 0 or more.
         floor: for alpha >= 1 the least z that is seen, above 0.
 
     Returns:
-        finite numbers, at most `LARGEST` in size.
+        numbers, at most `LARGEST` in size.
+
+    Raises:
+        ConfigError: a value, `alpha` or `floor` out of range, or no number.
     """
-    values = np.asarray(values, np.float64)
+    alpha = real("alpha", alpha, 0, MAX_ALPHA)
+    floor = real("floor", floor, 0, MAX_ALPHA, low_open=True)
+    try:
+        values = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise ConfigError(f"values = {shown(values)} are no numbers; valid: 0 or more") from None
+    if (values < 0).any():
+        raise ConfigError(f"values = {shown(values)} hold numbers below 0; valid: 0 or more")
+    return _alpha_fair(values, alpha, floor)
+
+
+def _alpha_fair(values: np.ndarray, alpha: float, floor: float) -> np.ndarray:
     if abs(alpha - 1) < NEAR_ONE:
         return np.log(np.maximum(values, floor))
     if alpha < 1:

@@ -9,6 +9,7 @@ from typing import Any
 
 from netbuf_gym import _core, checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.own_control import OwnControl, is_own_control
 
 
@@ -178,8 +179,8 @@ def congestion_control(
         of_name = [parameter for parameter in known if parameter.name == key]
         if not of_name:
             where = "" if stack is None else f" in the {stack} stack"
-            valid = ", ".join(dict.fromkeys(parameter.name for parameter in known)) or "none"
-            raise ScenarioError(f"{field}: {name} has no parameter {key!r}{where}; valid: {valid}")
+            valid = dict.fromkeys(parameter.name for parameter in known)
+            raise ScenarioError(f"{field}: {name} has no parameter {key!r}{where}; {instead(key, valid)}")
         for parameter in of_name:  # one for each stack, where they differ
             try:
                 values[key] = parameter.checked(f"{field}.{key}", item)

@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.catalogue import CongestionControl
 from netbuf_gym.scenarios.disciplines import discipline_of
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
@@ -150,7 +151,7 @@ def _variant(field: str, data: object, kinds: dict[str, type]) -> object:
     data = dict(_mapping(field, data))
     kind = data.pop("kind", None)
     if not isinstance(kind, str) or kind not in kinds:
-        raise ScenarioError(f"{field}.kind = {shown(kind)} is unknown; valid: {', '.join(kinds)}")
+        raise ScenarioError(f"{field}.kind = {shown(kind)} is unknown; {instead(kind, kinds)}")
     return _make(field, kinds[kind], data)
 
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 from netbuf_gym import _core
 from netbuf_gym.checks import choice
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.catalogue import KINDS, QUEUE_DISCIPLINES, Record, named
 
 
@@ -88,7 +89,7 @@ def discipline_of(label: str, value: object) -> Discipline:
     known = [entry.name for entry in fields(cls)]
     for key in given:
         if key not in known:
-            raise ScenarioError(f"{label}: {name} has no parameter {key!r}; valid: {', '.join(known) or 'none'}")
+            raise ScenarioError(f"{label}: {name} has no parameter {key!r}; {instead(key, known)}")
     try:
         return cls(**given)
     except ScenarioError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +74,7 @@ class Flow:
         priority: Its queue at switches, 0 to 63.
     """
 
-    cc: str | Mapping[str, Any] | CongestionControl | OwnControl = "cubic"
+    cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
     path: Sequence[int | str]
     return_path: Sequence[int | str]
     start_s: float = 0.0

@@ -248,6 +248,8 @@ def _pantheon(number: int) -> Callable[..., World]:
 
     kind = "Poisson deliveries" if random else "constant"
     maker.__doc__ = f"Pantheon's path: {rate:g} Mbit/s {kind}, {2 * one_way_ms} ms, {queue} packets, loss {loss:g}, 30 s."
+    if random:
+        maker.__doc__ += "\n\nArgs:\n    duration_s: length of the world, and of its random deliveries, 0.001 to 1e+05 s"
     return maker
 
 

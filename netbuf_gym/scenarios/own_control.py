@@ -57,7 +57,7 @@ class OwnControl:
 
     control: Any
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         made = self._class()
         if made is not None and not any("__call__" in vars(one) for one in made.__mro__):
             valid = "a class with __call__(self, ack)"

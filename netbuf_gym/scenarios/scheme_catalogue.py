@@ -9,6 +9,7 @@ from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.nearest import instead
 
 
 @dataclass(frozen=True)
@@ -62,5 +63,5 @@ def apply(scenario: Any, scheme: str | dict) -> Any:
     known = SCHEMES[name].parameters
     for parameter in parameters:
         if parameter not in known:
-            raise ScenarioError(f"scheme {name} has no parameter {parameter!r}; valid: {', '.join(known) or 'none'}")
+            raise ScenarioError(f"scheme {name} has no parameter {parameter!r}; {instead(parameter, known)}")
     return SCHEMES[name].make(scenario, **parameters)

@@ -13,6 +13,7 @@ import numpy as np
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, located, shown
 from netbuf_gym.files import CsvError, csv_fields, csv_records, parsed, read_text
+from netbuf_gym.nearest import instead
 
 MAX_SIZE_BYTES = 2.0**40
 HEADER = ["size_bytes", "cumulative"]
@@ -103,7 +104,7 @@ def sizes_of(sizes: SizeDistribution | str | os.PathLike[str]) -> SizeDistributi
     if isinstance(sizes, str) and sizes in SIZES:
         return SIZES[sizes]
     if not isinstance(sizes, (str, os.PathLike)) or (isinstance(sizes, str) and not ("." in sizes or os.sep in sizes)):
-        raise ScenarioError(f"sizes = {shown(sizes)} is unknown; valid: {', '.join(SIZES)}, or a CSV file's path")
+        raise ScenarioError(f"sizes = {shown(sizes)} is unknown; {instead(sizes, SIZES)}, or a CSV file's path")
     return SizeDistribution.read_csv(sizes)
 
 

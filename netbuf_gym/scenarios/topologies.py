@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
 from netbuf_gym.scenarios.limits import HOSTS_OF
+from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.types import (
     MAX_COUNT,
     MAX_DELAY_MS,
@@ -24,7 +25,8 @@ from netbuf_gym.scenarios.types import (
 )
 from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
 
-Senders = str | Mapping[str, Any] | CongestionControl | Iterable[str | Mapping[str, Any] | CongestionControl]
+Controls = str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any]
+Senders = Controls | Iterable[Controls]
 """Congestion controls by their names, or by dicts of `name` and parameters; one alone stands for one sender."""
 
 

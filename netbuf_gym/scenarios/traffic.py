@@ -36,7 +36,7 @@ class Sender:
         name: For people.
     """
 
-    cc: str | Mapping[str, Any] | CongestionControl | OwnControl = "cubic"
+    cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
     path: Sequence[int | str]
     return_path: Sequence[int | str]
     initial_cwnd_packets: int = 10
@@ -340,6 +340,18 @@ class Traffic:
         if len(sizes) >= MAX_QUEUES:
             raise ScenarioError(f"traffic.priority_below has {len(sizes)} sizes; valid: at most {MAX_QUEUES - 1}")
         put(self, "priority_below", sizes)
+
+    def given(self, duration_s: float) -> np.ndarray:
+        """What each sender is given in the first `duration_s` seconds, in the mean: flows, and bytes. Shape (2, senders)."""
+        n = len(self.senders)
+        total = np.zeros((2, n))
+        for a in self.arrivals:
+            if isinstance(a, FlowList):
+                who, sizes = a.sender[a.start_s < duration_s], a.size_bytes[a.start_s < duration_s]
+                total += np.bincount(who, minlength=n), np.bincount(who, sizes, minlength=n)
+            else:
+                total += np.array([[a.flows_within(duration_s)], [a.offered_mbps * _span_s(a, duration_s) / 8e-6]]) / n
+        return total
 
     @property
     def offered_mbps(self) -> float:

@@ -241,6 +241,10 @@ class Scenario:
         """The bottleneck's mean rate over the scenario, Mbit/s on the wire."""
         return self.links[self.bottleneck].mean_mbps(self.duration_s)
 
+    def links_of(self, flow: int) -> list[Link]:
+        """The links on the path of a flow's data, in order; the traffic's senders are counted after the flows."""
+        return [self.links[i] for i in self._end(flow).path]
+
     def tightest_link(self, flow: int) -> int:
         """Index of the slowest link, in the mean over the scenario, on a flow's path."""
         return min(self._end(flow).path, key=lambda i: self.links[i].mean_mbps(self.duration_s))

@@ -19,7 +19,7 @@ from netbuf_gym import scenarios
 from netbuf_gym.arguments import choice
 from netbuf_gym.contenders import Contender, RandomAction
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.rewards import make_reward, reward_of
+from netbuf_gym.rewards import defined_anew, make_reward, reward_of
 from netbuf_gym.scenarios import Pattern, Scheme, named, scheme_catalogue
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.tasks.task import Task
@@ -142,13 +142,16 @@ def register_reward(task: str, reward: Any, name: str | None = None) -> None:
             can be called so, or a class of such objects, whose parameters are those of its constructor.
         name: None: the reward's own.
 
+    The same one may be registered again, and a function or class that was defined anew, as when a notebook's cell is run again,
+    takes the place of the one before.
+
     Raises:
         ConfigError: the task is unknown, or has another reward of this name; or `reward` is none.
     """
     rewards = get(task).rewards
     kind = reward_of(reward, name)
-    if kind.name in rewards and rewards[kind.name] is not reward:
-        raise ConfigError(f"reward {kind.name!r} of task {task!r} is registered already")
+    if kind.name in rewards and not defined_anew(reward, rewards[kind.name]):
+        raise ConfigError(f"reward {kind.name!r} of task {task!r} is registered already; valid: another name (name=...)")
     rewards[kind.name] = kind
 
 

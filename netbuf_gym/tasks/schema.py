@@ -11,7 +11,7 @@ SHARED = ("task", "recipe", "history", "features", "actions", "interval_s")
 """What the schema of every task holds beside the telemetry; each task adds what else its networks depend on."""
 
 
-def require_schema(saved: dict[str, Any], current: dict[str, Any], owner: str = "the saved model") -> None:
+def require_schema(saved: Any, current: dict[str, Any], owner: str = "the saved model") -> None:
     """Refuses a model whose environment differs in anything that its network depends on.
 
     Args:

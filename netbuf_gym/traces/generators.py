@@ -16,6 +16,7 @@ import numpy as np
 from netbuf_gym import checks
 from netbuf_gym.described import arguments_of, range_of
 from netbuf_gym.errors import ScenarioError
+from netbuf_gym.nearest import instead
 from netbuf_gym.traces.types import (
     MAX_OPPORTUNITIES,
     MAX_RATE_MBPS,
@@ -162,7 +163,7 @@ def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **paramet
     known = parameters_of(kind)
     for name in parameters:
         if name not in known:
-            raise ScenarioError(f"{kind} has no parameter {name!r}; valid: {', '.join(known)}")
+            raise ScenarioError(f"{kind} has no parameter {name!r}; {instead(name, known)}")
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
     rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
     trace = generator(rng, duration_s, **parameters)

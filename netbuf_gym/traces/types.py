@@ -132,13 +132,14 @@ class RateTrace:
         phase = start_s if self.period_s is None else start_s % self.period_s
         step = int(np.searchsorted(self.time_s, phase, side="right")) - 1
         target = carried[step] + (phase - self.time_s[step]) * self.rate_mbps[step] + size_bytes * 8e-6
-        rounds = 0
+        repeats_s = 0.0
         if self.period_s is not None:
             rounds = max(0, int(np.ceil(target / carried[-1])) - 1)
             target = min(target - rounds * carried[-1], carried[-1])
+            repeats_s = rounds * self.period_s
         last = max(int(np.searchsorted(carried[:-1], target)) - 1, 0)
         end_s = self.time_s[last] + (target - carried[last]) / self.rate_mbps[last]
-        return float(end_s - phase) + (rounds * self.period_s if rounds else 0.0)
+        return float(end_s - phase) + repeats_s
 
     def to_deliveries(self, duration_s: float | None = None) -> DeliveryTrace:
         """The delivery opportunities of this rate over `duration_s` seconds, to the millisecond, as Mahimahi has them.

@@ -19,22 +19,23 @@ def exchange_reward(env: Any, reward: Any) -> None:
     """Makes an environment of this package, however wrapped, reward by another rule from now on.
 
     Args:
-        env: scalar, vector or multi-agent. Of Gymnasium's own vector environments (`vectorization_mode="sync"`) each part gets
-            a copy of the reward.
+        env: scalar, vector or multi-agent, also as a `VecEnv` of stable-baselines3. Of Gymnasium's own vector environments
+            (`vectorization_mode="sync"`), and of `DummyVecEnv`, each part gets a copy of the reward.
         reward: whatever the environments' argument of the same name takes: a name, a dict of `name` and parameters, a function
             or an object, see `netbuf_gym.rewards`.
 
     Raises:
-        ConfigError: an environment of another package; or what is no reward, or needs telemetry that the environment does not
-            have: the reward is as it was.
+        ConfigError: an environment of another package, or of another process; or what is no reward, or needs telemetry that the
+            environment does not have: the reward is as it was.
     """
     inner = getattr(env, "unwrapped", env)
     engine = getattr(inner, "engine", None)
-    parts = getattr(inner, "envs", None)
+    adapted = getattr(inner, "env", None)  # stable-baselines3's view of a vector environment
+    parts = getattr(inner, "envs", None) or ([] if adapted is None else [adapted])
     if engine is not None:
         return engine.set_reward(reward)
     if not parts:
-        raise ConfigError(f"env = {shown(env)} is no environment of netbuf_gym; valid: one made from its ids")
+        raise ConfigError(f"env = {shown(env)} is no environment of netbuf_gym in this process; valid: one made from its ids")
     for part in parts:
         exchange_reward(part, reward)
 

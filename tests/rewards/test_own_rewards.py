@@ -258,7 +258,7 @@ def test_what_is_no_reward_is_refused(rewards, reward, message):
         (lambda telemetry: {"": telemetry.acks}, "a term of reward 'reward' is ''"),
         (lambda telemetry: {"a": telemetry.acks, "b": 1.0}, r"term 'b' of reward 'reward' has shape \(\); valid: \(2,\)"),
         (lambda telemetry: {"a": telemetry.acks[:, None]}, r"term 'a' of reward 'reward' has shape \(2, 1\)"),
-        (lambda telemetry: (x for x in (1, 2)), r"has shape \(\)"),
+        (lambda telemetry: (x for x in (1, 2)), "is <generator object .*; valid: finite numbers"),
     ],
 )
 def test_what_cannot_reward_is_refused_when_the_environment_is_made(reward, message):
@@ -304,7 +304,7 @@ def test_a_field_that_a_reward_does_without_does_not_lack():
         (["a", "b"], "valid: finite numbers"),
         ([None, 1], "valid: finite numbers"),
         ([1j, 1], "valid: finite numbers"),
-        (None, r"has shape \(\)"),
+        (None, "reward 'mine' is None; valid: finite numbers"),
         ([0.0, np.nan], "reward 'mine' is nan of row 1; valid: finite"),
         ([np.inf, -np.inf], "reward 'mine' is inf of row 0"),
         ([0.0, 1e300], "reward 'mine' is inf of row 1"),

@@ -196,3 +196,25 @@ def test_range_normalized_is_bounded_by_its_weights_and_equal_by_its_parameters(
         RangeNormalized(memory=0)
     with pytest.raises(ConfigError, match="clip"):
         RangeNormalized(clip="yes")
+
+
+@pytest.mark.parametrize(
+    ("values", "alpha", "floor", "named"),
+    [
+        ([0.5], -1, 0.01, "alpha = -1"),
+        ([0.5], float("nan"), 0.01, "alpha = nan"),
+        ([0.5], "1", 0.01, "alpha = '1'"),
+        ([0.5], True, 0.01, "alpha = True"),
+        ([0.5], 2, 0, "floor = 0"),
+        ([0.5, -0.1], 0.5, 0.01, "values = "),
+        (["a"], 0.5, 0.01, "values = "),
+    ],
+)
+def test_utilities_of_what_has_none_are_refused(values, alpha, floor, named):
+    with pytest.raises(ConfigError, match=named):
+        alpha_fair(values, alpha, floor)
+
+
+def test_utilities_of_what_was_not_measured_are_not_measured():
+    for alpha in (0, 0.5, 1, 2, 1e6):
+        assert np.isnan(alpha_fair([float("nan"), 0.5], alpha)).tolist() == [True, False]

@@ -118,3 +118,24 @@ def test_exchange_as_a_wrapper():
     env = wrappers.ExchangeReward(gym.make("netbuf/CongestionWindow-v0"), {"name": "power", "exponent": 2})
     again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert again.unwrapped.engine.reward == netbuf_gym.rewards.Power(2)
+
+
+def test_rewards_are_exchanged_through_the_environments_of_stable_baselines():
+    common = pytest.importorskip("stable_baselines3.common.vec_env")
+    from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+
+    def ones(telemetry):
+        return np.ones(telemetry.rows)
+
+    made = "netbuf/CongestionWindow-v0"
+    adapted = VectorEnvAdapter(wrappers.VectorNormalizeObservation(gym.make_vec(made, num_envs=2, scenario=SHORT)))
+    several = common.DummyVecEnv([lambda: gym.make(made, scenario=SHORT)] * 2)
+    wrapped = [common.VecNormalize(env, norm_reward=False) for env in (adapted, several)]
+    for env in (adapted, several, *wrapped):
+        wrappers.exchange_reward(env, "log_utility")
+        env.reset()
+        assert (env.step(np.array([5, 5]))[1] != 1).all()
+        wrappers.exchange_reward(env, ones)
+        assert (env.step(np.array([5, 5]))[1] == 1).all()
+    with pytest.raises(ConfigError, match="is no environment of netbuf_gym in this process"):
+        wrappers.exchange_reward(common.DummyVecEnv([lambda: gym.make("CartPole-v1")]), ones)

@@ -154,7 +154,7 @@ def test_evaluation_without_plots(trained, tmp_path):
     assert {p.name for p in tmp_path.iterdir()} == {"table.md", "result.json"}
 
 
-def test_demo_trains_evaluates_and_draws(tiny, measure, monkeypatch, capsys):
+def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, measure, capsys):
     overrides, run_dir = tiny
     measure("congestion_window", benchmark=("ppcc/1", "ppcc/4"))
     monkeypatch.setattr(demo, "SEEDS", 2)
@@ -358,35 +358,6 @@ def test_a_model_of_another_task_is_refused(switch_agent, trained, capfd):
     assert cli.main(["evaluate", f"model={switch_agent}", "env=congestion_window"]) == 2
     assert "queue_threshold" in capfd.readouterr().err
     assert cli.main(["evaluate", f"model={trained}", "scenario=rlbm/default", "env_id=netbuf/QueueThreshold-v0"]) == 2
-
-
-def test_breakdown_marks_the_highest_where_higher_is_better():
-    measures = WINDOWS
-    runs = [
-        evaluation.Runs(name, [1], {"utility": np.array([value, value])}, {})
-        for name, value in (("a", -0.2), ("b", -0.1), ("c", -0.3))
-    ]
-    rows = evaluation._by_group(runs, ["u", "v"], evaluation.Group("x", str), measures).splitlines()
-    assert rows[2] == "| u | 1 | -0.20 | **-0.10** | -0.30 | b |"
-
-
-def test_breakdown_groups_values_and_quarters():
-    measures = SWITCH_MEASURES
-    group = evaluation.Group("x", lambda world: world, 1)
-    ours, theirs = (
-        evaluation.Runs(name, list(range(12)), {measures.score: np.array(values, float)}, {})
-        for name, values in (("a", range(12)), ("b", [5.0] * 11 + [math.nan]))
-    )
-    rows = evaluation._by_group([ours, theirs], [float(k) for k in range(12)], group, measures).splitlines()
-    assert rows[2:] == [
-        "| 0.0 to 2.8 | 3 | **1.00** | 5.00 |  |",
-        "| 2.8 to 5.5 | 3 | **4.00** | 5.00 |  |",
-        "| 5.5 to 8.2 | 3 | 7.00 | **5.00** | b |",
-        "| 8.2 to 11.0 | 3 | 10.00 | **5.00** | b |",
-    ]
-    assert evaluation._by_group([ours, theirs], [1.0] * 12, group, measures) == ""
-    rows = evaluation._by_group([ours, theirs], ["u"] * 11 + ["v"], group, measures).splitlines()
-    assert rows[2:] == ["| u | 11 | **5.00** | **5.00** |  |", "| v | 1 | **11.00** | - |  |"]
 
 
 def test_the_result_is_written_last_and_taken_away_first(trained, tmp_path, monkeypatch):

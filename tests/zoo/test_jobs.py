@@ -50,6 +50,8 @@ def test_help_of_every_command_needs_no_extras():
     for job in ("train", "evaluate"):
         for key in reference.keys(job):
             assert f"{key.name}={reference.shown(key.default)}" in run.stdout
+    helped = subprocess.run([sys.executable, "-c", WITHOUT + "cli.main(['demo', '--help'])"], capture_output=True, text=True)
+    assert "experiment=demo\n" in helped.stdout and "max_minutes=2 " in helped.stdout  # its own defaults, not training's
     refused = WITHOUT + "sys.exit(cli.main(['train', 'seed=1']))"
     run = subprocess.run([sys.executable, "-c", refused], capture_output=True, text=True)
     assert run.returncode == 2 and "pip install netbuf-gym[train]" in run.stderr and run.stderr.count("\n") == 1
@@ -66,6 +68,8 @@ def test_bad_arguments_are_refused_before_the_learners_are_loaded():
     code = "import sys; from netbuf_gym import cli; print(cli.main(sys.argv[1:]), 'torch' in sys.modules)"
     for words in (
         ["train", "algo.gama=1"],
+        ["train", "algo.kwargs.gama=1"],
+        ["train", "algo.kwargs.max_grad_norm=-1"],
         ["train", "scenario=ppcc/7"],
         ["train", "seed=-1"],
         ["train", "scenario.kwargs.rate_mpbs=3"],
@@ -95,7 +99,13 @@ def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkey
     assert "num_envs: 1024" in command("train", "--cfg", "job", "--resolve", "-p", "env")[1]
     assert "runs/sweeps/evaluate" in command("evaluate", "--cfg", "hydra", "-p", "hydra.sweep")[1]
     assert set(OmegaConf.create(command("train", "--cfg", "all")[1])) >= {"hydra", "algo"}
-    assert OmegaConf.create(command("demo", "--cfg", "job")[1]).max_minutes == 2
+    demo = OmegaConf.create(command("demo", "--cfg", "job", "experiment=queue_threshold")[1])
+    assert demo.max_minutes == 2 and demo.env.name == "queue_threshold"  # as long, whatever is trained
+    for words in ([], ["experiment=null"], ["experiment=[]"]):
+        demo = OmegaConf.create(command("demo", "--cfg", "job", *words)[1])
+        assert demo.max_minutes == 2 and demo.env.threads == min(2, len(os.sched_getaffinity(0)))
+    assert command("train", "--cfg", "job", "-p", "max_minutes")[1] == "null\n"
+    assert command("train", "--cfg", "job", "-p", "scenario.name", "scenario=default")[1] == "null\n"
     assert OmegaConf.create(command("reproduce", "rlbm", "--cfg", "job", "seeds=3")[1]).seeds == 3
     for topic in ("", "all", "config", "defaults", "defaults-tree", "plugins", "searchpath"):
         status, out, _ = command("train", "--info", *([topic] if topic else []), "algo=dqn")
@@ -112,6 +122,16 @@ def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkey
     [
         (["train", "algo.gama=1"], ["'algo.gama'", "did you mean 'algo.kwargs.gamma'?", "netbuf-gym train --help"]),
         (["train", "alg=ppo"], ["'alg'", "did you mean 'algo'?"]),
+        (["train", "algo.kwargs.gama=1"], ["algo.kwargs.gama", "did you mean 'gamma'?"]),
+        (["train", "reward=alpha_fair", "reward.kwargs.alhpa=1"], ["'alhpa'", "did you mean 'alpha'?"]),
+        (["train", "env.kwargs.histroy=2"], ["'histroy'", "did you mean 'history'?"]),
+        (["train", "~seed"], ["'~seed'", "below kwargs"]),
+        (["train", "~algo.kwargs.gama"], ["algo.kwargs.gama", "does not exist"]),
+        (["train", "run_dir=a(b"], ["cannot be read", """as a text: "run_dir='a(b'\""""]),
+        (["train", "--config-dir", "/none/such", "algo=mine"], ["/none/such", "no such folder"]),
+        (["train", "-m", "seed=1,2", "algo.kwargs.max_grad_norm=-1"], ["algo.kwargs.max_grad_norm = -1"]),
+        (["simulate", "--scheme", '{"name": "dt", "alhpas": [1]}', "--scenario", "rlbm/default"], ["did you mean 'alphas'?"]),
+        (["trace", "generate", "lte", "--set", "sigam=1", "--out", "x.csv"], ["did you mean 'sigma'?"]),
         (["train", "algo=pp0"], ["algo = 'pp0'", "did you mean 'ppo'?", "valid: a2c, dqn"]),
         (["train", "scenario=ppcc/7"], ["'ppcc/7'", "did you mean 'ppcc/1'?", "valid: "]),
         (["train", "total_timestep=5"], ["did you mean 'total_timesteps'?"]),

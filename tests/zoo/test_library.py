@@ -105,6 +105,25 @@ def test_agents_with_memory_keep_their_state(tiny):
     action, state = agent.predict(observations[0])
     action, _ = agent.predict(observations[0], state=state, episode_start=False)
     assert action.shape == ()
+    three = "state = .* is not that of 3 observations; valid: what the last call returned"
+    for wrong in (state, 5, state[0], kept[:1]):  # the state of one, which would be taken for three moments of it
+        with pytest.raises(ConfigError, match=three):
+            agent.predict(observations, state=wrong)
+    with pytest.raises(ConfigError, match="is not that of 1 observations"):
+        agent.predict(observations[0], state=kept)
+    none, _ = agent.predict(observations[:0])
+    assert none.shape == (0,)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_agents_without_memory_return_no_state_and_no_observations_have_no_actions(name):
+    agent = nb.zoo.load(name)
+    observations, _ = agent.make_vec(2).reset(seed=1)
+    assert agent.predict(observations, state=5)[1] is None
+    none, _ = agent.predict(observations[:0])
+    assert none.shape == (0, *agent.action_space.shape) and none.dtype == agent.predict(observations)[0].dtype
+    with pytest.raises(ConfigError, match=r"episode_start has shape \(3,\); valid: \(2,\)"):
+        agent.predict(observations, episode_start=np.zeros(3, bool))
 
 
 @pytest.mark.parametrize(

@@ -145,3 +145,11 @@ def test_evaluation_is_quiet_where_there_is_no_terminal(tmp_path, capfd):
     always = ["model=null", "env=congestion_window", "seeds=2", "baselines=[cubic]", "plots=false", "scenario=ppcc/4"]
     assert cli.main(["evaluate", *always, "scenario.kwargs.duration_s=1", f"run_dir={tmp_path / 'out'}"]) == 0
     assert capfd.readouterr().err == ""
+
+
+def test_the_curve_says_how_many_episodes_its_returns_are_of(tiny, tmp_path, monkeypatch):
+    labels = []
+    monkeypatch.setattr(curves.plots, "learning_curves", lambda runs, path, label, title="": labels.append(label))
+    words = [*tiny[0][:-1], f"run_dir={tmp_path / 'run'}", "algo.kwargs.stats_window_size=7"]
+    assert cli.main(["train", *words]) == 0
+    assert labels == ["return of an episode (mean of the last 7)"]

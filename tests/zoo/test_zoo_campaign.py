@@ -1,4 +1,4 @@
-"""Campaigns of the zoo: trained, evaluated, kept, and what its tables say of them."""
+"""Campaigns: an agent trained with several seeds, what is kept of it, and the tables that show it."""
 
 import json
 import math
@@ -6,7 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from netbuf_gym import tasks
 from netbuf_gym.zoo import campaign, checkpoint, evaluation, tables
+
+WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
 
 
 def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
@@ -44,6 +47,35 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     assert "[name](agents/task/name/card.md)" in text and "| cubic |" in text
     assert text.startswith("before\n") and text.endswith("after\n")
     assert tables.main(["--check"], tmp_path) == 0
+
+
+def test_breakdown_marks_the_highest_where_higher_is_better():
+    measures = WINDOWS
+    runs = [
+        evaluation.Runs(name, [1], {"utility": np.array([value, value])}, {})
+        for name, value in (("a", -0.2), ("b", -0.1), ("c", -0.3))
+    ]
+    rows = evaluation._by_group(runs, ["u", "v"], evaluation.Group("x", str), measures).splitlines()
+    assert rows[2] == "| u | 1 | -0.20 | **-0.10** | -0.30 | b |"
+
+
+def test_breakdown_groups_values_and_quarters():
+    measures = SWITCH_MEASURES
+    group = evaluation.Group("x", lambda world: world, 1)
+    ours, theirs = (
+        evaluation.Runs(name, list(range(12)), {measures.score: np.array(values, float)}, {})
+        for name, values in (("a", range(12)), ("b", [5.0] * 11 + [math.nan]))
+    )
+    rows = evaluation._by_group([ours, theirs], [float(k) for k in range(12)], group, measures).splitlines()
+    assert rows[2:] == [
+        "| 0.0 to 2.8 | 3 | **1.00** | 5.00 |  |",
+        "| 2.8 to 5.5 | 3 | **4.00** | 5.00 |  |",
+        "| 5.5 to 8.2 | 3 | 7.00 | **5.00** | b |",
+        "| 8.2 to 11.0 | 3 | 10.00 | **5.00** | b |",
+    ]
+    assert evaluation._by_group([ours, theirs], [1.0] * 12, group, measures) == ""
+    rows = evaluation._by_group([ours, theirs], ["u"] * 11 + ["v"], group, measures).splitlines()
+    assert rows[2:] == ["| u | 11 | **5.00** | **5.00** |  |", "| v | 1 | **11.00** | - |  |"]
 
 
 def test_campaigns_of_two_tasks_lie_apart():
@@ -95,3 +127,5 @@ def test_campaign_of_switches(tmp_path, measure):
     windows, _, switches = readme.read_text().partition("after")
     assert "No agent yet" in windows and "| 2.00 |" in switches and "| random | | | | | - |" in switches
     assert "rlbm/random: p99 slowdown, priority 0 (lower is better) | rlbm/random: goodput" in switches
+
+

@@ -6,10 +6,11 @@ import pytest
 from omegaconf import OmegaConf
 from stable_baselines3 import PPO
 
+from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.overrides import quoted
 from netbuf_gym.tasks.queue_threshold import REWARDS as SWITCH_REWARDS
-from netbuf_gym.zoo import models
+from netbuf_gym.zoo import models, reference
 from netbuf_gym.zoo.config import CONF, FIRST_EVALUATION_SEED, check_training, evaluation_seeds, load, scenario_spec
 
 
@@ -165,3 +166,14 @@ def test_the_thesis_learner_is_ppo_by_its_defaults(recipe):
         if name not in ("n_steps", "ent_coef_final"):
             assert value == defaults[name], name
     assert config.algo.kwargs.n_steps * config.env.num_envs == defaults["n_steps"]
+
+
+def test_what_is_taken_away_is_not_there():
+    config = load("train", ["~algo.kwargs.gamma", "~experiment"])
+    assert "gamma" not in config.algo.kwargs and config.algo.kwargs.n_steps == 32
+
+
+def test_every_reward_is_a_choice():
+    named = {load("train", [f"reward={choice}"]).reward.name for choice in reference.choices("reward")}
+    assert named >= {name for record in tasks.records() for name in record.rewards}
+    assert all(reference.choices(group)[choice] for group in ("algo", "reward", "env") for choice in reference.choices(group))

@@ -92,7 +92,12 @@ def ppcc_random(
     stagger_s: Any = 0.1,
     stack: Any = "linux",
 ) -> RandomDumbbell:
-    """Random dumbbells: 1..100 Mbit/s, 5..200 ms, buffer 0.25..8 BDP; half lossless, the others lose 1e-5..1e-2."""
+    """Random dumbbells: 1..100 Mbit/s, 5..200 ms, buffer 0.25..8 BDP; half lossless, the others lose 1e-5..1e-2.
+
+    Args:
+        rtt_ms: propagation there and back, above 0 to 1e+05 ms
+        loss: probability that a data packet is lost after the bottleneck, in the worlds that lose any, above 0 to 0.999
+    """
     return RandomDumbbell(
         rate_mbps=interval_of(rate_mbps),
         rtt_ms=interval_of(rtt_ms),

@@ -12,6 +12,7 @@ from netbuf_gym.arguments import choice, real, sequence
 from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
 from netbuf_gym.errors import ConfigError, ScenarioError, shown
+from netbuf_gym.nearest import instead
 from netbuf_gym.plants.counters import counters_of
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
@@ -41,8 +42,8 @@ class BufferScheme(InWorld):
         self.name = choice("scheme", name, names())
         for parameter in parameters:
             if parameter not in SCHEMES[name].parameters:
-                valid = ", ".join(SCHEMES[name].parameters) or "none"
-                raise ConfigError(f"scheme {name} has no parameter {parameter!r}; valid: {valid}")
+                known = SCHEMES[name].parameters
+                raise ConfigError(f"scheme {name} has no parameter {parameter!r}; {instead(parameter, known)}")
         self.parameters = parameters
 
     def place(self, scenario: Scenario) -> Scenario:
