@@ -13,6 +13,7 @@ import netbuf_gym as nb
 from netbuf_gym import _core
 from netbuf_gym.errors import BusyError, ControlError, ScenarioError
 from netbuf_gym.plants.simulator import Simulator
+from netbuf_gym.scenarios import named
 from netbuf_gym.scenarios.own_control import OwnControl
 
 
@@ -308,7 +309,13 @@ def test_a_control_may_simulate_another_world_but_not_run_its_own():
     assert not worlds
 
 
-def test_rivals_of_an_agent():
+@pytest.fixture
+def own_names(monkeypatch):
+    """Scenarios that a test registers are forgotten after it."""
+    monkeypatch.setattr(named, "_REGISTRY", dict(named._REGISTRY))
+
+
+def test_rivals_of_an_agent(own_names):
     name = "own-rival-of-an-agent"
     nb.scenarios.register(name, lambda *, python=False: dumbbell("agent", *[LinuxNewReno if python else "newreno"] * 2))
 
@@ -325,7 +332,7 @@ def test_rivals_of_an_agent():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_broken_rival_ends_the_step_with_its_traceback(threads):
+def test_a_broken_rival_ends_the_step_with_its_traceback(threads, own_names):
     name = f"own-broken-rival-{threads}"
 
     def late(ack):
