@@ -38,6 +38,9 @@ if TYPE_CHECKING:  # what takes seconds to import waits until the arguments have
     from netbuf_gym.zoo.moment import Moment
     from netbuf_gym.zoo.replay import Recorder
 
+ENDLESS = 10**9
+"""Steps that no time limit is meant to reach, as the demo's."""
+
 RESULTS = ("model.zip", "checkpoint.zip")
 CHANGEABLE = (
     "total_timesteps",
@@ -153,10 +156,12 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
 
 
 def _what(config: DictConfig) -> str:
-    limit = "" if config.max_minutes is None else f" or {config.max_minutes:g} minutes"
+    limit = f"{config.total_timesteps:,} steps" if config.total_timesteps < ENDLESS or config.max_minutes is None else ""
+    if config.max_minutes is not None:
+        limit += f"{' or ' if limit else ''}{config.max_minutes:g} minutes"
     known = config.env.name in tasks.names()
     scenario = config.scenario.name or (tasks.get(config.env.name).rules.default_scenario if known else config.env.name)
-    return f"{config.algo.name} on {scenario} for {config.total_timesteps:,} steps{limit}"
+    return f"{config.algo.name} on {scenario} for {limit}"
 
 
 def _resume(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) -> TrainResult:

@@ -224,7 +224,7 @@ def _check_model(case: Case, agent: SavedAgent, whole: bytes) -> None:
     """What was read despite a change, as of a date, has the numbers of the file that was whole."""
     (case.folder / "whole.zip").write_bytes(whole)
     first = _read_model(case.folder / "whole.zip")
-    ours, theirs = (one._model.model.policy.state_dict() for one in (agent, first))
+    ours, theirs = (one._built.policy.state_dict() for one in (agent, first))
     for name, value in theirs.items():
         if not th.equal(value, ours[name]):
             raise Finding(f"a damaged model is taken: {name} differs")
