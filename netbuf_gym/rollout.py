@@ -4,8 +4,8 @@
 >>> reports = rollout.evaluate("cubic", task="congestion_window", scenario="ppcc/2", seeds=range(5), threads=2)
 
 Every contender meets the same worlds under the same seeds, the ones that an environment draws, and is told what agents are
-told. What comes out depends on neither `threads` nor on how many worlds are run together; of a trained network the last bits of its
-sums, and so in time its decisions, may depend on the latter.
+told. What comes out depends on neither `threads` nor on how many worlds are run together; of a trained network the last bits of
+its sums, and so in time its decisions, may depend on the latter.
 """
 
 from __future__ import annotations
