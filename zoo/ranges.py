@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
+from gymnasium.spaces import Discrete, Space
 from omegaconf import DictConfig
 
 from netbuf_gym.arguments import choice, real, truth, whole
@@ -122,6 +123,9 @@ POLICY_ARGUMENTS: dict[str, dict[str, Check]] = {
 POLICIES = {name: "MlpLstmPolicy" if name == "ppo_lstm" else "MlpPolicy" for name in ARGUMENTS}
 
 
+DISCRETE_ONLY = ("dqn",)
+"""Learners of the value of each action."""
+
 _ROLLOUTS: dict[str, dict[str, int | None]] = {
     "ppo": {"n_steps": 2048, "batch_size": 64},
     "ppo_kl": {"n_steps": 2048, "batch_size": 64},
@@ -144,6 +148,16 @@ def check_algo(algo: DictConfig) -> None:
     _optional(_real(0.0, 1e12))("algo.learning_rate_final", algo.learning_rate_final)
     _check_all("algo.kwargs", algo.kwargs, ARGUMENTS[name], name)
     _check_all("algo.policy_kwargs", algo.policy_kwargs, POLICY_ARGUMENTS[name], f"{name}'s policy")
+
+
+def check_actions(algo: DictConfig, space: Space[Any]) -> None:
+    """Raises ConfigError where a learner cannot choose among the actions of an environment."""
+    if algo.name in DISCRETE_ONLY and not isinstance(space, Discrete):
+        others = ", ".join(name for name in ARGUMENTS if name not in DISCRETE_ONLY)
+        raise ConfigError(
+            f"algo.name = {algo.name!r} chooses one of a number of actions, and those here are {space}; valid: {others}, "
+            "or arguments of the environment that make actions discrete (env.kwargs)"
+        )
 
 
 def check_rollout(algo: DictConfig, num_envs: int) -> str | None:

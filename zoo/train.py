@@ -27,7 +27,7 @@ from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import checkpoint
 from netbuf_gym.zoo.config import Source, check_training, load
-from netbuf_gym.zoo.ranges import check_algo, check_rollout
+from netbuf_gym.zoo.ranges import check_actions, check_algo, check_rollout
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
 if TYPE_CHECKING:  # what takes seconds to import waits until the arguments have been checked
@@ -142,6 +142,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     kwargs = env_kwargs(config)
     worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
     try:
+        check_actions(config.algo, worlds.single_action_space)
         if note is not None:
             _say(note)
         model, recorder = _learner(config, worlds)
