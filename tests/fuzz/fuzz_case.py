@@ -88,7 +88,8 @@ def spoil(case: Case, data: Any) -> Any:
     if how < 0.55:
         node[key] = case.weird()
     elif how < 0.75 and isinstance(value, (int, float)) and not isinstance(value, bool):
-        node[key] = case.pick((-value, value * 10.0 ** case.whole(-12, 12), value + 0.5, int(value) if math.isfinite(value) else 0))
+        whole = int(value) if math.isfinite(value) else 0
+        node[key] = case.pick((-value, value * 10.0 ** case.whole(-12, 12), value + 0.5, whole))
     elif how < 0.85:
         del node[key]
     elif isinstance(node, dict):
