@@ -11,16 +11,6 @@ from netbuf_gym.errors import ConfigError
 TASK = "congestion_window"
 
 
-@pytest.fixture
-def rewards():
-    """Those of the task, which are as before afterwards."""
-    own = tasks.get(TASK).rewards
-    before = dict(own)
-    yield own
-    own.clear()
-    own.update(before)
-
-
 def frugal(telemetry, price=0.1):
     return -price * telemetry["packets_lost"]
 

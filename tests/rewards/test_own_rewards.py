@@ -21,16 +21,6 @@ SHORT = {"name": "ppcc/4", "duration_s": 1.0}
 SWITCH = {"name": "rlbm/default", "duration_s": 1.0}
 
 
-@pytest.fixture
-def rewards():
-    """Those of the task, which are as before afterwards."""
-    own = tasks.get(TASK).rewards
-    before = dict(own)
-    yield own
-    own.clear()
-    own.update(before)
-
-
 def frugal(telemetry, price=0.1):
     """Mbit delivered, less a price for each packet lost."""
     mbit = telemetry["throughput_bps"] * telemetry["elapsed_s"] * 1e-6
