@@ -9,8 +9,11 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Sequence
+from types import FrameType
 from typing import Any, NoReturn
 
 from netbuf_gym.commands import completion, jobs, listing, reproduce, simulate, trace, validate
@@ -68,6 +71,31 @@ class Parser(argparse.ArgumentParser):
         return f"; {did_you_mean(word.partition('=')[0], options)}".rstrip("; ")
 
 
+class Interruption:
+    """Context that remembers whether SIGINT came, which is a KeyboardInterrupt as ever; modules that are being imported may
+    answer it with errors of their own.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._ours = False
+
+    def __enter__(self) -> Interruption:
+        main_thread = threading.current_thread() is threading.main_thread()
+        self._ours = main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._ours:
+            signal.signal(signal.SIGINT, self._receive)
+        return self
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+    def __exit__(self, *exception: object) -> None:
+        if self._ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = Parser(prog=PROGRAM, description="Reinforcement learning for network buffers and congestion windows.")
@@ -91,6 +119,17 @@ def _of(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParse
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit status."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    with Interruption() as interruption:
+        try:
+            return _answered(argv)
+        except Exception:
+            if interruption.came:  # amid an import, whose own error it became
+                return _complain("interrupted", 130)
+            raise
+
+
+def _answered(argv: list[str]) -> int:
+    """Runs a command line; what is wrong is said in a line."""
     try:
         status = _run(argv)
         if sys.stdout is not None:  # it is None where it was closed

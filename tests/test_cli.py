@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 import types
@@ -335,3 +336,23 @@ def test_a_full_disk_without_a_name_says_what_was_written(command, monkeypatch, 
 def test_what_does_not_fit_into_memory_is_one_line(command, monkeypatch):
     monkeypatch.setattr(cli, "_run", lambda _: bytearray(1 << 62))
     assert refused(command("list"), "does not fit into memory")
+
+
+def test_an_interruption_that_an_import_made_an_error_of_its_own_is_one(command, monkeypatch):
+    def importing(_):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("initialization failed") from None
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(cli, "_run", importing)
+        status, _, err = command("list")
+        assert status == 130 and err == "netbuf-gym: error: interrupted\n"
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        monkeypatch.setattr(cli, "_run", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            command("list")
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -6,7 +6,6 @@ The format is told from the content. Every error names the file and the line.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -144,11 +143,9 @@ def _deliveries(path: str | os.PathLike[str], lines: list[str]) -> DeliveryTrace
     while lines and not lines[-1].strip():
         lines.pop()
     try:
-        if not all(line.isascii() and "_" not in line for line in lines):
-            raise ValueError
-        time_ms = np.array(lines, dtype=np.int64)
+        time_ms = _whole_numbers(lines)
     except (ValueError, OverflowError):
-        i = next(i for i, line in enumerate(lines) if not re.fullmatch(r"\s*[+-]?[0-9]{1,15}\s*", line))
+        i = next(i for i, line in enumerate(lines) if not _is_whole_number(line))
         raise TraceError(f"{shown(lines[i])}; valid: one whole number of milliseconds, 0 or more", path, i + 1) from None
     bad = np.flatnonzero(time_ms < 0)
     if len(bad):
@@ -171,3 +168,17 @@ def _is_number(text: str) -> bool:
     except (ValueError, OverflowError):
         return False
     return True
+
+
+def _whole_numbers(lines: list[str]) -> np.ndarray:
+    """One from each line; raises ValueError or OverflowError where one holds none, or too large a one."""
+    if not all(line.isascii() and "_" not in line for line in lines):
+        raise ValueError
+    return np.array(lines, dtype=np.int64)
+
+
+def _is_whole_number(line: str) -> bool:
+    try:
+        return len(_whole_numbers([line])) == 1
+    except (ValueError, OverflowError):
+        return False

@@ -21,7 +21,7 @@ from fuzz_server import Kind
 
 from netbuf_gym import cli, scenarios, traces
 from netbuf_gym.commands import workload
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.errors import ConfigError, NetbufError, ScenarioError
 from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.settings import Settings
@@ -189,7 +189,13 @@ def _check_sizes(case: Case, sizes: SizeDistribution, whole: bytes) -> None:
 
 
 def _world(case: Case) -> bytes:
-    return json.dumps(fuzz_worlds.world(case), indent=case.pick((None, 1))).encode()
+    while True:
+        world = fuzz_worlds.world(case)
+        try:
+            Scenario.from_dict(world)
+        except ScenarioError:
+            continue  # things that cannot go together
+        return json.dumps(world, indent=case.pick((None, 1))).encode()
 
 
 def _read_world(path: Path) -> Any:
