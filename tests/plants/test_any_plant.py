@@ -66,7 +66,10 @@ def test_listings_have_it(capsys):
         ("linux2", "plant = 'linux2' is unknown; valid: rooms, sim"),
         (3, "plant = 3 is neither a name nor a dict with a name; valid: rooms, sim"),
         ({"jitter": 1}, "neither a name nor a dict"),
-        ({"name": "rooms", "jiter": 1}, "plant 'rooms' has no argument 'jiter'; valid: jitter, broken, shape"),
+        (
+            {"name": "rooms", "jiter": 1},
+            "plant 'rooms' has no argument 'jiter'; did you mean 'jitter'\\? valid: jitter, broken, shape",
+        ),
         ("sim", "plant 'sim' carries no agents of kind 'heater'; those that it carries: sender, switch"),
         ({"name": "rooms", "shape": [1, 1, 2]}, r"telemetry of float64 \(1, 1, 2\); valid: float64, \(1, 1, 3\)"),
     ],

@@ -108,7 +108,7 @@ def test_more_ports_and_queues():
     ("scheme", "message"),
     [
         ("best", "scheme = 'best' is unknown; valid: naive, sophisticated, dt, abm"),
-        ({"name": "dt", "alpha": [1]}, "scheme dt has no parameter 'alpha'; valid: alphas"),
+        ({"name": "dt", "alpha": [1]}, "scheme dt has no parameter 'alpha'; did you mean 'alphas'\\? valid: alphas"),
         ({"name": "naive", "alphas": [1]}, "scheme naive has no parameter 'alphas'; valid: none"),
         ({"name": "dt", "alphas": [1, 2, 3]}, "admission is for 3 queues; valid: 2"),
         ({"name": "dt", "alphas": []}, "alphas is empty"),

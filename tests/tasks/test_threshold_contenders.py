@@ -166,7 +166,9 @@ def test_a_scheme_over_time():
     assert np.array_equal(naive["queue_packets"], naive["queue_packets_0"] + naive["queue_packets_1"])
     constant = played(FixedThresholds((1, 1)), world)[1]  # an agent that decides so is shown alike
     for key, values in naive.items():
-        np.testing.assert_allclose(values, constant[key], rtol=1e-6, err_msg=key)
+        # a link counts what it has sent, an agent what has left its queues
+        one_packet = 1500 * 8e-6 / 0.1 if key == "throughput_mbps" else 0
+        np.testing.assert_allclose(values, constant[key], rtol=1e-6, atol=one_packet, err_msg=key)
 
 
 @pytest.mark.parametrize(

@@ -248,15 +248,17 @@ def test_a_folder_of_ones_own(command, tmp_path, tiny):
 def test_a_sweep_runs_every_combination_and_ends_in_a_table(command, tiny, tmp_path):
     overrides, run_dir = tiny
     status, out, err = command("train", "-m", "seed=1,2", "algo.kwargs.gamma=choice(0.9,abc)", *overrides)
+    assert status == 2 and "algo.kwargs.gamma = 'abc'" in err and not run_dir.exists()  # before the first job
+    status, out, err = command("train", "-m", "seed=1,2", "reward.kwargs.delay_weight=choice(0.9,-1)", *overrides)
     assert status == 2
-    assert "job 1: algo.kwargs.gamma = 'abc'" in err and "job 3: " in err
+    assert "job 1: delay_weight = -1" in err and "job 3: " in err
     assert f"4 jobs in {run_dir}" in out
     done = [OmegaConf.load(run_dir / name / "config.yaml") for name in "02"]
-    assert [(one.seed, one.algo.kwargs.gamma) for one in done] == [(1, 0.9), (2, 0.9)]
+    assert [(one.seed, one.reward.kwargs.delay_weight) for one in done] == [(1, 0.9), (2, 0.9)]
     assert all((run_dir / name / "model.zip").is_file() for name in "02")
     summary = (run_dir / "summary.md").read_text()
     assert summary.count("| done |") == 2 and summary.count("failed: ") == 2
-    assert summary.splitlines()[0] == "| job | seed | algo.kwargs.gamma | return | status | seconds | folder |"
+    assert summary.splitlines()[0] == "| job | seed | reward.kwargs.delay_weight | return | status | seconds | folder |"
     assert sorted(path.name for path in run_dir.iterdir()) == ["0", "2", "summary.md"]
 
 

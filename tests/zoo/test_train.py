@@ -157,7 +157,8 @@ def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert f"resume={run_dir}" in out and "Traceback" not in err
-    assert sorted(p.suffix for p in run_dir.iterdir()) == [".csv", ".yaml", ".zip"]
+    suffixes = sorted(p.suffix for p in run_dir.iterdir() if p.suffix != ".png")  # a curve, where an episode has ended
+    assert suffixes == [".csv", ".yaml", ".zip"]
     saved = checkpoint.read(run_dir)
     assert saved.path.name == "checkpoint.zip" and not saved.progress["finished"]
     steps = saved.progress["timesteps"]

@@ -46,7 +46,7 @@ MISTAKES = [
     ("reward.kwargs.no_such=2", "has no parameter 'no_such'"),
     ("reward.kwargs.delay_weight=-1", "delay_weight"),
     ("reward.kwargs.name=power", "reward.kwargs.name"),
-    ("=1", "is not of the form key=value"),
+    ("=1", "'=1' names no key; valid: key=value"),
 ]
 
 
