@@ -100,27 +100,25 @@ def decode_default(factors: dict[str, np.ndarray], tracker: Tracker, out: np.nda
         out: float64 `(rows, controls)`, written to.
         ruled: whether Nuwa's rule runs on every ACK; if not, k is 0.
     """
-    live, draining = tracker.received > 0, tracker.draining > 0
-    deciding = live & ~draining
+    live = tracker.received > 0
     for name, column, now, bounds in (
         ("k", _K, tracker.k, K_RANGE),
         ("target", _TARGET, tracker.target_s, TARGET_RANGE_S),
     ):
         out[:, column] = now
         if name in factors:
-            np.copyto(out[:, column], np.clip(now * factors[name], *bounds), where=deciding)
+            np.copyto(out[:, column], np.clip(now * factors[name], *bounds), where=live)
     if not ruled:
         out[:, _K] = 0
-    else:
-        np.copyto(out[:, _K], 0, where=draining)
+    if "window" not in factors:
+        out[:, _WINDOW] = np.nan
+        return out
 
     mss, window = np.float64(tracker.last[MSS]), tracker.window
     known = tracker.last[RTT_MIN] > 0
     cap = np.where(known, tracker.highest_window, window)
     least = LEAST_SEGMENTS * mss
-    wanted = tracker.resumed * factors.get("window", 1.0)
-    wanted = np.minimum(np.minimum(wanted, window + tracker.received), cap)
-    wanted = np.where(draining, tracker.resumed / 2, wanted)
-    moved = live if "window" in factors else live & (draining | (tracker.resumed > window) | (window > cap))
-    out[:, _WINDOW] = np.where(moved, np.maximum(wanted, least), np.nan)
+    wanted = np.minimum(np.minimum(tracker.resumed * factors["window"], window + tracker.received), cap)
+    wanted = np.where(tracker.draining > 0, tracker.resumed / 2, wanted)
+    out[:, _WINDOW] = np.where(live, np.maximum(wanted, least), np.nan)
     return out

@@ -20,18 +20,22 @@ from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.receiver_window.meter import Meter
 from netbuf_gym.tasks.receiver_window.report import episode_reports
-from netbuf_gym.tasks.receiver_window.rules import ReceiverWindow, capacity_mbps
+from netbuf_gym.tasks.receiver_window.rules import PAPERS_RULE, ReceiverWindow, capacity_mbps
 from netbuf_gym.tasks.receiver_window.worlds import DRIVEN
 
 SENDER = "cubic"
 """The unchanged sender that receivers are set against, where they do not need one of their own."""
+
+GAINS = (1, 2, 7, 9)
+"""The paper's."""
 
 LARGEST_BUFFER_BYTES = 6 * 2**20
 """Linux's default limit of a receive buffer (tcp_rmem), up to which it is tuned."""
 
 RECEIVERS: dict[str, dict[str, Any]] = {
     "nuwa": {"receiver": "nuwa"},
-    **{f"nuwa_k{k}": {"receiver": {"name": "nuwa", "k": k}} for k in (1, 2, 7, 9)},
+    **{f"nuwa_k{k}": {"receiver": {"name": "nuwa", "k": k}} for k in GAINS},
+    **{f"nuwa_paper_k{k}": {"receiver": {"name": "nuwa", "k": k, **PAPERS_RULE}} for k in GAINS},
     "rledbat": {"receiver": "rledbat", "cc": SENDER},
     "fixed": {"receiver": "fixed", "cc": SENDER},
     "autotuned": {"receiver": None, "cc": SENDER, "receive_buffer_bytes": LARGEST_BUFFER_BYTES},

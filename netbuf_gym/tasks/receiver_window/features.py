@@ -65,7 +65,7 @@ _NUWA_LOG_SCALE = np.float32(1 / np.log1p(LARGEST_SEGMENTS))
 def observe_nuwa(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     """The 4 features, each clipped to its range and scaled to [0, 1], into `out` of shape `(4, rows)`.
 
-    A field without a measurement keeps its last value; before the first it is 0 (the window: 10 segments).
+    A field without a measurement keeps its last value; before the first it is 0 (the window: 20 segments).
     """
     last = tracker.last
     np.divide(last[_SEGMENT_ROWS], last[MSS], out=out[:3])

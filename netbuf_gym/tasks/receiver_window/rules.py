@@ -6,6 +6,7 @@ Rules only, batch first (leading axis = receivers). The docstring of `ReceiverWi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -40,6 +41,12 @@ LEAST_RTT_S = 1e-6
 """What a base RTT of 0 counts as where others are divided by it."""
 
 RECIPES = ("default", "nuwa")
+
+NO_DRAIN = {"drain_interval_s": 0.0}
+"""Parameters of Nuwa's rule with which it empties no queue."""
+
+PAPERS_RULE = {**NO_DRAIN, "decrease": 0.0, "keep": 1.0}
+"""Parameters of Nuwa's rule with which it does what the paper says and no more."""
 
 
 @documented
@@ -81,9 +88,10 @@ class ReceiverWindow(Task):
     * A window grows by what arrived in the interval at most.
     * Its cap is measured: the larger of twice what the highest rate lately fills in the least round trip, and of one and a half
       of what the recent rate fills in the last one; 10 segments more. Before there is a round trip it is the window.
-    * `drain`: when no queueing delay close to the least one was seen for 8 s (within 5 % of the least round trip, or 2 ms),
-      the window is halved for two round trips (2 to 4 intervals), k being 0, and then comes back: what is taken for an empty
-      queue is the least delay of the last 10 s, and would rise with a queue that never empties.
+    * `drain`: what is taken for an empty queue is the least delay of the last 10 s, and would rise with a queue that never
+      empties. With `acts_on="window"`, when no queueing delay close to the least one was seen for 8 s (within 5 % of the least
+      round trip, or 2 ms), the window is halved for two round trips (2 to 4 intervals) and then comes back. Where Nuwa's rule
+      runs it holds drains of its own, which are shorter.
 
     ## Observation Space
 
@@ -210,6 +218,7 @@ class ReceiverWindow(Task):
             given = f"acts_on = {acts_on!r}, actions = {actions!r}, drain = {drain}"
             raise ConfigError(f'{given} with recipe "nuwa"; valid: acts_on "k", actions "factors", drain False')
         self.acts_on, self.actions, self.drain, self.sender = acts_on, actions, drain, sender
+        self._receiver = {"name": AGENT, **(PAPERS_RULE if nuwa else {} if drain and acts_on != "window" else NO_DRAIN)}
         self.k = real("k", k, *((1, 9) if nuwa else K_RANGE))
         self.target_s = real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
         self.acting = Acting.on({"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous")
@@ -244,26 +253,17 @@ class ReceiverWindow(Task):
                     f"{len(controlled)} of them with an agent's receiver; valid: as many as these, or at most its flows if none"
                 )
             controlled = tuple(range(self.agents))
-            scenario = self._with_receivers(scenario, controlled, receiver=AGENT)
-        if self.sender is not None:
-            scenario = self._with_receivers(scenario, controlled, cc=self.sender)
+        own = {"receiver": self._receiver} | ({} if self.sender is None else {"cc": self.sender})
+        scenario = _with_flows(scenario, controlled, own)
         for flow in controlled:
             if scenario.flows[flow].cc == AGENT:
                 at = f"scenario {scenario.name!r} has an agent for the sender of flows[{flow}]"
                 raise ConfigError(f"{at}; valid: a congestion control")
         return _limited(scenario)
 
-    @staticmethod
-    def _with_receivers(scenario: Scenario, flows: Any, **changes: Any) -> Scenario:
-        try:
-            changed = [replace(one, **changes) if i in flows else one for i, one in enumerate(scenario.flows)]
-            return replace(scenario, flows=tuple(changed))
-        except ScenarioError as error:
-            raise ConfigError(str(error)) from None
-
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
         """What is remembered of each receiver."""
-        return Tracker(rows, interval_s, self.drain)
+        return Tracker(rows, interval_s, self.drain and not self.ruled)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
@@ -344,6 +344,15 @@ def fair_share_mbps(scenario: Scenario, flow: int) -> float:
         users = sum(link in one.path and one.start_s < scenario.duration_s for one in scenario.flows)
         shares.append(scenario.links[link].mean_mbps(scenario.duration_s) / max(users, 1))
     return min(shares)
+
+
+def _with_flows(scenario: Scenario, which: Sequence[int], changes: dict[str, Any]) -> Scenario:
+    """The world with fields of some flows changed, the same object where that changes nothing; ConfigError for a bad value."""
+    try:
+        flows = tuple(replace(one, **changes) if i in which else one for i, one in enumerate(scenario.flows))
+        return scenario if flows == tuple(scenario.flows) else replace(scenario, flows=flows)
+    except ScenarioError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _limited(scenario: Scenario) -> Scenario:

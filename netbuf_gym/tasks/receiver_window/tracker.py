@@ -33,6 +33,9 @@ SEEN_SHARE, SEEN_S = 0.05, 2e-3
 DRAIN_INTERVALS = (2, 4)
 """How long a drain lasts at least and at most: two round trips, in intervals."""
 
+FIRST_SEGMENTS = 20
+"""The window before anything was measured, as Nuwa's receiver has it."""
+
 CAP_SEGMENTS = 10
 """Segments that the cap of the window leaves beyond what was measured."""
 
@@ -46,15 +49,14 @@ class Tracker(LastMeasured):
     Args:
         rows: number of agents, over all worlds.
         interval_s: the nominal length of a decision interval.
-        drain: whether drains are held.
+        drain: whether drains are held by halving the window for some intervals.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         rate: bits that arrived over the interval, in bit/s; 0 without a packet.
         previous_rate, previous_delay, previous_window: as they were one interval earlier.
         peak_rate: the highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`; silence forgets nothing.
         least_seen_s: time since a queueing delay close to 0 was seen, in seconds.
-        window, k, target_s: float64, in force: bytes, gain and target of Nuwa's rule. In a drain the latter are those
-            that come back after it.
+        window, k, target_s: float64, in force: bytes, gain and target of Nuwa's rule.
         received: float64, bytes that arrived in the interval: 0 before the first one, and in silence.
         draining: float32, intervals that the drain still lasts, 0 outside one.
         resumed: float64, the window in bytes that the next decision starts from: that before a drain which has just ended.
@@ -95,8 +97,8 @@ class Tracker(LastMeasured):
         self.last[MSS, rows] = mss_bytes
         self._memory[:, rows] = 0
         self.capacity_bps[rows], self.share_bps[rows], self.base_rtt_s[rows] = capacity_bps, share_bps, base_rtt_s
-        self.window[rows] = self.resumed[rows] = 10 * mss_bytes
-        self.last[WINDOW, rows] = self.previous_window[rows] = 10 * mss_bytes
+        self.window[rows] = self.resumed[rows] = FIRST_SEGMENTS * mss_bytes
+        self.last[WINDOW, rows] = self.previous_window[rows] = FIRST_SEGMENTS * mss_bytes
         self.k[rows], self.target_s[rows], self.received[rows] = k, target_s, 0
         self.last[K, rows], self.last[TARGET, rows] = k, target_s
         self.meter.reset(rows, capacity_bps, start_s)
@@ -112,9 +114,9 @@ class Tracker(LastMeasured):
         kept = np.exp(elapsed * arrived * np.float32(-1 / PEAK_MEMORY_S))
         np.maximum(self.peak_rate * kept, self.rate, out=self.peak_rate)
         outside = self.draining == 0
-        for exact, column, where in ((self.window, WINDOW, True), (self.k, K, outside), (self.target_s, TARGET, outside)):
+        for exact, column in ((self.window, WINDOW), (self.k, K), (self.target_s, TARGET)):
             now = telemetry[:, column]
-            np.copyto(exact, now, where=~np.isnan(now) & where)
+            np.copyto(exact, now, where=~np.isnan(now))
         self._follow_drains(elapsed, arrived, outside)
 
         self._started[:] = np.maximum(self._started, arrived)
