@@ -27,7 +27,7 @@ ALGORITHMS = {
     "ppo_kl": "netbuf_gym.zoo.ppo:KLPenaltyPPO",
     "a2c": "stable_baselines3:A2C",
     "dqn": "stable_baselines3:DQN",
-    "ppo_lstm": "sb3_contrib:RecurrentPPO",
+    "ppo_lstm": "netbuf_gym.zoo.ppo_lstm:BatchRecurrentPPO",
 }
 
 
