@@ -74,16 +74,22 @@ int64_t Nuwa::window(const Arrival& arrival) {
   const double bytes = arrival.bytes;
   delay_.add(arrival.now, arrival.stamp, arrival.unit, arrival.bytes);
   note(arrival.now);
+  rate_.add(arrival.now, bytes);
   round_bytes_ += bytes;
   lost_ |= arrival.missing > 0;
   if (arrival.rtt >= 0) {
     rtt_ = arrival.rtt;
     rtt_least_.add(arrival.now, rtt_, 0);
+    around_.add(arrival.now, rtt_ - from_seconds(delay_.raw()), 0);
     if (arrival.now - arrival.rtt >= round_start_) end_round(arrival.now);
   }
   switch (phase_) {
     case Phase::steady:
-      steer(bytes);
+      if (gain_ > 0) {
+        fill(bytes);
+      } else {
+        steer(bytes);
+      }
       if (drains_) watch(arrival);
       break;
     case Phase::start: grow_in_start(arrival); break;
@@ -138,6 +144,13 @@ void Nuwa::steer(double bytes) {
   limit();
 }
 
+void Nuwa::fill(double bytes) {
+  if (around_.empty()) return;
+  const double product = rate_.highest() * std::max(0.0, seconds(around_.least()));
+  window_ = std::min(window_ + bytes, gain_ * product + k_ * mss_);
+  limit();
+}
+
 // Whether it is time to empty the queue.
 void Nuwa::watch(const Arrival& arrival) {
   const Time now = arrival.now;
@@ -145,7 +158,7 @@ void Nuwa::watch(const Arrival& arrival) {
     seen_ = now;
   } else if (now - seen_ > drain_interval_) {
     begin_drain(now);
-  } else if (delay_.queue() > spike_ * target_ && now >= next_spike_) {
+  } else if (gain_ == 0 && delay_.queue() > spike_ * target_ && now >= next_spike_) {
     begin_drain(now);
   }
 }
@@ -174,7 +187,7 @@ void Nuwa::end_drain(Time now) {
 
 void Nuwa::end_round(Time now) {
   if (lost_ && phase_ == Phase::steady) {
-    if (k_ > 0) window_ *= keep_;
+    if (k_ > 0 && gain_ == 0) window_ *= keep_;
     limit();
   }
   if (phase_ != Phase::start) lost_ = false;

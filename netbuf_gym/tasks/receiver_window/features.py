@@ -45,6 +45,7 @@ DEFAULT_FEATURES = (
     Feature("silence", 0, 1, "sqrt of time since the last packet / 1 s"),
     Feature("least_seen", 0, DRAIN_AFTER_S, "seconds since the least queueing delay was seen"),
     Feature("draining", 0, DRAIN_INTERVALS[1], "intervals that a drain still lasts"),
+    Feature("bdp_gain", 1 / 4, 4, "log of the gain of the measured product; -1 while Nuwa's rule is", floor=-1),
 )
 """Ratios only: the same policy reads 1 Mbit/s and 300 Mbit/s, 5 ms and 200 ms alike."""
 
@@ -125,4 +126,5 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     out[22] = np.sqrt(of("silence_s"))
     out[23] = tracker.least_seen_s * np.float32(1 / DRAIN_AFTER_S)
     out[24] = tracker.draining * np.float32(1 / DRAIN_INTERVALS[1])
+    out[25] = np.log(np.maximum(of("bdp_gain"), np.float32(0.25))) * np.float32(1 / np.log(4))
     return np.clip(out, -1, 1, out=out)
