@@ -70,7 +70,7 @@ class Nuwa final : public ReceiverControl {
   void steer(double bytes);
   void fill(double bytes);
   void watch(const Arrival& arrival);
-  void begin_drain(Time now);
+  void begin_drain(const Arrival& arrival);
   void end_drain(Time now);
   void end_round(Time now);
   void limit();
@@ -91,7 +91,8 @@ class Nuwa final : public ReceiverControl {
   WindowedLeast around_{kSecond};            // a round trip less the queueing delay on the way here
   // Of drains.
   double to_close_ = 0, restore_, start_share_, spike_;
-  Time closed_ = 0, drain_interval_, spike_interval_ = 0, next_spike_ = 0, floor_ = kNever;
+  double base_ = 0;                          // s: as it was after the last drain
+  Time closed_ = 0, hold_, drain_interval_, spike_interval_ = 0, next_spike_ = 0;
   uint32_t flat_rounds_ = 0;
 };
 
