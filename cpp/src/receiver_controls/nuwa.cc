@@ -75,7 +75,7 @@ int64_t Nuwa::window(const Arrival& arrival) {
   const double bytes = arrival.bytes;
   delay_.add(arrival.now, arrival.stamp, arrival.unit, arrival.bytes);
   note(arrival.now);
-  rate_.add(arrival.now, bytes);
+  if (gain_ > 0) rate_.add(arrival.now, bytes);
   round_bytes_ += bytes;
   lost_ |= arrival.missing > 0;
   if (arrival.rtt >= 0) {
@@ -86,11 +86,14 @@ int64_t Nuwa::window(const Arrival& arrival) {
   }
   switch (phase_) {
     case Phase::steady:
+      unsteered_ += bytes;
+      if (unsteered_ < 2 * mss_) break;
       if (gain_ > 0) {
-        fill(bytes);
+        fill(unsteered_);
       } else {
-        steer(bytes);
+        steer(unsteered_);
       }
+      unsteered_ = 0;
       if (drains_) watch(arrival);
       break;
     case Phase::start: grow_in_start(arrival); break;
@@ -135,13 +138,12 @@ void Nuwa::grow_in_start(const Arrival& arrival) {
 }
 
 void Nuwa::steer(double bytes) {
-  const double queue = delay_.queue(), theta = quick_tanh((target_ - queue) * inverse_rho_);
-  const double growth = decrease_ > 0 ? 0.5 * (1 + theta) * k_ : std::max(theta, 0.0) * k_;
-  const double shrinking = decrease_ > 0 ? 0.5 * (1 - theta) * decrease_ * window_ / mss_ : std::max(-theta, 0.0) * k_;
-  double step = growth - (k_ > 0 ? shrinking : 0);
+  if (k_ <= 0) return;
+  const double theta = quick_tanh((target_ - delay_.queue()) * inverse_rho_), adding = k_ * mss_ / window_;
+  const double step = decrease_ > 0 ? 0.5 * ((1 + theta) * adding - (1 - theta) * decrease_) : theta * adding;
   // What the sender does not use is not made more.
-  if (step > 0 && window_ > 2 * last_round_bytes_ + kSpareSegments * mss_) step = 0;
-  window_ += step * bytes * mss_ / window_;
+  if (step > 0 && window_ > 2 * last_round_bytes_ + kSpareSegments * mss_) return;
+  window_ += step * bytes;
   limit();
 }
 
