@@ -30,7 +30,8 @@ using s64 = int64_t;
 #define max_t(type, a, b) max((type)(a), (type)(b))
 #define clamp(x, low, high) min(max(x, low), high)
 #define abs(x) ((s32)(x) < 0 ? -(x) : (x))
-#define do_div(n, base) ((n) /= (base))
+#define do_div(n, base) ({ const auto remainder = (n) % (base); (n) /= (base); remainder; })
+#define min_not_zero(a, b) ((a) == 0 ? (b) : (b) == 0 ? (a) : min(a, b))
 inline u64 div_u64(u64 a, u32 b) { return a / b; }
 
 constexpr s64 USEC_PER_SEC = 1'000'000, S64_MIN = INT64_MIN;
@@ -70,6 +71,8 @@ inline u64 the_private_part[64];
 inline netbuf::Rng the_random(7);
 inline u32 the_in_flight, tcp_jiffies32;
 
+inline void tcp_set_ca_state(sock*, u8 state) { the_state.icsk_ca_state = state; }
+inline bool tcp_is_cwnd_limited(const sock*) { return true; }
 inline tcp_sock* tcp_sk(const sock*) { return &the_connection; }
 struct PrivatePart {
   template <class T> operator T*() const { return reinterpret_cast<T*>(the_private_part); }
