@@ -57,10 +57,10 @@ class LinuxRecovery final : public Recovery {
     // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
     const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 && work.echo_sent < timed_out_at_;
     if (work.delivered > 0 && !spurious) advance_rack(tcb, work);
-    if (work.reordered) reordering_.note(work.reordered_segment, work.reordered_below);
-    if (work.duplicate_known) undo_.duplicate(work.duplicate_segment);
     // A probe of the tail that came twice says nothing of reordering.
     const bool of_probe = probe_outstanding_ && work.duplicate_segment + 1 == probe_high_;
+    if (work.reordered) reordering_.note(work.reordered_segment, work.reordered_below);
+    if (work.duplicate_known) undo_.duplicate(work.duplicate_segment);
     reordering_.adapt(tcb.now, work.latest_sent, work.duplicate_known && !of_probe);
     if (work.delivered > 0) sender.cc().on_ack(tcb, work);
     if (probe_outstanding_) finish_probe(sender, work);

@@ -27,7 +27,7 @@ class Probe final : public EventSource {
   struct Travelling {
     Time time, sent_at;                      // reaches hop then
     uint32_t hop;
-    bool operator>(const Travelling& other) const { return time != other.time ? time > other.time : sent_at > other.sent_at; }
+    bool operator>(const Travelling& other) const { return time > other.time; }
   };
   void move(const Travelling& packet);
 
