@@ -35,6 +35,10 @@ LONGEST_OUTAGE_S = 10.0
 MOST_SD = 2.5
 """How far from its population's mean a trait may be, in standard deviations (times `spread`)."""
 FLOOR = 1e-9
+LEAST_MBPS = 1e-3
+"""A step with less has nothing."""
+BUSIEST = 0.95
+"""The highest probability that a millisecond has any packet: beyond, bursts grow."""
 HIGHEST_LOG = 3.5
 """Of the rate over its median: 33 times."""
 FORMS = ("deliveries", "rates")
@@ -52,7 +56,6 @@ TRAITS = (
     "log_outages",
     "log_outage_shape",
     "fade",
-    "log_jitter",
 )
 """What differs between paths of a network, each on a scale on which it may be any number.
 
@@ -60,8 +63,7 @@ log_mean: of the mean rate outside outages, Mbit/s. log_sigma: of the standard d
 Tukey's g. log_fast, log_mid, log_slow: of the variances at the first three time scales, relative to that of the handovers.
 log_burst: of the mean number of packets beyond one in a millisecond that has any. burst_sigma: standard deviation of the
 logarithm of that number. burst_power: how it grows with the rate. log_outages: of the outages a minute. log_outage_shape: of
-the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level. log_jitter: of
-the coefficient of variation of the rate from step to step, where a path is given by rates.
+the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level.
 """
 
 
@@ -177,35 +179,47 @@ def deliveries(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -
     Raises:
         ScenarioError: More than can be held.
     """
-    own = dict(zip(TRAITS, traits.tolist(), strict=True))
     each = round(path.step_s * 1e3)
-    per_ms = path.rate_mbps * PACKETS_PER_MBPS_MS
-    usual = np.exp(own["log_mean"]) * PACKETS_PER_MBPS_MS
-    expected = float(np.sum(per_ms, where=~path.off)) * each
+    busy, more, sigma = _bursts(path, traits)
+    expected = float(np.sum(busy * (1 + more))) * each
     if expected > MAX_OPPORTUNITIES:
         raise ScenarioError(f"mean_mbps makes {expected:.4g} opportunities; valid: at most {MAX_OPPORTUNITIES}")
-    more = np.exp(own["log_burst"]) * (per_ms / usual) ** own["burst_power"]
-    more = np.maximum(more, per_ms / 0.95 - 1.0)  # a millisecond is busy with at most this probability
-    busy = np.where(path.off, 0.0, per_ms / (1.0 + more))
-    at = np.flatnonzero(rng.random(len(busy) * each, dtype=np.float32) < np.repeat(busy.astype(np.float32), each))
-    sigma = abs(own["burst_sigma"])
-    sizes = more[at // each] * np.exp(sigma * rng.standard_normal(len(at), dtype=np.float32) - sigma**2 / 2)
-    packets = 1 + (sizes + rng.random(len(at), dtype=np.float32)).astype(np.int64)
-    time_ms = np.append(np.repeat(at + 1, packets), len(busy) * each)  # one at the end, after which a Mahimahi file repeats
-    return DeliveryTrace(time_ms)
+    at = np.flatnonzero(rng.random(len(busy) * each, dtype=np.float32).reshape(-1, each) < busy.astype(np.float32)[:, None])
+    sizes = more.astype(np.float32)[at // each]
+    sizes *= np.exp(np.float32(sigma) * rng.standard_normal(len(at), dtype=np.float32) - np.float32(sigma**2 / 2))
+    sizes += rng.random(len(at), dtype=np.float32)
+    packets = sizes.astype(np.int32) + 1
+    end_ms = len(busy) * each  # with an opportunity, after which a Mahimahi file repeats
+    return DeliveryTrace(np.repeat(np.append(at + 1.0, end_ms), np.append(packets, 1)))
 
 
 def rates(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> RateTrace:
-    """The steps of a path, each with the jitter of its scheduler; 0 in outages."""
-    jitter = float(np.exp(dict(zip(TRAITS, traits.tolist(), strict=True))["log_jitter"]))
-    rate = path.rate_mbps
-    if jitter > 0.01:
-        shape = 1 / jitter**2
-        rate = rate * rng.standard_gamma(shape, len(rate)) / shape
-    rate = np.where(path.off, 0.0, np.maximum(rate, 1e-3))
+    """The steps of a path, each with the mean and the variance of what bursts deliver in it; 0 in outages.
+
+    Raises:
+        ScenarioError: An outage throughout.
+    """
+    busy, more, sigma = _bursts(path, traits)
+    squares = (1 + more) ** 2 + more**2 * np.expm1(sigma**2) + 0.15  # of a burst, its rounding included
+    mean = busy * (1 + more)
+    variance = busy * squares - mean**2
+    shape = np.maximum(mean**2 * round(path.step_s * 1e3) / np.maximum(variance, 1e-12), 1e-3)
+    rate = np.where(path.off, 0.0, path.rate_mbps * rng.standard_gamma(shape) / shape)
+    rate[rate < LEAST_MBPS] = 0.0
     if not rate.any():
         raise ScenarioError("duration_s: an outage throughout; valid: a longer one")
     return RateTrace(np.arange(len(rate)) * path.step_s, rate, len(rate) * path.step_s)
+
+
+def _bursts(path: Modulation, traits: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """How likely a millisecond of each step has a burst, how many packets it has in the mean beyond the first, and the standard
+    deviation of the logarithm of that number."""
+    own = dict(zip(TRAITS, traits.tolist(), strict=True))
+    per_ms = path.rate_mbps * PACKETS_PER_MBPS_MS
+    usual = np.exp(own["log_mean"]) * PACKETS_PER_MBPS_MS
+    more = np.exp(own["log_burst"]) * (per_ms / usual) ** own["burst_power"]
+    more = np.maximum(more, per_ms / BUSIEST - 1.0)
+    return np.where(path.off, 0.0, per_ms / (1.0 + more)), more, abs(own["burst_sigma"])
 
 
 def wired(
