@@ -64,8 +64,8 @@ log_mean: of the mean rate outside outages, Mbit/s. log_sigma: of the standard d
 Tukey's g. log_fast, log_mid, log_slow: of the variances at the first three time scales, relative to that of the handovers.
 log_burst: of the mean number of packets beyond one in a millisecond that has any. burst_sigma: standard deviation of the
 logarithm of that number. burst_power: how it grows with the rate. log_outages: of the outages a minute. log_outage_shape: of
-the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level. log_jitter: of the
-variance of a step's rate, where a path is given by rates, over that of the bursts.
+the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level. log_jitter:
+of the variance of a step's rate, where a path is given by rates, over that of the bursts.
 """
 
 
