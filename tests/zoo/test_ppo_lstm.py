@@ -264,8 +264,8 @@ def test_unusable_arguments_are_refused():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("+algo.kwargs.sequence_steps=5", r"algo\.kwargs\.sequence_steps = 5; valid: a divisor of algo\.kwargs\.n_steps = 8"),
-        ("+algo.kwargs.sequence_steps=0", r"algo\.kwargs\.sequence_steps = 0"),
+        ("algo.kwargs.sequence_steps=5", r"algo\.kwargs\.sequence_steps = 5; valid: a divisor of algo\.kwargs\.n_steps = 8"),
+        ("algo.kwargs.sequence_steps=0", r"algo\.kwargs\.sequence_steps = 0"),
         ("algo.kwargs.batch_size=7", r"algo\.kwargs\.batch_size = 7; valid: 8 or more"),
     ],
 )
