@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,7 +154,8 @@ def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **paramet
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
     rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
     trace = generator(rng, duration_s, **parameters)
-    return replace(trace, name=f"{kind}-{seed}")
+    object.__setattr__(trace, "name", f"{kind}-{seed}")  # nobody else has it yet
+    return trace
 
 
 def parameters_of(kind: str) -> dict[str, object]:
@@ -173,7 +173,6 @@ def glossary_of(kind: str) -> dict[str, tuple[str, str]]:
 _RATES, _DIP = f"{MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g}", "0.001 to 1e+04"
 GLOSSARY = {
     "rate_mbps": (_RATES, "mean rate"),
-    "mean_mbps": ("0.01 to the network's highest", "mean rate outside outages; None: drawn from the network's paths"),
     "spread": ("0 to 3", "how far the paths are from the network's mean path, times as far as measured ones"),
     "outages": ("0 to 100", "how often there are outages, times as often as measured; 0: neither these nor handovers' gaps"),
     "form": ("deliveries, rates", "delivery opportunities in bursts, or a rate in steps"),
