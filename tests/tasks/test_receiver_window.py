@@ -44,8 +44,8 @@ def after_two_intervals():
     made = tracker()
     made.update(arrived(10, window_bytes=10 * MSS))
     delays = {"queue_delay_min_s": 0.025, "queue_delay_max_s": 0.1, "delay_gradient": 0.25}
-    second = {"window_bytes": 20 * MSS, "packets_missing": 5, "packets_repeated": 2, "buffered_bytes": 10 * MSS, "bdp_gain": 1.5}
-    made.update(arrived(20, 0.05, longest_gap_s=0.04, **delays, **second))
+    second = {"window_bytes": 20 * MSS, "packets_missing": 5, "packets_repeated": 2, "buffered_bytes": 10 * MSS}
+    made.update(arrived(20, 0.05, longest_gap_s=0.04, bdp_gain=1.5, **delays, **second))
     return made
 
 

@@ -291,7 +291,7 @@ class ReceiverWindow(Task):
         )
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """Gain, target delay in s, window in bytes and in measured products (NaN: as it is) for checked actions, `(rows, 4)`."""
+        """Gain, target delay in s, window in bytes and in measured products (NaN: as it is) of actions, `(rows, 4)`."""
         factors = self.acting.factors(action)
         if self.recipe == "nuwa":
             return decode_nuwa(factors, tracker, out)
