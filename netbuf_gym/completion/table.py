@@ -130,8 +130,15 @@ def _job(job: str) -> dict[str, Any]:
 
 def _reproduce(experiment: Experiment[Any]) -> dict[str, Any]:
     keys = dict.fromkeys([*kinds(experiment.settings), *OWN], "")
-    values = {**experiment.choices, "output": "dir", "figures": {"true": "", "false": ""}}
+    own = {key: f"list:{key} of {experiment.name}" if key in _lists(experiment) else found for key, found in experiment.choices.items()}
+    values = {**own, "output": "dir", "figures": {"true": "", "false": ""}}
     return {"keys": keys, "values": values, "defaults": {}, "kwargs": {}, "named": {}}
+
+
+def _lists(experiment: Experiment[Any]) -> dict[str, dict[str, str]]:
+    """By key what an experiment's lists may hold."""
+    many = {key for key, kind in kinds(experiment.settings).items() if kind.many}
+    return {key: dict(found) for key, found in experiment.choices.items() if key in many and not isinstance(found, str)}
 
 
 def _names() -> dict[str, dict[str, str]]:
@@ -142,7 +149,7 @@ def _names() -> dict[str, dict[str, str]]:
         "scenarios": own | patterns | files,
         "congestion_controls": {name: one.meaning for name, one in scenarios.CONGESTION_CONTROLS.items()},
         "schemes": {name: one.description for name, one in scenarios.SCHEMES.items()},
-        **{f"schemes of {one.name}": {"all": ""} | dict.fromkeys(one.settings.names, "") for one in EXPERIMENTS.values()},
+        **{f"{key} of {one.name}": names for one in EXPERIMENTS.values() for key, names in _lists(one).items()},
         "tasks": {record.name: record.summary for record in tasks.records()},
         "environments": {name: record.summary for name, record in registration.environments().items()},
         "rewards": {name: record.name for record in tasks.records() for name in record.rewards},

@@ -56,7 +56,6 @@ class Campaign:
         self.parts = self.work.parts
         self.lost = 0
         self._stop = threading.Event()
-        self._agent = self.work.agent_sha256
         self._describe()
 
     @property
@@ -114,8 +113,8 @@ class Campaign:
 
     @property
     def _comment(self) -> str:
-        agent = f"; agent sha256 {self._agent[:16]}" if self._agent else ""
-        return f"netbuf-gym {__version__}: {self.settings.command()}{agent}"
+        known = "".join(f"; {name.replace('_', ' ')} {value[:16]}" for name, value in self.work.identity.items() if value)
+        return f"netbuf-gym {__version__}: {self.settings.command()}{known}"
 
     def _read_table(self, path: Path, parts: list[Part]) -> table.Table:
         """A table of these parts, or as much of its beginning as there is.
@@ -165,7 +164,7 @@ class Campaign:
 
     def _describe(self) -> None:
         """Finds or makes the folder of this campaign."""
-        path, agent = self.output / DESCRIPTION, self._agent
+        path = self.output / DESCRIPTION
         if path.is_file():
             begun = _read_json(path)
             if begun.get("settings") != self.settings.to_dict():
@@ -178,8 +177,10 @@ class Campaign:
                     f"output = '{self.output}' was begun by netbuf-gym {begun.get('netbuf_gym')}, this is {__version__};"
                     " valid: another folder"
                 )
-            if begun.get("agent_sha256", "") != agent:
-                raise ConfigError(f"output = '{self.output}' was begun with another file as the agent; valid: another folder")
+            for name, value in self.work.identity.items():
+                if begun.get(name, "") != value:
+                    what = f"another file as the {name.partition('_')[0]}"
+                    raise ConfigError(f"output = '{self.output}' was begun with {what}; valid: another folder")
             return
         if self.output.is_dir() and any(path for path in self.output.iterdir() if not path.name.startswith(f".{DESCRIPTION}.")):
             raise ConfigError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
@@ -194,7 +195,7 @@ class Campaign:
                 "jobs": self.jobs,
                 "seconds": 0.0,
                 "runs": self.runs,
-                "agent_sha256": agent,
+                **self.work.identity,
                 "settings": self.settings.to_dict(),
                 "columns": {
                     **self.experiment.explained,

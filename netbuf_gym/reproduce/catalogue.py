@@ -6,9 +6,10 @@ from typing import Any
 
 from netbuf_gym.arguments import choice
 from netbuf_gym.reproduce.experiment import Experiment
+from netbuf_gym.reproduce.nuwa.experiment import NUWA
 from netbuf_gym.reproduce.rlbm.experiment import RLBM
 
-EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM,)}
+EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA)}
 
 
 def experiment(name: str) -> Experiment[Any]:

@@ -46,12 +46,12 @@ class Work(ABC, Generic[S]):
     Attributes:
         settings: What is run.
         parts: All of it, in the order of the tidy file.
-        agent_sha256: Of the file of the trained agent; "" where none plays.
+        identity: What else results depend on, by name: the SHA-256 of files; "" where there is none. `agent_sha256` among it.
     """
 
     settings: S
     parts: list[Part]
-    agent_sha256: str = ""
+    identity: Mapping[str, str]
 
     @abstractmethod
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
@@ -98,7 +98,8 @@ class Experiment(ABC, Generic[S]):
         explained: What is to be said of other columns.
         help: Its settings with their defaults.
         examples: Command lines, after the experiment's name.
-        choices: What keys take, for the completion of command lines.
+        choices: What keys take, for the completion of command lines: names with what they mean (of lists their items), or
+            what `netbuf_gym.completion` calls it.
         sections: Of its page, by their marks.
     """
 

@@ -1,8 +1,8 @@
 """How a paper's claims are judged by a campaign's results.
 
 Differences are paired: scheme and rival in the same cell under the same seed. A seed's value is the mean of the logarithm
-of their ratio over its cells (a relative change that a few extreme cells do not decide), the interval Student's over the
-seeds.
+of their ratio over its cells (a relative change that a few extreme cells do not decide), or of their difference where values
+may be 0 or below, the interval Student's over the seeds.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ SAME = 0.01
 """Up to this share less counts as the same."""
 HOLDS, OPPOSITE, UNDECIDED = "holds", "the opposite holds", "no difference shown"
 SLIGHT = "in sign only"
+RATIO, DIFFERENCE = "ratio", "difference"
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Claim:
         expected: LOWER, HIGHER or NOT_LOWER.
         least: The relative change that its words ask for ("significant", "much"), our reading of them.
         where: Columns and their values, of the cells that it speaks of; empty: all.
+        by: RATIO: relative changes; DIFFERENCE: of what may be 0 or below.
     """
 
     text: str
@@ -44,42 +46,56 @@ class Claim:
     expected: str
     least: float = 0.0
     where: Mapping[str, object] = field(default_factory=dict)
+    by: str = RATIO
 
 
-def change(runs: Runs, scheme: str, rival: str, measure: str, cells: Sequence[str]) -> stats.Interval | None:
-    """The relative change (of the logarithm) of a measure from the rival to the scheme, over all their common cells.
+def change(runs: Runs, scheme: str, rival: str, measure: str, cells: Sequence[str], by: str = RATIO) -> stats.Interval | None:
+    """The relative change (of the logarithm), or the difference, of a measure from the rival to the scheme, over common cells.
 
     Args:
         runs: A campaign's.
         scheme, rival: Two of its schemes.
         measure: A column.
         cells: The columns that tell cells apart; with the seed they pair runs.
+        by: RATIO or DIFFERENCE.
 
     Returns:
-        the mean with its interval; None without any pair of values above 0.
+        the mean with its interval; None without any pair of values (by ratio: of values above 0).
     """
     theirs = dict(zip(_keys(runs, rival, cells), runs.where(scheme=rival).columns[measure].tolist(), strict=True))
     by_seed: dict[float, list[float]] = {}
     for key, value in zip(_keys(runs, scheme, cells), runs.where(scheme=scheme).columns[measure].tolist(), strict=True):
         other = theirs.get(key, math.nan)
-        if value > 0 and other > 0:
+        if by == DIFFERENCE and math.isfinite(value - other):
+            by_seed.setdefault(key[-1], []).append(value - other)
+        elif by == RATIO and value > 0 and other > 0:
             by_seed.setdefault(key[-1], []).append(math.log(value / other))
     return interval([float(np.mean(values)) for values in by_seed.values()])
 
 
-def verdict(expected: str, found: stats.Interval, least: float = 0.0) -> str:
-    """Whether a claim holds, by the change of a logarithm with its interval."""
+def verdict(expected: str, found: stats.Interval, least: float = 0.0, by: str = RATIO) -> str:
+    """Whether a claim holds, by a change (of a logarithm, or a difference) with its interval."""
     if expected == NOT_LOWER:
         return HOLDS if found.low >= -SAME else "does not hold" if found.high < -SAME else "not shown"
     low, high = (found.low, found.high) if expected == HIGHER else (-found.high, -found.low)
     if low <= 0:
         return OPPOSITE if high < 0 else UNDECIDED
-    return HOLDS if abs(math.expm1(found.mean)) >= least else SLIGHT
+    size = abs(math.expm1(found.mean)) if by == RATIO else abs(found.mean)
+    return HOLDS if size >= least else SLIGHT
 
 
-def judged(expected: str, found: stats.Interval | None, least: float = 0.0) -> str:
+def judged(expected: str, found: stats.Interval | None, least: float = 0.0, by: str = RATIO) -> str:
     """A change and the verdict, as a cell of a table."""
-    return "-" if found is None else f"{percent(found)}: {verdict(expected, found, least)}"
+    if found is None:
+        return "-"
+    said = percent(found) if by == RATIO else f"{found.mean:+.2g} [{found.low:+.2g}, {found.high:+.2g}]"
+    return f"{said}: {verdict(expected, found, least, by)}"
+
+
+def judge(claim: Claim, runs: Runs, scheme: str, rival: str, cells: Sequence[str]) -> str:
+    """A claim about a scheme and one of its rivals, as a cell of a table; "-" where one of them did not run."""
+    found = change(runs.where(**claim.where), scheme, rival, claim.measure, cells, claim.by)
+    return judged(claim.expected, found, claim.least, claim.by)
 
 
 def percent(found: stats.Interval) -> str:

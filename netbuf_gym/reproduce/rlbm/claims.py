@@ -9,7 +9,7 @@ import numpy as np
 
 from netbuf_gym import stats
 from netbuf_gym.reproduce import judging
-from netbuf_gym.reproduce.judging import HIGHER, LOWER, NOT_LOWER, Claim, interval, judged
+from netbuf_gym.reproduce.judging import HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.rlbm.settings import LEARNED, RANDOM, RANDOM_NO_BETA
 from netbuf_gym.tables import markdown_table
@@ -55,9 +55,8 @@ def claims_table(runs: Runs) -> str:
     schemes = [scheme for scheme in (RANDOM, LEARNED) if scheme in runs.values("scheme")]
     rows = []
     for claim in CLAIMS:
-        own = runs.where(**claim.where)
         for rival in claim.rivals:
-            cells = [judged(claim.expected, change(own, scheme, rival, claim.measure), claim.least) for scheme in schemes]
+            cells = [judge(claim, runs, scheme, rival, CELLS) for scheme in schemes]
             rows.append([f"{claim.text} ({claim.figures})", rival, *cells])
     rows += _about_delay(runs, schemes)
     if RANDOM_NO_BETA in runs.values("scheme"):

@@ -34,7 +34,7 @@ class Rlbm(Experiment[Settings]):
     explained = {"size": "packets a queue, half of the shared buffer"}
     sections = SECTIONS
     choices = {
-        "schemes": f"list:schemes of {name}",
+        "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),
         "ccs": "list:congestion_controls",
         "traffic": dict(TRAFFIC),
         "agent": "named:agents",

@@ -54,7 +54,7 @@ class Grid(Work[Settings]):
         self.settings = settings
         self.parts = parts_of(settings)
         self.contenders = {scheme: contender_of(scheme, settings) for scheme in settings.schemes}
-        self.agent_sha256 = agents.sha256(settings)
+        self.identity = {"agent_sha256": agents.sha256(settings)}
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
         """Controlled worlds are stepped together, which is cheaper; the others go load by load, heavy ones first."""

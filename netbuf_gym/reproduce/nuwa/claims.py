@@ -1,0 +1,222 @@
+"""What the paper on Nuwa says of its results, checked against a campaign's; and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netbuf_gym.reproduce.judging import DIFFERENCE, HIGHER, LOWER, NOT_LOWER, Claim, judge, spread
+from netbuf_gym.reproduce.nuwa.measures import ARRIVALS, FAIR
+from netbuf_gym.reproduce.nuwa.schemes import BY_GAIN, LEARNED, PAPER, PAPER_BULK, label
+from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE
+from netbuf_gym.reproduce.nuwa.worlds import SPEEDS_S
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.tables import markdown_table
+
+CELLS = ("study", "network")
+"""Columns that pair runs."""
+SUBJECTS = (PAPER, PAPER_BULK, LEARNED)
+"""Whom Table I's claims are judged for."""
+RIVALS = ("bbr", "bbrplus", "cubic", "inigo", "vivace", "vegas", "westwood")
+"""Table I's; PCC is Vivace here."""
+
+PUBLISHED = {
+    "bbr": (168.5, 144.93, 0.54),
+    "bbrplus": (172.3, 137.48, 0.61),
+    "cubic": (187.1, 165.79, 0.87),
+    "inigo": (177.5, 146.3, 0.71),
+    "vivace": (185.3, 177.5, 1.02),
+    "vegas": (179.1, 169.47, 0.82),
+    "westwood": (177.8, 134.74, 0.51),
+    PAPER: (194.5, 125.4, 0.56),
+}
+"""The paper's Table I: MB, ms, % lost."""
+
+IN_5G = {"study": MOBILE, "network": "5g"}
+TABLE_1 = (
+    Claim("5G: at least 4 % more data", "Table I", "data_mb", RIVALS, HIGHER, 0.04, IN_5G),
+    Claim("5G: at least 6.9 % less queueing delay", "Table I", "queue_delay_mean_ms", RIVALS, LOWER, 0.069, IN_5G),
+    Claim(
+        "5G: less loss",
+        "Table I",
+        "loss",
+        tuple(name for name in RIVALS if name not in ("bbr", "westwood")),
+        LOWER,
+        where=IN_5G,
+        by=DIFFERENCE,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class About:
+    """A claim about one scheme by name."""
+
+    scheme: str
+    claim: Claim
+
+
+def _mobile(network: str) -> dict[str, object]:
+    return {"study": MOBILE, "network": network}
+
+
+def _four(network: str) -> dict[str, object]:
+    return {"study": FOUR, "network": network}
+
+
+def _speed(mean_s: float) -> dict[str, object]:
+    return {"study": CHANGE, "network": f"{mean_s:g}s"}
+
+
+AT_50 = {"study": GRID, "network": ("near-50", "middle-50", "far-50")}
+EVERYWHERE = {"study": GRID}
+GAIN = (
+    About("nuwa_k1", Claim("4G: k = 1 carries more than k = 7", "10", "data_mb", ("nuwa_k7",), HIGHER, where=_mobile("4g"))),
+    About("nuwa_k7", Claim("5G: k = 7 carries more than k = 1", "10", "data_mb", ("nuwa_k1",), HIGHER, where=_mobile("5g"))),
+    About("nuwa_k1", Claim("4G: k = 1 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_mobile("4g"))),
+    About("nuwa_k7", Claim("5G: k = 7 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_mobile("5g"))),
+    About("nuwa_k9", Claim("a large k costs throughput", "9", "data_mb", ("nuwa_k1",), LOWER, where=_mobile("5g"))),
+    About("nuwa_k1", Claim("a small k loses more", "9", "loss", ("nuwa_k9",), HIGHER, where=_mobile("5g"), by=DIFFERENCE)),
+    *(
+        About("nuwa_k2", Claim(f"{network.upper()}: k = 2 carries least", "16", "data_mb", rivals, LOWER, where=_mobile(network)))
+        for network, rivals in (("4g", ("bbr", "cubic", "qtcp", "nuwa_k7")), ("5g", ("bbr", "cubic", "qtcp", "nuwa_k7")))
+    ),
+    About(
+        "nuwa_k1",
+        Claim(
+            "slowly changing links: a small k is better", "9, 10", "utility", ("nuwa_k9",), HIGHER, 0.0, _speed(30.0), DIFFERENCE
+        ),
+    ),
+    About(
+        "nuwa_k9",
+        Claim("fast changing links: a large k is better", "9, 10", "utility", ("nuwa_k1",), HIGHER, 0.0, _speed(0.3), DIFFERENCE),
+    ),
+)
+AGENT = (
+    Claim("wired: throughput of CUBIC", "14", "goodput_mbps", ("cubic",), NOT_LOWER, where=_four("wired")),
+    Claim("wired: less queueing delay", "14", "queue_delay_mean_ms", ("cubic",), LOWER, where=_four("wired")),
+    Claim("4G: the highest throughput", "14", "goodput_mbps", ("bbr", "cubic"), HIGHER, where=_four("4g")),
+    Claim("4G: the lowest RTT", "14", "rtt_mean_ms", ("bbr", "cubic"), LOWER, where=_four("4g")),
+    Claim("5G: the lowest delay", "14", "queue_delay_mean_ms", ("bbr", "cubic"), LOWER, where=_four("5g")),
+    Claim("4G: more throughput than with k = 2", "16", "data_mb", ("nuwa_k2",), HIGHER, where=_mobile("4g")),
+    Claim("5G: more throughput than with k = 2", "16", "data_mb", ("nuwa_k2",), HIGHER, where=_mobile("5g")),
+    Claim("5G: slightly less throughput than BBR", "16", "data_mb", ("bbr",), LOWER, where=_mobile("5g")),
+)
+SERVERS = (
+    About("vegas", Claim("Vegas: the least delay", "17", "rtt_mean_ms", ("cubic", "bbr", "westwood", PAPER), LOWER, 0, EVERYWHERE)),
+    About("vegas", Claim("Vegas: much less throughput", "17", "data_mb", ("cubic", "bbr", PAPER), LOWER, 0.05, EVERYWHERE)),
+    About("vivace", Claim("50 Mbit/s: PCC far below BBR", "17", "data_mb", ("bbr", "bbrplus"), LOWER, 0.1, AT_50)),
+    *(
+        About(
+            scheme,
+            Claim("good everywhere: a higher utility", "17", "utility", RIVALS, HIGHER, 0.0, EVERYWHERE, DIFFERENCE),
+        )
+        for scheme in (PAPER, LEARNED)
+    ),
+)
+
+
+def table_1(runs: Runs) -> str:
+    """The paper's Table I with its own figures beside: data, queueing delay and loss over 5G, and the same over 4G."""
+    rows = []
+    for scheme in runs.where(study=MOBILE).values("scheme"):
+        cells = [label(scheme)]
+        for network in ("5g", "4g"):
+            own = runs.where(study=MOBILE, network=network, scheme=scheme)
+            for measure, digits, factor in (("data_mb", 1, 1), ("queue_delay_mean_ms", 1, 1), ("loss", 2, 100), ("utility", 3, 1)):
+                cells.append(spread(factor * own.columns[measure], digits))
+        paper = PUBLISHED.get(scheme)
+        cells.append("" if paper is None else f"{paper[0]:g}; {paper[1]:g}; {paper[2]:g}")
+        rows.append(cells)
+    own_columns = [f"{name}: {what}" for name in ("5G", "4G") for what in ("MB", "queueing (ms)", "loss (%)", "utility")]
+    return markdown_table(["scheme", *own_columns, "paper, 5G: MB; ms; %"], rows)
+
+
+def table_1_claims(runs: Runs) -> str:
+    """Table I's claims, for the paper's gain at two target delays and the trained agent."""
+    schemes = [scheme for scheme in SUBJECTS if scheme in runs.values("scheme")]
+    rows = []
+    for claim in TABLE_1:
+        for rival in claim.rivals:
+            cells = [judge(claim, runs, scheme, rival, CELLS) for scheme in schemes]
+            if any(cell != "-" for cell in cells):
+                rows.append([claim.text, label(rival), *cells])
+    return markdown_table(["the paper's claim", "against", *map(label, schemes)], rows)
+
+
+def claims(runs: Runs, about: Sequence[About]) -> str:
+    """Claims about schemes by name; those that did not run are left out."""
+    rows = []
+    for one in about:
+        for rival in one.claim.rivals:
+            said = judge(one.claim, runs, one.scheme, rival, CELLS)
+            if said != "-":
+                rows.append([f"{one.claim.text} ({one.claim.figures})", label(one.scheme), label(rival), said])
+    return markdown_table(["the paper's claim (figures)", "scheme", "against", "found"], rows)
+
+
+def agent_claims() -> list[About]:
+    """Those about Nuwa-RL."""
+    return [About(LEARNED, claim) for claim in AGENT]
+
+
+def gains_table(runs: Runs) -> str:
+    """Utility by gain, for links of each speed of change, and of 4G and 5G; bold where it is highest."""
+    cells = [(CHANGE, f"{mean_s:g}s", f"a jump each {mean_s:g} s") for mean_s in SPEEDS_S]
+    cells += [(MOBILE, "4g", "4G"), (MOBILE, "5g", "5G")]
+    rows = []
+    for study, network, said in cells:
+        own = runs.where(study=study, network=network)
+        values = [own.where(scheme=scheme).columns["utility"] for scheme in BY_GAIN]
+        if not all(len(one) for one in values):
+            continue
+        texts, best = [spread(one, 3) for one in values], int(np.argmax([np.nanmean(one) for one in values]))
+        texts[best] = f"**{texts[best]}**"
+        rows.append([said, *texts])
+    return markdown_table(["link", *map(label, BY_GAIN)], rows)
+
+
+def means_table(runs: Runs, study: str, measure: str, digits: int, factor: float = 1.0) -> str:
+    """A measure by scheme and cell of a study: means over seeds with half of their intervals."""
+    own = runs.where(study=study)
+    cells = own.values("network")
+    rows = [
+        [label(scheme), *(spread(factor * own.where(scheme=scheme, network=cell).columns[measure], digits) for cell in cells)]
+        for scheme in own.values("scheme")
+    ]
+    return markdown_table(["scheme", *cells], rows)
+
+
+def fairness_table(runs: Runs) -> str:
+    """How flows shared: Jain's index after each arrival, seconds until it was fair, the share of the scheme's own flows."""
+    own = runs.where(study=FAIRNESS)
+    rows = []
+    for cell in own.values("network"):
+        for scheme in own.values("scheme"):
+            found = own.where(network=cell, scheme=scheme).columns
+            texts = [spread(found[f"jain_{number}"], 3) for number in ARRIVALS]
+            for number in ARRIVALS:
+                seconds = found[f"converged_{number}_s"]
+                fair = np.isfinite(seconds)
+                texts.append(f"{np.median(seconds[fair]):.1f} ({fair.sum()} of {len(fair)})" if fair.any() else "never")
+            texts += [spread(found["jain"], 3), spread(100 * found["own_share"], 0), spread(found["goodput_mbps"], 2)]
+            rows.append(["all its own" if cell == "own" else "two, and two of CUBIC", label(scheme), *texts])
+    header = ["flows", "scheme", *(f"Jain, {number} flows" for number in ARRIVALS)]
+    header += [f"s to {FAIR:g}, {number} flows" for number in ARRIVALS]
+    return markdown_table([*header, "Jain, last 30 s", "its share, %", "all, Mbit/s"], rows)
+
+
+def returns_table(runs: Runs) -> str:
+    """Returns at the end of training by network and learner, and the first step at which 90 % of the gain was there."""
+    rows = []
+    for network in runs.values("network"):
+        for algorithm in runs.values("scheme"):
+            own = runs.where(network=network, scheme=algorithm)
+            steps = sorted(own.values("step"))
+            last = own.where(step=steps[-1]).columns["return"]
+            curve = np.array([np.nanmean(own.where(step=step).columns["return"]) for step in steps])
+            gained = np.flatnonzero(curve >= curve[0] + 0.9 * (curve[-1] - curve[0])) if curve[-1] > curve[0] else []
+            rows.append([network, algorithm, spread(last, 1), f"{steps[gained[0]]:,.0f}" if len(gained) else "-"])
+    return markdown_table(["network", "learner", "return at the end", "steps to 90 % of what was gained"], rows)
