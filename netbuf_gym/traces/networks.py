@@ -1,0 +1,319 @@
+"""Generators of whole networks: wired, Wi-Fi, 4G and 5G, each trace of a path of its own.
+
+A seed draws a path (mean rate, variability, time scales, bursts, outages) from a population, then what happens on it:
+
+* The logarithm of the rate is modulated by Gauss-Markov processes of several time scales, the slowest of which jumps at
+  handovers (a Markov jump process), and is bent by Tukey's g: skewed to one side as that path's is.
+* Outages begin at a rate that depends on the level (links fail where they fade), and last a time from a bounded Pareto
+  distribution of 0.1 to 10 s; a handover interrupts service for tens of milliseconds.
+* Within an RTT, delivery opportunities come in bursts: in a millisecond there are none or several, as schedulers grant them.
+
+The populations stand in `networks.json`: 4G and 5G as `netbuf_gym.traces.calibration` fits them, wired and Wi-Fi from
+literature (docs/networks.md).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.signal import lfilter
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.traces.types import MAX_OPPORTUNITIES, MAX_STEPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
+
+POPULATIONS = Path(__file__).with_name("networks.json")
+PACKETS_PER_MBPS_MS = 1e3 / (OPPORTUNITY_BYTES * 8)
+"""Opportunities in a millisecond of 1 Mbit/s."""
+LONGEST_OUTAGE_S = 10.0
+MOST_SD = 2.5
+"""How far from its population's mean a trait may be, in standard deviations (times `spread`)."""
+FLOOR = 1e-9
+FORMS = ("deliveries", "rates")
+
+TRAITS = (
+    "log_mean",
+    "log_sigma",
+    "skew",
+    "log_fast",
+    "log_mid",
+    "log_slow",
+    "log_burst",
+    "burst_sigma",
+    "burst_power",
+    "log_outages",
+    "log_outage_shape",
+    "fade",
+    "log_jitter",
+)
+"""What differs between paths of a network, each on a scale on which it may be any number.
+
+log_mean: of the mean rate outside outages, Mbit/s. log_sigma: of the standard deviation of the logarithm of the rate. skew: Tukey's
+g. log_fast, log_mid, log_slow: of the variances at the first three time scales, relative to that of the handovers. log_burst: of the
+mean number of packets beyond one in a millisecond that has any. burst_sigma: standard deviation of the logarithm of that
+number. burst_power: how it grows with the rate. log_outages: of the outages a minute. log_outage_shape: of the Pareto
+distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level. log_jitter: of the coefficient
+of variation of the rate from step to step, where a path is given by rates.
+"""
+
+
+@dataclass(frozen=True)
+class Population:
+    """The paths of a network: a normal distribution over `TRAITS`, and what all paths share.
+
+    Args:
+        mean, sd: Of each trait. Shape (traits,).
+        correlation: Shape (traits, traits).
+        scales_s: Time scales of the modulation, the last one the mean time between handovers. Shape (4,).
+        shortest_outage_s: Where the distribution of outages begins.
+        most_mbps: The highest rate of the network.
+        handover_s: Range of a handover's interruption.
+        step_s: Length of the steps of the modulation.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    correlation: np.ndarray
+    scales_s: np.ndarray
+    shortest_outage_s: float
+    most_mbps: float
+    handover_s: tuple[float, float]
+    step_s: float
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Population:
+        """Of the JSON file's form; traits that it leaves out are 0 throughout."""
+        traits = data["traits"]
+        mean, sd = (np.array([traits.get(name, {}).get(key, 0.0) for name in TRAITS]) for key in ("mean", "sd"))
+        correlation = np.eye(len(TRAITS))
+        for pair, value in data.get("correlations", {}).items():
+            i, j = (TRAITS.index(name) for name in pair.split(","))
+            correlation[i, j] = correlation[j, i] = value
+        return cls(
+            mean=mean,
+            sd=sd,
+            correlation=correlation,
+            scales_s=np.array(data["scales_s"], float),
+            shortest_outage_s=data["shortest_outage_s"],
+            most_mbps=data["most_mbps"],
+            handover_s=(data["handover_s"][0], data["handover_s"][1]),
+            step_s=data["step_s"],
+        )
+
+    def draw(self, rng: np.random.Generator, spread: float = 1.0) -> np.ndarray:
+        """The traits of one path, `spread` times as far from the mean as the population's."""
+        normal = np.linalg.cholesky(self.correlation + 1e-9 * np.eye(len(TRAITS))) @ rng.standard_normal(len(TRAITS))
+        return self.mean + spread * self.sd * np.clip(normal, -MOST_SD, MOST_SD)
+
+
+@cache
+def population(network: str) -> Population:
+    """The population of a network's paths, from `networks.json`."""
+    return Population.from_dict(json.loads(POPULATIONS.read_text())[network])
+
+
+@dataclass(frozen=True)
+class Modulation:
+    """A path's rate in steps: Mbit/s outside outages, and which steps are outages or handovers' interruptions.
+
+    rate_mbps, off: shape (steps,). step_s: their length.
+    """
+
+    rate_mbps: np.ndarray
+    off: np.ndarray
+    step_s: float
+
+
+def modulate(
+    rng: np.random.Generator, paths: Population, traits: np.ndarray, duration_s: float, step_s: float, outages: float = 1.0
+) -> Modulation:
+    """What the rate of a path with these traits does; `outages` scales how often there is none."""
+    path = dict(zip(TRAITS, traits.tolist(), strict=True))
+    count = max(1, round(duration_s / step_s))
+    variances = np.exp([path["log_fast"], path["log_mid"], path["log_slow"], 0.0])
+    variances /= variances.sum()
+    level = np.zeros(count)
+    for share, scale_s in zip(variances[:3].tolist(), paths.scales_s[:3].tolist(), strict=True):
+        level += np.sqrt(share) * _gauss_markov(rng, count, step_s / scale_s)
+    handovers = rng.random(count) < -np.expm1(-step_s / paths.scales_s[3])
+    handovers[0] = False
+    visit = np.cumsum(handovers)
+    level += np.sqrt(variances[3]) * rng.standard_normal(int(visit[-1]) + 1)[visit]
+    np.clip(level, -3.0, 3.0, out=level)
+
+    sigma, skew = min(np.exp(path["log_sigma"]), 2.5), float(np.clip(path["skew"], -1.0, 1.0))
+    rate = np.exp(sigma * tukey(level, skew))
+    rate *= np.exp(path["log_mean"]) / _mean_of(sigma, skew)
+    np.clip(rate, FLOOR, paths.most_mbps, out=rate)
+
+    fade = path["fade"]
+    chance = outages * np.exp(path["log_outages"] - fade * level - fade**2 / 2) * step_s / 60
+    begins = np.flatnonzero(rng.random(count) < np.minimum(chance, 0.5))
+    lengths_s = _bounded_pareto(rng, len(begins), paths.shortest_outage_s, max(0.2, np.exp(path["log_outage_shape"])))
+    jumps = np.flatnonzero(handovers) if outages else np.zeros(0, np.int64)
+    begins = np.concatenate([begins, jumps])
+    lengths_s = np.concatenate([lengths_s, rng.uniform(*paths.handover_s, len(jumps))])
+    return Modulation(rate, _covered(rng, begins, lengths_s / step_s, count), step_s)
+
+
+def deliveries(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> DeliveryTrace:
+    """The opportunities of a path, in bursts, to the millisecond.
+
+    Raises:
+        ScenarioError: More than can be held, or none.
+    """
+    own = dict(zip(TRAITS, traits.tolist(), strict=True))
+    each = round(path.step_s * 1e3)
+    per_ms = path.rate_mbps * PACKETS_PER_MBPS_MS
+    usual = np.exp(own["log_mean"]) * PACKETS_PER_MBPS_MS
+    expected = float(np.sum(per_ms, where=~path.off)) * each
+    if expected > MAX_OPPORTUNITIES:
+        raise ScenarioError(f"mean_mbps makes {expected:.4g} opportunities; valid: at most {MAX_OPPORTUNITIES}")
+    more = np.exp(own["log_burst"]) * (per_ms / usual) ** own["burst_power"]
+    more = np.maximum(more, per_ms / 0.95 - 1.0)  # a millisecond is busy with at most this probability
+    busy = np.where(path.off, 0.0, per_ms / (1.0 + more))
+    at = np.flatnonzero(rng.random(len(busy) * each, dtype=np.float32) < np.repeat(busy.astype(np.float32), each))
+    sigma = abs(own["burst_sigma"])
+    sizes = more[at // each] * np.exp(sigma * rng.standard_normal(len(at), dtype=np.float32) - sigma**2 / 2)
+    packets = 1 + (sizes + rng.random(len(at), dtype=np.float32)).astype(np.int64)
+    if not len(at):
+        raise ScenarioError("mean_mbps, duration_s: no packet is delivered; valid: at least one")
+    return DeliveryTrace(np.repeat(at + 1, packets), period_ms=len(busy) * each)
+
+
+def rates(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> RateTrace:
+    """The steps of a path, each with the jitter of its scheduler; 0 in outages."""
+    jitter = float(np.exp(dict(zip(TRAITS, traits.tolist(), strict=True))["log_jitter"]))
+    rate = path.rate_mbps
+    if jitter > 0.01:
+        shape = 1 / jitter**2
+        rate = rate * rng.standard_gamma(shape, len(rate)) / shape
+    rate = np.where(path.off, 0.0, np.maximum(rate, 1e-3))
+    if not rate.any():
+        raise ScenarioError("duration_s: an outage throughout; valid: a longer one")
+    return RateTrace(np.arange(len(rate)) * path.step_s, rate, len(rate) * path.step_s)
+
+
+def wired(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float | None = None,
+    spread: float = 1.0,
+    outages: float = 1.0,
+    form: str = "rates",
+    step_s: float | None = None,
+) -> Trace:
+    """A path over fixed access lines: nearly constant, with other subscribers' load and rare losses of the line."""
+    return _network("wired", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+
+
+def wifi(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float | None = None,
+    spread: float = 1.0,
+    outages: float = 1.0,
+    form: str = "deliveries",
+    step_s: float | None = None,
+) -> Trace:
+    """A path over 802.11: rate adaptation and contention, frames aggregated into bursts, interference and roaming."""
+    return _network("wifi", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+
+
+def cellular_4g(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float | None = None,
+    spread: float = 1.0,
+    outages: float = 1.0,
+    form: str = "deliveries",
+    step_s: float | None = None,
+) -> Trace:
+    """A path over LTE: calibrated from 10 ms on, with bursts of delivery opportunities, outages and handovers."""
+    return _network("4g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+
+
+def cellular_5g(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float | None = None,
+    spread: float = 1.0,
+    outages: float = 1.0,
+    form: str = "rates",
+    step_s: float | None = None,
+) -> Trace:
+    """A path over 5G with fallback to LTE: calibrated from 1 s on, below it jitter of the scheduler, outages and handovers."""
+    return _network("5g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+
+
+def _network(
+    network: str,
+    rng: np.random.Generator,
+    duration_s: float,
+    mean_mbps: float | None,
+    spread: float,
+    outages: float,
+    form: str,
+    step_s: float | None,
+) -> Trace:
+    paths = population(network)
+    checks.choice("form", form, FORMS)
+    traits = paths.draw(rng, checks.number("spread", spread, 0, 3))
+    if mean_mbps is not None:
+        traits[0] = np.log(checks.number("mean_mbps", mean_mbps, 0.01, paths.most_mbps))
+    step_s = paths.step_s if step_s is None else checks.number("step_s", step_s, 0.001, 1)
+    if duration_s / step_s > MAX_STEPS:
+        raise ScenarioError(f"step_s = {step_s:g} makes {duration_s / step_s:.4g} steps; valid: at most {MAX_STEPS}")
+    if form == "deliveries" and abs(step_s * 1e3 - round(step_s * 1e3)) > 1e-9:
+        raise ScenarioError(f"step_s = {step_s:g}; valid for deliveries: whole milliseconds")
+    path = modulate(rng, paths, traits, duration_s, step_s, checks.number("outages", outages, 0, 100))
+    return deliveries(rng, path, traits) if form == "deliveries" else rates(rng, path, traits)
+
+
+def tukey(level: np.ndarray, skew: float) -> np.ndarray:
+    """Tukey's g: the level, longer on the side of the skew's sign."""
+    return level if abs(skew) < 1e-3 else np.expm1(skew * level) / skew
+
+
+@cache
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(41)
+    return np.clip(nodes, -3, 3), weights / weights.sum()
+
+
+def _mean_of(sigma: float, skew: float) -> float:
+    """The mean of exp(sigma * tukey(z)) for a standard normal z."""
+    nodes, weights = _nodes()
+    return float(weights @ np.exp(sigma * tukey(nodes, skew)))
+
+
+def _gauss_markov(rng: np.random.Generator, count: int, steps: float) -> np.ndarray:
+    """A stationary Gauss-Markov process of variance 1, correlated by exp(-steps) from one value to the next."""
+    keep = np.exp(-steps)
+    noise = rng.standard_normal(count)
+    noise[1:] *= np.sqrt(1 - keep**2)
+    return lfilter([1.0], [1.0, -keep], noise)
+
+
+def _bounded_pareto(rng: np.random.Generator, count: int, low: float, shape: float) -> np.ndarray:
+    """Seconds from `low` to `LONGEST_OUTAGE_S`."""
+    tail = (low / LONGEST_OUTAGE_S) ** shape
+    return low * (1 - rng.random(count) * (1 - tail)) ** (-1 / shape)
+
+
+def _covered(rng: np.random.Generator, begins: np.ndarray, lengths: np.ndarray, count: int) -> np.ndarray:
+    """Which steps lie in stretches that begin at `begins` and last `lengths` steps, rounded up or down at random."""
+    edges = np.zeros(count + 1, np.int64)
+    whole = (lengths + rng.random(len(lengths))).astype(np.int64)
+    np.add.at(edges, begins, 1)
+    np.add.at(edges, np.minimum(begins + whole, count), -1)
+    return np.cumsum(edges[:-1]) > 0
