@@ -1,9 +1,9 @@
 """Calibration of the networks' populations on measured traces: traits of each trace by moments, then their mean and spread.
 
 Which traces calibrate, which validate choices and which evaluate is fixed here by name: the traces themselves are not part of
-the project. 4G: Mahimahi's LTE recordings (Winstein, Sivaraman and Balakrishnan, 2013; Netravali et al., 2015) and DeepCC's in New
-York (Abbasloo, Yen and Chao, 2019), whole milliseconds. 5G: downloads in University College Cork's data set (Raca et al., 2020),
-a second each. Both ways of one recording, and recordings of one day, stay together.
+the project. 4G: Mahimahi's LTE recordings (Winstein, Sivaraman and Balakrishnan, 2013; Netravali et al., 2015) and DeepCC's in
+New York (Abbasloo, Yen and Chao, 2019), whole milliseconds. 5G: downloads in University College Cork's data set (Raca et al.,
+2020), a second each. Both ways of one recording, and recordings of one day, stay together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from netbuf_gym.errors import TraceError
-from netbuf_gym.traces.networks import LONGEST_OUTAGE_S, PACKETS_PER_MBPS_MS, TRAITS
+from netbuf_gym.traces.likeness import averages_mbps
+from netbuf_gym.traces.networks import LONGEST_OUTAGE_S, PACKETS_PER_MBPS_MS, TRAITS, Population, deliveries, modulate, rates
 from netbuf_gym.traces.reading import read
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
@@ -82,6 +83,10 @@ DELIVERY_BIN_S, RATE_BIN_S = 0.01, 1.0
 """What the rate is correlated over."""
 SHRINK = 0.5
 """Share that is left of correlations between traits, which few traces tell."""
+RIDGE = 0.15
+"""How far the variances at the time scales are drawn towards equal ones."""
+ROUNDS, SAMPLE = 5, 80
+"""Rounds of indirect inference, and traces generated in each."""
 WIDEN = 1.1
 """Standard deviations of the traits are of few traces, and the paths to come are others."""
 
@@ -99,7 +104,7 @@ def load(folder: str | os.PathLike[str], network: str, part: str) -> list[Trace]
     return [read(found[name]) for name in SPLIT[network][part]]
 
 
-def traits_of(trace: Trace, scales_s: np.ndarray, shortest_outage_s: float) -> dict[str, float]:
+def traits_of(trace: Trace, paths: Population) -> dict[str, float]:
     """The traits of a measured trace, on the scales of `TRAITS`.
 
     The variances at the time scales are found by least squares, not below 0, from the autocovariance c of the rate outside
@@ -107,14 +112,19 @@ def traits_of(trace: Trace, scales_s: np.ndarray, shortest_outage_s: float) -> d
     """
     bins = _delivery_bins(trace) if isinstance(trace, DeliveryTrace) else _rate_bins(trace)
     rate, on, step_s = bins.rate, bins.on, bins.step_s
-    mean = rate[on].mean()
+    mean, shortest_outage_s = rate[on].mean(), paths.shortest_outage_s
     lags = np.unique(np.round(np.geomspace(1, min(60 / step_s, len(rate) / 3), 16)).astype(int))
     covariance = np.array([_covariance(rate, on, lag, mean) for lag in lags])
     logs = np.log1p(np.maximum(covariance / mean**2, -0.5))
-    shapes = np.exp(-np.outer(lags * step_s, 1 / scales_s))
-    variances = nnls(shapes, logs)[0]
+    ages = np.outer(lags * step_s, 1 / paths.scales_s)
+    shapes = np.exp(-ages)
+    if paths.smooth:
+        shapes[:, 0] *= 1 + ages[:, 0]
+    usual = max(float(logs[: len(logs) // 2].mean()), 1e-3) / len(paths.scales_s)
+    ridge = np.sqrt(RIDGE) * np.eye(len(paths.scales_s))
+    variances = nnls(np.vstack([shapes, ridge]), np.append(logs, ridge @ np.full(len(paths.scales_s), usual)))[0]
     total = max(variances.sum(), 1e-3)
-    variances = np.maximum(variances / total, 0.02)
+    variances = np.maximum(variances / total, 0.03)
 
     coarse, coarse_on = _means(rate, on, max(1, round(0.2 / step_s)))
     logs_on = np.log(np.maximum(coarse[coarse_on], 0.02 * mean))
@@ -124,7 +134,8 @@ def traits_of(trace: Trace, scales_s: np.ndarray, shortest_outage_s: float) -> d
 
     minutes = on.sum() * step_s / 60
     lengths = np.minimum(bins.outages_s, LONGEST_OUTAGE_S)
-    shape = len(lengths) / max(np.log(np.maximum(lengths, shortest_outage_s * 1.01) / shortest_outage_s).sum(), 0.05) if len(lengths) else 1.5
+    excess = np.log(np.maximum(lengths, 1.01 * shortest_outage_s) / shortest_outage_s)
+    shape = 1 / max(excess.mean(), 0.05) if len(lengths) else 1.5  # Hill's estimate
     standing = (logs_on.mean() - np.log(np.maximum(bins.before_outages, 0.02 * mean))) / max(logs_on.std(), 1e-3)
     return {
         "log_mean": float(np.log(mean)),
@@ -141,7 +152,7 @@ def traits_of(trace: Trace, scales_s: np.ndarray, shortest_outage_s: float) -> d
 
 
 class _Bins:
-    """A trace in steps: Mbit/s, which of them are no part of outages, outages' lengths, the rate before each, traits of bursts."""
+    """A trace in steps: Mbit/s, which are no part of outages, outages' lengths, the rate before each, traits of bursts."""
 
     def __init__(
         self,
@@ -195,8 +206,7 @@ def _bursts(busy_ms: np.ndarray, packets: np.ndarray) -> dict[str, float]:
 
 
 def _rate_bins(trace: RateTrace) -> _Bins:
-    count = int(trace.duration_s / RATE_BIN_S)
-    rate = trace.rate_at_mbps((np.arange(count) + 0.5) * RATE_BIN_S)
+    rate = averages_mbps(trace, RATE_BIN_S)
     on = rate >= OUTAGE_MBPS
     turns = np.flatnonzero(np.diff(np.concatenate([[1], on, [1]])))
     begins, ends = turns[::2], turns[1::2]
@@ -213,28 +223,58 @@ def _means(rate: np.ndarray, on: np.ndarray, each: int) -> tuple[np.ndarray, np.
     return rate[: count * each].reshape(count, each).mean(1), on[: count * each].reshape(count, each).all(1)
 
 
-def fit(network: str, given: list[Trace], settled: dict[str, Any]) -> dict[str, Any]:
+def fit(network: str, given: list[Trace], settled: dict[str, Any], rounds: int = ROUNDS) -> dict[str, Any]:
     """The population of which these traces are a sample, in the form of `networks.json`.
 
+    By indirect inference: traits are estimated of the given traces, and of traces generated from the population as fitted so
+    far, in the same way; what the latter are off by is what the estimate is off by, and is taken from the population's means
+    and variances.
+
     Args:
-        network: For the traits that no trace of it can tell.
+        network: Its name.
         given: Traces to calibrate on.
         settled: The network's record so far: what is not fitted stays.
+        rounds: How often traces are generated.
     """
-    scales_s = np.array(settled["scales_s"], float)
-    rows = [traits_of(trace, scales_s, settled["shortest_outage_s"]) for trace in given]
-    names = [name for name in TRAITS if name in rows[0]]
-    table = np.array([[row[name] for name in names] for row in rows])
-    deviation = table.std(axis=0, ddof=1)
-    traits = dict(settled["traits"])
-    for i, name in enumerate(names):
-        traits[name] = {"mean": round(float(table[:, i].mean()), 4), "sd": round(float(WIDEN * deviation[i]), 4)}
-    standard = (table - table.mean(0)) / np.maximum(deviation, 1e-9)
-    correlation = SHRINK * standard.T @ standard / (len(table) - 1)
+    names, measured = _table(given, Population.from_dict(settled))
+    wanted, spread = measured.mean(0), measured.std(0, ddof=1)
+    mean, deviation = wanted.copy(), spread.copy()
+    standard = (measured - wanted) / np.maximum(spread, 1e-9)
+    correlation = SHRINK * standard.T @ standard / (len(given) - 1)
     correlations = {
         f"{names[i]},{names[j]}": round(float(correlation[i, j]), 3)
         for i in range(len(names))
         for j in range(i)
         if abs(correlation[i, j]) > 0.05
     }
-    return {**settled, "traits": traits, "correlations": correlations}
+    lengths_s = [trace.duration_s for trace in given]
+    for round_ in range(rounds + 1):
+        pairs = zip(names, mean.tolist(), deviation.tolist(), strict=True)
+        traits = {name: {"mean": round(m, 4), "sd": round(d, 4)} for name, m, d in pairs}
+        record = {**settled, "traits": {**settled["traits"], **traits}, "correlations": correlations}
+        if round_ == rounds:
+            break
+        paths = Population.from_dict(record)
+        made = [draw(network, paths, lengths_s[i % len(lengths_s)], seed=i) for i in range(SAMPLE)]
+        _, again = _table(made, paths)
+        step = 1.0 if round_ == 0 else 0.5
+        mean += step * (wanted - again.mean(0))
+        variance = deviation**2 + step * (spread**2 - again.var(0, ddof=1))
+        deviation = np.sqrt(np.clip(variance, (0.4 * spread) ** 2, (1.1 * spread) ** 2))
+    for name in traits:
+        traits[name]["sd"] = round(WIDEN * traits[name]["sd"], 4)
+    return {**settled, "traits": {**settled["traits"], **traits}, "correlations": correlations}
+
+
+def draw(network: str, paths: Population, duration_s: float, seed: int) -> Trace:
+    """A trace of a population, in the form in which the network's traces are measured."""
+    rng = np.random.default_rng(seed)
+    traits = paths.draw(rng)
+    path = modulate(rng, paths, traits, duration_s, paths.step_s)
+    return deliveries(rng, path, traits) if network == "4g" else rates(rng, path, traits)
+
+
+def _table(given: list[Trace], paths: Population) -> tuple[list[str], np.ndarray]:
+    rows = [traits_of(trace, paths) for trace in given]
+    names = [name for name in TRAITS if name in rows[0]]
+    return names, np.array([[row[name] for name in names] for row in rows])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,7 +154,8 @@ def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **paramet
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
     rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
     trace = generator(rng, duration_s, **parameters)
-    return replace(trace, name=f"{kind}-{seed}")
+    object.__setattr__(trace, "name", f"{kind}-{seed}")  # nobody else has it yet
+    return trace
 
 
 def parameters_of(kind: str) -> dict[str, object]:

@@ -15,8 +15,9 @@ literature (docs/networks.md).
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,12 @@ LONGEST_OUTAGE_S = 10.0
 MOST_SD = 2.5
 """How far from its population's mean a trait may be, in standard deviations (times `spread`)."""
 FLOOR = 1e-9
+LEAST_MBPS = 1e-3
+"""A step with less has nothing."""
+BUSIEST = 0.95
+"""The highest probability that a millisecond has any packet: beyond, bursts grow."""
+HIGHEST_LOG = 3.5
+"""Of the rate over its median: 33 times."""
 FORMS = ("deliveries", "rates")
 
 TRAITS = (
@@ -49,16 +56,14 @@ TRAITS = (
     "log_outages",
     "log_outage_shape",
     "fade",
-    "log_jitter",
 )
 """What differs between paths of a network, each on a scale on which it may be any number.
 
-log_mean: of the mean rate outside outages, Mbit/s. log_sigma: of the standard deviation of the logarithm of the rate. skew: Tukey's
-g. log_fast, log_mid, log_slow: of the variances at the first three time scales, relative to that of the handovers. log_burst: of the
-mean number of packets beyond one in a millisecond that has any. burst_sigma: standard deviation of the logarithm of that
-number. burst_power: how it grows with the rate. log_outages: of the outages a minute. log_outage_shape: of the Pareto
-distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level. log_jitter: of the coefficient
-of variation of the rate from step to step, where a path is given by rates.
+log_mean: of the mean rate outside outages, Mbit/s. log_sigma: of the standard deviation of the logarithm of the rate. skew:
+Tukey's g. log_fast, log_mid, log_slow: of the variances at the first three time scales, relative to that of the handovers.
+log_burst: of the mean number of packets beyond one in a millisecond that has any. burst_sigma: standard deviation of the
+logarithm of that number. burst_power: how it grows with the rate. log_outages: of the outages a minute. log_outage_shape: of
+the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level.
 """
 
 
@@ -70,6 +75,7 @@ class Population:
         mean, sd: Of each trait. Shape (traits,).
         correlation: Shape (traits, traits).
         scales_s: Time scales of the modulation, the last one the mean time between handovers. Shape (4,).
+        smooth: Whether the fastest modulation is smooth (a Gauss-Markov process of the second order).
         shortest_outage_s: Where the distribution of outages begins.
         most_mbps: The highest rate of the network.
         handover_s: Range of a handover's interruption.
@@ -80,6 +86,7 @@ class Population:
     sd: np.ndarray
     correlation: np.ndarray
     scales_s: np.ndarray
+    smooth: bool
     shortest_outage_s: float
     most_mbps: float
     handover_s: tuple[float, float]
@@ -99,15 +106,20 @@ class Population:
             sd=sd,
             correlation=correlation,
             scales_s=np.array(data["scales_s"], float),
+            smooth=data.get("smooth", False),
             shortest_outage_s=data["shortest_outage_s"],
             most_mbps=data["most_mbps"],
             handover_s=(data["handover_s"][0], data["handover_s"][1]),
             step_s=data["step_s"],
         )
 
+    @cached_property
+    def _root(self) -> np.ndarray:
+        return np.linalg.cholesky(self.correlation + 1e-9 * np.eye(len(TRAITS)))
+
     def draw(self, rng: np.random.Generator, spread: float = 1.0) -> np.ndarray:
         """The traits of one path, `spread` times as far from the mean as the population's."""
-        normal = np.linalg.cholesky(self.correlation + 1e-9 * np.eye(len(TRAITS))) @ rng.standard_normal(len(TRAITS))
+        normal = self._root @ rng.standard_normal(len(TRAITS))
         return self.mean + spread * self.sd * np.clip(normal, -MOST_SD, MOST_SD)
 
 
@@ -138,16 +150,16 @@ def modulate(
     variances = np.exp([path["log_fast"], path["log_mid"], path["log_slow"], 0.0])
     variances /= variances.sum()
     level = np.zeros(count)
-    for share, scale_s in zip(variances[:3].tolist(), paths.scales_s[:3].tolist(), strict=True):
-        level += np.sqrt(share) * _gauss_markov(rng, count, step_s / scale_s)
+    for i, (share, scale_s) in enumerate(zip(variances[:3].tolist(), paths.scales_s[:3].tolist(), strict=True)):
+        level += np.sqrt(share) * _gauss_markov(rng, count, step_s / scale_s, smooth=paths.smooth and i == 0)
     handovers = rng.random(count) < -np.expm1(-step_s / paths.scales_s[3])
     handovers[0] = False
     visit = np.cumsum(handovers)
     level += np.sqrt(variances[3]) * rng.standard_normal(int(visit[-1]) + 1)[visit]
     np.clip(level, -3.0, 3.0, out=level)
 
-    sigma, skew = min(np.exp(path["log_sigma"]), 2.5), float(np.clip(path["skew"], -1.0, 1.0))
-    rate = np.exp(sigma * tukey(level, skew))
+    sigma, skew = min(np.exp(path["log_sigma"]), 2.0), float(np.clip(path["skew"], -0.8, 0.8))
+    rate = np.exp(_bent(level, sigma, skew))
     rate *= np.exp(path["log_mean"]) / _mean_of(sigma, skew)
     np.clip(rate, FLOOR, paths.most_mbps, out=rate)
 
@@ -165,38 +177,49 @@ def deliveries(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -
     """The opportunities of a path, in bursts, to the millisecond.
 
     Raises:
-        ScenarioError: More than can be held, or none.
+        ScenarioError: More than can be held.
     """
-    own = dict(zip(TRAITS, traits.tolist(), strict=True))
     each = round(path.step_s * 1e3)
-    per_ms = path.rate_mbps * PACKETS_PER_MBPS_MS
-    usual = np.exp(own["log_mean"]) * PACKETS_PER_MBPS_MS
-    expected = float(np.sum(per_ms, where=~path.off)) * each
+    busy, more, sigma = _bursts(path, traits)
+    expected = float(np.sum(busy * (1 + more))) * each
     if expected > MAX_OPPORTUNITIES:
         raise ScenarioError(f"mean_mbps makes {expected:.4g} opportunities; valid: at most {MAX_OPPORTUNITIES}")
-    more = np.exp(own["log_burst"]) * (per_ms / usual) ** own["burst_power"]
-    more = np.maximum(more, per_ms / 0.95 - 1.0)  # a millisecond is busy with at most this probability
-    busy = np.where(path.off, 0.0, per_ms / (1.0 + more))
-    at = np.flatnonzero(rng.random(len(busy) * each, dtype=np.float32) < np.repeat(busy.astype(np.float32), each))
-    sigma = abs(own["burst_sigma"])
-    sizes = more[at // each] * np.exp(sigma * rng.standard_normal(len(at), dtype=np.float32) - sigma**2 / 2)
-    packets = 1 + (sizes + rng.random(len(at), dtype=np.float32)).astype(np.int64)
-    if not len(at):
-        raise ScenarioError("mean_mbps, duration_s: no packet is delivered; valid: at least one")
-    return DeliveryTrace(np.repeat(at + 1, packets), period_ms=len(busy) * each)
+    at = np.flatnonzero(rng.random(len(busy) * each, dtype=np.float32).reshape(-1, each) < busy.astype(np.float32)[:, None])
+    sizes = more.astype(np.float32)[at // each]
+    sizes *= np.exp(np.float32(sigma) * rng.standard_normal(len(at), dtype=np.float32) - np.float32(sigma**2 / 2))
+    sizes += rng.random(len(at), dtype=np.float32)
+    packets = sizes.astype(np.int32) + 1
+    end_ms = len(busy) * each  # with an opportunity, after which a Mahimahi file repeats
+    return DeliveryTrace(np.repeat(np.append(at + 1.0, end_ms), np.append(packets, 1)))
 
 
 def rates(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> RateTrace:
-    """The steps of a path, each with the jitter of its scheduler; 0 in outages."""
-    jitter = float(np.exp(dict(zip(TRAITS, traits.tolist(), strict=True))["log_jitter"]))
-    rate = path.rate_mbps
-    if jitter > 0.01:
-        shape = 1 / jitter**2
-        rate = rate * rng.standard_gamma(shape, len(rate)) / shape
-    rate = np.where(path.off, 0.0, np.maximum(rate, 1e-3))
+    """The steps of a path, each with the mean and the variance of what bursts deliver in it; 0 in outages.
+
+    Raises:
+        ScenarioError: An outage throughout.
+    """
+    busy, more, sigma = _bursts(path, traits)
+    squares = (1 + more) ** 2 + more**2 * np.expm1(sigma**2) + 0.15  # of a burst, its rounding included
+    mean = busy * (1 + more)
+    variance = busy * squares - mean**2
+    shape = np.maximum(mean**2 * round(path.step_s * 1e3) / np.maximum(variance, 1e-12), 1e-3)
+    rate = np.where(path.off, 0.0, path.rate_mbps * rng.standard_gamma(shape) / shape)
+    rate[rate < LEAST_MBPS] = 0.0
     if not rate.any():
         raise ScenarioError("duration_s: an outage throughout; valid: a longer one")
     return RateTrace(np.arange(len(rate)) * path.step_s, rate, len(rate) * path.step_s)
+
+
+def _bursts(path: Modulation, traits: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """How likely a millisecond of each step has a burst, how many packets it has in the mean beyond the first, and the standard
+    deviation of the logarithm of that number."""
+    own = dict(zip(TRAITS, traits.tolist(), strict=True))
+    per_ms = path.rate_mbps * PACKETS_PER_MBPS_MS
+    usual = np.exp(own["log_mean"]) * PACKETS_PER_MBPS_MS
+    more = np.exp(own["log_burst"]) * (per_ms / usual) ** own["burst_power"]
+    more = np.maximum(more, per_ms / BUSIEST - 1.0)
+    return np.where(path.off, 0.0, per_ms / (1.0 + more)), more, abs(own["burst_sigma"])
 
 
 def wired(
@@ -279,9 +302,10 @@ def _network(
     return deliveries(rng, path, traits) if form == "deliveries" else rates(rng, path, traits)
 
 
-def tukey(level: np.ndarray, skew: float) -> np.ndarray:
-    """Tukey's g: the level, longer on the side of the skew's sign."""
-    return level if abs(skew) < 1e-3 else np.expm1(skew * level) / skew
+def _bent(level: np.ndarray, sigma: float, skew: float) -> np.ndarray:
+    """The logarithm of the rate, relative to its median, at these standardised levels: Tukey's g, bounded above."""
+    bent = level if abs(skew) < 1e-3 else np.expm1(skew * level) / skew
+    return np.minimum(sigma * bent, HIGHEST_LOG)
 
 
 @cache
@@ -291,14 +315,18 @@ def _nodes() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean_of(sigma: float, skew: float) -> float:
-    """The mean of exp(sigma * tukey(z)) for a standard normal z."""
+    """The mean of the rate relative to its median, for a standard normal level."""
     nodes, weights = _nodes()
-    return float(weights @ np.exp(sigma * tukey(nodes, skew)))
+    return float(weights @ np.exp(_bent(nodes, sigma, skew)))
 
 
-def _gauss_markov(rng: np.random.Generator, count: int, steps: float) -> np.ndarray:
-    """A stationary Gauss-Markov process of variance 1, correlated by exp(-steps) from one value to the next."""
+def _gauss_markov(rng: np.random.Generator, count: int, steps: float, smooth: bool = False) -> np.ndarray:
+    """A stationary Gauss-Markov process of variance 1; its scale is `1 / steps` values. Smooth: one drives another like it."""
     keep = np.exp(-steps)
+    if smooth:
+        early = math.ceil(8 / steps)  # values until it has forgotten its start
+        noise = rng.standard_normal(early + count) * np.sqrt((1 - keep**2) ** 3 / (1 + keep**2))
+        return lfilter([1.0], [1.0, -2 * keep, keep**2], noise)[early:]
     noise = rng.standard_normal(count)
     noise[1:] *= np.sqrt(1 - keep**2)
     return lfilter([1.0], [1.0, -keep], noise)
