@@ -130,7 +130,10 @@ def _job(job: str) -> dict[str, Any]:
 
 def _reproduce(experiment: Experiment[Any]) -> dict[str, Any]:
     keys = dict.fromkeys([*kinds(experiment.settings), *OWN], "")
-    own = {key: f"list:{key} of {experiment.name}" if key in _lists(experiment) else found for key, found in experiment.choices.items()}
+    own = {
+        key: f"list:{key} of {experiment.name}" if key in _lists(experiment) else found
+        for key, found in experiment.choices.items()
+    }
     values = {**own, "output": "dir", "figures": {"true": "", "false": ""}}
     return {"keys": keys, "values": values, "defaults": {}, "kwargs": {}, "named": {}}
 

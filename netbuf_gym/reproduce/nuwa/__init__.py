@@ -1,1 +1,1 @@
-"""The paper on Nuwa, a receiver-driven congestion control, and on Nuwa-RL: its tables and figures as studies of one campaign."""
+"""The paper on Nuwa, a receiver-driven congestion control, and Nuwa-RL: its tables and figures as studies of one campaign."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from netbuf_gym.reproduce.judging import DIFFERENCE, HIGHER, LOWER, NOT_LOWER, Claim, judge, spread
 from netbuf_gym.reproduce.nuwa.measures import ARRIVALS, FAIR
-from netbuf_gym.reproduce.nuwa.schemes import BY_GAIN, LEARNED, PAPER, PAPER_BULK, label
+from netbuf_gym.reproduce.nuwa.schemes import GAINS, LEARNED, OURS, label
+from netbuf_gym.reproduce.nuwa.schemes import PUBLISHED as RULE
 from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE
 from netbuf_gym.reproduce.nuwa.worlds import SPEEDS_S
 from netbuf_gym.reproduce.results import Runs
@@ -17,12 +18,12 @@ from netbuf_gym.tables import markdown_table
 
 CELLS = ("study", "network")
 """Columns that pair runs."""
-SUBJECTS = (PAPER, PAPER_BULK, LEARNED)
+SUBJECTS = (*(f"{rule}_k7{target}" for rule in (RULE, OURS) for target in ("", "_bulk")), LEARNED)
 """Whom Table I's claims are judged for."""
 RIVALS = ("bbr", "bbrplus", "cubic", "inigo", "vivace", "vegas", "westwood")
 """Table I's; PCC is Vivace here."""
 
-PUBLISHED = {
+TABLE = {
     "bbr": (168.5, 144.93, 0.54),
     "bbrplus": (172.3, 137.48, 0.61),
     "cubic": (187.1, 165.79, 0.87),
@@ -30,7 +31,7 @@ PUBLISHED = {
     "vivace": (185.3, 177.5, 1.02),
     "vegas": (179.1, 169.47, 0.82),
     "westwood": (177.8, 134.74, 0.51),
-    PAPER: (194.5, 125.4, 0.56),
+    f"{RULE}_k7": (194.5, 125.4, 0.56),
 }
 """The paper's Table I: MB, ms, % lost."""
 
@@ -72,28 +73,31 @@ def _speed(mean_s: float) -> dict[str, object]:
 
 AT_50 = {"study": GRID, "network": ("near-50", "middle-50", "far-50")}
 EVERYWHERE = {"study": GRID}
-GAIN = (
-    About("nuwa_k1", Claim("4G: k = 1 carries more than k = 7", "10", "data_mb", ("nuwa_k7",), HIGHER, where=_mobile("4g"))),
-    About("nuwa_k7", Claim("5G: k = 7 carries more than k = 1", "10", "data_mb", ("nuwa_k1",), HIGHER, where=_mobile("5g"))),
-    About("nuwa_k1", Claim("4G: k = 1 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_mobile("4g"))),
-    About("nuwa_k7", Claim("5G: k = 7 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_mobile("5g"))),
-    About("nuwa_k9", Claim("a large k costs throughput", "9", "data_mb", ("nuwa_k1",), LOWER, where=_mobile("5g"))),
-    About("nuwa_k1", Claim("a small k loses more", "9", "loss", ("nuwa_k9",), HIGHER, where=_mobile("5g"), by=DIFFERENCE)),
-    *(
-        About("nuwa_k2", Claim(f"{network.upper()}: k = 2 carries least", "16", "data_mb", rivals, LOWER, where=_mobile(network)))
-        for network, rivals in (("4g", ("bbr", "cubic", "qtcp", "nuwa_k7")), ("5g", ("bbr", "cubic", "qtcp", "nuwa_k7")))
-    ),
-    About(
-        "nuwa_k1",
-        Claim(
-            "slowly changing links: a small k is better", "9, 10", "utility", ("nuwa_k9",), HIGHER, 0.0, _speed(30.0), DIFFERENCE
+
+
+def _gains(rule: str) -> list[About]:
+    """The claims about the gain, of one rule."""
+    k1, k2, k7, k9 = (f"{rule}_k{k}" for k in (1, 2, 7, 9))
+    least = ("bbr", "cubic", "qtcp", k7)
+    return [
+        About(k1, Claim("4G: k = 1 carries more than k = 7", "10", "data_mb", (k7,), HIGHER, where=_mobile("4g"))),
+        About(k7, Claim("5G: k = 7 carries more than k = 1", "10", "data_mb", (k1,), HIGHER, where=_mobile("5g"))),
+        About(k1, Claim("4G: k = 1 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_mobile("4g"))),
+        About(k7, Claim("5G: k = 7 carries more than CUBIC", "10", "data_mb", ("cubic",), HIGHER, where=_mobile("5g"))),
+        About(k9, Claim("a large k costs throughput", "9", "data_mb", (k1,), LOWER, where=_mobile("5g"))),
+        About(k1, Claim("a small k loses more", "9", "loss", (k9,), HIGHER, where=_mobile("5g"), by=DIFFERENCE)),
+        About(k2, Claim("4G: k = 2 carries least", "16", "data_mb", least, LOWER, where=_mobile("4g"))),
+        About(k2, Claim("5G: k = 2 carries least", "16", "data_mb", least, LOWER, where=_mobile("5g"))),
+        About(
+            k1, Claim("slow links: a small k is better", "9, 10", "utility", (k9,), HIGHER, where=_speed(30.0), by=DIFFERENCE)
         ),
-    ),
-    About(
-        "nuwa_k9",
-        Claim("fast changing links: a large k is better", "9, 10", "utility", ("nuwa_k1",), HIGHER, 0.0, _speed(0.3), DIFFERENCE),
-    ),
-)
+        About(
+            k9, Claim("fast links: a large k is better", "9, 10", "utility", (k1,), HIGHER, where=_speed(0.3), by=DIFFERENCE)
+        ),
+    ]
+
+
+GAIN = [one for rule in (RULE, OURS) for one in _gains(rule)]
 AGENT = (
     Claim("wired: throughput of CUBIC", "14", "goodput_mbps", ("cubic",), NOT_LOWER, where=_four("wired")),
     Claim("wired: less queueing delay", "14", "queue_delay_mean_ms", ("cubic",), LOWER, where=_four("wired")),
@@ -105,15 +109,20 @@ AGENT = (
     Claim("5G: slightly less throughput than BBR", "16", "data_mb", ("bbr",), LOWER, where=_mobile("5g")),
 )
 SERVERS = (
-    About("vegas", Claim("Vegas: the least delay", "17", "rtt_mean_ms", ("cubic", "bbr", "westwood", PAPER), LOWER, 0, EVERYWHERE)),
-    About("vegas", Claim("Vegas: much less throughput", "17", "data_mb", ("cubic", "bbr", PAPER), LOWER, 0.05, EVERYWHERE)),
+    About(
+        "vegas",
+        Claim("Vegas: the least delay", "17", "rtt_mean_ms", ("cubic", "bbr", "westwood", f"{RULE}_k7"), LOWER, 0, EVERYWHERE),
+    ),
+    About(
+        "vegas", Claim("Vegas: much less throughput", "17", "data_mb", ("cubic", "bbr", f"{RULE}_k7"), LOWER, 0.05, EVERYWHERE)
+    ),
     About("vivace", Claim("50 Mbit/s: PCC far below BBR", "17", "data_mb", ("bbr", "bbrplus"), LOWER, 0.1, AT_50)),
     *(
         About(
             scheme,
             Claim("good everywhere: a higher utility", "17", "utility", RIVALS, HIGHER, 0.0, EVERYWHERE, DIFFERENCE),
         )
-        for scheme in (PAPER, LEARNED)
+        for scheme in (f"{RULE}_k7", f"{OURS}_k7", LEARNED)
     ),
 )
 
@@ -125,9 +134,14 @@ def table_1(runs: Runs) -> str:
         cells = [label(scheme)]
         for network in ("5g", "4g"):
             own = runs.where(study=MOBILE, network=network, scheme=scheme)
-            for measure, digits, factor in (("data_mb", 1, 1), ("queue_delay_mean_ms", 1, 1), ("loss", 2, 100), ("utility", 3, 1)):
+            for measure, digits, factor in (
+                ("data_mb", 1, 1),
+                ("queue_delay_mean_ms", 1, 1),
+                ("loss", 2, 100),
+                ("utility", 3, 1),
+            ):
                 cells.append(spread(factor * own.columns[measure], digits))
-        paper = PUBLISHED.get(scheme)
+        paper = TABLE.get(scheme)
         cells.append("" if paper is None else f"{paper[0]:g}; {paper[1]:g}; {paper[2]:g}")
         rows.append(cells)
     own_columns = [f"{name}: {what}" for name in ("5G", "4G") for what in ("MB", "queueing (ms)", "loss (%)", "utility")]
@@ -163,19 +177,20 @@ def agent_claims() -> list[About]:
 
 
 def gains_table(runs: Runs) -> str:
-    """Utility by gain, for links of each speed of change, and of 4G and 5G; bold where it is highest."""
+    """Utility by rule and gain, for links of each speed of change, and of 4G and 5G; bold where it is highest."""
     cells = [(CHANGE, f"{mean_s:g}s", f"a jump each {mean_s:g} s") for mean_s in SPEEDS_S]
     cells += [(MOBILE, "4g", "4G"), (MOBILE, "5g", "5G")]
     rows = []
-    for study, network, said in cells:
-        own = runs.where(study=study, network=network)
-        values = [own.where(scheme=scheme).columns["utility"] for scheme in BY_GAIN]
-        if not all(len(one) for one in values):
-            continue
-        texts, best = [spread(one, 3) for one in values], int(np.argmax([np.nanmean(one) for one in values]))
-        texts[best] = f"**{texts[best]}**"
-        rows.append([said, *texts])
-    return markdown_table(["link", *map(label, BY_GAIN)], rows)
+    for rule in (RULE, OURS):
+        for study, network, said in cells:
+            own = runs.where(study=study, network=network)
+            values = [own.where(scheme=f"{rule}_k{k}").columns["utility"] for k in GAINS]
+            if not all(len(one) for one in values):
+                continue
+            texts, best = [spread(one, 3) for one in values], int(np.argmax([np.nanmean(one) for one in values]))
+            texts[best] = f"**{texts[best]}**"
+            rows.append(["published" if rule == RULE else "ours", said, *texts])
+    return markdown_table(["rule", "link", *(f"k = {k}" for k in GAINS)], rows)
 
 
 def means_table(runs: Runs, study: str, measure: str, digits: int, factor: float = 1.0) -> str:

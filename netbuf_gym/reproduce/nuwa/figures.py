@@ -11,7 +11,7 @@ import numpy as np
 from netbuf_gym import plots, stats
 from netbuf_gym.plots import MARKERS, SMALL, TEXT, figure_of, write
 from netbuf_gym.reproduce.nuwa import over_time
-from netbuf_gym.reproduce.nuwa.schemes import BY_GAIN, LEARNED, PAPER, STYLES, label
+from netbuf_gym.reproduce.nuwa.schemes import GAINED, GAINS, LEARNED, OURS, PUBLISHED, STYLES, label
 from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE
 from netbuf_gym.reproduce.nuwa.work import Studies
 from netbuf_gym.reproduce.nuwa.worlds import DISTANCES_MS, SERVERS_MBPS, SPEEDS_S
@@ -24,8 +24,10 @@ INDICATORS = (
     ("rtt_mean_ms", "RTT"),
     ("queue_delay_p95_ms", "queueing delay,\n95th percentile"),
 )
-COMPARED = ("bbr", "cubic", "qtcp", PAPER, LEARNED)
+COMPARED = ("bbr", "cubic", "qtcp", f"{PUBLISHED}_k7", f"{OURS}_k7", LEARNED)
 """Fig. 14's controls (QTCP for Hd-TCP, of which too little is published) and the heuristic."""
+HIDDEN = (*(scheme for scheme, (_, k) in GAINED.items() if k != 7), "newreno", "random", "fixed")
+"""Schemes that figures of many points leave out."""
 LEARNERS = {"a2c": "A2C", "dqn": "DQN", "ppo": "PPO", "ppo_lstm": "PPO-LSTM"}
 
 
@@ -42,7 +44,7 @@ def draw_all(work: Studies, runs: Runs, folder: Path) -> list[Path]:
         own = runs.where(study=MOBILE)
         save("mobile_bars", bars(own))
         save("mobile_scatter", scatter(own, [["4g", "5g"]], lambda cell: NETWORKS[cell], 5.6, 4.6))
-        if any(scheme in BY_GAIN for scheme in own.values("scheme")):
+        if any(scheme in GAINED for scheme in own.values("scheme")):
             save("gain_boxes", boxes(own))
         for name, figure in over_time.mobile(work):
             save(name, figure)
@@ -51,7 +53,7 @@ def draw_all(work: Studies, runs: Runs, folder: Path) -> list[Path]:
     if GRID in studies:
         cells = [[f"{where}-{rate}" for where in DISTANCES_MS] for rate in SERVERS_MBPS]
         save("grid", scatter(runs.where(study=GRID), cells, _server, 3.6, 2.9))
-    if CHANGE in studies and any(scheme in BY_GAIN for scheme in runs.where(study=CHANGE).values("scheme")):
+    if CHANGE in studies and any(scheme in GAINED for scheme in runs.where(study=CHANGE).values("scheme")):
         save("change", change(runs.where(study=CHANGE)))
     if FAIRNESS in studies:
         for name, figure in over_time.fairness(work):
@@ -82,7 +84,7 @@ def scatter(runs: Runs, cells: Sequence[Sequence[str]], title: Any, width: float
     """Goodput against queueing delay in each cell: means over worlds, 95 % intervals."""
     figure = figure_of(width * len(cells[0]), height * len(cells) + 0.9)
     panels = figure.subplots(len(cells), len(cells[0]), squeeze=False)
-    schemes = runs.values("scheme")
+    schemes = [scheme for scheme in runs.values("scheme") if scheme not in HIDDEN] or runs.values("scheme")
     for row, line in zip(panels, cells, strict=True):
         for axes, cell in zip(row, line, strict=True):
             for number, scheme in enumerate(schemes):
@@ -103,18 +105,20 @@ def scatter(runs: Runs, cells: Sequence[Sequence[str]], title: Any, width: float
 
 
 def boxes(runs: Runs) -> Any:
-    """The share of the capacity in each world by gain, beside CUBIC's, in 4G and 5G."""
-    schemes = [scheme for scheme in ("cubic", *BY_GAIN) if scheme in runs.values("scheme")]
-    figure = figure_of(9.0, 3.4)
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, network in zip(panels, ("4g", "5g"), strict=True):
-        values = [100 * runs.where(scheme=scheme, network=network).columns["share"] for scheme in schemes]
-        drawn = axes.boxplot(values, patch_artist=True, widths=0.6, medianprops={"color": "black"}, flierprops={"markersize": 3})
-        for patch, scheme in zip(drawn["boxes"], schemes, strict=True):
-            patch.set_facecolor(STYLES[scheme][0])
-        axes.set_xticks(range(1, len(schemes) + 1), [label(scheme).removeprefix("Nuwa, ") for scheme in schemes])
-        plots.dress(axes, title=NETWORKS[network])
-    panels[0].set_ylabel("goodput / capacity (%)", fontsize=TEXT)
+    """The share of the capacity in each world by gain, of both rules, beside CUBIC's, in 4G and 5G."""
+    figure = figure_of(9.6, 5.6)
+    panels = figure.subplots(2, 2, sharey=True)
+    for row, rule in zip(panels, (PUBLISHED, OURS), strict=True):
+        schemes = [scheme for scheme in ("cubic", *(f"{rule}_k{k}" for k in GAINS)) if scheme in runs.values("scheme")]
+        for axes, network in zip(row, ("4g", "5g"), strict=True):
+            values = [100 * runs.where(scheme=scheme, network=network).columns["share"] for scheme in schemes]
+            look = {"medianprops": {"color": "black"}, "flierprops": {"markersize": 3}}
+            drawn = axes.boxplot(values, patch_artist=True, widths=0.6, **look)
+            for patch, scheme in zip(drawn["boxes"], schemes, strict=True):
+                patch.set_facecolor(STYLES[scheme][0])
+            axes.set_xticks(range(1, len(schemes) + 1), [label(scheme).rpartition(", ")[2] for scheme in schemes])
+            plots.dress(axes, title=f"{NETWORKS[network]}, {'published rule' if rule == PUBLISHED else 'Nuwa'}")
+        row[0].set_ylabel("goodput / capacity (%)", fontsize=TEXT)
     return figure
 
 
@@ -140,27 +144,40 @@ def indicators(runs: Runs) -> Any:
 
 
 def change(runs: Runs) -> Any:
-    """Utility, goodput and queueing delay against the mean time between a link's jumps, by gain."""
+    """Utility, goodput and queueing delay against the mean time between a link's jumps, by rule and gain."""
     measures = (
         ("utility", 1.0, "utility"),
         ("share", 100.0, "goodput / capacity (%)"),
         ("queue_delay_mean_ms", 1.0, "mean queueing delay (ms)"),
     )
-    figure = figure_of(11.4, 3.9)
-    panels = figure.subplots(1, len(measures))
+    figure = figure_of(11.4, 7.0)
+    panels = figure.subplots(2, len(measures), sharex=True, sharey="col")
     cells = [f"{mean_s:g}s" for mean_s in SPEEDS_S]
-    for axes, (measure, factor, said) in zip(panels, measures, strict=True):
-        for scheme, band in runs.bands(measure, "network", cells, ()).items():
-            mean, low, high = (factor * np.asarray(values) for values in band)
-            colour, line, name = STYLES[scheme]
-            axes.plot(SPEEDS_S, mean, line, color=colour, linewidth=plots.LINE, marker="o", markersize=3, label=name)
-            axes.fill_between(SPEEDS_S, low, high, color=colour, alpha=0.12, linewidth=0)
-        axes.set_xscale("log")
-        axes.set_xticks(SPEEDS_S, cells)
-        axes.set_xticks([], minor=True)
-        plots.dress(axes, "mean time between jumps", said)
-    _legend(figure, panels[0])
+    for row, rule in zip(panels, (PUBLISHED, OURS), strict=True):
+        others = tuple(scheme for scheme in GAINED if not scheme.startswith(f"{rule}_k"))
+        own = runs.kept(~np.isin(runs.columns["scheme"], others))
+        for axes, (measure, factor, said) in zip(row, measures, strict=True):
+            for scheme, band in own.bands(measure, "network", cells, ()).items():
+                mean, low, high = (factor * np.asarray(values) for values in band)
+                colour, line, name = STYLES[scheme]
+                axes.plot(SPEEDS_S, mean, line, color=colour, linewidth=plots.LINE, marker="o", markersize=3, label=name)
+                axes.fill_between(SPEEDS_S, low, high, color=colour, alpha=0.12, linewidth=0)
+            axes.set_xscale("log")
+            axes.set_xticks(SPEEDS_S, cells)
+            axes.set_xticks([], minor=True)
+            plots.dress(axes, ylabel=said)
+        row[1].set_title("published rule" if rule == PUBLISHED else "Nuwa", fontsize=TEXT + 1)
+    for axes in panels[1]:
+        axes.set_xlabel("mean time between jumps", fontsize=TEXT)
+    handles = dict(zip(*reversed(_both(panels)), strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=7, frameon=False, fontsize=SMALL)
     return figure
+
+
+def _both(panels: Any) -> tuple[list, list[str]]:
+    """Handles and labels of the first panels of two rows."""
+    found = [row[0].get_legend_handles_labels() for row in panels]
+    return found[0][0] + found[1][0], found[0][1] + found[1][1]
 
 
 def learning(runs: Runs) -> Any:
@@ -176,7 +193,9 @@ def learning(runs: Runs) -> Any:
             colour, _, dashes = plots.style(number)
             name = f"{LEARNERS[algorithm]} ({len(own.values('seed'))} seeds)"
             axes.plot(steps, found[:, 0], dashes, color=colour, linewidth=plots.LINE, label=name)
-            axes.fill_between(steps, found[:, 0] - found[:, 1], found[:, 0] + found[:, 1], color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(
+                steps, found[:, 0] - found[:, 1], found[:, 0] + found[:, 1], color=colour, alpha=0.15, linewidth=0
+            )
         plots.dress(axes, "environment steps", title=NETWORKS[network])
     panels[0].set_ylabel("return of an episode", fontsize=TEXT)
     _legend(figure, panels[0])

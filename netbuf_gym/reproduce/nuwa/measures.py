@@ -34,7 +34,10 @@ OF_FLOWS = {
     "goodput_mbps": "of all flows together",
     "jain": "Jain's index of the flows' goodput over the last 30 s",
     "own_share": "mean goodput of the scheme's flows over the last 30 s, over an equal share of the link's",
-    **{f"jain_{n}": f"Jain's index over the goodput from 5 s after the arrival of flow {n} to the next arrival" for n in ARRIVALS},
+    **{
+        f"jain_{n}": f"Jain's index over the goodput from 5 s after the arrival of flow {n} to the next arrival"
+        for n in ARRIVALS
+    },
     **{
         f"converged_{n}_s": f"seconds from the arrival of flow {n} until Jain's index over 2 s is {FAIR:g} or more first"
         for n in ARRIVALS
@@ -42,7 +45,7 @@ OF_FLOWS = {
 }
 OF_LEARNERS = {"return": "of an episode, mean of the last ones, by the paper's reward"}
 MEASURES = OF_A_FLOW | OF_FLOWS | {"goodput_mbps": OF_A_FLOW["goodput_mbps"]} | OF_LEARNERS
-"""The columns of the results that were measured. NaN (an empty field) where nothing was, or the study is about something else."""
+"""The columns of the results that were measured. NaN (an empty field) where a study is about something else."""
 
 
 def of_a_flow(view: View) -> dict[str, float]:
@@ -92,7 +95,9 @@ def rates_mbps(time_s: np.ndarray, delivered: np.ndarray, window_s: float = WIND
     return rates
 
 
-def of_flows(time_s: np.ndarray, delivered: np.ndarray, own: int, arrivals_s: list[float], capacity_mbps: float) -> dict[str, Any]:
+def of_flows(
+    time_s: np.ndarray, delivered: np.ndarray, own: int, arrivals_s: list[float], capacity_mbps: float
+) -> dict[str, Any]:
     """`OF_FLOWS` of a world.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 from netbuf_gym import plots
 from netbuf_gym.plots import SMALL, TEXT, figure_of
 from netbuf_gym.reproduce.nuwa import measures, series, worlds
-from netbuf_gym.reproduce.nuwa.schemes import BY_GAIN, LEARNED, PAPER, STYLES, TASK, label
+from netbuf_gym.reproduce.nuwa.schemes import LEARNED, OURS, PUBLISHED, STYLES, TASK, label
 from netbuf_gym.reproduce.nuwa.settings import FAIRNESS, MOBILE
 from netbuf_gym.reproduce.nuwa.studies import ALL, Fairness
 from netbuf_gym.reproduce.nuwa.work import Studies
@@ -22,8 +22,9 @@ ROWS = (
     ("in_flight_packets", "in flight\n(packets)"),
     ("queue_delay_ms", "queueing\ndelay (ms)"),
 )
-ROBUST = (LEARNED, PAPER, "cubic")
-SHARING = ("nuwa_k2", PAPER, LEARNED, "rledbat", "cubic")
+ROBUST = (LEARNED, f"{PUBLISHED}_k7", f"{OURS}_k7", "cubic")
+BY_GAIN = tuple(f"{PUBLISHED}_k{k}" for k in (9, 7, 2, 1))
+SHARING = (f"{PUBLISHED}_k2", f"{PUBLISHED}_k7", f"{OURS}_k2", LEARNED, "rledbat", "cubic")
 FLOWS = ("#d1495b", "#edae49", "#00798c", "#3d348b")
 
 
@@ -33,7 +34,7 @@ def mobile(work: Studies) -> Iterator[tuple[str, Any]]:
     for network in worlds.MOBILE:
         if schemes := [scheme for scheme in ROBUST if scheme in present]:
             yield f"robustness_{network}", run_over_time(work, network, schemes, ROWS)
-        if gains := [scheme for scheme in ("nuwa_k9", "nuwa_k7", "nuwa_k2", "nuwa_k1") if scheme in present and scheme in BY_GAIN]:
+        if gains := [scheme for scheme in BY_GAIN if scheme in present]:
             yield f"gain_series_{network}", run_over_time(work, network, gains, (ROWS[0], ROWS[3]))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from netbuf_gym.contenders import Contender
 from netbuf_gym.plots import COLOURS
 from netbuf_gym.rollout import contender_of as named
 from netbuf_gym.tasks.receiver_window import ReceiverControl, ReceiverWindow
+from netbuf_gym.tasks.receiver_window.rules import PAPERS_RULE
 
 TASK = ReceiverWindow.name
 LEARNED, RANDOM = "nuwa_rl", "random"
@@ -13,19 +16,20 @@ BULK_MS = 150.0
 """Target delay of bulk transfers, which Table I's are."""
 
 GAINS = (1, 2, 3, 5, 7, 9)
-BY_GAIN = tuple(f"nuwa_k{k}" for k in GAINS)
-PAPER, PAPER_BULK = "nuwa_k7", "nuwa_k7_bulk"
-"""The gain of Table I and Fig. 17 at the default target delay (video), and at that of bulk transfers."""
+OURS, PUBLISHED = "nuwa", "nuwa_paper"
+"""Nuwa as the simulator has it by default, and the rule alone that the paper states."""
+RULES: dict[str, dict[str, Any]] = {OURS: {}, PUBLISHED: PAPERS_RULE}
+BULK = {f"{rule}_k7_bulk": rule for rule in RULES}
+"""The gain of Table I and Fig. 17 at the target delay of bulk transfers; others have the default one, video's."""
+GAINED = {f"{rule}_k{k}": (rule, k) for rule in RULES for k in GAINS}
+_BY_GAIN = dict(zip(GAINS, (COLOURS[2], "#d98f1f", "#b9731a", "#995a14", COLOURS[7], "#4a2e10"), strict=True))
 
 STYLES: dict[str, tuple[str, str, str]] = {
     LEARNED: (COLOURS[0], "-", "Nuwa-RL, trained"),
-    "nuwa_k1": (COLOURS[2], "-", "Nuwa, k = 1"),
-    "nuwa_k2": ("#d98f1f", "-", "Nuwa, k = 2"),
-    "nuwa_k3": ("#b9731a", "-", "Nuwa, k = 3"),
-    "nuwa_k5": ("#995a14", "-", "Nuwa, k = 5"),
-    "nuwa_k7": (COLOURS[7], "-", "Nuwa, k = 7"),
-    "nuwa_k9": ("#4a2e10", "-", "Nuwa, k = 9"),
-    PAPER_BULK: ("#c08457", "--", "Nuwa, k = 7, 150 ms"),
+    **{f"{OURS}_k{k}": (colour, "-", f"Nuwa, k = {k}") for k, colour in _BY_GAIN.items()},
+    f"{OURS}_k7_bulk": ("#c08457", "-", "Nuwa, k = 7, 150 ms"),
+    **{f"{PUBLISHED}_k{k}": (colour, "--", f"published rule, k = {k}") for k, colour in _BY_GAIN.items()},
+    f"{PUBLISHED}_k7_bulk": ("#c08457", "--", "published rule, k = 7, 150 ms"),
     "rledbat": (COLOURS[4], "-", "rLEDBAT"),
     "fixed": ("#9dbf87", "--", "fixed window, 64 KiB"),
     "autotuned": ("#9dbf87", "-", "CUBIC, autotuned window"),
@@ -44,7 +48,6 @@ STYLES: dict[str, tuple[str, str, str]] = {
 """Colour, line and name of each scheme, the same in every figure."""
 
 NAMES = tuple(STYLES)
-SENDERS = ("cubic", "newreno", "westwood", "vegas", "bbr", "bbrplus", "copa", "vivace", "inigo", "qtcp")
 
 
 def label(scheme: str) -> str:
@@ -54,8 +57,9 @@ def label(scheme: str) -> str:
 
 def contender_of(scheme: str) -> Contender:
     """Who plays under a name, but for the trained agent; ConfigError for a congestion control that there is none of."""
-    if scheme == PAPER_BULK:
-        return ReceiverControl("nuwa", k=7, target_ms=BULK_MS)
-    if scheme in BY_GAIN:
-        return ReceiverControl("nuwa", k=int(scheme.removeprefix("nuwa_k")))
+    if scheme in BULK:
+        return ReceiverControl("nuwa", k=7, target_ms=BULK_MS, **RULES[BULK[scheme]])
+    if scheme in GAINED:
+        rule, k = GAINED[scheme]
+        return ReceiverControl("nuwa", k=k, **RULES[rule])
     return named(scheme, TASK)

@@ -9,12 +9,12 @@ from typing import Any
 from netbuf_gym import rollout
 from netbuf_gym.contenders import Contender
 from netbuf_gym.reproduce.nuwa import measures, worlds
-from netbuf_gym.reproduce.nuwa.schemes import BY_GAIN, LEARNED, RANDOM, TASK
+from netbuf_gym.reproduce.nuwa.schemes import GAINED, LEARNED, RANDOM, TASK
 from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE, Settings
 from netbuf_gym.scenarios import Scenario
 
 Cells = Callable[[Settings], Sequence[str]]
-EXTRA_GAINS = ("nuwa_k3", "nuwa_k5")
+EXTRA_GAINS = tuple(scheme for scheme, (_, k) in GAINED.items() if k in (3, 5))
 """Gains that only the studies of the gain have."""
 
 
@@ -119,7 +119,7 @@ ALL = {
             CHANGE,
             80.0,
             lambda settings: [f"{speed_s:g}s" for speed_s in worlds.SPEEDS_S],
-            lambda scheme: scheme in (*BY_GAIN, LEARNED, "cubic", "bbr"),
+            lambda scheme: scheme in (*GAINED, LEARNED, "cubic", "bbr"),
             lambda settings, cell, seed, duration_s: worlds.jumping(cell, seed, duration_s),
         ),
         Fairness(
@@ -132,4 +132,3 @@ ALL = {
     )
 }
 """By name, but for learning curves, which are no runs of worlds."""
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from netbuf_gym.contenders import Contender
 from netbuf_gym.reproduce import agents
 from netbuf_gym.reproduce.experiment import Chunk, Key, Part, Work
 from netbuf_gym.reproduce.nuwa import learning, worlds
-from netbuf_gym.reproduce.nuwa.measures import OF_LEARNERS
+from netbuf_gym.reproduce.nuwa.measures import MEASURES, OF_LEARNERS
 from netbuf_gym.reproduce.nuwa.schemes import LEARNED, contender_of
 from netbuf_gym.reproduce.nuwa.settings import LEARNING, Settings
 from netbuf_gym.reproduce.nuwa.studies import ALL
@@ -76,4 +77,5 @@ class Studies(Work[Settings]):
         else:
             seeds = [run[-1] for run in chunk.runs]
             found = ALL[study].play(self.contenders[scheme], self.settings, cell, seeds, stop)
-        return [dict(zip(KEYS, run, strict=True)) | row for run, row in zip(chunk.runs, found, strict=True)]
+        nothing = dict.fromkeys(MEASURES, math.nan)
+        return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]
