@@ -76,12 +76,12 @@ void Receiver::ask_control(const Packet& packet) {
   Arrival arrival;
   arrival.now = clock(now_);
   arrival.unit = stamp_unit_;
-  arrival.stamp = static_cast<uint32_t>(stamp_unit_ == kMillisecond ? packet.sent_at / kMillisecond : packet.sent_at / kMicrosecond);
+  arrival.stamp = static_cast<uint32_t>(stamp(packet.sent_at));
   arrival.bytes = packet.bytes;
   arrival.rtt = -1;
   if (echoes_) {
     const Time left = echoes_->first_echo(packet.sent_at);
-    if (left >= 0) arrival.rtt = arrival.now - clock(left) / stamp_unit_ * stamp_unit_;
+    if (left >= 0) arrival.rtt = arrival.now - stamp(clock(left)) * stamp_unit_;
   }
   arrival.delivered_bytes = counters_.delivered_bytes;
   arrival.buffered_bytes = buffered_bytes();

@@ -346,6 +346,7 @@ Hot World::hot() const {
     hot.add(&flow, sizeof flow);
     hot.add(by_index_.data(), sizeof(Flow*));
     flow.sender.add_to(hot);
+    flow.receiver.add_to(hot);
   }
   network_.flights.add_to(hot);
   return hot;

@@ -3,9 +3,10 @@
 //
 // Raw excess: D_c = (R_t - Q_t) - (R_m - Q_m), Q and R the send and receive times, m the packet of least R - Q in the window
 // (Nuwa, eq. 1, with the sign that its use needs). Kalman filter over [1/B, Q_d], D_c = dM / B + Q_d + noise, dM the packet's size
-// less that of m (Nuwa, eq. 2 to 4); the variance of the noise is estimated from the residuals, outliers beyond three deviations
-// cut, as in Google congestion control (draft-ietf-rmcat-gcc-02, 5.3; Carlucci et al., 2016), whose groups of packets are single
-// packets here. Time without arrivals does not age the window: nobody could have measured anything in it.
+// less that of m (Nuwa, eq. 2 to 4). The variance of the noise is estimated as in Google congestion control
+// (draft-ietf-rmcat-gcc-02, 5.3; Carlucci et al., 2016): a forgetful mean of squared residuals, those beyond three deviations cut.
+// Groups of packets are single packets here, and the residual is what a packet's excess differs by from the last one's: against the
+// estimate a queue that builds up would pass for noise, and the estimate stand still. Time without arrivals does not age the window: nobody could have measured anything in it.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -84,7 +85,9 @@ class OneWayDelay {
     if (base_.add(now, transit, bytes)) [[unlikely]] {
       if (before != kNever) queue_ = std::max(0.0, queue_ + seconds(before - base_.least()));
     }
-    raw_ = seconds(transit - base_.least());
+    const double raw = seconds(transit - base_.least());
+    measure_noise(raw - raw_);
+    raw_ = raw;
     filter(raw_ - half(unit), static_cast<double>(bytes) - base_.bytes());
   }
 
@@ -104,11 +107,12 @@ class OneWayDelay {
     return (missed + kRound / 2) / kRound * kRound;
   }
 
+  void measure_noise(double step) {            // of two packets
+    noise_ = std::max(kLeastNoise, noise_ + kForget * (std::min(0.5 * step * step, 9 * noise_) - noise_));
+  }
+
   void filter(double measured, double size_difference) {
-    const double z = measured - queue_ - (size_difference != 0 ? size_difference * per_byte_ : 0);
-    const double z2 = std::min(z * z, 9 * noise_);
-    noise_ = std::max(kLeastNoise, noise_ + kForget * (z2 - noise_));
-    const double residual = z2 < z * z ? std::copysign(std::sqrt(z2), z) : z;
+    const double residual = measured - queue_ - (size_difference != 0 ? size_difference * per_byte_ : 0);
     p_queue_ += state_noise_;
     if (size_difference == 0 && p_both_ == 0) [[likely]] {
       const double gain = p_queue_ / (p_queue_ + noise_);

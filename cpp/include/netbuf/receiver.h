@@ -44,6 +44,12 @@ class Receiver {
   bool agent_controlled() const { return agent_controlled_; }
   void hear(Echoes* echoes) { echoes_ = echoes; }                 // for the control
 
+  template <class Hot>
+  void add_to(Hot& hot) const {
+    hot.add(control_.get(), 576);
+    hot.add(echoes_, sizeof(Echoes));
+  }
+
   const ReceiverCounters& counters() const { return counters_; }
   bool closed() const { return state_ == State::closed; }
   int64_t unread_bytes() const { return sink_ ? counters_.delivered_bytes - read_bytes_ : 0; }
@@ -59,6 +65,7 @@ class Receiver {
   void receive_small(const Packet& packet);
   void receive_beyond(const Packet& packet); // a hole
   void receive_again(const Packet& packet);
+  Time stamp(Time clock) const { return stamp_unit_ == kMillisecond ? clock / kMillisecond : clock / kMicrosecond; }
   void ask_control(const Packet& packet);
   void read(Time now);
   void take_stretch(int64_t& bytes);

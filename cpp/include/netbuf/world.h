@@ -14,7 +14,7 @@ namespace netbuf {
 
 // Places in memory, so many cache lines each.
 struct Hot {
-  static constexpr size_t kPlaces = 10;
+  static constexpr size_t kPlaces = 12;
   struct Place {
     const void* at;
     uint32_t lines;

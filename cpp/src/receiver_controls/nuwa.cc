@@ -10,7 +10,7 @@ constexpr double kLargestWindow = 1 << 30;   // RFC 7323, 2.3
 constexpr double kFirstSegments = 20;        // twice what a sender starts with (RFC 6928)
 constexpr double kSpareSegments = 10;        // beyond twice what a round trip brought the window does not grow
 constexpr uint32_t kFlatRounds = 3;          // without a quarter more: slow start is over
-constexpr Time kFirstSpike = 2 * kSecond, kLongestSpike = 32 * kSecond;
+constexpr Time kFirstSpike = kSecond / 2, kLongestSpike = 32 * kSecond;
 
 // tanh at the 32nds up to 8, the last for all beyond, linear in between: a table, as in the paper's kernel module.
 constexpr int kPerUnit = 32, kUnits = 8;
@@ -45,6 +45,7 @@ Nuwa::Nuwa(const ReceiverSetting& setting)
       restore_(setting.parameters["drain_keep"]),
       start_share_(setting.parameters["start_share"]),
       spike_(setting.parameters["spike"]),
+      hold_(from_seconds(setting.parameters["drain_hold_ms"] * 1e-3)),
       drain_interval_(from_seconds(setting.parameters["drain_interval_s"])) {
   counts_network_ = true;
   const Parameters& p = setting.parameters;
@@ -83,7 +84,10 @@ int64_t Nuwa::window(const Arrival& arrival) {
   }
   switch (phase_) {
     case Phase::steady:
-      steer(bytes);
+      unsteered_ += bytes;
+      if (unsteered_ < 2 * mss_) break;
+      steer(unsteered_);
+      unsteered_ = 0;
       if (drains_) watch(arrival);
       break;
     case Phase::start: grow_in_start(arrival); break;
@@ -92,7 +96,7 @@ int64_t Nuwa::window(const Arrival& arrival) {
       if (to_close_ <= 0) phase_ = Phase::holding, closed_ = arrival.now;
       break;
     case Phase::holding:
-      if (arrival.rtt >= 0 && arrival.now - arrival.rtt > closed_) end_drain(arrival.now);
+      if (arrival.rtt >= 0 && arrival.now - arrival.rtt > closed_ && arrival.now - closed_ >= hold_) end_drain(arrival.now);
       break;
     case Phase::refilling:
       drained_ += bytes;
@@ -122,19 +126,18 @@ void Nuwa::grow_in_start(const Arrival& arrival) {
   limit();
   phase_ = Phase::steady;
   seen_ = arrival.now;
-  next_spike_ = arrival.now;
+  base_ = delay_.base();
   spike_interval_ = kFirstSpike;
-  if (drains_) begin_drain(arrival.now);
+  if (drains_) begin_drain(arrival);
 }
 
 void Nuwa::steer(double bytes) {
-  const double queue = delay_.queue(), theta = quick_tanh((target_ - queue) * inverse_rho_);
-  const double growth = decrease_ > 0 ? 0.5 * (1 + theta) * k_ : std::max(theta, 0.0) * k_;
-  const double shrinking = decrease_ > 0 ? 0.5 * (1 - theta) * decrease_ * window_ / mss_ : std::max(-theta, 0.0) * k_;
-  double step = growth - (k_ > 0 ? shrinking : 0);
+  if (k_ <= 0) return;
+  const double theta = quick_tanh((target_ - delay_.queue()) * inverse_rho_), adding = k_ * mss_ / window_;
+  const double step = decrease_ > 0 ? 0.5 * ((1 + theta) * adding - (1 - theta) * decrease_) : theta * adding;
   // What the sender does not use is not made more.
-  if (step > 0 && window_ > 2 * last_round_bytes_ + kSpareSegments * mss_) step = 0;
-  window_ += step * bytes * mss_ / window_;
+  if (step > 0 && window_ > 2 * last_round_bytes_ + kSpareSegments * mss_) return;
+  window_ += step * bytes;
   limit();
 }
 
@@ -144,21 +147,23 @@ void Nuwa::watch(const Arrival& arrival) {
   if (delay_.raw() <= seconds(tolerance_ + arrival.unit)) {
     seen_ = now;
   } else if (now - seen_ > drain_interval_) {
-    begin_drain(now);
+    begin_drain(arrival);
   } else if (delay_.queue() > spike_ * target_ && now >= next_spike_) {
-    begin_drain(now);
+    begin_drain(arrival);
   }
+  const double base = delay_.base();
+  if (base > base_) base_ = base;
+  if (base < base_ - seconds(tolerance_)) begin_drain(arrival);
 }
 
 // Down to half of what the path alone holds.
-void Nuwa::begin_drain(Time now) {
+void Nuwa::begin_drain(const Arrival& arrival) {
   const double in_flight = std::min(window_, std::max({last_round_bytes_, round_bytes_, least_}));
   const double share = rtt_ > 0 && !rtt_least_.empty() ? seconds(rtt_least_.least()) / std::max(seconds(rtt_), 1e-9) : 0.5;
   drained_ = std::clamp(0.5 * in_flight * std::min(share, 1.0), least_, std::max(window_, least_));
-  to_close_ = in_flight - drained_;
-  floor_ = kNever;
+  to_close_ = static_cast<double>(arrival.window_bytes) - drained_;   // what may still come that was let go
   phase_ = Phase::closing;
-  closed_ = now;
+  closed_ = arrival.now;
 }
 
 void Nuwa::end_drain(Time now) {
@@ -168,6 +173,7 @@ void Nuwa::end_drain(Time now) {
   spike_interval_ = emptied ? kFirstSpike : std::min(2 * spike_interval_, kLongestSpike);
   next_spike_ = now + spike_interval_;
   seen_ = now;
+  base_ = delay_.base();
   lost_ = false;
   phase_ = Phase::refilling;
 }
@@ -195,11 +201,12 @@ std::vector<Parameter> Nuwa::parameters() {
       real("decrease", 0.25, 0, 1, "share of the window that a round trip far above the target takes; 0: as much as k adds"),
       real("keep", 0.85, 0.1, 1, "share of the window that is left after a round trip with losses"),
       real("base_window_s", 10, 1, 1000, "for so long the least one-way delay is that of an empty queue, s"),
-      real("state_noise_ms2", 0.02, 1e-6, 1000, "variance by which the queueing delay moves from packet to packet, ms^2"),
-      real("drain_interval_s", 8, 0, 1000, "the queue is emptied when its least delay was not seen for so long, s; 0: never"),
+      real("state_noise_ms2", 0.1, 1e-6, 1000, "variance by which the queueing delay moves from packet to packet, ms^2"),
+      real("drain_interval_s", 5, 0, 1000, "the queue is emptied when its least delay was not seen for so long, s; 0: never"),
       real("drain_tolerance_ms", 2, 0, 1000, "delays above the least that still count as it, ms"),
+      real("drain_hold_ms", 200, 0, 10'000, "an emptied queue is listened to for so long, ms, and for a round trip"),
       real("drain_keep", 0.7, 0.1, 1, "share of the window that is restored after a drain"),
-      real("spike", 1.5, 1, 1000, "multiples of the target at which the queue is emptied as well"),
+      real("spike", 1.25, 1, 1000, "multiples of the target at which the queue is emptied as well"),
       real("start_share", 0.5, 0.01, 1000, "multiples of the target at which slow start ends"),
   };
 }

@@ -2,7 +2,8 @@
 //
 // Source: Jiang, Gong and Jin, "Combining heuristic and reinforcement learning to achieve the low-latency and high-throughput
 // receiver-side congestion control" (Nuwa): algorithm 1, eq. 1 to 6. x = (T_d - Q_d) / rho, theta = tanh(x), and for each ACK
-// w += theta * k / w, in segments; here for each segment received, which adds theta * k a round trip.
+// w += theta * k / w, in segments; here times the segments that have come since the last (an ACK is sent for every second one),
+// which adds theta * k a round trip.
 //
 // What is ours, each by a parameter that the paper's rule does without:
 // * decrease: above the target the window shrinks by a share of itself, and growth does not cease at the target:
@@ -64,7 +65,7 @@ class Nuwa final : public ReceiverControl {
   void grow_in_start(const Arrival& arrival);
   void steer(double bytes);
   void watch(const Arrival& arrival);
-  void begin_drain(Time now);
+  void begin_drain(const Arrival& arrival);
   void end_drain(Time now);
   void end_round(Time now);
   void limit();
@@ -75,13 +76,15 @@ class Nuwa final : public ReceiverControl {
   double mss_, least_, most_;                // bytes
   Phase phase_ = Phase::start;
   bool drains_, lost_ = false, had_round_ = false;
+  double unsteered_ = 0;                     // bytes that have come since the rule was last applied: an ACK's worth at least
   double drained_ = 0;                       // bytes: the window while it is cut
   double round_bytes_ = 0, last_round_bytes_ = 0, best_round_bytes_ = 0;
   Time heard_ = 0, round_start_ = 0, rtt_ = -1, seen_ = 0, tolerance_;
   WindowedLeast rtt_least_;
   // Of drains.
   double to_close_ = 0, restore_, start_share_, spike_;
-  Time closed_ = 0, drain_interval_, spike_interval_ = 0, next_spike_ = 0, floor_ = kNever;
+  double base_ = 0;                          // s: as it was after the last drain
+  Time closed_ = 0, hold_, drain_interval_, spike_interval_ = 0, next_spike_ = 0;
   uint32_t flat_rounds_ = 0;
 };
 
