@@ -27,7 +27,7 @@ def test_every_contender_reports_every_seed(name):
         assert KEYS <= set(report)
         assert 0 < report["goodput_mbps"] < 10 and 0 < report["share"] < 1 and report["jain"] == 1
         assert -1.5 < report["utility"] < 1 and report["queue_delay_p95_ms"] >= 0
-    assert evaluate(name, threads=2) == reports and evaluate(name, seeds=[2]) == reports[1:]
+    assert evaluate(name, threads=2) == reports and evaluate(name, seeds=[1]) == reports[:1]
 
 
 def test_an_agent_and_what_is_in_its_place_are_measured_alike():

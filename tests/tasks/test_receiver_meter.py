@@ -27,8 +27,8 @@ def test_a_meter_adds_up_and_keeps_delays():
         meter.add(0.1 * each, 1e6 * each, np.array([delay, delay]), 10 * each, 0 * each)
     own, late = meter.achieved(0), meter.achieved(1)
     carried = np.array([0.1, 0.05, 0.05, 0.2, 0.3])  # an interval in which nothing left the queue
-    assert own["utility"] == pytest.approx(np.mean(nuwa_utility(1.0, carried, 0.0)))
-    assert late["utility"] == pytest.approx(np.mean(nuwa_utility(0.5, carried[3:], 0.0)))  # begun after 0.25 s
+    assert own["utility"] == pytest.approx(np.mean(nuwa_utility(1.0, carried, 0.0)), rel=1e-6)
+    assert late["utility"] == pytest.approx(np.mean(nuwa_utility(0.5, carried[3:], 0.0)), abs=1e-6)  # begun after 0.25 s
     assert own["queue_delay_p95_s"] == np.float32(0.3) and late["queue_delay_p95_s"] == np.float32(0.3)
     meter.reset(slice(0, 1), 1e6, 0.0)
     assert np.isnan(meter.achieved(0)["utility"]) and meter.achieved(1) == late

@@ -36,7 +36,6 @@ RECEIVERS: dict[str, dict[str, Any]] = {
     "nuwa": {"receiver": "nuwa"},
     **{f"nuwa_k{k}": {"receiver": {"name": "nuwa", "k": k}} for k in GAINS},
     **{f"nuwa_paper_k{k}": {"receiver": {"name": "nuwa", "k": k, **PAPERS_RULE}} for k in GAINS},
-    "rledbat": {"receiver": "rledbat", "cc": SENDER},
     "fixed": {"receiver": "fixed", "cc": SENDER},
     "autotuned": {"receiver": None, "cc": SENDER, "receive_buffer_bytes": LARGEST_BUFFER_BYTES},
 }

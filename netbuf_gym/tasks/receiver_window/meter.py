@@ -26,14 +26,19 @@ def nuwa_utility(share: np.ndarray, delay_s: np.ndarray, loss: np.ndarray) -> np
     """The utility of an interval, -1.5 to 1.
 
     Args:
-        share: goodput / capacity.
-        delay_s: queueing delay in seconds.
-        loss: packets lost / packets sent.
+        share: goodput / capacity, 0 or more.
+        delay_s: queueing delay in seconds, 0 or more.
+        loss: packets lost / packets sent, 0 or more.
     """
-    parts = np.clip(np.stack(np.broadcast_arrays(share, np.divide(delay_s, DELAY_SCALE_S), loss)), 0, 1)
-    a, b, c = WEIGHTS
-    u = parts ** (1 - ALPHA) / (1 - ALPHA)
-    return a * u[0] - b * u[1] - c * u[2]
+    return utility_of(np.stack(np.broadcast_arrays(share, np.divide(delay_s, DELAY_SCALE_S), loss)))
+
+
+def utility_of(parts: np.ndarray) -> np.ndarray:
+    """The utility of x, d and l, `(3, ...)`, as they are before they are clipped; `parts` is written to."""
+    np.minimum(parts, 1, out=parts)
+    np.power(parts, 1 - ALPHA, out=parts)
+    a, b, c = (weight / (1 - ALPHA) for weight in WEIGHTS)
+    return a * parts[0] - b * parts[1] - c * parts[2]
 
 
 class Meter:
@@ -53,6 +58,7 @@ class Meter:
         self._count, self._passed = np.zeros((2, rows), np.int64)
         self._delays = np.zeros((64, rows), np.float32)
         self._each = np.arange(rows)
+        self._parts = np.zeros((3, rows), np.float32)
 
     def reset(self, rows: slice, capacity_bps: float | Sequence[float], start_s: float | Sequence[float]) -> None:
         """Forgets everything of these rows; their worlds start anew."""
@@ -65,22 +71,22 @@ class Meter:
     ) -> None:
         """Takes in an interval of every row; each argument `(rows,)`, NaN where nothing was measured."""
         begun = self._time_s >= self.start_s - 1e-9
-        self._time_s += np.nan_to_num(elapsed_s)
-        passed = ~np.isnan(delay_s)
+        self._time_s += np.fmax(elapsed_s, 0)  # 0 of a NaN
+        passed = delay_s == delay_s
         np.copyto(self._delay, delay_s, where=passed)
-        share = np.nan_to_num(goodput_bps) / self.capacity_bps
-        loss = np.nan_to_num(lost) / np.maximum(np.nan_to_num(sent), 1)
-        self._sum += nuwa_utility(share, self._delay, loss) * begun
+        parts = self._parts
+        np.divide(np.fmax(goodput_bps, 0), self.capacity_bps, out=parts[0], casting="same_kind")
+        np.divide(self._delay, DELAY_SCALE_S, out=parts[1], casting="same_kind")
+        np.divide(np.fmax(lost, 0), np.fmax(sent, 1), out=parts[2], casting="same_kind")
+        self._sum += utility_of(parts) * begun
         self._count += begun
-        keep = begun & passed
-        if not keep.any():
+        rows = self._each[begun & passed]
+        if not len(rows):
             return
-        at = self._passed % MAX_INTERVALS
-        if at.max() >= len(self._delays):
-            more = np.zeros_like(self._delays)
-            self._delays = np.concatenate((self._delays, more))[:MAX_INTERVALS]
-        rows = self._each[keep]
-        self._delays[at[rows], rows] = delay_s[rows]
+        at = self._passed[rows] % MAX_INTERVALS
+        if np.maximum.reduce(at) >= len(self._delays):
+            self._delays = np.concatenate((self._delays, np.zeros_like(self._delays)))[:MAX_INTERVALS]
+        self._delays[at, rows] = delay_s[rows]
         self._passed[rows] += 1
 
     def achieved(self, row: int) -> dict[str, float]:

@@ -21,26 +21,10 @@ from netbuf_gym.tasks.receiver_window.worlds import (
 _ARGS = """
 
     Args:
-        n: number of flows, where senders does not say it; 1 to 10000
-        senders: congestion controls, those that a receiver drives by default
-        receiver: receiver control of the flows that a receiver drives, where no agent has it, by name or as an object
-        rtt_ms: propagation there and back, drawn from this range, above 0 to 1e+05 ms
-        buffer_bdp: queue limit in bandwidth-delay products of the mean rate, drawn from this range, above 0 to 1e+04
-        buffer_packets: queue limit in packets instead, 1 or more; null: by buffer_bdp
-        mean_mbps: mean rate of the trace, 0.01 or more; null: drawn from the network's
-        spread: how far paths are from the network's mean, 0 to 3
-        outages: how often there are outages, times the network's, 0 to 100
-        unchanged_probability: share of the worlds whose senders keep their own window (CUBIC), 0 to 1
-        clock_offset_ms: how far the receiver's clock may be off, 0 to 1e+06 ms
-        clock_drift_ppm: how far it may drift, 0 to 1000 ppm
-        timestamp_us: resolutions of time stamps that are drawn from, 1 or 1000 us
-        competitor_probability: share of the worlds in which another flow joins for a while, 0 to 1
-        competitors: its congestion controls
-        reverse_probability: share of the worlds with a flow on the way back, 0 to 1
-        loss_probability: share of the worlds that lose packets at random, 0 to 1
+        rtt_ms: propagation there and back, above 0 to 1e+05 ms
+        buffer_packets: queue limit of the bottleneck instead of buffer_bdp, 1 or more; null: by that
         loss: probability that a data packet is lost after the bottleneck, in the worlds that lose any, above 0 to 0.999
-        duration_s: length of the world and of its trace, above 0 to 1e+06 s
-        stagger_s: flow i starts at i times this, 0 to 1e+06 s
+        duration_s: length of the world, and of its trace, 0.001 to 1e+04 s
 """
 
 
@@ -98,8 +82,7 @@ def fairness(
     """Nuwa's fairness test: two flows that receivers drive and two of CUBIC, one more every 10 s, over 10 Mbit/s.
 
     Args:
-        n: number of flows that receivers drive, without any other; null: two, and two of CUBIC
-        receiver: receiver control of the flows that a receiver drives, where no agent has it, by name or as an object
+        n: number of flows that receivers drive, without any other, 1 to 10000; null: two, and two of CUBIC
     """
     if n is None and senders is None:
         senders = (DRIVEN, DRIVEN, "cubic", "cubic")
@@ -137,13 +120,10 @@ def trace(
     """A receiver behind a link that follows a trace file, or one trace of a generator: 40 ms, 250 packets of buffer, 80 s.
 
     Args:
-        path: a trace file, Mahimahi or CSV; null: a generated one
-        network: whose trace it is without a path, a generator's name
-        trace_seed: decides that trace, 0 to 2**63 - 1
-        receiver: receiver control of the flows that a receiver drives, where no agent has it, by name or as an object
-        clock_offset_ms: what the receiver's clock is ahead of the sender's, -1e+06 to 1e+06 ms
-        clock_drift_ppm: how much faster it goes, -1000 to 1000 ppm
-        timestamp_us: resolution of time stamps, 1 or 1000 us
+        trace_seed: decides the trace where there is no path, 0 to 2**63 - 1
+        clock_offset_ms: what the receiver's clock is ahead of the sender's, -1e+09 to 1e+09 ms
+        clock_drift_ppm: what it gains, -1e+05 to 1e+05 parts in a million
+        duration_s: length of the world, and of its trace where there is no path, 0.001 to 1e+05 s
     """
     chosen = _driven(n, senders)
     if path is None:

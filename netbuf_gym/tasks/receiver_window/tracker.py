@@ -21,6 +21,8 @@ GOODPUT, TRUE_DELAY, SENT, LOST = (
     FIELD[name] for name in ("goodput_bps", "true_queue_delay_mean_s", "packets_sent", "packets_lost")
 )
 
+_METERED = np.array([ELAPSED, GOODPUT, TRUE_DELAY, SENT, LOST])
+
 PEAK_MEMORY_S = 10.0
 """Time constant, of time in which data arrived, with which the highest rate seen so far is forgotten."""
 
@@ -124,8 +126,7 @@ class Tracker(LastMeasured):
         self._mean_time += time
         self._share_sum += time * self.throughput_ratio()
         self._rtt_sum += time * self.rtt_ratio()
-        measured = (telemetry[:, column] for column in (ELAPSED, GOODPUT, TRUE_DELAY, SENT, LOST))
-        self.meter.add(*measured)
+        self.meter.add(*telemetry.T[_METERED])
 
     def _follow_drains(self, elapsed: np.ndarray, arrived: np.ndarray, outside: np.ndarray) -> None:
         """Counts the time since the least delay was seen, and through the intervals of a drain; silence holds both up."""

@@ -130,7 +130,8 @@ class ReceiverPaths(Distribution):
         reverse_probability: Share of the worlds with a CUBIC flow on the way back, which then has a rate and a buffer, 0 to 1.
         reverse_mbps: Range of that rate, log-uniform.
         loss_probability, loss: Share of the worlds that lose packets at random, and range of their loss rate, log-uniform.
-        duration_s, stagger_s, name: As in `receiver_world`.
+        duration_s: 0.001 to 1e4 seconds.
+        stagger_s, name: As in `receiver_world`.
         min_buffer_packets: 1 or more.
     """
 
@@ -177,6 +178,7 @@ class ReceiverPaths(Distribution):
         put(self, "timestamp_us", checks.sequence("timestamp_us", self.timestamp_us, "resolutions in microseconds"))
         put(self, "competitors", checks.sequence("competitors", self.competitors, "congestion controls"))
         put(self, "senders", tuple(self.senders))
+        put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, 1e4))
         checks.text("name", self.name)
         self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
 
