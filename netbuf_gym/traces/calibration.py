@@ -8,7 +8,9 @@ New York (Abbasloo, Yen and Chao, 2019), whole milliseconds. 5G: downloads in Un
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,17 @@ import numpy as np
 from scipy.optimize import nnls
 
 from netbuf_gym.errors import TraceError
-from netbuf_gym.traces.likeness import averages_mbps
-from netbuf_gym.traces.networks import LONGEST_OUTAGE_S, PACKETS_PER_MBPS_MS, TRAITS, Population, deliveries, modulate, rates
+from netbuf_gym.traces.likeness import averages_mbps, summarise
+from netbuf_gym.traces.networks import (
+    LONGEST_OUTAGE_S,
+    PACKETS_PER_MBPS_MS,
+    POPULATIONS,
+    TRAITS,
+    Population,
+    deliveries,
+    modulate,
+    rates,
+)
 from netbuf_gym.traces.reading import read
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
@@ -75,6 +86,8 @@ SPLIT: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Names of the traces of each network, by what they are for."""
 
+FINEST_S = {"4g": 0.01, "5g": 1.0}
+"""From what time on the traces of each network say something."""
 GAP_S = 0.1
 """Deliveries that are further apart have an outage between them."""
 OUTAGE_MBPS = 0.3
@@ -221,6 +234,26 @@ def _covariance(rate: np.ndarray, on: np.ndarray, lag: int, mean: float) -> floa
 def _means(rate: np.ndarray, on: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
     count = len(rate) // each
     return rate[: count * each].reshape(count, each).mean(1), on[: count * each].reshape(count, each).all(1)
+
+
+def calibrate(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """All networks' records, those of `SPLIT` fitted anew on their calibration traces, with summaries of each part's traces.
+
+    Raises:
+        TraceError: A trace is missing below `folder`, or is malformed.
+    """
+    records = json.loads(POPULATIONS.read_text())
+    for network in SPLIT:
+        parts = {part: load(folder, network, part) for part in PARTS}
+        records[network] = fit(network, parts["calibration"], records[network])
+        records[network]["measured"] = {part: summarise(given, FINEST_S[network]) for part, given in parts.items()}
+    return records
+
+
+def text_of(records: dict[str, Any]) -> str:
+    """The records as they are written: a list a line."""
+    text = json.dumps(records, indent=1)
+    return re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\s+", " ", found[0]), text) + "\n"
 
 
 def fit(network: str, given: list[Trace], settled: dict[str, Any], rounds: int = ROUNDS) -> dict[str, Any]:

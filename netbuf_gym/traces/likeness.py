@@ -83,7 +83,7 @@ def _profile(trace: Trace, finest_s: float) -> dict[str, np.ndarray]:
         if name in averages:
             found[f"acf_{name}"] = autocorrelation(averages[name], lags)
     if finest_s < 1 and isinstance(trace, DeliveryTrace):
-        gaps_ms = np.diff(np.unique(trace.time_ms))
+        gaps_ms = gaps_s(trace) * 1e3
         found["gap_ms"] = _quantiles(gaps_ms, PER_TRACE)
         outages_s = gaps_ms[gaps_ms > OUTAGE_S * 1e3] / 1e3
     else:
@@ -91,6 +91,33 @@ def _profile(trace: Trace, finest_s: float) -> dict[str, np.ndarray]:
     found["outage_s"] = _quantiles(outages_s, PER_TRACE) if len(outages_s) else outages_s
     found["outages_per_minute"] = np.array([len(outages_s) / trace.duration_s * 60])
     return found
+
+
+def variability(trace: Trace) -> dict[str, float]:
+    """Of one trace: coefficients of variation of the rate over 0.1 and 1 s and its autocorrelation a second apart (left out
+    where the trace is too short), outages (0.1 s or longer) a minute, and the share of the time that they take."""
+    found: dict[str, float] = {}
+    for name, window_s in (("100ms", 0.1), ("1s", 1.0)):
+        if trace.duration_s >= 10 * window_s:
+            averages = averages_mbps(trace, window_s)
+            found[f"variation_{name}"] = float(averages.std() / averages.mean())
+            if window_s == 1:
+                found["autocorrelation_1s"] = float(autocorrelation(averages, (1,))[0])
+    outages_s = gaps_s(trace)
+    outages_s = outages_s[outages_s >= OUTAGE_S - 1e-9]
+    if trace.duration_s > 0:
+        found["outages_per_minute"] = len(outages_s) / trace.duration_s * 60
+        found["outage_share"] = float(outages_s.sum() / trace.duration_s)
+    return found
+
+
+def gaps_s(trace: Trace) -> np.ndarray:
+    """Times without a delivery, or at rate 0, within a period. Shape (gaps,)."""
+    if isinstance(trace, DeliveryTrace):
+        return np.diff(trace.time_ms[np.append(True, np.diff(trace.time_ms) > 0)]) / 1e3
+    turns = np.flatnonzero(np.diff(np.concatenate([[0], trace.rate_mbps == 0, [0]]).astype(int)))
+    edges_s = np.append(trace.time_s, trace.duration_s)
+    return edges_s[turns[1::2]] - edges_s[turns[::2]]
 
 
 def averages_mbps(trace: Trace, window_s: float) -> np.ndarray:

@@ -56,6 +56,7 @@ TRAITS = (
     "log_outages",
     "log_outage_shape",
     "fade",
+    "log_jitter",
 )
 """What differs between paths of a network, each on a scale on which it may be any number.
 
@@ -63,7 +64,8 @@ log_mean: of the mean rate outside outages, Mbit/s. log_sigma: of the standard d
 Tukey's g. log_fast, log_mid, log_slow: of the variances at the first three time scales, relative to that of the handovers.
 log_burst: of the mean number of packets beyond one in a millisecond that has any. burst_sigma: standard deviation of the
 logarithm of that number. burst_power: how it grows with the rate. log_outages: of the outages a minute. log_outage_shape: of
-the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level.
+the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level. log_jitter:
+of the variance of a step's rate, where a path is given by rates, over that of the bursts.
 """
 
 
@@ -79,7 +81,8 @@ class Population:
         shortest_outage_s: Where the distribution of outages begins.
         most_mbps: The highest rate of the network.
         handover_s: Range of a handover's interruption.
-        step_s: Length of the steps of the modulation.
+        step_s: Length of the steps of a trace.
+        hold_s: How long a level holds: what it does within was not measured, and is left to bursts, outages and handovers.
     """
 
     mean: np.ndarray
@@ -91,6 +94,7 @@ class Population:
     most_mbps: float
     handover_s: tuple[float, float]
     step_s: float
+    hold_s: float
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Population:
@@ -111,6 +115,7 @@ class Population:
             most_mbps=data["most_mbps"],
             handover_s=(data["handover_s"][0], data["handover_s"][1]),
             step_s=data["step_s"],
+            hold_s=data["hold_s"],
         )
 
     @cached_property
@@ -147,12 +152,14 @@ def modulate(
     """What the rate of a path with these traits does; `outages` scales how often there is none."""
     path = dict(zip(TRAITS, traits.tolist(), strict=True))
     count = max(1, round(duration_s / step_s))
+    each = max(1, round(paths.hold_s / step_s))
+    levels, hold_s = -(-count // each), each * step_s
     variances = np.exp([path["log_fast"], path["log_mid"], path["log_slow"], 0.0])
     variances /= variances.sum()
-    level = np.zeros(count)
+    level = np.zeros(levels)
     for i, (share, scale_s) in enumerate(zip(variances[:3].tolist(), paths.scales_s[:3].tolist(), strict=True)):
-        level += np.sqrt(share) * _gauss_markov(rng, count, step_s / scale_s, smooth=paths.smooth and i == 0)
-    handovers = rng.random(count) < -np.expm1(-step_s / paths.scales_s[3])
+        level += np.sqrt(share) * _gauss_markov(rng, levels, hold_s / scale_s, smooth=paths.smooth and i == 0)
+    handovers = rng.random(levels) < -np.expm1(-hold_s / paths.scales_s[3])
     handovers[0] = False
     visit = np.cumsum(handovers)
     level += np.sqrt(variances[3]) * rng.standard_normal(int(visit[-1]) + 1)[visit]
@@ -165,9 +172,11 @@ def modulate(
 
     fade = path["fade"]
     chance = outages * np.exp(path["log_outages"] - fade * level - fade**2 / 2) * step_s / 60
+    if each > 1:
+        rate, chance = np.repeat(rate, each)[:count], np.repeat(chance, each)[:count]
     begins = np.flatnonzero(rng.random(count) < np.minimum(chance, 0.5))
     lengths_s = _bounded_pareto(rng, len(begins), paths.shortest_outage_s, max(0.2, np.exp(path["log_outage_shape"])))
-    jumps = np.flatnonzero(handovers) if outages else np.zeros(0, np.int64)
+    jumps = np.flatnonzero(handovers) * each if outages else np.zeros(0, np.int64)
     begins = np.concatenate([begins, jumps])
     lengths_s = np.concatenate([lengths_s, rng.uniform(*paths.handover_s, len(jumps))])
     return Modulation(rate, _covered(rng, begins, lengths_s / step_s, count), step_s)
@@ -202,7 +211,8 @@ def rates(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> Rat
     busy, more, sigma = _bursts(path, traits)
     squares = (1 + more) ** 2 + more**2 * np.expm1(sigma**2) + 0.15  # of a burst, its rounding included
     mean = busy * (1 + more)
-    variance = busy * squares - mean**2
+    jitter = float(np.exp(traits[TRAITS.index("log_jitter")]))
+    variance = jitter * (busy * squares - mean**2)
     shape = np.maximum(mean**2 * round(path.step_s * 1e3) / np.maximum(variance, 1e-12), 1e-3)
     rate = np.where(path.off, 0.0, path.rate_mbps * rng.standard_gamma(shape) / shape)
     rate[rate < LEAST_MBPS] = 0.0
