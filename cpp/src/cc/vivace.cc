@@ -8,8 +8,8 @@
 // of its authors' kernel module, github.com/PCCproject/PCC-Kernel, branch vivace at ed39d0f (src/tcp_pcc.c, November 2018), whose
 // utility is linear in the rate where the paper has rate^0.9. Parameters carry the module's names. What differs, each with a
 // parameter that brings the module's way back: it begins with the initial window in a round trip, not with 4.2 Mbit/s; a move
-// begins at the rate that won the probe; a time-out halves the rate, where the module repeats what it did. The packets it counts
-// as sent are those delivered, lost and in flight.
+// begins at the rate that won the probe; a time-out halves the rate and starts anew, where the module goes on as it was. The
+// packets it counts as sent are those delivered, lost and in flight.
 #include <algorithm>
 #include <limits>
 
@@ -74,8 +74,8 @@ class Vivace final : public CongestionControl {
   void init(Tcb& tcb) override {
     tcb.ssthresh = kInfiniteWindow;
     rate_ = setting_.initial_rate ? setting_.initial_rate : kMillion * tcb.initial_cwnd * tcb.mss / rtt_us(tcb);
-    last_rate_ = rate_ = std::max(rate_, kMinRate);
-    intervals_[0].utility = std::numeric_limits<int64_t>::min();
+    rate_ = std::max(rate_, kMinRate);
+    start();
     lost_base_ = tcb.lost;
     delivered_base_ = tcb.delivered;
     set_up_probing(tcb);
@@ -95,11 +95,13 @@ class Vivace final : public CongestionControl {
 
   int64_t undo_window(Tcb& tcb, int64_t) override { return tcb.cwnd; }
 
-  // After a time-out nothing is learnt until what was lost is repaired; and with every time-out the rate falls.
+  // After a time-out nothing is learnt until what was lost is repaired. With every one the rate falls, to start anew from there.
   void on_state(Tcb& tcb, CaState next) override {
     if (next == CaState::loss) {
       rate_ = std::max(rate_ * setting_.timeout_rate / 100, least_rate(tcb));
-      if (setting_.timeout_rate < 100) mode_ = Mode::probing;
+      if (setting_.timeout_rate < 100) {
+        start();
+      }
     }
     if (in_loss_ == (next == CaState::loss)) return;
     in_loss_ = !in_loss_;
@@ -124,6 +126,12 @@ class Vivace final : public CongestionControl {
   }
 
   // ---- monitor intervals
+
+  void start() {
+    mode_ = Mode::start;
+    last_rate_ = rate_;
+    intervals_[0].utility = std::numeric_limits<int64_t>::min();  // whatever comes is better
+  }
 
   void set_up_probing(Tcb& tcb) {
     const int64_t high = rate_ * (100 + setting_.probing_eps) / 100, low = rate_ * (100 - setting_.probing_eps) / 100;
@@ -346,7 +354,7 @@ const Entry<CongestionControlRecord> entry{{
          whole("min_change_bound", 100, 1, 1000, "1/1000 of the rate: the first step at most"),
          whole("change_bound_step", 70, 0, 1000, "1/1000: so much more with each step that meets its bound"),
          whole("initial_rate", kAutomatic, 1024, 4'000'000, "bytes a second; else the initial window in a round trip"),
-         whole("timeout_rate_percent", 50, 1, 100, "of the rate that a time-out leaves; 100, as in the module, may not recover"),
+         whole("timeout_rate_percent", 50, 1, 100, "of the rate that a time-out leaves; 100: it goes on as it was, as the module"),
          truth("moves_late", false, "a move's first interval has the rate from before and no gradient, as in the module")},
 }};
 

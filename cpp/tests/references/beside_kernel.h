@@ -20,7 +20,7 @@ class BesideKernel {
   }
 
   void tick() {
-    path.step(static_cast<uint64_t>(tcb.pacing_rate), tcb.cwnd_packets);
+    path.step(tcb.pacing_rate > 0 ? static_cast<uint64_t>(tcb.pacing_rate) : KernelPath::kUnpaced, tcb.cwnd_packets);
     tell();
     if (path.newly_delivered + path.newly_lost == 0) return;
     AckEvent ack;

@@ -10,6 +10,7 @@ class KernelPath {
  public:
   static constexpr int64_t kTick = 2000, kRtt = 40'000;  // microseconds
   static constexpr uint32_t kMss = 1448, kQueue = 100;
+  static constexpr uint64_t kUnpaced = 1'000'000'000;  // bytes a second
 
   // Cumulative, but for what the last ACK brought.
   int64_t now_us = 1'000'000, srtt_us = kRtt, rtt_us = -1, delivered_us = now_us;

@@ -1,8 +1,8 @@
 // Writes vivace_reference.h: pacing rate (bytes a second) and window (packets) of the module over kernel_path.h, every 100 ms.
 //
 //   git clone -b vivace https://github.com/PCCproject/PCC-Kernel && git -C PCC-Kernel checkout ed39d0f
-//   sed '/^#include/d' PCC-Kernel/src/tcp_pcc.c > tcp_pcc.inc
-//   g++ -std=c++20 -O1 -fpermissive -w -I. -Icpp/include cpp/tests/references/vivace_record.cc
+//   sed '/^#include/d; /^static struct tcp_congestion_ops/,$d' PCC-Kernel/src/tcp_pcc.c > tcp_pcc.inc
+//   g++ -std=c++20 -O1 -fpermissive -w -I. -Icpp/include -Icpp/src cpp/tests/references/vivace_record.cc
 //   ./a.out > cpp/tests/references/vivace_reference.h
 #include <cstdio>
 
