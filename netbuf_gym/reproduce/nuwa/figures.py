@@ -64,42 +64,48 @@ def draw_all(work: Studies, runs: Runs, folder: Path) -> list[Path]:
 
 
 def bars(runs: Runs) -> Any:
-    """Share of the capacity and queueing delay of each scheme in 4G and 5G: means over worlds, 95 % intervals."""
-    schemes = runs.values("scheme")
+    """Share of the capacity and queueing delay of each scheme in 4G and 5G: means over worlds, 95 % intervals between schemes."""
+    schemes, networks = runs.values("scheme"), ("4g", "5g")
     figure = figure_of(9.6, 0.26 * len(schemes) + 1.3)
     measures = (("share", 100.0, "goodput / capacity (%)"), ("queue_delay_mean_ms", 1.0, "mean queueing delay (ms)"))
     panels = figure.subplots(1, 4, sharey=True)
-    for column, (network, (measure, factor, said)) in enumerate([(n, m) for m in measures for n in ("4g", "5g")]):
-        axes = panels[column]
-        for row, scheme in enumerate(schemes):
-            mean, half = _mean(factor * runs.where(scheme=scheme, network=network).columns[measure])
-            axes.barh(row, mean, xerr=half, color=STYLES[scheme][0], error_kw={"elinewidth": 0.8}, height=0.75)
-        plots.dress(axes, said, title=NETWORKS[network])
+    for number, (measure, factor, said) in enumerate(measures):
+        bands = runs.bands(measure, "network", networks, ())
+        for column, network in enumerate(networks):
+            axes = panels[2 * number + column]
+            for row, scheme in enumerate(schemes):
+                mean, low, high = (factor * one[column] for one in bands[scheme])
+                look = {"error_kw": {"elinewidth": 0.8}, "height": 0.75, **_faces(scheme)}
+                axes.barh(row, mean, xerr=[[mean - max(low, 0.0)], [high - mean]], **look)
+            plots.dress(axes, said, title=NETWORKS[network])
     panels[0].set_yticks(range(len(schemes)), [label(scheme) for scheme in schemes], fontsize=SMALL)
     panels[0].invert_yaxis()
     return figure
 
 
 def scatter(runs: Runs, cells: Sequence[Sequence[str]], title: Any, width: float, height: float) -> Any:
-    """Goodput against queueing delay in each cell: means over worlds, 95 % intervals."""
+    """Share of the capacity against queueing delay in each cell: means over worlds, 95 % intervals between schemes."""
     figure = figure_of(width * len(cells[0]), height * len(cells) + 0.9)
     panels = figure.subplots(len(cells), len(cells[0]), squeeze=False)
     schemes = [scheme for scheme in runs.values("scheme") if scheme not in HIDDEN] or runs.values("scheme")
-    for row, line in zip(panels, cells, strict=True):
-        for axes, cell in zip(row, line, strict=True):
-            for number, scheme in enumerate(schemes):
-                own = runs.where(network=cell, scheme=scheme).columns
-                (x, dx), (y, dy) = _mean(own["queue_delay_mean_ms"]), _mean(own["goodput_mbps"])
-                marker, size = MARKERS[number % len(MARKERS)], 11 if scheme == LEARNED else 6
-                axes.errorbar(x, y, dy, dx, color=STYLES[scheme][0], linewidth=0.5, alpha=0.6, zorder=1)
-                look = {"color": STYLES[scheme][0], "markersize": size, "markeredgecolor": "white", "linestyle": "none"}
-                axes.plot(x, y, marker, label=label(scheme), zorder=3 if scheme == LEARNED else 2, **look)
-            plots.dress(axes, title=title(cell))
-            axes.set_xlim(left=0)
+    flat = [cell for line in cells for cell in line]
+    shares, delays = (runs.bands(name, "network", flat, ()) for name in ("share", "queue_delay_mean_ms"))
+    for at, (axes, cell) in enumerate(zip(panels.flat, flat, strict=True)):
+        for number, scheme in enumerate(schemes):
+            (x, left, right), (y, low, high) = ([one[at] for one in found[scheme]] for found in (delays, shares))
+            marker, size = MARKERS[number % len(MARKERS)], 11 if scheme == LEARNED else 6
+            look = {"color": STYLES[scheme][0], "linewidth": 0.7, "alpha": 0.6, "zorder": 1}
+            axes.plot([max(left, 0.0), right], [100 * y, 100 * y], **look)
+            axes.plot([x, x], [100 * low, 100 * high], **look)
+            look = {"color": STYLES[scheme][0], "markersize": size, "markeredgecolor": "white", "linestyle": "none"}
+            axes.plot(x, 100 * y, marker, label=label(scheme), zorder=3 if scheme == LEARNED else 2, **look)
+        plots.dress(axes, title=title(cell))
+        axes.set_xlim(left=0)
+        axes.set_ylim(max(0.0, axes.get_ylim()[0]), min(105.0, axes.get_ylim()[1]))
     for axes in panels[-1]:
         axes.set_xlabel("mean queueing delay (ms)", fontsize=TEXT)
     for axes in panels[:, 0]:
-        axes.set_ylabel("goodput (Mbit/s)", fontsize=TEXT)
+        axes.set_ylabel("goodput / capacity (%)", fontsize=TEXT)
     _legend(figure, panels[0, 0])
     return figure
 
@@ -135,7 +141,7 @@ def indicators(runs: Runs) -> Any:
             most = np.nanmax(found) if np.isfinite(found).any() else np.nan
             for number, (scheme, value) in enumerate(zip(schemes, found, strict=True)):
                 x = at + (number - (len(schemes) - 1) / 2) * width
-                axes.bar(x, value / most, width, color=STYLES[scheme][0], label=label(scheme) if at == 0 else None)
+                axes.bar(x, value / most, width, label=label(scheme) if at == 0 else None, **_faces(scheme))
         axes.set_xticks(range(len(INDICATORS)), [said for _, said in INDICATORS], rotation=35, ha="right")
         plots.dress(axes, title=NETWORKS[network])
     panels[0].set_ylabel("of the largest", fontsize=TEXT)
@@ -166,6 +172,8 @@ def change(runs: Runs) -> Any:
             axes.set_xticks(SPEEDS_S, cells)
             axes.set_xticks([], minor=True)
             plots.dress(axes, ylabel=said)
+            if measure != "utility":
+                axes.set_ylim(0, min(axes.get_ylim()[1], 105.0 if measure == "share" else 300.0))
         row[1].set_title("published rule" if rule == PUBLISHED else "Nuwa", fontsize=TEXT + 1)
     for axes in panels[1]:
         axes.set_xlabel("mean time between jumps", fontsize=TEXT)
@@ -200,6 +208,12 @@ def learning(runs: Runs) -> Any:
     panels[0].set_ylabel("return of an episode", fontsize=TEXT)
     _legend(figure, panels[0])
     return figure
+
+
+def _faces(scheme: str) -> dict[str, Any]:
+    """How a scheme's bars look: hatched where its lines are dashed."""
+    colour, line, _ = STYLES[scheme]
+    return {"color": colour} if line == "-" else {"facecolor": colour, "edgecolor": "white", "hatch": "////", "linewidth": 0}
 
 
 def _server(cell: str) -> str:

@@ -20,28 +20,25 @@ FOLDER = "training"
 POLL_S = 0.2
 LAST_WORDS_S = 60.0
 """What an interrupted learner may take to write its checkpoint."""
-WORLDS = 64
-"""How many a learner steps at a time, the same for all: an update of each after so many steps times its n_steps."""
-
+WORLDS = 256
+"""How many a learner steps at a time, the same for all."""
 SHAPES: dict[str, tuple[str, ...]] = {
     "a2c": (),
     "dqn": (),
-    "ppo": ("algo.kwargs.n_steps=64", "algo.kwargs.batch_size=1024"),
-    "ppo_lstm": ("algo.kwargs.n_steps=64", "algo.kwargs.batch_size=1024"),
+    "ppo": ("algo.kwargs.batch_size=2048",),
+    "ppo_lstm": ("algo.kwargs.batch_size=2048",),
 }
-"""What follows from that number of worlds: batches that divide it."""
+"""What follows from that number: batches that divide what is collected for an update."""
 
 
 def overrides(settings: Settings, network: str, algorithm: str, seed: int) -> list[str]:
     """A run's arguments for `netbuf-gym train`: the paper's recipe on one network."""
     own = [] if settings.duration_s is None else [f"scenario.kwargs.duration_s={settings.duration_s:g}"]
     return [
-        "env=receiver_window",
-        "env.kwargs.recipe=nuwa",
+        "experiment=nuwa_recipe",
         f"algo={algorithm}",
         f"algo.num_envs={WORLDS}",
         *SHAPES[algorithm],
-        "reward=null",
         f"scenario=nuwa/{network}",
         *own,
         f"total_timesteps={settings.steps}",

@@ -75,7 +75,7 @@ def fairness(work: Studies) -> Iterator[tuple[str, Any]]:
             time_s, delivered = shared.series()
             rates, own = measures.rates_mbps(time_s, delivered, 1.0), study.agents(cell)
             for flow in range(worlds.FLOWS):
-                name = f"flow {flow + 1}" if flow < own else f"flow {flow + 1}, CUBIC where others are not"
+                name = f"flow {flow + 1}" if flow < own else f"flow {flow + 1}, CUBIC"
                 panels[0, column].plot(time_s, rates[:, flow], color=FLOWS[flow], linewidth=plots.LINE, label=name)
             alive = np.array(shared.arrivals_s)
             index = [jain(row[alive < now]) if (alive < now).any() else np.nan for now, row in zip(time_s, rates, strict=True)]
@@ -90,6 +90,9 @@ def fairness(work: Studies) -> Iterator[tuple[str, Any]]:
         panels[0, 0].set_ylabel("goodput (Mbit/s)", fontsize=TEXT)
         panels[1, 0].set_ylabel("Jain's index", fontsize=TEXT)
         panels[1, 0].set_ylim(0.2, 1.02)
+        panels[0, 0].set_ylim(0, 1.3 * worlds.SHARED_MBPS)  # what filled a hole is handed over all at once
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=SMALL)
         what = "four flows of the scheme" if cell == worlds.OWN else "two flows of the scheme, then two of CUBIC"
         figure.suptitle(f"{what}, 10 Mbit/s, one more every 10 s, seed {settings.first_seed}", fontsize=TEXT + 1)
         yield f"fairness_{cell}", figure
