@@ -33,8 +33,8 @@ def test_a_row_a_run(tmp_path):
         tmp_path, studies=("mobile", "networks", "change"), networks=("wifi",), schemes=("cubic", "nuwa_k2", "nuwa_k3")
     )
     runs = NUWA.read(campaign.run(quiet))
-    # the two mobile networks, Wi-Fi without the extra gain, and six speeds of change
-    assert len(runs) == campaign.runs == 2 * (2 * 3 + 1 * 2 + 6 * 3)
+    # the two mobile networks, Wi-Fi without the extra gain, and six speeds of change at two rates
+    assert len(runs) == campaign.runs == 2 * (2 * 3 + 1 * 2 + 12 * 3)
     assert runs.comment.endswith("netbuf-gym reproduce nuwa studies=[mobile,networks,change] schemes=[cubic,nuwa_k2,nuwa_k3]"
                                  " networks=[wifi] seeds=2 duration_s=3")  # fmt: skip
     column = runs.columns
@@ -80,11 +80,14 @@ def test_the_grid_has_two_queues(tmp_path):
     )
 
 
-def test_links_change_as_fast_as_they_are_to(tmp_path):
-    for mean_s in worlds.SPEEDS_S:
-        trace = worlds.jumping(f"{mean_s:g}s", SEED, 3000.0).links[0].trace
-        assert set(trace.rate_mbps) <= {worlds.SLOW_MBPS, worlds.FAST_MBPS} and (np.diff(trace.rate_mbps) != 0).all()
-        assert np.diff(trace.time_s).mean() == pytest.approx(mean_s, rel=0.3)
+@pytest.mark.parametrize("rate", worlds.MEANS_MBPS)
+@pytest.mark.parametrize("mean_s", worlds.SPEEDS_S)
+def test_links_change_as_fast_as_they_are_to(mean_s, rate):
+    cell = worlds.jumping_cell(rate, mean_s)
+    assert worlds.speed_of(cell) == (rate, mean_s)
+    trace = worlds.jumping(cell, SEED, 200 * mean_s).links[0].trace
+    assert set(trace.rate_mbps) == {0.4 * rate, 1.6 * rate} and (np.diff(trace.rate_mbps) != 0).all()
+    assert np.diff(trace.time_s).mean() == pytest.approx(mean_s, rel=0.3)
 
 
 def test_flows_join_one_by_one(tmp_path):

@@ -117,7 +117,7 @@ def test_the_page_is_filled_by_the_command(finished, tmp_path):
     assert text.startswith("# Title") and text.endswith("last words\n") and text.count("\nold\n") == 1
     for said in (
         "### Table I",
-        "| published | a jump each 0.1 s |",
+        "| published | 10 Mbit/s, a jump each 0.1 s |",
         "### Fairness",
         "(figures/nuwa/change.png)",
         "194.5; 125.4; 0.56",

@@ -12,7 +12,7 @@ from netbuf_gym.reproduce.nuwa.measures import ARRIVALS, FAIR
 from netbuf_gym.reproduce.nuwa.schemes import GAINS, LEARNED, OURS, label
 from netbuf_gym.reproduce.nuwa.schemes import PUBLISHED as RULE
 from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE
-from netbuf_gym.reproduce.nuwa.worlds import SPEEDS_S
+from netbuf_gym.reproduce.nuwa.worlds import MEANS_MBPS, SPEEDS_S, jumping_cell
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.tables import markdown_table
 
@@ -67,8 +67,14 @@ def _four(network: str) -> dict[str, object]:
     return {"study": FOUR, "network": network}
 
 
-def _speed(mean_s: float) -> dict[str, object]:
-    return {"study": CHANGE, "network": f"{mean_s:g}s"}
+def _speed(*means_s: float) -> dict[str, object]:
+    """Links of any rate that jump so often."""
+    return {"study": CHANGE, "network": tuple(jumping_cell(rate, mean_s) for rate in MEANS_MBPS for mean_s in means_s)}
+
+
+def _rate(mean_mbps: float) -> dict[str, object]:
+    """Links of this mean rate, however often they jump."""
+    return {"study": CHANGE, "network": tuple(jumping_cell(mean_mbps, mean_s) for mean_s in SPEEDS_S)}
 
 
 AT_50 = {"study": GRID, "network": ("near-50", "middle-50", "far-50")}
@@ -89,11 +95,17 @@ def _gains(rule: str) -> list[About]:
         About(k2, Claim("4G: k = 2 carries least", "16", "data_mb", least, LOWER, where=_mobile("4g"))),
         About(k2, Claim("5G: k = 2 carries least", "16", "data_mb", least, LOWER, where=_mobile("5g"))),
         About(
-            k1, Claim("slow links: a small k is better", "9, 10", "utility", (k9,), HIGHER, where=_speed(30.0), by=DIFFERENCE)
+            k1,
+            Claim(
+                "slow links: a small k is better", "9, 10", "utility", (k9,), HIGHER, where=_speed(10.0, 30.0), by=DIFFERENCE
+            ),
         ),
         About(
-            k9, Claim("fast links: a large k is better", "9, 10", "utility", (k1,), HIGHER, where=_speed(0.3), by=DIFFERENCE)
+            k9,
+            Claim("fast links: a large k is better", "9, 10", "utility", (k1,), HIGHER, where=_speed(0.1, 0.3), by=DIFFERENCE),
         ),
+        About(k1, Claim("ours: narrow links, small k", "-", "utility", (k9,), HIGHER, where=_rate(10), by=DIFFERENCE)),
+        About(k9, Claim("ours: wide links carry more with a large k", "-", "data_mb", (k1,), HIGHER, where=_rate(100))),
     ]
 
 
@@ -176,18 +188,22 @@ def agent_claims() -> list[About]:
     return [About(LEARNED, claim) for claim in AGENT]
 
 
-def gains_table(runs: Runs) -> str:
-    """Utility by rule and gain, for links of each speed of change, and of 4G and 5G; bold where it is highest."""
-    cells = [(CHANGE, f"{mean_s:g}s", f"a jump each {mean_s:g} s") for mean_s in SPEEDS_S]
+def gains_table(runs: Runs, measure: str = "utility", digits: int = 3, factor: float = 1.0) -> str:
+    """A measure by rule and gain, for links of each speed of change, and of 4G and 5G; bold where it is highest."""
+    cells = [
+        (CHANGE, jumping_cell(rate, mean_s), f"{rate} Mbit/s, a jump each {mean_s:g} s")
+        for rate in MEANS_MBPS
+        for mean_s in SPEEDS_S
+    ]
     cells += [(MOBILE, "4g", "4G"), (MOBILE, "5g", "5G")]
     rows = []
     for rule in (RULE, OURS):
         for study, network, said in cells:
             own = runs.where(study=study, network=network)
-            values = [own.where(scheme=f"{rule}_k{k}").columns["utility"] for k in GAINS]
+            values = [own.where(scheme=f"{rule}_k{k}").columns[measure] for k in GAINS]
             if not all(len(one) for one in values):
                 continue
-            texts, best = [spread(one, 3) for one in values], int(np.argmax([np.nanmean(one) for one in values]))
+            texts, best = [spread(factor * one, digits) for one in values], int(np.argmax([np.nanmean(one) for one in values]))
             texts[best] = f"**{texts[best]}**"
             rows.append(["published" if rule == RULE else "ours", said, *texts])
     return markdown_table(["rule", "link", *(f"k = {k}" for k in GAINS)], rows)

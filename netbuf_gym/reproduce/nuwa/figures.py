@@ -14,7 +14,7 @@ from netbuf_gym.reproduce.nuwa import over_time
 from netbuf_gym.reproduce.nuwa.schemes import GAINED, GAINS, LEARNED, OURS, PUBLISHED, STYLES, label
 from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE
 from netbuf_gym.reproduce.nuwa.work import Studies
-from netbuf_gym.reproduce.nuwa.worlds import DISTANCES_MS, SERVERS_MBPS, SPEEDS_S
+from netbuf_gym.reproduce.nuwa.worlds import DISTANCES_MS, HIGH, LOW, MEANS_MBPS, SERVERS_MBPS, SPEEDS_S, jumping_cell
 from netbuf_gym.reproduce.results import Runs
 
 NETWORKS = {"wired": "wired", "wifi": "Wi-Fi", "4g": "4G", "5g": "5G"}
@@ -64,7 +64,7 @@ def draw_all(work: Studies, runs: Runs, folder: Path) -> list[Path]:
 
 
 def bars(runs: Runs) -> Any:
-    """Share of the capacity and queueing delay of each scheme in 4G and 5G: means over worlds, 95 % intervals between schemes."""
+    """Share of the capacity and queueing delay of each scheme in 4G and 5G: means, 95 % intervals between schemes."""
     schemes, networks = runs.values("scheme"), ("4g", "5g")
     figure = figure_of(9.6, 0.26 * len(schemes) + 1.3)
     measures = (("share", 100.0, "goodput / capacity (%)"), ("queue_delay_mean_ms", 1.0, "mean queueing delay (ms)"))
@@ -150,16 +150,17 @@ def indicators(runs: Runs) -> Any:
 
 
 def change(runs: Runs) -> Any:
-    """Utility, goodput and queueing delay against the mean time between a link's jumps, by rule and gain."""
+    """Utility, goodput and queueing delay against the mean time between a link's jumps, by rule, mean rate and gain."""
     measures = (
         ("utility", 1.0, "utility"),
         ("share", 100.0, "goodput / capacity (%)"),
         ("queue_delay_mean_ms", 1.0, "mean queueing delay (ms)"),
     )
-    figure = figure_of(11.4, 7.0)
-    panels = figure.subplots(2, len(measures), sharex=True, sharey="col")
-    cells = [f"{mean_s:g}s" for mean_s in SPEEDS_S]
-    for row, rule in zip(panels, (PUBLISHED, OURS), strict=True):
+    kinds = [(rule, rate) for rule in (PUBLISHED, OURS) for rate in MEANS_MBPS]
+    figure = figure_of(11.4, 2.6 * len(kinds) + 0.8)
+    panels = figure.subplots(len(kinds), len(measures), sharex=True, sharey="col")
+    for row, (rule, rate) in zip(panels, kinds, strict=True):
+        cells = [jumping_cell(rate, mean_s) for mean_s in SPEEDS_S]
         others = tuple(scheme for scheme in GAINED if not scheme.startswith(f"{rule}_k"))
         own = runs.kept(~np.isin(runs.columns["scheme"], others))
         for axes, (measure, factor, said) in zip(row, measures, strict=True):
@@ -169,15 +170,16 @@ def change(runs: Runs) -> Any:
                 axes.plot(SPEEDS_S, mean, line, color=colour, linewidth=plots.LINE, marker="o", markersize=3, label=name)
                 axes.fill_between(SPEEDS_S, low, high, color=colour, alpha=0.12, linewidth=0)
             axes.set_xscale("log")
-            axes.set_xticks(SPEEDS_S, cells)
+            axes.set_xticks(SPEEDS_S, [f"{mean_s:g} s" for mean_s in SPEEDS_S])
             axes.set_xticks([], minor=True)
             plots.dress(axes, ylabel=said)
             if measure != "utility":
                 axes.set_ylim(0, min(axes.get_ylim()[1], 105.0 if measure == "share" else 300.0))
-        row[1].set_title("published rule" if rule == PUBLISHED else "Nuwa", fontsize=TEXT + 1)
-    for axes in panels[1]:
+        called = "published rule" if rule == PUBLISHED else "Nuwa"
+        row[1].set_title(f"{called}, {LOW * rate:g} and {HIGH * rate:g} Mbit/s", fontsize=TEXT + 1)
+    for axes in panels[-1]:
         axes.set_xlabel("mean time between jumps", fontsize=TEXT)
-    handles = dict(zip(*reversed(_both(panels)), strict=True))
+    handles = dict(zip(*reversed(_both(panels[[0, -1]])), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=7, frameon=False, fontsize=SMALL)
     return figure
 

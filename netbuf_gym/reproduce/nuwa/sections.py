@@ -52,7 +52,8 @@ def studies(kind: str, source: Path, folder: Path) -> str:
         lines += show(MOBILE)
     if MOBILE in present or CHANGE in present:
         about = claims.claims(runs, claims.GAIN)
-        lines += ["### The gain k", "", "Utility, bold where it is highest:", "", claims.gains_table(runs), "", about, ""]
+        lines += ["### The gain k", "", "Utility, bold where it is highest:", "", claims.gains_table(runs), ""]
+        lines += ["Share of the capacity, %:", "", claims.gains_table(runs, "share", 1, 100), "", about, ""]
         lines += show(CHANGE) if CHANGE in present else []
     if "nuwa_rl" in runs.values("scheme"):
         lines += ["### Nuwa-RL", "", claims.claims(runs, claims.agent_claims()), ""]

@@ -118,7 +118,7 @@ ALL = {
         Study(
             CHANGE,
             80.0,
-            lambda settings: [f"{speed_s:g}s" for speed_s in worlds.SPEEDS_S],
+            lambda settings: [worlds.jumping_cell(rate, time_s) for rate in worlds.MEANS_MBPS for time_s in worlds.SPEEDS_S],
             lambda scheme: scheme in (*GAINED, LEARNED, "cubic", "bbr"),
             lambda settings, cell, seed, duration_s: worlds.jumping(cell, seed, duration_s),
         ),

@@ -34,7 +34,9 @@ RADIO_MS = 10.0
 
 SPEEDS_S = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Mean times between the jumps of a link between its two rates."""
-SLOW_MBPS, FAST_MBPS = 4.0, 16.0
+MEANS_MBPS = (10, 100)
+"""Means of the two rates, the lower of which is 0.4 and the higher 1.6 times as much."""
+LOW, HIGH = 0.4, 1.6
 
 JOINING_S, FLOWS = 10.0, 4
 SHARED_MBPS, SHARED_PACKETS = 10.0, 133
@@ -82,14 +84,25 @@ def server(settings: Settings, cell: str, seed: int, duration_s: float) -> Scena
     return Scenario(links=links, flows=[flow], duration_s=duration_s, name=f"nuwa/{cell}")
 
 
+def jumping_cell(mean_mbps: float, mean_s: float) -> str:
+    """What the column `network` calls a link that jumps."""
+    return f"{mean_mbps:g}mbps-{mean_s:g}s"
+
+
+def speed_of(cell: str) -> tuple[float, float]:
+    """Its mean rate in Mbit/s, and the mean time between its jumps in s."""
+    rate, _, time = cell.partition("mbps-")
+    return float(rate), float(time.removesuffix("s"))
+
+
 def jumping(cell: str, seed: int, duration_s: float) -> Scenario:
     """A receiver behind a link that jumps between two rates; the times between jumps are exponential."""
-    mean_s = float(cell.removesuffix("s"))
+    mean_mbps, mean_s = speed_of(cell)
     rng = np.random.default_rng((seed, JUMP_STREAM))
     first, jumps = rng.random() < 0.5, np.cumsum(rng.exponential(mean_s, int(8 * duration_s / mean_s) + 8))
     edges = np.concatenate([[0.0], jumps[jumps < duration_s]])
-    rates = np.where((np.arange(len(edges)) % 2 == 0) == first, SLOW_MBPS, FAST_MBPS)
-    buffer = buffer_packets((SLOW_MBPS + FAST_MBPS) / 2)
+    rates = np.where((np.arange(len(edges)) % 2 == 0) == first, LOW * mean_mbps, HIGH * mean_mbps)
+    buffer = buffer_packets(mean_mbps)
     trace = RateTrace(edges, rates)
     return receiver_world(trace=trace, rtt_ms=RTT_MS, buffer_packets=buffer, duration_s=duration_s, name=f"nuwa/{cell}")
 
