@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 from netbuf_gym.errors import TraceError
 from netbuf_gym.traces.likeness import averages_mbps, summarise
@@ -123,6 +122,8 @@ def traits_of(trace: Trace, paths: Population) -> dict[str, float]:
     The variances at the time scales are found by least squares, not below 0, from the autocovariance c of the rate outside
     outages: log(1 + c / mean**2), which is the level's own where the rate is lognormal.
     """
+    from scipy.optimize import nnls  # takes long to import
+
     bins = _delivery_bins(trace) if isinstance(trace, DeliveryTrace) else _rate_bins(trace)
     rate, on, step_s = bins.rate, bins.on, bins.step_s
     mean, shortest_outage_s = rate[on].mean(), paths.shortest_outage_s

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.signal import lfilter
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
@@ -242,7 +241,12 @@ def wired(
     form: str = "rates",
     step_s: float | None = None,
 ) -> Trace:
-    """A path over fixed access lines: nearly constant, with other subscribers' load and rare losses of the line."""
+    """A path over fixed access lines: nearly constant, with other subscribers' load and rare losses of the line.
+
+    Args:
+        mean_mbps: 0.01 to 2000, mean rate outside outages; None: drawn from the network's paths
+        step_s: 0.001 to 1, length of a step; None: the network's own
+    """
     return _network("wired", rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
 
@@ -256,7 +260,12 @@ def wifi(
     form: str = "deliveries",
     step_s: float | None = None,
 ) -> Trace:
-    """A path over 802.11: rate adaptation and contention, frames aggregated into bursts, interference and roaming."""
+    """A path over 802.11: rate adaptation and contention, frames aggregated into bursts, interference and roaming.
+
+    Args:
+        mean_mbps: 0.01 to 600, mean rate outside outages; None: drawn from the network's paths
+        step_s: 0.001 to 1, length of a step; None: the network's own
+    """
     return _network("wifi", rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
 
@@ -270,7 +279,12 @@ def cellular_4g(
     form: str = "deliveries",
     step_s: float | None = None,
 ) -> Trace:
-    """A path over LTE: calibrated from 10 ms on, with bursts of delivery opportunities, outages and handovers."""
+    """A path over LTE: calibrated from 10 ms on, with bursts of delivery opportunities, outages and handovers.
+
+    Args:
+        mean_mbps: 0.01 to 150, mean rate outside outages; None: drawn from the network's paths
+        step_s: 0.001 to 1, length of a step; None: the network's own
+    """
     return _network("4g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
 
@@ -284,7 +298,12 @@ def cellular_5g(
     form: str = "rates",
     step_s: float | None = None,
 ) -> Trace:
-    """A path over 5G with fallback to LTE: calibrated from 1 s on, below it jitter of the scheduler, outages and handovers."""
+    """A path over 5G with fallback to LTE: calibrated from 1 s on, below it jitter of the scheduler, outages and handovers.
+
+    Args:
+        mean_mbps: 0.01 to 600, mean rate outside outages; None: drawn from the network's paths
+        step_s: 0.001 to 1, length of a step; None: the network's own
+    """
     return _network("5g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
 
 
@@ -332,6 +351,8 @@ def _mean_of(sigma: float, skew: float) -> float:
 
 def _gauss_markov(rng: np.random.Generator, count: int, steps: float, smooth: bool = False) -> np.ndarray:
     """A stationary Gauss-Markov process of variance 1; its scale is `1 / steps` values. Smooth: one drives another like it."""
+    from scipy.signal import lfilter  # takes long to import
+
     keep = np.exp(-steps)
     if smooth:
         early = math.ceil(8 / steps)  # values until it has forgotten its start

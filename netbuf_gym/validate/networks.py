@@ -141,5 +141,4 @@ def plot_likeness(network: str, measured: Summary, made: Summary, path: str | os
         axes.set_ylim(0, 1)
         plots.dress(axes, "lag (s)", f"autocorrelation, {lags}", "", legend=0)
     figure.suptitle(network.upper())
-    figure.tight_layout()
     plots.write(figure, path)
