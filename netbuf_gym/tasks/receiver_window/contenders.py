@@ -16,7 +16,7 @@ from netbuf_gym.contenders.deciding import constant
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
-from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
+from netbuf_gym.scenarios.catalogue import RECEIVER_CONTROLS, WITHOUT_AGENT
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.receiver_window.meter import Meter
 from netbuf_gym.tasks.receiver_window.report import episode_reports
@@ -36,7 +36,11 @@ RECEIVERS: dict[str, dict[str, Any]] = {
     "nuwa": {"receiver": "nuwa"},
     **{f"nuwa_k{k}": {"receiver": {"name": "nuwa", "k": k}} for k in GAINS},
     **{f"nuwa_paper_k{k}": {"receiver": {"name": "nuwa", "k": k, **PAPERS_RULE}} for k in GAINS},
-    "fixed": {"receiver": "fixed", "cc": SENDER},
+    **{
+        name: {"receiver": name, "cc": SENDER}
+        for name, record in RECEIVER_CONTROLS.items()
+        if not record.agent and name != "nuwa"
+    },
     "autotuned": {"receiver": None, "cc": SENDER, "receive_buffer_bytes": LARGEST_BUFFER_BYTES},
 }
 """Receivers by name: what becomes of an agent's flow. Where no congestion control is said the sender stays the agent's."""
