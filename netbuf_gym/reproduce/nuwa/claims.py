@@ -139,23 +139,30 @@ SERVERS = (
 )
 
 
+def banded(
+    runs: Runs, study: str, measure: str, cells: Sequence[str], digits: int, factor: float = 1.0
+) -> dict[str, list[str]]:
+    """By scheme, for each cell of a study the mean of a measure and half of its 95 % interval between schemes."""
+    found = {}
+    for scheme, band in runs.where(study=study).bands(measure, "network", cells, ()).items():
+        mean, low, high = (factor * np.asarray(values) for values in band)
+        half = (high - low) / 2
+        found[scheme] = [
+            "-" if value != value else f"{value:.{digits}f} ± {around:.{digits}f}"
+            for value, around in zip(mean.tolist(), half.tolist(), strict=True)
+        ]
+    return found
+
+
 def table_1(runs: Runs) -> str:
     """The paper's Table I with its own figures beside: data, queueing delay and loss over 5G, and the same over 4G."""
+    measures = (("data_mb", 1, 1), ("queue_delay_mean_ms", 1, 1), ("loss", 2, 100), ("utility", 3, 1))
+    found = [banded(runs, MOBILE, measure, ("5g", "4g"), digits, factor) for measure, digits, factor in measures]
     rows = []
-    for scheme in runs.where(study=MOBILE).values("scheme"):
-        cells = [label(scheme)]
-        for network in ("5g", "4g"):
-            own = runs.where(study=MOBILE, network=network, scheme=scheme)
-            for measure, digits, factor in (
-                ("data_mb", 1, 1),
-                ("queue_delay_mean_ms", 1, 1),
-                ("loss", 2, 100),
-                ("utility", 3, 1),
-            ):
-                cells.append(spread(factor * own.columns[measure], digits))
+    for scheme in found[0]:
+        cells = [one[scheme][network] for network in range(2) for one in found]
         paper = TABLE.get(scheme)
-        cells.append("" if paper is None else f"{paper[0]:g}; {paper[1]:g}; {paper[2]:g}")
-        rows.append(cells)
+        rows.append([label(scheme), *cells, "" if paper is None else f"{paper[0]:g}; {paper[1]:g}; {paper[2]:g}"])
     own_columns = [f"{name}: {what}" for name in ("5G", "4G") for what in ("MB", "queueing (ms)", "loss (%)", "utility")]
     return markdown_table(["scheme", *own_columns, "paper, 5G: MB; ms; %"], rows)
 
@@ -196,28 +203,29 @@ def gains_table(runs: Runs, measure: str = "utility", digits: int = 3, factor: f
         for mean_s in SPEEDS_S
     ]
     cells += [(MOBILE, "4g", "4G"), (MOBILE, "5g", "5G")]
+    texts = {
+        (study, cell): (banded(runs, study, measure, (cell,), digits, factor), runs.where(study=study, network=cell))
+        for study, cell, _ in cells
+    }
     rows = []
     for rule in (RULE, OURS):
-        for study, network, said in cells:
-            own = runs.where(study=study, network=network)
-            values = [own.where(scheme=f"{rule}_k{k}").columns[measure] for k in GAINS]
-            if not all(len(one) for one in values):
+        schemes = [f"{rule}_k{k}" for k in GAINS]
+        for study, cell, said in cells:
+            found, own = texts[study, cell]
+            if not len(own) or not all(scheme in found for scheme in schemes):
                 continue
-            texts, best = [spread(factor * one, digits) for one in values], int(np.argmax([np.nanmean(one) for one in values]))
-            texts[best] = f"**{texts[best]}**"
-            rows.append(["published" if rule == RULE else "ours", said, *texts])
+            shown = [found[scheme][0] for scheme in schemes]
+            best = int(np.nanargmax([np.nanmean(own.where(scheme=scheme).columns[measure]) for scheme in schemes]))
+            shown[best] = f"**{shown[best]}**"
+            rows.append(["published" if rule == RULE else "ours", said, *shown])
     return markdown_table(["rule", "link", *(f"k = {k}" for k in GAINS)], rows)
 
 
 def means_table(runs: Runs, study: str, measure: str, digits: int, factor: float = 1.0) -> str:
-    """A measure by scheme and cell of a study: means over seeds with half of their intervals."""
-    own = runs.where(study=study)
-    cells = own.values("network")
-    rows = [
-        [label(scheme), *(spread(factor * own.where(scheme=scheme, network=cell).columns[measure], digits) for cell in cells)]
-        for scheme in own.values("scheme")
-    ]
-    return markdown_table(["scheme", *cells], rows)
+    """A measure by scheme and cell of a study: see `banded`."""
+    cells = runs.where(study=study).values("network")
+    found = banded(runs, study, measure, cells, digits, factor)
+    return markdown_table(["scheme", *cells], [[label(scheme), *texts] for scheme, texts in found.items()])
 
 
 def fairness_table(runs: Runs) -> str:
