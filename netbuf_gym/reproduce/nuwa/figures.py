@@ -93,7 +93,8 @@ def scatter(runs: Runs, cells: Sequence[Sequence[str]], title: Any, width: float
     for at, (axes, cell) in enumerate(zip(panels.flat, flat, strict=True)):
         for number, scheme in enumerate(schemes):
             (x, left, right), (y, low, high) = ([one[at] for one in found[scheme]] for found in (delays, shares))
-            marker, size = MARKERS[number % len(MARKERS)], 11 if scheme == LEARNED else 6
+            first = scheme == LEARNED
+            marker, size = (MARKERS[0], 12) if first else (MARKERS[1 + number % (len(MARKERS) - 1)], 7)
             look = {"color": STYLES[scheme][0], "linewidth": 0.7, "alpha": 0.6, "zorder": 1}
             axes.plot([max(left, 0.0), right], [100 * y, 100 * y], **look)
             axes.plot([x, x], [100 * low, 100 * high], **look)
