@@ -21,6 +21,9 @@ NUWA_K = (1.0, 9.0)
 WINDOW_FACTORS = (0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0)
 """None is 1: at a window that fits the path and at one that is too small for it a receiver sees the same empty queue."""
 
+BDP_GAINS = (0.4, 0.6, 0.75, 0.87, 0.95, 1.0, 1.05, 1.13, 1.25, 1.5, 2.0, 2.8)
+"""What the window is in products of the receive rate lately and the round trip without its queue here."""
+
 COARSE_WINDOW_FACTORS = (0.5, 0.8, 0.95, 1.0, 1.05, 1.25, 2.0)
 GAIN_FACTORS = (0.5, 0.8, 1.0, 1.25, 2.0)
 COARSE_FACTORS = (0.8, 1.0, 1.25)
@@ -30,6 +33,7 @@ FACTORS: dict[str, dict[str, tuple[float, ...]]] = {
     "k": {"k": GAIN_FACTORS},
     "target": {"target": GAIN_FACTORS},
     "target_and_k": {"target": GAIN_FACTORS, "k": GAIN_FACTORS},
+    "bdp": {"bdp": BDP_GAINS},
     "window_and_target": {"window": COARSE_WINDOW_FACTORS, "target": COARSE_FACTORS},
 }
 """By what the agent acts on: what is multiplied, and by which factors; with several of them by every combination."""
@@ -39,8 +43,8 @@ LARGEST_FACTOR = 2.0
 
 LEAST_SEGMENTS = 2
 
-_K, _TARGET, _WINDOW = (
-    [control.name for control in RECEIVER.controls].index(name) for name in ("k", "target_delay_s", "window_bytes")
+_K, _TARGET, _WINDOW, _BDP = (
+    [control.name for control in RECEIVER.controls].index(name) for name in ("k", "target_delay_s", "window_bytes", "bdp_gain")
 )
 
 
@@ -84,6 +88,7 @@ def decode_nuwa(factors: dict[str, np.ndarray], tracker: Tracker, out: np.ndarra
     np.clip(tracker.k * factors["k"], *NUWA_K, out=out[:, _K])
     out[:, _TARGET] = tracker.target_s
     out[:, _WINDOW] = np.nan
+    out[:, _BDP] = np.nan
     return out
 
 
@@ -110,6 +115,7 @@ def decode_default(factors: dict[str, np.ndarray], tracker: Tracker, out: np.nda
             np.copyto(out[:, column], np.clip(now * factors[name], *bounds), where=live)
     if not ruled:
         out[:, _K] = 0
+    out[:, _BDP] = np.where(live, factors["bdp"], np.nan) if "bdp" in factors else np.nan
     if "window" not in factors:
         out[:, _WINDOW] = np.nan
         return out

@@ -23,6 +23,9 @@ _ARGS = """
     Args:
         rtt_ms: propagation there and back, above 0 to 1e+05 ms
         buffer_packets: queue limit of the bottleneck instead of buffer_bdp, 1 or more; null: by that
+        step_probability: share of the worlds whose route changes once, 0 to 1
+        step_ms: how much longer or shorter it becomes, drawn from this range, above 0 to 1e+05 ms
+        drop_probability: share of the worlds whose queue is dropped at outages, 0 to 1
         loss: probability that a data packet is lost after the bottleneck, in the worlds that lose any, above 0 to 0.999
         duration_s: length of the world, and of its trace, 0.001 to 1e+04 s
 """
@@ -49,6 +52,9 @@ def _paths(name: str, networks: tuple[str, ...], summary: str, **own: Any) -> Ca
         "reverse_probability": 0.0,
         "loss_probability": 0.0,
         "loss": (1e-5, 1e-2),
+        "step_probability": 0.0,
+        "step_ms": (5.0, 80.0),
+        "drop_probability": 0.0,
         "duration_s": 80.0,
         "stagger_s": 0.1,
         **own,
@@ -163,8 +169,8 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     "nuwa/any": _paths("nuwa/any", NETWORKS, "Paths over wired, Wi-Fi, 4G or 5G to a receiver, each as likely, 80 s."),
     "nuwa/training": _paths(
         "nuwa/training",
-        NETWORKS,
-        "What receivers are trained on: the four networks, wider apart, some with competitors or traffic on the way back.",
+        ("wired", "wifi", "4g", "4g", "5g", "5g"),
+        "What receivers are trained on: the four networks, wider apart, 4G and 5G twice as likely, some with competitors or traffic on the way back.",
         rtt_ms=(10.0, 160.0),
         buffer_bdp=(0.5, 8.0),
         spread=1.25,
@@ -172,6 +178,8 @@ SCENARIOS: dict[str, Callable[..., World]] = {
         competitor_probability=0.08,
         reverse_probability=0.1,
         loss_probability=0.1,
+        step_probability=0.1,
+        drop_probability=0.2,
         duration_s=40.0,
     ),
     "nuwa/fairness": fairness,

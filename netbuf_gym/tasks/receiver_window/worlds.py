@@ -17,6 +17,7 @@ from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.traces.types import Trace
 
 NETWORKS = ("wired", "wifi", "4g", "5g")
@@ -50,6 +51,7 @@ def receiver_world(
     return_packets: int | None = None,
     traffic: Traffic | None = None,
     delay: Any = None,
+    on_outage: str = "hold",
     name: str = "",
 ) -> Scenario:
     """Flows to receivers over one link of constant or varying rate, "bottleneck", and back over "return".
@@ -64,6 +66,7 @@ def receiver_world(
         clock_offset_ms, clock_drift_ppm, timestamp_resolution_us: Of all flows, see `Flow`.
         return_mbps, return_packets: Rate and queue limit of the way back; None: infinitely fast.
         traffic: Finite flows beside them.
+        on_outage: What becomes of the bottleneck's queue at outages, see `Link`.
         delay: Of the bottleneck in place of half of `rtt_ms`: whatever `Link.delay_ms` takes.
         name: The scenario's name.
 
@@ -79,6 +82,7 @@ def receiver_world(
             delay_ms=one_way_ms if delay is None else delay,
             queue_packets=buffer_packets,
             loss=loss,
+            on_outage=on_outage,
         ),
         Link(name="return", rate_mbps=return_mbps, delay_ms=one_way_ms, queue_packets=return_packets),
     ]
@@ -130,6 +134,9 @@ class ReceiverPaths(Distribution):
         reverse_probability: Share of the worlds with a CUBIC flow on the way back, which then has a rate and a buffer, 0 to 1.
         reverse_mbps: Range of that rate, log-uniform.
         loss_probability, loss: Share of the worlds that lose packets at random, and range of their loss rate, log-uniform.
+        step_probability, step_ms: Share of the worlds whose route changes once, and range of how much longer, or shorter, it
+            becomes, log-uniform, each way as likely; never below a tenth of what it was.
+        drop_probability: Share of the worlds whose bottleneck's queue is dropped at outages.
         duration_s: 0.001 to 1e4 seconds.
         stagger_s, name: As in `receiver_world`.
         min_buffer_packets: 1 or more.
@@ -152,6 +159,9 @@ class ReceiverPaths(Distribution):
     reverse_mbps: Any = (1.0, 20.0)
     loss_probability: float = 0.0
     loss: Any = (1e-5, 1e-2)
+    step_probability: float = 0.0
+    step_ms: Any = (5.0, 80.0)
+    drop_probability: float = 0.0
     duration_s: float = 80.0
     stagger_s: float = 0.1
     name: str = "receiver paths"
@@ -168,10 +178,12 @@ class ReceiverPaths(Distribution):
         put(self, "buffer_bdp", _interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "reverse_mbps", _interval("reverse_mbps", self.reverse_mbps, 1e6))
         put(self, "loss", _interval("loss", self.loss, 0.999))
+        put(self, "step_ms", _interval("step_ms", self.step_ms, MAX_DELAY_MS))
         if self.buffer_packets is not None:
             put(self, "buffer_packets", checks.integer("buffer_packets", self.buffer_packets, 1, 2**40))
         put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
-        for field in ("unchanged_probability", "competitor_probability", "reverse_probability", "loss_probability"):
+        for kind in ("unchanged", "competitor", "reverse", "loss", "step", "drop"):
+            field = f"{kind}_probability"
             put(self, field, checks.number(field, getattr(self, field), 0, 1))
         for field, high in (("clock_offset_ms", 1e6), ("clock_drift_ppm", 1e3)):
             put(self, field, checks.number(field, getattr(self, field), 0, high))
@@ -187,7 +199,7 @@ class ReceiverPaths(Distribution):
         return len(self.senders)
 
     def sample(self, rng: np.random.Generator) -> Scenario:
-        u = rng.random(12)
+        u, v = rng.random(12), rng.random(5)
         trace = self._trace(rng, self.networks[int(u[0] * len(self.networks))])
         rtt_ms = _log_uniform(u[1], self.rtt_ms)
         mean_mbps = trace.mean_mbps(self.duration_s)
@@ -212,8 +224,16 @@ class ReceiverPaths(Distribution):
             return_mbps=return_mbps,
             return_packets=return_packets,
             traffic=self._traffic(rng, mean_mbps if competes else None, return_mbps),
+            delay=self._route(rtt_ms / 2, v[1:4]) if v[0] < self.step_probability else None,
+            on_outage="drop" if v[4] < self.drop_probability else "hold",
             name=self.name,
         )
+
+    def _route(self, delay_ms: float, u: np.ndarray) -> DelaySchedule:
+        """One that changes once."""
+        step_ms = _log_uniform(u[0], self.step_ms)
+        after_ms = delay_ms + step_ms if u[1] < 0.5 else max(delay_ms - step_ms, delay_ms / 10)
+        return DelaySchedule([0.0, (0.1 + 0.6 * u[2]) * self.duration_s], [delay_ms, after_ms])
 
     def _trace(self, rng: np.random.Generator, network: str) -> Trace:
         """A path of the network that carries something."""
