@@ -8,7 +8,7 @@ UdpSource::UdpSource(const UdpConfig& config, uint64_t seed, uint32_t index, Net
       off_(config.off_ns),
       stop_(config.stop_ns > 0 ? config.stop_ns : kNever),
       random_(config.random_on_off),
-      gap_(config.bytes * 8e9 / config.rate_bps),
+      gap_(std::max<Time>(1, static_cast<Time>(config.bytes * 8e9 / config.rate_bps + 0.5))),
       rng_(seed) {
   begin(config.start_ns);
 }
@@ -27,7 +27,7 @@ void UdpSource::begin(Time at) {
 }
 
 void UdpSource::plan() {
-  const Time sends_at = static_cast<Time>(static_cast<double>(counters_.sent) * gap_) - on_before_;
+  const Time sends_at = (static_cast<Time>(counters_.sent) + (on_ > 0)) * gap_ - on_before_;
   sends_ = on_ == 0 || sends_at < phase_on_;
   due_ = phase_start_ + (sends_ ? sends_at : phase_on_ + phase_off_);
   if (due_ >= stop_) due_ = kNever;

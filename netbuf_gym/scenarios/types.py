@@ -142,7 +142,7 @@ class Scenario:
         self._check_switches()
 
     def _placed(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
-        """Flows, senders, probes, sources of datagrams or switches with their links as indices; the same tuple when they had them so."""
+        """Whatever crosses links, with its links as indices; the same tuple when it had them so."""
         valid = sender_controls(self.stack) if cls is Sender else congestion_controls(self.stack)
         placed = []
         for i, item in enumerate(items):

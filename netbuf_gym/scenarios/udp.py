@@ -17,9 +17,9 @@ MOST_PACKETS_PER_S = 1e9
 class UdpSource:
     """Sends packets of one size at a constant rate, all the time or during on periods, whatever becomes of them.
 
-    Packet n (from 0) sets out when the source has been on for n * packet_bytes / rate, rounded down to whole nanoseconds:
-    the first at its start, and what is left of an on period after its last packet counts in the next one, so that the mean
-    rate is exact.
+    The gap between packets is packet_bytes / rate, to the nearest nanosecond. A source that is always on sends its first packet
+    when it starts; one with periods sends a packet when it has been on for as long as its bits take, and what is left of an on
+    period that ends before that counts in the next one. ns-3's UdpClient and OnOffApplication do the same.
 
     Args:
         path: The links that it takes, of anybody's way there or back, as indices into `Scenario.links` or link names.
@@ -54,7 +54,9 @@ class UdpSource:
         put(self, "packet_bytes", checks.integer("udp.packet_bytes", self.packet_bytes, 1, 65535))
         most_mbps = MOST_PACKETS_PER_S * self.packet_bytes * 8e-6
         if self.rate_mbps > most_mbps:
-            raise ScenarioError(f"udp.rate_mbps = {self.rate_mbps:g} is more than 1e9 packets a second; valid: {most_mbps:g} or less")
+            raise ScenarioError(
+                f"udp.rate_mbps = {self.rate_mbps:g} is more than 1e9 packets a second; valid: {most_mbps:g} or less"
+            )
         if (self.on_s is None) != (self.off_s is None):
             raise ScenarioError(f"udp.on_s = {self.on_s}, udp.off_s = {self.off_s}; valid: both in seconds, or neither")
         for field in ("on_s", "off_s"):

@@ -49,7 +49,8 @@ def _claims(result: Result) -> Iterator[tuple[str, bool]]:
         if whole_run:
             yield f"udp: received {source.packets_received}, lost {lost}", source.packets_received + lost <= source.packets_sent
         span_s = result.window_s[1] - result.window_s[0]
-        most = 1 + given.rate_mbps * 1e6 * span_s / 8 / given.packet_bytes
+        gap_s = max(round(given.packet_bytes * 8e-6 / given.rate_mbps, 9), 1e-9)
+        most = 1 + span_s / gap_s
         yield f"udp: sent {source.packets_sent} of {most}", source.packets_sent <= most * (1 + SLACK) + 1
         least_ms = sum(result.scenario.links[i].delay_ms for i in given.path)
         yield f"udp: least delay {source.delay_min_ms_total}", not source.delay_min_ms_total < least_ms - 1e-5
@@ -105,7 +106,8 @@ def _link(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[
     start_s, end_s = result.window_s
     if given.finite:
         # A packet counts when it begins to be sent, so that one may count whose end the window does not hold.
-        one = max([result.scenario.data_bytes, *(probe.bytes for probe in result.scenario.probes), *(u.packet_bytes for u in result.scenario.udp)]) * 8e-6
+        lone = [*(probe.bytes for probe in result.scenario.probes), *(udp.packet_bytes for udp in result.scenario.udp)]
+        one = max([result.scenario.data_bytes, *lone]) * 8e-6
         offered = capacity_mbit(result.scenario, (i,), start_s)
         carried = link.throughput_mbps * (end_s - start_s)
         most = offered + 2 * one

@@ -259,7 +259,8 @@ def _probe(case: Case, paths: dict[str, Any], priorities: int, span_s: float) ->
 def _udp(case: Case, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
     source: dict[str, Any] = {"path": case.pick(list(_path(case, paths).values())), "priority": case.whole(0, priorities - 1)}
     source["packet_bytes"] = case.pick((1, 64, 1500, 65_535, case.whole(1, 65_535)))
-    source["rate_mbps"] = min(max(case.log(1, 1000) * source["packet_bytes"] * 8e-6 / span_s, 1e-6), source["packet_bytes"] * 8e3)
+    rate_mbps = case.log(1, 1000) * source["packet_bytes"] * 8e-6 / span_s
+    source["rate_mbps"] = min(max(rate_mbps, 1e-6), source["packet_bytes"] * 8e3)
     if case.chance(0.5):
         periods = {name: max(span_s / case.whole(1, 50), 1e-6) for name in ("on_s", "off_s")}
         source |= {**periods, "random": case.chance(0.5)}

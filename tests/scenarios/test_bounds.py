@@ -91,7 +91,9 @@ RANGES = [
     (lambda **k: Probe(path=(0,), **k), "bytes", 1, 65535),
     *(
         (lambda **k: UdpSource(**{"path": (0,), "rate_mbps": 1} | k), field, low, high)
-        for field, low, high in (("priority", 0, 63), ("start_s", 0.0, 1e6), ("stop_s", 5e-324, 1e6), ("packet_bytes", 1, 65535))
+        for field, low, high in (
+            ("priority", 0, 63), ("start_s", 0.0, 1e6), ("stop_s", 5e-324, 1e6), ("packet_bytes", 1, 65535),
+        )
     ),
     (lambda **k: UdpSource(path=(0,), **k), "rate_mbps", 1e-6, 1e6),
     (lambda **k: UdpSource(**{"path": (0,), "rate_mbps": 1, "on_s": 1, "off_s": 1} | k), "on_s", 1e-6, 1e6),

@@ -13,7 +13,8 @@ def world(*udp, **kwargs):
 
 
 def test_sources_become_the_cores():
-    made = world(UdpSource(path=["back"], rate_mbps=2.5, packet_bytes=200, on_s=0.1, off_s=0.2, random=True, start_s=1, stop_s=3))
+    periods = {"on_s": 0.1, "off_s": 0.2, "random": True}
+    made = world(UdpSource(path=["back"], rate_mbps=2.5, packet_bytes=200, start_s=1, stop_s=3, **periods))
     source = world_config(made).udp[0]
     assert (list(source.path), source.rate_bps, source.bytes) == ([1], 2.5e6, 200)
     assert (source.on_ns, source.off_ns, source.random_on_off) == (100_000_000, 200_000_000, True)

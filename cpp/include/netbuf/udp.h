@@ -14,8 +14,9 @@ struct UdpCounters {
   Time delay_min = kNever, delay_max = 0;
 };
 
-// Packet n sets out when the source has been on for n times bytes / rate, rounded down to whole nanoseconds: what is left of an on
-// period that ends between two packets counts in the next one.
+// The gap between packets is bytes / rate, to the nearest nanosecond, as ns-3's UdpClient and OnOffApplication have it. A source that
+// is always on sends its first packet when it starts; one with periods sends a packet when it has been on for as long as its bits take,
+// and what is left of an on period that ends before that counts in the next one.
 class UdpSource final : public OneWay {
  public:
   UdpSource(const UdpConfig& config, uint64_t seed, uint32_t index, Network& network);
@@ -32,7 +33,7 @@ class UdpSource final : public OneWay {
 
   const Time on_, off_, stop_;
   const bool random_;
-  const double gap_;                         // nanoseconds between packets
+  const Time gap_;
   Rng rng_;
   UdpCounters counters_;
   Time phase_start_ = 0, phase_on_ = 0, phase_off_ = 0;  // the on period, and the rest after it
