@@ -11,6 +11,15 @@ namespace nb = nanobind;
 namespace netbuf {
 
 void bind_config(nb::module_& m) {
+  nb::class_<JitterConfig>(m, "JitterConfig", "Random delay of each packet; see netbuf_gym.scenarios.Jitter. Times in ns.")
+      .def(nb::init<>())
+      .def_rw("distribution", &JitterConfig::distribution)
+      .def_rw("scale_ns", &JitterConfig::scale_ns)
+      .def_rw("mean_ns", &JitterConfig::mean_ns)
+      .def_rw("shape", &JitterConfig::shape)
+      .def_rw("correlation", &JitterConfig::correlation)
+      .def_rw("reorder", &JitterConfig::reorder);
+
   nb::class_<LinkConfig>(m, "LinkConfig", "A link; see netbuf_gym.scenarios.Link. Rates in bit/s, times in ns, sizes in bytes.")
       .def(nb::init<>())
       .def_rw("name", &LinkConfig::name)
@@ -29,7 +38,16 @@ void bind_config(nb::module_& m) {
       .def_rw("trace_period_ns", &LinkConfig::trace_period_ns)
       .def_rw("discipline", &LinkConfig::discipline)
       .def_rw("discipline_parameters", &LinkConfig::discipline_parameters)
-      .def_rw("device_packets", &LinkConfig::device_packets);
+      .def_rw("device_packets", &LinkConfig::device_packets)
+      .def_rw("delay_time_ns", &LinkConfig::delay_time_ns)
+      .def_rw("delay_step_ns", &LinkConfig::delay_step_ns)
+      .def_rw("delay_period_ns", &LinkConfig::delay_period_ns)
+      .def_rw("delay_reorders", &LinkConfig::delay_reorders)
+      .def_rw("loss_time_ns", &LinkConfig::loss_time_ns)
+      .def_rw("loss_step", &LinkConfig::loss_step)
+      .def_rw("loss_period_ns", &LinkConfig::loss_period_ns)
+      .def_rw("jitter", &LinkConfig::jitter)
+      .def_rw("outage_ns", &LinkConfig::outage_ns);
 
   nb::class_<SwitchConfig>(m, "SwitchConfig", "Links that share a buffer; see netbuf_gym.scenarios.Switch.")
       .def(nb::init<>())

@@ -7,14 +7,58 @@
 #include "netbuf/queue_discipline.h"
 #include "netbuf/reject.h"
 #include "netbuf/traffic.h"
+#include "netbuf/wire.h"
 
 namespace netbuf {
 
 namespace {
 
+// Steps that hold from time to time, from 0 on.
+void check_steps(const std::vector<Time>& times, size_t values, Time period, const std::string& at) {
+  if (times.size() != values) reject(at + "_time_ns", times.size(), "as long as its values, " + std::to_string(values));
+  if (times.empty()) return;
+  if (times.front() != 0) reject(at + "_time_ns[0]", times.front(), "0");
+  for (size_t i = 1; i < times.size(); ++i) {
+    if (times[i] <= times[i - 1] || times[i] > kLongest) reject(at + "_time_ns", times[i], "strictly increasing, at most 1e16");
+  }
+  if (period != 0 && (period <= times.back() || period > kLongest)) {
+    reject(at + "_period_ns", period, "0, or beyond the last step and at most 1e16");
+  }
+}
+
+constexpr Time kLongestDelay = 3600 * kSecond;
+
+void check_wire(const LinkConfig& link, const std::string& at) {
+  check_steps(link.delay_time_ns, link.delay_step_ns.size(), link.delay_period_ns, at + ".delay");
+  for (const Time delay : link.delay_step_ns) {
+    if (delay < link.delay_ns || delay > kLongestDelay) reject(at + ".delay_step_ns", delay, "in [delay_ns, 3.6e12]");
+  }
+  check_steps(link.loss_time_ns, link.loss_step.size(), link.loss_period_ns, at + ".loss");
+  for (const double loss : link.loss_step) {
+    if (!(loss >= 0 && loss <= 1)) reject(at + ".loss_step", loss, "in [0, 1]");
+  }
+  if (!link.loss_step.empty() && (link.loss > 0 || !link.ge.empty())) reject(at + ".loss_step", link.loss_step.size(), "empty beside loss or ge");
+  const JitterConfig& jitter = link.jitter;
+  const std::string of = at + ".jitter";
+  if (!known_jitter(jitter.distribution)) {
+    reject(of + ".distribution", jitter.distribution, "uniform, exponential, normal, pareto, or empty for none");
+  }
+  if (!(jitter.scale_ns >= 0 && jitter.scale_ns <= kLongestDelay)) reject(of + ".scale_ns", jitter.scale_ns, "in [0, 3.6e12]");
+  if (!(jitter.mean_ns >= 0 && jitter.mean_ns <= kLongestDelay)) reject(of + ".mean_ns", jitter.mean_ns, "in [0, 3.6e12]");
+  if (!(jitter.shape >= 0.1 && jitter.shape <= 100)) reject(of + ".shape", jitter.shape, "in [0.1, 100]");
+  if (!(jitter.correlation >= 0 && jitter.correlation < 1)) reject(of + ".correlation", jitter.correlation, "in [0, 1)");
+  if (link.delay_reorders && !jitter.distribution.empty() && !jitter.reorder) {
+    reject(of + ".reorder", jitter.reorder, "true where delay_reorders is");
+  }
+  if (link.outage_ns < 0 || link.outage_ns > kLongest) reject(at + ".outage_ns", link.outage_ns, "in [0, 1e16] (0: queues outlast outages)");
+  if (link.outage_ns > 0 && link.trace_ns.empty() && link.schedule_time_ns.empty()) {
+    reject(at + ".outage_ns", link.outage_ns, "0 for a link whose rate does not vary");
+  }
+}
+
 void check(const LinkConfig& link, const std::string& at) {
   if (!valid_rate(link.rate_bps)) reject(at + ".rate_bps", link.rate_bps, "finite and at least 1, or 0 for infinitely fast");
-  if (link.delay_ns < 0 || link.delay_ns > 3600 * kSecond) reject(at + ".delay_ns", link.delay_ns, "in [0, 3.6e12]");
+  if (link.delay_ns < 0 || link.delay_ns > kLongestDelay) reject(at + ".delay_ns", link.delay_ns, "in [0, 3.6e12]");
   if (link.queue_limit_packets < 0) reject(at + ".queue_limit_packets", link.queue_limit_packets, ">= 0 (0: no limit)");
   if (link.queue_limit_bytes < 0) reject(at + ".queue_limit_bytes", link.queue_limit_bytes, ">= 0 (0: no limit)");
   if (!(link.loss >= 0 && link.loss < 1)) reject(at + ".loss", link.loss, "in [0, 1)");
@@ -58,6 +102,7 @@ void check(const LinkConfig& link, const std::string& at) {
   if (link.device_packets < 0 || link.device_packets > 1'000'000) {
     reject(at + ".device_packets", link.device_packets, "in [0, 1e6]");
   }
+  check_wire(link, at);
   if (!link.discipline.empty()) {
     discipline_parameters(link.discipline, link.discipline_parameters, at + ".discipline");
   } else if (!link.discipline_parameters.empty()) {

@@ -34,7 +34,12 @@ Link::Link(const LinkConfig& config, Rng* rng)
     lossy_ = true;
     until_loss_ = rng_->geometric(loss_);
   }
-  pure_delay_ = schedule_ == Schedule::constant && ns_per_byte_ == 0 && !lossy_;
+  if (Wire::changes(config)) {
+    wire_ = std::make_unique<Wire>(config, rng_->next());
+    lossy_ |= !config.loss_time_ns.empty();
+  }
+  plain_ = !lossy_ && !wire_;
+  pure_delay_ = schedule_ == Schedule::constant && ns_per_byte_ == 0 && plain_;
 }
 
 void Link::take_out(Time now) {
@@ -62,13 +67,14 @@ void Link::take_out(Time now) {
   stats_.packets_out += i - first;
 }
 
-bool Link::lose() {
+bool Link::lose(Time start) {
   if (const uint64_t number = exposed_++; !loss_list_.empty() && loss_list_.back() == number) {
     loss_list_.pop_back();
     return true;
   }
   if (!gilbert_elliott_) {
-    if (loss_ == 0 || until_loss_--) return false;
+    if (loss_ == 0) return wire_ && wire_->loses(start);
+    if (until_loss_--) return false;
     until_loss_ = rng_->geometric(loss_);
     return true;
   }
@@ -138,7 +144,7 @@ Link::Outcome Link::foresee(Time at, uint32_t wire_bytes, bool is_data, Time now
   }
   const Time start = std::max(at, free_at_);
   free_at_ = start + transmission_time(wire_bytes);
-  const bool lost = lossy_ && (is_data || loss_on_acks_) && lose();
+  const bool lost = lossy_ && (is_data || loss_on_acks_) && lose(start);
   coming_->packets.push({at, start, free_at_, wire_bytes, lost});
   return lost ? Outcome{Fate::random_loss, kNever} : Outcome{Fate::delivered, free_at_ + delay_};
 }

@@ -2,12 +2,18 @@
 #include <algorithm>
 
 #include "netbuf/link.h"
+#include "netbuf/outages.h"
 
 namespace netbuf {
 
 struct Link::Managed final : DropSink {
-  Managed(Link& owner, Host* host_, uint32_t index_, uint32_t device_limit_)
-      : link(&owner), host(host_), index(index_), device_limit(device_limit_) {}
+  Managed(Link& owner, Host* host_, uint32_t index_, const LinkConfig& config)
+      : link(&owner), host(host_), index(index_), device_limit(static_cast<uint32_t>(config.device_packets)) {
+    if (config.outage_ns == 0) return;
+    outages = std::make_unique<Outages>(config);
+    outage = outages->following(0);
+    if (outage.begin <= 0) begin_outage();
+  }
 
   Link* link;
   Host* host;
@@ -17,6 +23,9 @@ struct Link::Managed final : DropSink {
   Time next = kNever, since = 0;
   int64_t begun = 0;               // bytes of the packets whose transmission has begun
   double area = 0;                 // packet nanoseconds in the discipline, up to since
+  std::unique_ptr<Outages> outages;  // that empty the queue
+  Outages::Stretch outage{kNever, kNever};  // the next one
+  Time out_until = 0;              // the end of the one before: what arrives before it is dropped
 
   void dropped(const Queued& item) override {
     ++link->stats_.queue_drops;
@@ -25,6 +34,23 @@ struct Link::Managed final : DropSink {
   void tick(Time now) {
     area += static_cast<double>(discipline->packets()) * static_cast<double>(now - since);
     since = now;
+  }
+  void begin_outage() {
+    out_until = outage.end;
+    outage = outages->following(outage.end);
+  }
+  // The outage begins: nothing that is here gets through. What has left the queue counts as lost, the rest as dropped.
+  void empty(Time now) {
+    begin_outage();
+    tick(now);
+    for (; !device.empty(); device.pop()) lose(device.front());
+    Queued item;
+    while (discipline->packets() > 0 && discipline->dequeue(now, item)) dropped(item);
+    next = kNever;
+  }
+  void lose(const Queued& item) {
+    ++link->stats_.random_losses;
+    host->lost(item, Fate::random_loss);
   }
   bool take(Time now, Queued& item) {
     tick(now);
@@ -41,7 +67,7 @@ struct Link::Managed final : DropSink {
 void Link::ManagedDeleter::operator()(Managed* managed) const { delete managed; }
 
 void Link::manage(const Maker& make, const LinkConfig& config, uint32_t index, Host* host) {
-  managed_.reset(new Managed(*this, host, index, static_cast<uint32_t>(config.device_packets)));
+  managed_.reset(new Managed(*this, host, index, config));
   DisciplineSetting setting{limit_packets_, limit_bytes_, mean_rate_bps(), {}, managed_.get(), rng_};
   managed_->discipline = make(setting);
 }
@@ -50,6 +76,7 @@ void Link::offer(Time now, Queued& item) {
   Managed& m = *managed_;
   item.arrived = now;
   ++stats_.packets_in;
+  if (now < m.out_until) [[unlikely]] return m.dropped(item);
   m.tick(now);
   m.discipline->enqueue(now, item);
   stats_.queue_max = std::max(stats_.queue_max, m.discipline->packets());
@@ -57,7 +84,12 @@ void Link::offer(Time now, Queued& item) {
 }
 
 bool Link::runs_last() const { return managed_->device_limit > 0; }
-Time Link::next() const { return managed_->next; }
+Time Link::next() const { return std::min(managed_->next, managed_->outage.begin); }
+
+void Link::run(Time now) {
+  if (now >= managed_->outage.begin) [[unlikely]] managed_->empty(now);
+  serve(now);
+}
 
 void Link::serve(Time now) {
   Managed& m = *managed_;
@@ -101,16 +133,44 @@ Time Link::ready(Time now) {
 void Link::transmit_now(Time now, const Queued& item) {
   Managed& m = *managed_;
   Time start = now;
+  if (m.outages && caught_by_outage(now, item)) return;
   const Time end = schedule_ == Schedule::constant ? now + transmission_time(item.bytes) : schedule_departure(now, item.bytes, start);
   free_at_ = end;
   busy_ns_ += end - start;
   m.begun += item.bytes;
   begun_bytes_ = item.bytes;
-  if (lossy_ && (!item.is_ack || loss_on_acks_) && lose()) {
-    ++stats_.random_losses;
-    return m.host->lost(item, Fate::random_loss);
+  if (lossy_ && (!item.is_ack || loss_on_acks_) && lose(start)) return m.lose(item);
+  m.host->sent(item, wire_ ? wire_->arrival(start, end) : end + delay_);
+}
+
+// A packet that the next outage catches in transmission is lost; the part of it that had been sent has used the link.
+bool Link::caught_by_outage(Time now, const Queued& item) {
+  Managed& m = *managed_;
+  const uint64_t cursor = cursor_;
+  const int64_t left = opportunity_left_;
+  const double used_bits = used_bits_, never_sent_bits = never_sent_bits_;
+  Time start = now;
+  const Time out = m.outage.begin, end = schedule_departure(now, item.bytes, start);
+  const bool caught = end > out;
+  const double sent = caught && steps_ ? steps_->bits(start, out) / 8 : 0;
+  int64_t taken = static_cast<int64_t>(sent);
+  if (caught && opportunities_) taken = static_cast<int64_t>(opportunities_->before(out) - cursor) * Opportunities::kBytes - (Opportunities::kBytes - left);
+  cursor_ = cursor;
+  opportunity_left_ = left;
+  used_bits_ = used_bits;
+  never_sent_bits_ = never_sent_bits;
+  if (!caught) return false;
+  if (opportunities_) {
+    cursor_ = opportunities_->before(out);
+    opportunity_left_ = Opportunities::kBytes;
   }
-  m.host->sent(item, end + delay_);
+  used_bits_ += sent * 8;
+  busy_ns_ += out - start;
+  free_at_ = out;
+  begun_bytes_ = static_cast<uint32_t>(taken);
+  m.begun += taken;
+  m.lose(item);
+  return true;
 }
 
 uint32_t Link::managed_packets() const { return managed_->discipline->packets(); }
@@ -129,6 +189,7 @@ LinkStats Link::managed_stats(Time now) {
 size_t Link::memory_bytes() const {
   size_t bytes = sizeof *this + queue_.memory_bytes();
   if (coming_) bytes += coming_bytes();
+  if (wire_) bytes += wire_->memory_bytes();
   if (managed_) bytes += sizeof(Managed) + managed_->discipline->memory_bytes() + managed_->device.memory_bytes();
   return bytes;
 }

@@ -15,9 +15,11 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
       links_(config.path) {
   const auto hops = [&](const std::vector<uint32_t>& path) {
     std::vector<Hop> result;
+    bool in_order = true;        // so far: what is foreseen must be asked for in order of time
     for (const uint32_t link : path) {
       const Link& l = network_.links[link];
-      const bool folded = network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate();
+      const bool folded = in_order && network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate() && !l.changes();
+      in_order &= !l.reorders();
       result.push_back({link, folded, result.empty() || folded ? uint8_t{0} : lane_between(result.back().link, link), 0});
     }
     return result;
@@ -29,6 +31,7 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
   first_link_ = &network_.links[config.path.front()];
   first_return_link_ = &network_.links[config.return_path.front()];
 
+  ack_overtakes_ = std::any_of(config.return_path.begin(), config.return_path.end(), [&](uint32_t link) { return network_.links[link].reorders(); });
   direct_ = forward_hops_ == 1 && !first_link_->managed();
   direct_back_ = backward_hops_ == 1 && !first_return_link_->managed();
 
@@ -113,10 +116,16 @@ void Path::send_back(Ack ack, const SackBlocks& blocks) {
   send_back(ack);
 }
 
+// Where ACKs overtake each other, the blocks of some that are late are kept for them; of later ones they are lost.
 SackBlocks Path::take_blocks(const Ack& ack) {
   const uint32_t index = blocks_index(ack);
-  const SackBlocks blocks = blocks_[index];
-  blocks_.pop_to(index + 1);
+  if (!ack_overtakes_) [[likely]] {
+    const SackBlocks blocks = blocks_[index];
+    blocks_.pop_to(index + 1);
+    return blocks;
+  }
+  const SackBlocks blocks = before(index, blocks_.tail()) ? blocks_[index] : SackBlocks{};
+  if (blocks_.size() > kLateAcks) blocks_.pop_to(blocks_.tail() - kLateAcks);
   return blocks;
 }
 

@@ -49,7 +49,7 @@ void World::build_links(const WorldConfig& config) {
     Link::Maker make;
     if (s != UINT32_MAX) {
       make = [&, s = s, port = port](const DisciplineSetting& setting) { return switches_[s]->make_port(port, setting.sink); };
-    } else if (!link.discipline.empty() || link.device_packets > 0) {
+    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0) {
       if (link.discipline.empty()) link.discipline = "droptail";
       make = [&](const DisciplineSetting& setting) { return make_discipline(link.discipline, link.discipline_parameters, setting); };
     } else {

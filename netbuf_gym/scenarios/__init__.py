@@ -13,6 +13,7 @@ from netbuf_gym.scenarios.catalogue import (
     congestion_controls,
     sender_controls,
 )
+from netbuf_gym.scenarios.delays import handovers, interruptions, leo_delays, route_change
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, CoDel, Discipline, DropTail, FqCoDel
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
@@ -53,6 +54,7 @@ from netbuf_gym.scenarios.topologies import dumbbell, last_hop
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 __all__ = [
@@ -79,6 +81,7 @@ __all__ = [
     "Bulk",
     "CoDel",
     "CongestionControl",
+    "DelaySchedule",
     "DeliveryTrace",
     "Discipline",
     "Distribution",
@@ -89,7 +92,9 @@ __all__ = [
     "FqCoDel",
     "GilbertElliott",
     "Incast",
+    "Jitter",
     "Link",
+    "LossSchedule",
     "Mixture",
     "OnOff",
     "OwnControl",
@@ -117,12 +122,16 @@ __all__ = [
     "flows_of",
     "get",
     "glossary_of",
+    "handovers",
+    "interruptions",
     "last_hop",
+    "leo_delays",
     "names",
     "parameters_of",
     "register",
     "register_pattern",
     "register_scheme",
+    "route_change",
     "sender_controls",
     "shared_buffer",
     "sizes_of",

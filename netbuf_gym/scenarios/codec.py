@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
@@ -15,10 +15,13 @@ from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
 from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 SCHEMA = "netbuf-gym/scenario/1"
 APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff}
+SCHEDULES = {"delay_ms": DelaySchedule, "loss": LossSchedule}
+"""Fields of a link that are a number or a schedule."""
 TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
 
 
@@ -68,7 +71,13 @@ def from_dict(kind: type, data: object) -> Any:
 
 
 def _link(link: Link) -> dict:
-    data = _plain(link, skip=("gilbert_elliott", "trace", "discipline"))
+    data = _plain(link, skip=("gilbert_elliott", "trace", "discipline", *SCHEDULES, "jitter"))
+    for name in SCHEDULES:
+        value = getattr(link, name)
+        if value != 0 or isinstance(value, tuple(SCHEDULES.values())):
+            data[name] = _plain(value) if is_dataclass(value) else value
+    if link.jitter is not None:
+        data["jitter"] = _plain(link.jitter)
     if link.gilbert_elliott is not None:
         data["gilbert_elliott"] = _plain(link.gilbert_elliott)
     if isinstance(link.trace, RateTrace):
@@ -109,6 +118,11 @@ def _read_link(field: str, data: object) -> Link:
         data["gilbert_elliott"] = _make(f"{field}.gilbert_elliott", GilbertElliott, data["gilbert_elliott"])
     if data.get("trace") is not None:
         data["trace"] = _variant(f"{field}.trace", data["trace"], TRACES)
+    for name, schedule in SCHEDULES.items():
+        if isinstance(data.get(name), dict):
+            data[name] = _make(f"{field}.{name}", schedule, data[name])
+    if data.get("jitter") is not None:
+        data["jitter"] = _make(f"{field}.jitter", Jitter, data["jitter"])
     if data.get("discipline") is not None:
         data["discipline"] = discipline_of(f"{field}.discipline", data["discipline"])
     return _make(field, Link, data)

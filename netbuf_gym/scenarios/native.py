@@ -15,6 +15,7 @@ from netbuf_gym.scenarios.switches import DRR, AgentThresholds, StaticThresholds
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import RateTrace
 
 
@@ -48,10 +49,20 @@ def link_config(link: Link) -> _core.LinkConfig:
     config = _core.LinkConfig()
     config.name = link.name
     config.rate_bps = link.rate_mbps * 1e6 if link.rate_mbps is not None else 0.0
-    config.delay_ns = round(link.delay_ms * 1e6)
+    config.delay_ns = round(link.least_delay_ms * 1e6)
+    if isinstance(link.delay_ms, DelaySchedule):
+        config.delay_time_ns, config.delay_period_ns = _steps(link.delay_ms)
+        config.delay_step_ns = (link.delay_ms.delay_ms * 1e6).round().astype("int64").tolist()
+        config.delay_reorders = link.delay_ms.reorder
+    if link.jitter is not None:
+        config.jitter = jitter_config(link.jitter)
     config.queue_limit_packets = link.queue_packets or 0
     config.queue_limit_bytes = link.queue_bytes or 0
-    config.loss = link.loss
+    if isinstance(link.loss, LossSchedule):
+        config.loss_time_ns, config.loss_period_ns = _steps(link.loss)
+        config.loss_step = link.loss.loss.tolist()
+    else:
+        config.loss = link.loss
     if link.gilbert_elliott is not None:
         g = link.gilbert_elliott
         config.ge = (g.p_good_to_bad, g.p_bad_to_good, g.loss_good, g.loss_bad)
@@ -68,6 +79,22 @@ def link_config(link: Link) -> _core.LinkConfig:
         config.discipline_parameters = link.discipline.parameters()
     if link.device_packets:
         config.device_packets = link.device_packets
+    if link.on_outage == "drop":
+        config.outage_ns = round(link.outage_ms * 1e6)
+    return config
+
+
+def _steps(schedule: DelaySchedule | LossSchedule) -> tuple[list[int], int]:
+    return nanoseconds(schedule.time_s), nanoseconds(schedule.period_s) if schedule.period_s is not None else 0
+
+
+def jitter_config(jitter: Jitter) -> _core.JitterConfig:
+    """Converts jitter."""
+    config = _core.JitterConfig()
+    config.distribution = jitter.distribution
+    config.scale_ns, config.mean_ns = jitter.scale_ms * 1e6, jitter.mean_ms * 1e6
+    config.shape, config.correlation = jitter.shape, jitter.correlation
+    config.reorder = jitter.reorder
     return config
 
 

@@ -298,9 +298,10 @@ class Scenario:
         return self.flows[flow] if flow < len(self.flows) else senders[flow - len(self.flows)]
 
     def propagation_rtt_ms(self, flow: int = 0) -> float:
-        """The delays of a flow's links there and back, ms. The traffic's senders are counted after the flows."""
+        """The delays of a flow's links there and back, ms; of those that change, the least, and no jitter. The traffic's
+        senders are counted after the flows."""
         f = self._end(flow)
-        return sum(self.links[i].delay_ms for i in (*f.path, *f.return_path))
+        return sum(self.links[i].least_delay_ms for i in (*f.path, *f.return_path))
 
     def base_rtt_ms(self, flow: int = 0) -> float:
         """The least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""

@@ -12,6 +12,15 @@
 
 namespace netbuf {
 
+// A random delay of each packet on top of propagation (wire.h).
+struct JitterConfig {
+  std::string distribution;                // uniform, exponential, normal, pareto; empty: no jitter
+  double scale_ns = 0, mean_ns = 0;        // mean: normal only
+  double shape = 3;                        // pareto only
+  double correlation = 0;                  // of each packet's jitter with the one before
+  bool reorder = false;                    // packets may overtake each other
+};
+
 struct LinkConfig {
   std::string name;
   double rate_bps = 0;                     // 0: infinitely fast
@@ -30,6 +39,14 @@ struct LinkConfig {
   std::string discipline;                  // what manages the queue; empty: first in, first out, without events of its own
   std::map<std::string, double> discipline_parameters;
   int64_t device_packets = 0;              // that the device holds behind the discipline, beside the one in service
+  std::vector<Time> delay_time_ns, delay_step_ns;  // propagation that changes (wire.h); delay_ns is the least of it then
+  Time delay_period_ns = 0;                // 0: the last delay holds
+  bool delay_reorders = false;             // what sets out after a fall of the delay may overtake
+  std::vector<Time> loss_time_ns;          // loss that changes, instead of loss
+  std::vector<double> loss_step;
+  Time loss_period_ns = 0;
+  JitterConfig jitter;
+  Time outage_ns = 0;                      // a stretch without service that is as long empties the queue; 0: never
 };
 
 // Links whose queues share one buffer. The unit of capacity, thresholds and queue_cap is packets, or bytes on the wire.

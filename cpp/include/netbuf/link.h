@@ -15,6 +15,7 @@
 #include "netbuf/queue_discipline.h"
 #include "netbuf/ring.h"
 #include "netbuf/rng.h"
+#include "netbuf/wire.h"
 
 namespace netbuf {
 
@@ -89,9 +90,12 @@ class Link final : public EventSource {
       begun_bytes_ = wire_bytes;
       if (busy_starts_) [[unlikely]] busy_starts_->push(now);
     }
-    if (lossy_ && (is_data || loss_on_acks_) && lose()) {
-      ++stats_.random_losses;
-      return {Fate::random_loss, kNever};
+    if (!plain_) [[unlikely]] {
+      if (lossy_ && (is_data || loss_on_acks_) && lose(start)) {
+        ++stats_.random_losses;
+        return {Fate::random_loss, kNever};
+      }
+      if (wire_) return {Fate::delivered, wire_->arrival(start, end)};
     }
     return {Fate::delivered, end + delay_};
   }
@@ -138,7 +142,7 @@ class Link final : public EventSource {
     return count - i;
   }
   // Packets of one size take equally long, none is lost at random, and nobody asks when the link was busy.
-  bool uniform() const { return !pure_delay_ && !lossy_ && !busy_starts_ && schedule_ == Schedule::constant; }
+  bool uniform() const { return !pure_delay_ && plain_ && !busy_starts_ && schedule_ == Schedule::constant; }
 
   // Takes note of what has left the queue up to and including now.
   void drain(Time now) {
@@ -156,7 +160,7 @@ class Link final : public EventSource {
   bool managed() const { return managed_ != nullptr; }
   void offer(Time now, Queued& item);      // a packet arrives; transmit() is for links that are not managed
   Time next() const override;              // when the next packet can be sent; kNever: not before the next offer
-  void run(Time now) override { serve(now); }
+  void run(Time now) override;
   bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
 
   // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when a
@@ -171,7 +175,7 @@ class Link final : public EventSource {
   void remember_busy_periods() { busy_starts_ = std::make_unique<BusyStarts>(); }
   Time busy_since(Time at) const { return busy_starts_ ? busy_starts_->before(at) : at; }  // of the period at is in
   Time transmission_time(uint32_t wire_bytes) const { return static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5); }
-  Time delay() const { return delay_; }
+  Time delay() const { return delay_; }     // the least, where it changes; without jitter
 
   LinkStats stats(Time now);  // notes first
   double offered_bits(Time now) const;       // what the rate could have carried by now; infinity when unlimited
@@ -185,6 +189,8 @@ class Link final : public EventSource {
   double mean_rate_bps() const;     // over the period of a varying rate, or until its last step
   bool never_drops() const { return !managed_ && limit_packets_ == kNoLimit && limit_bytes_ == kNoLimit; }
   bool constant_rate() const { return schedule_ == Schedule::constant; }
+  bool changes() const { return wire_ != nullptr; }   // its delay or its loss
+  bool reorders() const { return wire_ && wire_->reorders(); }
   size_t memory_bytes() const;
 
  private:
@@ -213,7 +219,7 @@ class Link final : public EventSource {
   void take_out(Time now);
   void settle(Time now);
   void serve(Time now);
-  bool lose();
+  bool lose(Time start);                   // the packet whose transmission begins then
   Time schedule_departure(Time now, uint32_t wire_bytes, Time& start);
   Time stepped_departure(Time now, uint32_t wire_bytes, Time& start);
   Time opportunity_departure(Time now, uint32_t wire_bytes, Time& start);
@@ -221,6 +227,7 @@ class Link final : public EventSource {
   void count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Time free_at) const;
   Time ready(Time now);                    // from when on a transmission can begin; now, or later
   void transmit_now(Time now, const Queued& item);
+  bool caught_by_outage(Time now, const Queued& item);
   uint32_t managed_packets() const;
   int64_t managed_bytes() const;
   LinkStats managed_stats(Time now);
@@ -234,7 +241,7 @@ class Link final : public EventSource {
   };
   std::unique_ptr<Managed, ManagedDeleter> managed_;
   Schedule schedule_ = Schedule::constant;
-  bool pure_delay_ = false, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false;
+  bool pure_delay_ = false, plain_, lossy_ = false, loss_on_acks_, gilbert_elliott_ = false, bad_state_ = false;
   Time next_start_ = kNever;            // of the head of the queue
   Time free_at_ = 0, delay_;
   Time arrivals_first_ = 0;             // 1: before departures of the same instant
@@ -258,6 +265,7 @@ class Link final : public EventSource {
   std::shared_ptr<const RateSteps> steps_;
   std::shared_ptr<const Opportunities> opportunities_;
   std::unique_ptr<Coming, ComingDeleter> coming_;  // packets whose outcome is known before they arrive
+  std::unique_ptr<Wire> wire_;          // propagation that is not constant
   Rng* rng_;
   std::string name_;
 };

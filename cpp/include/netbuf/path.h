@@ -136,9 +136,10 @@ class Path {
   }
   uint32_t wire_bytes(const Ack& ack) const {
     if (ack.flags & kAckSynAck) [[unlikely]] return profile_.syn_bytes;
-    if (ack.flags & kAckHasSack) [[unlikely]] return profile_.ack_bytes + profile_.sack_bytes[blocks_[blocks_index(ack)].count];
+    if (ack.flags & kAckHasSack) [[unlikely]] return profile_.ack_bytes + profile_.sack_bytes[block_count(blocks_index(ack))];
     return profile_.ack_bytes;
   }
+  uint32_t block_count(uint32_t index) const { return before(index, blocks_.tail()) ? blocks_[index].count : 0; }
   uint32_t blocks_index(const Ack& ack) const { return blocks_.head() + static_cast<uint16_t>(ack.sack - static_cast<uint16_t>(blocks_.head())); }
 
   Network& network_;
@@ -146,6 +147,8 @@ class Path {
   const StackProfile& profile_;
   uint64_t to_receiver_, to_sender_;
   uint32_t flow_, on_way_ = 0;
+  static constexpr uint32_t kLateAcks = 16'384;  // ACKs with SACK blocks that a late one may be behind (of 2^16 numbers)
+  bool ack_overtakes_;               // on the way back
   bool direct_, direct_back_;        // one link that keeps no packets of its own
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;
   uint32_t forward_hops_, backward_hops_;

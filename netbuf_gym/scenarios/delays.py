@@ -1,0 +1,165 @@
+"""Schedules of changing paths: a route change, handovers between cells, satellites that take over from each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS
+from netbuf_gym.scenarios.wire import DelaySchedule, LossSchedule
+from netbuf_gym.traces.types import MAX_TIME_S
+
+LEO_INTERVAL_S = 15.0
+"""How often Starlink reassigns satellites (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024)."""
+MAX_CHANGES = 1_000_000
+MAX_SEED = 2**63 - 1
+
+
+def route_change(
+    *, delay_ms: float, change_ms: float = 50.0, at_s: float, until_s: float | None = None, reorder: bool = False
+) -> DelaySchedule:
+    """A path that becomes longer (or shorter, below 0) at one moment, and perhaps as it was at a later one.
+
+    Args:
+        delay_ms: One way, before, 0 to 1e5 ms.
+        change_ms: What the new route adds; together 0 to 1e5 ms.
+        at_s: When, above 0 to 1e6 s.
+        until_s: When the old route comes back, after `at_s`; None: never.
+        reorder: As in `DelaySchedule`.
+
+    Raises:
+        ScenarioError: A value out of range.
+    """
+    delay_ms = checks.number("delay_ms", delay_ms, 0, MAX_DELAY_MS)
+    change_ms = checks.number("change_ms", change_ms, -delay_ms, MAX_DELAY_MS - delay_ms)
+    times = [0.0, checks.number("at_s", at_s, 0, MAX_TIME_S, low_open=True)]
+    delays = [delay_ms, delay_ms + change_ms]
+    if until_s is not None:
+        times.append(checks.number("until_s", until_s, times[1], MAX_TIME_S, low_open=True))
+        delays.append(delay_ms)
+    return DelaySchedule(times, delays, reorder=reorder)
+
+
+def handovers(
+    *,
+    low_ms: float = 10.0,
+    high_ms: float = 40.0,
+    interval_s: float = 10.0,
+    duration_s: float = 100.0,
+    seed: int = 0,
+    reorder: bool = False,
+) -> DelaySchedule:
+    """A mobile host that changes cells at random moments: each cell has a delay of its own.
+
+    Delays are uniform, the times between changes exponential. What is in flight when a cell is left still arrives; where it
+    should not, `interruptions(schedule, length_ms=...)` is the link's `loss`.
+
+    Args:
+        low_ms, high_ms: One way, 0 to 1e5 ms.
+        interval_s: Mean time between two changes, 0.001 to 1e6 s.
+        duration_s: Until when there are changes, above 0 to 1e6 s.
+        seed: 0 to 2**63 - 1; the same schedule for the same seed.
+        reorder: As in `DelaySchedule`.
+
+    Raises:
+        ScenarioError: A value out of range, or more than 1e6 changes.
+    """
+    rng, low_ms, high_ms = _drawing(seed, low_ms, high_ms)
+    interval_s = checks.number("interval_s", interval_s, 1e-3, MAX_TIME_S)
+    duration_s = checks.number("duration_s", duration_s, 0, MAX_TIME_S, low_open=True)
+    _check_changes(duration_s, interval_s)
+    times = [0.0]
+    while (following := times[-1] + max(rng.exponential(interval_s), 1e-6)) < duration_s:
+        times.append(following)
+    return DelaySchedule(times, rng.uniform(low_ms, high_ms, len(times)), reorder=reorder)
+
+
+def leo_delays(
+    *,
+    low_ms: float = 15.0,
+    high_ms: float = 40.0,
+    drift_ms: float = 3.0,
+    interval_s: float = LEO_INTERVAL_S,
+    first_s: float = LEO_INTERVAL_S,
+    step_s: float = 1.0,
+    duration_s: float = 300.0,
+    seed: int = 0,
+    reorder: bool = False,
+) -> DelaySchedule:
+    """A path over satellites in low orbit, reassigned every `interval_s` seconds whether it serves or not.
+
+    Each assignment has a delay of its own, uniform between the bounds, and moves by up to `drift_ms` until the next one, as
+    the satellite comes nearer or goes; it stays within the bounds.
+
+    Args:
+        low_ms, high_ms: One way, 0 to 1e5 ms.
+        drift_ms: Largest change within one assignment, in steps of `step_s`, 0 to 1e5 ms.
+        interval_s: Between two assignments, 0.001 to 1e6 s.
+        first_s: When the first of them is, above 0 to `interval_s`: where in its interval the world begins.
+        step_s: 0.001 to 1e6 s; no more than one step an assignment from `interval_s` on.
+        duration_s: Until when there are assignments, above 0 to 1e6 s.
+        seed: 0 to 2**63 - 1; the same schedule for the same seed.
+        reorder: As in `DelaySchedule`.
+
+    Raises:
+        ScenarioError: A value out of range, or more than 1e6 steps.
+    """
+    rng, low_ms, high_ms = _drawing(seed, low_ms, high_ms)
+    drift_ms = checks.number("drift_ms", drift_ms, 0, MAX_DELAY_MS)
+    interval_s = checks.number("interval_s", interval_s, 1e-3, MAX_TIME_S)
+    first_s = checks.number("first_s", first_s, 0, interval_s, low_open=True)
+    step_s = min(checks.number("step_s", step_s, 1e-3, MAX_TIME_S), interval_s)
+    duration_s = checks.number("duration_s", duration_s, 0, MAX_TIME_S, low_open=True)
+    _check_changes(duration_s, step_s)
+    starts = np.concatenate([[0.0], np.arange(first_s, duration_s, interval_s)])
+    ends = np.append(starts[1:], max(duration_s, starts[-1] + step_s))
+    times, delays = [], []
+    for start, end in zip(starts, ends, strict=True):
+        level, drift = rng.uniform(low_ms, high_ms), rng.uniform(-drift_ms, drift_ms)
+        since = np.arange(0.0, end - start - 1e-6, step_s)
+        times.append(start + since)
+        delays.append(np.clip(level + drift * since / interval_s, low_ms, high_ms))
+    return DelaySchedule(np.concatenate(times), np.concatenate(delays), reorder=reorder)
+
+
+def interruptions(delays: DelaySchedule, *, length_ms: float, least_change_ms: float = 0.0) -> LossSchedule:
+    """A loss of everything for a while after each change of a schedule of delays: the gap of a handover.
+
+    Args:
+        delays: Whose changes are meant.
+        length_ms: 1e-6 to 1e5 ms.
+        least_change_ms: Smaller changes (the drift of a satellite) do not interrupt, 0 to 1e5 ms.
+
+    Raises:
+        ScenarioError: A value out of range, or interruptions that last from change to change to the end of a period.
+    """
+    length_s = checks.number("length_ms", length_ms, 1e-6, MAX_DELAY_MS) * 1e-3
+    least_ms = checks.number("least_change_ms", least_change_ms, 0, MAX_DELAY_MS)
+    before = np.roll(delays.delay_ms, 1)
+    changed = np.abs(delays.delay_ms - before) > max(least_ms, 1e-9)
+    if delays.period_s is None:
+        changed[0] = False
+    times, values = [0.0], [0.0]
+    for start in delays.time_s[changed]:
+        for moment, value in ((float(start), 1.0), (float(start) + length_s, 0.0)):
+            if delays.period_s is not None and moment >= delays.period_s:
+                continue
+            while times and moment <= times[-1]:  # one begins while another lasts
+                times.pop()
+                values.pop()
+            times.append(moment)
+            values.append(value)
+    return LossSchedule(times, values, period_s=delays.period_s)
+
+
+def _drawing(seed: int, low_ms: float, high_ms: float) -> tuple[np.random.Generator, float, float]:
+    low_ms = checks.number("low_ms", low_ms, 0, MAX_DELAY_MS)
+    high_ms = checks.number("high_ms", high_ms, low_ms, MAX_DELAY_MS)
+    return np.random.default_rng(checks.integer("seed", seed, 0, MAX_SEED)), low_ms, high_ms
+
+
+def _check_changes(duration_s: float, interval_s: float) -> None:
+    if duration_s / interval_s > MAX_CHANGES:
+        made = f"{duration_s / interval_s:.3g} steps"
+        raise ScenarioError(f"duration_s = {duration_s:g} makes {made} of {interval_s:g} s; valid: at most {MAX_CHANGES}")
