@@ -22,6 +22,7 @@ class UdpResult:
         loss_rate: (queue_drops + random_losses) / packets_sent.
         sent_mbps, received_mbps: Over the whole window, whenever the source started.
         delay_mean_ms, delay_std_ms: One way, over the packets that arrived in the window.
+        lost_share_total: What of the packets sent has not arrived, those on their way included, of 1.
         delay_min_ms_total, delay_max_ms_total: The least and the longest since the start of the world.
     """
 
@@ -35,6 +36,7 @@ class UdpResult:
     received_mbps: float
     delay_mean_ms: float
     delay_std_ms: float
+    lost_share_total: float
     delay_min_ms_total: float
     delay_max_ms_total: float
 
@@ -67,6 +69,7 @@ def udp_result(name: str, packet_bytes: int, a: Mapping[str, Any], b: Mapping[st
         received_mbps=received * mbit / span_s,
         delay_mean_ms=mean_s * 1e3,
         delay_std_ms=variance**0.5 * 1e3,
+        lost_share_total=1 - b["packets_received"] / b["packets_sent"] if b["packets_sent"] else NAN,
         delay_min_ms_total=b["delay_min_s"] * 1e3,
         delay_max_ms_total=b["delay_max_s"] * 1e3,
     )

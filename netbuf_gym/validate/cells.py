@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Scenario
@@ -48,6 +49,13 @@ class Setting:
     delayed_ack: int = 2
     min_rto_s: float = 1.0
     extra: str = ""
+    own: Any = None
+    """What only its family knows of; hashable."""
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether lots are drawn on the way: by random loss, by a discipline, or by what its family knows of."""
+        return bool(self.loss) or self.drops_at_random or (self.own is not None and self.own.by_chance)
 
     @property
     def disciplined(self) -> bool:
@@ -161,7 +169,7 @@ class Family(ABC):
         discipline = f", {s.qdisc}" if s.disciplined else ""
         return f"{s.rate_mbps:g} Mbit/s, {s.rtt_ms:g} ms{trace}{discipline}"
 
-    def grouped_by(self, s: Setting) -> int:
+    def grouped_by(self, s: Setting) -> Hashable:
         """What else cells of one group have in common."""
         return 0
 

@@ -140,9 +140,9 @@ def _contributed_means(quantity: str, members: list[Cell]) -> Comparison:
 def standard_error(cell: Cell, quantity: str) -> float:
     """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only.
 
-    0 for a cell without random loss or drops: the issue of its run is no matter of chance.
+    0 for a cell in which no lots are drawn: the issue of its run is no matter of chance.
     """
-    if not cell.setting.loss and not cell.setting.drops_at_random:
+    if not cell.setting.by_chance:
         return 0.0
     reference = cell.reference[quantity]
     sample = reference if len(reference) > 1 else cell.ours[quantity]

@@ -165,7 +165,7 @@ int main(int argc, char* argv[]) {
   cmd.AddValue("seed", "", seed);
   cmd.Parse(argc, argv);
   if (header) {
-    std::puts("label,mechanism,ns3,cc,N,N_back,B_mbps,B_back_mbps,rtt_prop_ms,access_mbps,buffer_pkts,buffer_back_pkts,rtt_steps,"
+    std::puts("label,ns3,cc,N,N_back,B_mbps,B_back_mbps,rtt_prop_ms,access_mbps,buffer_pkts,buffer_back_pkts,rtt_steps,"
               "jitter_ms,reorder,udp_mbps,udp_bytes,udp_on_s,udp_off_s,udp_random,udp_start_s,udp_back,T_s,warm_s,stagger_s,"
               "back_start_s,seed,goodput_w_mbps,goodput_back_w_mbps,sojourn_mean_w_ms,sojourn_back_mean_w_ms,queue_drops,"
               "queue_drops_back,udp_received_w_mbps,udp_loss,udp_delay_w_ms");
@@ -252,8 +252,7 @@ int main(int argc, char* argv[]) {
   Simulator::Run();
 
   const double mbit = 8e-6 / (end_s - warm_s);
-  std::printf("%s,%s,3.44,%s,%u,%u,%g,%g,%g,%g,%u,%u,%s,%g,%d,%g,%u,%g,%g,%d,%g,%d,%g,%g,%g,%g,%u,", label.c_str(),
-              label.substr(0, label.find('_')).c_str(), cc.c_str(), flows, back_flows, rate, back_rate, rtt, kAccessMbps, buffer,
+  std::printf("%s,3.44,%s,%u,%u,%g,%g,%g,%g,%u,%u,%s,%g,%d,%g,%u,%g,%g,%d,%g,%d,%g,%g,%g,%g,%u,", label.c_str(), cc.c_str(), flows, back_flows, rate, back_rate, rtt, kAccessMbps, buffer,
               back_buffer, steps.c_str(), jitter, reorder, udp, udp_bytes, udp_on, udp_off, udp_random, udp_start, udp_back, end_s,
               warm_s, stagger, back_start, seed);
   const double udp_lost = datagrams.sent ? 1 - static_cast<double>(datagrams.received) / static_cast<double>(datagrams.sent) : 0;
