@@ -113,7 +113,7 @@ def dumbbells() -> Iterator[tuple[str, nb.scenarios.Scenario]]:
     """Every congestion control of both stacks, alone and together, with loss, disciplines, traces, pacing and small MSS."""
     path = {"rate_mbps": 10, "rtt_ms": 48, "buffer_packets": 60, "duration_s": 20}
     for stack in ("linux", "ns3"):
-        for name in ("newreno", "linuxreno", "cubic", "bbr", "vegas", "westwood"):
+        for name in ("newreno", "linuxreno", "cubic", "bbr", "vegas", "westwood", "copa", "vivace", "bbrplus", "inigo"):
             if name not in nb.scenarios.congestion_controls(stack):
                 continue
             yield f"{stack} {name}", nb.scenarios.dumbbell(**path, senders=[name], stack=stack)

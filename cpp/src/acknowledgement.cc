@@ -49,7 +49,7 @@ void Sender::process(const Ack& ack) {
   if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
   una_bytes_ += work.acked_bytes;
   counters.acked_bytes += work.delivered_bytes;
-  if (ack.window != kUnlimitedWindow) note_window(ack.window);
+  if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack.window);  // else overtaken by a later one
   if (work.delivered > 0) {
     tcb.delivered += work.delivered;
     tcb.delivered_time = tcb.now;

@@ -80,9 +80,10 @@ void Receiver::take_stretch(int64_t& bytes) {
 }
 
 void Receiver::receive_again(const Packet& packet) {
+  const uint32_t index = packet.segment;
   if (profile_.quick_acks > 1) quick_acks_ = profile_.quick_acks;
   if (profile_.echoes_duplicates && !after(packet.segment, last_ack_sent_)) echo_sent_ = std::max(echo_sent_, packet.sent_at);
-  send_ack(kAckDuplicate);
+  send_ack(kAckDuplicate, profile_.reports_duplicates ? &index : nullptr);
 }
 
 void Receiver::receive_beyond(const Packet& packet) {
@@ -163,15 +164,16 @@ void Receiver::on_timer(Time now) {
   send_ack();
 }
 
-void Receiver::send_ack(uint8_t flags) {
+void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
   if (quick_acks_ > 0) --quick_acks_;
   unacked_segments_ = compressed_ = 0;
   deadline_ = kNever;
   last_ack_sent_ = rcv_nxt_;
   const Ack ack{now_, echo_sent_, 0, flags, 0, rcv_nxt_, advertised_window()};
-  if (recent_blocks_.empty()) [[likely]] return path_.send_back(ack);
+  if (recent_blocks_.empty() && !duplicate) [[likely]] return path_.send_back(ack);
   SackBlocks blocks{};
-  blocks.count = std::min<uint32_t>(profile_.max_sack_blocks, static_cast<uint32_t>(recent_blocks_.size()));
+  blocks.count = static_cast<uint8_t>(std::min<size_t>(profile_.max_sack_blocks, recent_blocks_.size()));
+  if (duplicate) blocks.has_duplicate = true, blocks.duplicate = *duplicate;
   std::copy_n(recent_blocks_.begin(), blocks.count, blocks.block);
   path_.send_back(ack, blocks);
 }

@@ -1,13 +1,14 @@
-// Loss recovery as Linux does it: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682).
+// Loss recovery as Linux does it: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682), and what
+// reordering changes of it (reordering.h).
 #include <algorithm>
 
+#include "netbuf/reordering.h"
 #include "netbuf/sender.h"
 
 namespace netbuf {
 
 namespace {
 
-constexpr uint32_t kReordering = 3;        // tcp_reordering
 constexpr Time kTimeoutMin = 2 * kMillisecond;  // two jiffies, Linux' TCP_TIMEOUT_MIN
 
 class LinuxRecovery final : public Recovery {
@@ -37,6 +38,7 @@ class LinuxRecovery final : public Recovery {
 
   void on_retransmitted(Sender& sender, uint32_t segment) override {
     retransmitted_.push({segment, sender.board.segments[segment].transmissions});
+    undo_.retransmitted(sender.tcb.now);
     prr_out_ += 1;
     if (sender.timer() == kNever || mode_ != Timer::reorder) {
       mode_ = Timer::retransmit;
@@ -55,11 +57,27 @@ class LinuxRecovery final : public Recovery {
     // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
     const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 && work.echo_sent < timed_out_at_;
     if (work.delivered > 0 && !spurious) advance_rack(tcb, work);
+    // A probe of the tail that came twice says nothing of reordering.
+    const bool of_probe = probe_outstanding_ && work.duplicate_segment + 1 == probe_high_;
+    if (work.reordered) reordering_.note(work.reordered_segment, work.reordered_below);
+    if (work.duplicate_known) undo_.duplicate(work.duplicate_segment);
+    reordering_.adapt(tcb.now, work.latest_sent, work.duplicate_known && !of_probe);
     if (work.delivered > 0) sender.cc().on_ack(tcb, work);
     if (probe_outstanding_) finish_probe(sender, work);
 
     const bool recovered = !before(tcb.una, tcb.high_seq);
-    if (tcb.state == CaState::recovery && recovered) leave_recovery(sender);
+    bool held = false;
+    if (tcb.state == CaState::recovery && recovered) {
+      leave_recovery(sender, work);
+    } else if (tcb.state == CaState::recovery && work.una_advanced && undo_.late(work.echo_sent)) {
+      reordering_.note(work.prior_una, sender.board.highest());
+      held = tcb.retrans_out > 0;  // until they are settled nothing more is taken for lost
+      if (!held) undo_recovery(sender, true);
+    }
+    if (!held && tcb.state != CaState::loss && undo_.all_needless()) {
+      reordering_.recovered(true);
+      undo_recovery(sender, false);
+    }
     if (spurious) {
       undo_timeout(sender);
     } else if (tcb.state == CaState::loss) {
@@ -67,7 +85,7 @@ class LinuxRecovery final : public Recovery {
     }
 
     const uint32_t lost_before = tcb.lost, retransmissions_before = tcb.retrans_out;
-    detect_losses(sender);
+    if (!held) detect_losses(sender);
     work.lost = tcb.lost - lost_before;
     if (tcb.state == CaState::loss) {
       if (tcb.retrans_out < retransmissions_before) enter_recovery(sender);  // a retransmission is lost in turn
@@ -84,7 +102,7 @@ class LinuxRecovery final : public Recovery {
       sender.cc().control(tcb, work);
     } else if (tcb.state == CaState::recovery) {
       reduce_window(sender, work);
-    } else if (work.una_advanced && sender.may_grow()) {
+    } else if ((reordering_.grows_on_any_delivery() ? work.delivered > 0 : work.una_advanced) && sender.may_grow()) {
       sender.cc().increase_window(tcb, work);
     }
     if (work.una_advanced || work.newly_sacked > 0) {
@@ -155,8 +173,9 @@ class LinuxRecovery final : public Recovery {
   }
 
   Time reorder_window(const Tcb& tcb) const {
+    if (reordering_.seen()) return reordering_.window(tcb);
     if (tcb.state == CaState::recovery || tcb.state == CaState::loss) return 0;
-    if (tcb.sacked_out >= kReordering) return 0;
+    if (tcb.sacked_out >= reordering_.degree()) return 0;
     return std::min(tcb.min_rtt / 4, tcb.srtt / 8);
   }
 
@@ -234,6 +253,7 @@ class LinuxRecovery final : public Recovery {
   // ---- recovery
   void enter_recovery(Sender& sender) {
     Tcb& tcb = sender.tcb;
+    undo_.begin(tcb);
     begin_reduction(sender);
     tcb.high_seq = tcb.nxt;
     ++sender.counters.fast_recoveries;
@@ -267,10 +287,25 @@ class LinuxRecovery final : public Recovery {
     tcb.set_cwnd_packets(static_cast<uint32_t>(std::max<int64_t>(1, in_flight + allowance)));
   }
 
-  void leave_recovery(Sender& sender) {
+  void leave_recovery(Sender& sender, const AckWork& work) {
     Tcb& tcb = sender.tcb;
+    if (undo_.late(work.echo_sent) || undo_.all_needless()) return undo_recovery(sender, false);
+    reordering_.recovered(false);
     if (!sender.cc().owns_window() && tcb.ssthresh < kInfiniteWindow) tcb.set_cwnd(tcb.ssthresh);
     sender.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);
+  }
+
+  // The recovery, or one before, was needless: the window as it was, or as it has become since.
+  void undo_recovery(Sender& sender, bool none_is_lost) {
+    Tcb& tcb = sender.tcb;
+    if (none_is_lost) {
+      for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) sender.board.unmark_lost(i);
+    }
+    if (!sender.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, sender.cc().undo_window(tcb, undo_.cwnd())));
+    tcb.ssthresh = std::max(tcb.ssthresh, undo_.ssthresh());
+    undo_.end();
+    const CaState state = tcb.sacked_out + tcb.lost_out + tcb.retrans_out > 0 ? CaState::disorder : CaState::open;
+    if (tcb.state != state) sender.enter_state(state);
   }
 
   // ---- time-out
@@ -278,6 +313,8 @@ class LinuxRecovery final : public Recovery {
     Tcb& tcb = sender.tcb;
     ++sender.counters.timeouts;
     const bool fresh = tcb.state == CaState::open || tcb.state == CaState::disorder;
+    if (fresh) reordering_.doubt(tcb.sacked_out);
+    undo_.end();
     for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) {
       Segment& segment = sender.board.segments[i];
       if (segment.flags & kSacked) continue;
@@ -381,6 +418,8 @@ class LinuxRecovery final : public Recovery {
   int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
   Time timed_out_at_ = -1;       // the time-out that undo_cwnd_ belongs to; -1: nothing to undo
   Ring<Retransmission> retransmitted_;
+  Reordering reordering_;
+  Undo undo_;
 };
 
 }  // namespace

@@ -104,6 +104,7 @@ void Scoreboard::acknowledge(const Ack& ack, AckWork& work) {
   if (after(ack.ack, tcb_.nxt)) throw std::logic_error("acknowledgement of data that was never sent");
   work.una_advanced = true;
   work.acked = ack.ack - tcb_.una;
+  if (tcb_.sacked_out > 0) [[unlikely]] note_filled(ack.ack, work);
   for (uint32_t i = tcb_.una; i != ack.ack; ++i) {
     const Segment& segment = segments[i];
     work.acked_bytes += segment.bytes;
@@ -137,8 +138,22 @@ void Scoreboard::acknowledge(const Ack& ack, AckWork& work) {
   if (!sacked.empty()) sacked.trim(ack.ack);
 }
 
+// Whether a hole was filled by what had been sent once: it was reordered, not lost.
+void Scoreboard::note_filled(uint32_t ack, AckWork& work) const {
+  const uint32_t below = highest();
+  for (uint32_t i = tcb_.una; i != ack && before(i, below); ++i) {
+    if (!(segments[i].flags & (kSacked | kEverRetransmitted))) return note_late(i, below, work);
+  }
+}
+
 void Scoreboard::acknowledge(const SackBlocks& blocks, AckWork& work, bool ends_retransmission) {
+  if (blocks.has_duplicate) {
+    work.duplicate_known = true;
+    work.duplicate_segment = blocks.duplicate;
+    if (blocks.count == 0) return;
+  }
   work.sack_seen = true;
+  const uint32_t below = highest();            // of what had arrived before
   // Blocks but the first repeat what the ACK before said: nothing new is in them.
   const auto reported = [previous = last_blocks_](const Range& block) {
     for (uint32_t i = 0; i < previous.count; ++i) {
@@ -155,7 +170,10 @@ void Scoreboard::acknowledge(const SackBlocks& blocks, AckWork& work, bool ends_
       for (uint32_t i = from; i != to; ++i) {
         Segment& segment = segments[i];
         note_delivered(i, segment, work);
-        if (!(segment.flags & kEverRetransmitted)) work.acked_original = true;
+        if (!(segment.flags & kEverRetransmitted)) {
+          work.acked_original = true;
+          if (before(i, below)) [[unlikely]] note_late(i, below, work);
+        }
         if (segment.flags & kLost) {
           --tcb_.lost_out;
           if (!(segment.flags & kRetransmitted)) --lost_pending_;

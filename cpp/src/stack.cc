@@ -40,6 +40,7 @@ const StackProfile kLinux{
     .ignores_fin_beyond_hole = false,
     .acknowledges_around_fin = false,
     .repeats_fin = false,
+    .reports_duplicates = true,
     .echoes_duplicates = true,
     .orders_ties = false,
 };
@@ -79,6 +80,7 @@ const StackProfile kNs3{
     .ignores_fin_beyond_hole = true,
     .acknowledges_around_fin = true,
     .repeats_fin = true,
+    .reports_duplicates = false,
     .echoes_duplicates = false,
     .orders_ties = true,
 };

@@ -17,6 +17,9 @@ RATE, DELAY, TIME, SHARE = "1e-06 to 1e+06", "0 to 1e+05", "above 0 to 1e+06", "
 GLOSSARY: dict[str, Entry] = {
     "n": Entry("1 to 10000", "number of flows, where senders does not say it"),
     "senders": Entry("congestion controls", "one for each flow, by name or as an object of name and parameters"),
+    "reverse": Entry("congestion controls", "of senders the other way, whose data share the way back with the ACKs"),
+    "return_rate_mbps": Entry(f"{RATE}; null: the bottleneck's, or none", "rate of the way back"),
+    "return_buffer_packets": Entry("1 or more; null: the bottleneck's, or none", "queue limit of the way back"),
     "rate_mbps": Entry(RATE, "rate of the bottleneck on the wire"),
     "low_mbps": Entry(RATE, "the lower rate of the bottleneck"),
     "high_mbps": Entry(RATE, "the higher rate of the bottleneck"),

@@ -209,6 +209,9 @@ def plain_dumbbell(
     access_mbps: Any = None,
     access_delay_ms: Any = None,
     hystart: Any = True,
+    reverse: Any = (),
+    return_rate_mbps: Any = None,
+    return_buffer_packets: Any = None,
 ) -> Scenario:
     """A dumbbell of your own: 10 Mbit/s, 48 ms, 150 packets of buffer, no loss, 100 s unless said otherwise."""
     return dumbbell(
@@ -223,6 +226,9 @@ def plain_dumbbell(
         access_mbps=access_mbps,
         access_delay_ms=access_delay_ms,
         hystart=hystart,
+        reverse=reverse,
+        return_rate_mbps=return_rate_mbps,
+        return_buffer_packets=return_buffer_packets,
         name="dumbbell",
     )
 

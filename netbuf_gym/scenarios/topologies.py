@@ -23,6 +23,7 @@ from netbuf_gym.scenarios.types import (
     Link,
     Scenario,
 )
+from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import MIN_RATE_MBPS, Trace
 
 Controls = str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any]
@@ -42,7 +43,7 @@ def dumbbell(
     rate_mbps: float | None = _RATE_MBPS,
     rtt_ms: float = 48.0,
     buffer_packets: int | None = 150,
-    loss: float = 0.0,
+    loss: float | LossSchedule = 0.0,
     senders: Senders = ("cubic",),
     duration_s: float = 100.0,
     stagger_s: float = 0.1,
@@ -54,6 +55,12 @@ def dumbbell(
     app: Application | None = None,
     hystart: bool = True,
     pacing: bool = False,
+    reverse: Senders = (),
+    return_rate_mbps: float | None = None,
+    return_buffer_packets: int | None = None,
+    delays: DelaySchedule | None = None,
+    jitter: Jitter | None = None,
+    on_outage: str = "hold",
     name: str = "",
 ) -> Scenario:
     """Senders that share one bottleneck.
@@ -61,14 +68,15 @@ def dumbbell(
     In the linux stack the path is one link, "bottleneck" (half the propagation RTT), and the way back, "return", a
     pure delay of the other half. With access links, which the ns3 stack always has, each flow gets its own at both
     ends and in both directions; their delays are part of `rtt_ms`. The ns3 stack's way back has the bottleneck's rate
-    and no limit.
+    and no limit. Senders in `reverse` send over the way back, which then is a drop-tail queue of finite rate that their data
+    share with the ACKs of the others; their own ACKs share the bottleneck.
 
     Args:
         rate_mbps: Bottleneck, 1e-6 to 1e6 Mbit/s; None: infinitely fast, or given by `trace`. 10 when it is not given
             and there is no `trace`.
         rtt_ms: Propagation there and back, 0 to 1e5 ms, at least four access delays.
         buffer_packets: The bottleneck's queue limit, at least 1; None: no limit.
-        loss: Random loss of data packets after the bottleneck, 0 to below 1.
+        loss: Random loss of data packets after the bottleneck, 0 to below 1, or a `LossSchedule`.
         senders: One congestion control for each flow, as in `Flow`.
         duration_s: 1e-9 to 1e6 seconds.
         stagger_s: Flow i starts at i * stagger_s.
@@ -80,6 +88,14 @@ def dumbbell(
         app: What every sender sends; None: `Bulk()`.
         hystart: Whether CUBIC leaves slow start by HyStart.
         pacing: Linux stack: whether senders that do not pace themselves are paced too; see `Scenario`.
+        reverse: Senders the other way, counted after `senders`.
+        return_rate_mbps: Rate of the way back, 1e-6 to 1e6 Mbit/s; None: the bottleneck's (a trace's highest) where the stack
+            is ns3 or there are reverse senders or a limit, else none.
+        return_buffer_packets: The way back's queue limit, at least 1; None: the bottleneck's where there are reverse senders,
+            else no limit.
+        delays: Propagation of the bottleneck that changes, instead of its half of `rtt_ms`.
+        jitter: `Jitter` at the bottleneck.
+        on_outage: Whether the bottleneck's queue outlasts outages of its `trace`, as in `Link`.
         name: The scenario's name.
 
     Raises:
@@ -90,7 +106,9 @@ def dumbbell(
         rate_mbps = float(_RATE_MBPS) if trace is None else None
     rtt_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS)
     buffer_packets = buffer_limit(buffer_packets)
+    return_buffer_packets = buffer_limit(return_buffer_packets, "return_buffer_packets")
     senders = names_of(senders)
+    backward = () if isinstance(reverse, (tuple, list)) and not reverse else names_of(reverse, "reverse")
     stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
     hosts = HOSTS_OF[stack]
     if access_mbps is None:
@@ -107,22 +125,29 @@ def dumbbell(
     forward = Link(
         name="bottleneck",
         rate_mbps=rate_mbps,
-        delay_ms=one_way_ms,
+        delay_ms=one_way_ms if delays is None else delays,
         queue_packets=buffer_packets,
         loss=loss,
         gilbert_elliott=gilbert_elliott,
         trace=trace,
+        jitter=jitter,
+        on_outage=on_outage,
     )
-    back = Link(name="return", rate_mbps=return_mbps(rate_mbps, trace) if hosts.rate_back else None, delay_ms=one_way_ms)
+    if return_rate_mbps is None and (hosts.rate_back or backward or return_buffer_packets is not None):
+        return_rate_mbps = return_mbps(rate_mbps, trace)
+    if return_buffer_packets is None and backward:
+        return_buffer_packets = buffer_packets
+    back = Link(name="return", rate_mbps=return_rate_mbps, delay_ms=one_way_ms, queue_packets=return_buffer_packets)
     links, flows = [forward, back], []
-    for i, cc in enumerate(senders):
-        path: tuple[int, ...] = (0,)
-        return_path: tuple[int, ...] = (1,)
+    for i, cc in enumerate((*senders, *backward)):
+        ahead, behind = (0, 1) if i < len(senders) else (1, 0)
+        path: tuple[int, ...] = (ahead,)
+        return_path: tuple[int, ...] = (behind,)
         if has_access:
             first = len(links)
             for end in ("sender", "receiver", "receiver-back", "sender-back"):
                 links.append(Link(name=f"{end}-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms))
-            path, return_path = (first, 0, first + 1), (first + 2, 1, first + 3)
+            path, return_path = (first, ahead, first + 1), (first + 2, behind, first + 3)
         start_s = i * stagger_s
         flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=start_s, app=app if app is not None else Bulk()))
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart, pacing=pacing)
@@ -176,9 +201,9 @@ def last_hop(
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart)
 
 
-def buffer_limit(buffer_packets: int | None) -> int | None:
+def buffer_limit(buffer_packets: int | None, field: str = "buffer_packets") -> int | None:
     """The queue limit, checked under the name that the caller knows it by."""
-    return None if buffer_packets is None else checks.integer("buffer_packets", buffer_packets, 1, MAX_COUNT)
+    return None if buffer_packets is None else checks.integer(field, buffer_packets, 1, MAX_COUNT)
 
 
 def return_mbps(rate_mbps: float | None, trace: Trace | None) -> float | None:

@@ -22,7 +22,8 @@ RECORDS = (
     Scenario, scenarios.Link, scenarios.Flow, scenarios.Sized, scenarios.OnOff, scenarios.Switch, scenarios.Traffic,
     scenarios.Sender, scenarios.Probe, scenarios.UdpSource, scenarios.PoissonArrivals, scenarios.Incast, scenarios.FlowList,
     scenarios.SizeDistribution, scenarios.GilbertElliott, scenarios.RateTrace, scenarios.DeliveryTrace, scenarios.ABM,
-    scenarios.StaticThresholds, scenarios.DRR, scenarios.AgentThresholds,
+    scenarios.StaticThresholds, scenarios.DRR, scenarios.AgentThresholds, scenarios.DelaySchedule, scenarios.LossSchedule,
+    scenarios.Jitter,
 )  # fmt: skip
 FIELDS = {entry.name for record in RECORDS for entry in fields(record)} | {"schema", "kind", "app", "seed", "warmup_s"}
 CATALOGUES = (*CONGESTION_CONTROLS.values(), *QUEUE_DISCIPLINES.values())

@@ -151,7 +151,34 @@ def _link(case: Case, name: str) -> dict[str, Any]:
         name = case.pick(sorted(QUEUE_DISCIPLINES))
         link["discipline"] = {"kind": name, **_parameters(case, QUEUE_DISCIPLINES[name], None)}
         link["device_packets"] = case.pick((0, 0, 1, 20))
-    return link
+    return link | _wire(case, link)
+
+
+def _wire(case: Case, link: dict[str, Any]) -> dict[str, Any]:
+    """What changes on the way, of some links."""
+    found: dict[str, Any] = {}
+    if case.chance(0.25):
+        found["delay_ms"] = _schedule(case, "delay_ms", (0, 0.5, 50, case.log(1e-3, 300))) | {"reorder": case.chance(0.5)}
+    if case.chance(0.2):
+        distribution = case.pick(("uniform", "exponential", "normal", "pareto"))
+        found["jitter"] = {"distribution": distribution, "scale_ms": case.pick((0, 0.01, case.log(1e-3, 100)))}
+        found["jitter"] |= {"correlation": case.pick((0, 0, 0.9)), "reorder": case.chance(0.6)}
+        if distribution == "normal":
+            found["jitter"]["mean_ms"] = case.pick((0, 5))
+        if distribution == "pareto":
+            found["jitter"]["shape"] = case.pick((0.5, 1.5, 3))
+    if "loss" not in link and "gilbert_elliott" not in link and case.chance(0.15):
+        found["loss"] = _schedule(case, "loss", (0, 0.01, 0.5, 1))
+        found["loss"]["loss"][-1] = 0.02
+    if "trace" in link and case.chance(0.4):
+        found |= {"on_outage": "drop", "outage_ms": case.pick((1, 20, 100, 1000))}
+    return found
+
+
+def _schedule(case: Case, field: str, values: tuple) -> dict[str, Any]:
+    gaps = [case.log(1e-3, 3) for _ in range(case.whole(1, 6))]
+    schedule = {"time_s": [sum(gaps[:i]) for i in range(len(gaps))], field: [case.pick(values) for _ in gaps]}
+    return schedule | ({"period_s": sum(gaps)} if case.chance(0.5) else {})
 
 
 def _trace(case: Case) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import pytest
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.scenarios import (
+    AGENT,
+    CONGESTION_CONTROLS,
     WEB_SEARCH,
     DeliveryTrace,
     Flow,
@@ -21,7 +23,6 @@ from netbuf_gym.scenarios import (
     SizeDistribution,
     Switch,
     Traffic,
-    sender_controls,
     shared_buffer,
 )
 from netbuf_gym.scenarios import traffic as traffic_module
@@ -150,7 +151,7 @@ def test_the_rate_of_arrivals_from_the_load():
         (lambda: Incast(interval_s=1, fan_in=1, size_bytes=0), "incast.size_bytes = 0"),
         (
             lambda: Sender(cc="agent", path=[0], return_path=[0]),
-            f"sender.cc = 'agent' is unknown; valid: {', '.join(sender_controls('ns3'))}",
+            f"sender.cc = 'agent' is unknown; valid: {', '.join(name for name in CONGESTION_CONTROLS if name != AGENT)}",
         ),
         (lambda: Sender(cc=3, path=[0], return_path=[0]), "sender.cc = 3; valid: a name, or a dict of name and parameters"),
         (lambda: Sender(path=[], return_path=[0]), "sender.path is empty"),

@@ -70,7 +70,9 @@ struct Range {
 };
 struct SackBlocks {
   Range block[3];
-  uint32_t count;
+  uint8_t count;
+  bool has_duplicate;            // D-SACK (RFC 2883): a segment that has arrived again
+  uint32_t duplicate;
 };
 
 }  // namespace netbuf

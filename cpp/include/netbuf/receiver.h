@@ -56,7 +56,7 @@ class Receiver {
     network_.delivered_bytes += bytes;
     if (sink_) [[unlikely]] read_bytes_ = sink_->read(now_, counters_.delivered_bytes);
   }
-  void send_ack(uint8_t flags = 0);
+  void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
   void tune_window(const Packet& packet);
   int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least

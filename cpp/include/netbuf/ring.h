@@ -36,6 +36,7 @@ class Ring {
   }
   T& place_reserved() { return data_[tail_++ & (capacity_ - 1)]; }
   void pop() { ++head_; }
+  void pop_back() { --tail_; }
   void pop_to(uint32_t index) { head_ = index; }
   void clear() { head_ = tail_ = 0; }
   size_t memory_bytes() const { return size_t{capacity_} * sizeof(T); }

@@ -42,6 +42,9 @@ struct AckWork : AckEvent {
   Time latest_sent = -1;         // transmission time of the latest transmission delivered, for RACK (RFC 8985)
   uint32_t latest_segment = 0;
   bool latest_retransmitted = false;
+  bool reordered = false;        // something that was sent once arrived late: the lowest such segment, and where what had arrived ended
+  bool duplicate_known = false;  // a D-SACK told which segment arrived twice
+  uint32_t reordered_segment = 0, reordered_below = 0, duplicate_segment = 0;
 };
 
 // Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery state when each segment was sent.
@@ -97,6 +100,7 @@ class Scoreboard {
   // Lost segments at or above this index wait (ns-3 resends only below the highest SACK).
   void limit_retransmissions(bool limited, uint32_t below) { retransmit_limited_ = limited, retransmit_below_ = below; }
   bool highest_sacked(uint32_t& index) const { return index = highest_sacked_, have_highest_sacked_; }
+  uint32_t highest() const { return sacked.empty() ? tcb_.una : sacked.ranges().back().end; }  // after the highest that arrived
   bool has_short_segments() const { return short_segments_; }
   size_t memory_bytes() const {
     return segments.memory_bytes() + sacked.memory_bytes() + (rate ? sizeof *rate + rate->memory_bytes() : 0);
@@ -104,6 +108,13 @@ class Scoreboard {
 
  private:
   void note_delivered(uint32_t index, const Segment& segment, AckWork& work);
+  void note_filled(uint32_t ack, AckWork& work) const;
+  static void note_late(uint32_t index, uint32_t below, AckWork& work) {
+    if (work.reordered && !before(index, work.reordered_segment)) return;
+    work.reordered = true;
+    work.reordered_segment = index;
+    work.reordered_below = below;
+  }
   void wait(uint32_t segment) {
     ++lost_pending_;
     if (lost_pending_ == 1 || before(segment, lost_hint_)) lost_hint_ = segment;

@@ -45,6 +45,7 @@ struct StackProfile {
   bool ignores_fin_beyond_hole;            // before anything else of the stream has come
   bool acknowledges_around_fin;            // before and after its own; else that is the acknowledgement
   bool repeats_fin;                        // by a second timer; else time-outs back off
+  bool reports_duplicates;                 // by which segment it was (D-SACK, RFC 2883); else only that there was one
   bool echoes_duplicates;                  // RFC 7323, 4.3; else in-order segments only
 
   // ---- world
