@@ -138,7 +138,8 @@ def _contributed_means(quantity: str, members: list[Cell]) -> Comparison:
 
 
 def standard_error(cell: Cell, quantity: str) -> float:
-    """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only.
+    """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only, or where a run ends
+    in one of two ways, of which few seeds may show one, and ours is larger.
 
     0 for a cell in which no lots are drawn: the issue of its run is no matter of chance.
     """
@@ -147,6 +148,8 @@ def standard_error(cell: Cell, quantity: str) -> float:
     reference = cell.reference[quantity]
     sample = reference if len(reference) > 1 else cell.ours[quantity]
     spread = float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0
+    if cell.setting.family.bimodal and len(cell.ours[quantity]) > 1:
+        spread = max(spread, float(np.std(cell.ours[quantity], ddof=1)))
     return spread / math.sqrt(len(reference))
 
 
