@@ -32,7 +32,7 @@ def of(cells, label, fastest=QUICK):
 
 def test_what_the_file_holds(cells):
     assert {cell.setting.kind for cell in cells} == {NS3_MECHANISMS}
-    labels = {"delay_up", "delay_down", "delay_up_down", "delay_leo", "jitter_reorder", "jitter_in_order", "udp_constant"}
+    labels = {"delay_up", "delay_down", "delay_leo", "jitter_reorder", "jitter_in_order", "udp_constant"}
     labels |= {"udp_on_off", "udp_back", "udp_random", "reverse", "reverse_slow"}
     assert {cell.setting.label for cell in cells} == labels
     assert {cell.setting.cc for cell in cells} == {"NewReno", "Cubic", "LinuxReno"}
