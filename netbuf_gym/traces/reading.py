@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from netbuf_gym import checks
-from netbuf_gym.errors import ScenarioError, TraceError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, shown
 from netbuf_gym.files import CsvError, csv_fields, csv_records, parsed, read_text, write_atomic
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
@@ -37,6 +37,7 @@ def read(path: str | os.PathLike[str], *, loop: bool = True) -> Trace:
 
     Raises:
         TraceError: No such file, an unknown format, an empty, truncated or malformed file, times that fall.
+        ScenarioTypeError: `path` is no file name.
     """
     text = _text(path)
     lines = text.split("\n")
@@ -98,6 +99,8 @@ def write(trace: Trace, path: str | os.PathLike[str], header: str = "csv") -> No
 
 
 def _text(path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise ScenarioTypeError(f"path = {shown(path)}; valid: the name of a trace file")
     try:
         return read_text(path)
     except OSError as error:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym import scenarios, simulate, tasks, traces
-from netbuf_gym.errors import ScenarioError
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.receiver_window import NETWORKS, ReceiverPaths, ReceiverWindow
 
@@ -102,7 +102,10 @@ def test_without_an_agent_nuwa_steers():
         ({"buffer_packets": 0}, "buffer_packets"),
         ({"unchanged_probability": 2}, "unchanged_probability"),
         ({"clock_drift_ppm": -1}, "clock_drift_ppm"),
-        ({"competitors": ["x"], "competitor_probability": 1}, "cc = 'x'"),
+        ({"competitors": ["x"], "competitor_probability": 1}, r"competitors\[0\] = 'x'"),
+        ({"competitors": ["cubic", "receiver"], "competitor_probability": 0.01}, r"competitors\[1\] = 'receiver'"),
+        ({"competitors": ["agent"]}, r"competitors\[0\] = 'agent'"),
+        ({"timestamp_us": [1000, 7]}, r"timestamp_us\[1\] = 7; valid: 1000 or 1"),
         ({"senders": ["x"]}, "cc = 'x'"),
         ({"receiver": "x"}, "receiver = 'x'"),
         ({"mean_mbps": -1}, "mean_mbps"),
@@ -112,6 +115,19 @@ def test_without_an_agent_nuwa_steers():
 def test_bad_arguments_are_named(kwargs, message):
     with pytest.raises(ScenarioError, match=message):
         scenarios.get("nuwa/4g", **{**SHORT, **kwargs})
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"network": "6g"}, "network = '6g'"),
+        ({"trace_seed": -1}, "trace_seed = -1"),
+        ({"path": 5}, "path = 5; valid: the name of a trace file"),
+    ],
+)
+def test_bad_arguments_of_one_trace_are_named(kwargs, message):
+    with pytest.raises((ScenarioError, ScenarioTypeError), match=message):
+        scenarios.get("nuwa/trace", **{**SHORT, **kwargs})
 
 
 def test_networks_are_generators():

@@ -132,6 +132,8 @@ def trace(
         duration_s: length of the world, and of its trace where there is no path, 0.001 to 1e+05 s
     """
     chosen = _driven(n, senders)
+    trace_seed = checks.integer("trace_seed", trace_seed, 0, 2**63 - 1)
+    network = checks.choice("network", network, tuple(traces.GENERATORS))
     if path is None:
         capacity = traces.generate(network, duration_s=duration_s, seed=trace_seed)
     else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from netbuf_gym import checks, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import cc_name
+from netbuf_gym.scenarios.catalogue import cc_name, congestion_control, sender_controls
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
@@ -189,6 +189,12 @@ class ReceiverPaths(Distribution):
             put(self, field, checks.number(field, getattr(self, field), 0, high))
         put(self, "timestamp_us", checks.sequence("timestamp_us", self.timestamp_us, "resolutions in microseconds"))
         put(self, "competitors", checks.sequence("competitors", self.competitors, "congestion controls"))
+        # Each may be drawn first in the middle of a training: it is checked now.
+        for i, unit in enumerate(self.timestamp_us):
+            if checks.integer(f"timestamp_us[{i}]", unit, 1, 1000) not in (1, 1000):
+                raise ScenarioError(f"timestamp_us[{i}] = {unit}; valid: 1000 or 1")
+        for i, cc in enumerate(self.competitors):
+            congestion_control(f"competitors[{i}]", cc, sender_controls("linux"), "linux")
         put(self, "senders", tuple(self.senders))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, 1e4))
         checks.text("name", self.name)
