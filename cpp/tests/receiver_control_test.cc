@@ -75,7 +75,7 @@ TEST(nuwa_keeps_the_queue_near_its_target) {
 TEST(windows_follow_from_arrivals_alone) {
   // The same arrivals in another world's clock and with the same gaps give the same window.
   for (const char* name : {"nuwa", "rledbat", "fixed", "agent"}) {
-    const auto here = control(name), there = control(name);
+    const auto here = control(name), ahead = control(name), behind = control(name);
     Rng rng(3);
     Time sent = 0;
     for (int i = 0; i < 20'000; ++i) {
@@ -87,7 +87,11 @@ TEST(windows_follow_from_arrivals_alone) {
       Arrival later = arrival;
       later.now += 3600 * kSecond;
       later.stamp += 123'456'789;
-      CHECK_EQ(here->window(arrival), there->window(later));
+      Arrival earlier = arrival;
+      earlier.now -= 3600 * kSecond;   // a clock that shows a negative time from first to last
+      const int64_t window = here->window(arrival);
+      CHECK_EQ(window, ahead->window(later));
+      CHECK_EQ(window, behind->window(earlier));
     }
   }
 }

@@ -81,11 +81,12 @@ class Nuwa final : public ReceiverControl {
   double window_, k_, target_, inverse_rho_, rho_share_, decrease_, keep_;
   double mss_, least_, most_;                // bytes
   Phase phase_ = Phase::start;
-  bool drains_, lost_ = false, had_round_ = false;
+  bool drains_, lost_ = false;
   double unsteered_ = 0;                     // bytes that have come since the rule was last applied: an ACK's worth at least
   double drained_ = 0;                       // bytes: the window while it is cut
   double round_bytes_ = 0, last_round_bytes_ = 0, best_round_bytes_ = 0;
-  Time heard_ = 0, round_start_ = 0, rtt_ = -1, seen_ = 0, tolerance_;
+  Time heard_ = 0, rtt_ = -1, seen_ = 0, tolerance_;
+  Time round_start_ = std::numeric_limits<Time>::min();  // a receiver's clock may be negative
   WindowedLeast rtt_least_;
   // Of the measured product.
   double gain_ = 0;

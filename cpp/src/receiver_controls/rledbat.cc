@@ -7,6 +7,7 @@
 // times as long apart as they take). The congestion window here is the draft's, in bytes; increases and decreases of a round trip
 // are spread over what arrives in it.
 #include <cmath>
+#include <limits>
 
 #include "netbuf/one_way_delay.h"
 #include "netbuf/receiver_control.h"
@@ -94,7 +95,9 @@ class Rledbat final : public ReceiverControl {
   double window_, ssthresh_ = kLargestWindow, gain_ = 1 / kLeastGainDivisor;
   const bool slowdowns_;
   Phase phase_ = Phase::start;
-  Time recent_[kFilter] = {}, rtt_ = 0, reduced_until_ = 0, next_slowdown_ = 0, slowed_ = 0, slow_until_ = 0;
+  Time recent_[kFilter] = {}, rtt_ = 0, slowed_ = 0, slow_until_ = 0;
+  // Passed already, on a clock that may be negative.
+  Time reduced_until_ = std::numeric_limits<Time>::min(), next_slowdown_ = std::numeric_limits<Time>::min();
   uint32_t samples_ = 0;
 };
 
