@@ -4,10 +4,10 @@
     python -m netbuf_gym.zoo.campaign experiment=ppcc_recipe out=zoo/agents/congestion_window/ppo_kl-ppcc
     python -m netbuf_gym.zoo.campaign seeds=2 total_timesteps=1000000 out=/tmp/trial
 
-`seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios` (those that agents are compared on), `out`
-(zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own; everything else goes
-to `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A
-run of another configuration in the same place is refused.
+`seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios` (those that agents of the task are
+compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own;
+everything else goes to `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the
+command again. A run of another configuration in the same place is refused.
 
 Writes model.zip (the seed of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents
 in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
