@@ -48,10 +48,10 @@ nb::list described() {
     d["meaning"] = std::string(record->meaning);
     if constexpr (std::is_same_v<Record, CongestionControlRecord>) {
       d["stacks"] = stacks_where([&](Stack stack) { return record->in(stack) != nullptr; });
-      d["agent"] = record->agent;
     } else {
       d["stacks"] = all_stacks();
     }
+    if constexpr (requires { record->agent; }) d["agent"] = record->agent;
     nb::list parameters;
     for (const Parameter& parameter : record->parameters) parameters.append(described(parameter));
     d["parameters"] = parameters;
@@ -74,6 +74,7 @@ void bind_catalogues(nb::module_& m) {
   }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes; whether it can pace.");
   const char* text = "A dict each: name, meaning, stacks, and for each of its parameters name, meaning, kind, default, low, high, stacks.";
   m.def("congestion_controls", &described<CongestionControlRecord>, text);
+  m.def("receiver_controls", &described<ReceiverControlRecord>, text);
   m.def("queue_disciplines", &described<DisciplineRecord>, text);
   m.def("agent_kinds", &described<AgentRecord>, "The kinds of agents that a Batch steps, likewise.");
   m.def("check_discipline", [](const std::string& name, const Given& parameters) {

@@ -27,7 +27,7 @@ void Sender::process_clean(const Ack& ack) {
   event.acked_bytes = board.acknowledge_in_order(ack.ack);
   una_bytes_ += event.acked_bytes;
   counters.acked_bytes += event.acked_bytes;
-  if (ack.window != kUnlimitedWindow) [[unlikely]] note_window(ack.window);
+  if (ack.window != kUnlimitedWindow) [[unlikely]] note_window(ack);
   tcb.delivered += event.delivered;
   tcb.delivered_time = now;
   counters.segments_acked += event.delivered;
@@ -49,7 +49,7 @@ void Sender::process(const Ack& ack) {
   if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
   una_bytes_ += work.acked_bytes;
   counters.acked_bytes += work.delivered_bytes;
-  if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack.window);  // else overtaken by a later one
+  if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack);  // else overtaken by a later one
   if (work.delivered > 0) {
     tcb.delivered += work.delivered;
     tcb.delivered_time = tcb.now;

@@ -50,11 +50,40 @@ class OnOff final : public Source {
   int64_t written_ = 0, phase_written_ = 0;
 };
 
+// Reads at a rate while there is something to read.
+class SteadyReader final : public Sink {
+ public:
+  SteadyReader(double bytes_a_second, uint32_t mss) : ns_per_byte_(1e9 / bytes_a_second), chunk_(2 * int64_t{mss}) {}
+
+  int64_t read(Time now, int64_t arrived) override {
+    const auto due = static_cast<int64_t>(static_cast<double>(now - since_) / ns_per_byte_);
+    if (due >= arrived - read_) {   // it catches up, and does not save what it could have read
+      read_ = arrived;
+      since_ = now;
+    } else if (due > 0) {
+      read_ += due;
+      since_ += static_cast<Time>(static_cast<double>(due) * ns_per_byte_);
+    }
+    left_ = arrived - read_;
+    return read_;
+  }
+  Time next(Time now) const override {
+    if (left_ == 0) return kNever;
+    return std::max(now, since_) + 1 + static_cast<Time>(static_cast<double>(std::min(left_, chunk_)) * ns_per_byte_);
+  }
+
+ private:
+  const double ns_per_byte_;
+  const int64_t chunk_;
+  Time since_ = 0;
+  int64_t read_ = 0, left_ = 0;
+};
+
 const Entry<Application> bulk{{
     .name = "bulk",
     .endless = true,
     .relays = true,
-    .outruns = [](const FlowConfig& flow) { return flow.relay_from < 0 && flow.window_clamp_bytes == 0; },
+    .outruns = [](const FlowConfig& flow) { return flow.relay_from < 0 && flow.window_clamp_bytes == 0 && flow.receiver != "fixed"; },
 }};
 
 const Entry<Application> sized{{
@@ -79,5 +108,10 @@ const Entry<Application> on_off{{
 }};
 
 }  // namespace
+
+std::unique_ptr<Sink> reader_of(const FlowConfig& flow, uint32_t mss) {
+  if (flow.read_bps == 0) return nullptr;
+  return std::make_unique<SteadyReader>(flow.read_bps / 8, mss);
+}
 
 }  // namespace netbuf

@@ -1,10 +1,12 @@
 #include "netbuf/config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "netbuf/app.h"
 #include "netbuf/packet.h"
 #include "netbuf/queue_discipline.h"
+#include "netbuf/receiver_control.h"
 #include "netbuf/reject.h"
 #include "netbuf/traffic.h"
 #include "netbuf/wire.h"
@@ -140,6 +142,18 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.window_clamp_bytes < 0 || flow.window_clamp_bytes > kMaxWindow) {
     reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "in [1, 2^30], or 0 for no clamp");
   }
+  check_receiver_control(flow, at + ".receiver");
+  if (!flow.receiver.empty() && flow.window_clamp_bytes > 0) {
+    reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "0 beside a receiver control");
+  }
+  if (flow.clock_offset_ns < -kLongest || flow.clock_offset_ns > kLongest) {
+    reject(at + ".clock_offset_ns", flow.clock_offset_ns, "in [-1e16, 1e16]");
+  }
+  if (!(std::fabs(flow.clock_drift_ppm) <= 1e5)) reject(at + ".clock_drift_ppm", flow.clock_drift_ppm, "in [-1e5, 1e5]");
+  if (flow.timestamp_ns != kMillisecond && flow.timestamp_ns != kMicrosecond) {
+    reject(at + ".timestamp_ns", flow.timestamp_ns, "1000 or 1000000");
+  }
+  if (!valid_rate(flow.read_bps)) reject(at + ".read_bps", flow.read_bps, "finite and at least 1, or 0 for at once");
   if (flow.relay_from >= 0 && !app.relays) reject(at + ".app", flow.app, "bulk for a flow that relays another's bytes");
   if (flow.relay_from >= 0 && flow.relay_buffer_bytes <= 0) {
     reject(at + ".relay_buffer_bytes", flow.relay_buffer_bytes, "positive for a relay");
@@ -176,6 +190,7 @@ void check_relays(const std::vector<FlowConfig>& flows) {
     if (upstream < 0) continue;
     if (relayed[static_cast<size_t>(upstream)]) reject(field, upstream, "a flow that no other relays");
     relayed[static_cast<size_t>(upstream)] = true;
+    if (flows[static_cast<size_t>(upstream)].read_bps > 0) reject(field, upstream, "a flow that no application reads at a rate");
     for (size_t steps = 0; upstream >= 0 && upstream < static_cast<int32_t>(flows.size()); ++steps) {
       if (steps == flows.size()) {
         reject(field, flows[i].relay_from, "a flow that does not relay, over others or not, from this one");

@@ -11,10 +11,17 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
+  if (!config.receiver.empty()) listen();
+}
+
+void Flow::listen() {
+  echoes = std::make_unique<Echoes>();
+  sender.limit_by_receiver(echoes.get());
+  receiver.hear(echoes.get());
 }
 
 void Flow::attach(std::unique_ptr<ReceiverControl> control) {
-  if (control) sender.limit_by_receiver();
+  if (control) listen();
   receiver.attach(std::move(control));
 }
 
@@ -89,6 +96,6 @@ uint64_t Flow::packets_in_network() const {
   return sender.counters.packets_sent - receiver.counters().packets_received - path.queue_drops() - path.random_losses();
 }
 
-size_t Flow::memory_bytes() const { return sizeof *this + path.memory_bytes() + sender.board.memory_bytes() + receiver.memory_bytes(); }
+size_t Flow::memory_bytes() const { return sizeof *this + path.memory_bytes() + sender.board.memory_bytes() + receiver.memory_bytes() + (echoes ? echoes->memory_bytes() : 0); }
 
 }  // namespace netbuf

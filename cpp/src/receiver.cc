@@ -17,9 +17,14 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       network_(network),
       window_limited_(config.receive_buffer_bytes > 0),
       tunes_window_(profile.tunes_window && config.receive_buffer_bytes == 0),
+      agent_controlled_(!config.receiver.empty() && Catalogue<ReceiverControlRecord>::find(config.receiver)->agent),
       quick_acks_(profile.quick_acks),
-      receive_buffer_(config.receive_buffer_bytes) {
-  attach(make_receiver_control(config));
+      receive_buffer_(config.receive_buffer_bytes),
+      clock_offset_(config.clock_offset_ns),
+      stamp_unit_(config.timestamp_ns),
+      clock_drift_(config.clock_drift_ppm * 1e-6) {
+  attach(make_receiver_control(config, profile.mss));
+  attach(reader_of(config, profile.mss));
 }
 
 void Receiver::receive_data(const Packet& packet) {
@@ -41,10 +46,7 @@ void Receiver::receive_data(const Packet& packet) {
     if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = now_;
   }
-  if (control_) [[unlikely]] {
-    const int64_t delivered = counters_.delivered_bytes, unread = sink_ ? delivered - read_bytes_ : 0;
-    window_clamp_ = control_->window({now_, packet.sent_at, delivered, unread, window_edge_ - delivered, profile_.mss}, packet);
-  }
+  if (control_) [[unlikely]] ask_control(packet);
   if (index != rcv_nxt_) [[unlikely]] {
     return before(index, rcv_nxt_) || out_of_order_.find(index) ? receive_again(packet) : receive_beyond(packet);
   }
@@ -69,12 +71,42 @@ void Receiver::receive_data(const Packet& packet) {
   }
 }
 
+// What a receiver knows of a packet: the sender's clock by its time stamp, and its own.
+void Receiver::ask_control(const Packet& packet) {
+  Arrival arrival;
+  arrival.now = clock(now_);
+  arrival.unit = stamp_unit_;
+  arrival.stamp = static_cast<uint32_t>(stamp(packet.sent_at));
+  arrival.bytes = packet.bytes;
+  arrival.rtt = -1;
+  if (echoes_) {
+    const Time left = echoes_->first_echo(packet.sent_at);
+    if (left >= 0) arrival.rtt = arrival.now - stamp(clock(left)) * stamp_unit_;
+  }
+  arrival.delivered_bytes = counters_.delivered_bytes;
+  arrival.buffered_bytes = buffered_bytes();
+  arrival.window_bytes = window_edge_ - counters_.delivered_bytes;
+  arrival.missing = 0;
+  arrival.repeated = false;
+  if (!before(packet.segment, newest_)) [[likely]] {
+    arrival.missing = packet.segment - newest_;
+    newest_ = packet.segment + 1;
+    newest_sent_ = packet.sent_at;
+  } else {
+    arrival.repeated = packet.sent_at > newest_sent_;
+  }
+  counters_.segments_missing += arrival.missing;
+  counters_.segments_repeated += arrival.repeated;
+  window_clamp_ = control_->window(arrival);
+}
+
 // A hole is filled: what follows it in order goes with the segment that filled it.
 void Receiver::take_stretch(int64_t& bytes) {
   const RangeSet::Stretch first = out_of_order_.ranges().front();
   if (first.begin != rcv_nxt_) return;
   rcv_nxt_ = first.end;
   bytes += first.bytes;
+  held_bytes_ -= first.bytes;
   out_of_order_.trim(rcv_nxt_);
   std::erase_if(recent_blocks_, [&](const Range& r) { return !after(r.end, rcv_nxt_); });
 }
@@ -90,6 +122,7 @@ void Receiver::receive_beyond(const Packet& packet) {
   const uint32_t index = packet.segment;
   if (packet.fin) stream_end_ = index + 1, have_end_ = true;
   out_of_order_.add(index, index + 1, packet.bytes);
+  held_bytes_ += packet.bytes;
   // The list joins only what it still holds: what has dropped out of it is not reported again (Linux and ns-3 alike).
   Range block{index, index + 1};
   std::erase_if(recent_blocks_, [&](const Range& r) {
@@ -170,7 +203,10 @@ void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
   deadline_ = kNever;
   last_ack_sent_ = rcv_nxt_;
   const Ack ack{now_, echo_sent_, 0, flags, 0, rcv_nxt_, advertised_window()};
-  if (recent_blocks_.empty() && !duplicate) [[likely]] return path_.send_back(ack);
+  if (recent_blocks_.empty() && !duplicate) [[likely]] {
+    if (echoes_ && flags == 0) [[unlikely]] echoes_->left(rcv_nxt_, now_);
+    return path_.send_back(ack);
+  }
   SackBlocks blocks{};
   blocks.count = static_cast<uint8_t>(std::min<size_t>(profile_.max_sack_blocks, recent_blocks_.size()));
   if (duplicate) blocks.has_duplicate = true, blocks.duplicate = *duplicate;
@@ -187,10 +223,15 @@ void Receiver::attach(std::unique_ptr<ReceiverControl> control) {
   window_clamp_ = control_->initial_window();
 }
 
+void Receiver::read(Time now) {
+  read_bytes_ = sink_->read(now, counters_.delivered_bytes);
+  timers_.set_no_later(Alarm::reading, sink_->next(now));
+}
+
 void Receiver::on_reading(Time now) {
   now_ = now;
   timers_.set(Alarm::reading, kNever);
-  read_bytes_ = sink_->read(now, counters_.delivered_bytes);
+  read(now);
   int64_t step;
   const int64_t edge = window_edge(step), delivered = counters_.delivered_bytes;
   // As Linux does: only a window that has at least doubled is worth an ACK of its own.
@@ -201,6 +242,7 @@ void Receiver::on_reading(Time now) {
 // What the buffer has left beyond what the application has not read yet, within what the control allows.
 int64_t Receiver::window_edge(int64_t& step) const {
   int64_t space = window_clamp_;
+  if (control_ && control_->counts_network()) space += held_bytes_;
   step = std::min<int64_t>(profile_.mss, window_clamp_ / 2);
   if (receive_buffer_ > 0) {
     space = std::min(space, receive_buffer_ - (sink_ ? counters_.delivered_bytes - read_bytes_ : 0));

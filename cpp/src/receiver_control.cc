@@ -1,5 +1,7 @@
 #include "netbuf/receiver_control.h"
 
+#include "netbuf/config.h"
+
 namespace netbuf {
 
 namespace {
@@ -9,15 +11,28 @@ class FixedClamp final : public ReceiverControl {
  public:
   explicit FixedClamp(int64_t bytes) : bytes_(bytes) {}
   int64_t initial_window() const override { return bytes_; }
-  int64_t window(const ReceiverView&, const Packet&) override { return bytes_; }
+  int64_t window(const Arrival&) override { return bytes_; }
 
  private:
   int64_t bytes_;
 };
 
+Parameters parameters_of(const FlowConfig& config, const std::string& field) {
+  const ReceiverControlRecord& record = Catalogue<ReceiverControlRecord>::get(config.receiver, field);
+  return Parameters(record.parameters, config.receiver_parameters, field + "_parameters");
+}
+
 }  // namespace
 
-std::unique_ptr<ReceiverControl> make_receiver_control(const FlowConfig& config) {
+void check_receiver_control(const FlowConfig& config, const std::string& field) {
+  if (!config.receiver.empty()) parameters_of(config, field);
+}
+
+std::unique_ptr<ReceiverControl> make_receiver_control(const FlowConfig& config, uint32_t mss, const std::string& field) {
+  if (!config.receiver.empty()) {
+    const Parameters parameters = parameters_of(config, field);
+    return Catalogue<ReceiverControlRecord>::get(config.receiver, field).make({parameters, mss, config.receive_buffer_bytes});
+  }
   if (config.window_clamp_bytes > 0) return std::make_unique<FixedClamp>(config.window_clamp_bytes);
   return nullptr;
 }

@@ -7,7 +7,12 @@ namespace netbuf {
 
 void Scoreboard::push(Time now, uint16_t bytes, bool fin, uint8_t transmissions) {
   if (bytes < tcb_.mss) short_segments_ = true;
-  segments.push(Segment{now, bytes, 0, transmissions, fin, {}});
+  Segment& segment = segments.place();
+  segment.sent_at = now;
+  segment.bytes = bytes;
+  segment.flags = 0;
+  segment.transmissions = transmissions;
+  segment.fin = fin;
 }
 
 void Scoreboard::mark_lost(uint32_t index) {

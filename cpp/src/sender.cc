@@ -28,6 +28,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   tcb.hystart = world.hystart;
   tcb.initial_cwnd = config.initial_cwnd_packets;
   tcb.rng = rng;
+  tcb.receiver_limits = config.receive_buffer_bytes > 0;
   tcb.cwnd_since = start_;
   tcb.cwnd = static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss;
   tcb.cwnd_packets = tcb.initial_cwnd;
@@ -81,7 +82,7 @@ void Sender::establish(const Ack& ack) {
   const Time rtt = tcb.now - ack.echo_sent;  // the time stamp tells which copy of the SYN is answered
   tcb.last_rtt = tcb.min_rtt = rtt;
   recovery_->on_established(*this, rtt);
-  if (ack.window != kUnlimitedWindow) note_window(ack.window);
+  if (ack.window != kUnlimitedWindow) note_window(ack);
   tcb.delivered_time = tcb.first_sent_time = tcb.now;
   path_.launch(tcb.now, 0, 0, kHandshakeAck);
   cc_->init(tcb);
@@ -96,7 +97,7 @@ void Sender::receive_special(const Ack& ack) {
   if (time_wait_until_ != kNever) return answer_late(ack);
   if (ack.flags & kAckFin) return receive_fin(ack);
   if (ack.flags == kAckWindow && ack.ack == tcb.una) {  // tells of the window only
-    note_window(ack.window);
+    note_window(ack);
     return try_send();
   }
   process(ack);
@@ -273,9 +274,10 @@ void Sender::on_persist() {
   set_timer(tcb.now + std::min(rto() << probes_, profile_.max_rto));
 }
 
-void Sender::note_window(uint32_t window) {
-  window_right_ = una_bytes_ + window;
-  largest_window_ = std::max<int64_t>(largest_window_, window);
+void Sender::note_window(const Ack& ack) {
+  window_right_ = una_bytes_ + ack.window;
+  largest_window_ = std::max<int64_t>(largest_window_, ack.window);
+  if (echoes_) echoes_->arrived(ack.ack, ack.flags == 0, tcb.now);
   if (persisting_ && window_right_ > stream_sent_) {
     persisting_ = false;
     set_timer(kNever);

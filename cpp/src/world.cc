@@ -168,21 +168,31 @@ bool World::run(Time until, uint32_t& events) {
   return true;
 }
 
-bool World::run_to_ack(std::span<const uint32_t> flows, Time until) {
+// Until what is counted of these flows has grown.
+template <class Count>
+bool World::run_to(std::span<const uint32_t> flows, Time until, Count&& count) {
   check_until(until);
-  const auto acks = [&] {
+  const auto counted = [&] {
     uint64_t sum = 0;
-    for (const uint32_t flow : flows) sum += flows_[flow].sender.counters.acks;
+    for (const uint32_t flow : flows) sum += count(flows_[flow]);
     return sum;
   };
-  const uint64_t before = acks();
+  const uint64_t before = counted();
   while (next_event() <= until) {
     if (ration_ && ration_->left-- == 0) ration_->renew();
     run_next();
-    if (acks() != before) return true;
+    if (counted() != before) return true;
   }
   now_ = until;
   return false;
+}
+
+bool World::run_to_ack(std::span<const uint32_t> flows, Time until) {
+  return run_to(flows, until, [](const Flow& flow) { return flow.sender.counters.acks; });
+}
+
+bool World::run_to_data(std::span<const uint32_t> flows, Time until) {
+  return run_to(flows, until, [](const Flow& flow) { return flow.receiver.counters().packets_received; });
 }
 
 // Sources come before flows, lower flows before higher, and of one flow what arrives at an end before its timers.
@@ -336,6 +346,7 @@ Hot World::hot() const {
     hot.add(&flow, sizeof flow);
     hot.add(by_index_.data(), sizeof(Flow*));
     flow.sender.add_to(hot);
+    flow.receiver.add_to(hot);
   }
   network_.flights.add_to(hot);
   return hot;

@@ -51,14 +51,14 @@ TEST(a_control_is_asked_for_every_packet_and_obeyed) {
   struct Halving final : ReceiverControl {
     explicit Halving(int& calls) : calls(calls) {}
     int64_t initial_window() const override { return 100'000; }
-    int64_t window(const ReceiverView& view, const Packet& packet) override {
+    int64_t window(const Arrival& arrival) override {
       ++calls;
-      CHECK_EQ(packet.bytes, 1448);
-      CHECK_GE(view.now - view.sent_at, 25 * kMillisecond);
-      CHECK_LT(view.now - view.sent_at, 40 * kMillisecond);
-      CHECK_LE(view.window_bytes, 100'000);
-      CHECK_EQ(view.unread_bytes, 0);
-      return view.now < 2 * kSecond ? 100'000 : 10'000;
+      CHECK_EQ(arrival.bytes, 1448u);
+      CHECK_GE(arrival.now - arrival.stamp * arrival.unit, 25 * kMillisecond);
+      CHECK_LT(arrival.now - arrival.stamp * arrival.unit, 40 * kMillisecond);
+      CHECK_LE(arrival.window_bytes, 100'000);
+      CHECK_EQ(arrival.buffered_bytes, 0);
+      return arrival.now < 2 * kSecond ? 100'000 : 10'000;
     }
     int& calls;
   };

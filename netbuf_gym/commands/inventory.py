@@ -70,6 +70,11 @@ def congestion_control_entries() -> list[Entry]:
     return _catalogue(scenarios.CONGESTION_CONTROLS.values())
 
 
+def receiver_control_entries() -> list[Entry]:
+    """Receiver controls: what limits the window that a receiver advertises."""
+    return _catalogue(scenarios.RECEIVER_CONTROLS.values())
+
+
 def _catalogue(records: Collection[Record]) -> list[Entry]:
     return [
         {"name": one.name, "stacks": list(one.stacks), "meaning": one.meaning, "parameters": _of_record(one)}
@@ -212,6 +217,7 @@ TOPICS: dict[str, Callable[[], list[Entry]]] = {
     "queue-disciplines": discipline_entries,
     "sizes": size_entries,
     "congestion-controls": congestion_control_entries,
+    "receiver-controls": receiver_control_entries,
     "environments": environment_entries,
     "rewards": reward_entries,
     "contenders": contender_entries,

@@ -31,7 +31,7 @@ class Simulated:
     counters: Callable[[World, Scenario], list[Any]]
 
 
-def _to_ack(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
+def _to_next(batch: _core.Batch, interval_ns: int, left_ns: np.ndarray) -> None:
     batch.advance_to_event(interval_ns)
 
 
@@ -46,19 +46,24 @@ def _of_senders(world: World, scenario: Scenario) -> list[Any]:
     return sender_counters(world, scenario, [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT])
 
 
+def _of_receivers(world: World, scenario: Scenario) -> list[Any]:
+    return sender_counters(world, scenario, scenario.agent_receivers)
+
+
 def _of_switches(world: World, scenario: Scenario) -> list[Any]:
     return [counters_of(world)] * len(scenario.agent_switches)
 
 
 KINDS = {
-    "sender": Simulated(_to_ack, _of_senders),
+    "sender": Simulated(_to_next, _of_senders),
+    "receiver": Simulated(_to_next, _of_receivers),
     "switch": Simulated(_to_change, _of_switches),
 }
 """By the name of the kind, which is the core's too."""
 
 
 class SimPlant(Plant):
-    """`worlds` simulated worlds with `agents` controlled senders or switches each.
+    """`worlds` simulated worlds with `agents` controlled senders, receivers or switches each.
 
     Worlds are reset one by one and advance together. Times are integer nanoseconds, so that a thousand intervals of
     0.1 s are exactly 100 s. No world fails by itself: what the simulator finds inconsistent raises `SimulatorFault`.
@@ -90,7 +95,7 @@ class SimPlant(Plant):
         return batch.telemetry, batch.control.reshape(self.worlds, self.agents, -1), batch.agent_mask
 
     def reset(self, world: int, scenario: Scenario, seed: int) -> None:
-        """Starts a world anew at time 0; as many flows of `scenario`, or switches, are agents' as the plant has agents.
+        """Starts a world anew at time 0; as many senders, receivers or switches are agents' as the plant has agents.
 
         Raises:
             ConfigError: the core refuses the scenario.

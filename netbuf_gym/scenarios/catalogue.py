@@ -79,7 +79,7 @@ class Record:
         name, meaning: As said.
         stacks: Where it is.
         parameters: What may stand beside its name.
-        agent: A congestion control whose window an agent sets.
+        agent: A congestion or receiver control that an agent steers.
     """
 
     name: str
@@ -99,6 +99,10 @@ CONGESTION_CONTROLS: dict[str, Record] = {data["name"]: Record.of(data) for data
 """Every congestion control by its name."""
 WITHOUT_AGENT = tuple(name for name, record in CONGESTION_CONTROLS.items() if not record.agent)
 """The congestion controls of all stacks that need no agent."""
+RECEIVER_CONTROLS: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.receiver_controls()}
+"""Every receiver control by its name."""
+TARGET_DELAYS_MS = {"interactive": 25.0, "video": 75.0, "bulk": 150.0}
+"""One-way queueing delay to keep, by class of application: a receiver control's `target_ms` may be one instead of a number."""
 QUEUE_DISCIPLINES: dict[str, Record] = {data["name"]: Record.of(data) for data in _core.queue_disciplines()}
 """Every queue discipline by its name."""
 
@@ -130,12 +134,11 @@ def named(field: str, value: object, kinds: str) -> tuple[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class CongestionControl:
-    """A congestion control with parameters of its own: what `Flow.cc` and `Sender.cc` make of a dict like
-    `{"name": "cubic", "beta": 0.8}`. Without parameters they keep the name alone.
+class _WithParameters:
+    """A name, and what stands beside it.
 
     Args:
-        name: As in `netbuf-gym list congestion-controls`, where its parameters are too.
+        name: As in `netbuf-gym list`, where its parameters are too.
         parameters: Pairs of name and value, in the order of the names.
     """
 
@@ -148,6 +151,15 @@ class CongestionControl:
     def to_dict(self) -> dict[str, Any]:
         """The dict that it was given as."""
         return {"name": self.name, **dict(self.parameters)}
+
+
+class CongestionControl(_WithParameters):
+    """A congestion control with parameters of its own: what `Flow.cc` and `Sender.cc` make of a dict like
+    `{"name": "cubic", "beta": 0.8}`. Without parameters they keep the name alone."""
+
+
+class ReceiverControl(_WithParameters):
+    """A receiver control with parameters of its own, as `Flow.receiver` makes of a dict like `{"name": "nuwa", "k": 7}`."""
 
 
 def congestion_control(
@@ -173,14 +185,37 @@ def congestion_control(
     name = checks.choice(field, name, names)
     if not given:
         return name
-    known = [p for p in CONGESTION_CONTROLS[name].parameters if stack is None or stack in p.stacks]
+    return CongestionControl(name, _values(field, CONGESTION_CONTROLS[name], given, stack))
+
+
+def receiver_control(field: str, value: object) -> str | ReceiverControl:
+    """What `Flow.receiver` may be beside None: a name, or a dict of `name` and parameters, among them `target_ms` as a class
+    of `TARGET_DELAYS_MS`.
+
+    Raises:
+        ScenarioError: An unknown name or parameter, or a value out of range.
+    """
+    if isinstance(value, ReceiverControl):
+        value = value.to_dict()
+    name, given = named(field, value, "a receiver control")
+    name = checks.choice(field, name, RECEIVER_CONTROLS)
+    if isinstance(given.get("target_ms"), str):
+        given["target_ms"] = TARGET_DELAYS_MS[checks.choice(f"{field}.target_ms", given["target_ms"], TARGET_DELAYS_MS)]
+    return ReceiverControl(name, _values(field, RECEIVER_CONTROLS[name], given, None)) if given else name
+
+
+def _values(
+    field: str, record: Record, given: Mapping[str, object], stack: str | None
+) -> tuple[tuple[str, bool | int | float], ...]:
+    """Those given, checked, in the order of their names."""
+    known = [p for p in record.parameters if stack is None or stack in p.stacks]
     values = {}
     for key, item in given.items():
         of_name = [parameter for parameter in known if parameter.name == key]
         if not of_name:
             where = "" if stack is None else f" in the {stack} stack"
             valid = dict.fromkeys(parameter.name for parameter in known)
-            raise ScenarioError(f"{field}: {name} has no parameter {key!r}{where}; {instead(key, valid)}")
+            raise ScenarioError(f"{field}: {record.name} has no parameter {key!r}{where}; {instead(key, valid)}")
         for parameter in of_name:  # one for each stack, where they differ
             try:
                 values[key] = parameter.checked(f"{field}.{key}", item)
@@ -188,11 +223,11 @@ def congestion_control(
             except ScenarioError:
                 if parameter is of_name[-1]:
                     raise
-    return CongestionControl(name, tuple(sorted(values.items())))
+    return tuple(sorted(values.items()))
 
 
-def cc_name(cc: str | CongestionControl | OwnControl) -> str:
-    """The name alone."""
+def cc_name(cc: str | CongestionControl | ReceiverControl | OwnControl) -> str:
+    """The name alone, of a receiver control likewise."""
     return cc if isinstance(cc, str) else cc.name
 
 

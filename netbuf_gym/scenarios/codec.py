@@ -7,7 +7,7 @@ from typing import Any
 
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.nearest import instead
-from netbuf_gym.scenarios.catalogue import CongestionControl
+from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
 from netbuf_gym.scenarios.disciplines import discipline_of
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.links import GilbertElliott, Link
@@ -177,7 +177,7 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
             continue
         if field.default is not MISSING and type(item) is type(field.default) and item == field.default:
             continue
-        if isinstance(item, CongestionControl):
+        if isinstance(item, (CongestionControl, ReceiverControl)):
             item = item.to_dict()
         elif isinstance(item, OwnControl):
             valid = "a congestion control by its name (netbuf-gym list congestion-controls)"

@@ -8,7 +8,13 @@ from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, CongestionControl, congestion_control
+from netbuf_gym.scenarios.catalogue import (
+    CONGESTION_CONTROLS,
+    CongestionControl,
+    ReceiverControl,
+    congestion_control,
+    receiver_control,
+)
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
@@ -69,6 +75,13 @@ class Flow:
         stop_s: After `start_s`, at most 1e6; None: never.
         app: `Bulk()`, `Sized(...)` or `OnOff(...)`.
         send_buffer_bytes, receive_buffer_bytes: 4096 to 2**40; None: never limits.
+        receiver: What the receiver limits the advertised window by: a receiver control, by name or as a dict of `name` and
+            parameters: `{"name": "nuwa", "k": 7, "target_ms": "video"}` (`netbuf-gym list receiver-controls`); "agent": an
+            environment steers it; None: its buffer alone. The congestion control `receiver_driven` leaves it the last word.
+        clock_offset_ms: What the receiver's clock is ahead of the sender's at the start, -1e9 to 1e9.
+        clock_drift_ppm: What it gains, -1e5 to 1e5 parts in a million.
+        timestamp_resolution_us: Unit of the time stamps in packets, 1000 (Linux) or 1 (Linux with `tcp_usec_ts`).
+        read_mbps: What the receiving application reads at most, 1e-6 to 1e6 Mbit/s; None: everything at once.
         initial_cwnd_packets: 1 to 1000.
         name: For people.
         priority: Its queue at switches, 0 to 63.
@@ -82,6 +95,11 @@ class Flow:
     app: Application = Bulk()
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
+    receiver: str | Mapping[str, Any] | ReceiverControl | None = None
+    clock_offset_ms: float = 0.0
+    clock_drift_ppm: float = 0.0
+    timestamp_resolution_us: int = 1000
+    read_mbps: float | None = None
     initial_cwnd_packets: int = 10
     name: str = ""
     priority: int = 0
@@ -101,6 +119,16 @@ class Flow:
         for field in ("send_buffer_bytes", "receive_buffer_bytes"):
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(f"flow.{field}", getattr(self, field), 4096, MAX_COUNT))
+        if self.receiver is not None:
+            put(self, "receiver", receiver_control("flow.receiver", self.receiver))
+        put(self, "clock_offset_ms", checks.number("flow.clock_offset_ms", self.clock_offset_ms, -1e9, 1e9))
+        put(self, "clock_drift_ppm", checks.number("flow.clock_drift_ppm", self.clock_drift_ppm, -1e5, 1e5))
+        unit = checks.integer("flow.timestamp_resolution_us", self.timestamp_resolution_us, 1, 1000)
+        if unit not in (1, 1000):
+            raise ScenarioError(f"flow.timestamp_resolution_us = {unit}; valid: 1000 or 1")
+        put(self, "timestamp_resolution_us", unit)
+        if self.read_mbps is not None:
+            put(self, "read_mbps", checks.number("flow.read_mbps", self.read_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
         cwnd = checks.integer("flow.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("flow.name", self.name)

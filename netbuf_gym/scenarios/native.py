@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from netbuf_gym import _core
-from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
+from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
@@ -118,6 +118,15 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     config.send_buffer_bytes = flow.send_buffer_bytes or 0
     config.receive_buffer_bytes = flow.receive_buffer_bytes or 0
     config.initial_cwnd_packets = flow.initial_cwnd_packets
+    if flow.receiver is not None:
+        config.receiver = cc_name(flow.receiver)
+        if isinstance(flow.receiver, ReceiverControl):
+            config.receiver_parameters = {name: float(value) for name, value in flow.receiver.parameters}
+    config.clock_offset_ns = round(flow.clock_offset_ms * 1e6)
+    config.clock_drift_ppm = flow.clock_drift_ppm
+    config.timestamp_ns = flow.timestamp_resolution_us * 1000
+    if flow.read_mbps is not None:
+        config.read_bps = flow.read_mbps * 1e6
     if flow.priority:
         config.priority = flow.priority
     return config

@@ -12,7 +12,9 @@ from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
+    RECEIVER_CONTROLS,
     CongestionControl,
+    ReceiverControl,
     cc_name,
     congestion_control,
     congestion_controls,
@@ -273,6 +275,11 @@ class Scenario:
         return sum(flow.cc == AGENT for flow in self.flows)
 
     @property
+    def agent_receivers(self) -> tuple[int, ...]:
+        """Indices of the flows whose receiver an agent steers."""
+        return tuple(i for i, flow in enumerate(self.flows) if flow.receiver is not None and _steered(flow.receiver))
+
+    @property
     def agent_switches(self) -> tuple[int, ...]:
         """Indices of the switches whose thresholds an agent sets."""
         return tuple(i for i, switch in enumerate(self.switches) if isinstance(switch.admission, AgentThresholds))
@@ -404,6 +411,10 @@ class Scenario:
             ScenarioError: A field that is missing, unknown or out of range.
         """
         return codec.from_dict(cls, data)
+
+
+def _steered(receiver: str | ReceiverControl) -> bool:
+    return RECEIVER_CONTROLS[cc_name(receiver)].agent
 
 
 _LINK_FIELDS = {

@@ -32,6 +32,7 @@ class Sink {
   virtual ~Sink() = default;
   virtual int64_t read(Time now, int64_t arrived) = 0;  // bytes in order so far -> bytes read so far
   virtual void closed(Time) {}                          // all of the stream has arrived
+  virtual Time next(Time) const { return kNever; }      // when to ask again though nothing may have arrived
 };
 
 // What an application is to its flow, by name.
@@ -47,6 +48,9 @@ struct Application {
   std::unique_ptr<Source> (*source)(const FlowConfig& flow, uint32_t mss, Rng* rng) =  // null: TCP knows the stream
       [](const FlowConfig&, uint32_t, Rng*) { return std::unique_ptr<Source>(); };
 };
+
+// What reads at a rate; null: everything is read at once.
+std::unique_ptr<Sink> reader_of(const FlowConfig& flow, uint32_t mss);
 
 inline const Application& application_of(const FlowConfig& flow) { return Catalogue<Application>::get(flow.app, "app"); }
 

@@ -79,6 +79,12 @@ struct FlowConfig {
   double app_rate_bps = 0;                 // while on; 0: as fast as TCP takes it
   int64_t send_buffer_bytes = 0, receive_buffer_bytes = 0;  // 0: never limits
   int64_t window_clamp_bytes = 0;          // the receiver advertises no more than this; 0: no clamp
+  std::string receiver;                    // receiver control, which limits what is advertised; empty: none
+  std::map<std::string, double> receiver_parameters;  // those that are not at their defaults
+  Time clock_offset_ns = 0;                // the receiver's clock is ahead of the sender's by so much at the start,
+  double clock_drift_ppm = 0;              // and gains so much
+  Time timestamp_ns = 1'000'000;           // unit of time stamps
+  double read_bps = 0;                     // the application reads at this rate; 0: at once
   int32_t relay_from = -1;                 // index of the flow whose received bytes this one sends on; -1: none
   int64_t relay_buffer_bytes = 0;          // what the relay holds at most between the two
   uint32_t initial_cwnd_packets = 10;

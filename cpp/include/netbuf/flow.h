@@ -73,11 +73,13 @@ class Flow {
 
  public:
   Path path;
+  std::unique_ptr<Echoes> echoes;  // null: no receiver control
   Sender sender;
   Receiver receiver;
 
  private:
   void note_completion(Time now);
+  void listen();
 
   Time start_, completed_ = kNever;
 };

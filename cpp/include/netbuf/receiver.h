@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "netbuf/app.h"
+#include "netbuf/echoes.h"
 #include "netbuf/path.h"
 #include "netbuf/ranges.h"
 #include "netbuf/receiver_control.h"
@@ -17,6 +18,7 @@ struct ReceiverCounters {
   uint64_t packets_received = 0; // data, duplicates included
   int64_t received_bytes = 0;    // of these, in whatever order
   int64_t delivered_bytes = 0;   // in order, to the receiving application
+  uint64_t segments_missing = 0, segments_repeated = 0;  // where there is a receiver control: left out by newer ones; sent again
 };
 
 class Receiver {
@@ -38,9 +40,22 @@ class Receiver {
   void attach(std::unique_ptr<ReceiverControl> control);
   void wake_sink(Time now) { timers_.set(Alarm::reading, now); }  // the sink can read more: opens the window
   Sink* sink() { return sink_.get(); }
+  ReceiverControl* control() { return control_.get(); }
+  bool agent_controlled() const { return agent_controlled_; }
+  void hear(Echoes* echoes) { echoes_ = echoes; }                 // for the control
+
+  template <class Hot>
+  void add_to(Hot& hot) const {
+    hot.add(control_.get(), 576);
+    hot.add(echoes_, sizeof(Echoes));
+  }
 
   const ReceiverCounters& counters() const { return counters_; }
   bool closed() const { return state_ == State::closed; }
+  int64_t unread_bytes() const { return sink_ ? counters_.delivered_bytes - read_bytes_ : 0; }
+  int64_t buffered_bytes() const { return unread_bytes() + held_bytes_; }
+  int64_t advertised_bytes() const { return std::max<int64_t>(0, window_edge_ - counters_.delivered_bytes); }
+  Time clock(Time now) const { return now + clock_offset_ + static_cast<Time>(static_cast<double>(now) * clock_drift_); }
   size_t memory_bytes() const;
 
  private:
@@ -50,11 +65,14 @@ class Receiver {
   void receive_small(const Packet& packet);
   void receive_beyond(const Packet& packet); // a hole
   void receive_again(const Packet& packet);
+  Time stamp(Time clock) const { return stamp_unit_ == kMillisecond ? clock / kMillisecond : clock / kMicrosecond; }
+  void ask_control(const Packet& packet);
+  void read(Time now);
   void take_stretch(int64_t& bytes);
   void deliver(int64_t bytes) {
     counters_.delivered_bytes += bytes;
     network_.delivered_bytes += bytes;
-    if (sink_) [[unlikely]] read_bytes_ = sink_->read(now_, counters_.delivered_bytes);
+    if (sink_) [[unlikely]] read(now_);
   }
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
@@ -80,7 +98,7 @@ class Receiver {
   Network& network_;
   Time now_ = 0;
   State state_ = State::nothing;
-  bool window_limited_, tunes_window_;
+  bool window_limited_, tunes_window_, agent_controlled_;
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
   uint32_t stream_end_ = 0;      // the segment after the one with FIN, once that has arrived
   bool have_end_ = false;
@@ -95,6 +113,12 @@ class Receiver {
   int64_t receive_buffer_, read_bytes_ = 0, window_edge_ = 0, window_clamp_ = kEndless;
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<ReceiverControl> control_;
+  Echoes* echoes_ = nullptr;
+  int64_t held_bytes_ = 0;       // beyond a hole
+  uint32_t newest_ = 0;          // the segment after the newest that has arrived
+  Time newest_sent_ = 0;
+  Time clock_offset_, stamp_unit_;
+  double clock_drift_;           // a second a second
   uint32_t tries_ = 0;           // of the SYN's answer, or of FIN
   Time syn_answered_ = 0, handshake_rtt_ = 0;
   Time ack_lead_ = 0;            // a time stamp from the sender, less its own clock when the ACK left that let the segment go

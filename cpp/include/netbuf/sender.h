@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "netbuf/app.h"
+#include "netbuf/echoes.h"
 #include "netbuf/path.h"
 #include "netbuf/recovery.h"
 #include "netbuf/timers.h"
@@ -41,7 +42,11 @@ class Sender {
   // ---- the application's side
   void attach(std::unique_ptr<Source> source);
   void wake_source(Time now);                // the source has more to send, or is closed
-  void limit_by_receiver() { unhindered_ = false; }
+  void limit_by_receiver(Echoes* echoes = nullptr) {
+    unhindered_ = false;
+    tcb.receiver_limits = true;
+    echoes_ = echoes;
+  }
   bool stream_closed() const { return stream_closed_; }
   int64_t stream_written() const { return stream_written_; }
   int64_t stream_left() const { return stream_written_ - stream_sent_; }
@@ -101,7 +106,7 @@ class Sender {
   void send_full_segments(uint32_t count, PacketKind last);
   uint16_t fit_segment(uint16_t bytes);
   void on_persist();
-  void note_window(uint32_t window);
+  void note_window(const Ack& ack);
   void restart_after_idle();
   void update_source();
 
@@ -139,6 +144,7 @@ class Sender {
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   int64_t largest_window_ = 0;
   std::unique_ptr<Source> source_;
+  Echoes* echoes_ = nullptr;     // what a receiver control is told of ACKs
   Time start_, stop_, first_sent_ = 0, first_ack_ = 0;
   Time timed_out_ = -1, timed_out_set_ = 0;
   Time time_wait_until_ = kNever;  // the closing sender forgets the connection then; kNever: it is not closed

@@ -52,6 +52,7 @@ struct Tcb {
   bool cwnd_limited = true;      // the window, not the application, limited the last sending round
   bool hystart = true;
   bool established = false;
+  bool receiver_limits = false;  // what is advertised may be less than what there is to send
   int64_t cwnd = 0;              // bytes; use set_cwnd
   uint32_t cwnd_packets = 0;     // whole packets in cwnd
   int64_t ssthresh = kInfiniteWindow;

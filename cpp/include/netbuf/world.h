@@ -14,7 +14,7 @@ namespace netbuf {
 
 // Places in memory, so many cache lines each.
 struct Hot {
-  static constexpr size_t kPlaces = 10;
+  static constexpr size_t kPlaces = 12;
   struct Place {
     const void* at;
     uint32_t lines;
@@ -51,6 +51,8 @@ class World final : private Link::Host, private Openings::Host {
   std::vector<Link>& links() { return network_.links; }
   std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
   void set_window(uint32_t flow, double bytes);  // of a flow that an agent controls
+  // Runs until one of these flows' receivers has got data after now, at most to until. True if one has.
+  bool run_to_data(std::span<const uint32_t> flows, Time until);
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside
   size_t memory_bytes() const;
   // What the next step reads first, for whoever steps more worlds in turn than the caches hold.
@@ -91,6 +93,8 @@ class World final : private Link::Host, private Openings::Host {
   void build_tree();
 
   void check_until(Time until) const;
+  template <class Count>
+  bool run_to(std::span<const uint32_t> flows, Time until, Count&& count);
   bool packet_first(uint32_t lane) const;    // of a packet and a source or timer that are due at the same instant
   void run_next();                           // the next event
   void run_packet(uint32_t lane) {
