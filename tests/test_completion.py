@@ -44,7 +44,7 @@ def offered(made, line):
         ("simulate --stack ", ["linux", "ns3"], ["--stack"]),
         ("simulate --scheme co", ["codel"], ["naive"]),
         ("list re", ["rewards"], ["scenarios"]),
-        ("trace generate w", ["walk", "wifi"], ["lte"]),
+        ("trace generate w", ["walk", "wifi", "wired"], ["lte"]),
         ("trace generate lte --set ", ["sigma="], ["rate_mbps="]),
         ("completion ", ["bash", "zsh", "fish"], []),
         ("train ", ["algo=", "algo.", "seed=", "env=", "scenario="], ["--cfg", "algo.name="]),

@@ -27,7 +27,7 @@ ALGORITHMS = {
     "ppo_kl": "netbuf_gym.zoo.ppo:KLPenaltyPPO",
     "a2c": "stable_baselines3:A2C",
     "dqn": "stable_baselines3:DQN",
-    "ppo_lstm": "sb3_contrib:RecurrentPPO",
+    "ppo_lstm": "netbuf_gym.zoo.ppo_lstm:BatchRecurrentPPO",
 }
 
 
@@ -86,8 +86,10 @@ def _require_memory(algo: DictConfig, env: VectorEnvAdapter) -> None:
         needed = decisions * (2 * width + 4) * 4
     else:
         key, decisions = "n_steps", algo.kwargs.get("n_steps", 2048) * env.num_envs
-        hidden = 4 * algo.policy_kwargs.get("lstm_hidden_size", 256) if algo.policy == "MlpLstmPolicy" else 0
-        needed = decisions * (width + hidden + 8) * 4
+        kept = 0
+        if algo.policy == "MlpLstmPolicy":  # hidden and cell states of actor and critic
+            kept = 4 * algo.policy_kwargs.get("lstm_hidden_size", 256) * algo.policy_kwargs.get("n_lstm_layers", 1)
+        needed = decisions * (width + kept + 8) * 4
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         gib = f"about {needed / 2**30:.1f} GiB of memory, and the machine has {there / 2**30:.1f}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Iterator
 from typing import Any, cast
 
 import torch as th
@@ -28,6 +29,9 @@ from torch.nn import functional as F
 
 from netbuf_gym.errors import NetbufError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+
+Truncated = tuple[int, th.Tensor, th.Tensor]
+"""Step of a rollout, worlds whose episodes were truncated at it, and their last observations."""
 
 
 class DivergedError(NetbufError, ArithmeticError):
@@ -119,10 +123,13 @@ class _Gaussian:
         return (output[:, self.dimensions :] + 0.5 * math.log(2 * math.pi * math.e)).sum()
 
 
-class _Rollout:
+Head = _Categorical | _Gaussian
+
+
+class Rollout:
     """Preallocated tensors, (steps, worlds, ...), and their flat views for the update."""
 
-    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: _Categorical | _Gaussian):
+    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: Head):
         shape = (n_steps, n_worlds)
         self.observations = th.zeros(*shape, observation_size)
         self.actions = th.zeros(*shape, *head.action_shape, dtype=head.action_type)
@@ -175,7 +182,7 @@ class BatchPPO(PPO):
         **kwargs: Any,
     ):
         self.ent_coef_final, self.std_final = ent_coef_final, std_final
-        self._rollout: _Rollout | None = None
+        self._rollout: Rollout | None = None
         self.seconds_in_env = 0.0
         optimizer = {"eps": 1e-5, "fused": True}  # fused: one kernel for all parameters
         kwargs["policy_kwargs"] = {"optimizer_kwargs": optimizer, **(kwargs.get("policy_kwargs") or {})}
@@ -184,7 +191,7 @@ class BatchPPO(PPO):
     def _setup_model(self) -> None:
         super()._setup_model()
         space = self.action_space
-        head: _Categorical | _Gaussian | None = None
+        head: Head | None = None
         if isinstance(space, spaces.Discrete):
             head = _Categorical(space)
         elif isinstance(space, spaces.Box) and len(space.shape) == 1:
@@ -215,21 +222,22 @@ class BatchPPO(PPO):
         head, finished = self._head, cast(deque[dict[str, Any]], self.ep_info_buffer)
         shape = (n_rollout_steps, env.num_envs, math.prod(self.observation_space.shape or ()))
         if self._rollout is None or self._rollout.shape != (*shape, head.size):
-            self._rollout = _Rollout(*shape, head)
+            self._rollout = self._new_rollout(*shape)
         rollout = self._rollout
         self.policy.set_training_mode(False)
         if self.std_final is not None:
-            first, last = self.policy.log_std_init, math.log(self.std_final)
-            self.policy.log_std.fill_(last + self._current_progress_remaining * (first - last))
+            first, final = self.policy.log_std_init, math.log(self.std_final)
+            self.policy.log_std.fill_(final + self._current_progress_remaining * (first - final))
         callback.on_rollout_start()
         observations = th.as_tensor(self._last_obs)
         starts = self._last_episode_starts
         noise = th.empty(env.num_envs, head.size)
+        truncated: list[Truncated] = []
         for step in range(n_rollout_steps):
             with th.inference_mode():
                 rollout.observations[step] = observations
                 rollout.episode_starts[step] = th.as_tensor(starts)
-                output = self._policy_output(rollout.observations[step])
+                output = self._decide(rollout, step)
                 rollout.policies[step] = output
                 actions = head.sample(output, noise)
                 rollout.actions[step] = actions
@@ -246,19 +254,40 @@ class BatchPPO(PPO):
             rewards = th.as_tensor(batch.rewards, dtype=th.float32)
             rollout.rewards[step] = rewards
             if len(batch.truncated_worlds):
-                with th.inference_mode():
-                    final_values = self._values(th.as_tensor(batch.truncated_observations, dtype=th.float32))
-                rollout.rewards[step, th.as_tensor(batch.truncated_worlds)] += self.gamma * final_values
+                last = th.as_tensor(batch.truncated_observations, dtype=th.float32)
+                truncated.append((step, th.as_tensor(batch.truncated_worlds), last))
             observations, starts = th.as_tensor(batch.observations), batch.dones
         with th.inference_mode():
-            for step in range(n_rollout_steps):
-                rollout.values[step] = self._values(rollout.observations[step])
-            last_values = self._values(observations.to(th.float32))
-            rollout.compute_advantages(last_values, th.as_tensor(starts, dtype=th.float32), self.gamma, self.gae_lambda)
+            last_dones = th.as_tensor(starts, dtype=th.float32)
+            last_values = self._assess(rollout, observations.to(th.float32), last_dones, truncated)
+            rollout.compute_advantages(last_values, last_dones, self.gamma, self.gae_lambda)
         self._last_obs, self._last_episode_starts = batch.observations, starts
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
+
+    def _new_rollout(self, n_steps: int, n_worlds: int, observation_size: int) -> Rollout:
+        return Rollout(n_steps, n_worlds, observation_size, self._head)
+
+    def _decide(self, rollout: Rollout, step: int) -> th.Tensor:
+        """What the policy makes of a step's observations, which are in the rollout, as are their episode starts."""
+        return self._policy_output(rollout.observations[step])
+
+    def _assess(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
+        """Fills in the values of a rollout, and adds what truncated episodes would still have earned to their rewards.
+
+        Args:
+            last: observations after the last step.
+            last_dones: (worlds,), 1 where they begin an episode.
+
+        Returns:
+            their values, (worlds,).
+        """
+        for step, worlds, observations in truncated:
+            rollout.rewards[step, worlds] += self.gamma * self._values(observations)
+        for step in range(len(rollout.values)):
+            rollout.values[step] = self._values(rollout.observations[step])
+        return self._values(last)
 
     def _policy_output(self, observations: th.Tensor) -> th.Tensor:
         """What the policy makes of observations: (batch, actions) log-probabilities, or means and log deviations."""
@@ -294,32 +323,22 @@ class BatchPPO(PPO):
         """Updates the policy by the rollout: `n_epochs` passes in minibatches of `batch_size`."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        rollout, optimizer = cast(_Rollout, self._rollout), self.policy.optimizer
+        rollout, optimizer = cast(Rollout, self._rollout), self.policy.optimizer
         parameters = [parameter for parameter in self.policy.parameters() if parameter.requires_grad]
         entropy_coefficient = self._entropy_coefficient()
-        flat = [
-            tensor.flatten(0, 1)
-            for tensor in (
-                rollout.observations,
-                rollout.actions,
-                rollout.policies,
-                rollout.advantages,
-                rollout.returns,
-            )
-        ]
-        n_samples = len(flat[0])
+        samples = self._samples(rollout)
         sums = th.zeros(5)  # policy loss, value loss, entropy, KL, samples clipped; of the last epoch
         stopped = False
         for _ in range(self.n_epochs):
             sums.zero_()
             n_used = 0
-            for indices in th.split(th.randperm(n_samples), self.batch_size):
-                minibatch = [tensor.index_select(0, indices) for tensor in flat]
-                if self.normalize_advantage and len(indices) > 1:
+            for minibatch in self._minibatches(samples):
+                n_decisions = len(minibatch[1])
+                if self.normalize_advantage and n_decisions > 1:
                     std, mean = th.std_mean(minibatch[3])
                     minibatch[3].sub_(mean).div_(std + 1e-8)
                 loss, kl = self._loss(minibatch, entropy_coefficient, sums)
-                n_used += len(indices)
+                n_used += n_decisions
                 if self.target_kl is not None and kl.item() > 1.5 * self.target_kl:
                     stopped = True
                     break
@@ -347,16 +366,30 @@ class BatchPPO(PPO):
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("time/env_seconds", self.seconds_in_env)
 
+    def _samples(self, rollout: Rollout) -> list[th.Tensor]:
+        """What the update learns from: observations, actions, policies, advantages, returns; (decisions, ...) each."""
+        learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
+        return [tensor.flatten(0, 1) for tensor in learned]
+
+    def _minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
+        """One pass over the samples in random order: of each minibatch what `_samples` gives, in memory of its own."""
+        for indices in th.split(th.randperm(len(samples[0])), self.batch_size):
+            yield [tensor.index_select(0, indices) for tensor in samples]
+
+    def _judge(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
+        """What the policy now makes of a minibatch's observations, (decisions, ...), and their values, (decisions,)."""
+        return self._policy_output(minibatch[0]), self._values(minibatch[0])
+
     def _loss(
         self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
     ) -> tuple[th.Tensor, th.Tensor]:
         """(mean loss, mean KL divergence) of a minibatch, whose losses are added to `sums`."""
-        observations, actions, old, advantages, returns = minibatch
-        new = self._policy_output(observations)
+        actions, old, advantages, returns = minibatch[1:5]
+        new, values = self._judge(minibatch)
         ratio = self._head.log_ratio(new, old, actions).exp()
         kl = self._head.kl(old, new)
         policy_loss = self._surrogate(ratio, advantages, kl)
-        value_loss = F.mse_loss(self._values(observations), returns, reduction="sum")
+        value_loss = F.mse_loss(values, returns, reduction="sum")
         entropy = self._head.entropy(new)
         loss = (policy_loss + self.vf_coef * value_loss - entropy_coefficient * entropy) / len(actions)
         with th.no_grad():
@@ -365,7 +398,7 @@ class BatchPPO(PPO):
         return loss, kl.detach() / len(actions)
 
 
-def _explained_variance(rollout: _Rollout) -> float:
+def _explained_variance(rollout: Rollout) -> float:
     returns, values = rollout.returns, rollout.values
     return float(1.0 - th.var(returns - values) / th.var(returns).clamp_min(1e-12))
 

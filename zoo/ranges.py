@@ -85,7 +85,7 @@ ARGUMENTS: dict[str, dict[str, Check]] = {
         "max_grad_norm": _POSITIVE,
         "stats_window_size": _whole(1, 1 << 20),
     },
-    "ppo_lstm": _PPO | _EXPLORING | {"clip_range_vf": _optional(_real(0.0, 1e6, True))},
+    "ppo_lstm": _BATCH_PPO | {"sequence_steps": _optional(_whole(1, 1 << 20))},
 }
 """The arguments of each learner's constructor that a configuration may set, `algo.kwargs`."""
 
@@ -176,9 +176,22 @@ def check_rollout(algo: DictConfig, num_envs: int) -> str | None:
     said = f"algo.kwargs.n_steps = {n_steps} of env.num_envs = {num_envs} worlds are {rollout} decisions a rollout"
     if not 2 <= rollout <= MAX_ROLLOUT:
         raise ConfigError(f"{said}; valid: 2 to {MAX_ROLLOUT}")
+    if algo.name == "ppo_lstm":
+        _check_sequences(algo.kwargs.get("sequence_steps"), n_steps, batch_size)
     if batch_size is None or rollout % batch_size == 0:
         return None
     return f"{said}, no multiple of algo.kwargs.batch_size = {batch_size}: the last minibatch has {rollout % batch_size}"
+
+
+def _check_sequences(sequence_steps: int | None, n_steps: int, batch_size: int) -> None:
+    """Raises ConfigError unless rollouts are of whole sequences, and minibatches of one or more."""
+    steps = n_steps if sequence_steps is None else sequence_steps
+    if n_steps % steps:
+        valid = f"a divisor of algo.kwargs.n_steps = {n_steps}, or null"
+        raise ConfigError(f"algo.kwargs.sequence_steps = {steps}; valid: {valid}")
+    if batch_size < steps:
+        valid = f"{steps} or more, the decisions of a sequence (algo.kwargs.sequence_steps, or else algo.kwargs.n_steps)"
+        raise ConfigError(f"algo.kwargs.batch_size = {batch_size}; valid: {valid}")
 
 
 def _check_all(key: str, values: MutableMapping[str, Any], table: Mapping[str, Check], owner: str) -> None:

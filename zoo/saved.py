@@ -98,5 +98,5 @@ class _Spaces(gym.vector.VectorEnv):
 
 def _for_prediction(algo: DictConfig) -> DictConfig:
     """The same networks without the memory that only training needs."""
-    small = {"n_steps": 2, "batch_size": 2, "buffer_size": 1}
+    small = {"n_steps": 2, "batch_size": 2, "sequence_steps": 2, "buffer_size": 1}
     return merged(algo, {"kwargs": {key: value for key, value in small.items() if key in algo.kwargs}})

@@ -5,31 +5,37 @@ from __future__ import annotations
 import argparse
 
 from netbuf_gym import traces
-from netbuf_gym.commands import workload
+from netbuf_gym.commands import networks, workload
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, real, whole
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_json
 from netbuf_gym.result_plots import plot_trace
 from netbuf_gym.tables import number, text_table
 from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace
+from netbuf_gym.traces.likeness import variability
 
 HELP = "make, show, draw and convert traces of varying capacity; make and show flow lists"
 EPILOG = """examples:
-  netbuf-gym trace generate lte --duration 80 --seed 3 --out lte.csv
+  netbuf-gym trace generate 4g --duration 80 --seed 3 --out lte.down
+  netbuf-gym trace generate 5g --set mean_mbps=40 --set outages=2 --format mbit --out 5g.csv
   netbuf-gym trace generate walk --set start_mbps=20 --set sigma=0.2 --format mahimahi --out walk.down
-  netbuf-gym trace show lte.csv
-  netbuf-gym trace plot lte.csv --out lte.png
-  netbuf-gym trace convert lte.csv lte.down --format mahimahi
+  netbuf-gym trace show lte.down
+  netbuf-gym trace plot lte.down --out lte.png
+  netbuf-gym trace convert lte.down lte.csv --format csv --step 0.01
+  netbuf-gym trace compare traces --plot fit
+  netbuf-gym trace rank traces
   netbuf-gym trace flows --scenario rlbm/default --set load=0.8 --seed 3 --out flows.csv
   netbuf-gym trace show flows.csv
 """
-FORMATS = ("csv", "mahimahi")
+FORMATS = (*traces.HEADERS, "mahimahi")
+FORMAT_HELP = "csv: time_s,mbps; mbit: time,Mbit/s; mahimahi: a millisecond a line"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="generate | show | plot | convert | flows")
+    metavar = "generate | show | plot | convert | calibrate | compare | rank | flows"
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar=metavar)
     verb = verbs.add_parser("generate", help="make a trace")
     verb.add_argument("kind", choices=sorted(traces.GENERATORS), help="generator (netbuf-gym list traces)")
     verb.add_argument("--out", required=True, metavar="FILE", help="the file to write")
@@ -43,7 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="an argument of the generator; may be repeated",
     )
-    verb.add_argument("--format", choices=FORMATS, help="(default: what the generator makes)")
+    verb.add_argument("--format", choices=FORMATS, help=f"{FORMAT_HELP} (default: what the generator makes)")
     verb = verbs.add_parser("show", help="print what a trace file, a flow list or a distribution of flow sizes holds")
     verb.add_argument("file", help=f"{traces.FORMATS}; or a CSV file of flows, or of size_bytes,cumulative")
     verb.add_argument("--json", metavar="FILE", help="write the figures as JSON too")
@@ -53,9 +59,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     verb = verbs.add_parser("convert", help="write a trace file in the other format")
     verb.add_argument("file", help=traces.FORMATS)
     verb.add_argument("out", help="the file to write")
-    verb.add_argument("--format", choices=FORMATS, required=True)
+    verb.add_argument("--format", choices=FORMATS, required=True, help=FORMAT_HELP)
     verb.add_argument("--duration", type=real, metavar="S", help="length to convert (default: one period)")
     verb.add_argument("--step", type=real, metavar="S", help="step of a csv made from deliveries (default: 0.1)")
+    networks.add(verbs)
     verb = verbs.add_parser("flows", help="write the finite flows that a scenario opens as a flow list")
     verb.add_argument("--scenario", default="rlbm/default", metavar="NAME", help="(netbuf-gym list; default: rlbm/default)")
     verb.add_argument("--out", required=True, metavar="FILE", help="the file to write")
@@ -72,6 +79,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
+    if arguments.verb in networks.VERBS:
+        return networks.run(arguments)
     if arguments.verb == "generate":
         check_outputs(arguments.out)
         parameters = assignments(arguments.set)
@@ -81,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         trace = traces.generate(arguments.kind, duration_s=arguments.duration, seed=arguments.seed, **parameters)
         if arguments.format:
             trace = _as(trace, arguments.format)
-        traces.write(trace, arguments.out)
+        traces.write(trace, arguments.out, _header(arguments.format))
         print(describe(traces.read(arguments.out)))
     elif arguments.verb == "show":
         check_outputs(arguments.json)
@@ -102,9 +111,13 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         check_outputs(arguments.out)
         trace = _as(traces.read(arguments.file), arguments.format, arguments.duration, arguments.step)
-        traces.write(trace, arguments.out)
+        traces.write(trace, arguments.out, _header(arguments.format))
         print(describe(traces.read(arguments.out)))
     return 0
+
+
+def _header(form: str | None) -> str:
+    return form if form in traces.HEADERS else "csv"
 
 
 def _as(trace: Trace, form: str, duration_s: float | None = None, step_s: float | None = None) -> Trace:
@@ -113,7 +126,7 @@ def _as(trace: Trace, form: str, duration_s: float | None = None, step_s: float 
     Raises:
         ConfigError: A length or a step that would have no effect. ScenarioError: One that is out of range.
     """
-    rates, to_rates = isinstance(trace, RateTrace), form == "csv"
+    rates, to_rates = isinstance(trace, RateTrace), form in traces.HEADERS
     if duration_s is not None and not (rates and not to_rates):
         raise ConfigError(f"--duration {duration_s:g} has no effect: only rates that become deliveries have a length to choose")
     if step_s is not None and not (not rates and to_rates):
@@ -136,6 +149,7 @@ def figures(trace: Trace) -> dict[str, object]:
         "peak_mbps": trace.peak_mbps,
         "longest_gap_s": trace.longest_gap_s,
     }
+    data |= variability(trace)
     if isinstance(trace, RateTrace):
         data["least_mbps"] = float(trace.rate_mbps.min())
         data["steps"] = len(trace.time_s)

@@ -25,7 +25,7 @@ def read(path: str) -> FlowList | SizeDistribution | None:
     except ScenarioError:
         return None  # whoever reads traces says what is wrong
     if len(header) == 2 and all(map(_is_number, header)):
-        return SizeDistribution.read_csv(path)
+        return None if float(parsed(header[0])) == 0 else SizeDistribution.read_csv(path)  # a time begins at 0, no size does
     if "size_bytes" not in header:
         return None
     return SizeDistribution.read_csv(path) if "cumulative" in header else FlowList.read_csv(path)

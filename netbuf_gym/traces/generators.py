@@ -1,5 +1,7 @@
 """Our own traces: seeded generators of time-varying capacity, for training, tests and examples.
 
+Simple ones, whose arguments are what they look like, stand here; `networks` has those of whole networks (wired, wifi, 4g, 5g).
+
 Each generator is a function of keyword arguments with defaults; `generate(name, ...)` calls one by name.
 """
 
@@ -8,7 +10,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from netbuf_gym import checks
 from netbuf_gym.described import arguments_of, range_of
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.nearest import instead
+from netbuf_gym.traces import networks
 from netbuf_gym.traces.types import (
     MAX_OPPORTUNITIES,
     MAX_RATE_MBPS,
@@ -77,7 +79,7 @@ def lte(
     outage_max_s: float = 0.8,
     step_s: float = 0.05,
 ) -> RateTrace:
-    """A random walk with outages (handovers): gaps of `outage_min_s` to `outage_max_s` without a delivery."""
+    """A random walk with outages: gaps of `outage_min_s` to `outage_max_s` without a delivery; `4g` is measured."""
     time_s = _steps(duration_s, step_s)
     rate = _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
     per_step = checks.number("outages_per_minute", outages_per_minute, 0, 600) * step_s / 60
@@ -99,33 +101,12 @@ def mmwave(
     blocked_high_mbps: float = 40.0,
     step_s: float = 0.1,
 ) -> RateTrace:
-    """A fast random walk with abrupt blockages to a tenth of the rate: a 5G millimetre-wave link."""
+    """A fast random walk with abrupt blockages to a tenth of the rate, as millimetre waves have; `5g` is measured."""
     time_s = _steps(duration_s, step_s)
     rate = _walk(rng, len(time_s), start_mbps, low_mbps, high_mbps, sigma)
     low, high = _rate("blocked_low_mbps", blocked_low_mbps), _rate("blocked_high_mbps", blocked_high_mbps)
     per_step = checks.number("blockages_per_minute", blockages_per_minute, 0, 600) * step_s / 60
     return RateTrace(time_s, _with_dips(rng, rate, per_step, blockage_min_s, blockage_max_s, step_s, low, high), duration_s)
-
-
-def wifi(
-    rng: np.random.Generator,
-    duration_s: float,
-    *,
-    rates_mbps: tuple[float, ...] = (6.5, 13.0, 26.0, 39.0, 52.0, 65.0),
-    hold_s: float = 0.5,
-    step_s: float = 0.02,
-) -> RateTrace:
-    """Rate adaptation: moves up or down one modulation at a time, staying `hold_s` on average."""
-    rates = [_rate(f"rates_mbps[{i}]", r) for i, r in enumerate(checks.sequence("rates_mbps", rates_mbps, "rates in Mbit/s"))]
-    hold_s = checks.number("hold_s", hold_s, 0.001, 1e6)
-    time_s = _steps(duration_s, step_s)
-    moves = np.where(rng.random(len(time_s)) < step_s / hold_s, rng.choice([-1, 1], len(time_s)), 0)
-    at = len(rates) // 2
-    index = np.empty(len(time_s), np.int64)
-    for i, move in enumerate(moves):
-        at = min(max(at + int(move), 0), len(rates) - 1)
-        index[i] = at
-    return RateTrace(time_s, np.array(rates)[index], duration_s)
 
 
 def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2.64) -> DeliveryTrace:
@@ -144,7 +125,13 @@ def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2
     return DeliveryTrace(time_ms)
 
 
-GENERATORS: dict[str, Callable[..., Trace]] = {f.__name__: f for f in (constant, square, walk, lte, mmwave, wifi, poisson)}
+GENERATORS: dict[str, Callable[..., Trace]] = {
+    **{f.__name__: f for f in (constant, square, walk, lte, mmwave, poisson)},
+    "wired": networks.wired,
+    "wifi": networks.wifi,
+    "4g": networks.cellular_4g,
+    "5g": networks.cellular_5g,
+}
 
 
 def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **parameters: Any) -> Trace:
@@ -167,7 +154,8 @@ def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **paramet
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
     rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
     trace = generator(rng, duration_s, **parameters)
-    return replace(trace, name=f"{kind}-{seed}")
+    object.__setattr__(trace, "name", f"{kind}-{seed}")  # nobody else has it yet
+    return trace
 
 
 def parameters_of(kind: str) -> dict[str, object]:
@@ -185,14 +173,15 @@ def glossary_of(kind: str) -> dict[str, tuple[str, str]]:
 _RATES, _DIP = f"{MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g}", "0.001 to 1e+04"
 GLOSSARY = {
     "rate_mbps": (_RATES, "mean rate"),
-    "rates_mbps": (f"a list, each {_RATES}", "rates of the modulations, from the most robust on"),
+    "spread": ("0 to 3", "how far the paths are from the network's mean path, times as far as measured ones"),
+    "outages": ("0 to 100", "how often there are outages, times as often as measured; 0: neither these nor handovers' gaps"),
+    "form": ("deliveries, rates", "delivery opportunities in bursts, or a rate in steps"),
     "start_mbps": ("low_mbps to high_mbps", "rate at the start"),
     "low_mbps": (_RATES, "the lowest rate"),
     "high_mbps": (_RATES, "the highest rate"),
     "half_period_s": ("0.001 to 1e+06", "how long each rate holds"),
     "sigma": ("0 to 10", "standard deviation of a step of the logarithm of the rate"),
     "step_s": ("0.001 to 1e+05", "length of a step"),
-    "hold_s": ("0.001 to 1e+06", "how long a rate holds in the mean"),
     "outages_per_minute": ("0 to 600", "how often there is none"),
     "outage_min_s": (_DIP, "the shortest outage"),
     "outage_max_s": (_DIP, "the longest outage"),

@@ -1,4 +1,4 @@
-"""Trace files: Mahimahi (a millisecond a line), `time_s,mbps` CSV, and two columns of seconds and Mbit/s.
+"""Trace files: Mahimahi (a millisecond a line), `time_s,mbps` or `time,Mbit/s` CSV, and two columns of seconds and Mbit/s.
 
 The format is told from the content. Every error names the file and the line.
 """
@@ -10,12 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, TraceError, shown
 from netbuf_gym.files import CsvError, csv_fields, csv_records, parsed, read_text, write_atomic
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
-FORMATS = "Mahimahi (one whole millisecond a line), CSV with the header time_s,mbps, or two columns (seconds Mbit/s)"
 CSV_HEADER = ["time_s", "mbps"]
+HEADERS = {"csv": "time_s,mbps", "mbit": "time,Mbit/s"}
+"""Of CSV files, by what they are called where they are written; both, and none, are read."""
+FORMATS = (
+    f"Mahimahi (one whole millisecond a line), CSV with the header {' or '.join(HEADERS.values())} or none,"
+    " or two columns (seconds Mbit/s)"
+)
 
 
 def read(path: str | os.PathLike[str], *, loop: bool = True) -> Trace:
@@ -36,7 +42,7 @@ def read(path: str | os.PathLike[str], *, loop: bool = True) -> Trace:
     lines = text.split("\n")
     number, first = next(((i, line) for i, line in enumerate(lines, 1) if line.strip()), (0, ""))
     if not first:
-        raise TraceError(f"the file is empty; valid: {FORMATS}", path)
+        raise TraceError(f"the file is empty; valid: {FORMATS}", path, 1)
     if "," in first:
         return _rate_trace(path, *_csv_columns(path, text), loop)
     if len(first.split()) == 2 and all(map(_is_number, first.split())):
@@ -57,15 +63,22 @@ def read_rate_steps(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarra
     return time_s, mbps
 
 
-def write(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Writes a rate trace as `time_s,mbps` CSV, a delivery trace as a Mahimahi file; the whole file or none.
+def write(trace: Trace, path: str | os.PathLike[str], header: str = "csv") -> None:
+    """Writes a rate trace as CSV, a delivery trace as a Mahimahi file; the whole file or none.
+
+    Args:
+        trace: A trace.
+        path: The file.
+        header: "csv": time_s,mbps; "mbit": time,Mbit/s. A Mahimahi file has none.
 
     Raises:
+        ScenarioError: Another header.
         TraceError: The file cannot be written, or the trace has times that a Mahimahi file cannot hold.
     """
+    first = HEADERS[checks.choice("header", header, HEADERS)]
     if isinstance(trace, RateTrace):
         rows = (f"{t!r},{m!r}" for t, m in zip(trace.time_s.tolist(), trace.rate_mbps.tolist(), strict=True))
-        text = "\n".join([",".join(CSV_HEADER), *rows]) + "\n"
+        text = "\n".join([first, *rows]) + "\n"
     elif not isinstance(trace, DeliveryTrace):
         raise TraceError(f"{shown(trace)} is not a trace; valid: a RateTrace or a DeliveryTrace", path)
     else:
@@ -89,21 +102,24 @@ def _text(path: str | os.PathLike[str]) -> str:
         return read_text(path)
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}", path) from None
-    except UnicodeDecodeError:
-        raise TraceError(f"is not text; valid: {FORMATS}", path) from None
+    except UnicodeDecodeError as error:
+        line = bytes(error.object[: error.start]).count(b"\n") + 1
+        raise TraceError(f"is not text; valid: {FORMATS}", path, line) from None
 
 
 def _csv_columns(path: str | os.PathLike[str], text: str) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """As `_columns`, of text with the header time_s,mbps."""
+    """As `_columns`, of CSV."""
     try:
         records = csv_records(text)
     except CsvError as error:
         raise TraceError(str(error), path, error.line) from None
     if not records:
-        raise TraceError("the file is empty; valid: CSV with the header time_s,mbps", path)
+        raise TraceError(f"the file is empty; valid: {FORMATS}", path, 1)
     (line, header), *rows = records
-    if [field.lower() for field in csv_fields(header)] != CSV_HEADER:
-        raise TraceError(f"header {shown(header)}; valid: time_s,mbps", path, line)
+    if all(map(_is_number, csv_fields(header))):
+        rows = records
+    elif ",".join(csv_fields(header)).lower() not in [known.lower() for known in HEADERS.values()]:
+        raise TraceError(f"header {shown(header)}; valid: {', or '.join(HEADERS.values())}", path, line)
     if not rows:
         raise TraceError("has a header but no rows; valid: at least one row", path, line)
     return _columns(path, [(i, csv_fields(record)) for i, record in rows])

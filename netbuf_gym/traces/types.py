@@ -222,7 +222,7 @@ class DeliveryTrace:
     def __post_init__(self) -> None:
         time_ms = _numbers("time_ms", self.time_ms, np.float64)
         _within("time_ms", time_ms, 0, MAX_TIME_S * 1e3)
-        fall = np.flatnonzero(np.diff(time_ms) < 0)
+        fall = np.flatnonzero(time_ms[1:] < time_ms[:-1])
         if len(fall):
             i = int(fall[0]) + 1
             raise ScenarioError(f"time_ms[{i}] = {time_ms[i]:g} is before {time_ms[i - 1]:g}; valid: times that do not fall")
@@ -311,14 +311,14 @@ def _numbers(field: str, values: Iterable, dtype: type) -> np.ndarray:
 
 
 def _within(field: str, values: np.ndarray, low: float, high: float) -> None:
-    bad = np.flatnonzero(~((values >= low) & (values <= high)))
-    if len(bad):
+    if not (values.min() >= low and values.max() <= high):
+        bad = np.flatnonzero(~((values >= low) & (values <= high)))
         i = int(bad[0])
         raise ScenarioError(f"{field}[{i}] = {values[i]:g} is out of range; valid: {low:g} to {high:g}")
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
-    array = array.copy()
+    """The array, which is nobody else's."""
     array.setflags(write=False)
     return array
 

@@ -147,9 +147,9 @@ def test_the_core_gets_whole_nanoseconds():
 def test_a_route_change_steps_and_may_step_back():
     there = route_change(delay_ms=20, change_ms=30, at_s=5, until_s=8)
     assert there.delay_at_ms([0, 5, 7.9, 8, 100]).tolist() == [20, 50, 50, 20, 20]
-    with pytest.raises(ScenarioError, match="change_ms = -30 is out of range; valid: -20"):
+    with pytest.raises(ScenarioError, match=r"change_ms = -30.0 is out of range; valid: -20"):
         route_change(delay_ms=20, change_ms=-30, at_s=5)
-    with pytest.raises(ScenarioError, match="until_s = 5 is out of range; valid: above 5"):
+    with pytest.raises(ScenarioError, match=r"until_s = 5.0 is out of range; valid: above 5"):
         route_change(delay_ms=20, at_s=5, until_s=5)
 
 
@@ -158,7 +158,7 @@ def test_handovers_follow_their_seed_and_bounds():
     assert one == same and one != other
     assert one.delay_ms.min() >= 5 and one.delay_ms.max() <= 50 and one.time_s[-1] < 1000
     assert np.diff(one.time_s).mean() == pytest.approx(2, rel=0.2)  # 500 of them: 4.5 % standard error
-    with pytest.raises(ScenarioError, match="high_ms = 5 is out of range; valid: 10"):
+    with pytest.raises(ScenarioError, match=r"high_ms = 5.0 is out of range; valid: 10"):
         handovers(low_ms=10, high_ms=5)
     with pytest.raises(ScenarioError, match=r"makes 1e\+07 steps"):
         handovers(interval_s=0.1, duration_s=1e6)

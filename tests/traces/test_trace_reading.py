@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym import traces
-from netbuf_gym.errors import TraceError
+from netbuf_gym.errors import ScenarioError, TraceError
 from netbuf_gym.traces import DeliveryTrace, RateTrace
 
 
@@ -33,6 +33,22 @@ def test_reads_two_columns_from_any_start(tmp_path):
     assert trace.time_s.tolist() == [0, 1, 2] and trace.rate_mbps.tolist() == [1.5, 2.5, 0]
 
 
+@pytest.mark.parametrize("text", ["time,Mbit/s\n0,1.5\n1,0\n2,4\n", "0,1.5\n1,0\n2,4\n", "TIME_S,MBPS\n0,1.5\n1,0\n2,4\n"])
+def test_reads_csv_with_either_header_or_none(tmp_path, text):
+    trace = traces.read(put(tmp_path, text))
+    assert trace.time_s.tolist() == [0, 1, 2] and trace.rate_mbps.tolist() == [1.5, 0, 4]
+
+
+def test_writes_either_header(tmp_path):
+    trace = traces.RateTrace([0, 1], [1.5, 3], 2)
+    for header, first in traces.HEADERS.items():
+        traces.write(trace, tmp_path / header, header)
+        assert (tmp_path / header).read_text().startswith(first + "\n")
+        assert traces.read(tmp_path / header).rate_mbps.tolist() == [1.5, 3]
+    with pytest.raises(ScenarioError, match="header = 'x' is unknown; valid: csv"):
+        traces.write(trace, tmp_path / "x", "x")
+
+
 def test_a_single_rate_is_a_constant_link(tmp_path):
     trace = traces.read(put(tmp_path, "time_s,mbps\n0,5\n"))
     assert trace.mean_mbps(100) == 5 and trace.period_s is None
@@ -41,10 +57,11 @@ def test_a_single_rate_is_a_constant_link(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", ": the file is empty"),
-        ("\n\n", ": the file is empty"),
+        ("", ":1: the file is empty"),
+        ("\n\n", ":1: the file is empty"),
         ("hello world\n", ":1: 'hello world' begins no known trace"),
-        ("time_s,rate\n0,1\n", ":1: header 'time_s,rate'; valid: time_s,mbps"),
+        ("time_s,rate\n0,1\n", ":1: header 'time_s,rate'; valid: time_s,mbps, or time,Mbit/s"),
+        ("0,1\n1\n", ":2: '1' has 1 fields"),
         ("time_s,mbps\n", ":1: has a header but no rows"),
         ("time_s,mbps\n0,1\n1\n", ":3: '1' has 1 fields"),
         ("time_s,mbps\n0,1\n1,x\n", ":3: mbps = 'x'"),
@@ -53,7 +70,7 @@ def test_a_single_rate_is_a_constant_link(tmp_path):
         ("time_s,mbps\n0,1\n1,nan\n", ":3: mbps = 'nan'"),
         ("time_s,mbps\n0,1\n1,inf\n", ":3: mbps = 'inf'"),
         ("time_s,mbps\n0,1\n2,1\n1,1\n", ":4: time_s = 1 is not after 2"),
-        ("time_s,mbps\n0,0\n1,0\n", "0 throughout"),
+        ("time_s,mbps\n0,0\n1,0\n", ":2: rate_mbps is 0 throughout"),
         ("0 1\n1 2 3\n", ":2: '1 2 3' has 3 fields"),
         ("1\n2\nx\n", ":3: 'x'; valid: one whole number of milliseconds"),
         ("1\n2.5\n", ":2: '2.5'"),
@@ -62,7 +79,10 @@ def test_a_single_rate_is_a_constant_link(tmp_path):
         ("1\n99999999999999999999\n", ":2: '99999999999999999999'"),
         ("5\n4\n", ":2: 4 ms comes after 5 ms"),
         ("0\n0\n", ":2: ends at 0 ms"),
-        (b"\xff\xfe\x00", ": is not text"),
+        (b"\xff\xfe\x00", ":1: is not text"),
+        (b"1\n2\n\xff\xfe\x00", ":3: is not text"),
+        (b"1\n2\x00\n", ":2: "),
+        ("time,Mbit/s\n0,0\n1,0\n", ":2: rate_mbps is 0 throughout"),
     ],
 )
 def test_bad_files_are_named_with_their_line(tmp_path, text, message):

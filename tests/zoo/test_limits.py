@@ -18,7 +18,7 @@ LONG_UPDATES = ("algo.num_envs=4", "algo.kwargs.n_steps=256", "algo.kwargs.batch
 LONG_ROLLOUTS = ("algo.num_envs=4", "algo.kwargs.n_steps=1000000", "algo.kwargs.batch_size=32")
 LIMITED = {
     "ppo": LONG_UPDATES,
-    "ppo_lstm": LONG_UPDATES,
+    "ppo_lstm": (*LONG_UPDATES, "algo.kwargs.sequence_steps=16"),
     "a2c": ("algo.num_envs=4", "algo.kwargs.n_steps=1000000"),
     "dqn": ("algo.num_envs=4", "algo.kwargs.learning_starts=0", "algo.kwargs.gradient_steps=100000"),
 }

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
+from gym_worlds import WORLDS, cart_poles, pendulums
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from stable_baselines3.common.logger import Logger
@@ -16,7 +17,7 @@ from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.zoo import learning
 from netbuf_gym.zoo.ppo import BatchPPO, KLPenaltyPPO
 
-STEPS, WORLDS = 12, 6
+STEPS = 12
 
 
 @pytest.fixture(autouse=True)
@@ -25,16 +26,6 @@ def one_thread():
     th.set_num_threads(1)
     yield
     th.set_num_threads(before)
-
-
-def pendulums(worlds=WORLDS, limit=5):
-    one = [lambda: gym.make("Pendulum-v1", max_episode_steps=limit)] * worlds
-    return VectorEnvAdapter(SyncVectorEnv(one, autoreset_mode=AutoresetMode.SAME_STEP))
-
-
-def cart_poles(worlds=WORLDS, limit=5):
-    one = [lambda: gym.make("CartPole-v1", max_episode_steps=limit)] * worlds
-    return VectorEnvAdapter(SyncVectorEnv(one, autoreset_mode=AutoresetMode.SAME_STEP))
 
 
 def make(kind, worlds=cart_poles, **kwargs):

@@ -19,9 +19,8 @@ NOT_FROM_CONFIGURATIONS = {  # classes, and what our own learners do without
     "ppo": {"rollout_buffer_class", "rollout_buffer_kwargs", "clip_range_vf", "use_sde", "sde_sample_freq"},
     "a2c": {"rollout_buffer_class", "rollout_buffer_kwargs"},
     "dqn": {"replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage"},
-    "ppo_lstm": set(),
 }
-NOT_FROM_CONFIGURATIONS["ppo_kl"] = NOT_FROM_CONFIGURATIONS["ppo"]
+NOT_FROM_CONFIGURATIONS["ppo_kl"] = NOT_FROM_CONFIGURATIONS["ppo_lstm"] = NOT_FROM_CONFIGURATIONS["ppo"]
 OF_THE_JOB = {"policy", "env", "learning_rate", "policy_kwargs", "seed", "device", "verbose", "tensorboard_log", "self"}
 MISTAKES = [
     ("algo.kwargs.target_kl=abc", "algo.kwargs.target_kl = 'abc' is not a number"),

@@ -1,0 +1,314 @@
+"""Calibration of the networks' populations on measured traces: traits of each trace by moments, then their mean and spread.
+
+Which traces calibrate, which validate choices and which evaluate is fixed here by name: the traces themselves are not part of
+the project. 4G: Mahimahi's LTE recordings (Winstein, Sivaraman and Balakrishnan, 2013; Netravali et al., 2015) and DeepCC's in
+New York (Abbasloo, Yen and Chao, 2019), whole milliseconds. 5G: downloads in University College Cork's data set (Raca et al.,
+2020), a second each. Both ways of one recording, and recordings of one day, stay together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.errors import TraceError
+from netbuf_gym.traces.likeness import averages_mbps, summarise
+from netbuf_gym.traces.networks import (
+    LONGEST_OUTAGE_S,
+    PACKETS_PER_MBPS_MS,
+    POPULATIONS,
+    TRAITS,
+    Population,
+    deliveries,
+    modulate,
+    rates,
+)
+from netbuf_gym.traces.reading import read
+from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
+
+PARTS = ("calibration", "validation", "evaluation")
+SPLIT: dict[str, dict[str, tuple[str, ...]]] = {
+    "4g": {
+        "calibration": (
+            "ATT-LTE-driving-2016.down",
+            "ATT-LTE-driving-2016.up",
+            "TMobile-LTE-short.down",
+            "TMobile-LTE-short.up",
+            "trace-1552768760-taxi3",
+            "trace-1552925703-home1-static",
+            "trace-1553199718-ts-walking",
+            "trace-1553204803-ts-walking",
+        ),
+        "validation": ("Verizon-LTE-short.down", "Verizon-LTE-short.up", "trace-1553114405-bus"),
+        "evaluation": (
+            "ATT-LTE-driving.down",
+            "ATT-LTE-driving.up",
+            "trace-1552767958-taxi1",
+            "trace-1553201037-ts-walking",
+            "trace-1553201711-ts-walking",
+        ),
+    },
+    "5g": {
+        "calibration": (
+            "Driving_B_2019.12.14_10.16.30.txt",
+            "Driving_B_2019.12.16_07.22.43.txt",
+            "Driving_B_2019.12.16_11.49.59.txt",
+            "Driving_B_2019.12.16_12.27.05.txt",
+            "Driving_B_2019.12.16_14.23.32.txt",
+            "Driving_B_2019.12.17_07.32.39.txt",
+            "Driving_B_2020.02.14_07.29.00.txt",
+            "Driving_B_2020.02.14_09.38.22.txt",
+            "Driving_B_2020.02.14_12.58.17.txt",
+            "Static_B_2019.12.16_13.40.04.txt",
+            "Static_B_2020.02.14_13.21.26.txt",
+        ),
+        "validation": (
+            "Driving_B_2020.01.16_07.26.43.txt",
+            "Driving_B_2020.01.16_09.56.56.txt",
+            "Driving_B_2020.01.16_12.10.03.txt",
+            "Static_B_2020.01.16_10.43.34.txt",
+        ),
+        "evaluation": (
+            "Driving_B_2020.02.13_13.03.24.txt",
+            "Driving_B_2020.02.13_15.02.01.txt",
+            "Driving_B_2020.02.27_17.30.15.txt",
+            "Driving_B_2020.02.27_20.35.57.txt",
+            "Static_B_2020.02.13_13.57.29.txt",
+            "Static_B_2020.02.27_18.39.27.txt",
+        ),
+    },
+}
+"""Names of the traces of each network, by what they are for."""
+
+FINEST_S = {"4g": 0.01, "5g": 1.0}
+"""From what time on the traces of each network say something."""
+GAP_S = 0.1
+"""Deliveries that are further apart have an outage between them."""
+OUTAGE_MBPS = 0.3
+"""A second with less is an outage: what a download's last packets and measurements of nothing leave."""
+DELIVERY_BIN_S, RATE_BIN_S = 0.01, 1.0
+"""What the rate is correlated over."""
+SHRINK = 0.5
+"""Share that is left of correlations between traits, which few traces tell."""
+RIDGE = 0.15
+"""How far the variances at the time scales are drawn towards equal ones."""
+ROUNDS, SAMPLE = 5, 80
+"""Rounds of indirect inference, and traces generated in each."""
+WIDEN = 1.1
+"""Standard deviations of the traits are of few traces, and the paths to come are others."""
+
+
+def load(folder: str | os.PathLike[str], network: str, part: str) -> list[Trace]:
+    """The traces of a network's part, found by name anywhere below `folder`.
+
+    Raises:
+        TraceError: One is missing, or is malformed.
+    """
+    found = {path.name: path for path in sorted(Path(folder).rglob("*")) if path.is_file()}
+    missing = [name for name in SPLIT[network][part] if name not in found]
+    if missing:
+        raise TraceError(f"lacks {', '.join(missing)}, which the {part} of {network} needs", folder)
+    return [read(found[name]) for name in SPLIT[network][part]]
+
+
+def traits_of(trace: Trace, paths: Population) -> dict[str, float]:
+    """The traits of a measured trace, on the scales of `TRAITS`.
+
+    The variances at the time scales are found by least squares, not below 0, from the autocovariance c of the rate outside
+    outages: log(1 + c / mean**2), which is the level's own where the rate is lognormal.
+    """
+    from scipy.optimize import nnls  # takes long to import
+
+    bins = _delivery_bins(trace) if isinstance(trace, DeliveryTrace) else _rate_bins(trace)
+    rate, on, step_s = bins.rate, bins.on, bins.step_s
+    mean, shortest_outage_s = rate[on].mean(), paths.shortest_outage_s
+    lags = np.unique(np.round(np.geomspace(1, min(60 / step_s, len(rate) / 3), 16)).astype(int))
+    covariance = np.array([_covariance(rate, on, lag, mean) for lag in lags])
+    logs = np.log1p(np.maximum(covariance / mean**2, -0.5))
+    ages = np.outer(lags * step_s, 1 / paths.scales_s)
+    shapes = np.exp(-ages)
+    if paths.smooth:
+        shapes[:, 0] *= 1 + ages[:, 0]
+    usual = max(float(logs[: len(logs) // 2].mean()), 1e-3) / len(paths.scales_s)
+    ridge = np.sqrt(RIDGE) * np.eye(len(paths.scales_s))
+    variances = nnls(np.vstack([shapes, ridge]), np.append(logs, ridge @ np.full(len(paths.scales_s), usual)))[0]
+    total = max(variances.sum(), 1e-3)
+    variances = np.maximum(variances / total, 0.03)
+
+    coarse, coarse_on = _means(rate, on, max(1, round(0.2 / step_s)))
+    logs_on = np.log(np.maximum(coarse[coarse_on], 0.02 * mean))
+    low, middle, high = np.quantile(logs_on, (0.1, 0.5, 0.9))
+    skew = float(np.log(max(high - middle, 1e-3) / max(middle - low, 1e-3)) / 1.2816)
+    sigma = (high - low) / 2 / 1.2816 if isinstance(trace, RateTrace) else np.sqrt(total)
+
+    minutes = on.sum() * step_s / 60
+    lengths = np.minimum(bins.outages_s, LONGEST_OUTAGE_S)
+    excess = np.log(np.maximum(lengths, 1.01 * shortest_outage_s) / shortest_outage_s)
+    shape = 1 / max(excess.mean(), 0.05) if len(lengths) else 1.5  # Hill's estimate
+    standing = (logs_on.mean() - np.log(np.maximum(bins.before_outages, 0.02 * mean))) / max(logs_on.std(), 1e-3)
+    return {
+        "log_mean": float(np.log(mean)),
+        "log_sigma": float(np.log(max(sigma, 0.05))),
+        "skew": float(np.clip(skew, -0.6, 0.6)),
+        "log_fast": float(np.log(variances[0] / variances[3])),
+        "log_mid": float(np.log(variances[1] / variances[3])),
+        "log_slow": float(np.log(variances[2] / variances[3])),
+        **bins.bursts,
+        "log_outages": float(np.log((len(lengths) + 0.5) / minutes)),
+        "log_outage_shape": float(np.log(np.clip(shape, 0.4, 4.0))),
+        "fade": float(np.clip(standing.mean(), 0.0, 1.2)) if len(standing) >= 5 else 0.5,
+    }
+
+
+class _Bins:
+    """A trace in steps: Mbit/s, which are no part of outages, outages' lengths, the rate before each, traits of bursts."""
+
+    def __init__(
+        self,
+        rate: np.ndarray,
+        on: np.ndarray,
+        step_s: float,
+        outages_s: np.ndarray,
+        before_outages: np.ndarray,
+        bursts: dict[str, float],
+    ):
+        self.rate, self.on, self.step_s = rate, on, step_s
+        self.outages_s, self.before_outages, self.bursts = outages_s, before_outages, bursts
+
+
+def _delivery_bins(trace: DeliveryTrace) -> _Bins:
+    time_ms = trace.time_ms - trace.time_ms[0]
+    each_ms = DELIVERY_BIN_S * 1e3
+    count = int(time_ms[-1] // each_ms)
+    rate = np.bincount((time_ms // each_ms).astype(int), minlength=count)[:count] / each_ms / PACKETS_PER_MBPS_MS
+    busy, packets = np.unique(time_ms, return_counts=True)
+    gaps_ms = np.diff(busy)
+    long = np.flatnonzero(gaps_ms > GAP_S * 1e3)
+    edges = np.zeros(count + 1, int)
+    np.add.at(edges, np.minimum((busy[long] // each_ms).astype(int), count), 1)
+    np.add.at(edges, np.minimum((busy[long + 1] // each_ms).astype(int) + 1, count), -1)
+    on = np.cumsum(edges[:-1]) == 0
+    coarse = np.bincount((time_ms // 500).astype(int), minlength=1) / 500 / PACKETS_PER_MBPS_MS
+    before = coarse[np.maximum((busy[long] // 500).astype(int) - 1, 0)]
+    return _Bins(rate, on, DELIVERY_BIN_S, gaps_ms[long] / 1e3, before, _bursts(busy, packets))
+
+
+def _bursts(busy_ms: np.ndarray, packets: np.ndarray) -> dict[str, float]:
+    """How many packets a millisecond has that has any, and how that grows with the rate of its 100 ms."""
+    window = (busy_ms // 100).astype(int)
+    all_packets = np.bincount(window, packets)
+    busy = np.bincount(window)
+    some = busy >= 5
+    more = np.maximum(all_packets[some] / busy[some] - 1, 0.02)
+    power = np.polyfit(np.log(all_packets[some]), np.log(more), 1)[0] if some.sum() > 10 else 0.5
+    beyond = packets - 1.0
+    mean = max(beyond.mean(), 0.02)
+    # stochastic rounding adds up to 1/4 of variance; the rate's own changes add theirs
+    usual = more[np.searchsorted(np.flatnonzero(some), window).clip(0, len(more) - 1)]
+    spread = np.mean((beyond - usual) ** 2) / max(np.mean(usual**2), 1e-4)
+    uncertain = np.mean(np.minimum(usual, 0.25)) / max(np.mean(usual**2), 1e-4)
+    return {
+        "log_burst": float(np.log(mean)),
+        "burst_sigma": float(np.sqrt(np.log1p(np.clip(spread - uncertain, 0.0, 4.0)))),
+        "burst_power": float(np.clip(power, 0.0, 1.5)),
+    }
+
+
+def _rate_bins(trace: RateTrace) -> _Bins:
+    rate = averages_mbps(trace, RATE_BIN_S)
+    on = rate >= OUTAGE_MBPS
+    turns = np.flatnonzero(np.diff(np.concatenate([[1], on, [1]])))
+    begins, ends = turns[::2], turns[1::2]
+    return _Bins(rate, on, RATE_BIN_S, (ends - begins) * RATE_BIN_S, rate[np.maximum(begins - 1, 0)], {})
+
+
+def _covariance(rate: np.ndarray, on: np.ndarray, lag: int, mean: float) -> float:
+    both = on[:-lag] & on[lag:]
+    return float(((rate[:-lag] - mean) * (rate[lag:] - mean))[both].mean()) if both.sum() > 20 else 0.0
+
+
+def _means(rate: np.ndarray, on: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
+    count = len(rate) // each
+    return rate[: count * each].reshape(count, each).mean(1), on[: count * each].reshape(count, each).all(1)
+
+
+def calibrate(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """All networks' records, those of `SPLIT` fitted anew on their calibration traces, with summaries of each part's traces.
+
+    Raises:
+        TraceError: A trace is missing below `folder`, or is malformed.
+    """
+    records = json.loads(POPULATIONS.read_text())
+    for network in SPLIT:
+        parts = {part: load(folder, network, part) for part in PARTS}
+        records[network] = fit(network, parts["calibration"], records[network])
+        records[network]["measured"] = {part: summarise(given, FINEST_S[network]) for part, given in parts.items()}
+    return records
+
+
+def text_of(records: dict[str, Any]) -> str:
+    """The records as they are written: a list a line."""
+    text = json.dumps(records, indent=1)
+    return re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\s+", " ", found[0]), text) + "\n"
+
+
+def fit(network: str, given: list[Trace], settled: dict[str, Any], rounds: int = ROUNDS) -> dict[str, Any]:
+    """The population of which these traces are a sample, in the form of `networks.json`.
+
+    By indirect inference: traits are estimated of the given traces, and of traces generated from the population as fitted so
+    far, in the same way; what the latter are off by is what the estimate is off by, and is taken from the population's means
+    and variances.
+
+    Args:
+        network: Its name.
+        given: Traces to calibrate on.
+        settled: The network's record so far: what is not fitted stays.
+        rounds: How often traces are generated.
+    """
+    names, measured = _table(given, Population.from_dict(settled))
+    wanted, spread = measured.mean(0), measured.std(0, ddof=1)
+    mean, deviation = wanted.copy(), spread.copy()
+    standard = (measured - wanted) / np.maximum(spread, 1e-9)
+    correlation = SHRINK * standard.T @ standard / (len(given) - 1)
+    correlations = {
+        f"{names[i]},{names[j]}": round(float(correlation[i, j]), 3)
+        for i in range(len(names))
+        for j in range(i)
+        if abs(correlation[i, j]) > 0.05
+    }
+    lengths_s = [trace.duration_s for trace in given]
+    for round_ in range(rounds + 1):
+        pairs = zip(names, mean.tolist(), deviation.tolist(), strict=True)
+        traits = {name: {"mean": round(m, 4), "sd": round(d, 4)} for name, m, d in pairs}
+        record = {**settled, "traits": {**settled["traits"], **traits}, "correlations": correlations}
+        if round_ == rounds:
+            break
+        paths = Population.from_dict(record)
+        made = [draw(network, paths, lengths_s[i % len(lengths_s)], seed=i) for i in range(SAMPLE)]
+        _, again = _table(made, paths)
+        step = 1.0 if round_ == 0 else 0.5
+        mean += step * (wanted - again.mean(0))
+        variance = deviation**2 + step * (spread**2 - again.var(0, ddof=1))
+        deviation = np.sqrt(np.clip(variance, (0.4 * spread) ** 2, (1.1 * spread) ** 2))
+    for name in traits:
+        traits[name]["sd"] = round(WIDEN * traits[name]["sd"], 4)
+    return {**settled, "traits": {**settled["traits"], **traits}, "correlations": correlations}
+
+
+def draw(network: str, paths: Population, duration_s: float, seed: int) -> Trace:
+    """A trace of a population, in the form in which the network's traces are measured."""
+    rng = np.random.default_rng(seed)
+    traits = paths.draw(rng)
+    path = modulate(rng, paths, traits, duration_s, paths.step_s)
+    return deliveries(rng, path, traits) if network == "4g" else rates(rng, path, traits)
+
+
+def _table(given: list[Trace], paths: Population) -> tuple[list[str], np.ndarray]:
+    rows = [traits_of(trace, paths) for trace in given]
+    names = [name for name in TRAITS if name in rows[0]]
+    return names, np.array([[row[name] for name in names] for row in rows])

@@ -1,0 +1,378 @@
+"""Generators of whole networks: wired, Wi-Fi, 4G and 5G, each trace of a path of its own.
+
+A seed draws a path (mean rate, variability, time scales, bursts, outages) from a population, then what happens on it:
+
+* The logarithm of the rate is modulated by Gauss-Markov processes of several time scales, the slowest of which jumps at
+  handovers (a Markov jump process), and is bent by Tukey's g: skewed to one side as that path's is.
+* Outages begin at a rate that depends on the level (links fail where they fade), and last a time from a bounded Pareto
+  distribution of 0.1 to 10 s; a handover interrupts service for tens of milliseconds.
+* Within an RTT, delivery opportunities come in bursts: in a millisecond there are none or several, as schedulers grant them.
+
+The populations stand in `networks.json`: 4G and 5G as `netbuf_gym.traces.calibration` fits them, wired and Wi-Fi from
+literature (docs/networks.md).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.traces.types import MAX_OPPORTUNITIES, MAX_STEPS, OPPORTUNITY_BYTES, DeliveryTrace, RateTrace, Trace
+
+POPULATIONS = Path(__file__).with_name("networks.json")
+PACKETS_PER_MBPS_MS = 1e3 / (OPPORTUNITY_BYTES * 8)
+"""Opportunities in a millisecond of 1 Mbit/s."""
+LONGEST_OUTAGE_S = 10.0
+MOST_SD = 2.5
+"""How far from its population's mean a trait may be, in standard deviations (times `spread`)."""
+FLOOR = 1e-9
+LEAST_MBPS = 1e-3
+"""A step with less has nothing."""
+BUSIEST = 0.95
+"""The highest probability that a millisecond has any packet: beyond, bursts grow."""
+HIGHEST_LOG = 3.5
+"""Of the rate over its median: 33 times."""
+FORMS = ("deliveries", "rates")
+
+TRAITS = (
+    "log_mean",
+    "log_sigma",
+    "skew",
+    "log_fast",
+    "log_mid",
+    "log_slow",
+    "log_burst",
+    "burst_sigma",
+    "burst_power",
+    "log_outages",
+    "log_outage_shape",
+    "fade",
+    "log_jitter",
+)
+"""What differs between paths of a network, each on a scale on which it may be any number.
+
+log_mean: of the mean rate outside outages, Mbit/s. log_sigma: of the standard deviation of the logarithm of the rate. skew:
+Tukey's g. log_fast, log_mid, log_slow: of the variances at the first three time scales, relative to that of the handovers.
+log_burst: of the mean number of packets beyond one in a millisecond that has any. burst_sigma: standard deviation of the
+logarithm of that number. burst_power: how it grows with the rate. log_outages: of the outages a minute. log_outage_shape: of
+the Pareto distribution's index. fade: how the logarithm of the outages' rate falls with the standardised level. log_jitter:
+of the variance of a step's rate, where a path is given by rates, over that of the bursts.
+"""
+
+
+@dataclass(frozen=True)
+class Population:
+    """The paths of a network: a normal distribution over `TRAITS`, and what all paths share.
+
+    Args:
+        mean, sd: Of each trait. Shape (traits,).
+        correlation: Shape (traits, traits).
+        scales_s: Time scales of the modulation, the last one the mean time between handovers. Shape (4,).
+        smooth: Whether the fastest modulation is smooth (a Gauss-Markov process of the second order).
+        shortest_outage_s: Where the distribution of outages begins.
+        most_mbps: The highest rate of the network.
+        handover_s: Range of a handover's interruption.
+        step_s: Length of the steps of a trace.
+        hold_s: How long a level holds: what it does within was not measured, and is left to bursts, outages and handovers.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    correlation: np.ndarray
+    scales_s: np.ndarray
+    smooth: bool
+    shortest_outage_s: float
+    most_mbps: float
+    handover_s: tuple[float, float]
+    step_s: float
+    hold_s: float
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Population:
+        """Of the JSON file's form; traits that it leaves out are 0 throughout."""
+        traits = data["traits"]
+        mean, sd = (np.array([traits.get(name, {}).get(key, 0.0) for name in TRAITS]) for key in ("mean", "sd"))
+        correlation = np.eye(len(TRAITS))
+        for pair, value in data.get("correlations", {}).items():
+            i, j = (TRAITS.index(name) for name in pair.split(","))
+            correlation[i, j] = correlation[j, i] = value
+        return cls(
+            mean=mean,
+            sd=sd,
+            correlation=correlation,
+            scales_s=np.array(data["scales_s"], float),
+            smooth=data.get("smooth", False),
+            shortest_outage_s=data["shortest_outage_s"],
+            most_mbps=data["most_mbps"],
+            handover_s=(data["handover_s"][0], data["handover_s"][1]),
+            step_s=data["step_s"],
+            hold_s=data["hold_s"],
+        )
+
+    @cached_property
+    def _root(self) -> np.ndarray:
+        return np.linalg.cholesky(self.correlation + 1e-9 * np.eye(len(TRAITS)))
+
+    def draw(self, rng: np.random.Generator, spread: float = 1.0) -> np.ndarray:
+        """The traits of one path, `spread` times as far from the mean as the population's."""
+        normal = self._root @ rng.standard_normal(len(TRAITS))
+        return self.mean + spread * self.sd * np.clip(normal, -MOST_SD, MOST_SD)
+
+
+@cache
+def population(network: str) -> Population:
+    """The population of a network's paths, from `networks.json`."""
+    return Population.from_dict(json.loads(POPULATIONS.read_text())[network])
+
+
+@dataclass(frozen=True)
+class Modulation:
+    """A path's rate in steps: Mbit/s outside outages, and which steps are outages or handovers' interruptions.
+
+    rate_mbps, off: shape (steps,). step_s: their length.
+    """
+
+    rate_mbps: np.ndarray
+    off: np.ndarray
+    step_s: float
+
+
+def modulate(
+    rng: np.random.Generator, paths: Population, traits: np.ndarray, duration_s: float, step_s: float, outages: float = 1.0
+) -> Modulation:
+    """What the rate of a path with these traits does; `outages` scales how often there is none."""
+    path = dict(zip(TRAITS, traits.tolist(), strict=True))
+    count = max(1, round(duration_s / step_s))
+    each = max(1, round(paths.hold_s / step_s))
+    levels, hold_s = -(-count // each), each * step_s
+    variances = np.exp([path["log_fast"], path["log_mid"], path["log_slow"], 0.0])
+    variances /= variances.sum()
+    level = np.zeros(levels)
+    for i, (share, scale_s) in enumerate(zip(variances[:3].tolist(), paths.scales_s[:3].tolist(), strict=True)):
+        level += np.sqrt(share) * _gauss_markov(rng, levels, hold_s / scale_s, smooth=paths.smooth and i == 0)
+    handovers = rng.random(levels) < -np.expm1(-hold_s / paths.scales_s[3])
+    handovers[0] = False
+    visit = np.cumsum(handovers)
+    level += np.sqrt(variances[3]) * rng.standard_normal(int(visit[-1]) + 1)[visit]
+    np.clip(level, -3.0, 3.0, out=level)
+
+    sigma, skew = min(np.exp(path["log_sigma"]), 2.0), float(np.clip(path["skew"], -0.8, 0.8))
+    rate = np.exp(_bent(level, sigma, skew))
+    rate *= np.exp(path["log_mean"]) / _mean_of(sigma, skew)
+    np.clip(rate, FLOOR, paths.most_mbps, out=rate)
+
+    fade = path["fade"]
+    chance = outages * np.exp(path["log_outages"] - fade * level - fade**2 / 2) * step_s / 60
+    if each > 1:
+        rate, chance = np.repeat(rate, each)[:count], np.repeat(chance, each)[:count]
+    begins = np.flatnonzero(rng.random(count) < np.minimum(chance, 0.5))
+    lengths_s = _bounded_pareto(rng, len(begins), paths.shortest_outage_s, max(0.2, np.exp(path["log_outage_shape"])))
+    jumps = np.flatnonzero(handovers) * each if outages else np.zeros(0, np.int64)
+    begins = np.concatenate([begins, jumps])
+    lengths_s = np.concatenate([lengths_s, rng.uniform(*paths.handover_s, len(jumps))])
+    return Modulation(rate, _covered(rng, begins, lengths_s / step_s, count), step_s)
+
+
+def deliveries(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> DeliveryTrace:
+    """The opportunities of a path, in bursts, to the millisecond.
+
+    Raises:
+        ScenarioError: More than can be held.
+    """
+    each = round(path.step_s * 1e3)
+    busy, more, sigma = _bursts(path, traits)
+    expected = float(np.sum(busy * (1 + more))) * each
+    if expected > MAX_OPPORTUNITIES:
+        raise ScenarioError(f"mean_mbps makes {expected:.4g} opportunities; valid: at most {MAX_OPPORTUNITIES}")
+    at = np.flatnonzero(rng.random(len(busy) * each, dtype=np.float32).reshape(-1, each) < busy.astype(np.float32)[:, None])
+    sizes = more.astype(np.float32)[at // each]
+    sizes *= np.exp(np.float32(sigma) * rng.standard_normal(len(at), dtype=np.float32) - np.float32(sigma**2 / 2))
+    sizes += rng.random(len(at), dtype=np.float32)
+    packets = sizes.astype(np.int32) + 1
+    end_ms = len(busy) * each  # with an opportunity, after which a Mahimahi file repeats
+    return DeliveryTrace(np.repeat(np.append(at + 1.0, end_ms), np.append(packets, 1)))
+
+
+def rates(rng: np.random.Generator, path: Modulation, traits: np.ndarray) -> RateTrace:
+    """The steps of a path, each with the mean and the variance of what bursts deliver in it; 0 in outages.
+
+    Raises:
+        ScenarioError: An outage throughout.
+    """
+    busy, more, sigma = _bursts(path, traits)
+    squares = (1 + more) ** 2 + more**2 * np.expm1(sigma**2) + 0.15  # of a burst, its rounding included
+    mean = busy * (1 + more)
+    jitter = float(np.exp(traits[TRAITS.index("log_jitter")]))
+    variance = jitter * (busy * squares - mean**2)
+    shape = np.maximum(mean**2 * round(path.step_s * 1e3) / np.maximum(variance, 1e-12), 1e-3)
+    rate = np.where(path.off, 0.0, path.rate_mbps * rng.standard_gamma(shape) / shape)
+    rate[rate < LEAST_MBPS] = 0.0
+    if not rate.any():
+        raise ScenarioError("duration_s: an outage throughout; valid: a longer one")
+    return RateTrace(np.arange(len(rate)) * path.step_s, rate, len(rate) * path.step_s)
+
+
+def _bursts(path: Modulation, traits: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """How likely a millisecond of each step has a burst, how many packets it has in the mean beyond the first, and the standard
+    deviation of the logarithm of that number."""
+    own = dict(zip(TRAITS, traits.tolist(), strict=True))
+    per_ms = path.rate_mbps * PACKETS_PER_MBPS_MS
+    usual = np.exp(own["log_mean"]) * PACKETS_PER_MBPS_MS
+    more = np.exp(own["log_burst"]) * (per_ms / usual) ** own["burst_power"]
+    more = np.maximum(more, per_ms / BUSIEST - 1.0)
+    return np.where(path.off, 0.0, per_ms / (1.0 + more)), more, abs(own["burst_sigma"])
+
+
+def wired(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float | None = None,
+    spread: float = 1.0,
+    outages: float = 1.0,
+    form: str = "rates",
+    step_s: float | None = None,
+) -> Trace:
+    """A path over fixed access lines: nearly constant, with other subscribers' load and rare losses of the line.
+
+    Args:
+        mean_mbps: 0.01 to 2000, mean rate outside outages; None: drawn from the network's paths
+        step_s: 0.001 to 1, length of a step; None: the network's own
+    """
+    return _network("wired", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+
+
+def wifi(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float | None = None,
+    spread: float = 1.0,
+    outages: float = 1.0,
+    form: str = "deliveries",
+    step_s: float | None = None,
+) -> Trace:
+    """A path over 802.11: rate adaptation and contention, frames aggregated into bursts, interference and roaming.
+
+    Args:
+        mean_mbps: 0.01 to 600, mean rate outside outages; None: drawn from the network's paths
+        step_s: 0.001 to 1, length of a step; None: the network's own
+    """
+    return _network("wifi", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+
+
+def cellular_4g(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float | None = None,
+    spread: float = 1.0,
+    outages: float = 1.0,
+    form: str = "deliveries",
+    step_s: float | None = None,
+) -> Trace:
+    """A path over LTE: calibrated from 10 ms on, with bursts of delivery opportunities, outages and handovers.
+
+    Args:
+        mean_mbps: 0.01 to 150, mean rate outside outages; None: drawn from the network's paths
+        step_s: 0.001 to 1, length of a step; None: the network's own
+    """
+    return _network("4g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+
+
+def cellular_5g(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float | None = None,
+    spread: float = 1.0,
+    outages: float = 1.0,
+    form: str = "rates",
+    step_s: float | None = None,
+) -> Trace:
+    """A path over 5G with fallback to LTE: calibrated from 1 s on, below it jitter of the scheduler, outages and handovers.
+
+    Args:
+        mean_mbps: 0.01 to 600, mean rate outside outages; None: drawn from the network's paths
+        step_s: 0.001 to 1, length of a step; None: the network's own
+    """
+    return _network("5g", rng, duration_s, mean_mbps, spread, outages, form, step_s)
+
+
+def _network(
+    network: str,
+    rng: np.random.Generator,
+    duration_s: float,
+    mean_mbps: float | None,
+    spread: float,
+    outages: float,
+    form: str,
+    step_s: float | None,
+) -> Trace:
+    paths = population(network)
+    checks.choice("form", form, FORMS)
+    traits = paths.draw(rng, checks.number("spread", spread, 0, 3))
+    if mean_mbps is not None:
+        traits[0] = np.log(checks.number("mean_mbps", mean_mbps, 0.01, paths.most_mbps))
+    step_s = paths.step_s if step_s is None else checks.number("step_s", step_s, 0.001, 1)
+    if duration_s / step_s > MAX_STEPS:
+        raise ScenarioError(f"step_s = {step_s:g} makes {duration_s / step_s:.4g} steps; valid: at most {MAX_STEPS}")
+    if form == "deliveries" and abs(step_s * 1e3 - round(step_s * 1e3)) > 1e-9:
+        raise ScenarioError(f"step_s = {step_s:g}; valid for deliveries: whole milliseconds")
+    path = modulate(rng, paths, traits, duration_s, step_s, checks.number("outages", outages, 0, 100))
+    return deliveries(rng, path, traits) if form == "deliveries" else rates(rng, path, traits)
+
+
+def _bent(level: np.ndarray, sigma: float, skew: float) -> np.ndarray:
+    """The logarithm of the rate, relative to its median, at these standardised levels: Tukey's g, bounded above."""
+    bent = level if abs(skew) < 1e-3 else np.expm1(skew * level) / skew
+    return np.minimum(sigma * bent, HIGHEST_LOG)
+
+
+@cache
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(41)
+    return np.clip(nodes, -3, 3), weights / weights.sum()
+
+
+def _mean_of(sigma: float, skew: float) -> float:
+    """The mean of the rate relative to its median, for a standard normal level."""
+    nodes, weights = _nodes()
+    return float(weights @ np.exp(_bent(nodes, sigma, skew)))
+
+
+def _gauss_markov(rng: np.random.Generator, count: int, steps: float, smooth: bool = False) -> np.ndarray:
+    """A stationary Gauss-Markov process of variance 1; its scale is `1 / steps` values. Smooth: one drives another like it."""
+    from scipy.signal import lfilter  # takes long to import
+
+    keep = np.exp(-steps)
+    if smooth:
+        early = math.ceil(8 / steps)  # values until it has forgotten its start
+        noise = rng.standard_normal(early + count) * np.sqrt((1 - keep**2) ** 3 / (1 + keep**2))
+        return lfilter([1.0], [1.0, -2 * keep, keep**2], noise)[early:]
+    noise = rng.standard_normal(count)
+    noise[1:] *= np.sqrt(1 - keep**2)
+    return lfilter([1.0], [1.0, -keep], noise)
+
+
+def _bounded_pareto(rng: np.random.Generator, count: int, low: float, shape: float) -> np.ndarray:
+    """Seconds from `low` to `LONGEST_OUTAGE_S`."""
+    tail = (low / LONGEST_OUTAGE_S) ** shape
+    return low * (1 - rng.random(count) * (1 - tail)) ** (-1 / shape)
+
+
+def _covered(rng: np.random.Generator, begins: np.ndarray, lengths: np.ndarray, count: int) -> np.ndarray:
+    """Which steps lie in stretches that begin at `begins` and last `lengths` steps, rounded up or down at random."""
+    edges = np.zeros(count + 1, np.int64)
+    whole = (lengths + rng.random(len(lengths))).astype(np.int64)
+    np.add.at(edges, begins, 1)
+    np.add.at(edges, np.minimum(begins + whole, count), -1)
+    return np.cumsum(edges[:-1]) > 0

@@ -1,0 +1,185 @@
+"""Recurrent PPO for batched environments: sb3-contrib's algorithm over sequences of many worlds at once.
+
+Sb3-contrib's `RecurrentPPO` walks over every world's `done` and `info` each step, cuts its rollout into episodes that it
+pads to the longest, and goes through the LSTM step by step. `BatchRecurrentPPO` is `BatchPPO` with memory: rollouts are
+(steps, worlds) tensors, sequences lie side by side in them, minibatches are of whole sequences, and states are cleared
+where episodes start within one (`netbuf_gym.zoo.lstm`). Policy, hyper-parameters and save format are sb3-contrib's:
+`sb3_contrib.RecurrentPPO.load` reads the files that it saves.
+
+Gradients go back through a sequence and no further (truncated backpropagation through time); a sequence begins with the
+state that the policy had there when the rollout was collected, as in sb3-contrib, through all epochs of an update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, cast
+
+import torch as th
+from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from sb3_contrib.ppo_recurrent.policies import MlpLstmPolicy
+from stable_baselines3.common.policies import BasePolicy
+
+from netbuf_gym.zoo.lstm import State, require_plain, unroll
+from netbuf_gym.zoo.ppo import BatchPPO, Head, Rollout, Truncated
+
+
+class RecurrentRollout(Rollout):
+    """A rollout with the states of actor and critic before each step and after the last.
+
+    Hidden and cell states each are (steps + 1, layers, worlds, width); episode starts have not cleared them yet.
+    """
+
+    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: Head, layers: int, width: int):
+        super().__init__(n_steps, n_worlds, observation_size, head)
+        shape = (n_steps + 1, layers, n_worlds, width)
+        self.actor: State = (th.zeros(shape), th.zeros(shape))
+        self.critic: State = (th.zeros(shape), th.zeros(shape))
+
+
+class BatchRecurrentPPO(BatchPPO):
+    """Clipped PPO with an LSTM policy for a `VectorEnvAdapter` with flat observations and discrete actions, or a flat box.
+
+    The policy is sb3-contrib's `MlpLstmPolicy`: by `policy_kwargs` the critic has an LSTM of its own (as it has if nothing
+    is said), the actor's without gradients into it (`shared_lstm=True`, `enable_critic_lstm=False`), or none
+    (`enable_critic_lstm=False`).
+
+    Takes `BatchPPO`'s arguments and
+
+    Args:
+        sequence_steps: decisions that gradients go back through, a divisor of `n_steps`; None: the whole rollout of a world.
+            A minibatch is of `batch_size // sequence_steps` sequences.
+
+    Raises:
+        ValueError: the environment, its spaces, the policy or an argument is not one that this class handles.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpLstmPolicy": MlpLstmPolicy}
+
+    def __init__(
+        self,
+        policy: Any,
+        env: Any,
+        *args: Any,
+        n_steps: int = 128,
+        batch_size: int = 128,
+        sequence_steps: int | None = None,
+        **kwargs: Any,
+    ):
+        self.sequence_steps = sequence_steps
+        super().__init__(policy, env, *args, n_steps=n_steps, batch_size=batch_size, **kwargs)
+
+    def _setup_model(self) -> None:
+        steps = self._sequence_steps()
+        if not 1 <= steps <= self.n_steps or self.n_steps % steps:
+            raise ValueError(f"sequence_steps = {steps!r} is no divisor of n_steps = {self.n_steps}")
+        if self.batch_size < steps:
+            raise ValueError(f"batch_size = {self.batch_size!r} is less than a sequence of {steps} decisions")
+        super()._setup_model()
+        if not isinstance(self.policy, RecurrentActorCriticPolicy):
+            raise ValueError(f"policy must be MlpLstmPolicy, not {type(self.policy).__name__}")
+        require_plain(self.policy.lstm_actor)
+        layers, _, width = self.policy.lstm_hidden_state_shape
+        actor, critic, *cells = th.zeros(4, layers, self.n_envs, width).unbind()
+        self._last_lstm_states: tuple[State, State] = ((actor, cells[0]), (critic, cells[1]))
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_last_lstm_states"]
+
+    def _sequence_steps(self) -> int:
+        return self.n_steps if self.sequence_steps is None else self.sequence_steps
+
+    @property
+    def _networks(self) -> RecurrentActorCriticPolicy:
+        return cast(RecurrentActorCriticPolicy, self.policy)
+
+    def _new_rollout(self, n_steps: int, n_worlds: int, observation_size: int) -> RecurrentRollout:
+        layers, _, width = self._networks.lstm_hidden_state_shape
+        return RecurrentRollout(n_steps, n_worlds, observation_size, self._head, layers, width)
+
+    def _decide(self, rollout: Rollout, step: int) -> th.Tensor:
+        memory = cast(RecurrentRollout, rollout).actor
+        if step == 0:
+            _keep(memory, 0, self._last_lstm_states[0])
+        observations, starts = rollout.observations[step : step + 1], rollout.episode_starts[step : step + 1]
+        state = (memory[0][step], memory[1][step])
+        outputs, states = unroll(self._networks.lstm_actor, self._features(observations), state, starts)
+        after = (states[0][0], states[1][0])
+        _keep(memory, step + 1, after)
+        for own, one in zip(self._last_lstm_states[0], after, strict=True):
+            own.copy_(one)
+        return self._actions_of(outputs[0])
+
+    def _assess(self, rollout: Rollout, last: th.Tensor, last_dones: th.Tensor, truncated: list[Truncated]) -> th.Tensor:
+        """The critic goes through the whole rollout at once; see `BatchPPO._assess`."""
+        memory = cast(RecurrentRollout, rollout).critic
+        _keep(memory, 0, self._last_lstm_states[1])
+        latent, states = self._recall(rollout.observations, self._last_lstm_states[1], rollout.episode_starts)
+        for own, after, kept in zip(memory, states, self._last_lstm_states[1], strict=True):
+            own[1:] = after
+            kept.copy_(after[-1])
+        rollout.values.copy_(self._values_of(latent.flatten(0, 1)).view_as(rollout.values))
+        for step, worlds, observations in truncated:
+            state = (memory[0][step + 1][:, worlds], memory[1][step + 1][:, worlds])
+            latent, _ = self._recall(observations.unsqueeze(0), state, th.zeros(1, len(worlds)))
+            rollout.rewards[step, worlds] += self.gamma * self._values_of(latent[0])
+        latent, _ = self._recall(last.unsqueeze(0), self._last_lstm_states[1], last_dones.unsqueeze(0))
+        return self._values_of(latent[0])
+
+    def _recall(self, observations: th.Tensor, state: State, starts: th.Tensor) -> tuple[th.Tensor, State]:
+        """What the critic's value network is given, (steps, worlds, width), and the states after each step."""
+        policy, features = self._networks, self._features(observations, critic=True)
+        lstm = policy.lstm_actor if policy.shared_lstm else policy.lstm_critic
+        if lstm is not None:
+            return unroll(lstm, features, state, starts)
+        kept = (len(features), *state[0].shape)
+        return cast(th.nn.Linear, policy.critic)(features), (state[0].expand(kept), state[1].expand(kept))
+
+    def _features(self, observations: th.Tensor, critic: bool = False) -> th.Tensor:
+        """(steps, worlds, features) of observations."""
+        policy = self._networks
+        extractor = policy.vf_features_extractor if critic else policy.pi_features_extractor
+        features = cast(th.Tensor, policy.extract_features(observations.flatten(0, 1), extractor))
+        return features.view(*observations.shape[:2], -1)
+
+    def _actions_of(self, latent: th.Tensor) -> th.Tensor:
+        """What the policy makes of the actor's memory, (batch, width)."""
+        return self._head.output(self.policy, self.policy.mlp_extractor.forward_actor(latent))
+
+    def _values_of(self, latent: th.Tensor) -> th.Tensor:
+        """State values, (batch,), of the critic's memory, (batch, width)."""
+        return self.policy.value_net(self.policy.mlp_extractor.forward_critic(latent)).squeeze(1)
+
+    def _samples(self, rollout: Rollout) -> list[th.Tensor]:
+        """As `BatchPPO`'s, but (decisions of a sequence, sequences, ...) each; then starts, and states at sequences' starts."""
+        rollout, length = cast(RecurrentRollout, rollout), self._sequence_steps()
+        learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
+        samples = [_side_by_side(one, length) for one in (*learned, rollout.episode_starts)]
+        for memory in (*rollout.actor, *rollout.critic):
+            samples.append(memory[:-1:length].transpose(0, 1).flatten(1, 2))  # (layers, sequences, width)
+        return samples
+
+    def _minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
+        """One pass over the sequences in random order; all but observations, starts and states are (decisions, ...)."""
+        for indices in th.split(th.randperm(samples[0].shape[1]), self.batch_size // self._sequence_steps()):
+            picked = [tensor.index_select(1, indices) for tensor in samples]
+            yield [picked[0], *(tensor.flatten(0, 1) for tensor in picked[1:5]), *picked[5:]]
+
+    def _judge(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
+        observations, starts = minibatch[0], minibatch[5]
+        latent, _ = unroll(self._networks.lstm_actor, self._features(observations), (minibatch[6], minibatch[7]), starts)
+        if self._networks.shared_lstm:
+            of_critic = latent.detach()
+        else:
+            of_critic, _ = self._recall(observations, (minibatch[8], minibatch[9]), starts)
+        return self._actions_of(latent.flatten(0, 1)), self._values_of(of_critic.flatten(0, 1))
+
+
+def _keep(memory: State, step: int, state: State) -> None:
+    for own, one in zip(memory, state, strict=True):
+        own[step] = one
+
+
+def _side_by_side(tensor: th.Tensor, length: int) -> th.Tensor:
+    """(steps, worlds, ...) as sequences of a length, (length, steps / length * worlds, ...)."""
+    return tensor.view(-1, length, *tensor.shape[1:]).transpose(0, 1).flatten(1, 2)
