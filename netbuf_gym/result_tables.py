@@ -13,6 +13,7 @@ from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.flow_results import FlowResult, LinkResult
 from netbuf_gym.result_parts import names_of
 from netbuf_gym.traffic_results import PRIORITY, QueueResult
+from netbuf_gym.video_results import CHUNK, VideoResult
 
 FLOW_SERIES = (
     "cwnd_packets",
@@ -143,6 +144,20 @@ def probes(result: Any) -> Table:
     return {"probe": which, "delay_s": np.concatenate([*delays, np.zeros(0)])}
 
 
+def videos(result: Any) -> Table:
+    """A row a video client: what was played, and how far its estimates of the bandwidth were off."""
+    rows = [video.summary() for video in result.videos]
+    names = VideoResult(name="", abr="", startup_s=0, played_s=0, buffered_s=0, stalled_s=0, stalls=0, asked_bytes=0).summary()
+    return {name: _column([row[name] for row in rows], type(value).__name__) for name, value in names.items()}
+
+
+def chunks(result: Any) -> Table:
+    """A row a chunk of each video client: video (its flow's name), and the columns of `netbuf_gym.video_results.CHUNK`."""
+    tables = [video.chunks for video in result.videos]
+    names = [name for name, table in zip(names_of(result.videos), tables, strict=True) for _ in table]
+    return {"video": np.array(names, object), **_fields(np.concatenate([*tables, np.zeros(0, CHUNK)]))}
+
+
 TABLES: dict[str, Callable[[Any], Table]] = {
     "flows": flows,
     "links": links,
@@ -156,6 +171,8 @@ TABLES: dict[str, Callable[[Any], Table]] = {
     "priorities": priorities,
     "queues": queues,
     "probes": probes,
+    "videos": videos,
+    "chunks": chunks,
 }
 """What a result can be had as, by name."""
 

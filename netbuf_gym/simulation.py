@@ -15,7 +15,9 @@ from netbuf_gym.results import Result
 from netbuf_gym.running import Progress, Watch
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
+from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
+from netbuf_gym.video_results import video_results
 from netbuf_gym.worlds import ScenarioLike, world_of
 
 MAX_SAMPLES = 5_000_000
@@ -100,6 +102,8 @@ def simulate(
     if scenario.probes:
         delays = [np.array(d) for d in world.probe_delays()]
         finite["probes"] = tuple(ProbeResult(sent=n, delays_s=d) for n, d in zip(world.probe_sent(), delays, strict=True))
+    if any(isinstance(flow.app, Video) for flow in scenario.flows):
+        finite["videos"] = video_results(scenario, world.video_stats())
     return Result(
         scenario=scenario,
         seed=seed,
