@@ -147,7 +147,8 @@ def probes(result: Any) -> Table:
 def videos(result: Any) -> Table:
     """A row a video client: what was played, and how far its estimates of the bandwidth were off."""
     rows = [video.summary() for video in result.videos]
-    names = VideoResult(name="", abr="", startup_s=0, played_s=0, buffered_s=0, stalled_s=0, stalls=0, asked_bytes=0).summary()
+    nothing = dict.fromkeys(("startup_s", "played_s", "buffered_s", "stalled_s"), 0.0)
+    names = VideoResult(name="", abr="", stalls=0, asked_bytes=0, **nothing).summary()
     return {name: _column([row[name] for row in rows], type(value).__name__) for name, value in names.items()}
 
 

@@ -107,7 +107,7 @@ def test_files():
 
 
 def test_results(tmp_path):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib"), pytest.importorskip("pandas")
     result = nb.simulate(world(cc="receiver_driven", receiver="nuwa"), seed=1)
     videos, chunks = result.to_dataframe("videos"), result.to_dataframe("chunks")
     assert videos["played_s"][0] == result.videos[0].played_s and videos["chunks"][0] == len(chunks)

@@ -247,7 +247,7 @@ void Receiver::ask_again(Time now) {
     request_ = {};
   } else if (now < request_.repeat) {
     return timers_.set_no_later(Alarm::reading, request_.repeat);
-  } else if (request_.repeat == kNever || counters_.packets_received > request_.heard) {
+  } else if (counters_.packets_received > request_.heard) {
     request_.repeat = kNever;
     return;
   }
