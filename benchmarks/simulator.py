@@ -8,7 +8,8 @@
   in the same process run, and the ratio;
 * 60 s of a shared-buffer switch under RLBM's traffic, as a mean over its eight loads;
 * environment steps a second of 1024 worlds, 10 Mbit/s and 48 ms, 100 ms steps, link full, on 1, 2 and 4 threads; the
-  native core alone; bytes a world; and of 1024 switches under random thresholds.
+  native core alone; bytes a world; of 1024 receivers with Nuwa's rule on every ACK and without it; and of 1024 switches
+  under random thresholds.
 
 One-thread figures count processor time, so that another process on the machine does not enter them; figures of several
 threads, and those compared with them, are wall clock.
@@ -136,6 +137,24 @@ def step_switches() -> dict[str, float]:
     return {"steps_per_cpu_s": WORLDS * TIMED_STEPS / cpu}
 
 
+def step_receivers(acts_on: str) -> dict[str, float]:
+    """Receivers over a full link of 10 Mbit/s and 48 ms that hold what they have; one thread. With `acts_on` other than
+    "window" Nuwa's rule moves the window on every ACK."""
+    scenario = {"name": "nuwa/fairness", "n": 1, "rtt_ms": 48, "buffer_packets": 150, "duration_s": 100}
+    env = gym.make_vec("netbuf/ReceiverWindow-v0", num_envs=WORLDS, scenario=scenario, acts_on=acts_on)
+    actions = np.full(WORLDS, env.unwrapped.engine.task.keep_action)
+    env.reset(seed=1)
+    for _ in range(SETTLE_STEPS):
+        env.step(actions)
+    arrived = env.unwrapped.engine.tracker["packets_received"].mean()
+    cpu = time.thread_time()
+    for _ in range(TIMED_STEPS):
+        env.step(actions)
+    cpu = time.thread_time() - cpu
+    env.close()
+    return {"steps_per_cpu_s": WORLDS * TIMED_STEPS / cpu, "packets_per_step": arrived}
+
+
 def full_link_scenario() -> nb.scenarios.Scenario:
     """10 Mbit/s, 48 ms, 150 packets, no loss: a window that is kept above the BDP keeps the link full."""
     return nb.scenarios.get("ppcc/3")
@@ -261,6 +280,11 @@ def main() -> None:
     switches = repeat(options.runs, step_switches)
     name = "1024 switches, environment, random thresholds on rlbm/random, 1 core (processor time)"
     rows.append(Row(name, "steps/s", switches["steps_per_cpu_s"], 120e3))
+    for acts_on, what in (("k", "Nuwa's rule on every ACK"), ("window", "a window each decision")):
+        receivers = repeat(options.runs, lambda acts_on=acts_on: step_receivers(acts_on))
+        note = f"{receivers['packets_per_step'][0]:.1f} data packets a step"
+        name = f"1024 receivers, environment, {what}, 1 core (processor time)"
+        rows.append(Row(name, "steps/s", receivers["steps_per_cpu_s"], 120e3, note=note))
     for n in threads:
         rows.append(Row(f"1024 worlds, environment, {n} thread{'s' * (n > 1)}", "steps/s", env[f"steps_per_s_{n}"]))
     for n in threads[1:]:

@@ -277,7 +277,9 @@ class Engine(Unique):
         """What each agent of a world achieved in its episode so far, by the task; nothing, if it did not start."""
         if world in self._unstarted:
             return [{} for _ in range(self.agents)]
-        return self.task.report(self.scenarios[world], self.plant.report(world))
+        rows = slice(world * self.agents, (world + 1) * self.agents)
+        counted = self.task.measured(self.tracker, rows, self.plant.report(world))
+        return self.task.report(self.scenarios[world], counted)
 
     def show(self, row: int) -> dict[str, float]:
         """One agent's state for pictures and series: time in s, and what the task shows."""

@@ -13,6 +13,7 @@ from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.flow_results import FlowResult, LinkResult
 from netbuf_gym.result_parts import names_of
 from netbuf_gym.traffic_results import PRIORITY, QueueResult
+from netbuf_gym.udp_results import UdpResult
 from netbuf_gym.video_results import CHUNK, VideoResult
 
 FLOW_SERIES = (
@@ -144,6 +145,11 @@ def probes(result: Any) -> Table:
     return {"probe": which, "delay_s": np.concatenate([*delays, np.zeros(0)])}
 
 
+def udp(result: Any) -> Table:
+    """Statistics, a row a source of datagrams."""
+    return _records(UdpResult, result.udp)
+
+
 def videos(result: Any) -> Table:
     """A row a video client: what was played, and how far its estimates of the bandwidth were off."""
     rows = [video.summary() for video in result.videos]
@@ -172,6 +178,7 @@ TABLES: dict[str, Callable[[Any], Table]] = {
     "priorities": priorities,
     "queues": queues,
     "probes": probes,
+    "udp": udp,
     "videos": videos,
     "chunks": chunks,
 }

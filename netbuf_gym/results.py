@@ -19,6 +19,7 @@ from netbuf_gym.result_tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TR
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traffic_results import COMPLETED, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
+from netbuf_gym.udp_results import UdpResults
 from netbuf_gym.video_results import Videos
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Result:
             (in order, until the end). Shape (started,).
         switches: A `SwitchResult` for each switch, by index or name.
         probes: A `ProbeResult` for each probe.
+        udp: A `UdpResult` for each source of datagrams, by index or name.
         videos: A `VideoResult` for each flow with a video client, by index or by the flow's name.
     """
 
@@ -86,6 +88,7 @@ class Result:
     opened: np.ndarray = field(default_factory=lambda: np.zeros(0, OPENED))
     switches: Switches = field(default_factory=Switches)
     probes: tuple[ProbeResult, ...] = ()
+    udp: UdpResults = field(default_factory=UdpResults)
     videos: Videos = field(default_factory=Videos)
 
     def __post_init__(self) -> None:
@@ -100,6 +103,7 @@ class Result:
             lines += some(self.flows)
         if self.traffic is not None:
             lines.append(f"  {self.traffic!r}")
+        lines += some(self.udp)
         lines += some(self.videos)
         lines.append(f"  {self.links[self.bottleneck]!r}")
         return "\n".join(lines) + ">"
@@ -199,8 +203,8 @@ class Result:
             what: "flows", "links": statistics over the window, a row each. "flow_series", "link_series",
                 "switch_series": samples, a row each sample and flow, link, or queue of a switch; "traffic_series": a row
                 each sample; "series": what `write_csv` writes. "completions", "opened": finite flows; "priorities":
-                `by_priority`. "queues": of switches. "probes": a row each packet of a probe that arrived. "videos",
-                "chunks": of video clients.
+                `by_priority`. "queues": of switches. "probes": a row each packet of a probe that arrived. "udp": sources of
+                datagrams. "videos", "chunks": of video clients.
 
         Raises:
             ConfigError: Another name, or a series of a simulation that took no samples.
@@ -248,6 +252,8 @@ class Result:
                 {"sent": p.sent, "received": p.received, "mean_ms": p.mean_ms, "p99_ms": p.percentile_ms(99)}
                 for p in self.probes
             ]
+        if self.udp:
+            data["udp"] = [asdict(source) for source in self.udp]
         if self.videos:
             data["videos"] = [video.summary() for video in self.videos]
         if series:

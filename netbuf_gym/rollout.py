@@ -302,12 +302,15 @@ def _in_worlds(
         world = Simulator(contender.place(scenario), worlds[index].seed)
         world.between = look_at_stop
         end_ns = round(scenario.duration_s * 1e9)
-        show = contender.watcher(scenario, world)
+        show, sample = contender.watcher(scenario, world), contender.sampler(scenario, world)
         timed = lambda: {"time_s": world.now_ns * 1e-9, **show()}  # noqa: E731
         view = View(index, world.scenario, lambda: world, timed, lambda: contender.report(scenario, world))
         while world.now_ns < end_ns:
             look_at_stop()
-            world.run(min(world.now_ns + interval_ns, end_ns) if index in watch else end_ns)
+            step_by_step = sample is not None or index in watch
+            world.run(min(world.now_ns + interval_ns, end_ns) if step_by_step else end_ns)
+            if sample is not None:
+                sample()
             if index in watch:
                 with one_at_a_time:
                     watch[index](view)

@@ -9,7 +9,7 @@ from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.vector import VectorEnv
 
-BOTH = ("netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0")
+ALL = ("netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0", "netbuf/ReceiverWindow-v0")
 
 
 def made(env_id, **kwargs):
@@ -18,7 +18,7 @@ def made(env_id, **kwargs):
     return env
 
 
-@pytest.mark.parametrize("env_id", BOTH)
+@pytest.mark.parametrize("env_id", ALL)
 @pytest.mark.parametrize(
     ("field", "low", "high"),
     [("interval_s", 0.001, 100.0), ("history", 1, 64), ("threads", 1, 256), ("max_episode_steps", 1, 2**62)],
@@ -36,27 +36,27 @@ def test_arguments(env_id, field, low, high):
 def test_as_many_senders_as_there_are_flows():
     world = {"name": "dumbbell", "n": 3}
     for senders in (1, 3):
-        assert gym.make_vec(BOTH[0], num_envs=2 * senders, scenario=world, senders=senders).num_envs == 2 * senders
+        assert gym.make_vec(ALL[0], num_envs=2 * senders, scenario=world, senders=senders).num_envs == 2 * senders
     for senders in (0, 4, 1025):
         with pytest.raises(ConfigError, match="senders"):
-            gym.make_vec(BOTH[0], num_envs=max(senders, 1), scenario=world, senders=senders)
+            gym.make_vec(ALL[0], num_envs=max(senders, 1), scenario=world, senders=senders)
 
 
 @pytest.mark.parametrize("beta", [0.0, -0.5, math.nextafter(1.0, 2.0), math.nan])
 def test_betas(beta):
     for good in (5e-324, 1.0):
-        made(BOTH[1], betas=[1.0, good])
+        made(ALL[1], betas=[1.0, good])
     with pytest.raises(ConfigError, match=r"betas\[1\]"):
-        made(BOTH[1], betas=[1.0, beta])
+        made(ALL[1], betas=[1.0, beta])
 
 
 def test_rewards_have_ranges_too():
     for name in ("log_utility", "linear_utility", "alpha_fair"):
         for weight in (0.0, 100.0):
-            made(BOTH[0], reward={"name": name, "throughput_weight": weight})
+            made(ALL[0], reward={"name": name, "throughput_weight": weight})
         for weight in (-1e-9, math.nextafter(100.0, 200.0), math.nan):
             with pytest.raises(ConfigError, match="throughput_weight"):
-                made(BOTH[0], reward={"name": name, "throughput_weight": weight})
+                made(ALL[0], reward={"name": name, "throughput_weight": weight})
 
 
 @pytest.mark.parametrize("steps", [0, -1, "x", 1.5, True])

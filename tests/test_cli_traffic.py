@@ -118,6 +118,7 @@ def test_trace_makes_and_shows_flow_lists(command, tmp_path):
         ("congestion-controls", scenarios.CONGESTION_CONTROLS),
         ("queue-disciplines", scenarios.QUEUE_DISCIPLINES),
         ("disciplines", scenarios.QUEUE_DISCIPLINES),
+        ("receiver-controls", scenarios.RECEIVER_CONTROLS),
     ],
 )
 def test_list_prints_a_catalogue_with_parameters(command, topic, records):

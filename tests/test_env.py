@@ -31,6 +31,13 @@ VARIANTS = {
         {"recipe": "thesis-text", "actions": "grid", "betas": [1, 1]},
         {"scenario": "rlbm/random", "history": 1},
     ],
+    "netbuf/ReceiverWindow-v0": [
+        {},
+        {"recipe": "nuwa"},
+        {"acts_on": "window_and_target", "actions": "continuous"},
+        {"acts_on": "target_and_k", "drain": False, "sender": "cubic"},
+        {"scenario": "ppcc/random", "history": 1},
+    ],
 }
 """What the checkers run over, for every id of the registry."""
 

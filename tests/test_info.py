@@ -14,6 +14,7 @@ BOTH = ["reward_terms", "telemetry"]
 TASKS = {
     "congestion_window": {"scenario": SHORT},
     "queue_threshold": {"scenario": {"name": "rlbm/default", "duration_s": 1.0, "load": 0.8}},
+    "receiver_window": {"scenario": {"name": "nuwa/trace", "duration_s": 1.0}},
 }
 
 

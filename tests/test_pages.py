@@ -40,6 +40,7 @@ def test_docstrings_hold_a_row_for_every_feature(record):
 SMALL = {"name": "rlbm/default", "queue_packets": 2, "duration_s": 10}
 WORLDS = {
     "congestion_window": [{"scenario": "ppcc/4"}, {"scenario": "ppcc/4", "recipe": "ppcc"}],
+    "receiver_window": [{"acts_on": "target_and_k"}, {"recipe": "nuwa"}],
     "queue_threshold": [{"scenario": SMALL, "recipe": recipe} for recipe in ("default", "thesis-text", "thesis-code")],
 }
 

@@ -216,7 +216,8 @@ class LinuxRecovery final : public Recovery {
       const Retransmission r = retransmitted_.front();
       if (!before(r.segment, tcb.una) && before(r.segment, tcb.nxt)) {
         const Segment& segment = sender.board.segments[r.segment];
-        if ((segment.flags & kRetransmitted) && segment.transmissions == r.transmissions) {
+        const bool settled = segment.flags & kSacked || (segment.flags & (kLost | kRetransmitted)) == kLost;
+        if (!settled && segment.transmissions == r.transmissions) {
           if (!sent_before_rack(segment, r.segment) || !overdue(segment)) break;
           sender.board.mark_lost(r.segment);
         }
@@ -228,6 +229,20 @@ class LinuxRecovery final : public Recovery {
       mode_ = Timer::reorder;
       sender.set_timer(std::min(tcb.now + wait + kTimeoutMin, tcb.now + sender.rto()));
     }
+  }
+
+  // What was taken for lost is so no longer, and is looked at anew: some of it may be.
+  void forget_losses(Sender& sender) {
+    const Tcb& tcb = sender.tcb;
+    for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) {
+      const Segment& segment = sender.board.segments[i];
+      if (!(segment.flags & kLost)) continue;
+      sender.board.unmark_lost(i);
+      if ((segment.flags & (kEverRetransmitted | kRetransmitted)) == kEverRetransmitted) {
+        retransmitted_.push({i, segment.transmissions});
+      }
+    }
+    scan_ = tcb.una;
   }
 
   void on_reorder_timer(Sender& sender) {
@@ -298,9 +313,7 @@ class LinuxRecovery final : public Recovery {
   // The recovery, or one before, was needless: the window as it was, or as it has become since.
   void undo_recovery(Sender& sender, bool none_is_lost) {
     Tcb& tcb = sender.tcb;
-    if (none_is_lost) {
-      for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) sender.board.unmark_lost(i);
-    }
+    if (none_is_lost) forget_losses(sender);
     if (!sender.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, sender.cc().undo_window(tcb, undo_.cwnd())));
     tcb.ssthresh = std::max(tcb.ssthresh, undo_.ssthresh());
     undo_.end();
@@ -367,7 +380,7 @@ class LinuxRecovery final : public Recovery {
     Tcb& tcb = sender.tcb;
     frto_ = false;
     timed_out_at_ = -1;
-    for (uint32_t i = tcb.una; before(i, tcb.nxt); ++i) sender.board.unmark_lost(i);
+    forget_losses(sender);
     if (!sender.cc().owns_window()) tcb.set_cwnd(std::max(tcb.cwnd, sender.cc().undo_window(tcb, undo_cwnd_)));
     tcb.ssthresh = std::max(tcb.ssthresh, undo_ssthresh_);
     sender.enter_state(tcb.sacked_out > 0 ? CaState::disorder : CaState::open);

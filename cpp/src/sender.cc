@@ -29,7 +29,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   tcb.hystart = world.hystart;
   tcb.initial_cwnd = config.initial_cwnd_packets;
   tcb.rng = rng;
-  tcb.receiver_limits = config.receive_buffer_bytes > 0;
+  if (config.receive_buffer_bytes > 0) cc_->on_receiver_limit();
   tcb.cwnd_since = start_;
   tcb.cwnd = static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss;
   tcb.cwnd_packets = tcb.initial_cwnd;

@@ -130,6 +130,13 @@ class InWorld(Contender):
             world: the simulated world (`netbuf_gym.plants.simulator.Simulator`), as far as it has run.
         """
 
+    def sampler(self, scenario: Scenario, world: Any) -> Callable[[], None] | None:
+        """What is called after each interval of a world, where reports need more than counters at the end; None: nothing.
+
+        Arguments as for `report`, before the world runs.
+        """
+        return None
+
     @abstractmethod
     def watcher(self, scenario: Scenario, world: Any) -> Callable[[], dict[str, float]]:
         """A function that shows the first agent's place, called after each interval; arguments as for `report`.

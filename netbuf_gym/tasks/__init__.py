@@ -10,6 +10,7 @@ import pkgutil
 from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
 from netbuf_gym.tasks.pages import documented, feature_table, telemetry_table
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
+from netbuf_gym.tasks.receiver_window.rules import ReceiverWindow
 from netbuf_gym.tasks.record import TaskRecord, get, names, records, register, register_reward, reward_for, task_of, unregister
 from netbuf_gym.tasks.schema import require_schema
 from netbuf_gym.tasks.task import Feature, Panel, Task
@@ -27,6 +28,7 @@ __all__ = [
     "Feature",
     "Panel",
     "QueueThreshold",
+    "ReceiverWindow",
     "Task",
     "TaskRecord",
     "documented",

@@ -168,8 +168,12 @@ class Task(ABC):
         """
         return None
 
+    def measured(self, tracker: Any, rows: slice, counters: list[Any]) -> list[Any]:
+        """What `report` is given of a world: what the plant counted, and what the tracker knows of these rows beside it."""
+        return counters
+
     def report(self, scenario: Any, counters: list[Any]) -> list[dict[str, Any]]:
-        """What each agent of a world achieved since its start, from what the plant counted (`Plant.report`).
+        """What each agent of a world achieved since its start, from what the plant counted (`Plant.report`, and `measured`).
 
         Dicts of numbers and text, all with the same keys.
         """

@@ -25,7 +25,8 @@ def test_every_choice_composes_and_builds(group):
     for choice in choices(group):
         name = str(OmegaConf.load(CONF / group / f"{choice}.yaml").get("name"))
         of_switches = name.startswith("rlbm/") or name in SWITCH_REWARDS
-        task = ["env=queue_threshold"] if of_switches else []
+        of_receivers = name.startswith("nuwa/") or name == "running_utility"
+        task = ["env=queue_threshold"] if of_switches else ["env=receiver_window"] if of_receivers else []
         config = load("train", [*task, f"{group}={choice}", "env.num_envs=2"])
         check_training(config)
         env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))

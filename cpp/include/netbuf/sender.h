@@ -44,7 +44,7 @@ class Sender {
   void wake_source(Time now);                // the source has more to send, or is closed
   void limit_by_receiver(Echoes* echoes = nullptr) {
     unhindered_ = false;
-    tcb.receiver_limits = true;
+    cc_->on_receiver_limit();
     echoes_ = echoes;
   }
   bool stream_closed() const { return stream_closed_; }

@@ -52,7 +52,6 @@ struct Tcb {
   bool cwnd_limited = true;      // the window, not the application, limited the last sending round
   bool hystart = true;
   bool established = false;
-  bool receiver_limits = false;  // what is advertised may be less than what there is to send
   int64_t cwnd = 0;              // bytes; use set_cwnd
   uint32_t cwnd_packets = 0;     // whole packets in cwnd
   int64_t ssthresh = kInfiniteWindow;
@@ -107,6 +106,7 @@ class CongestionControl {
   virtual void on_idle_restart(Tcb&) {}                        // first transmission after the network went idle
   virtual int64_t undo_window(Tcb&, int64_t prior_cwnd) { return prior_cwnd; }  // bytes; the loss proved spurious
   virtual void control(Tcb&, const AckEvent&) {}               // owns_window(): sets cwnd and pacing rate on every ACK
+  virtual void on_receiver_limit() {}                          // before all: what is advertised may be less than there is to send
   virtual uint32_t burst_packets(const Tcb&) const { return 2; }  // packets sent back to back when paced
 
   bool owns_window() const { return owns_window_; }

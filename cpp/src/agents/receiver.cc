@@ -19,7 +19,7 @@ constexpr std::string_view kFields[] = {
     "window_bytes",      "advertised_bytes",    "buffered_bytes",      "queue_delay_last_s", "queue_delay_s",
     "queue_delay_mean_s", "queue_delay_min_s",  "queue_delay_max_s",   "delay_gradient",    "rtt_s",
     "rtt_min_s",         "packets_missing",     "packets_repeated",    "silence_s",         "longest_gap_s",
-    "k",                 "target_delay_s",      "mss_bytes",           "goodput_bps",       "true_queue_delay_mean_s",
+    "k",                 "target_delay_s",      "bdp_gain",            "mss_bytes",           "goodput_bps",       "true_queue_delay_mean_s",
     "queue_packets",     "queue_drops",         "packets_sent",        "packets_lost",      "cwnd_bytes",
 };
 
@@ -36,13 +36,14 @@ Nuwa& nuwa_of(Flow& flow) { return static_cast<Nuwa&>(*flow.receiver.control());
 
 class ReceiverAgent final : public AgentOf<Start> {
  public:
-  explicit ReceiverAgent(const Parameters&) : AgentOf(std::size(kFields), 3) {}
+  explicit ReceiverAgent(const Parameters&) : AgentOf(std::size(kFields), 4) {}
 
   std::vector<std::string> fields() const override { return {std::begin(kFields), std::end(kFields)}; }
   std::vector<Control> controls() const override {
     return {{"k", 0, 64, "a k in [0, 64]"},
             {"target_delay_s", 0.0005, 2, "a delay in [0.0005, 2] s"},
-            {"window_bytes", 1, static_cast<double>(kInfiniteWindow), "a window in [1, 2^40] bytes"}};
+            {"window_bytes", 1, static_cast<double>(kInfiniteWindow), "a window in [1, 2^40] bytes"},
+            {"bdp_gain", 0, 16, "a gain in [0, 16]"}};
   }
   std::string_view what() const override { return "controlled receivers"; }
 
@@ -71,6 +72,7 @@ class ReceiverAgent final : public AgentOf<Start> {
     if (!std::isnan(control[0])) nuwa.set_k(control[0]);
     if (!std::isnan(control[1])) nuwa.set_target(control[1]);
     if (!std::isnan(control[2])) nuwa.set_window(control[2]);
+    if (!std::isnan(control[3])) nuwa.set_gain(control[3]);
   }
 
   // The next data packet of any of them.
@@ -114,6 +116,7 @@ class ReceiverAgent final : public AgentOf<Start> {
     *out++ = seconds(std::max(seen.longest_gap, clock - seen.last));
     *out++ = nuwa.k();
     *out++ = nuwa.target_s();
+    *out++ = nuwa.gain();
     *out++ = flow.sender.tcb.mss;
     *out++ = ratio(static_cast<double>(now.delivered_bytes - then.delivered_bytes) * 8, elapsed);
     *out++ = ratio(link.sojourn_sum() - start.sojourn_sum, static_cast<double>(link.counters().packets_out - start.dequeued));

@@ -26,10 +26,11 @@ class ReceiverDriven final : public CongestionControl {
       return tcb.set_cwnd_packets(tcb.in_flight() + std::max(ack.delivered, 1u));
     }
     if (tcb.in_slow_start()) cubic_->increase_window(tcb, ack);
-    if (!tcb.in_slow_start()) tcb.set_cwnd(tcb.receiver_limits ? kNeverBinds : std::max<int64_t>(tcb.ssthresh, 2 * tcb.mss));
+    if (!tcb.in_slow_start()) tcb.set_cwnd(receiver_limits_ ? kNeverBinds : std::max<int64_t>(tcb.ssthresh, 2 * tcb.mss));
   }
 
   void increase_window(Tcb&, const AckEvent&) override {}
+  void on_receiver_limit() override { receiver_limits_ = true; }
 
   // What is in flight, not the window, which means nothing here.
   int64_t ssthresh(Tcb& tcb) override { return std::max<int64_t>(2 * tcb.mss, tcb.bytes_in_flight() / 2); }
@@ -43,6 +44,7 @@ class ReceiverDriven final : public CongestionControl {
 
  private:
   const std::unique_ptr<CongestionControl> cubic_;
+  bool receiver_limits_ = false;
 };
 
 template <Stack stack>

@@ -48,6 +48,7 @@ Nuwa::Nuwa(const ReceiverSetting& setting)
       hold_(from_seconds(setting.parameters["drain_hold_ms"] * 1e-3)),
       drain_interval_(from_seconds(setting.parameters["drain_interval_s"])) {
   counts_network_ = true;
+  gain_ = setting.parameters["gain"];
   const Parameters& p = setting.parameters;
   if (p.automatic("rho_ms")) {
     rho_share_ = 0.25;
@@ -75,18 +76,24 @@ int64_t Nuwa::window(const Arrival& arrival) {
   const double bytes = arrival.bytes;
   delay_.add(arrival.now, arrival.stamp, arrival.unit, arrival.bytes);
   note(arrival.now);
+  if (gain_ > 0) rate_.add(arrival.now, bytes);
   round_bytes_ += bytes;
   lost_ |= arrival.missing > 0;
   if (arrival.rtt >= 0) {
     rtt_ = arrival.rtt;
     rtt_least_.add(arrival.now, rtt_, 0);
+    around_.add(arrival.now, rtt_ - from_seconds(delay_.raw()), 0);
     if (arrival.now - arrival.rtt >= round_start_) end_round(arrival.now);
   }
   switch (phase_) {
     case Phase::steady:
       unsteered_ += bytes;
       if (unsteered_ < 2 * mss_) break;
-      steer(unsteered_);
+      if (gain_ > 0) {
+        fill(unsteered_);
+      } else {
+        steer(unsteered_);
+      }
       unsteered_ = 0;
       if (drains_) watch(arrival);
       break;
@@ -141,6 +148,13 @@ void Nuwa::steer(double bytes) {
   limit();
 }
 
+void Nuwa::fill(double bytes) {
+  if (around_.empty()) return;
+  const double product = rate_.highest() * std::max(0.0, seconds(around_.least()));
+  window_ = std::min(window_ + bytes, gain_ * product + k_ * mss_);
+  limit();
+}
+
 // Whether it is time to empty the queue.
 void Nuwa::watch(const Arrival& arrival) {
   const Time now = arrival.now;
@@ -148,7 +162,7 @@ void Nuwa::watch(const Arrival& arrival) {
     seen_ = now;
   } else if (now - seen_ > drain_interval_) {
     begin_drain(arrival);
-  } else if (delay_.queue() > spike_ * target_ && now >= next_spike_) {
+  } else if (gain_ == 0 && delay_.queue() > spike_ * target_ && now >= next_spike_) {
     begin_drain(arrival);
   }
   const double base = delay_.base();
@@ -180,7 +194,7 @@ void Nuwa::end_drain(Time now) {
 
 void Nuwa::end_round(Time now) {
   if (lost_ && phase_ == Phase::steady) {
-    if (k_ > 0) window_ *= keep_;
+    if (k_ > 0 && gain_ == 0) window_ *= keep_;
     limit();
   }
   if (phase_ != Phase::start) lost_ = false;
@@ -196,6 +210,7 @@ void Nuwa::end_round(Time now) {
 std::vector<Parameter> Nuwa::parameters() {
   return {
       real("k", 2, 0, 64, "segments that the window grows by in a round trip, far below the target; 0: the rule does not move it"),
+      real("gain", 0, 0, 16, "instead of that rule: window in products of rate and round trip as measured, k segments more; 0: off"),
       real("target_ms", 75, 0.5, 2000, "one-way queueing delay to keep, ms: interactive 25, video 75, bulk 150"),
       real("rho_ms", kAutomatic, 0.01, 10'000, "distance from the target that counts as far, ms; a quarter of the target"),
       real("decrease", 0.25, 0, 1, "share of the window that a round trip far above the target takes; 0: as much as k adds"),

@@ -13,9 +13,12 @@
 //   after slow start, or when the delay is far above the target (a newcomer may have come, who takes the queue for the path), the
 //   window is cut for as long as it takes to hear of the empty queue, and then restored.
 // * keep: share of the window that is left after a round trip with a loss; a queue may be too short for the target.
+// * gain: instead of Nuwa's rule, the window is so many times what the highest receive rate lately fills in a round trip without
+//   the queueing delay on the way here, and k segments more. It grows by what arrives at most.
 // * slow start: the window stays ahead of the sender's, until the delay, a loss, or a rate that grows no more ends it.
 #pragma once
 #include "netbuf/one_way_delay.h"
+#include "netbuf/receive_rate.h"
 #include "netbuf/receiver_control.h"
 
 namespace netbuf {
@@ -44,11 +47,13 @@ class Nuwa final : public ReceiverControl {
   void set_k(double k) { k_ = k; }
   void set_target(double seconds);
   void set_window(double bytes);             // ends slow start
+  void set_gain(double gain) { gain_ = gain; }  // 0: the rule is Nuwa's
 
   // ---- what it knows
   double k() const { return k_; }
   double target_s() const { return target_; }
   double window_bytes() const { return window_; }
+  double gain() const { return gain_; }
   const OneWayDelay& delay() const { return delay_; }
   Time rtt() const { return rtt_; }          // last sample; negative: none yet
   Time rtt_min() const { return rtt_least_.empty() ? -1 : rtt_least_.least(); }
@@ -67,6 +72,7 @@ class Nuwa final : public ReceiverControl {
   void note(Time now);
   void grow_in_start(const Arrival& arrival);
   void steer(double bytes);
+  void fill(double bytes);
   void watch(const Arrival& arrival);
   void begin_drain(const Arrival& arrival);
   void end_drain(Time now);
@@ -84,6 +90,10 @@ class Nuwa final : public ReceiverControl {
   double round_bytes_ = 0, last_round_bytes_ = 0, best_round_bytes_ = 0;
   Time heard_ = 0, round_start_ = 0, rtt_ = -1, seen_ = 0, tolerance_;
   WindowedLeast rtt_least_;
+  // Of the measured product.
+  double gain_ = 0;
+  ReceiveRate rate_;
+  WindowedLeast around_{kSecond};            // a round trip less the queueing delay on the way here
   // Of drains.
   double to_close_ = 0, restore_, start_share_, spike_;
   double base_ = 0;                          // s: as it was after the last drain

@@ -1,0 +1,53 @@
+"""The receiver-window task: a TCP receiver decides how much the sender may have in flight."""
+
+from netbuf_gym.tasks.receiver_window.actions import FACTORS, NUWA_FACTORS
+from netbuf_gym.tasks.receiver_window.contenders import CONTENDERS, RECEIVERS, CongestionControl, Keep, ReceiverControl
+from netbuf_gym.tasks.receiver_window.features import DEFAULT_FEATURES, NUWA_FEATURES
+from netbuf_gym.tasks.receiver_window.measures import MEASURES
+from netbuf_gym.tasks.receiver_window.meter import Meter, nuwa_utility
+from netbuf_gym.tasks.receiver_window.report import episode_reports, jain
+from netbuf_gym.tasks.receiver_window.rewards import REWARDS, RunningUtility
+from netbuf_gym.tasks.receiver_window.rules import RECIPES, ReceiverWindow
+from netbuf_gym.tasks.receiver_window.scenarios import SCENARIOS
+from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER, TELEMETRY
+from netbuf_gym.tasks.receiver_window.worlds import NETWORKS, ReceiverPaths, receiver_world
+from netbuf_gym.tasks.record import TaskRecord
+
+RECORD = TaskRecord(
+    rules=ReceiverWindow,
+    ids=("netbuf/ReceiverWindow-v0",),
+    summary="a TCP receiver: how many bytes it lets the sender have in flight, every 100 ms, Nuwa's rule beneath it or not",
+    rewards=REWARDS,
+    contenders=CONTENDERS,
+    measures=MEASURES,
+    scenarios=SCENARIOS,
+    page="receiver_window.md",
+)
+
+__all__ = [
+    "CONTENDERS",
+    "DEFAULT_FEATURES",
+    "FACTORS",
+    "MEASURES",
+    "NETWORKS",
+    "NUWA_FACTORS",
+    "NUWA_FEATURES",
+    "RECEIVER",
+    "RECEIVERS",
+    "RECIPES",
+    "RECORD",
+    "REWARDS",
+    "SCENARIOS",
+    "TELEMETRY",
+    "CongestionControl",
+    "Keep",
+    "Meter",
+    "ReceiverControl",
+    "ReceiverPaths",
+    "ReceiverWindow",
+    "RunningUtility",
+    "episode_reports",
+    "jain",
+    "nuwa_utility",
+    "receiver_world",
+]

@@ -1,0 +1,201 @@
+"""What an environment remembers of each receiver's telemetry, row by row, for decisions, observations and rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netbuf_gym.tasks.receiver_window.meter import Meter
+from netbuf_gym.tasks.receiver_window.telemetry import TELEMETRY
+from netbuf_gym.tasks.tracking import LastMeasured, Quantity
+
+FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
+ELAPSED, RECEIVED, PACKETS, RATE = (
+    FIELD[name] for name in ("elapsed_s", "received_bytes", "packets_received", "receive_rate_bps")
+)
+WINDOW, K, TARGET, MSS = (FIELD[name] for name in ("window_bytes", "k", "target_delay_s", "mss_bytes"))
+RTT, RTT_MIN = FIELD["rtt_s"], FIELD["rtt_min_s"]
+DELAY, DELAY_MIN = FIELD["queue_delay_mean_s"], FIELD["queue_delay_min_s"]
+GOODPUT, TRUE_DELAY, SENT, LOST = (
+    FIELD[name] for name in ("goodput_bps", "true_queue_delay_mean_s", "packets_sent", "packets_lost")
+)
+
+_METERED = np.array([ELAPSED, GOODPUT, TRUE_DELAY, SENT, LOST])
+
+PEAK_MEMORY_S = 10.0
+"""Time constant, of time in which data arrived, with which the highest rate seen so far is forgotten."""
+
+DRAIN_AFTER_S = 8.0
+"""A drain is due when the least delay has not been seen for so long: before a windowed minimum of 10 s forgets it."""
+
+SEEN_SHARE, SEEN_S = 0.05, 2e-3
+"""A queueing delay counts as the least one within this share of the least round trip, or this many seconds."""
+
+DRAIN_INTERVALS = (2, 4)
+"""How long a drain lasts at least and at most: two round trips, in intervals."""
+
+FIRST_SEGMENTS = 20
+"""The window before anything was measured, as Nuwa's receiver has it."""
+
+CAP_SEGMENTS = 10
+"""Segments that the cap of the window leaves beyond what was measured."""
+
+
+class Tracker(LastMeasured):
+    """The last measured value of every telemetry field, and what needs more than one interval to know.
+
+    A `netbuf_gym.rewards.utility.Path`. Of the rules of decisions it knows when a drain is due, as all that is needed for it is
+    measured.
+
+    Args:
+        rows: number of agents, over all worlds.
+        interval_s: the nominal length of a decision interval.
+        drain: whether drains are held by halving the window for some intervals.
+
+    Attributes (all float32 of shape `(rows,)` unless stated):
+        rate: bits that arrived over the interval, in bit/s; 0 without a packet.
+        previous_rate, previous_delay, previous_window: as they were one interval earlier.
+        peak_rate: the highest rate so far in bit/s, forgotten with time constant `PEAK_MEMORY_S`; silence forgets nothing.
+        least_seen_s: time since a queueing delay close to 0 was seen, in seconds.
+        window, k, target_s: float64, in force: bytes, gain and target of Nuwa's rule.
+        received: float64, bytes that arrived in the interval: 0 before the first one, and in silence.
+        draining: float32, intervals that the drain still lasts, 0 outside one.
+        resumed: float64, the window in bytes that the next decision starts from: that before a drain which has just ended.
+        mean_share, mean_rtt_ratio: means over the world's life of `throughput_ratio` and of `rtt_ratio`.
+        capacity_bps, share_bps, base_rtt_s: what the world offers on the path of the agent's flow. For rewards and reports;
+            never observed.
+        meter: adds up Nuwa's utility.
+    """
+
+    def __init__(self, rows: int, interval_s: float, drain: bool = True):
+        super().__init__(TELEMETRY, rows)
+        self.interval_s, self.drain = interval_s, drain
+        self._memory = np.zeros((11, rows), np.float32)
+        self.rate, self.previous_rate, self.previous_delay, self.previous_window = self._memory[:4]
+        self.peak_rate, self.least_seen_s, self.draining, self._mean_time = self._memory[4:8]
+        self._share_sum, self._rtt_sum, self._started = self._memory[8:]
+        self._world = np.ones((3, rows), np.float32)
+        self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
+        self._exact = np.ones((5, rows))
+        self.window, self.k, self.target_s, self.received, self.resumed = self._exact
+        self.meter = Meter(rows)
+        self.last[[MSS, WINDOW]] = self.previous_window[:] = 1  # of rows whose world has not started: nothing divides by 0
+
+    def reset(
+        self,
+        rows: slice,
+        *,
+        capacity_bps: float | Sequence[float],
+        share_bps: float | Sequence[float],
+        base_rtt_s: float | Sequence[float],
+        start_s: float | Sequence[float],
+        mss_bytes: float,
+        k: float,
+        target_s: float,
+    ) -> None:
+        """Forgets everything measured on these rows; their world starts anew."""
+        self.forget(rows)
+        self.last[MSS, rows] = mss_bytes
+        self._memory[:, rows] = 0
+        self.capacity_bps[rows], self.share_bps[rows], self.base_rtt_s[rows] = capacity_bps, share_bps, base_rtt_s
+        self.window[rows] = self.resumed[rows] = FIRST_SEGMENTS * mss_bytes
+        self.last[WINDOW, rows] = self.previous_window[rows] = FIRST_SEGMENTS * mss_bytes
+        self.k[rows], self.target_s[rows], self.received[rows] = k, target_s, 0
+        self.last[K, rows], self.last[TARGET, rows] = k, target_s
+        self.meter.reset(rows, capacity_bps, start_s)
+
+    def update(self, telemetry: np.ndarray) -> None:
+        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        last = self.last
+        self.previous_rate[:], self.previous_delay[:], self.previous_window[:] = self.rate, last[DELAY], last[WINDOW]
+        super().update(telemetry)
+        np.fmax(telemetry[:, RECEIVED], 0, out=self.received)
+        elapsed, arrived = last[ELAPSED], self.received > 0
+        np.multiply(last[RATE], arrived, out=self.rate)
+        kept = np.exp(elapsed * arrived * np.float32(-1 / PEAK_MEMORY_S))
+        np.maximum(self.peak_rate * kept, self.rate, out=self.peak_rate)
+        outside = self.draining == 0
+        for exact, column in ((self.window, WINDOW), (self.k, K), (self.target_s, TARGET)):
+            now = telemetry[:, column]
+            np.copyto(exact, now, where=~np.isnan(now))
+        self._follow_drains(elapsed, arrived, outside)
+
+        self._started[:] = np.maximum(self._started, arrived)
+        time = elapsed * self._started
+        self._mean_time += time
+        self._share_sum += time * self.throughput_ratio()
+        self._rtt_sum += time * self.rtt_ratio()
+        self.meter.add(*telemetry.T[_METERED])
+
+    def _follow_drains(self, elapsed: np.ndarray, arrived: np.ndarray, outside: np.ndarray) -> None:
+        """Counts the time since the least delay was seen, and through the intervals of a drain; silence holds both up."""
+        np.copyto(self.resumed, self.window, where=outside)
+        seen = self.last[DELAY_MIN] <= np.maximum(np.float32(SEEN_SHARE) * self.last[RTT_MIN], np.float32(SEEN_S))
+        self.least_seen_s += elapsed * arrived
+        np.copyto(self.least_seen_s, 0, where=seen & arrived)
+        if not self.drain:
+            return
+        self.draining -= ~outside & arrived
+        np.copyto(self.least_seen_s, 0, where=~outside)
+        due = outside & arrived & (self.least_seen_s >= DRAIN_AFTER_S - 1e-3)  # float32 adds up intervals
+        if due.any():
+            lasting = np.clip(np.ceil(2 * self.last[RTT] / self.interval_s), *DRAIN_INTERVALS)
+            np.copyto(self.draining, lasting, where=due)
+
+    @property
+    def highest_window(self) -> np.ndarray:
+        """The cap of the window in bytes, float64 `(rows,)`, from what was measured: the larger of twice what the highest
+        rate fills in the least round trip, and of one and a half of what the recent rate fills in the last one; 10 segments
+        more.
+        """
+        recent = np.maximum(self.rate, self.previous_rate)
+        bits = np.maximum(2 * self.peak_rate * self.last[RTT_MIN], np.float32(1.5) * recent * self.last[RTT])
+        return np.float64(bits) / 8 + CAP_SEGMENTS * np.float64(self.last[MSS])
+
+    @property
+    def mean_share(self) -> np.ndarray:
+        """Mean of `throughput_ratio` over the time since the first packet; 1 before it."""
+        return _mean(self._share_sum, self._mean_time)
+
+    @property
+    def mean_rtt_ratio(self) -> np.ndarray:
+        """Likewise of `rtt_ratio`."""
+        return _mean(self._rtt_sum, self._mean_time)
+
+    def throughput_ratio(self) -> np.ndarray:
+        """See `Path`."""
+        return self.last[GOODPUT] / self.share_bps
+
+    def rtt_ratio(self) -> np.ndarray:
+        """See `Path`."""
+        return self.last[TRUE_DELAY] / self.base_rtt_s + np.float32(1)
+
+    def queueing_s(self) -> np.ndarray:
+        """See `Path`."""
+        return self.last[TRUE_DELAY].copy()
+
+    def loss_ratio(self) -> np.ndarray:
+        """Packets marked lost over packets sent, at most 1."""
+        return np.minimum(self.last[LOST] / np.maximum(self.last[SENT], np.float32(1)), np.float32(1))
+
+    quantities = (
+        Quantity("throughput_ratio", "1", "goodput / fair share", throughput_ratio),
+        Quantity("rtt_ratio", "1", "1 + queueing delay at the bottleneck / base RTT", rtt_ratio),
+        Quantity("queueing_s", "s", "queueing delay at the bottleneck, mean over the packets that left it last", queueing_s),
+        Quantity("loss_ratio", "1", "packets marked lost / sent, at most 1; 0 when there were none", loss_ratio),
+        Quantity("capacity_bps", "bit/s", "mean rate of the path's bottleneck", lambda self: self.capacity_bps),
+        Quantity("share_bps", "bit/s", "fair share, what `throughput_ratio` divides by", lambda self: self.share_bps),
+        Quantity("base_rtt_s", "s", "base RTT: propagation and transmission there and back", lambda self: self.base_rtt_s),
+        Quantity("arrival_rate_bps", "bit/s", "what arrived, over the interval; 0 without a packet", lambda self: self.rate),
+        Quantity("peak_rate_bps", "bit/s", "highest arrival rate lately", lambda self: self.peak_rate),
+        Quantity("previous_rate_bps", "bit/s", "arrival rate an interval earlier", lambda self: self.previous_rate),
+        Quantity("previous_delay_s", "s", "measured queueing delay an interval earlier", lambda self: self.previous_delay),
+        Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.mean_share),
+        Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.mean_rtt_ratio),
+        Quantity("least_seen_s", "s", "time since the least queueing delay was seen", lambda self: self.least_seen_s),
+    )
+
+
+def _mean(total: np.ndarray, time: np.ndarray) -> np.ndarray:
+    return np.where(time > 0, total / np.maximum(time, np.float32(1e-9)), np.float32(1))

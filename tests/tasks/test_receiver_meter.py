@@ -1,0 +1,98 @@
+"""Nuwa's utility, interval by interval, and the task's rewards, by hand."""
+
+import numpy as np
+import pytest
+from hand_made_receiver import MSS, arrived, telemetry, tracker
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.tasks.receiver_window import REWARDS, Meter, RunningUtility, jain, nuwa_utility
+from netbuf_gym.tasks.receiver_window import meter as meters
+
+CAPACITY = 4.6336e6  # 40 segments in 100 ms
+
+
+def test_the_utility_by_hand():
+    assert nuwa_utility(1.0, 0.0, 0.0) == 1 and nuwa_utility(0.0, 0.5, 1.0) == -1.5
+    assert nuwa_utility(0.5, 0.1, 0.02) == pytest.approx(0.5**0.4 - 0.2**0.4 - 0.5 * 0.02**0.4)
+    assert nuwa_utility(2.0, 9.0, 0.0) == 0  # each is clipped
+
+
+def test_a_meter_adds_up_and_keeps_delays():
+    meter = Meter(2)
+    meter.reset(slice(None), [1e6, 2e6], [0.0, 0.25])
+    assert np.isnan(meter.achieved(0)["utility"])
+    delays = np.array([0.1, 0.05, np.nan, 0.2, 0.3])
+    for delay in delays:
+        each = np.ones(2)
+        meter.add(0.1 * each, 1e6 * each, np.array([delay, delay]), 10 * each, 0 * each)
+    own, late = meter.achieved(0), meter.achieved(1)
+    carried = np.array([0.1, 0.05, 0.05, 0.2, 0.3])  # an interval in which nothing left the queue
+    assert own["utility"] == pytest.approx(np.mean(nuwa_utility(1.0, carried, 0.0)), rel=1e-6)
+    assert late["utility"] == pytest.approx(np.mean(nuwa_utility(0.5, carried[3:], 0.0)), abs=1e-6)  # begun after 0.25 s
+    assert own["queue_delay_p95_s"] == np.float32(0.3) and late["queue_delay_p95_s"] == np.float32(0.3)
+    meter.reset(slice(0, 1), 1e6, 0.0)
+    assert np.isnan(meter.achieved(0)["utility"]) and meter.achieved(1) == late
+
+
+def test_percentiles_are_nearest_rank_and_of_the_latest(monkeypatch):
+    monkeypatch.setattr(meters, "MAX_INTERVALS", 100)
+    meter, one = Meter(1), np.ones(1)
+    for k in range(250):
+        meter.add(0.1 * one, one, np.array([k * 1e-3]), one, one)
+    assert meter.achieved(0)["queue_delay_p95_s"] == pytest.approx(0.244)  # of 150 to 249 ms the 95th
+
+
+def test_a_tracker_meters_what_its_agents_achieve():
+    made = tracker()
+    made.update(arrived(20, 0.1, packets_sent=20, packets_lost=1))
+    made.update(telemetry())
+    expected = (nuwa_utility(0.5, 0.1, 0.05) + nuwa_utility(0.0, 0.1, 0.0)) / 2
+    assert made.meter.achieved(0)["utility"] == pytest.approx(expected)
+
+
+def terms_of(reward, made):
+    out = np.empty((len(reward.terms), made.rows), np.float32)
+    reward(made, out)
+    return dict(zip(reward.terms, out[:, 0].tolist(), strict=True))
+
+
+def test_alpha_fair_is_the_papers():
+    made = tracker()
+    made.update(arrived(20, 0.1, packets_sent=20, packets_lost=1))
+    given = terms_of(REWARDS["alpha_fair"](), made)
+    assert sum(given.values()) == pytest.approx(0.1 * nuwa_utility(0.5, 0.1, 0.05), rel=1e-5)
+
+
+def test_running_utility_by_hand():
+    """Half of the capacity at 50 ms of queue, then all of it at 100 ms: means 0.75 and 2.5, as base RTT is 50 ms."""
+    made = tracker()
+    made.update(arrived(20, 0.05))
+    made.update(arrived(40, 0.1, packets_lost=4))
+    assert (made.mean_share[0], made.mean_rtt_ratio[0]) == (pytest.approx(0.75), pytest.approx(2.5))
+    given = terms_of(RunningUtility(standing_weight=0.01), made)
+    share = 1 / 0.75
+    expected = {"throughput": 0.05 * share, "delay": 0.05 * share * (1 - 3 / 2.5), "loss": -0.003, "standing": -0.003}
+    assert given == pytest.approx(expected)
+
+
+def test_all_rewards_are_finite_before_the_first_packet_and_in_silence():
+    for name, kind in REWARDS.items():
+        made, reward = tracker(rows=2), kind()
+        for step in (telemetry(2), arrived(rows=2), telemetry(2), telemetry(2)):
+            made.update(step)
+            out = np.full((len(reward.terms), 2), np.nan, np.float32)
+            reward(made, out)
+            assert np.isfinite(out).all(), name
+
+
+@pytest.mark.parametrize("field", ["throughput_weight", "delay_weight", "loss_weight", "standing_weight", "floor", "cap"])
+def test_parameters_have_ranges(field):
+    for value in (-1, float("nan"), 1e3, "a"):
+        with pytest.raises(ConfigError, match=field):
+            RunningUtility(**{field: value})
+
+
+def test_jains_index():
+    assert jain([1.0]) == 1 and jain([2, 2, 2]) == pytest.approx(1) and jain([1, 0, 0, 0]) == 0.25
+    assert jain([1, 3]) == pytest.approx(0.8) and np.isnan(jain([0, 0]))
+    assert MSS * 40 * 80 == CAPACITY
