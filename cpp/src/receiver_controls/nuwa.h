@@ -40,6 +40,9 @@ class Nuwa final : public ReceiverControl {
   int64_t initial_window() const override { return static_cast<int64_t>(window_); }
   int64_t window(const Arrival& arrival) override;
 
+  double steered_bytes() const override { return window_; }   // what it is again after a drain
+  Time round_trip() const override { return rtt_; }
+
   // ---- what an agent sets
   void set_k(double k) { k_ = k; }
   void set_target(double seconds);
