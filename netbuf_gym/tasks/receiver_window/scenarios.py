@@ -129,9 +129,10 @@ def trace(
         trace_seed: decides the trace where there is no path, 0 to 2**63 - 1
         clock_offset_ms: what the receiver's clock is ahead of the sender's, -1e+09 to 1e+09 ms
         clock_drift_ppm: what it gains, -1e+05 to 1e+05 parts in a million
-        duration_s: length of the world, and of its trace where there is no path, 0.001 to 1e+05 s
+        duration_s: length of the world, and of its trace where there is no path, 0.001 to 1e+04 s
     """
     chosen = _driven(n, senders)
+    duration_s = checks.number("duration_s", duration_s, 0.001, 1e4)  # a trace of 1e5 s takes seconds and gigabytes to draw
     if path is None:
         capacity = traces.generate(network, duration_s=duration_s, seed=trace_seed)
     else:
