@@ -16,6 +16,8 @@ from netbuf_gym.stats import Interval
 from netbuf_gym.tables import markdown_table
 
 RESAMPLES = 2000
+WHERE = ("network", "trace", "start_s", "seed", "rtt_ms", "buffer", "contender")
+"""What a row says of its world; all else of it are measures."""
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Of our and their means of a metric, `(samples,)` each."""
 MORE_DATA_THAN_VEGAS, LESS_QUEUE_THAN_VEGAS = 1.10, 0.70
@@ -35,7 +37,7 @@ class Table:
         for row in rows:
             at = unit[row["trace"], row["start_s"], row["seed"]], part[row["rtt_ms"], row["buffer"]]
             for metric, value in row.items():
-                if isinstance(value, float) and metric not in ("start_s", "rtt_ms"):
+                if metric not in WHERE:
                     key = metric, row["contender"]
                     self._values.setdefault(key, np.full((len(self.units), len(self.parts)), np.nan))[at] = value
 

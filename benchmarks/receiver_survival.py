@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 TASK = "receiver_window"
-BESIDE = ("agent", "nuwa", "cubic", "bbr", "vegas", "copa")
-"""Who is run."""
+BESIDE = ("agent", "nuwa_k2", "cubic", "bbr", "vegas", "copa")
+"""Who is run, of those that are."""
 OUTAGE_S, BACK_S = 20.0, 30.0
 STEP_MS, STEP_AT_S = 50.0, 25.0
 STAGGER_S = 20.0
@@ -231,16 +231,14 @@ _MEASURES: dict[str, Callable[[Trial], Measured]] = {
 
 
 def run(players: dict[str, Any], env: dict[str, Any], size: str = "full") -> list[dict[str, Any]]:
-    """A row for each world and contender of `BESIDE` that there is."""
+    """A row for each world and contender of `BESIDE` that is among the players."""
     from receiver_agent import env_of
 
     from netbuf_gym import rollout, tasks
     from netbuf_gym.rollout import World
 
-    known = tasks.get(TASK).contenders
-    players = {name: players.get(name) or known[name]() for name in BESIDE if name in players or name in known}
     rows = []
-    for name, contender in players.items():
+    for name, contender in ((name, players[name]) for name in BESIDE if name in players):
         began, made = time.perf_counter(), trials(size)
         for agents in sorted({trial.agents for trial in made}):
             those = [trial for trial in made if trial.agents == agents]
