@@ -8,8 +8,9 @@ evaluate is the project's split (netbuf_gym/traces/calibration.py). Choose model
 
 Each trace is cut into windows of a minute, of which up to `--windows` are taken, evenly over its length; windows that are
 outages throughout (no second with 0.3 Mbit/s) are left out. A unit is a window and a seed, which decides clocks (offset up to
-50 ms, drift up to 50 ppm, stamps of 1 ms and 1 us in turn) and shifts the window by a part of its length. Each unit is met with every
-buffer and base RTT. All contenders meet the same worlds, and are measured by the task's meter in intervals of 100 ms.
+50 ms, drift up to 50 ppm, stamps of 1 ms and 1 us in turn) and shifts the window by a part of its length. Each unit is met
+with every buffer and base RTT. All contenders meet the same worlds, and are measured by the task's meter in intervals of
+100 ms.
 
 Written to DIR: `worlds.csv` (a row a world and contender), `survival.csv`, `verdict.json`, `tables.md`; the first line, or the
 first field, says command, date and machine.
@@ -21,7 +22,6 @@ import argparse
 import csv
 import io
 import itertools
-import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from measure import machine
 
 COMMAND = "python benchmarks/receiver_agent.py"
@@ -236,8 +237,12 @@ def arguments() -> argparse.ArgumentParser:
     made.add_argument("--rtts", type=float, nargs="+", default=[40.0], metavar="MS", help="base RTTs (40)")
     made.add_argument("--contenders", nargs="*", metavar="NAME", help="besides the agent; all that are known")
     made.add_argument("--no-constants", action="store_true", help="leave out the agent's actions, each for ever")
-    made.add_argument("--survival", action="store_true", help="outages, steps of the delay, traffic on the way back, others beside it")
-    made.add_argument("--survival-sizes", default="full", choices=("quick", "full"), help="how many worlds of each (%(default)s)")
+    made.add_argument(
+        "--survival", action="store_true", help="outages, steps of the delay, traffic on the way back, others beside it"
+    )
+    made.add_argument(
+        "--survival-sizes", default="full", choices=("quick", "full"), help="how many worlds of each (%(default)s)"
+    )
     made.add_argument("--out", type=Path, metavar="DIR", help="write rows, verdict and tables there")
     return made
 

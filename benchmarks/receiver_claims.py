@@ -1,8 +1,8 @@
 """What a receiver agent's rows say: paired intervals, the claims, tables. Knows nothing of how the rows came about.
 
-Everything is paired: a unit (a window of a trace, and a seed) is met by all contenders with every buffer and base RTT, and units
-are what bootstrap samples draw, with replacement. Units of one trace are alike, so that intervals which draw whole traces stand
-beside those; with five or six traces they say little.
+Everything is paired: a unit (a window of a trace, and a seed) is met by all contenders with every buffer and base RTT, and
+units are what bootstrap samples draw, with replacement. Units of one trace are alike, so that intervals which draw whole
+traces stand beside those; with five or six traces they say little.
 """
 
 from __future__ import annotations
@@ -126,8 +126,10 @@ def _margins(table: Table, names: Sequence[str], buffer: str | None) -> dict[str
 def _claims(table: Table, names: Sequence[str], buffer: str | None) -> dict[str, Any]:
     margins = _margins(table, names, buffer)
     found: dict[str, Any] = {
-        "utility": {"holds": all(one["beaten"] for one in margins.values()),
-                    "not beaten": [name for name, one in margins.items() if not one["beaten"]]},
+        "utility": {
+            "holds": all(one["beaten"] for one in margins.values()),
+            "not beaten": [name for name, one in margins.items() if not one["beaten"]],
+        },
     }
     for name in ("vegas", "cubic"):
         if name not in names:
@@ -163,7 +165,9 @@ def _survived(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "worst": float(values.max() if key[0] == "outage" else values.min()),
                 "share": float(np.mean([row["share"] for row in those])),
                 "queueing_ms": float(np.nanmean([row["queueing_ms"] for row in those])),
-                "failed": [f"{row['rate_mbps']:g}/{row['rtt_ms']:g}/{row['buffer']}" for row in those if row["passes"] is False],
+                "failed": [
+                    f"{row['rate_mbps']:g}/{row['rtt_ms']:g}/{row['buffer']}" for row in those if row["passes"] is False
+                ],
             }
         )
     return found
@@ -222,7 +226,17 @@ def _claims_table(claims: dict[str, Any]) -> str:
 
 
 def _survival_table(found: Sequence[dict[str, Any]]) -> str:
-    head = ["test", "variant", "contender", "passed", "median", "worst", "share (%)", "queueing (ms)", "failed (Mbit/s, ms, buffer)"]
+    head = [
+        "test",
+        "variant",
+        "contender",
+        "passed",
+        "median",
+        "worst",
+        "share (%)",
+        "queueing (ms)",
+        "failed (Mbit/s, ms, buffer)",
+    ]
     rows = []
     for one in found:
         passed = "" if one["passed"] is None else f"{one['passed']} of {one['worlds']}"

@@ -3,8 +3,8 @@
 * outage: 10 s without any service, the queue held or dropped. `value` is how long after its end (queue held) or after the first
   delivery after its end (dropped) a second begins in which 80 % of the link or more arrive; it passes at 2 s or less, where the
   five seconds from 2 s on carry 80 % in the mean, too.
-* delay step: the base RTT becomes 50 ms longer, or shorter. `value` is the goodput of 15 s from 15 s after it, over that of 10 s
-  before it; it passes from 0.9 on.
+* delay step: the base RTT becomes 50 ms longer, or shorter. `value` is the goodput of 15 s from 15 s after it, over that of
+  10 s before it; it passes from 0.9 on.
 * way back: a CUBIC flow on the way back, over a link of the same rate, or a third of it, whose buffer is like the bottleneck's.
   `value` is the goodput from 10 s on over that without the flow; it passes from 0.8 on.
 * fairness: flows of the contender, another one every 20 s. `value` is the least of Jain's indices of what the flows received in

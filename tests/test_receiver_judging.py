@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from netbuf_gym import traces  # noqa: E402
-from netbuf_gym.traces import RateTrace  # noqa: E402
+from netbuf_gym import traces
+from netbuf_gym.traces import RateTrace
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -171,7 +171,9 @@ def test_the_command_writes_what_it_says(tmp_path, capsys):
     traces.write(RateTrace([0.0, 30.0], [4.0, 2.0], 60.0), folder / "a.csv")
     traces.write(traces.generate("4g", duration_s=60, seed=1, mean_mbps=3), folder / "b.down")
     named = ["--contenders", "cubic", "nuwa_k2", "keep", "no_such_control", "--no-constants"]
-    status = receiver_agent.main(["constant:5", "--traces", str(folder), "--networks", "--seeds", "1", *named, "--out", str(out)])
+    status = receiver_agent.main(
+        ["constant:5", "--traces", str(folder), "--networks", "--seeds", "1", *named, "--out", str(out)]
+    )
     printed = capsys.readouterr().out
     assert status == 0 and printed == (out / "tables.md").read_text()
     assert "This build lacks no_such_control." in printed and "2 traces, 2 units, 6 worlds" in printed
@@ -197,6 +199,10 @@ def test_what_breaks_paths_is_run():
     finally:
         del receiver_survival.SIZES["tiny"]
     assert len(rows) == 2 * 9
-    assert {(row["test"], row["variant"]) for row in rows} >= {("outage", "queue hold"), ("fairness", "2 flows"), ("beside", "bbr")}
+    assert {(row["test"], row["variant"]) for row in rows} >= {
+        ("outage", "queue hold"),
+        ("fairness", "2 flows"),
+        ("beside", "bbr"),
+    }
     assert all(row["passes"] for row in rows if row["test"] in ("outage", "delay step", "fairness"))
     assert all(0 <= row["share"] <= 1.01 for row in rows)

@@ -25,7 +25,9 @@ LEAST_PACKETS = 10
 """No buffer that is given in bandwidth-delay products is smaller."""
 
 
-def trace_files(path: str | os.PathLike[str] | Sequence[Any], network: str | None = None, part: str = "evaluation") -> list[Path]:
+def trace_files(
+    path: str | os.PathLike[str] | Sequence[Any], network: str | None = None, part: str = "evaluation"
+) -> list[Path]:
     """Trace files in the order of their names.
 
     Args:
