@@ -104,7 +104,9 @@ def delay_table(seeds: int) -> str:
     del seeds  # one of each: medians of ten thousand packets
     ends = np.arange(1, DELAY_S * 10**9 // TICK_NS + 1) * TICK_NS * 1e-9
     cases = list(itertools.product([rate for _, rate in LINKS], (0, 30, -30), UNITS, (-50, 50)))
-    head = " | ".join(f"{what}, {UNITS[unit]}" for what in ("fixed route", "15 s after +30 ms", "15 s after -30 ms") for unit in UNITS)
+    head = " | ".join(
+        f"{what}, {UNITS[unit]}" for what in ("fixed route", "15 s after +30 ms", "15 s after -30 ms") for unit in UNITS
+    )
     lines = [f"| Link | Window | {head} |", "|---|---|" + "---:|" * (3 * len(UNITS))]
     for windows in WINDOWS:
         errors = dict(zip(cases, delay_errors(cases, windows, 1), strict=True))
@@ -112,9 +114,7 @@ def delay_table(seeds: int) -> str:
             figures = []
             for change in (0, 30, -30):
                 since = ends > (CHANGE_S + AGAIN_S if change else SETTLE_S)
-                figures += [
-                    max(np.nanmedian(errors[rate, change, unit, ppm][since]) for ppm in (-50, 50)) for unit in UNITS
-                ]
+                figures += [max(np.nanmedian(errors[rate, change, unit, ppm][since]) for ppm in (-50, 50)) for unit in UNITS]
             lines.append(f"| {name} | {windows} | " + " | ".join(f"{figure:.2f}" for figure in figures) + " |")
     return "\n".join(["Median of the error, ms, the worse of the two drifts:", "", *lines])
 
@@ -185,7 +185,9 @@ def cubic_table(seeds: int) -> str:
             shares[seed] = (got[1] - got[0]) * 8e-6 / 20
         index = np.mean([jain(share) for share in shares])
         mean = shares.mean(axis=0)
-        lines.append(f"| {buffer_packets} | {target_ms} | {mean[0]:.2f}, {mean[1]:.2f} | {mean[2]:.2f}, {mean[3]:.2f} | {index:.2f} |")
+        lines.append(
+            f"| {buffer_packets} | {target_ms} | {mean[0]:.2f}, {mean[1]:.2f} | {mean[2]:.2f}, {mean[3]:.2f} | {index:.2f} |"
+        )
     return "\n".join([f"Mbit/s of each from 40 to 60 s, means of {seeds} seeds, {RTT_MS} ms:", "", *lines])
 
 
