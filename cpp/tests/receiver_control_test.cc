@@ -152,7 +152,9 @@ TEST(rledbat_makes_way_for_cubic) {
 }
 
 TEST(agents_see_what_a_receiver_can_and_are_obeyed) {
-  WorldConfig config = path(10, 40, 500, {received("agent", "receiver_driven", {{"drain_interval_s", 0}}), worlds::flow("cubic", {0}, {1})});
+  // Nothing empties the queue before the agent does, so the path as it was at the start must not be forgotten.
+  const Given parameters = {{"drain_interval_s", 0}, {"base_window_s", 1000}};
+  WorldConfig config = path(10, 40, 500, {received("agent", "receiver_driven", parameters), worlds::flow("cubic", {0}, {1})});
   config.flows[1].start_ns = 1000 * kSecond;
   Batch batch(1, 1, 1, make_agent("receiver"));
   batch.reset(0, config, 1);
