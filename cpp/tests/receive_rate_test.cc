@@ -19,6 +19,12 @@ Time feed(ReceiveRate& rate, Time from, Time until, Time gap) {
   return from;
 }
 
+std::unique_ptr<ReceiverControl> agents_control() {
+  FlowConfig config;
+  config.receiver = "agent";
+  return make_receiver_control(config, 1448);
+}
+
 // A receiver that the agent's gain limits: 1448 bytes a millisecond, 20 ms there, 20 ms back, and a queue.
 struct Gained {
   std::unique_ptr<ReceiverControl> control;
@@ -26,12 +32,7 @@ struct Gained {
   Time sent = 0;
 
   explicit Gained(double gain, double k)
-      : control([] {
-          FlowConfig config;
-          config.receiver = "agent";
-          return make_receiver_control(config, 1448);
-        }()),
-        nuwa(static_cast<Nuwa&>(*control)) {
+      : control(agents_control()), nuwa(static_cast<Nuwa&>(*control)) {
     nuwa.set_gain(gain);
     nuwa.set_k(k);
   }
@@ -45,7 +46,7 @@ struct Gained {
 
 }  // namespace
 
-TEST(the_rate_is_what_50_ms_brought_at_most) {
+TEST(the_rate_is_what_30_ms_brought_at_most) {
   ReceiveRate rate;
   CHECK_EQ(rate.highest(), 0);
   Time now = feed(rate, 3 * kSecond, 4 * kSecond, kMillisecond);
@@ -59,13 +60,13 @@ TEST(the_rate_is_what_50_ms_brought_at_most) {
   CHECK_NEAR(rate.highest(), 250 * kSegment, 21 * kSegment);
 }
 
-TEST(packets_of_one_moment_count_as_those_of_50_ms) {
+TEST(packets_of_one_moment_count_as_those_of_30_ms) {
   ReceiveRate rate;
   for (int i = 0; i < 30; ++i) rate.add(kSecond, kSegment);
-  CHECK_NEAR(rate.highest(), 30 * kSegment / 0.05, 1);
+  CHECK_NEAR(rate.highest(), 30 * kSegment / 0.03, 1);
 }
 
-TEST(a_silence_is_no_longer_than_50_ms) {
+TEST(a_silence_is_no_longer_than_30_ms) {
   for (const Time silence : {60 * kMillisecond, kSecond, 3600 * kSecond}) {
     ReceiveRate rate;
     const Time now = feed(rate, -5 * kSecond, -4 * kSecond, kMillisecond);   // clocks may be behind

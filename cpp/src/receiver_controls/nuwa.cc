@@ -10,6 +10,7 @@ constexpr double kLargestWindow = 1 << 30;   // RFC 7323, 2.3
 constexpr double kFirstSegments = 20;        // twice what a sender starts with (RFC 6928)
 constexpr double kSpareSegments = 10;        // beyond twice what a round trip brought the window does not grow
 constexpr uint32_t kFlatRounds = 3;          // without a quarter more: slow start is over
+constexpr double kAroundGain = 1.0 / 8;      // as RFC 6298 smooths round trips
 constexpr Time kFirstSpike = kSecond / 2, kLongestSpike = 32 * kSecond;
 
 // tanh at the 32nds up to 8, the last for all beyond, linear in between: a table, as in the paper's kernel module.
@@ -83,7 +84,8 @@ int64_t Nuwa::window(const Arrival& arrival) {
   if (arrival.rtt >= 0) {
     rtt_ = arrival.rtt;
     rtt_least_.add(arrival.now, rtt_, 0);
-    around_.add(arrival.now, rtt_ - from_seconds(delay_.raw()), 0);
+    const double around = std::max(0.0, seconds(rtt_) - delay_.raw());
+    around_ += around_ < 0 ? around - around_ : kAroundGain * (around - around_);
     if (arrival.now - arrival.rtt >= round_start_) end_round(arrival.now);
   }
   switch (phase_) {
@@ -150,8 +152,8 @@ void Nuwa::steer(double bytes) {
 }
 
 void Nuwa::fill(double bytes) {
-  if (around_.empty()) return;
-  const double product = rate_.highest() * std::max(0.0, seconds(around_.least()));
+  if (around_ < 0) return;
+  const double product = rate_.highest() * around_;
   window_ = std::min(window_ + bytes, gain_ * product + k_ * mss_);
   limit();
 }

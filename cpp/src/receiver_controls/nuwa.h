@@ -93,7 +93,7 @@ class Nuwa final : public ReceiverControl {
   // Of the measured product.
   double gain_ = 0;
   ReceiveRate rate_;
-  WindowedLeast around_{kSecond};            // a round trip less the queueing delay on the way here
+  double around_ = -1;                       // s: a round trip less the queueing delay on the way here, smoothed; negative: unknown
   // Of drains.
   double to_close_ = 0, restore_, start_share_, spike_;
   double base_ = 0;                          // s: as it was after the last drain
