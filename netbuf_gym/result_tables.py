@@ -13,6 +13,7 @@ from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.flow_results import FlowResult, LinkResult
 from netbuf_gym.result_parts import names_of
 from netbuf_gym.traffic_results import PRIORITY, QueueResult
+from netbuf_gym.udp_results import UdpResult
 
 FLOW_SERIES = (
     "cwnd_packets",
@@ -143,6 +144,11 @@ def probes(result: Any) -> Table:
     return {"probe": which, "delay_s": np.concatenate([*delays, np.zeros(0)])}
 
 
+def udp(result: Any) -> Table:
+    """Statistics, a row a source of datagrams."""
+    return _records(UdpResult, result.udp)
+
+
 TABLES: dict[str, Callable[[Any], Table]] = {
     "flows": flows,
     "links": links,
@@ -156,6 +162,7 @@ TABLES: dict[str, Callable[[Any], Table]] = {
     "priorities": priorities,
     "queues": queues,
     "probes": probes,
+    "udp": udp,
 }
 """What a result can be had as, by name."""
 

@@ -19,6 +19,7 @@ from netbuf_gym.result_tables import FLOW_SERIES, LINK_SERIES, SWITCH_SERIES, TR
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traffic_results import COMPLETED, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
+from netbuf_gym.udp_results import UdpResults
 
 if TYPE_CHECKING:
     import pandas
@@ -70,6 +71,7 @@ class Result:
             (in order, until the end). Shape (started,).
         switches: A `SwitchResult` for each switch, by index or name.
         probes: A `ProbeResult` for each probe.
+        udp: A `UdpResult` for each source of datagrams, by index or name.
     """
 
     scenario: Scenario
@@ -84,6 +86,7 @@ class Result:
     opened: np.ndarray = field(default_factory=lambda: np.zeros(0, OPENED))
     switches: Switches = field(default_factory=Switches)
     probes: tuple[ProbeResult, ...] = ()
+    udp: UdpResults = field(default_factory=UdpResults)
 
     def __post_init__(self) -> None:
         result_tables.share_out(self)
@@ -97,6 +100,7 @@ class Result:
             lines += some(self.flows)
         if self.traffic is not None:
             lines.append(f"  {self.traffic!r}")
+        lines += some(self.udp)
         lines.append(f"  {self.links[self.bottleneck]!r}")
         return "\n".join(lines) + ">"
 
@@ -196,6 +200,7 @@ class Result:
                 "switch_series": samples, a row each sample and flow, link, or queue of a switch; "traffic_series": a row
                 each sample; "series": what `write_csv` writes. "completions", "opened": finite flows; "priorities":
                 `by_priority`. "queues": of switches. "probes": a row each packet of a probe that arrived.
+                "udp": sources of datagrams.
 
         Raises:
             ConfigError: Another name, or a series of a simulation that took no samples.
@@ -243,6 +248,8 @@ class Result:
                 {"sent": p.sent, "received": p.received, "mean_ms": p.mean_ms, "p99_ms": p.percentile_ms(99)}
                 for p in self.probes
             ]
+        if self.udp:
+            data["udp"] = [asdict(source) for source in self.udp]
         if series:
             data["series"] = {name: values.tolist() for name, values in self.series.items()}
             if self.traffic is not None:

@@ -16,6 +16,7 @@ from netbuf_gym.running import Progress, Watch
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
 from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
+from netbuf_gym.udp_results import UdpResults, udp_result
 from netbuf_gym.worlds import ScenarioLike, world_of
 
 MAX_SAMPLES = 5_000_000
@@ -100,6 +101,11 @@ def simulate(
     if scenario.probes:
         delays = [np.array(d) for d in world.probe_delays()]
         finite["probes"] = tuple(ProbeResult(sent=n, delays_s=d) for n, d in zip(world.probe_sent(), delays, strict=True))
+    if scenario.udp:
+        finite["udp"] = UdpResults(
+            udp_result(source.name or f"udp-{i}", source.packet_bytes, a, b, span_s)
+            for i, (source, a, b) in enumerate(zip(scenario.udp, before[3], after[3], strict=True))
+        )
     return Result(
         scenario=scenario,
         seed=seed,
@@ -133,8 +139,9 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     return [min((i + 1) * interval_ns, end_ns) for i in range(count)]
 
 
-def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict]:
-    return world.flow_stats(), world.link_stats(), world.traffic_stats() if scenario.traffic is not None else {}
+def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict, list[dict]]:
+    traffic = world.traffic_stats() if scenario.traffic is not None else {}
+    return world.flow_stats(), world.link_stats(), traffic, world.udp_stats() if scenario.udp else []
 
 
 class _Sample(NamedTuple):

@@ -107,7 +107,7 @@ def test_the_sources_are_whole(sources):
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(site):
-    for name in ("py.typed", "conf/train.yaml", "conf/scenario/ppcc/1.yaml", "zoo/README.md", "reproduce/dt_search.csv"):
+    for name in ("py.typed", "conf/train.yaml", "conf/scenario/ppcc/1.yaml", "zoo/README.md", "reproduce/rlbm/dt_search.csv"):
         assert (site / "netbuf_gym" / name).is_file(), name
     agents = {path.relative_to(ROOT / "zoo") for path in (ROOT / "zoo").rglob("*") if path.is_file() and path.suffix != ".pyc"}
     assert agents <= {path.relative_to(site / "netbuf_gym/zoo") for path in (site / "netbuf_gym/zoo").rglob("*")}

@@ -88,6 +88,18 @@ void bind_config(nb::module_& m) {
       .def_rw("start_ns", &ProbeConfig::start_ns)
       .def_rw("bytes", &ProbeConfig::bytes);
 
+  nb::class_<UdpConfig>(m, "UdpConfig", "Datagrams that nothing answers; see netbuf_gym.scenarios.UdpSource.")
+      .def(nb::init<>())
+      .def_rw("path", &UdpConfig::path)
+      .def_rw("rate_bps", &UdpConfig::rate_bps)
+      .def_rw("bytes", &UdpConfig::bytes)
+      .def_rw("start_ns", &UdpConfig::start_ns)
+      .def_rw("stop_ns", &UdpConfig::stop_ns)
+      .def_rw("on_ns", &UdpConfig::on_ns)
+      .def_rw("off_ns", &UdpConfig::off_ns)
+      .def_rw("random_on_off", &UdpConfig::random_on_off)
+      .def_rw("priority", &UdpConfig::priority);
+
   nb::class_<FlowConfig> flow(m, "FlowConfig", "A TCP connection; see netbuf_gym.scenarios.Flow.");
   bind_controls(m, flow);
   flow.def(nb::init<>())
@@ -137,6 +149,7 @@ void bind_config(nb::module_& m) {
             if (traffic) c.traffic.push_back(*traffic);
           }, nb::arg().none())
       .def_rw("probes", &WorldConfig::probes)
+      .def_rw("udp", &WorldConfig::udp)
       .def_rw("mss", &WorldConfig::mss)
       .def_rw("min_rto_ns", &WorldConfig::min_rto_ns)
       .def_rw("delayed_ack_packets", &WorldConfig::delayed_ack_packets)

@@ -182,6 +182,24 @@ std::vector<uint64_t> probe_sent(World& world) {
   return sent;
 }
 
+nb::list udp_stats(World& world) {
+  nb::list all;
+  for (const UdpSource& source : world.udp()) {
+    const UdpCounters& c = source.counters();
+    nb::dict d;
+    d["packets_sent"] = c.sent;
+    d["packets_received"] = c.received;
+    d["queue_drops"] = c.queue_drops;
+    d["random_losses"] = c.random_losses;
+    d["delay_sum_s"] = c.delay_sum;
+    d["delay_sum2"] = c.delay_sum2;
+    d["delay_min_s"] = c.received ? seconds(c.delay_min) : std::numeric_limits<double>::quiet_NaN();
+    d["delay_max_s"] = c.received ? seconds(c.delay_max) : std::numeric_limits<double>::quiet_NaN();
+    all.append(d);
+  }
+  return all;
+}
+
 nb::dict traffic_stats(World& world) {
   const TrafficTotals t = world.traffic_totals();
   nb::dict d;
@@ -240,6 +258,7 @@ void bind_readings(nb::module_& m, nb::class_<SharedWorld>& world, nb::class_<Sh
       "Current values, shape (switches, queues, 4): packets, bytes, threshold, drops.");
   add("probe_delays", [](World& w) { return probe_delays(w); },
       "Delays in seconds of the probe packets that arrived, one array a probe.");
+  add("udp_stats", [](World& w) { return udp_stats(w); }, "Cumulative counters, one dict a source of datagrams.");
   add("probe_sent", [](World& w) { return probe_sent(w); }, "Packets sent, one number a probe.");
 
   const char* ideal = "Base RTT, and what the slowest link takes to carry the bytes of a flow that starts then.";

@@ -259,6 +259,18 @@ void check(const ProbeConfig& probe, const std::string& at, size_t links) {
   if (probe.bytes < 1 || probe.bytes > 65'535) reject(at + ".bytes", probe.bytes, "in [1, 65535]");
 }
 
+void check(const UdpConfig& udp, const std::string& at, size_t links) {
+  check_path(udp.path, at + ".path", links);
+  if (!(udp.rate_bps >= 1 && udp.rate_bps <= 1e12)) reject(at + ".rate_bps", udp.rate_bps, "in [1, 1e12]");
+  if (udp.bytes < 1 || udp.bytes > 65'535) reject(at + ".bytes", udp.bytes, "in [1, 65535]");
+  if (udp.rate_bps > udp.bytes * 8e9) reject(at + ".rate_bps", udp.rate_bps, "at most a packet a nanosecond");
+  if (udp.start_ns < 0 || udp.start_ns > kLongest) reject(at + ".start_ns", udp.start_ns, "in [0, 1e16]");
+  if (udp.stop_ns != 0 && udp.stop_ns <= udp.start_ns) reject(at + ".stop_ns", udp.stop_ns, "0 or after start_ns");
+  if (udp.on_ns < 0 || udp.on_ns > kLongest) reject(at + ".on_ns", udp.on_ns, "in [1, 1e16], or 0 for always on");
+  if (udp.off_ns < 0 || udp.off_ns > kLongest) reject(at + ".off_ns", udp.off_ns, "in [0, 1e16]");
+  if (udp.on_ns == 0 && udp.off_ns != 0) reject(at + ".off_ns", udp.off_ns, "0 for a source that is always on");
+}
+
 // Every queue that packets of this priority meet must be there.
 void check_priority(uint32_t priority, const std::vector<uint32_t>& path, const WorldConfig& config, const std::string& field) {
   for (const SwitchConfig& sw : config.switches) {
@@ -319,6 +331,11 @@ void validate(const WorldConfig& config) {
     const std::string at = "probes[" + std::to_string(i) + "]";
     check(config.probes[i], at, config.links.size());
     check_priority(config.probes[i].priority, config.probes[i].path, config, at + ".priority");
+  }
+  for (size_t i = 0; i < config.udp.size(); ++i) {
+    const std::string at = "udp[" + std::to_string(i) + "]";
+    check(config.udp[i], at, config.links.size());
+    check_priority(config.udp[i].priority, config.udp[i].path, config, at + ".priority");
   }
   if (config.mss != 0 && (config.mss < 100 || config.mss > 9'000)) {
     reject("mss", config.mss, "in [100, 9000], or 0 for the stack's");

@@ -21,10 +21,7 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   count_uses(config);
   build_flows(config);
   static_flows_ = static_cast<uint32_t>(flows_.size());
-  first_probe_ = static_cast<uint32_t>(sources_.size());
-  for (const ProbeConfig& probe : config.probes) {
-    sources_.push_back(&probes_.emplace_back(probe, static_cast<uint32_t>(probes_.size()), network_));
-  }
+  build_one_ways(config, seed);
   if (!config.traffic.empty()) {
     const auto first = static_cast<uint32_t>(flows_.size());
     Openings::Host& host = *this;
@@ -76,6 +73,7 @@ void World::count_uses(const WorldConfig& config) {
     for (const FlowConfig& sender : traffic.senders) use(sender.path, 2), use(sender.return_path, 2);
   }
   for (const ProbeConfig& probe : config.probes) use(probe.path, 2);
+  for (const UdpConfig& udp : config.udp) use(udp.path, 2);
 }
 
 void World::build_flows(const WorldConfig& config) {
@@ -89,6 +87,15 @@ void World::build_flows(const WorldConfig& config) {
   }
 }
 
+void World::build_one_ways(const WorldConfig& config, uint64_t seed) {
+  first_one_way_ = static_cast<uint32_t>(sources_.size());
+  const auto add = [this](OneWay& one) { one_ways_.push_back(&one), sources_.push_back(&one); };
+  const auto index = [this] { return static_cast<uint32_t>(one_ways_.size()); };
+  for (const ProbeConfig& probe : config.probes) add(probes_.emplace_back(probe, index(), network_));
+  Rng seeds(seed ^ 0x6461746167726d73);  // another stream than the world's own
+  for (const UdpConfig& udp : config.udp) add(udp_.emplace_back(udp, seeds.next(), index(), network_));
+}
+
 void World::order_ties(const WorldConfig& config) {
   const uint32_t bytes = profile_->mss + profile_->data_overhead;
   std::vector<Link>& links = network_.links;
@@ -98,7 +105,7 @@ void World::order_ties(const WorldConfig& config) {
       links[flow.path[i]].order_ties(before.delay() + before.transmission_time(bytes), bytes);
     }
   }
-  ordered_ = first_probe_ > 0;
+  ordered_ = first_one_way_ > 0;
   if (!ordered_) return;
   for (const FlowConfig& flow : config.flows) links[flow.path.front()].remember_busy_periods();
   for (const TrafficConfig& traffic : config.traffic) {
@@ -305,10 +312,10 @@ void World::run_tied() {
 // ---- what links and traffic tell
 
 void World::sent(const Queued& item, Time arrival) {
-  if (item.owner >= kProbeOwner) {
-    const uint32_t index = item.owner - kProbeOwner;
-    probes_[index].resume(item, arrival);
-    touched_.push_back(first_probe_ + index);
+  if (item.owner >= kOneWayOwner) {
+    const uint32_t index = item.owner - kOneWayOwner;
+    one_ways_[index]->resume(item, arrival);
+    touched_.push_back(first_one_way_ + index);
     return;
   }
   by_index_[item.owner]->path.resume(item, arrival);
@@ -316,7 +323,8 @@ void World::sent(const Queued& item, Time arrival) {
 }
 
 void World::lost(const Queued& item, Link::Fate fate) {
-  if (item.owner < kProbeOwner) by_index_[item.owner]->path.lost(item, fate);
+  if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->lost(item, fate);
+  by_index_[item.owner]->path.lost(item, fate);
 }
 
 void World::opened(uint32_t index, Flow& flow) {

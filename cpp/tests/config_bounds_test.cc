@@ -376,10 +376,30 @@ TEST(bounds_of_probes_and_of_the_world) {
   WorldConfig sw = with_switch();
   sw.probes = world.probes;
   bound<uint32_t>(sw, "probes[0].priority", {0, 1}, {2}, [](auto& w, uint32_t v) { w.probes[0].priority = v; });
+  refused(base(), "links", [](auto& w) { w.links.clear(); });
+  refused(base(), "flows", [](auto& w) { w.flows.clear(); });
   bound<uint32_t>(base(), "mss", {0, 100, 9'000}, {1, 99, 9'001}, [](auto& w, uint32_t v) { w.mss = v; });
   bound<Time>(base(), "min_rto_ns", {0, 1, 60 * kSecond}, {-1, 60 * kSecond + 1}, [](auto& w, Time v) { w.min_rto_ns = v; });
   bound<uint32_t>(base(), "delayed_ack_packets", {0, 1, 1'000}, {1'001},
         [](auto& w, uint32_t v) { w.delayed_ack_packets = v; });
-  refused(base(), "links", [](auto& w) { w.links.clear(); });
-  refused(base(), "flows", [](auto& w) { w.flows.clear(); });
+}
+
+TEST(bounds_of_sources_of_datagrams) {
+  WorldConfig world = base();
+  world.udp.resize(1);
+  world.udp[0].path = {0};
+  world.udp[0].rate_bps = 1e6;
+  bound<double>(world, "udp[0].rate_bps", {1, 1e12}, {0, 0.5, -1, 1.1e12, std::nan("")}, [](auto& w, double v) { w.udp[0].rate_bps = v; });
+  bound<double>(world, "udp[0].rate_bps", {8e9}, {8.1e9}, [](auto& w, double v) { w.udp[0].rate_bps = v, w.udp[0].bytes = 1; });
+  bound<uint32_t>(world, "udp[0].bytes", {1, 65'535}, {0, 65'536}, [](auto& w, uint32_t v) { w.udp[0].bytes = v; });
+  bound<uint32_t>(world, "udp[0].path", {0, 1}, {2}, [](auto& w, uint32_t v) { w.udp[0].path = {v}; });
+  bound<Time>(world, "udp[0].start_ns", {0, kLongest}, {-1, kLongest + 1}, [](auto& w, Time v) { w.udp[0].start_ns = v; });
+  bound<Time>(world, "udp[0].stop_ns", {0, 6}, {-1, 5}, [](auto& w, Time v) { w.udp[0].start_ns = 5, w.udp[0].stop_ns = v; });
+  bound<Time>(world, "udp[0].on_ns", {0, 1, kLongest}, {-1, kLongest + 1}, [](auto& w, Time v) { w.udp[0].on_ns = v; });
+  bound<Time>(world, "udp[0].off_ns", {0, 1, kLongest}, {-1, kLongest + 1},
+        [](auto& w, Time v) { w.udp[0].on_ns = 1, w.udp[0].off_ns = v; });
+  refused(world, "udp[0].off_ns", [](auto& w) { w.udp[0].off_ns = 1; });
+  WorldConfig sw = with_switch();
+  sw.udp = world.udp;
+  bound<uint32_t>(sw, "udp[0].priority", {0, 1}, {2}, [](auto& w, uint32_t v) { w.udp[0].priority = v; });
 }

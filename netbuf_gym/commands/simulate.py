@@ -152,6 +152,8 @@ def describe(result: Result, all_links: bool = False) -> str:
         parts.append(_flows(result))
     if result.traffic is not None:
         parts.append(_finite_flows(result))
+    if result.udp:
+        parts.append(_udp(result))
     if result.switches:
         parts.append(_switches(result))
     parts.append(_links(result, all_links))
@@ -199,6 +201,25 @@ def _flows(result: Result) -> str:
             for flow in result.flows
         ],
     )
+
+
+def _udp(result: Result) -> str:
+    header = ["udp", "sent Mbit/s", "received Mbit/s", "one way ms", "least ms", "longest ms", "sent", "received", "lost %"]
+    rows = [
+        [
+            source.name,
+            number(source.sent_mbps),
+            number(source.received_mbps),
+            number(source.delay_mean_ms),
+            number(source.delay_min_ms_total),
+            number(source.delay_max_ms_total),
+            str(source.packets_sent),
+            str(source.packets_received),
+            number(source.loss_rate * 100, 3),
+        ]
+        for source in result.udp
+    ]
+    return text_table(header, rows)
 
 
 def _finite_flows(result: Result) -> str:

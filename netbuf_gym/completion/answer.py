@@ -94,7 +94,9 @@ def _values(table: Mapping[str, Any], takes: str | Mapping[str, str], word: str,
     if what == "set":
         return _arguments(table, detail, before)
     if what == "overrides":
-        return _overrides(table["jobs"][detail], table, word, before)
+        own = [f"{detail} {one}" for one in before if f"{detail} {one}" in table["jobs"]]  # jobs of which a word says which
+        job = table["jobs"].get(own[0] if own else detail)
+        return {} if job is None else _overrides(job, table, word, before)
     return {}
 
 

@@ -10,7 +10,9 @@ from netbuf_gym import plants, registration, scenarios, tasks, traces
 from netbuf_gym.cli import parser
 from netbuf_gym.commands import jobs as job_commands
 from netbuf_gym.commands.inventory import TOPICS
-from netbuf_gym.reproduce import settings
+from netbuf_gym.reproduce.catalogue import EXPERIMENTS
+from netbuf_gym.reproduce.experiment import Experiment
+from netbuf_gym.reproduce.settings import OWN, kinds
 from netbuf_gym.traces.generators import parameters_of
 from netbuf_gym.zoo import library, reference
 from netbuf_gym.zoo.schema import ACTIVATIONS
@@ -48,14 +50,6 @@ VALUES: dict[str, dict[str, Any]] = {
         "plant": "one:plants",
         "run_dir": "dir",
     },
-    "reproduce": {
-        "schemes": "list:schemes of rlbm",
-        "ccs": "list:congestion_controls",
-        "traffic": dict(settings.TRAFFIC.items()),
-        "agent": "named:agents",
-        "output": "dir",
-        "figures": {"true": "", "false": ""},
-    },
 }
 EXTRA_KEYS = {"train": {}, "evaluate": {"env": "the same as task"}}
 
@@ -64,7 +58,8 @@ def make() -> dict[str, Any]:
     """The table."""
     return {
         "commands": {"": _command(parser(), "")},
-        "jobs": {"train": _job("train"), "evaluate": _job("evaluate"), "reproduce": _reproduce()},
+        "jobs": {"train": _job("train"), "evaluate": _job("evaluate")}
+        | {f"reproduce {one.name}": _reproduce(one) for one in EXPERIMENTS.values()},
         "names": _names(),
         "arguments": _arguments(),
     }
@@ -94,7 +89,7 @@ def _takes(action: argparse.Action, command: str) -> Any:
     if action.dest == "overrides":
         return f"overrides:{job_commands.CONFIGURATION[command]}"
     if action.dest == "experiment":
-        return {"rlbm": "the thesis on learned queue thresholds"}
+        return {one.name: one.summary for one in EXPERIMENTS.values()}
     if action.dest == "set" and command == "generate":
         return "set:"
     if action.dest in TAKES:
@@ -133,9 +128,20 @@ def _job(job: str) -> dict[str, Any]:
     }
 
 
-def _reproduce() -> dict[str, Any]:
-    keys = dict.fromkeys(settings.KEYS, "")
-    return {"keys": keys, "values": VALUES["reproduce"], "defaults": {}, "kwargs": {}, "named": {}}
+def _reproduce(experiment: Experiment[Any]) -> dict[str, Any]:
+    keys = dict.fromkeys([*kinds(experiment.settings), *OWN], "")
+    own = {
+        key: f"list:{key} of {experiment.name}" if key in _lists(experiment) else found
+        for key, found in experiment.choices.items()
+    }
+    values = {**own, "output": "dir", "figures": {"true": "", "false": ""}}
+    return {"keys": keys, "values": values, "defaults": {}, "kwargs": {}, "named": {}}
+
+
+def _lists(experiment: Experiment[Any]) -> dict[str, dict[str, str]]:
+    """By key what an experiment's lists may hold."""
+    many = {key for key, kind in kinds(experiment.settings).items() if kind.many}
+    return {key: dict(found) for key, found in experiment.choices.items() if key in many and not isinstance(found, str)}
 
 
 def _names() -> dict[str, dict[str, str]]:
@@ -146,7 +152,7 @@ def _names() -> dict[str, dict[str, str]]:
         "scenarios": own | patterns | files,
         "congestion_controls": {name: one.meaning for name, one in scenarios.CONGESTION_CONTROLS.items()},
         "schemes": {name: one.description for name, one in scenarios.SCHEMES.items()},
-        "schemes of rlbm": {"all": ""} | dict.fromkeys(settings.NAMES, ""),
+        **{f"{key} of {one.name}": names for one in EXPERIMENTS.values() for key, names in _lists(one).items()},
         "tasks": {record.name: record.summary for record in tasks.records()},
         "environments": {name: record.summary for name, record in registration.environments().items()},
         "rewards": {name: record.name for record in tasks.records() for name in record.rewards},

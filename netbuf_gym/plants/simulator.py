@@ -91,6 +91,10 @@ class World(Unique):
         """Packets sent, a number a probe."""
         return self._source.probe_sent(*self._at)
 
+    def udp_stats(self) -> list[dict[str, Any]]:
+        """Cumulative counters, one dict a source of datagrams."""
+        return self._source.udp_stats(*self._at)
+
 
 class Simulator(World):
     """A simulated world from its start, in virtual time.

@@ -1,8 +1,8 @@
 """Runs a campaign: in parallel, resumably, into one tidy file.
 
 A folder holds `campaign.json` (the settings, the command, version, machine, duration), while it is under way `parts/` (a
-CSV file for each scheme, congestion control and size whose runs are done), and in the end `runs.csv`: a row a run. All of
-these rows can be verified (`table`), and are, whenever they are read.
+CSV file for each part of the experiment whose runs are done), and in the end `runs.csv`: a row a run. All of these rows
+can be verified (`table`), and are, whenever they are read.
 """
 
 from __future__ import annotations
@@ -16,70 +16,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.reproduce import table
-from netbuf_gym.reproduce.contenders import agent_sha256, contender_of, play
-from netbuf_gym.reproduce.measures import MEASURES, measure
-from netbuf_gym.reproduce.settings import CONTROLLED, SWEPT_SIZES, Settings
-from netbuf_gym.reproduce.worlds import in_parallel
-from netbuf_gym.rollout import View
+from netbuf_gym.reproduce.experiment import Chunk, Experiment, Part
+from netbuf_gym.reproduce.parallel import in_parallel
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.reproduce.settings import Settings
 from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/reproduction/1"
-KEYS = ("scheme", "cc", "size", "load", "interval_s", "seed")
-COLUMNS = (*KEYS, *MEASURES)
 RUNS, DESCRIPTION, PARTS = "runs.csv", "campaign.json", "parts"
-
-
-class Part(NamedTuple):
-    """What is written at a time: all loads and seeds. `interval_s` is None for schemes that make no decisions."""
-
-    scheme: str
-    cc: str
-    size: int
-    interval_s: float | None
-
-    @property
-    def file(self) -> str:
-        """Its name in the folder of parts."""
-        interval = "" if self.interval_s is None else f"-{self.interval_s:g}s"
-        return f"{self.scheme}-{self.cc}-{self.size}{interval}.csv"
-
-
-@dataclass(frozen=True)
-class _Chunk:
-    """A thread's task: the loads of a part that are run together."""
-
-    part: Part
-    loads: tuple[float, ...]
-
-
-def parts_of(settings: Settings) -> list[Part]:
-    """All parts, those of the interval sweep last."""
-    parts = []
-    for scheme in settings.schemes:
-        interval_s = settings.interval_s if scheme in CONTROLLED else None
-        parts += [Part(scheme, cc, size, interval_s) for cc in settings.ccs for size in settings.sizes]
-    for scheme in settings.schemes:
-        if scheme in CONTROLLED:
-            cc = "cubic" if "cubic" in settings.ccs else settings.ccs[0]
-            sizes = [size for size in settings.sizes if size in SWEPT_SIZES] or settings.sizes[:1]
-            parts += [Part(scheme, cc, size, value) for value in settings.intervals for size in sizes]
-    return list(dict.fromkeys(parts))
 
 
 class Campaign:
     """A campaign in its folder.
 
     Args:
-        settings: What to run.
+        experiment: Which.
+        settings: What to run of it.
         output: The folder; made when it is not there.
         jobs: Threads.
 
@@ -92,25 +50,33 @@ class Campaign:
         OSError: The folder cannot be made or written.
     """
 
-    def __init__(self, settings: Settings, output: Path, jobs: int):
-        self.settings, self.output, self.jobs = settings, output, jobs
-        self.parts = parts_of(settings)
-        self.contenders = {scheme: contender_of(scheme, settings) for scheme in settings.schemes}
+    def __init__(self, experiment: Experiment[Any], settings: Settings, output: Path, jobs: int):
+        self.experiment, self.settings, self.output, self.jobs = experiment, settings, output, jobs
+        self.work = experiment.work(settings)
+        self.parts = self.work.parts
         self.lost = 0
         self._stop = threading.Event()
-        self._agent = agent_sha256(settings)
         self._describe()
 
     @property
     def runs(self) -> int:
         """How many there are in all."""
-        return len(self.parts) * len(self.settings.loads) * self.settings.seeds
+        return sum(len(part.runs) for part in self.parts)
 
     @property
     def seconds(self) -> float:
         """How long all sessions together have worked on it, as its description says."""
         seconds = _read_json(self.output / DESCRIPTION).get("seconds")
         return float(seconds) if isinstance(seconds, (int, float)) else 0.0
+
+    def results(self) -> Runs:
+        """Of a finished one; raises as `Runs.read`."""
+        return self.experiment.read(self.output / RUNS)
+
+    def draw(self, folder: Path) -> list[Path]:
+        """All figures of a finished one; see `Experiment.draw`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        return self.experiment.draw(self.work, self.results(), folder)
 
     def run(self, progress: Callable[[int, int], None]) -> Path:
         """Runs what is not done yet and returns the path of the tidy file. One whose end was cut is completed.
@@ -147,13 +113,8 @@ class Campaign:
 
     @property
     def _comment(self) -> str:
-        agent = f"; agent sha256 {self._agent[:16]}" if self._agent else ""
-        return f"netbuf-gym {__version__}: {self.settings.command()}{agent}"
-
-    def _keys(self, part: Part) -> list[tuple[str, ...]]:
-        """The keys of a part's rows, in their order, as they are written."""
-        runs = [(*part[:3], load, part.interval_s, seed) for load in self.settings.loads for seed in self.settings.seed_list()]
-        return [tuple(map(table.text, run)) for run in runs]
+        known = "".join(f"; {name.replace('_', ' ')} {value[:16]}" for name, value in self.work.identity.items() if value)
+        return f"netbuf-gym {__version__}: {self.settings.command()}{known}"
 
     def _read_table(self, path: Path, parts: list[Part]) -> table.Table:
         """A table of these parts, or as much of its beginning as there is.
@@ -161,71 +122,49 @@ class Campaign:
         Raises:
             ReferenceDataError: It is damaged, or another campaign's; names the file and the line.
         """
-        found = table.read(path, COLUMNS, KEYS)
-        keys = [key for part in parts for key in self._keys(part)]
+        found = table.read(path, self.experiment.columns, self.experiment.keys)
+        keys = [tuple(map(table.text, run)) for part in parts for run in part.runs]
         if found.comment != self._comment and (found.comment or found.cut is None):
             raise ReferenceDataError(f"is the table of another campaign ({found.comment}); valid: {self._comment}", path, 1)
         if found.promised != len(keys) and found.comment:
             raise ReferenceDataError(f"promises {found.promised} rows; valid: {len(keys)}", path, 1)
         for row, key, line in zip(found.rows, keys, found.lines, strict=False):
-            own = tuple(row[name] for name in KEYS)
+            own = tuple(row[name] for name in self.experiment.keys)
             if own != key:
                 raise ReferenceDataError(f"is the run {','.join(own)}; valid here: {','.join(key)}", path, line)
         return found
 
     def _keep(self, rows: list[dict[str, str]]) -> None:
         """Writes the whole parts of a table whose end was cut; the rest is made again."""
-        each, kept = len(self.settings.loads) * self.settings.seeds, 0
-        for i, part in enumerate(self.parts):
-            own = rows[i * each : (i + 1) * each]
-            if len(own) == each:
-                write_atomic(self.output / PARTS / part.file, table.text_of(self._comment, COLUMNS, own))
-                kept += each
+        at, kept = 0, 0
+        for part in self.parts:
+            own = rows[at : at + len(part.runs)]
+            at += len(part.runs)
+            if len(own) == len(part.runs):
+                self._write_rows(part, own)
+                kept += len(own)
         self.lost = self.runs - kept
 
     def _run_parts(self, progress: Callable[[int, int], None], written: Callable[[], None]) -> None:
         todo = [part for part in self.parts if self._read_part(part) is None]
-        each = len(self.settings.loads) * self.settings.seeds
-        done = (len(self.parts) - len(todo)) * each
+        done = self.runs - sum(len(part.runs) for part in todo)
         progress(done, self.runs)
-        rows: dict[Part, list[dict[str, Any]]] = {part: [] for part in todo}
-        for chunk, found in in_parallel(self._run_chunk, self._chunks(todo), self.jobs, self._stop):
-            own = rows[chunk.part]
+        rows: dict[str, list[dict[str, Any]]] = {part.name: [] for part in todo}
+        for chunk, found in in_parallel(self._run_chunk, self.work.chunks(todo), self.jobs, self._stop):
+            own = rows[chunk.part.name]
             own += found
-            if len(own) == each:
-                self._write_part(chunk.part, rows.pop(chunk.part))
+            if len(own) == len(chunk.part.runs):
+                self._write_part(chunk.part, rows.pop(chunk.part.name))
                 written()
             done += len(found)
             progress(done, self.runs)
 
-    def _chunks(self, parts: list[Part]) -> Iterator[_Chunk]:
-        """Controlled worlds are stepped together, which is cheaper; the others go load by load, heavy ones first."""
-        controlled = [part for part in parts if part.interval_s is not None]
-        for part in controlled:
-            yield _Chunk(part, self.settings.loads)
-        for part in parts:
-            if part.interval_s is None:
-                for load in sorted(self.settings.loads, reverse=True):
-                    yield _Chunk(part, (load,))
-
-    def _run_chunk(self, chunk: _Chunk) -> list[dict[str, Any]]:
-        part, seeds = chunk.part, self.settings.seed_list()
-        worlds = [(load, self.settings.scenario(part.cc, part.size, load)) for load in chunk.loads]
-        cells = [(load, scenario, seed) for load, scenario in worlds for seed in seeds]
-        rows: list[dict[str, Any]] = []
-
-        def keep(view: View, occupancy: np.ndarray | None) -> None:
-            load, _, seed = cells[view.index]
-            keys = dict(zip(KEYS, (*part[:3], load, part.interval_s, seed), strict=True))
-            rows.append(keys | measure(view, occupancy))
-
-        interval_s = self.settings.interval_s if part.interval_s is None else part.interval_s
-        play(self.contenders[part.scheme], [cell[1:] for cell in cells], keep, interval_s, self._stop)
-        return rows
+    def _run_chunk(self, chunk: Chunk) -> list[dict[str, Any]]:
+        return self.work.run(chunk, self.output, self._stop)
 
     def _describe(self) -> None:
         """Finds or makes the folder of this campaign."""
-        path, agent = self.output / DESCRIPTION, self._agent
+        path = self.output / DESCRIPTION
         if path.is_file():
             begun = _read_json(path)
             if begun.get("settings") != self.settings.to_dict():
@@ -238,8 +177,10 @@ class Campaign:
                     f"output = '{self.output}' was begun by netbuf-gym {begun.get('netbuf_gym')}, this is {__version__};"
                     " valid: another folder"
                 )
-            if begun.get("agent_sha256", "") != agent:
-                raise ConfigError(f"output = '{self.output}' was begun with another file as the agent; valid: another folder")
+            for name, value in self.work.identity.items():
+                if begun.get(name, "") != value:
+                    what = f"another file as the {name.partition('_')[0]}"
+                    raise ConfigError(f"output = '{self.output}' was begun with {what}; valid: another folder")
             return
         if self.output.is_dir() and any(path for path in self.output.iterdir() if not path.name.startswith(f".{DESCRIPTION}.")):
             raise ConfigError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
@@ -254,11 +195,11 @@ class Campaign:
                 "jobs": self.jobs,
                 "seconds": 0.0,
                 "runs": self.runs,
-                "agent_sha256": agent,
+                **self.work.identity,
                 "settings": self.settings.to_dict(),
                 "columns": {
-                    "size": "packets a queue, half of the shared buffer",
-                    **MEASURES,
+                    **self.experiment.explained,
+                    **self.experiment.measures,
                     table.CHECK: "CRC-32 of the first line and of the row before this column",
                 },
             },
@@ -284,17 +225,21 @@ class Campaign:
             yield
         (self.output / ".lock").unlink(missing_ok=True)
 
-    def _order(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        loads = {load: i for i, load in enumerate(self.settings.loads)}
-        return sorted(rows, key=lambda row: (loads[float(row["load"])], int(row["seed"])))
-
     def _write_part(self, part: Part, rows: list[dict[str, Any]]) -> None:
-        text = table.text_of(self._comment, COLUMNS, self._order(rows))
-        write_atomic(self.output / PARTS / part.file, text)
+        order = {tuple(map(table.text, run)): i for i, run in enumerate(part.runs)}
+        self._write_rows(
+            part, sorted(rows, key=lambda row: order[tuple(table.text(row[name]) for name in self.experiment.keys)])
+        )
+
+    def _write_rows(self, part: Part, rows: list[dict[str, Any]]) -> None:
+        write_atomic(self._file(part), table.text_of(self._comment, self.experiment.columns, rows))
+
+    def _file(self, part: Part) -> Path:
+        return self.output / PARTS / f"{part.name}.csv"
 
     def _read_part(self, part: Part) -> list[dict[str, str]] | None:
         """The rows of a part that is done; None for one that is not, or that is damaged."""
-        path = self.output / PARTS / part.file
+        path = self._file(part)
         if not path.is_file():
             return None
         try:
@@ -307,10 +252,10 @@ class Campaign:
         for part in self.parts:
             own = self._read_part(part)
             if own is None:
-                path = self.output / PARTS / part.file
+                path = self._file(part)
                 raise ConfigError(f"{path}: was changed while the campaign ran; valid: the same command again")
             rows += own
-        write_atomic(self.output / RUNS, table.text_of(self._comment, COLUMNS, rows))
+        write_atomic(self.output / RUNS, table.text_of(self._comment, self.experiment.columns, rows))
 
 
 def machine() -> str:

@@ -6,17 +6,13 @@ import csv
 import io
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from netbuf_gym import stats
 from netbuf_gym.reproduce import table
-from netbuf_gym.reproduce.campaign import COLUMNS, KEYS
-from netbuf_gym.reproduce.measures import MEASURES
-
-TEXT = ("scheme", "cc")
 
 
 @dataclass(frozen=True)
@@ -25,26 +21,35 @@ class Runs:
 
     Attributes:
         comment: Of the file's first line: version and command.
-        columns: Arrays of equal length by name, those of `campaign.COLUMNS`.
+        columns: Arrays of equal length by name.
+        keys: The columns that tell a run from every other, the seed last.
+        measures: The others.
     """
 
     comment: str
     columns: dict[str, np.ndarray]
+    keys: tuple[str, ...]
+    measures: tuple[str, ...]
 
     @classmethod
-    def read(cls, path: str | Path) -> Runs:
+    def read(cls, path: str | Path, keys: tuple[str, ...], texts: tuple[str, ...], measures: tuple[str, ...]) -> Runs:
         """Reads `runs.csv`.
+
+        Args:
+            path: The file.
+            keys, measures: Its columns.
+            texts: Those of the keys that are no numbers.
 
         Raises:
             ReferenceDataError: It is not such a file, or not a whole one; names it and the line.
             OSError: It cannot be read.
         """
-        found = table.read(path, COLUMNS, KEYS).whole(path)
+        found = table.read(path, (*keys, *measures), keys).whole(path)
         columns = {}
-        for name in COLUMNS:
+        for name in (*keys, *measures):
             values = [row[name] for row in found.rows]
-            columns[name] = np.array(values) if name in TEXT else np.array([float(v) if v else np.nan for v in values])
-        return cls(found.comment, columns)
+            columns[name] = np.array(values) if name in texts else np.array([float(v) if v else np.nan for v in values])
+        return cls(found.comment, columns, keys, measures)
 
     def __len__(self) -> int:
         return len(self.columns["scheme"])
@@ -54,43 +59,51 @@ class Runs:
         keep = np.ones(len(self), bool)
         for name, value in wanted.items():
             keep &= np.isin(self.columns[name], value if isinstance(value, tuple) else (value,))
-        return Runs(self.comment, {name: column[keep] for name, column in self.columns.items()})
+        return self.kept(keep)
 
-    def at_interval(self, interval_s: float) -> Runs:
-        """The rows of schemes that decide at this interval, and of those that do not decide."""
-        own = self.columns["interval_s"]
-        keep = np.isnan(own) | np.isclose(own, interval_s)
-        return Runs(self.comment, {name: column[keep] for name, column in self.columns.items()})
+    def kept(self, keep: np.ndarray) -> Runs:
+        """Some of the rows. keep: bool `(rows,)`."""
+        return replace(self, columns={name: column[keep] for name, column in self.columns.items()})
 
     def values(self, name: str) -> list:
         """The different values of a column, in order of appearance."""
         return list(dict.fromkeys(self.columns[name].tolist()))
 
-    def bands(self, measure: str, loads: Sequence[float]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """For each scheme the means over all rows of each load, and 95 % intervals for comparing schemes, (loads,) each.
+    def bands(
+        self, measure: str, column: str, values: Sequence, cells: Sequence[str]
+    ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """For each scheme the means over all rows of each value of a column, and 95 % intervals for comparing schemes.
 
-        What a run's traffic does to all schemes alike says nothing about them: each value is taken relative to the mean
+        What a run's world does to all schemes alike says nothing about them: each value is taken relative to the mean
         of the schemes in the same cell under the same seed, and the variance scaled to the number of schemes (Morey's
         correction). Of one scheme alone the intervals are the usual ones. NaN where nothing was measured.
+
+        Args:
+            measure: What of.
+            column, values: The abscissa.
+            cells: Further columns that tell cells apart.
+
+        Returns:
+            mean, low and high, `(values,)` each, by scheme.
         """
         schemes = self.values("scheme")
-        found = {scheme: np.full((3, len(loads)), np.nan) for scheme in schemes}
-        for i, load in enumerate(loads):
-            own = self.where(load=load)
-            keys = list(zip(*(own.columns[name].tolist() for name in ("cc", "size", "seed")), strict=True))
+        found = {scheme: np.full((3, len(values)), np.nan) for scheme in schemes}
+        for i, value in enumerate(values):
+            own = self.where(**{column: value})
+            keys = list(zip(*(own.columns[name].tolist() for name in (*cells, "seed")), strict=True))
             index = {key: k for k, key in enumerate(dict.fromkeys(keys))}
-            table = np.full((len(schemes), len(index)), np.nan)
+            grid = np.full((len(schemes), len(index)), np.nan)
             rows = [schemes.index(scheme) for scheme in own.columns["scheme"].tolist()]
-            table[rows, [index[key] for key in keys]] = own.columns[measure]
-            many = sum(np.isfinite(table).any(axis=1)) > 1
+            grid[rows, [index[key] for key in keys]] = own.columns[measure]
+            many = sum(np.isfinite(grid).any(axis=1)) > 1
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # a cell in which nothing was measured
-                relative = table - (np.nanmean(table, axis=0) if many else 0.0)
+                relative = grid - (np.nanmean(grid, axis=0) if many else 0.0)
             factor = np.sqrt(len(schemes) / (len(schemes) - 1)) if many else 1.0
-            for scheme, values, left in zip(schemes, table, relative, strict=True):
-                finite = np.isfinite(values)
+            for scheme, each, left in zip(schemes, grid, relative, strict=True):
+                finite = np.isfinite(each)
                 if finite.any():
-                    mean, (centre, low, high) = float(values[finite].mean()), stats.mean_interval(left[finite])
+                    mean, (centre, low, high) = float(each[finite].mean()), stats.mean_interval(left[finite])
                     half = factor * (high - centre) if np.isfinite(high - low) else 0.0
                     found[scheme][:, i] = mean, mean - half, mean + half
         return {scheme: tuple(columns) for scheme, columns in found.items()}
@@ -102,21 +115,20 @@ class Runs:
             warnings.simplefilter("ignore", RuntimeWarning)  # a seed without any
             return {int(seed): float(np.nanmean(self.columns[measure][seeds == seed])) for seed in np.unique(seeds)}
 
-
-def means_csv(runs: Runs) -> str:
-    """A small table for readers: the mean over seeds of every measure in each cell, four significant digits."""
-    keys = ("scheme", "cc", "size", "load", "interval_s")
-    groups: dict[tuple, list[int]] = {}
-    for row, key in enumerate(zip(*(runs.columns[name].tolist() for name in keys), strict=True)):
-        groups.setdefault(tuple("" if value != value else value for value in key), []).append(row)
-    out = io.StringIO()
-    out.write(f"# {runs.comment}; means over seeds\n")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*keys, "runs", *MEASURES])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for key, rows in groups.items():
-            means = [np.nanmean(runs.columns[name][rows]) for name in MEASURES]
-            cells = [f"{value:g}" if isinstance(value, float) else value for value in key]
-            writer.writerow([*cells, len(rows), *("" if mean != mean else f"{mean:.4g}" for mean in means)])
-    return out.getvalue()
+    def means_csv(self) -> str:
+        """A small table for readers: the mean over seeds of every measure in each cell, four significant digits."""
+        keys = tuple(name for name in self.keys if name != "seed")
+        groups: dict[tuple, list[int]] = {}
+        for row, key in enumerate(zip(*(self.columns[name].tolist() for name in keys), strict=True)):
+            groups.setdefault(tuple("" if value != value else value for value in key), []).append(row)
+        out = io.StringIO()
+        out.write(f"# {self.comment}; means over seeds\n")
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*keys, "runs", *self.measures])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for key, rows in groups.items():
+                means = [np.nanmean(self.columns[name][rows]) for name in self.measures]
+                cells = [f"{value:g}" if isinstance(value, float) else value for value in key]
+                writer.writerow([*cells, len(rows), *("" if mean != mean else f"{mean:.4g}" for mean in means)])
+        return out.getvalue()

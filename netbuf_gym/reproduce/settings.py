@@ -1,90 +1,55 @@
-"""What a campaign runs: schemes, congestion controls, sizes, loads, seeds; from the command line, checked."""
+"""What settings of all experiments have in common: their words on the command line, their digest, what is read of them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from netbuf_gym import overrides
-from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.nearest import did_you_mean
-from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario, congestion_controls, get
-from netbuf_gym.tasks.queue_threshold import QUEUE_PACKETS, QueueThreshold
 from netbuf_gym.zoo import library
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
-COMMAND = "netbuf-gym reproduce rlbm"
-TRAFFIC = {"thesis-code": "rlbm/thesis-code", "thesis-text": "rlbm/thesis-text", "default": "rlbm/default"}
-"""The traffic recipes, each with its scenario and with the environment's recipe of the same name."""
-
-WITHOUT_LEARNING = ("naive", "sophisticated", "dt", "abm")
-RANDOM, RANDOM_NO_BETA, LEARNED = "random", "random_no_beta", "rlbm"
-CONTROLLED = (RANDOM, RANDOM_NO_BETA, LEARNED)
-"""Schemes that decide interval by interval."""
-NAMES = (*WITHOUT_LEARNING, *CONTROLLED, *(name for name in SCHEMES if name not in (*WITHOUT_LEARNING, AGENT)))
-DEFAULT_SCHEMES = (*WITHOUT_LEARNING, RANDOM)
-
-LOADS = tuple(k / 10 for k in range(1, 9))
-INTERVALS_S = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-SWEPT_SIZES = (100, 500, 1000)
-"""The thesis' interval sweep: CUBIC and these sizes only."""
+COMMAND = "netbuf-gym reproduce"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A campaign; see `netbuf-gym reproduce --help`.
+    """What an experiment runs; a frozen dataclass for each, whose fields are its keys on the command line.
+
+    A field is a str, int or float, one of these or None, or a tuple of one of them: a list on the command line.
 
     Attributes:
-        traffic: One of `TRAFFIC`.
-        schemes, ccs, sizes, loads: The grid; sizes are packets a queue, half of the shared buffer.
+        experiment: Its name.
+        learned: The scheme that is a trained agent.
+        task: The task that such an agent was trained for.
+        names: All schemes.
+        by_default: Those of them that need no agent and are run where none are named.
+        schemes: Those that are run.
         seeds, first_seed: How many runs a cell has, and the first one's seed.
-        duration_s: Of a run.
-        interval_s: Between decisions of the schemes that make some.
-        intervals: The same for the interval sweep; empty: none.
         agent: File of the learned agent, or its run directory; "" without one.
     """
 
-    traffic: str = "thesis-code"
-    schemes: tuple[str, ...] = DEFAULT_SCHEMES
-    ccs: tuple[str, ...] = ("cubic", "newreno")
-    sizes: tuple[int, ...] = QUEUE_PACKETS
-    loads: tuple[float, ...] = LOADS
-    seeds: int = 10
-    first_seed: int = FIRST_EVALUATION_SEED
-    duration_s: float = 60.0
-    interval_s: float = 0.1
-    intervals: tuple[float, ...] = INTERVALS_S
-    agent: str = ""
+    experiment: ClassVar[str]
+    learned: ClassVar[str]
+    task: ClassVar[str]
+    names: ClassVar[tuple[str, ...]]
+    by_default: ClassVar[tuple[str, ...]]
+    schemes: tuple[str, ...]
+    seeds: int
+    first_seed: int
+    agent: str
 
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        choice("traffic", self.traffic, TRAFFIC)
-        put(self, "schemes", _unique("schemes", [choice("schemes", name, NAMES) for name in self.schemes]))
-        valid = sorted(set(congestion_controls("linux")) - {AGENT})
-        put(self, "ccs", _unique("ccs", [choice("ccs", name, valid) for name in self.ccs]))
-        put(self, "sizes", _unique("sizes", [whole("sizes", size, 1, 1_000_000) for size in self.sizes]))
-        put(self, "loads", _unique("loads", [real("loads", load, 0, 10, low_open=True) for load in self.loads]))
-        put(self, "seeds", whole("seeds", self.seeds, 1, 100_000))
-        put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
-        put(self, "duration_s", real("duration_s", self.duration_s, 0.1, 3600))
-        put(self, "interval_s", real("interval_s", self.interval_s, 0.01, 10))
-        put(self, "intervals", tuple(real("intervals", value, 0.01, 10) for value in self.intervals))
-        _unique("intervals", self.intervals, least=0)
-        if LEARNED in self.schemes and not self.agent:
-            raise ConfigError(f"schemes holds {LEARNED!r}, but there is no agent; valid: agent=FILE, a model or run directory")
-        if self.agent and LEARNED not in self.schemes:
-            raise ConfigError(f"agent = {self.agent!r}, but schemes has no {LEARNED!r}; valid: both or neither")
-
-    def scenario(self, cc: str, size: int, load: float) -> Scenario:
-        """The world of a cell, under the naive scheme."""
-        return get(TRAFFIC[self.traffic], cc=cc, queue_packets=size, load=load, duration_s=self.duration_s)
+    @property
+    def label(self) -> str:
+        """What a folder of it is called, before the digest."""
+        return self.experiment
 
     def seed_list(self) -> list[int]:
         """The seeds of every cell."""
@@ -92,7 +57,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able; equal for campaigns that give equal results, but for the version."""
-        return json.loads(json.dumps(asdict(self)))
+        return json.loads(json.dumps(asdict(typing.cast(Any, self))))
 
     def digest(self) -> str:
         """Eight characters that tell campaigns apart."""
@@ -100,49 +65,89 @@ class Settings:
 
     def command(self) -> str:
         """The shortest command line that means this."""
-        normal, words = _defaults(self), [COMMAND]
+        schemes = (*self.by_default, self.learned) if self.agent else self.by_default
+        made: Any = type(self)
+        normal, words = made(schemes=schemes, agent=self.agent).to_dict() | {"agent": ""}, [f"{COMMAND} {self.experiment}"]
         for key, value in self.to_dict().items():
             if value != normal[key]:
-                text = f"[{','.join(map(_shortest, value))}]" if isinstance(value, list) else _shortest(value)
+                text = f"[{','.join(map(shortest, value))}]" if isinstance(value, list) else shortest(value)
                 words.append(shlex.quote(f"{key}={text}") if not text.startswith("[") else f"{key}={text}")
         return " ".join(words)
 
+    def require_agent(self) -> None:
+        """Raises ConfigError where there is an agent without its scheme, or the scheme without an agent."""
+        if self.learned in self.schemes and not self.agent:
+            valid = "agent=FILE, a model or run directory"
+            raise ConfigError(f"schemes holds {self.learned!r}, but there is no agent; valid: {valid}")
+        if self.agent and self.learned not in self.schemes:
+            raise ConfigError(f"agent = {self.agent!r}, but schemes has no {self.learned!r}; valid: both or neither")
 
-@dataclass(frozen=True, kw_only=True)
-class Order:
-    """The settings, and what does not change the results.
+    @classmethod
+    def bundled(cls) -> str:
+        """The trained agent that comes with the package; "" where there is none."""
+        name = f"{cls.task}/ppo"
+        return from_here(library.path_of(name)) if name in library.names() else ""
 
-    Attributes:
-        settings: What to run.
-        output: The campaign's folder.
-        jobs: Threads.
-        figures: Whether to draw.
-    """
+    @classmethod
+    def made(cls, given: Mapping[str, Any]) -> Settings:
+        """The settings that were given, with what follows of them: `schemes=all`, and an agent together with its scheme.
 
-    settings: Settings
-    output: Path
-    jobs: int
-    figures: bool
+        Raises:
+            ConfigError: A value out of range.
+            CheckpointError: An agent that is neither a file nor a name.
+        """
+        given = dict(given)
+        agent = given.get("agent")
+        if given.get("schemes") == ("all",):
+            given["schemes"] = cls.names if agent or cls.bundled() else tuple(name for name in cls.names if name != cls.learned)
+        elif agent and "schemes" not in given:
+            given["schemes"] = (*cls.by_default, cls.learned)
+        if cls.learned in given.get("schemes", ()) and not agent and (found := cls.bundled()):
+            given["agent"] = found
+        if given.get("agent") and (path := library.path_of(given["agent"], "agent")) != Path(given["agent"]):
+            given["agent"] = from_here(path)
+        return cls(**given)
 
 
-LISTS = {"schemes": str, "ccs": str, "sizes": int, "loads": float, "intervals": float}
-VALUES = {"traffic": str, "seeds": int, "first_seed": int, "duration_s": float, "interval_s": float, "agent": str}
-OWN = {"output": str, "jobs": int, "figures": bool}
-KEYS = (*LISTS, *VALUES, *OWN)
+@dataclass(frozen=True)
+class _Kind:
+    """What a key takes."""
+
+    many: bool
+    of: type
+    optional: bool
 
 
-def parse(arguments: Sequence[str]) -> Order:
-    """The order that `key=value` arguments give, in Hydra's grammar (`netbuf_gym.overrides`).
+def kinds(settings: type[Settings]) -> dict[str, _Kind]:
+    """What each key of an experiment takes."""
+    hints = typing.get_type_hints(settings)
+    return {one.name: _kind(hints[one.name]) for one in fields(typing.cast(Any, settings))}
+
+
+def _kind(hint: Any) -> _Kind:
+    many = typing.get_origin(hint) is tuple
+    if many:
+        hint = typing.get_args(hint)[0]
+    optional = isinstance(hint, types.UnionType)
+    return _Kind(many, typing.get_args(hint)[0] if optional else hint, optional)
+
+
+OWN = {"output": _Kind(False, str, False), "jobs": _Kind(False, int, True), "figures": _Kind(False, bool, False)}
+"""Keys of every experiment that do not change its results."""
+
+
+def read(settings: type[Settings], arguments: Sequence[str]) -> dict[str, Any]:
+    """The values of `key=value` arguments, in Hydra's grammar (`netbuf_gym.overrides`).
 
     Raises:
-        ConfigError: An unknown key, a key given twice, a value that is no such thing or out of range.
-        CheckpointError: An agent that is neither a file nor a name.
+        ConfigError: An unknown key, a key given twice, a value that is no such thing.
     """
+    known = kinds(settings) | OWN
     given: dict[str, Any] = {}
     for argument in arguments:
         key = argument.partition("=")[0].strip()
-        if "=" not in argument or key not in KEYS:
-            valid = [f"{one}=" for one in KEYS]
+        if "=" not in argument or key not in known:
+            valid = [f"{one}=" for one in known]
             hint = did_you_mean(f"{key}=", valid)
             raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
         if key in given:
@@ -150,57 +155,22 @@ def parse(arguments: Sequence[str]) -> Order:
         value = overrides.read(argument)[1]
         if isinstance(value, str) and "\0" in value:
             raise ConfigError(f"{key} = {shown(value)} holds a null character; valid: text without one")
-        given[key] = _list(key, value) if key in LISTS else _value(VALUES.get(key, OWN.get(key)), value)
-    own = {key: given.pop(key) for key in OWN if key in given}
-    agent = given.get("agent")
-    if given.get("schemes") == ("all",):
-        given["schemes"] = NAMES if agent or bundled_agent() else tuple(name for name in NAMES if name != LEARNED)
-    elif agent and "schemes" not in given:
-        given["schemes"] = (*DEFAULT_SCHEMES, LEARNED)
-    if LEARNED in given.get("schemes", ()) and not agent and (found := bundled_agent()):
-        given["agent"] = found
-    if given.get("agent") and (found := library.path_of(given["agent"], "agent")) != Path(given["agent"]):
-        given["agent"] = _from_here(found)
-    settings = Settings(**given)
-    output = own.get("output") or f"runs/reproduce/rlbm-{settings.traffic}-{settings.digest()}"
-    jobs = whole("jobs", own["jobs"], 1, 1024) if own.get("jobs") is not None else len(os.sched_getaffinity(0))
-    figures = own.get("figures", True)
-    if not isinstance(figures, bool):
-        raise ConfigError(f"figures = {shown(figures)} is not a truth value; valid: true, false")
-    return Order(settings=settings, output=Path(output), jobs=jobs, figures=figures)
+        given[key] = _list(key, known[key], value) if known[key].many else _value(known[key], value)
+    return given
 
 
-def bundled_agent() -> str:
-    """The trained agent that comes with the package; "" where there is none."""
-    name = f"{QueueThreshold.name}/ppo"
-    return _from_here(library.path_of(name)) if name in library.names() else ""
-
-
-def _from_here(path: Path) -> str:
+def from_here(path: Path) -> str:
     """A path as it is written in this folder."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _list(key: str, value: Any) -> tuple:
-    """A list's values; one alone counts as a list of it."""
-    items = value if isinstance(value, list) else [value]
-    if "" in items or None in items:
-        raise ConfigError(f"{key} = {shown(value)} holds an empty value; valid: e.g. {key}=[a,b]")
-    return tuple(_value(LISTS[key], item) for item in items)
+def unique(key: str, values: Sequence, least: int = 1) -> tuple:
+    """A list's values, each there once.
 
-
-def _value(wanted: type, value: Any) -> Any:
-    """A whole number as a real one where that is wanted, a number as the text that a path may be; else the value, which the
-    checks refuse by name."""
-    if wanted is float and type(value) is int and abs(value) < 2**53:
-        return float(value)
-    if wanted is str:
-        return "" if value is None else value if isinstance(value, str) else _shortest(value)
-    return value
-
-
-def _unique(key: str, values: Sequence, least: int = 1) -> tuple:
+    Raises:
+        ConfigError: Fewer than the least number, or one twice.
+    """
     values = tuple(values)
     if len(values) < least:
         raise ConfigError(f"{key} is empty; valid: at least one")
@@ -210,10 +180,24 @@ def _unique(key: str, values: Sequence, least: int = 1) -> tuple:
     return values
 
 
-def _defaults(settings: Settings) -> dict[str, Any]:
-    schemes = (*DEFAULT_SCHEMES, LEARNED) if settings.agent else DEFAULT_SCHEMES
-    return Settings(schemes=schemes, agent=settings.agent).to_dict() | {"agent": ""}
+def shortest(value: Any) -> str:
+    """A value as it is typed."""
+    return "null" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-def _shortest(value: Any) -> str:
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+def _list(key: str, kind: _Kind, value: Any) -> tuple:
+    """A list's values; one alone counts as a list of it."""
+    items = value if isinstance(value, list) else [value]
+    if "" in items or None in items:
+        raise ConfigError(f"{key} = {shown(value)} holds an empty value; valid: e.g. {key}=[a,b]")
+    return tuple(_value(kind, item) for item in items)
+
+
+def _value(kind: _Kind, value: Any) -> Any:
+    """A whole number as a real one where that is wanted, a number as the text that a path may be; else the value, which the
+    checks refuse by name."""
+    if kind.of is float and type(value) is int and abs(value) < 2**53:
+        return float(value)
+    if kind.of is str:
+        return "" if value is None else value if isinstance(value, str) else shortest(value)
+    return value

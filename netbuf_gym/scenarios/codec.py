@@ -14,6 +14,7 @@ from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
 from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
@@ -28,7 +29,7 @@ def to_dict(scenario: Any) -> dict:
     """A JSON-able dictionary of a `Scenario`; fields at their default are left out."""
     data = {
         "schema": SCHEMA,
-        **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes")),
+        **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes", "udp")),
         "links": [_link(link) for link in scenario.links],
         "flows": [_flow(flow) for flow in scenario.flows],
     }
@@ -38,6 +39,8 @@ def to_dict(scenario: Any) -> dict:
         data["traffic"] = _traffic(scenario.traffic)
     if scenario.probes:
         data["probes"] = [_plain(probe) for probe in scenario.probes]
+    if scenario.udp:
+        data["udp"] = [_plain(source) for source in scenario.udp]
     return data
 
 
@@ -51,7 +54,7 @@ def from_dict(kind: type, data: object) -> Any:
     schema = data.pop("schema", None)
     if schema != SCHEMA:
         raise ScenarioError(f"schema = {shown(schema)}; valid: {SCHEMA!r}")
-    for field in ("links", "flows", *(name for name in ("switches", "probes") if name in data)):
+    for field in ("links", "flows", *(name for name in ("switches", "probes", "udp") if name in data)):
         if not isinstance(data.get(field), list):
             raise ScenarioTypeError(f"{field} = {shown(data.get(field))} is not a list")
     data["links"] = [_read_link(f"links[{i}]", link) for i, link in enumerate(data["links"])]
@@ -62,6 +65,8 @@ def from_dict(kind: type, data: object) -> Any:
         data["traffic"] = _read_traffic("traffic", data["traffic"])
     if "probes" in data:
         data["probes"] = [_make(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
+    if "udp" in data:
+        data["udp"] = [_make(f"udp[{i}]", UdpSource, source) for i, source in enumerate(data["udp"])]
     return _make("scenario", kind, data)
 
 

@@ -14,6 +14,7 @@ from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import DRR, AgentThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import RateTrace
 
@@ -32,6 +33,8 @@ def world_config(scenario: Scenario) -> _core.WorldConfig:
         config.traffic = traffic_config(scenario.traffic)
     if scenario.probes:
         config.probes = [probe_config(probe) for probe in scenario.probes]
+    if scenario.udp:
+        config.udp = [udp_config(source) for source in scenario.udp]
     if scenario.mss_bytes is not None:
         config.mss = scenario.mss_bytes
     if scenario.min_rto_ms is not None:
@@ -214,6 +217,21 @@ def probe_config(probe: Probe) -> _core.ProbeConfig:
     config.interval_ns = nanoseconds(probe.interval_s)
     config.start_ns = nanoseconds(probe.start_s)
     config.bytes = probe.bytes
+    return config
+
+
+def udp_config(source: UdpSource) -> _core.UdpConfig:
+    """Converts one source of datagrams."""
+    config = _core.UdpConfig()
+    config.path = list(source.path)
+    config.rate_bps = source.rate_mbps * 1e6
+    config.bytes = source.packet_bytes
+    config.start_ns = nanoseconds(source.start_s)
+    config.stop_ns = nanoseconds(source.stop_s) if source.stop_s is not None else 0
+    if source.on_s is not None:
+        config.on_ns, config.off_ns = nanoseconds(source.on_s), nanoseconds(source.off_s)
+        config.random_on_off = source.random
+    config.priority = source.priority
     return config
 
 

@@ -40,6 +40,7 @@ from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 
 __all__ = [
@@ -79,6 +80,7 @@ class Scenario:
         switches: Shared-buffer switches, names unique, each link a port of at most one.
         traffic: Finite flows that are opened as time goes on; random arrivals may make at most 5 million in the mean.
         probes: `Probe`s.
+        udp: `UdpSource`s: datagrams that nothing answers.
         mss_bytes: Largest segment, 100 to 9000; None: the stack's, 1448.
         min_rto_ms: Least retransmission time-out, 1 to 60000; None: the stack's, 200 (linux) or 1000 (ns3).
         delayed_ack: An ACK at the latest after this many segments, 1 to 1000; None: the stack's, 2.
@@ -98,6 +100,7 @@ class Scenario:
     switches: Sequence[Switch] = ()
     traffic: Traffic | None = None
     probes: Sequence[Probe] = ()
+    udp: Sequence[UdpSource] = ()
     mss_bytes: int | None = None
     min_rto_ms: float | None = None
     delayed_ack: int | None = None
@@ -136,11 +139,12 @@ class Scenario:
                 put(self, "traffic", replace(self.traffic, senders=senders))
             self._check_arrivals()
         put(self, "probes", self._placed("probes", _items("probes", self.probes), Probe, index))
+        put(self, "udp", self._placed("udp", _items("udp", self.udp), UdpSource, index))
         put(self, "switches", self._placed("switches", _items("switches", self.switches), Switch, index))
         self._check_switches()
 
     def _placed(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
-        """Flows, senders, probes or switches with their links as indices; the same tuple when they had them so."""
+        """Whatever crosses links, with its links as indices; the same tuple when it had them so."""
         valid = sender_controls(self.stack) if cls is Sender else congestion_controls(self.stack)
         placed = []
         for i, item in enumerate(items):
@@ -208,7 +212,7 @@ class Scenario:
                     raise ScenarioError(f"{at} has no rate; valid: rate_mbps or a trace")
                 if link.discipline is not None or link.queue_packets is not None or link.queue_bytes is not None:
                     raise ScenarioError(f"{at} has a queue of its own; valid: neither queue limit nor discipline")
-            for what, items in (("flows", self.flows), ("probes", self.probes)):
+            for what, items in (("flows", self.flows), ("probes", self.probes), ("udp", self.udp)):
                 for k, item in enumerate(items):
                     if item.priority >= switch.queues and _crosses(item, switch):
                         raise ScenarioError(
@@ -421,11 +425,12 @@ _LINK_FIELDS = {
     Flow: ("path", "return_path"),
     Sender: ("path", "return_path"),
     Probe: ("path",),
+    UdpSource: ("path",),
     Switch: ("ports",),
 }
 
 
-def _crosses(item: Flow | Sender | Probe, switch: Switch) -> bool:
+def _crosses(item: Flow | Sender | Probe | UdpSource, switch: Switch) -> bool:
     """Whether packets of it, data or ACKs, pass a port of the switch."""
     return any(not set(getattr(item, name)).isdisjoint(switch.ports) for name in _LINK_FIELDS[type(item)])
 

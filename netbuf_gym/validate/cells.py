@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Scenario
@@ -48,6 +49,13 @@ class Setting:
     delayed_ack: int = 2
     min_rto_s: float = 1.0
     extra: str = ""
+    own: Any = None
+    """What only its family knows of; hashable."""
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether lots are drawn on the way: by random loss, by a discipline, or by what its family knows of."""
+        return bool(self.loss) or self.drops_at_random or (self.own is not None and self.own.by_chance)
 
     @property
     def disciplined(self) -> bool:
@@ -144,6 +152,7 @@ class Family(ABC):
         least_rtt_ms: Of its access links.
         follows_schedule: Whether its cells name a rate schedule.
         contributes: Whether each cell of a group contributes to the group what it is allowed itself.
+        bimodal: Whether a run may end in one of two ways by chance, so that a few seeds tell too little of the spread.
         compact: Whether tables show ours and the error alone, since there are many quantities.
         columns: Of its tables, before the quantities.
     """
@@ -152,6 +161,7 @@ class Family(ABC):
     least_rtt_ms = 2.0
     follows_schedule = False
     contributes = False
+    bimodal = False
     compact = False
     columns: tuple[str, ...] = ("flows", "buffer", "loss", "runs")
 
@@ -161,7 +171,7 @@ class Family(ABC):
         discipline = f", {s.qdisc}" if s.disciplined else ""
         return f"{s.rate_mbps:g} Mbit/s, {s.rtt_ms:g} ms{trace}{discipline}"
 
-    def grouped_by(self, s: Setting) -> int:
+    def grouped_by(self, s: Setting) -> Hashable:
         """What else cells of one group have in common."""
         return 0
 

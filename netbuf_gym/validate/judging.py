@@ -138,15 +138,18 @@ def _contributed_means(quantity: str, members: list[Cell]) -> Comparison:
 
 
 def standard_error(cell: Cell, quantity: str) -> float:
-    """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only.
+    """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only, or where a run ends
+    in one of two ways, of which few seeds may show one, and ours is larger.
 
-    0 for a cell without random loss or drops: the issue of its run is no matter of chance.
+    0 for a cell in which no lots are drawn: the issue of its run is no matter of chance.
     """
-    if not cell.setting.loss and not cell.setting.drops_at_random:
+    if not cell.setting.by_chance:
         return 0.0
     reference = cell.reference[quantity]
     sample = reference if len(reference) > 1 else cell.ours[quantity]
     spread = float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0
+    if cell.setting.family.bimodal and len(cell.ours[quantity]) > 1:
+        spread = max(spread, float(np.std(cell.ours[quantity], ddof=1)))
     return spread / math.sqrt(len(reference))
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
 from netbuf_gym.files import CsvError, csv_fields, csv_records, read_text
-from netbuf_gym.validate import shared_buffer
+from netbuf_gym.validate import mechanisms, shared_buffer
 from netbuf_gym.validate.cells import DROPS, FAMILIES, GOODPUT, LOSS_RATE, QUEUE_DELAY, Cell, Reference, Setting, Skipped
 from netbuf_gym.validate.dumbbells import LINUX_DUMBBELL, NS3_DUMBBELL, NS3_LAST_HOP
+from netbuf_gym.validate.mechanisms import NS3_MECHANISMS
 from netbuf_gym.validate.shared_buffer import NS3_SHARED_BUFFER
 
 Row = dict[str, str]
@@ -88,6 +89,26 @@ SHARED_BUFFER_RESULTS = {column: Number(0, 1e9, optional=True) for column in sha
     "drops_q1": Number(0, 1e12, whole=True),
     "occ_p99_pct": Number(0, 100),
 }
+MECHANISMS = {
+    **{name: number for name, number in COMMON.items() if name != "loss"},
+    "N": Number(0, 10_000, whole=True),
+    "N_back": Number(0, 10_000, whole=True),
+    "access_mbps": Number(0, 1e6, above=True),
+    "stagger_s": Number(0, 1e5),
+    "B_back_mbps": Number(0, 1e6, above=True),
+    "buffer_back_pkts": Number(0, 1e9, whole=True),
+    "back_start_s": Number(0, 1e5),
+    "jitter_ms": Number(0, 1e5),
+    "reorder": Number(0, 1, whole=True),
+    "udp_mbps": Number(0, 1e6),
+    "udp_bytes": Number(1, 65535, whole=True),
+    "udp_on_s": Number(0, 1e5),
+    "udp_off_s": Number(0, 1e5),
+    "udp_random": Number(0, 1, whole=True),
+    "udp_start_s": Number(0, 1e5),
+    "udp_back": Number(0, 1, whole=True),
+    **{column: Number(0, 1e12) for column in mechanisms.COLUMNS.values()},
+}
 LINUX = {**COMMON, "qdelay_mean_w_ms": Number(0, 1e9), "loss_rate_w": Number(0, 1)}
 LINUX_OPTIONAL = {"late_mean_us": Number(0, 1e6)}
 
@@ -128,9 +149,9 @@ def _read_file(file: Path, root: Path, cells: dict[Setting, Cell], skipped: list
 
 
 def _rows(file: Path) -> tuple[list[str], list[tuple[int, Row]]]:
-    """Header and rows with their line numbers; every row has as many fields as the header."""
+    """Header and rows with their line numbers; every row has as many fields as the header. Lines from # on are comments."""
     try:
-        records = csv_records(read_text(file))
+        records = [record for record in csv_records(read_text(file)) if not record[1].startswith("#")]
     except OSError as error:
         raise ReferenceDataError(f"cannot be read: {error.strerror or error}", file) from None
     except UnicodeDecodeError:
@@ -162,6 +183,8 @@ def _kind(columns: set[str]) -> tuple[str | None, str]:
         return None, "a list of flows: read where a shared-buffer cell names it"
     if {"t_s", "cwnd_pkts"} <= columns:
         return None, "a time series: only the cells' means are compared"
+    if {"cc", "rtt_steps", "jitter_ms", "udp_mbps"} <= columns:
+        return NS3_MECHANISMS, ""
     if "cc" in columns and columns & {"goodput_w_mbps", "sojourn_mean_w_ms", "qdelay_mean_w_ms"}:
         if "kernel" in columns or not columns & {"ns3", "flow", "sojourn_mean_w_ms", "qdisc"}:
             return LINUX_DUMBBELL, ""
@@ -283,6 +306,18 @@ def _read_shared_buffer(file: Path, root: Path, kind: str, columns: set[str], ro
             cell.flow_files[v["seed"]] = shared_buffer.flow_file(file, line, root, row)
 
 
+def _read_mechanisms(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
+    _need(file, columns, {"label", "cc", "rtt_steps"} | set(MECHANISMS), kind)
+    for line, row in rows:
+        v = _numbers(file, line, row, MECHANISMS)
+        for name in ("label", "cc"):
+            _text(file, line, row, name)
+        if v["N"] + v["N_back"] == 0:
+            raise ReferenceDataError("N = 0 and N_back = 0; valid: at least one flow", file, line)
+        setting = mechanisms.setting_of(kind, row, v, file, line)
+        _add(cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in mechanisms.COLUMNS.items()})
+
+
 def _text(file: Path, line: int, row: Row, name: str) -> str:
     if not row[name]:
         raise ReferenceDataError(f"{name} is empty; valid: a name", file, line)
@@ -306,4 +341,5 @@ _READERS: dict[str, Callable] = {
     NS3_LAST_HOP: _read_ns3,
     LINUX_DUMBBELL: _read_linux,
     NS3_SHARED_BUFFER: _read_shared_buffer,
+    NS3_MECHANISMS: _read_mechanisms,
 }

@@ -34,9 +34,9 @@ def scenario(cell: Cell, seed: int | None = None) -> Scenario:
 
 
 def seeds_to_run(setting: Setting, seeds: int) -> list[int]:
-    """1 to `seeds` where chance decides (random loss, PIE, RED, BBR's probing phase, when the processes of several senders
-    really started); one run where it does not."""
-    random = setting.loss > 0 or setting.cc == "bbr" or setting.drops_at_random or setting.family.uncertain_starts(setting)
+    """1 to `seeds` where chance decides (random loss, PIE, RED, jitter, random datagrams, BBR's probing phase, when the
+    processes of several senders really started); one run where it does not."""
+    random = setting.by_chance or setting.cc == "bbr" or setting.family.uncertain_starts(setting)
     return list(range(1, seeds + 1)) if random else [1]
 
 

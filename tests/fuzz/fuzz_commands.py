@@ -16,7 +16,8 @@ from fuzz_case import ACCEPTED, REFUSED, Case, Finding
 from fuzz_server import Kind
 
 from netbuf_gym import cli, scenarios, tasks, traces
-from netbuf_gym.reproduce import settings
+from netbuf_gym.reproduce.rlbm.settings import Settings
+from netbuf_gym.reproduce.settings import kinds
 
 STATUSES = (0, 1, 2, 130)
 MOST_LINES = 8
@@ -191,7 +192,7 @@ def prepare(folder: Path) -> None:
     KEYS["train"] += ["scenario.kwargs.n", "scenario.kwargs.loss", "env.kwargs.recipe", "env.kwargs.history"]
     KEYS["evaluate"] += ["scenario.kwargs.n", "scenario.kwargs.load", "env"]
     KEYS["demo"] = KEYS["train"]
-    KEYS["reproduce"] = [*settings.Settings.__dataclass_fields__, "output", "jobs", "figures", "intervals", "x"]
+    KEYS["reproduce"] = [*kinds(Settings), "output", "jobs", "figures", "intervals", "x"]
     agents = Path(demo.__file__).parent / "agents"
     MODELS.update({path.parent.parent.name: path for path in sorted(agents.rglob("model.zip"))})
 

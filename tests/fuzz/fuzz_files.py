@@ -24,7 +24,8 @@ from netbuf_gym.commands import workload
 from netbuf_gym.errors import ConfigError, NetbufError, ScenarioError
 from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.settings import Settings
+from netbuf_gym.reproduce.rlbm.experiment import RLBM
+from netbuf_gym.reproduce.rlbm.settings import Settings
 from netbuf_gym.scenarios import FlowList, Scenario, SizeDistribution
 from netbuf_gym.traces import RateTrace
 from netbuf_gym.validate import reading
@@ -295,7 +296,7 @@ FORMS = (
     Form("workload.csv", _flows, workload.read, lambda case, found, whole: None),
     Form("world.json", _world, _read_world, _check_world, share=6),
     Form("model.zip", _model, _read_model, _check_model, text=False, share=2),
-    Form("runs.csv", _runs, Runs.read, _check_runs),
+    Form("runs.csv", _runs, RLBM.read, _check_runs),
     Form("reference.csv", _reference, _read_reference, _check_reference),
     Form("mine.yaml", _config, _read_config, _check_config, share=1),
 )
@@ -310,7 +311,7 @@ def prepare(folder: Path) -> None:
     settings = Settings(
         schemes=("naive", "dt"), ccs=("cubic",), sizes=(20,), loads=(0.4,), seeds=3, duration_s=1.0, intervals=()
     )
-    TABLES.append(Campaign(settings, folder / "campaign", 1).run(lambda done, total: None).read_bytes())
+    TABLES.append(Campaign(RLBM, settings, folder / "campaign", 1).run(lambda done, total: None).read_bytes())
     MODELS.extend(sorted((Path(checkpoint.__file__).parent / "agents").rglob("model.zip")))
 
 

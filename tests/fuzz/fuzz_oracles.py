@@ -19,7 +19,8 @@ from netbuf_gym.scenarios import FlowList, Scenario
 SLACK = 1e-6
 MAY_BE_NAN = {
     "completion_s", "loss_rate", "rtt_mean_ms", "rtt_min_ms", "utilisation", "queue_delay_mean_ms", "queue_delay_std_ms",
-    "delay_mean_ms", "fairness", "occupancy_mean",
+    "delay_mean_ms", "delay_std_ms", "lost_share_total",
+    "delay_min_ms_total", "delay_max_ms_total", "fairness", "occupancy_mean",
 }  # fmt: skip
 """Where the docs say so: nothing was measured."""
 
@@ -44,12 +45,22 @@ def _claims(result: Result) -> Iterator[tuple[str, bool]]:
         yield f"probe: received {probe.received} of {probe.sent}", 0 <= probe.received <= probe.sent
         least_s = sum(result.scenario.links[i].least_delay_ms for i in given.path) * 1e-3
         yield "probe: delays are at least propagation", bool((probe.delays_s >= least_s - 1e-8).all())
+    for source, given in zip(result.udp, result.scenario.udp, strict=True):
+        lost = source.queue_drops + source.random_losses
+        if whole_run:
+            yield f"udp: received {source.packets_received}, lost {lost}", source.packets_received + lost <= source.packets_sent
+        span_s = result.window_s[1] - result.window_s[0]
+        gap_s = max(round(given.packet_bytes * 8e-6 / given.rate_mbps, 9), 1e-9)
+        most = 1 + span_s / gap_s
+        yield f"udp: sent {source.packets_sent} of {most}", source.packets_sent <= most * (1 + SLACK) + 1
+        least_ms = sum(result.scenario.links[i].delay_ms for i in given.path)
+        yield f"udp: least delay {source.delay_min_ms_total}", not source.delay_min_ms_total < least_ms - 1e-5
     fairness = result.fairness
     yield f"fairness {fairness}", math.isnan(fairness) or 1 / len(result.flows) - SLACK <= fairness <= 1 + SLACK
 
 
 def _finite(result: Result) -> Iterator[tuple[str, bool]]:
-    records = [*result.flows, *result.links, *([result.traffic] if result.traffic else []), *result.switches]
+    records = [*result.flows, *result.links, *([result.traffic] if result.traffic else []), *result.switches, *result.udp]
     records += [queue for switch in result.switches for queue in switch.queues]
     for record in records:
         for entry in fields(record):
@@ -96,7 +107,8 @@ def _link(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[
     start_s, end_s = result.window_s
     if given.finite:
         # A packet counts when it begins to be sent, so that one may count whose end the window does not hold.
-        one = max([result.scenario.data_bytes, *(probe.bytes for probe in result.scenario.probes)]) * 8e-6
+        lone = [*(probe.bytes for probe in result.scenario.probes), *(udp.packet_bytes for udp in result.scenario.udp)]
+        one = max([result.scenario.data_bytes, *lone]) * 8e-6
         offered = capacity_mbit(result.scenario, (i,), start_s)
         carried = link.throughput_mbps * (end_s - start_s)
         most = offered + 2 * one

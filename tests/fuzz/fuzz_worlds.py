@@ -42,6 +42,8 @@ def world(case: Case, switch: float = 0.25) -> dict[str, Any]:
     if case.chance(0.4) or not data["flows"]:
         data["traffic"] = _traffic(case, stack, paths, priorities, data["duration_s"])
     data["probes"] = [_probe(case, paths, priorities, data["duration_s"]) for _ in range(case.pick((0, 0, 1, 3)))]
+    if case.chance(0.3):
+        data["udp"] = [_udp(case, paths, priorities, data["duration_s"]) for _ in range(case.whole(1, 3))]
     for name, make in (
         ("name", lambda: case.pick(("w", "é", "a b"))),
         ("hystart", lambda: case.chance(0.5)),
@@ -84,6 +86,11 @@ def packets_of(scenario: Scenario) -> float:
     if scenario.traffic is not None:
         total += _of_traffic(scenario, span_s)
     total += sum((span_s - probe.start_s) / probe.interval_s for probe in scenario.probes if probe.start_s < span_s)
+    for source in scenario.udp:
+        lives_s = max(0.0, min(span_s, source.stop_s or span_s) - source.start_s)
+        total += source.mean_mbps * 1e6 * lives_s / 8 / source.packet_bytes
+        if source.on_s is not None:
+            total += 2 * lives_s / (source.on_s + source.off_s)
     for link in scenario.links:
         if link.trace is not None:
             times = link.trace.time_s if hasattr(link.trace, "time_s") else link.trace.time_ms
@@ -274,6 +281,21 @@ def _probe(case: Case, paths: dict[str, Any], priorities: int, span_s: float) ->
     if case.chance(0.4):
         probe |= {"start_s": span_s * float(case.rng.random()), "bytes": case.pick((1, 64, 1500, 65_535))}
     return probe
+
+
+def _udp(case: Case, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
+    source: dict[str, Any] = {"path": case.pick(list(_path(case, paths).values())), "priority": case.whole(0, priorities - 1)}
+    source["packet_bytes"] = case.pick((1, 64, 1500, 65_535, case.whole(1, 65_535)))
+    rate_mbps = case.log(1, 1000) * source["packet_bytes"] * 8e-6 / span_s
+    source["rate_mbps"] = min(max(rate_mbps, 1e-6), source["packet_bytes"] * 8e3)
+    if case.chance(0.5):
+        periods = {name: max(span_s / case.whole(1, 50), 1e-6) for name in ("on_s", "off_s")}
+        source |= {**periods, "random": case.chance(0.5)}
+    if case.chance(0.3):
+        source["start_s"] = span_s * float(case.rng.random())
+    if case.chance(0.3):
+        source["stop_s"] = source.get("start_s", 0.0) + case.log(1e-3, 10)
+    return source
 
 
 def _ports(case: Case, links: list[dict[str, Any]], ahead: int) -> list[int]:

@@ -16,7 +16,7 @@ def prepare() -> None:
     import matplotlib.backends.backend_agg
     import matplotlib.figure  # noqa: F401
 
-    from netbuf_gym.reproduce import figures  # noqa: F401
+    from netbuf_gym.reproduce.rlbm import figures  # noqa: F401
     from netbuf_gym.zoo import saved  # noqa: F401
 
 

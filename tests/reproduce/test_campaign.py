@@ -15,9 +15,10 @@ import pytest
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.plants.simulator import Simulator
-from netbuf_gym.reproduce.campaign import COLUMNS, Campaign, parts_of
-from netbuf_gym.reproduce.results import Runs, means_csv
-from netbuf_gym.reproduce.settings import CONTROLLED, NAMES, Settings, parse
+from netbuf_gym.reproduce.campaign import Campaign
+from netbuf_gym.reproduce.rlbm.experiment import RLBM
+from netbuf_gym.reproduce.rlbm.settings import CONTROLLED, NAMES, Settings
+from netbuf_gym.reproduce.rlbm.work import parts_of
 
 TINY = ["sizes=[20,50]", "loads=[0.3,0.8]", "seeds=2", "duration_s=2", "jobs=2"]
 
@@ -28,7 +29,7 @@ def reproduce(*arguments: str) -> int:
 
 def tiny(output, **changes) -> Campaign:
     values = {"sizes": (20,), "loads": (0.3, 0.8), "seeds": 2, "duration_s": 2.0, "intervals": ()} | changes
-    return Campaign(Settings(**values), output, jobs=2)
+    return Campaign(RLBM, Settings(**values), output, jobs=2)
 
 
 def quiet(done: int, total: int) -> None:
@@ -37,7 +38,7 @@ def quiet(done: int, total: int) -> None:
 
 def test_a_row_a_run(tmp_path):
     table = tiny(tmp_path / "out", intervals=(0.05, 0.1)).run(quiet)
-    runs = Runs.read(table)
+    runs = RLBM.read(table)
     assert runs.comment.startswith("netbuf-gym") and "netbuf-gym reproduce rlbm sizes=[20]" in runs.comment
     # 4 schemes without decisions, random at 0.1 s and, in the sweep (CUBIC only), at 0.05 s
     assert len(runs) == 2 * 2 * (4 * 2 + 2 + 1)
@@ -52,7 +53,7 @@ def test_a_row_a_run(tmp_path):
 
 def test_every_scheme_gets_the_same_traffic(tmp_path):
     schemes = tuple(name for name in NAMES if name != "rlbm")
-    runs = Runs.read(tiny(tmp_path, schemes=schemes, ccs=("cubic",), traffic="thesis-text").run(quiet))
+    runs = RLBM.read(tiny(tmp_path, schemes=schemes, ccs=("cubic",), traffic="thesis-text").run(quiet))
     assert runs.values("scheme") == list(schemes)
     for load in (0.3, 0.8):
         for seed in (1_000_000, 1_000_001):
@@ -64,7 +65,7 @@ def test_every_scheme_gets_the_same_traffic(tmp_path):
 
 
 def test_measures_are_consistent(tmp_path):
-    runs = Runs.read(tiny(tmp_path, schemes=("naive", "random", "codel"), traffic="thesis-text").run(quiet))
+    runs = RLBM.read(tiny(tmp_path, schemes=("naive", "random", "codel"), traffic="thesis-text").run(quiet))
     column = runs.columns
     assert ((0 < column["throughput_mbps"]) & (column["throughput_mbps"] < 10)).all()
     np.testing.assert_array_equal(column["flows_completed"], column["flows_completed_p0"] + column["flows_completed_p1"])
@@ -80,8 +81,8 @@ def test_measures_are_consistent(tmp_path):
 
 def test_the_results_depend_on_neither_jobs_nor_the_order_of_work(tmp_path):
     settings = Settings(sizes=(20,), loads=(0.3,), seeds=3, duration_s=1.0, intervals=())
-    one = Campaign(settings, tmp_path / "one", jobs=1).run(quiet).read_text()
-    assert Campaign(settings, tmp_path / "three", jobs=3).run(quiet).read_text() == one
+    one = Campaign(RLBM, settings, tmp_path / "one", jobs=1).run(quiet).read_text()
+    assert Campaign(RLBM, settings, tmp_path / "three", jobs=3).run(quiet).read_text() == one
 
 
 def test_resumes_what_was_interrupted(tmp_path, monkeypatch):
@@ -99,7 +100,9 @@ def test_resumes_what_was_interrupted(tmp_path, monkeypatch):
     before = json.loads((tmp_path / "out" / "campaign.json").read_text())["seconds"]
     ran = []
     original = Campaign._run_chunk
-    monkeypatch.setattr(Campaign, "_run_chunk", lambda self, chunk: ran.append(chunk.part.file) or original(self, chunk))
+    monkeypatch.setattr(
+        Campaign, "_run_chunk", lambda self, chunk: ran.append(f"{chunk.part.name}.csv") or original(self, chunk)
+    )
     assert tiny(tmp_path / "out").run(quiet).read_text() == whole
     assert not written & set(ran)
     assert json.loads((tmp_path / "out" / "campaign.json").read_text())["seconds"] >= before
@@ -109,8 +112,8 @@ def test_a_part_that_was_cut_is_run_again(tmp_path):
     whole = tiny(tmp_path / "whole").run(quiet).read_text()
     again = tiny(tmp_path / "out")
     (tmp_path / "out" / "parts").mkdir()
-    path = tmp_path / "out" / "parts" / again.parts[0].file
-    path.write_text(",".join(COLUMNS) + "\nnaive,cubic,20")
+    path = tmp_path / "out" / "parts" / f"{again.parts[0].name}.csv"
+    path.write_text(",".join(RLBM.columns) + "\nnaive,cubic,20")
     assert again.run(quiet).read_text() == whole
 
 
@@ -195,7 +198,7 @@ def test_all_ten_sizes_in_one_figure(tmp_path):
 def test_worlds_in_which_nothing_completes_are_drawn_too(tmp_path):
     arguments = ["sizes=[1]", "ccs=[bbr]", "loads=[0.1]", "seeds=1", "duration_s=0.1", "traffic=default", "schemes=all"]
     assert reproduce(*arguments, "figures=true", f"output={tmp_path / 'out'}") == 0
-    runs = Runs.read(tmp_path / "out" / "runs.csv")
+    runs = RLBM.read(tmp_path / "out" / "runs.csv")
     assert np.isnan(runs.columns["fct_mean_s"]).all() and (runs.columns["flows_completed"] == 0).all()
 
 
@@ -224,8 +227,8 @@ def test_worlds_in_which_nothing_completes_are_drawn_too(tmp_path):
         ("traffic=mine", "traffic = 'mine' is unknown; valid: thesis-code, thesis-text, default"),
         ("figures=perhaps", "figures = 'perhaps' is not a truth value; valid: true, false"),
         ("agent=/nowhere/model.zip", "no such file"),
-        ("sizes", "argument 'sizes' is unknown; did you mean 'sizes='? valid: schemes="),
-        ("sceme=dt", "argument 'sceme=dt' is unknown; did you mean 'schemes='? valid: schemes="),
+        ("sizes", "argument 'sizes' is unknown; did you mean 'sizes='? valid: traffic="),
+        ("sceme=dt", "argument 'sceme=dt' is unknown; did you mean 'schemes='? valid: traffic="),
         ("traffic=thesis_code", "traffic = 'thesis_code' is unknown; did you mean 'thesis-code'? valid: thesis-code"),
         ("=1", "argument '=1' is unknown"),
         ("seeds='3", "no closing '"),
@@ -252,7 +255,7 @@ def test_bad_outputs(tmp_path, capsys):
 
 def test_unknown_experiments_and_keys_given_twice(capsys):
     assert main(["reproduce", "auter"]) == 2
-    assert "experiment 'auter' is unknown; valid: rlbm" in capsys.readouterr().err
+    assert "experiment = 'auter' is unknown; valid: rlbm" in capsys.readouterr().err
     assert reproduce("seeds=1", "seeds=2") == 2
     assert "seeds is given twice" in capsys.readouterr().err
 
@@ -266,18 +269,18 @@ def test_an_agent_and_its_scheme_come_together(tmp_path, capsys):
 
 
 def test_the_default_is_the_thesis_grid():
-    settings = parse([]).settings
+    settings = RLBM.parse([]).settings
     assert settings.command() == "netbuf-gym reproduce rlbm"
-    without_learning = [part for part in parts_of(settings) if part.scheme not in CONTROLLED]
+    without_learning = [part for part in parts_of(settings) if part.runs[0][0] not in CONTROLLED]
     assert len(without_learning) * len(settings.loads) * settings.seeds == 6400
-    assert parse(["seeds=10", "loads=[0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8]"]).settings == settings
-    assert parse(["schemes=[dt, abm]"]).settings.schemes == ("dt", "abm")
-    assert parse(["seeds=3"]).output != parse(["seeds=4"]).output
+    assert RLBM.parse(["seeds=10", "loads=[0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8]"]).settings == settings
+    assert RLBM.parse(["schemes=[dt, abm]"]).settings.schemes == ("dt", "abm")
+    assert RLBM.parse(["seeds=3"]).output != RLBM.parse(["seeds=4"]).output
 
 
 def test_means_over_seeds(tmp_path):
-    runs = Runs.read(tiny(tmp_path / "out").run(quiet))
-    lines = means_csv(runs).splitlines()
+    runs = RLBM.read(tiny(tmp_path / "out").run(quiet))
+    lines = runs.means_csv().splitlines()
     assert lines[0].startswith("# netbuf-gym") and len(lines) == 2 + len(runs) // 2
     first = dict(zip(lines[1].split(","), lines[2].split(","), strict=True))
     cell = runs.where(scheme="naive", cc="cubic", load=0.3)
@@ -326,10 +329,10 @@ def test_a_table_that_was_cut_is_completed(tmp_path, finished, cut, monkeypatch)
     text, copy = finished
     again = copy(tmp_path / "out", cuts(text)[cut])
     with pytest.raises(ReferenceDataError, match=r"runs\.csv:\d+: is cut: (\d of 8|none) of its rows are whole"):
-        Runs.read(tmp_path / "out" / "runs.csv")
+        RLBM.read(tmp_path / "out" / "runs.csv")
     ran = []
     original = Campaign._run_chunk
-    monkeypatch.setattr(Campaign, "_run_chunk", lambda self, chunk: ran.append(chunk.part.scheme) or original(self, chunk))
+    monkeypatch.setattr(Campaign, "_run_chunk", lambda self, chunk: ran.append(chunk.runs[0][0]) or original(self, chunk))
     assert again.run(quiet).read_text() == text
     assert set(ran) == ({"random"} if "last" in cut or "half the rows" in cut else {"naive", "random"})
     assert again.lost == (4 if len(set(ran)) == 1 else 8)
@@ -340,7 +343,7 @@ def test_a_table_without_its_last_end_of_line_is_whole(tmp_path, finished, monke
     text, copy = finished
     monkeypatch.setattr(Campaign, "_run_chunk", None)
     again = copy(tmp_path / "out", text.rstrip("\n"))
-    assert len(Runs.read(again.run(quiet))) == 8 and again.lost == 0
+    assert len(RLBM.read(again.run(quiet))) == 8 and again.lost == 0
 
 
 def damages(text: str) -> dict[str, tuple[str, str]]:
@@ -382,7 +385,7 @@ def test_a_table_that_is_damaged_otherwise_is_refused(tmp_path, finished, damage
         again.run(quiet)
     if "of the run" not in message and "places" not in damage:
         with pytest.raises(ReferenceDataError, match=r"runs\.csv:\d+: "):
-            Runs.read(tmp_path / "out" / "runs.csv")
+            RLBM.read(tmp_path / "out" / "runs.csv")
     assert (tmp_path / "out" / "runs.csv").read_text() == changed
 
 

@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.reproduce import claims, compare, page, tune_dt
-from netbuf_gym.reproduce.campaign import COLUMNS, Campaign
+from netbuf_gym.reproduce import judging, page, showing
+from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.settings import Settings
+from netbuf_gym.reproduce.rlbm import claims, compare, tune_dt
+from netbuf_gym.reproduce.rlbm.experiment import RLBM
+from netbuf_gym.reproduce.rlbm.settings import Settings
 from netbuf_gym.stats import Interval
 
 
 def made(rows: list[dict]) -> Runs:
     """Results of which only some columns matter."""
-    columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in COLUMNS}
-    return Runs("made by hand", columns)
+    columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in RLBM.columns}
+    return Runs("made by hand", columns, RLBM.keys, tuple(RLBM.measures))
 
 
 def row(scheme: str, seed: int, **values) -> dict:
@@ -35,19 +37,19 @@ def test_changes_are_paired_relative_and_over_seeds():
 @pytest.mark.parametrize(
     "expected, interval, least, verdict",
     [
-        (claims.LOWER, (-0.1, -0.2, -0.01), 0.0, "holds"),
-        (claims.LOWER, (-0.1, -0.2, 0.01), 0.0, "no difference shown"),
-        (claims.LOWER, (0.1, 0.01, 0.2), 0.0, "the opposite holds"),
-        (claims.LOWER, (-0.01, -0.011, -0.009), 0.05, "in sign only"),
-        (claims.HIGHER, (0.1, 0.01, 0.2), 0.05, "holds"),
-        (claims.HIGHER, (-0.1, -0.2, -0.01), 0.0, "the opposite holds"),
-        (claims.NOT_LOWER, (0.0, -0.009, 0.009), 0.0, "holds"),
-        (claims.NOT_LOWER, (-0.01, -0.02, 0.0), 0.0, "not shown"),
-        (claims.NOT_LOWER, (-0.1, -0.2, -0.02), 0.0, "does not hold"),
+        (judging.LOWER, (-0.1, -0.2, -0.01), 0.0, "holds"),
+        (judging.LOWER, (-0.1, -0.2, 0.01), 0.0, "no difference shown"),
+        (judging.LOWER, (0.1, 0.01, 0.2), 0.0, "the opposite holds"),
+        (judging.LOWER, (-0.01, -0.011, -0.009), 0.05, "in sign only"),
+        (judging.HIGHER, (0.1, 0.01, 0.2), 0.05, "holds"),
+        (judging.HIGHER, (-0.1, -0.2, -0.01), 0.0, "the opposite holds"),
+        (judging.NOT_LOWER, (0.0, -0.009, 0.009), 0.0, "holds"),
+        (judging.NOT_LOWER, (-0.01, -0.02, 0.0), 0.0, "not shown"),
+        (judging.NOT_LOWER, (-0.1, -0.2, -0.02), 0.0, "does not hold"),
     ],
 )
 def test_verdicts(expected, interval, least, verdict):
-    assert claims.verdict(expected, Interval(*interval), least) == verdict
+    assert judging.verdict(expected, Interval(*interval), least) == verdict
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +65,16 @@ def finished(tmp_path_factory):
         duration_s=3.0,
         intervals=(0.05, 0.1),
     )
-    Campaign(settings, folder, jobs=2).run(lambda done, total: None)
+    Campaign(RLBM, settings, folder, jobs=2).run(lambda done, total: None)
     return folder
 
 
 def test_every_claim_gets_a_verdict(finished):
-    runs = Runs.read(finished / "runs.csv").at_interval(0.1)
+    runs = claims.at_interval(RLBM.read(finished / "runs.csv"), 0.1)
     table = claims.claims_table(runs)
     lines = table.splitlines()[2:]
     assert len(lines) == sum(len(claim.rivals) for claim in claims.CLAIMS) + 3
-    words = (claims.HOLDS, claims.OPPOSITE, claims.UNDECIDED, claims.SLIGHT, "does not hold", "not shown")
+    words = (judging.HOLDS, judging.OPPOSITE, judging.UNDECIDED, judging.SLIGHT, "does not hold", "not shown")
     assert all(any(f"]: {word} |" in line for word in words) for line in lines)
 
 
@@ -80,30 +82,30 @@ def test_the_page_is_filled_by_the_command(finished, tmp_path):
     docs = tmp_path / "page.md"
     mark = "thesis-text: written by python -m netbuf_gym.reproduce.page"
     docs.write_text(f"# Title\n\n<!-- {mark} -->\nold\n<!-- end of thesis-text -->\n\nlast words\n")
-    assert page.main([str(docs), f"thesis-text={finished}"]) == 0
+    assert page.main(["rlbm", str(docs), f"thesis-text={finished}"]) == 0
     text = docs.read_text()
     assert text.startswith("# Title") and text.endswith("last words\n") and "\nold\n" not in text
     assert "traffic=thesis-text" in text and "| 1000 | random_no_beta |" in text and "| random | 500 |" in text
     assert "Here 50 ms gives, random: the highest throughput at " in text and " of 3 sizes; random_no_beta: " in text
     assert (tmp_path / "figures" / "rlbm" / "means-thesis-text.csv.gz").stat().st_size < 20_000
-    assert page.main([str(docs), f"thesis-text={finished}"]) == 0
+    assert page.main(["rlbm", str(docs), f"thesis-text={finished}"]) == 0
     assert docs.read_text() == text
     with pytest.raises(ConfigError, match="must hold the lines"):
-        page.main([str(docs), f"default={finished}"])
+        page.main(["rlbm", str(docs), f"default={finished}"])
     with pytest.raises(ConfigError, match="has traffic thesis-text"):
         docs.write_text(text.replace("thesis-text:", "default:").replace("end of thesis-text", "end of default"))
-        page.main([str(docs), f"default={finished}"])
+        page.main(["rlbm", str(docs), f"default={finished}"])
     with pytest.raises(ConfigError, match="no finished campaign"):
-        page.main([str(docs), f"default={tmp_path}"])
+        page.main(["rlbm", str(docs), f"default={tmp_path}"])
 
 
 def test_pictures_get_smaller(tmp_path):
-    from netbuf_gym.reproduce.figures import grid
+    from netbuf_gym.reproduce.rlbm.figures import grid
 
     runs = made([row("naive", seed, throughput_mbps=5.0 + seed) for seed in range(3)])
     figure = grid(runs, Settings(schemes=("naive",), loads=(0.5,)), ("throughput_mbps",), (100,), "title")
     figure.savefig(tmp_path / "figure.png")
-    small = page.smaller(tmp_path / "figure.png")
+    small = showing.smaller(tmp_path / "figure.png")
     assert small.startswith(b"\x89PNG") and len(small) < (tmp_path / "figure.png").stat().st_size
 
 

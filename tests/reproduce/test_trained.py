@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from netbuf_gym.cli import main
-from netbuf_gym.reproduce import compare
-from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.reproduce.rlbm import compare
+from netbuf_gym.reproduce.rlbm.experiment import RLBM
 
 TINY = [
     "algo.num_envs=4",
@@ -41,7 +41,7 @@ def test_an_agent_runs_beside_the_schemes(trained, tmp_path):
     for number, traffic in enumerate(("default", "thesis-code")):
         output = tmp_path / str(number)
         assert main(["reproduce", "rlbm", *arguments, f"traffic={traffic}", f"output={output}"]) == 0
-        runs = Runs.read(output / "runs.csv")
+        runs = RLBM.read(output / "runs.csv")
         assert runs.values("scheme") == ["naive", "sophisticated", "dt", "abm", "random", "rlbm"]
         own = runs.where(scheme="rlbm")
         assert len(own) == 2 * 2 + 2 and set(own.columns["interval_s"]) == {0.05, 0.1}
@@ -62,7 +62,7 @@ def test_another_file_in_the_agents_place_is_refused(trained, tmp_path, capsys):
 
 def test_an_agent_of_another_task_is_refused(trained, tmp_path, capsys):
     assert main(["reproduce", "rlbm", *GRID, f"agent={trained['window']}", f"output={tmp_path / 'out'}"]) == 2
-    assert "valid: an agent for queue thresholds" in capsys.readouterr().err
+    assert "valid: an agent for queue_threshold" in capsys.readouterr().err
 
 
 def test_the_comparison_is_of_the_agent(trained, tmp_path, capsys):
@@ -74,8 +74,8 @@ def test_the_comparison_is_of_the_agent(trained, tmp_path, capsys):
 
 def test_the_agent_decides_as_in_its_environment(trained):
     """The campaign's run and the environment's are one, to the last bit."""
-    from netbuf_gym.reproduce.contenders import contender_of, play
-    from netbuf_gym.reproduce.settings import Settings
+    from netbuf_gym.reproduce.rlbm.contenders import contender_of, play
+    from netbuf_gym.reproduce.rlbm.settings import Settings
     from netbuf_gym.zoo import checkpoint, models
 
     path = trained["ppo"] / "model.zip"

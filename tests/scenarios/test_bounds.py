@@ -21,6 +21,7 @@ from netbuf_gym.scenarios import (
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.switches import ABM, DRR, AgentThresholds, DynamicThresholds, StaticThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.udp import UdpSource
 
 UP, DOWN = math.inf, -math.inf
 MOST = 2**40
@@ -88,6 +89,15 @@ RANGES = [
     (lambda **k: Probe(path=(0,), **k), "interval_s", 1e-6, 1e6),
     (lambda **k: Probe(path=(0,), **k), "start_s", 0.0, 1e6),
     (lambda **k: Probe(path=(0,), **k), "bytes", 1, 65535),
+    *(
+        (lambda **k: UdpSource(**{"path": (0,), "rate_mbps": 1} | k), field, low, high)
+        for field, low, high in (
+            ("priority", 0, 63), ("start_s", 0.0, 1e6), ("stop_s", 5e-324, 1e6), ("packet_bytes", 1, 65535),
+        )
+    ),
+    (lambda **k: UdpSource(path=(0,), **k), "rate_mbps", 1e-6, 1e6),
+    (lambda **k: UdpSource(**{"path": (0,), "rate_mbps": 1, "on_s": 1, "off_s": 1} | k), "on_s", 1e-6, 1e6),
+    (lambda **k: UdpSource(**{"path": (0,), "rate_mbps": 1, "on_s": 1, "off_s": 1} | k), "off_s", 1e-6, 1e6),
     (lambda limits: StaticThresholds(limits=(5, limits)), "limits", 0, MOST),
     (lambda alphas: DynamicThresholds(alphas=(1, alphas)), "alphas", 0.0, 1e6),
     (lambda alphas: ABM(alphas=(1, alphas)), "alphas", 0.0, 1e6),

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from netbuf_gym.scenarios import (
     Scenario,
     Sized,
     StaticThresholds,
+    UdpSource,
     shared_buffer,
 )
 
@@ -39,6 +41,13 @@ WORLDS = [
     shared_buffer(arrivals=FLOWS, scheme=AgentThresholds(betas=[1, 0.5], alphas=[0.25, 1])),
     *(scenarios.get("rlbm/default", scheme=scheme) for scheme in scenarios.SCHEMES),
     scenarios.get("rlbm/thesis-code", cc=["cubic", "newreno"]),
+    replace(
+        scenarios.dumbbell(),
+        udp=[
+            UdpSource(path=["bottleneck"], rate_mbps=1),
+            UdpSource(path=[1, 0], rate_mbps=2, packet_bytes=99, on_s=1, off_s=0.5, random=True, start_s=1, stop_s=2, name="u"),
+        ],
+    ),
 ]
 
 

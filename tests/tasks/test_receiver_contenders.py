@@ -122,7 +122,7 @@ def test_over_time():
         lambda: ReceiverControl("cubic"),
         lambda: ReceiverControl("autotuned", window_bytes=5),
         lambda: evaluate(ReceiverControl("nuwa", k=-1)),
-        lambda: evaluate(ReceiverControl("nuwa", gain=1)),
+        lambda: evaluate(ReceiverControl("nuwa", gains=1)),
         lambda: evaluate("linuxreno"),
         lambda: evaluate("cubic", "rlbm/default"),
         lambda: evaluate("cubic", agents=2),

@@ -7,6 +7,7 @@ from hand_made_receiver import MSS, arrived, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.receiver_window import DEFAULT_FEATURES, FACTORS, NUWA_FACTORS, ReceiverWindow
+from netbuf_gym.tasks.receiver_window.actions import BDP_GAINS
 
 GOLDEN = {
     "queueing": 0.4472136,  # sqrt(ln(1 + 50 / 50) / ln 32)
@@ -34,6 +35,7 @@ GOLDEN = {
     "silence": 0.1,  # sqrt(0.01)
     "least_seen": 0.0125,  # 0.1 s of 8 s
     "draining": 0.0,
+    "bdp_gain": 0.2924813,  # ln 1.5 / ln 4
 }
 
 
@@ -43,12 +45,12 @@ def after_two_intervals():
     made.update(arrived(10, window_bytes=10 * MSS))
     delays = {"queue_delay_min_s": 0.025, "queue_delay_max_s": 0.1, "delay_gradient": 0.25}
     second = {"window_bytes": 20 * MSS, "packets_missing": 5, "packets_repeated": 2, "buffered_bytes": 10 * MSS}
-    made.update(arrived(20, 0.05, longest_gap_s=0.04, **delays, **second))
+    made.update(arrived(20, 0.05, longest_gap_s=0.04, bdp_gain=1.5, **delays, **second))
     return made
 
 
 def test_default_observation_golden():
-    task = ReceiverWindow()
+    task = ReceiverWindow(target_ms=75)
     out = task.observe(after_two_intervals(), np.empty((task.width, 1), np.float32))[:, 0]
     assert list(GOLDEN) == [feature.name for feature in DEFAULT_FEATURES]
     np.testing.assert_allclose(out, list(GOLDEN.values()), atol=2e-6)
@@ -87,7 +89,12 @@ def test_before_the_first_packet_and_in_silence_observations_are_defined(recipe)
 
 def decoded(task, made, action):
     """Gain, target delay and window that an action stands for."""
-    return task.decode(task.check_actions([action], 1), made, np.empty((1, 3)))[0]
+    return decoded_whole(task, made, action)[:3]
+
+
+def decoded_whole(task, made, action):
+    """Likewise, and the window in measured products."""
+    return task.decode(task.check_actions([action], 1), made, np.empty((1, 4)))[0]
 
 
 @pytest.mark.parametrize("action", range(5))
@@ -108,11 +115,30 @@ def test_the_papers_actions():
 
 @pytest.mark.parametrize("action", range(11))
 def test_the_window_is_multiplied(action):
-    task, made = ReceiverWindow(), tracker(k=0.0)
+    task, made = ReceiverWindow(acts_on="window"), tracker(k=0.0)
     made.update(arrived(100, window_bytes=40 * MSS))
     gain, target, window = decoded(task, made, action)
     assert gain == 0 and target == 0.075
     assert window == pytest.approx(40 * MSS * FACTORS["window"]["window"][action])
+
+
+@pytest.mark.parametrize("action", range(12))
+def test_the_window_is_so_many_measured_products(action):
+    task, made = ReceiverWindow(), tracker()
+    assert task.acts_on == "bdp" and task.target_s == 0.025 and task.keep_action == BDP_GAINS.index(1.0)
+    assert np.isnan(decoded_whole(task, made, action)[3])  # nothing has arrived
+    made.update(arrived(100, window_bytes=40 * MSS))
+    k, _, window, gain = decoded_whole(task, made, action)
+    assert (k, gain) == (2, BDP_GAINS[action]) and np.isnan(window)
+    made.update(telemetry())
+    assert np.isnan(decoded_whole(task, made, action)[3])  # nor in silence
+
+
+def test_other_actions_leave_the_measured_product_alone():
+    for task in (ReceiverWindow("nuwa"), *(ReceiverWindow(acts_on=acts_on) for acts_on in FACTORS if acts_on != "bdp")):
+        made = tracker()
+        made.update(arrived(100))
+        assert np.isnan(decoded_whole(task, made, 0)[3])
 
 
 def test_nothing_is_decided_before_the_first_packet_and_in_silence():
@@ -131,7 +157,7 @@ def test_nothing_is_decided_before_the_first_packet_and_in_silence():
 
 
 def test_a_window_grows_by_what_arrived_at_most():
-    task, made = ReceiverWindow(), tracker(k=0.0)
+    task, made = ReceiverWindow(acts_on="window"), tracker(k=0.0)
     made.update(arrived(100, window_bytes=100 * MSS))
     made.update(arrived(7, window_bytes=100 * MSS))
     assert decoded(task, made, 10)[2] == pytest.approx(107 * MSS)
@@ -141,7 +167,7 @@ def test_a_window_grows_by_what_arrived_at_most():
 
 def test_the_cap_is_what_was_measured():
     """20 segments in 100 ms, 50 ms: twice what fills the least round trip is 20 segments, and 1.5 times 60 ms of them 18."""
-    task, made = ReceiverWindow(), tracker(k=0.0)
+    task, made = ReceiverWindow(acts_on="window"), tracker(k=0.0)
     made.update(arrived(20, 0.01, window_bytes=28 * MSS))
     assert made.highest_window[0] == pytest.approx(30 * MSS)
     assert decoded(task, made, 10)[2] == pytest.approx(30 * MSS)
@@ -176,7 +202,7 @@ def drive(task, made, action, delay_s, steps, window=40 * MSS):
 
 
 def test_a_queue_that_never_empties_is_drained():
-    task, made = ReceiverWindow(), tracker(k=0.0)
+    task, made = ReceiverWindow(acts_on="window"), tracker(k=0.0)
     made.update(arrived(100, 0.0, window_bytes=40 * MSS))
     told = drive(task, made, task.keep_action, 0.02, 200)
     halved = [k for k in range(1, 200) if told[k][0] < 0.6 * told[k - 1][0]]
@@ -187,7 +213,7 @@ def test_a_queue_that_never_empties_is_drained():
 
 
 def test_no_drain_where_the_queue_empties_or_none_is_wanted():
-    for task, delay_s in ((ReceiverWindow(), 0.001), (ReceiverWindow(drain=False), 0.02)):
+    for task, delay_s in ((ReceiverWindow(acts_on="window"), 0.001), (ReceiverWindow(acts_on="window", drain=False), 0.02)):
         made = tracker(k=0.0, drain=task.drain)
         windows = [window for window, _ in drive(task, made, 5, delay_s, 200)]
         assert min(windows) >= 40
@@ -234,7 +260,7 @@ def test_spaces(recipe):
     task = ReceiverWindow(recipe, history=3)
     assert task.observation_space.shape == (3 * task.width,)
     assert np.isfinite(task.observation_space.low).all() and np.isfinite(task.observation_space.high).all()
-    assert task.action_space == gym.spaces.Discrete(5 if recipe == "nuwa" else 11)
+    assert task.action_space == gym.spaces.Discrete(5 if recipe == "nuwa" else 12)
 
 
 @pytest.mark.parametrize(

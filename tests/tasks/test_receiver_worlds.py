@@ -65,7 +65,8 @@ def test_arguments_reach_the_world():
 
 
 def test_names_say_the_networks():
-    assert scenarios.get("nuwa/any", **SHORT).networks == scenarios.get("nuwa/training", **SHORT).networks == NETWORKS
+    assert scenarios.get("nuwa/any", **SHORT).networks == NETWORKS
+    assert set(scenarios.get("nuwa/training", **SHORT).networks) == set(NETWORKS)
     assert scenarios.get("nuwa/4g", **SHORT).networks == ("4g",)
 
 

@@ -11,7 +11,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym import cli
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
-from netbuf_gym.reproduce.settings import parse
+from netbuf_gym.reproduce.rlbm.experiment import RLBM
 from netbuf_gym.zoo import checkpoint, library
 from netbuf_gym.zoo.train import train
 
@@ -173,11 +173,11 @@ def test_evaluates_by_name_from_any_folder(tmp_path, monkeypatch, capsys):
 
 
 def test_reproduces_with_an_agent_by_name(tmp_path, monkeypatch):
-    order = parse(["agent=queue_threshold/ppo", "schemes=[rlbm]"])
+    order = RLBM.parse(["agent=queue_threshold/ppo", "schemes=[rlbm]"])
     assert checkpoint.read(order.settings.agent).path.samefile(library.FOLDER / "queue_threshold/ppo/model.zip")
-    assert order.settings.digest() == parse(["schemes=[rlbm]"]).settings.digest()
+    assert order.settings.digest() == RLBM.parse(["schemes=[rlbm]"]).settings.digest()
     with pytest.raises(CheckpointError, match=r"queue_threshold/dqn.: no such file.*queue_threshold/ppo"):
-        parse(["agent=queue_threshold/dqn"])
+        RLBM.parse(["agent=queue_threshold/dqn"])
 
 
 def test_names_need_no_learner_and_loading_says_what_is_missing():

@@ -120,12 +120,24 @@ struct ProbeConfig {
   uint32_t bytes = 64;                     // on the wire
 };
 
+// Datagrams that nothing answers.
+struct UdpConfig {
+  std::vector<uint32_t> path;
+  double rate_bps = 0;                     // on the wire, while on
+  uint32_t bytes = 1500;                   // of a packet on the wire
+  Time start_ns = 0, stop_ns = 0;          // stop 0: never
+  Time on_ns = 0, off_ns = 0;              // (mean) period lengths; 0: always on
+  bool random_on_off = false;              // exponential periods
+  uint32_t priority = 0;                   // its queue at every switch
+};
+
 struct WorldConfig {
   std::vector<LinkConfig> links;
   std::vector<FlowConfig> flows;
   std::vector<SwitchConfig> switches;
   std::vector<TrafficConfig> traffic;      // at most one
   std::vector<ProbeConfig> probes;
+  std::vector<UdpConfig> udp;
   uint32_t mss = 0;                        // 0: the stack's own, likewise below
   Time min_rto_ns = 0;
   uint32_t delayed_ack_packets = 0;

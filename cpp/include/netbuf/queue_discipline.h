@@ -21,13 +21,13 @@ struct Queued {
     Ack ack;             // when is_ack
   };
   Time arrived;          // when it came to the link
-  uint32_t owner;        // index of the flow, or kProbeOwner + index of the probe
+  uint32_t owner;        // index of the flow, or kOneWayOwner + index of the probe or source of datagrams
   uint32_t bytes;        // on the wire
   uint8_t hop;           // of its owner's path (or return path)
   uint8_t priority;      // queue at a shared-buffer switch
   bool is_ack;
 };
-inline constexpr uint32_t kProbeOwner = uint32_t{1} << 31;
+inline constexpr uint32_t kOneWayOwner = uint32_t{1} << 31;
 
 // Told of packets that a discipline drops.
 class DropSink {

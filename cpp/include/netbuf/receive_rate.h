@@ -21,7 +21,7 @@ class ReceiveRate {
   double highest() const { return most_ / seconds(kHorizon); }
 
  private:
-  static constexpr Time kStep = 10 * kMillisecond, kHorizon = 5 * kStep;
+  static constexpr Time kStep = 10 * kMillisecond, kHorizon = 3 * kStep;
   static constexpr uint32_t kParts = kHorizon / kStep, kMemory = 20;  // steps
 
   void skip(Time now) {

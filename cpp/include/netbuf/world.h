@@ -9,6 +9,7 @@
 #include "netbuf/openings.h"
 #include "netbuf/pool.h"
 #include "netbuf/probe.h"
+#include "netbuf/udp.h"
 
 namespace netbuf {
 
@@ -69,6 +70,7 @@ class World final : private Link::Host, private Openings::Host {
   uint64_t data_packets_in_network() const { return openings_ ? openings_->data_packets_in_network() : 0; }
   const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
   size_t probes() const { return probes_.size(); }
+  const std::deque<UdpSource>& udp() const { return udp_; }
 
  private:
   // Tournament tree over next events: first of sources, then of flows' timers. Node 1 is the root, leaves follow the inner
@@ -89,6 +91,7 @@ class World final : private Link::Host, private Openings::Host {
   void build_links(const WorldConfig& config);
   void count_uses(const WorldConfig& config);
   void build_flows(const WorldConfig& config);
+  void build_one_ways(const WorldConfig& config, uint64_t seed);
   void order_ties(const WorldConfig& config);
   void build_tree();
 
@@ -151,8 +154,10 @@ class World final : private Link::Host, private Openings::Host {
 
   std::vector<EventSource*> sources_;
   std::vector<uint32_t> source_of_link_;
-  uint32_t first_probe_ = 0;             // source number
+  uint32_t first_one_way_ = 0;           // source number
+  std::vector<OneWay*> one_ways_;        // probes, then sources of datagrams
   std::deque<Probe> probes_;
+  std::deque<UdpSource> udp_;
   std::optional<Openings> openings_;
   static inline const std::vector<OpenedFlow> none_opened_;
   static inline const std::vector<Completion> none_completed_;

@@ -49,6 +49,7 @@ Nuwa::Nuwa(const ReceiverSetting& setting)
       hold_(from_seconds(setting.parameters["drain_hold_ms"] * 1e-3)),
       drain_interval_(from_seconds(setting.parameters["drain_interval_s"])) {
   counts_network_ = true;
+  gain_ = setting.parameters["gain"];
   const Parameters& p = setting.parameters;
   if (p.automatic("rho_ms")) {
     rho_share_ = 0.25;
@@ -210,6 +211,7 @@ void Nuwa::end_round(Time now) {
 std::vector<Parameter> Nuwa::parameters() {
   return {
       real("k", 2, 0, 64, "segments that the window grows by in a round trip, far below the target; 0: the rule does not move it"),
+      real("gain", 0, 0, 16, "instead of that rule: window in products of rate and round trip as measured, k segments more; 0: off"),
       real("target_ms", 75, 0.5, 2000, "one-way queueing delay to keep, ms: interactive 25, video 75, bulk 150"),
       real("rho_ms", kAutomatic, 0.01, 10'000, "distance from the target that counts as far, ms; a quarter of the target"),
       real("decrease", 0.25, 0, 1, "share of the window that a round trip far above the target takes; 0: as much as k adds"),

@@ -45,7 +45,7 @@ DEFAULT_FEATURES = (
     Feature("silence", 0, 1, "sqrt of time since the last packet / 1 s"),
     Feature("least_seen", 0, DRAIN_AFTER_S, "seconds since the least queueing delay was seen"),
     Feature("draining", 0, DRAIN_INTERVALS[1], "intervals that a drain still lasts"),
-    Feature("bdp_gain", 1 / 4, 4, "log of the gain of the measured product; -1 while Nuwa's rule is", floor=-1),
+    Feature("bdp_gain", 1 / 4, 4, "log of the window in measured products, as decided; -1 while another rule runs", floor=-1),
 )
 """Ratios only: the same policy reads 1 Mbit/s and 300 Mbit/s, 5 ms and 200 ms alike."""
 
@@ -58,6 +58,7 @@ _LOG_HIGH = np.array([32, 32, 32, 32, 8, 64, 4, 4, 4, 4, 64, LARGEST_SEGMENTS, 4
 _LOG_SCALE = (1 / np.log(_LOG_HIGH))[:, None].astype(np.float32)
 _K_MIDDLE = np.float32(np.sqrt(K_RANGE[0] * K_RANGE[1]))
 _TARGET_MIDDLE = np.float32(np.sqrt(TARGET_RANGE_S[0] * TARGET_RANGE_S[1]))
+_LEAST_GAIN, _PER_LOG_4 = np.float32(1 / 4), np.float32(1 / np.log(4))
 _ONE, _TINY = np.float32(1), np.float32(1e-6)
 _SEGMENT_ROWS = np.array([FIELD[name] for name in ("received_bytes", "window_bytes", "buffered_bytes")])
 _NUWA_LOG_SCALE = np.float32(1 / np.log1p(LARGEST_SEGMENTS))
@@ -77,7 +78,7 @@ def observe_nuwa(tracker: Tracker, out: np.ndarray) -> np.ndarray:
 
 
 def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(25, rows)`.
+    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(26, rows)`.
 
     A field without a measurement keeps its last value, and `silence` says for how long; before the first round trip all ratios
     to it are 1 or nothing, so that their logarithms are 0. Nothing is assumed of what was never measured.
@@ -126,5 +127,5 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     out[22] = np.sqrt(of("silence_s"))
     out[23] = tracker.least_seen_s * np.float32(1 / DRAIN_AFTER_S)
     out[24] = tracker.draining * np.float32(1 / DRAIN_INTERVALS[1])
-    out[25] = np.log(np.maximum(of("bdp_gain"), np.float32(0.25))) * np.float32(1 / np.log(4))
+    out[25] = np.log(np.maximum(of("bdp_gain"), _LEAST_GAIN)) * _PER_LOG_4
     return np.clip(out, -1, 1, out=out)

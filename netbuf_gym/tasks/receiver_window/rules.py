@@ -56,7 +56,8 @@ class ReceiverWindow(Task):
 
     `netbuf/ReceiverWindow-v0`: a TCP receiver learns to steer the sender by the window that it advertises. It knows what
     arrived and when, what the time stamps say, and its own buffer; not the network, and not the sender. Every 100 ms it decides
-    on its window, or on the gain and the target delay of Nuwa's rule, which moves the window on every ACK:
+    on its window: in multiples of the product of rate and round trip that it measures, or by factors; or on the gain and the
+    target delay of Nuwa's rule, which moves the window on every ACK:
     w <- w + tanh((target - queueing delay) / rho) k / w, in segments. Too small a window, and the link idles; too large a one,
     and packets wait in the bottleneck's queue and are dropped. The world is a packet-level simulation with real TCP machinery.
     The sender is Nuwa's (CUBIC's slow start, then a congestion window that never binds) or an unchanged one, which sends the
@@ -75,11 +76,18 @@ class ReceiverWindow(Task):
 
     | `acts_on`             | Space          | What is multiplied, and by which factors                                    |
     |-----------------------|----------------|-----------------------------------------------------------------------------|
+    | `"bdp"`               | `Discrete(12)` | rate times round trip: 0.4, 0.6, 0.75, 0.87, 0.95, 1, 1.05, 1.13, 1.25,     |
+    |                       |                | 1.5, 2, 2.8; see below                                                      |
     | `"window"`            | `Discrete(11)` | window: 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2; k is 0 |
     | `"k"`                 | `Discrete(5)`  | k: 0.5, 0.8, 1, 1.25, 2                                                     |
     | `"target"`            | `Discrete(5)`  | target delay: 0.5, 0.8, 1, 1.25, 2                                          |
     | `"target_and_k"`      | `Discrete(25)` | target delay and k, each by these five: 5 i + j                             |
     | `"window_and_target"` | `Discrete(21)` | window: 0.5, 0.8, 0.95, 1, 1.05, 1.25, 2; target: 0.8, 1, 1.25: 3 i + j     |
+
+    With `"bdp"` the window follows, from one packet to the next, what the receiver measures: so many times the product of the
+    highest receive rate lately (over 50 ms, of the last 250 ms; silence does not count) and the least round trip of the last
+    second less the queueing delay on the way here, and k segments more. What others queue on the way back is thereby part of
+    the round trip, what this flow queues on the way here is not.
 
     k stays within 0.25 and 16, the target delay within 2 ms and 1 s, the window above 2 segments. A receiver keeps to what
     it can know:
@@ -90,14 +98,14 @@ class ReceiverWindow(Task):
       of what the recent rate fills in the last one; 10 segments more. Before there is a round trip it is the window.
     * `drain`: what is taken for an empty queue is the least delay of the last 10 s, and would rise with a queue that never
       empties. With `acts_on="window"`, when no queueing delay close to the least one was seen for 8 s (within 5 % of the least
-      round trip, or 2 ms), the window is halved for two round trips (2 to 4 intervals) and then comes back. Where Nuwa's rule
-      runs it holds drains of its own, which are shorter.
+      round trip, or 2 ms), the window is halved for two round trips (2 to 4 intervals) and then comes back. Elsewhere the
+      window is emptied on the packet, which takes less time (Nuwa's rule, parameters `drain_*` of receiver control `nuwa`).
 
     ## Observation Space
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, 25 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
+    Recipe default, 26 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
     what stands before the colon, on the scale that its meaning names. Queueing delay is one way, by time stamps, less the least
     lately; the highest rate lately is forgotten with a time constant of 10 s, in which data arrive:
 
@@ -149,10 +157,12 @@ class ReceiverWindow(Task):
     |               | **Distribution**,   |                       | `to_dict()`, the scenario or distribution itself, or a |
     |               | **callable**        |                       | function `(rng) -> Scenario`, called each episode      |
     | `recipe`      | **str**             | `"default"`           | `"default"` or `"nuwa"`                                |
-    | `acts_on`     | **str**             | `"window"`            | see Action Space; recipe nuwa: `"k"`                   |
+    | `acts_on`     | **str**             | `"bdp"`               | see Action Space; recipe nuwa: `"k"`                   |
     | `actions`     | **str**             | `"factors"`           | `"factors"` or `"continuous"`; recipe nuwa: the former |
-    | `k`           | **float**           | `2`                   | gain of Nuwa's rule at first; `acts_on="window"`: 0    |
-    | `target_ms`   | **float**           | `75`                  | target delay of Nuwa's rule at first, 2 to 1000 ms     |
+    | `k`           | **float**           | `2`                   | gain of Nuwa's rule at first; `acts_on="window"`: 0;   |
+    |               |                     |                       | `acts_on="bdp"`: segments on top of the product        |
+    | `target_ms`   | **float**           | `75`                  | target delay of Nuwa's rule at first, 2 to 1000 ms, at |
+    |               |                     |                       | half of which slow start ends; `acts_on="bdp"`: 25     |
     | `drain`       | **bool**            | `True`                | see Action Space; recipe nuwa: `False`                 |
     | `sender`      | **str**, **dict**   | `None`                | congestion control of the agents' senders; None: as    |
     |               |                     |                       | the scenario has them                                  |
@@ -205,13 +215,13 @@ class ReceiverWindow(Task):
         acts_on: str | None = None,
         actions: str = "factors",
         k: float = 2.0,
-        target_ms: float = 75.0,
+        target_ms: float | None = None,
         drain: bool | None = None,
         sender: Any = None,
     ):
         super().__init__(recipe, history, agents)
         nuwa = recipe == "nuwa"
-        acts_on = ("k" if nuwa else "window") if acts_on is None else choice("acts_on", acts_on, FACTORS)
+        acts_on = ("k" if nuwa else "bdp") if acts_on is None else choice("acts_on", acts_on, FACTORS)
         actions = choice("actions", actions, ("factors", "continuous"))
         drain = not nuwa if drain is None else truth("drain", drain)
         if nuwa and (acts_on, actions, drain) != ("k", "factors", False):
@@ -219,6 +229,7 @@ class ReceiverWindow(Task):
             raise ConfigError(f'{given} with recipe "nuwa"; valid: acts_on "k", actions "factors", drain False')
         self.acts_on, self.actions, self.drain, self.sender = acts_on, actions, drain, sender
         self._receiver = {"name": AGENT, **(PAPERS_RULE if nuwa else {} if drain and acts_on != "window" else NO_DRAIN)}
+        target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else target_ms
         self.k = real("k", k, *((1, 9) if nuwa else K_RANGE))
         self.target_s = real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
         self.acting = Acting.on({"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous")
@@ -233,7 +244,7 @@ class ReceiverWindow(Task):
 
     @property
     def ruled(self) -> bool:
-        """Whether Nuwa's rule moves the window between decisions."""
+        """Whether the window moves between decisions: by Nuwa's rule, or with what is measured."""
         return self.acts_on != "window"
 
     @classmethod
@@ -280,7 +291,7 @@ class ReceiverWindow(Task):
         )
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """Gain, target delay in s and window in bytes (NaN: as it is) for checked actions, into `out`, `(rows, 3)`."""
+        """Gain, target delay in s, window in bytes and in measured products (NaN: as it is) of actions, `(rows, 4)`."""
         factors = self.acting.factors(action)
         if self.recipe == "nuwa":
             return decode_nuwa(factors, tracker, out)

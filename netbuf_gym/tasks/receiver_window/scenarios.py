@@ -170,7 +170,7 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     "nuwa/training": _paths(
         "nuwa/training",
         ("wired", "wifi", "4g", "4g", "5g", "5g"),
-        "What receivers are trained on: the four networks, wider apart, 4G and 5G twice as likely, some with competitors or traffic on the way back.",
+        "What receivers are trained on: the four networks, wider apart, 4G and 5G twice as likely, and changing.",
         rtt_ms=(10.0, 160.0),
         buffer_bdp=(0.5, 8.0),
         spread=1.25,

@@ -32,7 +32,7 @@ TELEMETRY = TelemetrySchema(
         Field("longest_gap_s", "s", "longest time between two data packets that ends in the interval; NaN without one"),
         Field("k", "1", "gain of Nuwa's rule in force"),
         Field("target_delay_s", "s", "target of Nuwa's rule in force"),
-        Field("bdp_gain", "1", "gain of the measured product in force; 0 while Nuwa's rule is"),
+        Field("bdp_gain", "1", "window in products of rate and round trip as measured, as decided; 0 while another rule runs"),
         Field("mss_bytes", "B", "payload of a full segment"),
         Field("goodput_bps", "bit/s", "bytes delivered in order, over the interval; NaN if it has no length", privileged=True),
         Field("true_queue_delay_mean_s", "s", "mean sojourn at the flow's tightest link; NaN without one", privileged=True),
@@ -51,7 +51,7 @@ RECEIVER = AgentKind(
         Control("k", "1", "gain of Nuwa's rule, which runs on every ACK; 0: the rule leaves the window alone", 0.0, 64.0),
         Control("target_delay_s", "s", "queueing delay that Nuwa's rule aims at", 0.0005, 2.0),
         Control("window_bytes", "B", "receive window from now on", 1.0, 2.0**40),
-        Control("bdp_gain", "1", "window as a multiple of the product of rate and round trip as measured, k segments more; 0: Nuwa's rule", 0.0, 16.0),
+        Control("bdp_gain", "1", "window in products of rate and round trip as measured, k segments more; 0: off", 0.0, 16.0),
     ),
     event="a data packet arrives at any of the world's agents; `interval_ns` is the longest wait",
     counters="a dict of each agent's flow: now_s, start_s, delivered_bytes, packets_sent, rtt_count, rtt_sum_s, rtt_min_s, "

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,9 @@ import numpy as np
 from netbuf_gym import rollout
 from netbuf_gym.contenders import Contender, Decider, InWorld, Policy, Rules
 from netbuf_gym.engine import draw_episode, generator_of
-from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.plants.simulator import LINK_SAMPLE
-from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, Settings
+from netbuf_gym.reproduce import agents
+from netbuf_gym.reproduce.rlbm.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, Settings
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
@@ -60,26 +58,9 @@ def contender_of(scheme: str, settings: Settings) -> Contender:
     if scheme not in CONTROLLED:
         return BufferScheme(scheme)
     if scheme == LEARNED:
-        return _agent(settings)
+        return agents.load(settings, settings.scenario(settings.ccs[0], settings.sizes[0], settings.loads[0]))
     env: dict[str, Any] = {"recipe": settings.traffic}
     return RandomThresholds(scheme, env | {"betas": (1.0, 1.0)} if scheme == RANDOM_NO_BETA else env)
-
-
-def _agent(settings: Settings) -> Contender:
-    with needing("a trained agent", "train"):
-        import torch
-
-        from netbuf_gym.zoo import checkpoint
-        from netbuf_gym.zoo.saved import SavedAgent
-    torch.set_num_threads(1)
-    saved = checkpoint.read(settings.agent)
-    if (saved.env.get("schema") or {}).get("task") != QueueThreshold.name:
-        trained = saved.env.get("id")
-        raise ConfigError(f"agent = {settings.agent!r} was trained on {trained!r}; valid: an agent for queue thresholds")
-    agent = SavedAgent(saved, LEARNED)
-    scenario = settings.scenario(settings.ccs[0], settings.sizes[0], settings.loads[0])
-    rollout.check(agent, scenario.to_dict(), task=QueueThreshold.name)  # refuses what does not fit before any work is done
-    return agent
 
 
 def play(
@@ -114,15 +95,6 @@ def play(
 
     watch = dict.fromkeys(sampled, sample)
     rollout.play(contender, worlds, ended, task=QueueThreshold.name, watch=watch, stop=stop, interval_s=interval_s)
-
-
-def agent_sha256(settings: Settings) -> str:
-    """Of the file of the campaign's agent; "" where none plays."""
-    if LEARNED not in settings.schemes:
-        return ""
-    from netbuf_gym.zoo import checkpoint
-
-    return hashlib.sha256(Path(checkpoint.read(settings.agent).path).read_bytes()).hexdigest()
 
 
 def world_seed(scenario: Scenario, seed: int) -> int:

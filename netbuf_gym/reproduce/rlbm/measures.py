@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from netbuf_gym.reproduce.worlds import flows_of, percentiles
+from netbuf_gym.reproduce.parallel import percentiles
 from netbuf_gym.rollout import View
+from netbuf_gym.traffic_results import completed
 
 NAN = math.nan
 PRIORITIES = (0, 1)
@@ -52,6 +53,11 @@ MEASURES = {
     "ping_lost": "pings that did not arrive",
 }
 """The columns of the results that were measured. NaN (an empty field) where nothing was: no flow, no such queue."""
+
+
+def flows_of(view: View) -> np.ndarray:
+    """The flows of a world that completed, as `Result.completions` has them."""
+    return completed(view.scenario, np.asarray(view.simulated.completions()))
 
 
 def measure(view: View, occupancy: np.ndarray | None = None) -> dict[str, float]:

@@ -1,88 +1,53 @@
-"""What the thesis on learned queue thresholds says of its results, checked against a campaign's.
-
-Differences are paired: scheme and rival in the same cell under the same seed. A seed's value is the mean of the logarithm
-of their ratio over its cells (a relative change that a few extreme cells do not decide), the interval Student's over the
-seeds.
-"""
+"""What the thesis on learned queue thresholds says of its results, checked against a campaign's."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from netbuf_gym import stats
+from netbuf_gym.reproduce import judging
+from netbuf_gym.reproduce.judging import HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.settings import LEARNED, RANDOM, RANDOM_NO_BETA
+from netbuf_gym.reproduce.rlbm.settings import LEARNED, RANDOM, RANDOM_NO_BETA
 from netbuf_gym.tables import markdown_table
 
-LOWER, HIGHER, NOT_LOWER = "lower", "higher", "not lower"
-SAME = 0.01
-"""Up to this share less counts as the same throughput."""
-HOLDS, OPPOSITE, UNDECIDED = "holds", "the opposite holds", "no difference shown"
-SLIGHT = "in sign only"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the thesis.
-
-    Attributes:
-        text: What it says of RLBM.
-        figures: Where.
-        measure: What of.
-        rivals: Schemes that RLBM is compared with.
-        sizes: Packets a queue; empty: all.
-        expected: LOWER, HIGHER or NOT_LOWER.
-        least: The relative change that its words ask for ("significant", "much"), our reading of them.
-    """
-
-    text: str
-    figures: str
-    measure: str
-    rivals: tuple[str, ...]
-    sizes: tuple[int, ...]
-    expected: str
-    least: float = 0.0
-
-
+CELLS = ("cc", "size", "load")
+"""Columns that pair runs."""
 STATIC = ("naive", "sophisticated")
 CLAIMS = (
-    Claim("small buffers: significantly less throughput", "8, 9", "throughput_mbps", STATIC, (100,), LOWER, 0.02),
-    Claim("500 packets: the same throughput as naive or more", "8, 9", "throughput_mbps", ("naive",), (500,), NOT_LOWER),
-    Claim("1000 packets: hardly less throughput", "8, 9", "throughput_mbps", STATIC, (1000,), NOT_LOWER),
-    Claim("small buffers: much lower worst slowdown", "8, 9", "difference_p99_s", STATIC, (100,), LOWER, 0.05),
-    Claim("lower 99th percentile of occupancy, at all sizes", "17-22", "occupancy_p99", STATIC, (), LOWER),
-    Claim("small buffers: shorter mean FCT", "10, 23-26", "fct_mean_s", STATIC, (100,), LOWER),
-    Claim("large buffers: more flows completed", "10, 23-26", "flows_completed", STATIC, (1000,), HIGHER),
-    Claim("small buffers: much less delay of pings", "11, 12", "ping_mean_ms", STATIC, (100,), LOWER, 0.05),
-    Claim("large buffers: still less delay of pings", "11, 12", "ping_mean_ms", STATIC, (1000,), LOWER),
-    Claim("shorter queues than naive", "13-15", "queue_mean_packets", ("naive",), (), LOWER),
-    Claim("shorter queue 0 than sophisticated", "15", "queue_mean_packets_0", ("sophisticated",), (), LOWER),
+    Claim("small buffers: significantly less throughput", "8, 9", "throughput_mbps", STATIC, LOWER, 0.02, where={"size": 100}),
+    Claim(
+        "500 packets: the same throughput as naive or more",
+        "8, 9",
+        "throughput_mbps",
+        ("naive",),
+        NOT_LOWER,
+        where={"size": 500},
+    ),
+    Claim("1000 packets: hardly less throughput", "8, 9", "throughput_mbps", STATIC, NOT_LOWER, where={"size": 1000}),
+    Claim("small buffers: much lower worst slowdown", "8, 9", "difference_p99_s", STATIC, LOWER, 0.05, where={"size": 100}),
+    Claim("lower 99th percentile of occupancy, at all sizes", "17-22", "occupancy_p99", STATIC, LOWER),
+    Claim("small buffers: shorter mean FCT", "10, 23-26", "fct_mean_s", STATIC, LOWER, where={"size": 100}),
+    Claim("large buffers: more flows completed", "10, 23-26", "flows_completed", STATIC, HIGHER, where={"size": 1000}),
+    Claim("small buffers: much less delay of pings", "11, 12", "ping_mean_ms", STATIC, LOWER, 0.05, where={"size": 100}),
+    Claim("large buffers: still less delay of pings", "11, 12", "ping_mean_ms", STATIC, LOWER, where={"size": 1000}),
+    Claim("shorter queues than naive", "13-15", "queue_mean_packets", ("naive",), LOWER),
+    Claim("shorter queue 0 than sophisticated", "15", "queue_mean_packets_0", ("sophisticated",), LOWER),
 )
 
 
 def change(runs: Runs, scheme: str, rival: str, measure: str) -> stats.Interval | None:
-    """The relative change of a measure from the rival to the scheme, over all their common cells; None without any."""
-    theirs = dict(zip(_keys(runs, rival), runs.where(scheme=rival).columns[measure].tolist(), strict=True))
-    by_seed: dict[float, list[float]] = {}
-    for key, value in zip(_keys(runs, scheme), runs.where(scheme=scheme).columns[measure].tolist(), strict=True):
-        other = theirs.get(key, math.nan)
-        if value > 0 and other > 0:
-            by_seed.setdefault(key[-1], []).append(math.log(value / other))
-    return _interval([float(np.mean(values)) for values in by_seed.values()])
+    """The relative change of a measure from the rival to the scheme; see `judging.change`."""
+    return judging.change(runs, scheme, rival, measure, CELLS)
 
 
-def verdict(expected: str, found: stats.Interval, least: float = 0.0) -> str:
-    """Whether a claim holds, by the change of a logarithm with its interval."""
-    if expected == NOT_LOWER:
-        return HOLDS if found.low >= -SAME else "does not hold" if found.high < -SAME else "not shown"
-    low, high = (found.low, found.high) if expected == HIGHER else (-found.high, -found.low)
-    if low <= 0:
-        return OPPOSITE if high < 0 else UNDECIDED
-    return HOLDS if abs(math.expm1(found.mean)) >= least else SLIGHT
+def at_interval(runs: Runs, interval_s: float) -> Runs:
+    """The rows of schemes that decide at this interval, and of those that do not decide."""
+    own = runs.columns["interval_s"]
+    return runs.kept(np.isnan(own) | np.isclose(own, interval_s))
 
 
 def claims_table(runs: Runs) -> str:
@@ -90,16 +55,14 @@ def claims_table(runs: Runs) -> str:
     schemes = [scheme for scheme in (RANDOM, LEARNED) if scheme in runs.values("scheme")]
     rows = []
     for claim in CLAIMS:
-        own = runs.where(size=claim.sizes) if claim.sizes else runs
         for rival in claim.rivals:
-            cells = [_judged(claim, change(own, scheme, rival, claim.measure)) for scheme in schemes]
+            cells = [judge(claim, runs, scheme, rival, CELLS) for scheme in schemes]
             rows.append([f"{claim.text} ({claim.figures})", rival, *cells])
     rows += _about_delay(runs, schemes)
     if RANDOM_NO_BETA in runs.values("scheme"):
         found = change(runs, RANDOM_NO_BETA, RANDOM, "queue_mean_packets_1")
         text = "without beta more buffer for priority 1 (14)"
-        cell = f"{_percent(found)}: {verdict(HIGHER, found)}" if found else "-"
-        rows.append([text, "with beta", cell, *("" for _ in schemes[1:])])
+        rows.append([text, "with beta", judged(HIGHER, found), *("" for _ in schemes[1:])])
     names = {RANDOM: "random thresholds", LEARNED: "RLBM, trained"}
     return markdown_table(["the thesis' claim about RLBM (figures)", "against", *(names[scheme] for scheme in schemes)], rows)
 
@@ -178,31 +141,10 @@ def _about_delay(runs: Runs, schemes: Sequence[str]) -> list[list[str]]:
         for scheme in schemes:
             own = runs.where(scheme=scheme)
             ends = [own.where(**{column: value}).by_seed("ping_mean_ms") for value in (low, high)]
-            found = _interval([math.log(ends[1][seed] / ends[0][seed]) for seed in ends[0]])
-            cells.append(f"{_percent(found)}: {verdict(HIGHER, found)}" if found else "-")
+            found = interval([math.log(ends[1][seed] / ends[0][seed]) for seed in ends[0]])
+            cells.append(judged(HIGHER, found))
         rows.append([text, f"{column} {high:g} against {low:g}", *cells])
     return rows
-
-
-def _judged(claim: Claim, found: stats.Interval | None) -> str:
-    return "-" if found is None else f"{_percent(found)}: {verdict(claim.expected, found, claim.least)}"
-
-
-def _percent(found: stats.Interval) -> str:
-    """A change of a logarithm as a percentage with its interval."""
-    mean, low, high = (100 * math.expm1(value) if math.isfinite(value) else value for value in found)
-    digits = 2 if abs(mean) < 1 else 1
-    return f"{mean:+.{digits}f} % [{low:+.{digits}f}, {high:+.{digits}f}]"
-
-
-def _keys(runs: Runs, scheme: str) -> list[tuple]:
-    columns = runs.where(scheme=scheme).columns
-    return list(zip(*(columns[name].tolist() for name in ("cc", "size", "load", "seed")), strict=True))
-
-
-def _interval(values: Sequence[float]) -> stats.Interval | None:
-    finite = [value for value in values if math.isfinite(value)]
-    return stats.mean_interval(np.array(finite)) if finite else None
 
 
 def _mean(runs: Runs, measure: str) -> float:

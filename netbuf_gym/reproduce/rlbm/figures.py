@@ -10,10 +10,19 @@ import numpy as np
 
 from netbuf_gym import plots, stats
 from netbuf_gym.plots import COLOURS, SMALL, TEXT, figure_of, write
-from netbuf_gym.reproduce.campaign import RUNS, Campaign
-from netbuf_gym.reproduce.contenders import world_seed
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, RANDOM, RANDOM_NO_BETA, SWEPT_SIZES, WITHOUT_LEARNING, Settings
+from netbuf_gym.reproduce.rlbm.claims import at_interval
+from netbuf_gym.reproduce.rlbm.contenders import world_seed
+from netbuf_gym.reproduce.rlbm.settings import (
+    CONTROLLED,
+    LEARNED,
+    RANDOM,
+    RANDOM_NO_BETA,
+    SWEPT_SIZES,
+    WITHOUT_LEARNING,
+    Settings,
+)
+from netbuf_gym.reproduce.rlbm.work import Grid
 from netbuf_gym.rollout import View, World, play
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
@@ -52,23 +61,10 @@ CCS = {"cubic": "CUBIC", "newreno": "NewReno"}
 QUEUE_SAMPLE_S = 0.1
 
 
-def draw_campaign(campaign: Campaign, folder: Path) -> list[Path]:
-    """All figures of a finished campaign.
-
-    Args:
-        campaign: It.
-        folder: Where to; made when it is not there.
-
-    Returns:
-        the files.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        OSError: A file cannot be written.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    runs, settings = Runs.read(campaign.output / RUNS), campaign.settings
-    main = runs.at_interval(settings.interval_s)
+def draw_all(work: Grid, runs: Runs, folder: Path) -> list[Path]:
+    """All figures of a finished campaign; see `Experiment.draw`."""
+    settings = work.settings
+    main = at_interval(runs, settings.interval_s)
     drawn = []
 
     def save(name: str, figure: Any) -> None:
@@ -88,7 +84,7 @@ def draw_campaign(campaign: Campaign, folder: Path) -> list[Path]:
             save(f"all_sizes_{cc}", grid(own, settings, rows, settings.sizes, title))
         save(f"occupancy_{cc}", grid(own, settings, ("occupancy_p99",), chosen, title))
     for size in chosen:
-        save(f"queue_length_{size}", queue_lengths(campaign, size))
+        save(f"queue_length_{size}", queue_lengths(work, size))
     if settings.intervals and any(scheme in CONTROLLED for scheme in settings.schemes):
         save("interval_sweep", interval_sweep(runs, settings))
     return drawn
@@ -109,7 +105,7 @@ def grid(runs: Runs, settings: Settings, measures: Sequence[str], sizes: Sequenc
     panels = figure.subplots(len(measures), len(sizes), sharex=True, sharey="row", squeeze=False)
     for row, measure in zip(panels, measures, strict=True):
         for axes, size in zip(row, sizes, strict=True):
-            for scheme, band in runs.where(size=size).bands(measure, settings.loads).items():
+            for scheme, band in runs.where(size=size).bands(measure, "load", settings.loads, ("cc",)).items():
                 _band(axes, settings.loads, band, scheme, SCALES.get(measure, 1.0))
         _finish(row, measure)
     for axes, size in zip(panels[0], sizes, strict=True):
@@ -152,9 +148,9 @@ def interval_sweep(runs: Runs, settings: Settings) -> Any:
     return figure
 
 
-def queue_lengths(campaign: Campaign, size: int) -> Any:
+def queue_lengths(work: Grid, size: int) -> Any:
     """Length of both queues over time in one run a scheme, at the highest load and under the first seed."""
-    settings = campaign.settings
+    settings = work.settings
     cc, load, seed = settings.ccs[0], max(settings.loads), settings.first_seed
     scenario = settings.scenario(cc, size, load)
     schemes = [scheme for scheme in settings.schemes if scheme in CONTROLLED or scenario.with_scheme(scheme).switches]
@@ -162,7 +158,7 @@ def queue_lengths(campaign: Campaign, size: int) -> Any:
     figure = figure_of(2.9 * max(2, len(schemes)) + 0.4, 4.3)
     panels = figure.subplots(2, len(schemes), sharex=True, sharey="row", squeeze=False)
     for column, scheme in enumerate(schemes):
-        time_s, lengths = _series(campaign, scheme, scenario)
+        time_s, lengths = _series(work, scheme, scenario)
         colour, _, label = STYLES[scheme]
         panels[0, column].set_title(label, fontsize=TEXT)
         panels[1, column].set_xlabel("time (s)", fontsize=TEXT)
@@ -178,12 +174,12 @@ def queue_lengths(campaign: Campaign, size: int) -> Any:
     return figure
 
 
-def _series(campaign: Campaign, scheme: str, scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
+def _series(work: Grid, scheme: str, scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
     """Times and lengths of queues 0 and 1 in packets, (samples,) and (samples, 2), under the first seed.
 
     An AQM in the place of the switch has one queue.
     """
-    settings, found = campaign.settings, []
+    settings, found = work.settings, []
 
     def sample(view: View) -> None:
         state = view.show()
@@ -192,7 +188,7 @@ def _series(campaign: Campaign, scheme: str, scenario: Scenario) -> tuple[np.nda
 
     interval_s = settings.interval_s if scheme in CONTROLLED else QUEUE_SAMPLE_S
     worlds = [World(scenario, world_seed(scenario, settings.first_seed), settings.first_seed)]
-    contender, nothing = campaign.contenders[scheme], lambda view: None
+    contender, nothing = work.contenders[scheme], lambda view: None
     play(contender, worlds, nothing, task=QueueThreshold.name, watch={0: sample}, interval_s=interval_s)
     table = np.array(found)
     return table[:, 0], table[:, 1:]

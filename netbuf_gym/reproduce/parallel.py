@@ -1,4 +1,4 @@
-"""Work of the campaign in parallel, and what is asked of its worlds."""
+"""Work in parallel, and nearest-rank percentiles."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from netbuf_gym.rollout import View
-from netbuf_gym.traffic_results import completed
-
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-def flows_of(view: View) -> np.ndarray:
-    """The flows of a world that completed, as `Result.completions` has them."""
-    return completed(view.scenario, np.asarray(view.simulated.completions()))
 
 
 def in_parallel(

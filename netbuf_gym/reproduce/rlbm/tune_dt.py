@@ -1,6 +1,6 @@
 """Tunes the alphas of Dynamic Thresholds, so that learned thresholds are compared with good fixed ones.
 
-    python -m netbuf_gym.reproduce.tune_dt [worlds=400] [jobs=N] [output=FILE]
+    python -m netbuf_gym.reproduce.rlbm.tune_dt [worlds=400] [jobs=N] [output=FILE]
 
 Worlds are drawn from `rlbm/random`, the distribution that agents are trained on, under the training seeds 0, 1, ..., 60 s
 each. Every pair of alphas from the powers of two 2^-8 to 2^3 manages the same worlds. Of the pairs that deliver at most
@@ -9,7 +9,7 @@ time over the ideal one) of priority 0: the percentile of each world's flows, av
 A world of 60 s completes some 20 flows, so that its percentile is that of its worst flow; the percentile of all worlds'
 flows taken together stands in the table beside it.
 
-Writes the table of the search (FILE, by default netbuf_gym/reproduce/dt_search.csv) and prints what belongs into
+Writes the table of the search (FILE, by default netbuf_gym/reproduce/rlbm/dt_search.csv) and prints what belongs into
 `DT_ALPHAS` in netbuf_gym/scenarios/schemes.py.
 """
 
@@ -30,7 +30,8 @@ from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.reproduce.worlds import flows_of, in_parallel, percentiles
+from netbuf_gym.reproduce.parallel import in_parallel, percentiles
+from netbuf_gym.reproduce.rlbm.measures import flows_of
 from netbuf_gym.rollout import View, World, draw, play
 from netbuf_gym.tables import text_table
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
@@ -74,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
     write_atomic(given["output"], "")  # refuses what could not be written before the work is done
     with ProgressBar("tune_dt") as bar:
         rows = search(draw(QueueThreshold.name, "rlbm/random", range(worlds)), jobs, bar)
-    command = f"python -m netbuf_gym.reproduce.tune_dt worlds={worlds}"
+    command = f"python -m netbuf_gym.reproduce.rlbm.tune_dt worlds={worlds}"
     write_atomic(given["output"], table(rows, f"netbuf-gym {__version__}: {command}; rlbm/random, seeds 0 to {worlds - 1}"))
     chosen = best(rows)
     shown = sorted((row for row in rows if row["throughput_over_naive"] >= LEAST_THROUGHPUT), key=_objective)[:10]

@@ -1,7 +1,8 @@
 """The learned thresholds beside every other scheme over the default distribution, on seeds that no agent was trained on.
 
-    python -m netbuf_gym.reproduce.compare agent=zoo/agents/queue_threshold/ppo/model.zip [seeds=20] [jobs=N] [output=DIR]
-        [schemes=[...]] [loads=[...]] [sizes=[...]] [ccs=[...]] [first_seed=1000000] [duration_s=60] [interval_s=0.1]
+    python -m netbuf_gym.reproduce.rlbm.compare agent=zoo/agents/queue_threshold/ppo/model.zip [seeds=20] [jobs=N]
+        [output=DIR] [schemes=[...]] [loads=[...]] [sizes=[...]] [ccs=[...]] [first_seed=1000000] [duration_s=60]
+        [interval_s=0.1]
 
 Under each seed every scheme runs all congestion controls x sizes x loads of the default traffic. What is compared is the
 99th percentile of the slowdown (flow completion time / ideal) of priority 0: of all the flows of a seed, whatever cell
@@ -25,13 +26,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym import stats
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.reproduce.contenders import contender_of, play
-from netbuf_gym.reproduce.settings import CONTROLLED, LEARNED, NAMES, RANDOM, RANDOM_NO_BETA, WITHOUT_LEARNING, Settings, parse
-from netbuf_gym.reproduce.worlds import flows_of, in_parallel, percentiles
+from netbuf_gym.reproduce.judging import spread
+from netbuf_gym.reproduce.parallel import in_parallel, percentiles
+from netbuf_gym.reproduce.rlbm.contenders import contender_of, play
+from netbuf_gym.reproduce.rlbm.experiment import RLBM
+from netbuf_gym.reproduce.rlbm.measures import flows_of
+from netbuf_gym.reproduce.rlbm.settings import CONTROLLED, LEARNED, NAMES, RANDOM, RANDOM_NO_BETA, WITHOUT_LEARNING, Settings
 from netbuf_gym.rollout import View
 from netbuf_gym.tables import markdown_table
 from netbuf_gym.version import __version__
@@ -128,11 +131,11 @@ class Comparison:
         rows = []
         for scheme in self.settings.schemes:
             theirs, rate = self.slowdown(scheme), self.throughput(scheme)
-            cells = [scheme, _spread(theirs, 2), _spread(self.run_mean(scheme), 2), _spread(rate, 3)]
+            cells = [scheme, spread(theirs, 2), spread(self.run_mean(scheme), 2), spread(rate, 3)]
             if scheme == first:
                 cells += ["", "", ""]
             else:
-                cells += [_spread(ours - theirs, 2), _spread(100 * (our_rate / rate - 1), 2), self._wins(first, scheme)]
+                cells += [spread(ours - theirs, 2), spread(100 * (our_rate / rate - 1), 2), self._wins(first, scheme)]
             rows.append(cells)
         header = [
             "scheme",
@@ -221,12 +224,12 @@ def main(argv: Sequence[str]) -> int:
     defaults += [f"schemes=[{','.join(SCHEMES)}]"] if "schemes" not in keys else []
     defaults += ["seeds=20"] if "seeds" not in keys else []
     defaults += [f"output={OUTPUT}"] if "output" not in keys else []
-    order = parse([*defaults, *argv])
+    order = RLBM.parse([*defaults, *argv])
     order.output.mkdir(parents=True, exist_ok=True)
     with ProgressBar("compare") as bar:
         comparison = compare(order.settings, order.jobs, bar)
     said = [argument for argument in argv if argument.partition("=")[0] not in ("output", "jobs")]
-    command = shlex.join(["python", "-m", "netbuf_gym.reproduce.compare", *said])
+    command = shlex.join(["python", "-m", "netbuf_gym.reproduce.rlbm.compare", *said])
     comment = f"# netbuf-gym {__version__}: {command}\n"
     write_atomic(order.output / "comparison.csv", comment + _by_seed_csv(comparison))
     write_atomic(order.output / "cells.csv", comment + _cells_csv(comparison))
@@ -256,15 +259,6 @@ def _cells_csv(comparison: Comparison) -> str:
         for cell, (slowdown, rate, flows) in comparison.by_cell(scheme).items():
             writer.writerow([scheme, cell[0], cell[1], f"{cell[2]:g}", flows, f"{slowdown:.6g}", f"{rate:.6g}"])
     return out.getvalue()
-
-
-def _spread(values: np.ndarray, digits: int) -> str:
-    values = values[np.isfinite(values)]  # a seed of whose small flows none completed has no percentile
-    if not len(values):
-        return "-"
-    mean, low, high = stats.mean_interval(values)
-    half = (high - low) / 2
-    return f"{mean:.{digits}f}" + (f" ± {half:.{digits}f}" if np.isfinite(half) else "")
 
 
 if __name__ == "__main__":

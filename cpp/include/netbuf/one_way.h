@@ -1,0 +1,51 @@
+// Packets that go one way over a path of links, answered by nobody: what probes and datagrams have in common.
+#pragma once
+#include <queue>
+#include <vector>
+
+#include "netbuf/event_source.h"
+#include "netbuf/path.h"
+
+namespace netbuf {
+
+class OneWay : public EventSource {
+ public:
+  // index: among all that send one way; packets are known by it in queue disciplines.
+  OneWay(const std::vector<uint32_t>& path, uint32_t bytes, uint32_t priority, uint32_t index, Network& network)
+      : path_(path), bytes_(bytes), priority_(static_cast<uint8_t>(priority)), owner_(kOneWayOwner + index), network_(network) {}
+
+  Time next() const final { return travelling_.empty() ? due() : std::min(due(), travelling_.top().time); }
+  void run(Time now) final;
+  // What managed links have done with its packets.
+  void resume(const Queued& item, Time arrival) { travel(arrival, item.packet.sent_at, item.hop + 1u); }
+  void lost(const Queued&, Link::Fate fate) { lose(fate); }
+  uint64_t packets_in_network() const { return on_way_; }
+
+ protected:
+  void launch(Time now);                     // a packet sets out
+
+ private:
+  struct Travelling {
+    Time time, sent_at;                      // reaches hop then
+    uint64_t number;                         // in the order of their last departures: of those that arrive at one instant
+    uint32_t hop;
+    bool operator>(const Travelling& other) const { return time != other.time ? time > other.time : number > other.number; }
+  };
+  virtual Time due() const = 0;              // of the next thing that it does by itself; kNever: none
+  virtual void act(Time now) = 0;            // does it
+  virtual void received(Time sent_at, Time now) = 0;
+  virtual void note_loss(Link::Fate) {}
+  void lose(Link::Fate fate) { --on_way_, note_loss(fate); }
+  void travel(Time time, Time sent_at, uint32_t hop) { travelling_.push({time, sent_at, departures_++, hop}); }
+  void move(Time now, Time sent_at, uint32_t hop);
+
+  const std::vector<uint32_t> path_;
+  const uint32_t bytes_;                     // on the wire
+  const uint8_t priority_;
+  const uint32_t owner_;
+  Network& network_;
+  uint64_t departures_ = 0, on_way_ = 0;
+  std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling_;
+};
+
+}  // namespace netbuf

@@ -1,0 +1,17 @@
+"""All experiments by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netbuf_gym.arguments import choice
+from netbuf_gym.reproduce.experiment import Experiment
+from netbuf_gym.reproduce.nuwa.experiment import NUWA
+from netbuf_gym.reproduce.rlbm.experiment import RLBM
+
+EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA)}
+
+
+def experiment(name: str) -> Experiment[Any]:
+    """One by its name; raises ConfigError for another."""
+    return EXPERIMENTS[choice("experiment", name, EXPERIMENTS)]

@@ -1,0 +1,65 @@
+"""Who plays: Nuwa with several gains, Nuwa-RL, other receivers, congestion controls; with names and colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netbuf_gym.contenders import Contender
+from netbuf_gym.plots import COLOURS
+from netbuf_gym.rollout import contender_of as named
+from netbuf_gym.tasks.receiver_window import ReceiverControl, ReceiverWindow
+from netbuf_gym.tasks.receiver_window.rules import PAPERS_RULE
+
+TASK = ReceiverWindow.name
+LEARNED, RANDOM = "nuwa_rl", "random"
+BULK_MS = 150.0
+"""Target delay of bulk transfers, which Table I's are."""
+
+GAINS = (1, 2, 3, 5, 7, 9)
+OURS, PUBLISHED = "nuwa", "nuwa_paper"
+"""Nuwa as the simulator has it by default, and the rule alone that the paper states."""
+RULES: dict[str, dict[str, Any]] = {OURS: {}, PUBLISHED: PAPERS_RULE}
+BULK = {f"{rule}_k7_bulk": rule for rule in RULES}
+"""The gain of Table I and Fig. 17 at the target delay of bulk transfers; others have the default one, video's."""
+GAINED = {f"{rule}_k{k}": (rule, k) for rule in RULES for k in GAINS}
+_BY_GAIN = dict(zip(GAINS, (COLOURS[2], "#d98f1f", "#b9731a", "#995a14", COLOURS[7], "#4a2e10"), strict=True))
+
+STYLES: dict[str, tuple[str, str, str]] = {
+    LEARNED: (COLOURS[0], "-", "Nuwa-RL, trained"),
+    **{f"{OURS}_k{k}": (colour, "-", f"Nuwa, k = {k}") for k, colour in _BY_GAIN.items()},
+    f"{OURS}_k7_bulk": ("#c08457", "-", "Nuwa, k = 7, 150 ms"),
+    **{f"{PUBLISHED}_k{k}": (colour, "--", f"published rule, k = {k}") for k, colour in _BY_GAIN.items()},
+    f"{PUBLISHED}_k7_bulk": ("#c08457", "--", "published rule, k = 7, 150 ms"),
+    "rledbat": (COLOURS[4], "-", "rLEDBAT"),
+    "fixed": ("#9dbf87", "--", "fixed window, 64 KiB"),
+    "autotuned": ("#9dbf87", "-", "CUBIC, autotuned window"),
+    "cubic": (COLOURS[1], "-", "CUBIC"),
+    "newreno": (COLOURS[1], "--", "NewReno"),
+    "westwood": ("#5ab1bb", "-", "Westwood+"),
+    "vegas": (COLOURS[3], "-", "Vegas"),
+    "bbr": (COLOURS[6], "-", "BBR"),
+    "bbrplus": (COLOURS[6], "--", "BBRPlus"),
+    "copa": (COLOURS[8], "-", "Copa"),
+    "vivace": (COLOURS[11], "-", "PCC Vivace"),
+    "inigo": (COLOURS[12], "-", "Inigo"),
+    "qtcp": (COLOURS[13], "-", "QTCP"),
+    RANDOM: (COLOURS[5], "-", "random actions"),
+}
+"""Colour, line and name of each scheme, the same in every figure."""
+
+NAMES = tuple(STYLES)
+
+
+def label(scheme: str) -> str:
+    """How figures and tables call it."""
+    return STYLES[scheme][2]
+
+
+def contender_of(scheme: str) -> Contender:
+    """Who plays under a name, but for the trained agent; ConfigError for a congestion control that there is none of."""
+    if scheme in BULK:
+        return ReceiverControl("nuwa", k=7, target_ms=BULK_MS, **RULES[BULK[scheme]])
+    if scheme in GAINED:
+        rule, k = GAINED[scheme]
+        return ReceiverControl("nuwa", k=k, **RULES[rule])
+    return named(scheme, TASK)

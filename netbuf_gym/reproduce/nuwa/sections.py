@@ -1,0 +1,84 @@
+"""What the page about the campaign shows of it: studies over generated networks, over real traces, and learning curves."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.reproduce.experiment import Section
+from netbuf_gym.reproduce.nuwa import claims
+from netbuf_gym.reproduce.nuwa.measures import MEASURES
+from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE
+from netbuf_gym.reproduce.nuwa.work import KEYS, TEXTS
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
+
+GENERATED, REAL = "generated", "real"
+FIGURES = {
+    MOBILE: ("mobile_bars", "mobile_scatter", "gain_boxes", "gain_series_5g", "robustness_5g"),
+    FOUR: ("networks",),
+    GRID: ("grid",),
+    CHANGE: ("change",),
+    FAIRNESS: ("fairness_own", "fairness_cubic"),
+    LEARNING: ("learning",),
+}
+"""Those that the page shows, of each study."""
+
+
+def read(source: Path) -> Runs:
+    """The runs of a finished campaign."""
+    return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+
+
+def studies(kind: str, source: Path, folder: Path) -> str:
+    """The Markdown of a campaign; copies its means and, of generated networks, its figures."""
+    description = described(source)
+    settings = description["settings"]
+    if bool(settings["traces"]) != (kind == REAL):
+        raise ConfigError(f"{source}: has traces = {settings['traces']!r}; valid for the section {kind}: the other kind")
+    runs = read(source)
+    write_means(runs, folder / f"means-{kind}.csv.gz")
+    lines = [ran(description), ""]
+
+    def show(study: str) -> list[str]:
+        if kind == REAL:
+            return []  # they would show the traces
+        return pictures([source / "figures" / f"{name}.png" for name in FIGURES[study]], folder)
+
+    present = runs.values("study")
+    if MOBILE in present:
+        lines += ["### Table I: data, queueing delay, loss", "", claims.table_1(runs), "", claims.table_1_claims(runs), ""]
+        lines += show(MOBILE)
+    if MOBILE in present or CHANGE in present:
+        about = claims.claims(runs, claims.GAIN)
+        lines += ["### The gain k", "", "Utility, bold where it is highest:", "", claims.gains_table(runs), ""]
+        lines += ["Share of the capacity, %:", "", claims.gains_table(runs, "share", 1, 100), "", about, ""]
+        lines += show(CHANGE) if CHANGE in present else []
+    if "nuwa_rl" in runs.values("scheme"):
+        lines += ["### Nuwa-RL", "", claims.claims(runs, claims.agent_claims()), ""]
+    if FOUR in present:
+        lines += ["### Four networks", "", "Utility:", "", claims.means_table(runs, FOUR, "utility", 3), ""]
+        lines += show(FOUR)
+    if GRID in present:
+        lines += ["### Distance and bandwidth", "", claims.claims(runs, claims.SERVERS), ""]
+        lines += ["Utility:", "", claims.means_table(runs, GRID, "utility", 3), "", *show(GRID)]
+    if FAIRNESS in present:
+        lines += ["### Fairness", "", claims.fairness_table(runs), "", *show(FAIRNESS)]
+    return "\n".join(lines)
+
+
+def learning(source: Path, folder: Path) -> str:
+    """The Markdown of learning curves; copies them."""
+    description, runs = described(source), read(source).where(study=LEARNING)
+    if not len(runs):
+        raise ConfigError(f"{source}: has no study {LEARNING!r}")
+    shown = pictures([source / "figures" / f"{name}.png" for name in FIGURES[LEARNING]], folder)
+    return "\n".join([ran(description), "", claims.returns_table(runs), "", *shown])
+
+
+SECTIONS: dict[str, Section] = {
+    GENERATED: partial(studies, GENERATED),
+    REAL: partial(studies, REAL),
+    LEARNING: learning,
+}

@@ -1,0 +1,54 @@
+"""Quantities over time in one run, for figures: what a result's row does not keep."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netbuf_gym.contenders import Contender
+from netbuf_gym.plants.simulator import FLOW_SAMPLE
+from netbuf_gym.rollout import View, World, play
+
+SAMPLE_S = 0.5
+FIELDS = ("throughput_mbps", "rtt_ms", "in_flight_packets", "queue_delay_ms")
+
+
+class Watched:
+    """Samples of the first flow and its bottleneck.
+
+    Attributes:
+        rows: Time in s, bytes arrived, seconds waited and packets that waited so far, then RTT in ms and packets in flight.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[float, ...]] = [(0.0, 0.0, 0.0, 0.0, np.nan, 0.0)]
+        self._rtt, self._in_flight = (FLOW_SAMPLE.index(name) for name in ("srtt_ms", "in_flight_packets"))
+
+    def look(self, view: View) -> None:
+        """Takes a sample, unless one was taken less than `SAMPLE_S` ago."""
+        world, now_s = view.simulated, view.simulated.now_ns * 1e-9
+        if now_s < self.rows[-1][0] + SAMPLE_S - 1e-9:
+            return
+        link, flow = world.link_stats()[view.scenario.tightest_link(0)], world.flow_sample()[0]
+        arrived = float(world.flow_arrivals()[0])
+        waited = (link["sojourn_sum_s"], link["sojourn_count"])
+        self.rows.append((now_s, arrived, *waited, float(flow[self._rtt]), float(flow[self._in_flight])))
+
+    def series(self) -> dict[str, np.ndarray]:
+        """`time_s` and `FIELDS`, `(samples,)` each."""
+        time_s, arrived, waited_s, passed, rtt_ms, in_flight = np.array(self.rows).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            delay_ms = np.where(np.diff(passed) > 0, np.diff(waited_s) / np.diff(passed) * 1e3, np.nan)
+        return {
+            "time_s": time_s[1:],
+            "throughput_mbps": np.diff(arrived) * 8e-6 / np.diff(time_s),
+            "rtt_ms": rtt_ms[1:],
+            "in_flight_packets": in_flight[1:],
+            "queue_delay_ms": delay_ms,
+        }
+
+
+def watch(contender: Contender, world: World, task: str) -> dict[str, np.ndarray]:
+    """The series of a contender in one world."""
+    found = Watched()
+    play(contender, [world], lambda view: None, task=task, watch={0: found.look})
+    return found.series()

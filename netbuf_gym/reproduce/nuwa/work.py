@@ -1,0 +1,81 @@
+"""The runs of the campaign: a part for each study, cell and scheme; of learning curves for each run."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.contenders import Contender
+from netbuf_gym.reproduce import agents
+from netbuf_gym.reproduce.experiment import Chunk, Key, Part, Work
+from netbuf_gym.reproduce.nuwa import learning, worlds
+from netbuf_gym.reproduce.nuwa.measures import MEASURES, OF_LEARNERS
+from netbuf_gym.reproduce.nuwa.schemes import LEARNED, contender_of
+from netbuf_gym.reproduce.nuwa.settings import LEARNING, Settings
+from netbuf_gym.reproduce.nuwa.studies import ALL
+
+KEYS = ("study", "network", "scheme", "step", "seed")
+TEXTS = ("study", "network", "scheme")
+
+
+def parts_of(settings: Settings) -> list[Part]:
+    """All parts; training last, since it takes longest."""
+    parts = []
+    for name in settings.studies:
+        if name == LEARNING:
+            continue
+        for cell in ALL[name].cells(settings):
+            for scheme in ALL[name].schemes(settings):
+                runs: tuple[Key, ...] = tuple((name, cell, scheme, None, seed) for seed in settings.seed_list())
+                parts.append(Part(f"{name}-{cell}-{scheme}", runs))
+    if LEARNING in settings.studies:
+        steps = learning.steps_of(settings)
+        for seed in range(settings.training_seeds):
+            for network in settings.networks:
+                for algorithm in settings.algorithms:
+                    runs = tuple((LEARNING, network, algorithm, step, seed) for step in steps)
+                    parts.append(Part(f"{LEARNING}-{network}-{algorithm}-{seed}", runs))
+    return parts
+
+
+class Studies(Work[Settings]):
+    """The runs, and who plays in them.
+
+    Attributes:
+        contenders: By scheme.
+    """
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.parts = parts_of(settings)
+        mobile = {run[1] for part in self.parts for run in part.runs} & set(worlds.MOBILE)
+        self.identity = {
+            "agent_sha256": agents.sha256(settings),
+            "traces_sha256": worlds.traces_sha256(settings, sorted(mobile)),
+        }
+        played = list(dict.fromkeys(part.runs[0][2] for part in self.parts if part.runs[0][0] != LEARNING))
+        self.contenders: dict[str, Contender] = {
+            scheme: agents.load(settings, worlds.joining(worlds.WITH_CUBIC, 0, 1.0).with_agents(1))
+            if scheme == LEARNED
+            else contender_of(scheme)
+            for scheme in played
+        }
+
+    def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
+        """A part at a time."""
+        return (Chunk(part, part.runs) for part in parts)
+
+    def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
+        """See `Work.run`."""
+        study, cell, scheme, _, seed = chunk.runs[0]
+        if study == LEARNING:
+            curve = learning.curve(self.settings, cell, scheme, seed, folder, stop)
+            found: list[dict[str, Any]] = [{name: float(value)} for value in curve for name in OF_LEARNERS]
+        else:
+            seeds = [run[-1] for run in chunk.runs]
+            found = ALL[study].play(self.contenders[scheme], self.settings, cell, seeds, stop)
+        nothing = dict.fromkeys(MEASURES, math.nan)
+        return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]

@@ -1,0 +1,58 @@
+"""What pages about experiments show alike: how a campaign ran, its means, its pictures with fewer colours."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.files import write_atomic
+from netbuf_gym.reproduce.campaign import DESCRIPTION, RUNS
+from netbuf_gym.reproduce.results import Runs
+
+COLOURS = 256
+
+
+def described(source: Path) -> dict[str, Any]:
+    """The description of a finished campaign; raises ConfigError for a folder without one."""
+    if not (source / RUNS).is_file():
+        raise ConfigError(f"{source}: holds no finished campaign; valid: a folder with {RUNS}")
+    return json.loads((source / DESCRIPTION).read_text(encoding="utf-8"))
+
+
+def ran(description: dict[str, Any]) -> str:
+    """The command, and how long it took where."""
+    return (
+        f"`{description['command']}` (netbuf-gym {description['netbuf_gym']}): {description['runs']:,} runs in "
+        f"{description['seconds'] / 60:.1f} minutes with {description['jobs']} threads on {description['machine']}."
+    )
+
+
+def write_means(runs: Runs, path: Path) -> None:
+    """Writes the means over seeds of every cell, packed; equal runs give equal bytes."""
+    write_atomic(path, gzip.compress(runs.means_csv().encode(), mtime=0))
+
+
+def pictures(drawn: Iterable[Path], folder: Path, prefix: str = "", suffix: str = "") -> list[str]:
+    """Copies pictures, made smaller, into a page's folder, and gives the lines that show them there."""
+    lines = []
+    for path in drawn:
+        name = f"{prefix}{path.name}"
+        write_atomic(folder / name, smaller(path))
+        lines += [f"![{path.stem.replace('_', ' ')}{suffix}](figures/{folder.name}/{name})", ""]
+    return lines
+
+
+def smaller(path: Path) -> bytes:
+    """A picture with few colours, a fraction of the size."""
+    with needing("a page's pictures", "train"):
+        from PIL import Image
+    out = io.BytesIO()
+    with Image.open(path) as image:
+        few = image.convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(out, format="PNG", optimize=True)
+    return out.getvalue()

@@ -1,0 +1,81 @@
+"""Sources of datagrams that nothing answers: constant rate, or on and off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.limits import MAX_DURATION_S, MAX_QUEUES
+from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
+
+MOST_PACKETS_PER_S = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class UdpSource:
+    """Sends packets of one size at a constant rate, all the time or during on periods, whatever becomes of them.
+
+    The gap between packets is packet_bytes / rate, to the nearest nanosecond. A source that is always on sends its first packet
+    when it starts; one with periods sends a packet when it has been on for as long as its bits take, and what is left of an on
+    period that ends before that counts in the next one. ns-3's UdpClient and OnOffApplication do the same.
+
+    Args:
+        path: The links that it takes, of anybody's way there or back, as indices into `Scenario.links` or link names.
+        rate_mbps: On the wire, while on, 1e-6 to 1e6 Mbit/s, at most 1e9 packets a second.
+        packet_bytes: Of a packet on the wire, headers included, 1 to 65535.
+        on_s, off_s: Length of the periods, 1e-6 to 1e6 seconds, on first; their mean when `random`. None (both): always on.
+        random: Exponentially distributed periods instead of fixed ones, drawn from a random stream of the source's own.
+        start_s: 0 to 1e6 seconds.
+        stop_s: After `start_s`, at most 1e6; None: never.
+        name: For people.
+        priority: Its queue at switches, 0 to 63.
+
+    Raises:
+        ScenarioError: A value out of range.
+    """
+
+    path: Sequence[int | str]
+    rate_mbps: float
+    packet_bytes: int = 1500
+    on_s: float | None = None
+    off_s: float | None = None
+    random: bool = False
+    start_s: float = 0.0
+    stop_s: float | None = None
+    name: str = ""
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "path", checks.sequence("udp.path", self.path, "links"))
+        put(self, "rate_mbps", checks.number("udp.rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
+        put(self, "packet_bytes", checks.integer("udp.packet_bytes", self.packet_bytes, 1, 65535))
+        most_mbps = MOST_PACKETS_PER_S * self.packet_bytes * 8e-6
+        if self.rate_mbps > most_mbps:
+            raise ScenarioError(
+                f"udp.rate_mbps = {self.rate_mbps:g} is more than 1e9 packets a second; valid: {most_mbps:g} or less"
+            )
+        if (self.on_s is None) != (self.off_s is None):
+            raise ScenarioError(f"udp.on_s = {self.on_s}, udp.off_s = {self.off_s}; valid: both in seconds, or neither")
+        for field in ("on_s", "off_s"):
+            if getattr(self, field) is not None:
+                put(self, field, checks.number(f"udp.{field}", getattr(self, field), 1e-6, MAX_DURATION_S))
+        put(self, "random", checks.boolean("udp.random", self.random))
+        if self.random and self.on_s is None:
+            raise ScenarioError("udp.random = True without periods; valid: on_s and off_s, or False")
+        put(self, "start_s", checks.number("udp.start_s", self.start_s, 0, MAX_DURATION_S))
+        if self.stop_s is not None:
+            put(self, "stop_s", checks.number("udp.stop_s", self.stop_s, 0, MAX_DURATION_S))
+            if self.stop_s <= self.start_s:
+                raise ScenarioError(f"udp.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
+        checks.text("udp.name", self.name)
+        put(self, "priority", checks.integer("udp.priority", self.priority, 0, MAX_QUEUES - 1))
+
+    @property
+    def mean_mbps(self) -> float:
+        """On the wire, off periods included, while it lives."""
+        if self.on_s is None or self.off_s is None:
+            return self.rate_mbps
+        return self.rate_mbps * self.on_s / (self.on_s + self.off_s)
