@@ -202,7 +202,7 @@ TEST(bad_receivers_are_refused) {
     CHECK_THROWS(World(config, 1), std::invalid_argument);
   };
   refused([](FlowConfig& f) { f.receiver = "dune"; });
-  refused([](FlowConfig& f) { f.receiver_parameters = {{"gain", 1}}; });
+  refused([](FlowConfig& f) { f.receiver_parameters = {{"gains", 1}}; });
   refused([](FlowConfig& f) { f.receiver_parameters = {{"k", 65}}; });
   refused([](FlowConfig& f) { f.window_clamp_bytes = 10'000; });
   refused([](FlowConfig& f) { f.timestamp_ns = 4'000'000; });
