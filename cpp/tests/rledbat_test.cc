@@ -11,17 +11,18 @@ namespace {
 constexpr double kMss = 1448;
 constexpr Time kBase = 40 * kMillisecond, kTarget = 60 * kMillisecond;
 
+std::unique_ptr<ReceiverControl> rledbat(bool slowdowns) {
+  FlowConfig config;
+  config.receiver = "rledbat";
+  config.receiver_parameters = {{"slowdowns", slowdowns}};
+  return make_receiver_control(config, 1448);
+}
+
 struct Course {
   std::unique_ptr<ReceiverControl> control;
   Time now = kSecond;
 
-  explicit Course(bool slowdowns = true)
-      : control([&] {
-          FlowConfig config;
-          config.receiver = "rledbat";
-          config.receiver_parameters = {{"slowdowns", slowdowns}};
-          return make_receiver_control(config, 1448);
-        }()) {}
+  explicit Course(bool slowdowns = true) : control(rledbat(slowdowns)) {}
   int64_t packet(Time rtt, Time after = kMillisecond, bool repeated = false) {
     now += after;
     return control->window({now, kMillisecond, 0, 1448, rtt, 0, 0, 0, 0, repeated});

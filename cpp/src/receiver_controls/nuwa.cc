@@ -10,7 +10,6 @@ constexpr double kLargestWindow = 1 << 30;   // RFC 7323, 2.3
 constexpr double kFirstSegments = 20;        // twice what a sender starts with (RFC 6928)
 constexpr double kSpareSegments = 10;        // beyond twice what a round trip brought the window does not grow
 constexpr uint32_t kFlatRounds = 3;          // without a quarter more: slow start is over
-constexpr double kAroundGain = 1.0 / 8;      // as RFC 6298 smooths round trips
 constexpr Time kFirstSpike = kSecond / 2, kLongestSpike = 32 * kSecond;
 
 // tanh at the 32nds up to 8, the last for all beyond, linear in between: a table, as in the paper's kernel module.
@@ -78,14 +77,12 @@ int64_t Nuwa::window(const Arrival& arrival) {
   const double bytes = arrival.bytes;
   delay_.add(arrival.now, arrival.stamp, arrival.unit, arrival.bytes);
   note(arrival.now);
-  if (gain_ > 0) rate_.add(arrival.now, bytes);
+  if (gain_ > 0) product_.add(arrival, delay_.raw(), rtt_least_.empty() ? 0 : seconds(rtt_least_.least()), window_);
   round_bytes_ += bytes;
   lost_ |= arrival.missing > 0;
   if (arrival.rtt >= 0) {
     rtt_ = arrival.rtt;
     rtt_least_.add(arrival.now, rtt_, 0);
-    const double around = std::max(0.0, seconds(rtt_) - delay_.raw());
-    around_ += around_ < 0 ? around - around_ : kAroundGain * (around - around_);
     if (arrival.now - arrival.rtt >= round_start_) end_round(arrival.now);
   }
   switch (phase_) {
@@ -93,7 +90,7 @@ int64_t Nuwa::window(const Arrival& arrival) {
       unsteered_ += bytes;
       if (unsteered_ < 2 * mss_) break;
       if (gain_ > 0) {
-        fill(unsteered_);
+        fill(arrival.now, unsteered_);
       } else {
         steer(unsteered_);
       }
@@ -151,10 +148,8 @@ void Nuwa::steer(double bytes) {
   limit();
 }
 
-void Nuwa::fill(double bytes) {
-  if (around_ < 0) return;
-  const double product = rate_.highest() * around_;
-  window_ = std::min(window_ + bytes, gain_ * product + k_ * mss_);
+void Nuwa::fill(Time now, double bytes) {
+  window_ = product_.window(now, gain_, k_ * mss_, window_, bytes);
   limit();
 }
 
