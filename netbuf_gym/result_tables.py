@@ -153,8 +153,9 @@ def udp(result: Any) -> Table:
 def videos(result: Any) -> Table:
     """A row a video client: what was played, and how far its estimates of the bandwidth were off."""
     rows = [video.summary() for video in result.videos]
-    nothing = dict.fromkeys(("startup_s", "played_s", "buffered_s", "stalled_s"), 0.0)
-    names = VideoResult(name="", abr="", stalls=0, asked_bytes=0, **nothing).summary()
+    times = {"startup_s": 0.0, "played_s": 0.0, "buffered_s": 0.0, "stalled_s": 0.0}
+    nothing: dict[str, Any] = {"name": "", "abr": "", "stalls": 0, "asked_bytes": 0, **times}
+    names = VideoResult(**nothing).summary()
     return {name: _column([row[name] for row in rows], type(value).__name__) for name, value in names.items()}
 
 

@@ -255,10 +255,8 @@ class Result:
         if self.udp:
             data["udp"] = [asdict(source) for source in self.udp]
         if self.videos:
-            data["videos"] = [video.summary() for video in self.videos]
+            data["videos"] = [one.summary() | ({"chunk_table": one.chunk_table()} if series else {}) for one in self.videos]
         if series:
-            for one, video in zip(data.get("videos", ()), self.videos, strict=True):
-                one["chunk_table"] = {name: video.chunks[name].tolist() for name in video.chunks.dtype.names}
             data["series"] = {name: values.tolist() for name, values in self.series.items()}
             if self.traffic is not None:
                 for name in ("completions", "opened"):

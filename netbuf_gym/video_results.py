@@ -57,6 +57,10 @@ class VideoResult:
     asked_bytes: int
     chunks: np.ndarray = field(default_factory=lambda: np.zeros(0, CHUNK))
 
+    def chunk_table(self) -> dict[str, list[Any]]:
+        """The chunks by columns, JSON-able."""
+        return {name: self.chunks[name].tolist() for name in CHUNK.names or ()}
+
     def __repr__(self) -> str:
         """Name, rule, bitrate, stalls."""
         stalled = f"stalled {said(self.stalled_s, 's')} in {self.stalls}"

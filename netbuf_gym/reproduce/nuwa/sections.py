@@ -32,7 +32,7 @@ def read(source: Path) -> Runs:
 
 
 def studies(name: str, measured: bool, source: Path, folder: Path) -> str:
-    """The Markdown of a campaign on generated networks, or on measured ones; copies its means and, of the former, its figures."""
+    """The Markdown of a campaign on generated or on measured networks; copies its means and, of the former, its figures."""
     description = described(source)
     settings = description["settings"]
     if bool(settings["traces"]) != measured:

@@ -71,7 +71,7 @@ def _paths(name: str, networks: tuple[str, ...], summary: str, **own: Any) -> Ca
     maker.__doc__ = summary + _ARGS
     maker.__signature__ = inspect.Signature(
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
-    )  # type: ignore[attr-defined]
+    )
     return maker
 
 
