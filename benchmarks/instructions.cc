@@ -1,10 +1,12 @@
 // What benchmarks/instructions.py counts: packets through the core alone, nothing printed but how many.
 //
-//   instructions one SECONDS | many SECONDS | worlds STEPS | switch SECONDS
+//   instructions one SECONDS | many SECONDS | worlds STEPS | receivers STEPS | switch SECONDS
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "netbuf/batch.h"
 
@@ -12,7 +14,7 @@ using namespace netbuf;
 
 namespace {
 
-WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const char* cc) {
+WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const char* cc, const char* receiver = "") {
   WorldConfig config;
   for (const bool forward : {true, false}) {
     LinkConfig link;
@@ -26,6 +28,7 @@ WorldConfig dumbbell(int flows, double rate_bps, int64_t buffer_packets, const c
     FlowConfig flow;
     flow.cc = cc;
     flow.controlled = !std::strcmp(cc, "agent");
+    flow.receiver = receiver;
     flow.path = {0};
     flow.return_path = {1};
     flow.start_ns = i * 10 * kMillisecond;
@@ -77,12 +80,16 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const double length = std::atof(argv[2]);
   uint64_t packets = 0;
-  if (!std::strcmp(argv[1], "worlds")) {
+  const bool receivers = !std::strcmp(argv[1], "receivers");
+  if (receivers || !std::strcmp(argv[1], "worlds")) {
     constexpr uint32_t kWorlds = 16;
-    Batch batch(kWorlds, 1, 1, make_agent("sender"));
-    for (uint32_t i = 0; i < kWorlds; ++i) batch.reset(i, dumbbell(1, 10e6, 150, "agent"), i);
+    Batch batch(kWorlds, 1, 1, make_agent(receivers ? "receiver" : "sender"));
+    const WorldConfig config = receivers ? dumbbell(1, 10e6, 150, "receiver_driven", "agent") : dumbbell(1, 10e6, 150, "agent");
+    for (uint32_t i = 0; i < kWorlds; ++i) batch.reset(i, config, i);
+    const std::span control(batch.control(), kWorlds * batch.controls().size());
     for (int step = 0; step < length; ++step) {
-      for (uint32_t i = 0; i < kWorlds; ++i) batch.control()[i] = step == 0 ? 80 * 1448.0 : std::nan("");
+      std::fill(control.begin(), control.end(), std::nan(""));
+      if (step == 0 && !receivers) std::fill(control.begin(), control.end(), 80 * 1448.0);
       batch.advance(100 * kMillisecond, nullptr);
     }
     for (uint32_t i = 0; i < kWorlds; ++i) packets += sent(batch.world(i));

@@ -26,6 +26,7 @@ CASES = {
     "one": ("20", "1 CUBIC flow, 100 Mbit/s, 48 ms, 400 packets"),
     "many": ("20", "64 CUBIC flows, the same link"),
     "worlds": ("60", "16 worlds of an agent's sender, 10 Mbit/s, 48 ms, link full, 100 ms steps"),
+    "receivers": ("60", "16 worlds of an agent's receiver, Nuwa's rule on every ACK, the same link"),
     "switch": ("60", "a shared-buffer switch, ten senders of finite flows, 10 Mbit/s"),
 }
 

@@ -7,6 +7,8 @@
 * the same one-flow scenario in ns-3, compiled from benchmarks/ns3_dumbbell.cc against `pip install ns3==3.44.post0`,
   in the same process run, and the ratio;
 * 60 s of a shared-buffer switch under RLBM's traffic, as a mean over its eight loads;
+* 120 s of a generated trace of 300 Mbit/s under CUBIC, as delivery opportunities and as rates, and how long traces of 80 s
+  take to draw;
 * environment steps a second of 1024 worlds, 10 Mbit/s and 48 ms, 100 ms steps, link full, on 1, 2 and 4 threads; the
   native core alone; bytes a world; of 1024 receivers with Nuwa's rule on every ACK and without it; and of 1024 switches
   under random thresholds.
@@ -39,6 +41,7 @@ COMMAND = "python benchmarks/simulator.py"
 ENV_ID = "netbuf/CongestionWindow-v0"
 RATE_MBPS, RTT_MS, BUFFER_PACKETS = 100, 48, 400  # 400 packets of 1500 bytes: 1 BDP
 WORLDS = 1024
+TRACE_MBPS = 300
 DOUBLINGS, SETTLE_STEPS, TIMED_STEPS = 3, 30, 200
 NS3_LIBRARIES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats", "bridge")
 
@@ -119,6 +122,27 @@ def simulate_switches(name: str) -> dict[str, float]:
         "flows_per_run": flows / len(loads),
         "packets_per_run": packets / len(loads),
     }
+
+
+def simulate_trace(network: str, form: str) -> dict[str, float]:
+    """One run of CUBIC over 120 s of a path of 300 Mbit/s without outages: processor time, goodput."""
+    options = {"wifi": {}, "5g": {"spread": 0}}[network]
+    trace = nb.traces.generate(network, duration_s=120, seed=1, mean_mbps=TRACE_MBPS, outages=0, form=form, **options)
+    world = nb.scenarios.dumbbell(trace=trace, rtt_ms=RTT_MS, buffer_packets=1200, senders=["cubic"], duration_s=120)
+    config = world_config(world)
+    started = time.thread_time()
+    simulated = _core.World(config, 1)
+    simulated.run(120 * 10**9)
+    spent = time.thread_time() - started
+    return {"s_per_run": spent, "goodput_mbps": simulated.flow_stats()[0]["delivered_bytes"] * 8e-6 / 120}
+
+
+def draw_traces(network: str, count: int = 40) -> dict[str, float]:
+    """Milliseconds of processor time for a trace of 80 s of a network, mean over its paths."""
+    started = time.thread_time()
+    for seed in range(count):
+        nb.traces.generate(network, duration_s=80, seed=seed)
+    return {"ms_per_trace": 1e3 * (time.thread_time() - started) / count}
 
 
 def step_switches() -> dict[str, float]:
@@ -265,6 +289,15 @@ def main() -> None:
         flows, packets = switch["flows_per_run"][0], switch["packets_per_run"][0]
         note = f"{flows:,.0f} flows, {packets:,.0f} data packets sent"
         rows.append(Row(f"60 s of {name}, mean over loads", "ms", switch["ms_per_run"], note=note))
+
+    for network, form in (("wifi", "deliveries"), ("5g", "rates")):
+        driven = repeat(options.runs, lambda network=network, form=form: simulate_trace(network, form))
+        note = f"{driven['goodput_mbps'][0]:.0f} Mbit/s of goodput"
+        name = f"120 s of {network} at {TRACE_MBPS} Mbit/s, {form}, CUBIC (processor time)"
+        rows.append(Row(name, "s", driven["s_per_run"], 1.0, at_most=True, note=note))
+    for network in ("wired", "wifi", "4g", "5g"):
+        drawn = repeat(options.runs, lambda network=network: draw_traces(network))
+        rows.append(Row(f"a trace of 80 s of {network} drawn (processor time)", "ms", drawn["ms_per_trace"], 3.0, at_most=True))
 
     core = repeat(options.runs, step_core)
     packets = core["packets_per_step"][0]

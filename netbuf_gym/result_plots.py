@@ -31,7 +31,8 @@ def plot(result: Any, path: str | os.PathLike | None = None) -> Any:
     if path is not None:
         plots.format_of(path)
     require_series(result, "a plot")
-    panels = [*_flow_panels(result), *_traffic_panels(result), *(_switch_panels(result) or [_queue_panel(result)])]
+    panels = [*_flow_panels(result), *_video_panels(result), *_traffic_panels(result)]
+    panels += _switch_panels(result) or [_queue_panel(result)]
     figure = plots.figure_of(9, 0.6 + 2.1 * len(panels))
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for one, panel in zip(axes, panels, strict=True):
@@ -128,6 +129,34 @@ def _traffic_panels(result: Any) -> list[Panel]:
         return []
     rates = panel("traffic_arrival_mbps", "finite flows,\narriving (Mbit/s)", True)
     return [rates, panel("flows_alive", "finite flows alive", False)]
+
+
+def _video_panels(result: Any) -> list[Panel]:
+    videos = result.videos[:MAX_LEGEND]
+    if not videos:
+        return []
+
+    def bitrates(axes: Any) -> None:
+        for i, video in enumerate(videos):
+            colour, _, dashes = plots.style(i)
+            look = {"color": colour, "linewidth": plots.LINE}
+            ended_s, chunks = video.chunks["ended_s"], video.chunks
+            axes.step(ended_s, chunks["bitrate_mbps"], where="post", linestyle=dashes, label=f"bitrate ({video.name})", **look)
+            axes.plot(ended_s, chunks["estimate_mbps"], ".", color=colour, markersize=4, label="chunk size / time")
+            if np.isfinite(chunks["window_mbps"]).any():
+                axes.plot(ended_s, chunks["window_mbps"], "x", color=colour, markersize=4, label="window / RTT")
+        first = videos[0].chunks
+        axes.plot(first["ended_s"], first["capacity_mbps"], label="capacity during the download", **plots.LIMIT)
+        plots.dress(axes, ylabel="video and estimates\n(Mbit/s)", legend=2)
+
+    def buffers(axes: Any) -> None:
+        for i, video in enumerate(videos):
+            colour, _, dashes = plots.style(i)
+            look = {"color": colour, "linestyle": dashes, "linewidth": plots.LINE}
+            axes.plot(video.chunks["begun_s"], video.chunks["buffered_s"], label=video.name, **look)
+        plots.dress(axes, ylabel="video buffered at\nrequests (s)", legend=2)
+
+    return [bitrates, buffers]
 
 
 def _switch_panels(result: Any) -> list[Panel]:

@@ -14,6 +14,7 @@ from netbuf_gym.flow_results import FlowResult, LinkResult
 from netbuf_gym.result_parts import names_of
 from netbuf_gym.traffic_results import PRIORITY, QueueResult
 from netbuf_gym.udp_results import UdpResult
+from netbuf_gym.video_results import CHUNK, VideoResult
 
 FLOW_SERIES = (
     "cwnd_packets",
@@ -149,6 +150,22 @@ def udp(result: Any) -> Table:
     return _records(UdpResult, result.udp)
 
 
+def videos(result: Any) -> Table:
+    """A row a video client: what was played, and how far its estimates of the bandwidth were off."""
+    rows = [video.summary() for video in result.videos]
+    times = {"startup_s": 0.0, "played_s": 0.0, "buffered_s": 0.0, "stalled_s": 0.0}
+    nothing: dict[str, Any] = {"name": "", "abr": "", "stalls": 0, "asked_bytes": 0, **times}
+    names = VideoResult(**nothing).summary()
+    return {name: _column([row[name] for row in rows], type(value).__name__) for name, value in names.items()}
+
+
+def chunks(result: Any) -> Table:
+    """A row a chunk of each video client: video (its flow's name), and the columns of `netbuf_gym.video_results.CHUNK`."""
+    tables = [video.chunks for video in result.videos]
+    names = [name for name, table in zip(names_of(result.videos), tables, strict=True) for _ in table]
+    return {"video": np.array(names, object), **_fields(np.concatenate([*tables, np.zeros(0, CHUNK)]))}
+
+
 TABLES: dict[str, Callable[[Any], Table]] = {
     "flows": flows,
     "links": links,
@@ -163,6 +180,8 @@ TABLES: dict[str, Callable[[Any], Table]] = {
     "queues": queues,
     "probes": probes,
     "udp": udp,
+    "videos": videos,
+    "chunks": chunks,
 }
 """What a result can be had as, by name."""
 

@@ -20,6 +20,7 @@ from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traffic_results import COMPLETED, OPENED, ProbeResult, Switches, TrafficResult, mean, percentile
 from netbuf_gym.udp_results import UdpResults
+from netbuf_gym.video_results import Videos
 
 if TYPE_CHECKING:
     import pandas
@@ -72,6 +73,7 @@ class Result:
         switches: A `SwitchResult` for each switch, by index or name.
         probes: A `ProbeResult` for each probe.
         udp: A `UdpResult` for each source of datagrams, by index or name.
+        videos: A `VideoResult` for each flow with a video client, by index or by the flow's name.
     """
 
     scenario: Scenario
@@ -87,6 +89,7 @@ class Result:
     switches: Switches = field(default_factory=Switches)
     probes: tuple[ProbeResult, ...] = ()
     udp: UdpResults = field(default_factory=UdpResults)
+    videos: Videos = field(default_factory=Videos)
 
     def __post_init__(self) -> None:
         result_tables.share_out(self)
@@ -101,6 +104,7 @@ class Result:
         if self.traffic is not None:
             lines.append(f"  {self.traffic!r}")
         lines += some(self.udp)
+        lines += some(self.videos)
         lines.append(f"  {self.links[self.bottleneck]!r}")
         return "\n".join(lines) + ">"
 
@@ -199,8 +203,8 @@ class Result:
             what: "flows", "links": statistics over the window, a row each. "flow_series", "link_series",
                 "switch_series": samples, a row each sample and flow, link, or queue of a switch; "traffic_series": a row
                 each sample; "series": what `write_csv` writes. "completions", "opened": finite flows; "priorities":
-                `by_priority`. "queues": of switches. "probes": a row each packet of a probe that arrived.
-                "udp": sources of datagrams.
+                `by_priority`. "queues": of switches. "probes": a row each packet of a probe that arrived. "udp": sources of
+                datagrams. "videos", "chunks": of video clients.
 
         Raises:
             ConfigError: Another name, or a series of a simulation that took no samples.
@@ -250,6 +254,8 @@ class Result:
             ]
         if self.udp:
             data["udp"] = [asdict(source) for source in self.udp]
+        if self.videos:
+            data["videos"] = [one.summary() | ({"chunk_table": one.chunk_table()} if series else {}) for one in self.videos]
         if series:
             data["series"] = {name: values.tolist() for name, values in self.series.items()}
             if self.traffic is not None:

@@ -15,6 +15,7 @@ from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.scenarios.flows import Flow, OnOff, Sized
 from netbuf_gym.scenarios.types import Link, Scenario
+from netbuf_gym.scenarios.video import Video
 
 MANY_PACKETS = 500_000
 """That a flow can send with nothing in its way, for a warning beforehand."""
@@ -81,6 +82,8 @@ def _names(links: Sequence[Link]) -> str:
 def _what(flow: Flow) -> str:
     if isinstance(flow.app, Sized):
         return f"finite, {flow.app.size_bytes} bytes"
+    if isinstance(flow.app, Video):
+        return "video"
     return "on and off" if isinstance(flow.app, OnOff) else "endless"
 
 
@@ -103,6 +106,8 @@ def _most_packets(scenario: Scenario, index: int, flow: Flow) -> float:
         most.append(flow.app.size_bytes / scenario.mss)
     if isinstance(flow.app, OnOff) and flow.app.rate_mbps is not None:
         most.append(flow.app.rate_mbps * 1e6 / 8 * seconds / scenario.mss)
+    if isinstance(flow.app, Video):
+        most.append(flow.app.bitrates_mbps[-1] * 1e6 / 8 * (seconds + flow.app.buffer_s + flow.app.chunk_s) / scenario.mss)
     return min(most)
 
 

@@ -15,8 +15,10 @@ from netbuf_gym.results import Result
 from netbuf_gym.running import Progress, Watch
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
+from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
 from netbuf_gym.udp_results import UdpResults, udp_result
+from netbuf_gym.video_results import video_results
 from netbuf_gym.worlds import ScenarioLike, world_of
 
 MAX_SAMPLES = 5_000_000
@@ -106,6 +108,8 @@ def simulate(
             udp_result(source.name or f"udp-{i}", source.packet_bytes, a, b, span_s)
             for i, (source, a, b) in enumerate(zip(scenario.udp, before[3], after[3], strict=True))
         )
+    if any(isinstance(flow.app, Video) for flow in scenario.flows):
+        finite["videos"] = video_results(scenario, world.video_stats())
     return Result(
         scenario=scenario,
         seed=seed,

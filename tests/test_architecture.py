@@ -22,7 +22,8 @@ LAYERS = (
      "tables", "plots"),
     ("traces",),
     ("scenarios",),
-    ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results", "udp_results"),
+    ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results", "udp_results",
+     "video_results"),
     ("plants", "running", "simulation", "worlds"),
     ("contenders",),  # the protocol; tasks bring their own
     ("rewards", "tasks"),

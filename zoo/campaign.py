@@ -4,10 +4,10 @@
     python -m netbuf_gym.zoo.campaign experiment=ppcc_recipe out=zoo/agents/congestion_window/ppo_kl-ppcc
     python -m netbuf_gym.zoo.campaign seeds=2 total_timesteps=1000000 out=/tmp/trial
 
-`seeds` (5) training seeds, `evaluation_seeds` (20), `scenarios` (those that the task's agents are compared on), `out`
-(zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own; everything else goes
-to `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A
-run of another configuration in the same place is refused.
+`seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios` (those that agents of the task are
+compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own;
+everything else goes to `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the
+command again. A run of another configuration in the same place is refused.
 
 Writes model.zip (the seed of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents
 in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
@@ -38,6 +38,7 @@ from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, running
 from netbuf_gym.zoo.config import evaluation_seeds, load, plain
 from netbuf_gym.zoo.saved import SavedAgent
+from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 from netbuf_gym.zoo.train import CHANGEABLE, train
 
 FREE = ("run_dir", "resume")
@@ -48,7 +49,7 @@ FREE = ("run_dir", "resume")
 class Plan:
     """The campaign's own arguments, and the overrides for training."""
 
-    seeds: int
+    seeds: range
     evaluation_seeds: int
     scenarios: list[str]
     runs: Path
@@ -70,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     plan = _plan(argv)
     models: list[Path] = []
-    for seed in range(plan.seeds):
+    for seed in plan.seeds:
         path = _train(plan, seed)
         if path is None:
             print("interrupted; run the same command again to go on", file=sys.stderr)
@@ -83,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
     score = plan.measures.score
     scores = np.mean([metrics["scenarios"][name]["agent"][score] for name in plan.scenarios], axis=0)
     median = int(np.argsort(scores)[len(scores) // 2])
-    metrics["kept_seed"] = median
+    metrics["kept_seed"] = plan.seeds[median]
     shutil.copyfile(models[median], plan.out / "model.zip.part")
     (plan.out / "model.zip.part").replace(plan.out / "model.zip")
     write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(saved[median].config))
@@ -95,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _plan(argv: Sequence[str]) -> Plan:
-    own = {"seeds": "5", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
+    own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
     overrides = []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -108,6 +109,9 @@ def _plan(argv: Sequence[str]) -> Plan:
     for key in ("seeds", "evaluation_seeds"):
         if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
+    if not own["first_seed"].isdecimal() or int(own["first_seed"]) >= FIRST_EVALUATION_SEED:
+        valid = f"0 to {FIRST_EVALUATION_SEED - 1}, below the seeds of evaluations"
+        raise ConfigError(f"first_seed = {own['first_seed']!r} is out of range; valid: {valid}")
     config = load("train", overrides)
     record = tasks.get(config.env.name)
     if not record.measures.score:
@@ -115,7 +119,7 @@ def _plan(argv: Sequence[str]) -> Plan:
     benchmark = ",".join(record.benchmark)
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
     return Plan(
-        int(own["seeds"]),
+        range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
         (own["scenarios"] or benchmark).split(","),
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),

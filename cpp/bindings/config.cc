@@ -100,6 +100,18 @@ void bind_config(nb::module_& m) {
       .def_rw("random_on_off", &UdpConfig::random_on_off)
       .def_rw("priority", &UdpConfig::priority);
 
+  nb::class_<VideoConfig>(m, "VideoConfig", "What a video client plays, and how; see netbuf_gym.scenarios.Video. Times in ns.")
+      .def(nb::init<>())
+      .def_rw("bitrate_bps", &VideoConfig::bitrate_bps)
+      .def_rw("chunk_ns", &VideoConfig::chunk_ns)
+      .def_rw("buffer_ns", &VideoConfig::buffer_ns)
+      .def_rw("startup_ns", &VideoConfig::startup_ns)
+      .def_rw("abr", &VideoConfig::abr)
+      .def_rw("window_chunks", &VideoConfig::window_chunks)
+      .def_rw("safety", &VideoConfig::safety)
+      .def_rw("reservoir_ns", &VideoConfig::reservoir_ns)
+      .def_rw("cushion_ns", &VideoConfig::cushion_ns);
+
   nb::class_<FlowConfig> flow(m, "FlowConfig", "A TCP connection; see netbuf_gym.scenarios.Flow.");
   bind_controls(m, flow);
   flow.def(nb::init<>())
@@ -111,6 +123,7 @@ void bind_config(nb::module_& m) {
       .def_rw("start_ns", &FlowConfig::start_ns)
       .def_rw("stop_ns", &FlowConfig::stop_ns)
       .def_rw("app", &FlowConfig::app)
+      .def_rw("video", &FlowConfig::video)
       .def_rw("size_bytes", &FlowConfig::size_bytes)
       .def_rw("on_ns", &FlowConfig::on_ns)
       .def_rw("off_ns", &FlowConfig::off_ns)

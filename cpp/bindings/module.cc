@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bindings.h"
+#include "netbuf/video.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -75,6 +76,11 @@ void bind_catalogues(nb::module_& m) {
   const char* text = "A dict each: name, meaning, stacks, and for each of its parameters name, meaning, kind, default, low, high, stacks.";
   m.def("congestion_controls", &described<CongestionControlRecord>, text);
   m.def("receiver_controls", &described<ReceiverControlRecord>, text);
+  m.def("bitrate_rules", [] {
+    std::map<std::string, std::string> all;
+    for (const BitrateRuleRecord* record : Catalogue<BitrateRuleRecord>::all()) all.emplace(record->name, record->meaning);
+    return all;
+  }, "How video clients choose bitrates: names with what they mean.");
   m.def("queue_disciplines", &described<DisciplineRecord>, text);
   m.def("agent_kinds", &described<AgentRecord>, "The kinds of agents that a Batch steps, likewise.");
   m.def("check_discipline", [](const std::string& name, const Given& parameters) {

@@ -3,8 +3,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
+
 #include "bindings.h"
 #include "netbuf/report.h"
+#include "netbuf/video.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -49,6 +52,60 @@ nb::list flow_stats(World& world) {
   return all;
 }
 
+using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
+using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+template <class Sample>
+Matrix sample_matrix(size_t rows, size_t columns, Sample&& sample) {
+  double* data = new double[rows * columns];
+  for (size_t i = 0; i < rows; ++i) sample(static_cast<uint32_t>(i), data + i * columns);
+  return Matrix(data, {rows, columns}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+}
+
+// Bits that a link could carry in a span of time, a second; NaN where it has no rate.
+double capacity_bps(const Link& link, Time from, Time to) {
+  const double bits = link.offered_bits(to) - link.offered_bits(from);
+  return std::isfinite(bits) && to > from ? bits / seconds(to - from) : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Chunks that have ended.
+Matrix chunks(World& world, Flow& flow, const VideoClient& client) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  size_t count = client.chunks().size();
+  if (count > 0 && client.chunks().back().ended < 0) --count;
+  const Link& link = world.links()[flow.bottleneck()];
+  return sample_matrix(count, 9, [&](uint32_t i, double* out) {
+    const Chunk& c = client.chunks()[i];
+    const double row[] = {seconds(c.begun), seconds(c.first), seconds(c.ended), static_cast<double>(c.bytes), c.bitrate_bps,
+                          seconds(c.buffered), c.window_bytes >= 0 ? c.window_bytes : kUnknown, c.rtt >= 0 ? seconds(c.rtt) : kUnknown,
+                          capacity_bps(link, c.begun, c.ended)};
+    std::copy(std::begin(row), std::end(row), out);
+  });
+}
+
+nb::list video_stats(World& world) {
+  nb::list all;
+  for (Flow& flow : world.flows()) {
+    const auto* client = dynamic_cast<const VideoClient*>(flow.receiver.sink());
+    if (!client) {
+      all.append(nb::none());
+      continue;
+    }
+    const Playback playback = client->playback(world.now());
+    nb::dict d;
+    d["played_s"] = seconds(playback.played);
+    d["buffered_s"] = seconds(playback.buffered);
+    d["stalled_s"] = seconds(playback.stalled);
+    d["stalls"] = playback.stalls;
+    d["startup_s"] = playback.delay >= 0 ? seconds(playback.delay) : std::numeric_limits<double>::quiet_NaN();
+    d["asked_bytes"] = client->asked_bytes();
+    d["chunks"] = chunks(world, flow, *client);
+    all.append(d);
+  }
+  return all;
+}
+
 nb::list link_stats(World& world) {
   nb::list all;
   for (Link& link : world.links()) {
@@ -73,17 +130,6 @@ nb::list link_stats(World& world) {
     all.append(d);
   }
   return all;
-}
-
-using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
-using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
-using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-
-template <class Sample>
-Matrix sample_matrix(size_t rows, size_t columns, Sample&& sample) {
-  double* data = new double[rows * columns];
-  for (size_t i = 0; i < rows; ++i) sample(static_cast<uint32_t>(i), data + i * columns);
-  return Matrix(data, {rows, columns}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
 }
 
 Matrix completions(const World& world) {
@@ -235,6 +281,9 @@ void reading(nb::class_<SharedWorld>& world, nb::class_<SharedBatch>& batch, con
 void bind_readings(nb::module_& m, nb::class_<SharedWorld>& world, nb::class_<SharedBatch>& batch) {
   const auto add = [&](const char* name, auto read, const char* text) { reading(world, batch, name, read, text); };
   add("flow_stats", [](World& w) { return flow_stats(w); }, "Cumulative counters, one dict a flow.");
+  add("video_stats", [](World& w) { return video_stats(w); },
+      "What each flow's video client has played so far, and its chunks that have ended, shape (chunks, 9): begun_s, first_byte_s,\n"
+      "ended_s, bytes, bitrate_bps, buffered_s, window_bytes, rtt_s, capacity_bps; None for flows without one.");
   add("link_stats", [](World& w) { return link_stats(w); }, "Cumulative counters, one dict a link.");
   add("flow_sample", [](World& w) {
     return sample_matrix(w.flows().size(), std::size(kFlowSampleFields), [&](uint32_t i, double* out) { sample_flow(w, i, out); });

@@ -154,6 +154,7 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
     reject(at + ".timestamp_ns", flow.timestamp_ns, "1000 or 1000000");
   }
   if (!valid_rate(flow.read_bps)) reject(at + ".read_bps", flow.read_bps, "finite and at least 1, or 0 for at once");
+  if (app.answers && flow.read_bps > 0) reject(at + ".read_bps", flow.read_bps, "0 for a client, which reads at once");
   if (flow.relay_from >= 0 && !app.relays) reject(at + ".app", flow.app, "bulk for a flow that relays another's bytes");
   if (flow.relay_from >= 0 && flow.relay_buffer_bytes <= 0) {
     reject(at + ".relay_buffer_bytes", flow.relay_buffer_bytes, "positive for a relay");
@@ -190,6 +191,7 @@ void check_relays(const std::vector<FlowConfig>& flows) {
     if (upstream < 0) continue;
     if (relayed[static_cast<size_t>(upstream)]) reject(field, upstream, "a flow that no other relays");
     relayed[static_cast<size_t>(upstream)] = true;
+    if (application_of(flows[static_cast<size_t>(upstream)]).answers) reject(field, upstream, "a flow whose receiver is no client");
     if (flows[static_cast<size_t>(upstream)].read_bps > 0) reject(field, upstream, "a flow that no application reads at a rate");
     for (size_t steps = 0; upstream >= 0 && upstream < static_cast<int32_t>(flows.size()); ++steps) {
       if (steps == flows.size()) {

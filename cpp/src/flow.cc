@@ -12,6 +12,11 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
       start_(config.start_ns) {
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();
+  if (const Application& app = application_of(config); app.answers) [[unlikely]] {
+    Ends ends = app.ends(config, receiver);
+    attach(std::move(ends.source));
+    attach(std::move(ends.sink));
+  }
 }
 
 void Flow::listen() {

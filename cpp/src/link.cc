@@ -7,11 +7,11 @@
 namespace netbuf {
 
 Link::Link(const LinkConfig& config, Rng* rng)
-    : delay_(config.delay_ns),
+    : loss_on_acks_(config.loss_on_acks),
+      delay_(config.delay_ns),
       ns_per_byte_(config.rate_bps > 0 ? 8e9 / config.rate_bps : 0),
       limit_packets_(config.queue_limit_packets > 0 ? config.queue_limit_packets : kNoLimit),
       limit_bytes_(config.queue_limit_bytes > 0 ? config.queue_limit_bytes : kNoLimit),
-      loss_on_acks_(config.loss_on_acks),
       loss_(config.loss),
       rng_(rng),
       name_(config.name) {

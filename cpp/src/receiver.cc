@@ -232,11 +232,30 @@ void Receiver::on_reading(Time now) {
   now_ = now;
   timers_.set(Alarm::reading, kNever);
   read(now);
+  ask_again(now);
   int64_t step;
   const int64_t edge = window_edge(step), delivered = counters_.delivered_bytes;
   // As Linux does: only a window that has at least doubled is worth an ACK of its own.
   if (edge - window_edge_ < std::max<int64_t>(1, step) || edge - delivered < 2 * (window_edge_ - delivered)) return;
   if (window_limited_) send_ack(kAckWindow);
+}
+
+// A request is a segment that is sent again until something comes of it (RFC 6298, of which the handshake is the only sample). On
+// the wire it is as long as an ACK.
+void Receiver::ask_again(Time now) {
+  if (sink_->asks(now)) {
+    request_ = {};
+  } else if (now < request_.repeat) {
+    return timers_.set_no_later(Alarm::reading, request_.repeat);
+  } else if (counters_.packets_received > request_.heard) {
+    request_.repeat = kNever;
+    return;
+  }
+  request_.heard = counters_.packets_received;
+  const Time timeout = std::max(profile_.min_rto, 3 * handshake_rtt_);
+  request_.repeat = now + std::min(timeout << std::min(request_.tries++, 15u), profile_.max_rto);
+  timers_.set_no_later(Alarm::reading, request_.repeat);
+  send_ack(kAckRequest);
 }
 
 // What the buffer has left beyond what the application has not read yet, within what the control allows.
@@ -260,6 +279,8 @@ uint32_t Receiver::advertised_window() {
   return static_cast<uint32_t>(std::clamp<int64_t>(window_edge_ - counters_.delivered_bytes, 0, kUnlimitedWindow - 1));
 }
 
-size_t Receiver::memory_bytes() const { return out_of_order_.memory_bytes() + recent_blocks_.capacity() * sizeof(Range); }
+size_t Receiver::memory_bytes() const {
+  return out_of_order_.memory_bytes() + recent_blocks_.capacity() * sizeof(Range) + (sink_ ? sink_->memory_bytes() : 0);
+}
 
 }  // namespace netbuf

@@ -23,6 +23,7 @@ void Receiver::receive_small(const Packet& packet) {
       echo_sent_ = packet.sent_at;
       syn_answered_ = now_;
       set_timer(now_ + profile_.initial_rto);
+      if (sink_) sink_->opened(now_);
     } else if (profile_.counts_syn_answers && ++tries_ == profile_.syn_tries) {
       state_ = State::closed;
       return;

@@ -18,6 +18,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),
       owns_window_(cc_->owns_window()),
+      answers_(application_of(config).answers),
       closes_(application_of(config).sized),
       send_buffer_(config.send_buffer_bytes),
       source_(application_of(config).source(config, profile.mss, rng)),
@@ -100,7 +101,17 @@ void Sender::receive_special(const Ack& ack) {
     note_window(ack);
     return try_send();
   }
+  if (ack.flags & kAckRequest) return receive_request(ack);
   process(ack);
+}
+
+// Data of the other end's, which acknowledges too but is no duplicate acknowledgement. A copy of a request that has been answered
+// acknowledges less than has been sent.
+void Sender::receive_request(const Ack& ack) {
+  if (ack.ack == tcb.nxt) update_source();
+  if (after(ack.ack, tcb.una) || (ack.flags & kAckHasSack)) return process(ack);
+  if (ack.window != kUnlimitedWindow && ack.ack == tcb.una) note_window(ack);
+  try_send();
 }
 
 // The receiver has everything and closes too: the last ACK, and the sender remembers the connection for a while.
@@ -221,7 +232,7 @@ bool Sender::send_new_segment() {
   const int64_t left = stream_left();
   if (left <= 0) return false;
   auto bytes = static_cast<uint16_t>(std::min<int64_t>(left, tcb.mss));
-  if (bytes < tcb.mss && !stream_closed_ && tcb.packets_out() > 0) return false;  // Nagle (RFC 9293, 3.7.4)
+  if (bytes < tcb.mss && !stream_closed_ && !answers_ && tcb.packets_out() > 0) return false;  // Nagle (RFC 9293, 3.7.4)
   if (stream_sent_ + bytes > window_right_ || (send_buffer_ > 0 && stream_sent_ + bytes - una_bytes_ > send_buffer_)) {
     bytes = fit_segment(bytes);
     if (bytes == 0) return false;

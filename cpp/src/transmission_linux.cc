@@ -55,6 +55,12 @@ void transmit_linux(Sender& s) {
     } else {
       const int64_t left = (s.stream_left() + tcb.mss - 1) / tcb.mss;
       const auto whole = static_cast<uint32_t>(std::min<int64_t>(room, left));
+      if (in_flight > 0 && !s.source_ && !s.board.rate && s.send_buffer_ == 0 && !s.closes_) {
+        // At once what the receiver's window has room for.
+        const int64_t usable = std::min(s.window_right_, s.stream_written_) - s.stream_sent_;
+        sent = static_cast<uint32_t>(std::clamp<int64_t>(usable / tcb.mss, 0, whole));
+        if (sent > 0) s.send_full_segments(sent, whole > 1 && sent == whole ? kPushedData : kData);
+      }
       for (; sent < whole; ++sent) {
         s.push_next_ = whole > 1 && sent + 1 == whole;
         if (!s.send_new_segment()) break;

@@ -57,7 +57,7 @@ TEST(bad_flows_are_refused) {
   refused("path", [](WorldConfig& c) { c.flows[0].path.assign(101, 0); });
   refused("start_ns", [](WorldConfig& c) { c.flows[0].start_ns = -1; });
   refused("stop_ns", [](WorldConfig& c) { c.flows[0].start_ns = c.flows[0].stop_ns = 5; });
-  refused("app", [](WorldConfig& c) { c.flows[0].app = "video"; });
+  refused("app", [](WorldConfig& c) { c.flows[0].app = "stream"; });
   refused("size_bytes", [](WorldConfig& c) { c.flows[0].app = "sized"; });
   refused("on_ns", [](WorldConfig& c) { c.flows[0].app = "on_off"; });
   refused("off_ns", [](WorldConfig& c) { c.flows[0].app = "on_off", c.flows[0].on_ns = 1, c.flows[0].off_ns = INT64_MAX; });

@@ -101,3 +101,21 @@ TEST(a_larger_packet_takes_longer_without_a_queue) {
   }
   CHECK_LT(worst, 0.4e-3);                                 // of 1.35 ms that a large one takes longer
 }
+
+TEST(a_queue_that_moves_with_every_packet_is_followed) {
+  // A link of 1 Mbit/s: packets 12 ms apart, and a queue that swings by 120 ms within a second.
+  double median[2];
+  for (const bool follows : {false, true}) {
+    OneWayDelay delay({10 * kSecond, 0.1e-6, follows ? 2.0 : 0.0});
+    std::vector<double> errors;
+    for (Time sent = 0; sent < 60 * kSecond; sent += 12 * kMillisecond) {
+      const double queue = 60e-3 * (1 - std::cos(seconds(sent) * 6.28318));
+      delay.add(sent + 20 * kMillisecond + from_seconds(queue), static_cast<uint32_t>(sent / kMicrosecond), kMicrosecond, 1448);
+      if (sent > 5 * kSecond) errors.push_back(std::fabs(delay.queue() - queue));
+    }
+    std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2), errors.end());
+    median[follows] = errors[errors.size() / 2];
+  }
+  CHECK_LT(median[true], 2e-3);
+  CHECK_GT(median[false], 15e-3);
+}

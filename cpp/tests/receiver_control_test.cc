@@ -156,7 +156,9 @@ TEST(rledbat_makes_way_for_cubic) {
 }
 
 TEST(agents_see_what_a_receiver_can_and_are_obeyed) {
-  WorldConfig config = path(10, 40, 500, {received("agent", "receiver_driven", {{"drain_interval_s", 0}}), worlds::flow("cubic", {0}, {1})});
+  // Nothing empties the queue before the agent does, so the path as it was at the start must not be forgotten.
+  const Given parameters = {{"drain_interval_s", 0}, {"base_window_s", 1000}};
+  WorldConfig config = path(10, 40, 500, {received("agent", "receiver_driven", parameters), worlds::flow("cubic", {0}, {1})});
   config.flows[1].start_ns = 1000 * kSecond;
   Batch batch(1, 1, 1, make_agent("receiver"));
   batch.reset(0, config, 1);
@@ -204,7 +206,7 @@ TEST(bad_receivers_are_refused) {
     CHECK_THROWS(World(config, 1), std::invalid_argument);
   };
   refused([](FlowConfig& f) { f.receiver = "dune"; });
-  refused([](FlowConfig& f) { f.receiver_parameters = {{"gain", 1}}; });
+  refused([](FlowConfig& f) { f.receiver_parameters = {{"gains", 1}}; });
   refused([](FlowConfig& f) { f.receiver_parameters = {{"k", 65}}; });
   refused([](FlowConfig& f) { f.window_clamp_bytes = 10'000; });
   refused([](FlowConfig& f) { f.timestamp_ns = 4'000'000; });

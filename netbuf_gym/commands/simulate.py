@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from netbuf_gym.commands.common import assignment, assignments, check_outputs, c
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Distribution, Scenario
+from netbuf_gym.scenarios.codec import application_of
 from netbuf_gym.simulation import SAMPLE_INTERVALS_S, simulate
 from netbuf_gym.tables import number, text_table
+from netbuf_gym.video_results import ESTIMATES
 
 HELP = "run a scenario without an agent"
 EPILOG = """examples:
@@ -23,6 +26,7 @@ EPILOG = """examples:
   netbuf-gym simulate --scenario dumbbell --set rate_mbps=50 --set buffer_packets=200 --plot run.png
   netbuf-gym simulate --scenario trace:lte.down --senders bbr --csv run.csv
   netbuf-gym simulate --scenario rlbm/cubic-500-0.6 --scheme abm --flows flows.csv
+  netbuf-gym simulate --app '{"kind": "video", "abr": "buffer"}' --duration 120
   netbuf-gym simulate --scenario rlbm/default --set flow_list=flows.csv --scheme '{"name": "dt", "alphas": [2, 0.5]}'
 """
 
@@ -50,6 +54,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=scheme,
         metavar="NAME",
         help="buffer management (netbuf-gym list schemes), or a JSON object of name and parameters",
+    )
+    parser.add_argument(
+        "--app",
+        type=scheme,
+        metavar="KIND",
+        help="what every flow sends: bulk, video, or a JSON object of kind and fields (sized, on_off, video)",
     )
     parser.add_argument("--stack", choices=("linux", "ns3"), help="TCP stack (default: the scenario's, linux)")
     parser.add_argument("--duration", type=real, metavar="S", help="seconds (default: the scenario's)")
@@ -135,6 +145,8 @@ def scenario_of(arguments: argparse.Namespace) -> Scenario:
         world = world.sample(np.random.default_rng(arguments.seed))
     if senders is not None:
         world = world.with_senders(senders[0] if isinstance(senders, list) and len(senders) == 1 else senders)
+    if arguments.app is not None:
+        world = replace(world, flows=[replace(flow, app=application_of("--app", arguments.app)) for flow in world.flows])
     return world if arguments.scheme is None else world.with_scheme(arguments.scheme)
 
 
@@ -150,6 +162,8 @@ def describe(result: Result, all_links: bool = False) -> str:
     parts = [head]
     if result.flows:
         parts.append(_flows(result))
+    if result.videos:
+        parts.append(_videos(result))
     if result.traffic is not None:
         parts.append(_finite_flows(result))
     if result.udp:
@@ -220,6 +234,29 @@ def _udp(result: Result) -> str:
         for source in result.udp
     ]
     return text_table(header, rows)
+
+
+def _videos(result: Result) -> str:
+    header = ["video", "abr", "bitrate Mbit/s", "switches", "chunks", "start s", "played s", "buffered s", "stalled s"]
+    return text_table(
+        [*header, "stalls", "estimate off %", "window off %"],
+        [
+            [
+                video.name,
+                video.abr,
+                number(video.bitrate_mean_mbps),
+                str(video.switches),
+                str(len(video.chunks)),
+                number(video.startup_s),
+                number(video.played_s),
+                number(video.buffered_s),
+                number(video.stalled_s),
+                str(video.stalls),
+                *(number(video.error_median(name) * 100) for name in ESTIMATES),
+            ]
+            for video in result.videos
+        ],
+    )
 
 
 def _finite_flows(result: Result) -> str:

@@ -83,6 +83,10 @@ class World(Unique):
         """Current values of switches' queues, `(switches, queues, 4)`: packets, bytes, threshold, drops."""
         return self._source.switch_sample(*self._at)
 
+    def video_stats(self) -> list[dict | None]:
+        """What each flow's video client has played so far, and its chunks; None for flows without one."""
+        return self._source.video_stats(*self._at)
+
     def probe_delays(self) -> list[np.ndarray]:
         """Delays in seconds of the probes' packets that arrived, an array a probe."""
         return self._source.probe_delays(*self._at)

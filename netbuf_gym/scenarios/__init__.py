@@ -57,6 +57,7 @@ from netbuf_gym.scenarios.topologies import dumbbell, last_hop
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.video import Video
 from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
@@ -121,6 +122,7 @@ __all__ = [
     "Switch",
     "Traffic",
     "UdpSource",
+    "Video",
     "congestion_controls",
     "defaults_of",
     "describe",

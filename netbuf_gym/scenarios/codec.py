@@ -15,11 +15,12 @@ from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
 from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.video import Video
 from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 SCHEMA = "netbuf-gym/scenario/1"
-APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff}
+APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff, "video": Video}
 SCHEDULES = {"delay_ms": DelaySchedule, "loss": LossSchedule}
 """Fields of a link that are a number or a schedule."""
 TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
@@ -92,6 +93,15 @@ def _link(link: Link) -> dict:
 def _flow(flow: Flow) -> dict:
     kind = next(name for name, cls in APPLICATIONS.items() if isinstance(flow.app, cls))
     return {**_plain(flow, skip=("app",)), "app": {"kind": kind, **_plain(flow.app)}}
+
+
+def application_of(field: str, data: object) -> Any:
+    """An application by its kind, or from a mapping of its kind and fields.
+
+    Raises:
+        ScenarioError: Another kind; a field that is missing, unknown or out of range.
+    """
+    return _variant(field, {"kind": data} if isinstance(data, str) else data, APPLICATIONS)
 
 
 def _switch(switch: Switch) -> dict:

@@ -17,6 +17,7 @@ from netbuf_gym.scenarios.catalogue import (
 )
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 
@@ -59,7 +60,7 @@ class OnOff:
         object.__setattr__(self, "random", checks.boolean("random", self.random))
 
 
-Application = Bulk | Sized | OnOff
+Application = Bulk | Sized | OnOff | Video
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,7 @@ class Flow:
         path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
         start_s: 0 to 1e6 seconds.
         stop_s: After `start_s`, at most 1e6; None: never.
-        app: `Bulk()`, `Sized(...)` or `OnOff(...)`.
+        app: `Bulk()`, `Sized(...)`, `OnOff(...)` or `Video(...)`.
         send_buffer_bytes, receive_buffer_bytes: 4096 to 2**40; None: never limits.
         receiver: What the receiver limits the advertised window by: a receiver control, by name or as a dict of `name` and
             parameters: `{"name": "nuwa", "k": 7, "target_ms": "video"}` (`netbuf-gym list receiver-controls`); "agent": an
@@ -114,8 +115,8 @@ class Flow:
             put(self, "stop_s", checks.number("flow.stop_s", self.stop_s, 0, MAX_DURATION_S, low_open=True))
             if self.stop_s <= self.start_s:
                 raise ScenarioError(f"flow.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
-        if not isinstance(self.app, (Bulk, Sized, OnOff)):
-            raise ScenarioTypeError(f"flow.app = {shown(self.app)}; valid: Bulk(), Sized(...) or OnOff(...)")
+        if not isinstance(self.app, (Bulk, Sized, OnOff, Video)):
+            raise ScenarioTypeError(f"flow.app = {shown(self.app)}; valid: Bulk(), Sized(...), OnOff(...) or Video(...)")
         for field in ("send_buffer_bytes", "receive_buffer_bytes"):
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(f"flow.{field}", getattr(self, field), 4096, MAX_COUNT))
@@ -129,6 +130,8 @@ class Flow:
         put(self, "timestamp_resolution_us", unit)
         if self.read_mbps is not None:
             put(self, "read_mbps", checks.number("flow.read_mbps", self.read_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
+            if isinstance(self.app, Video):
+                raise ScenarioError(f"flow.read_mbps = {self.read_mbps:g} beside app = Video(...); valid: None")
         cwnd = checks.integer("flow.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("flow.name", self.name)

@@ -15,6 +15,7 @@ from netbuf_gym.scenarios.switches import DRR, AgentThresholds, StaticThresholds
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.video import Video
 from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import RateTrace
 
@@ -118,6 +119,9 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
         config.on_ns, config.off_ns = nanoseconds(app.on_s), nanoseconds(app.off_s)
         config.random_on_off = app.random
         config.app_rate_bps = app.rate_mbps * 1e6 if app.rate_mbps is not None else 0.0
+    elif isinstance(app, Video):
+        config.app = "video"
+        config.video = [video_config(app)]
     config.send_buffer_bytes = flow.send_buffer_bytes or 0
     config.receive_buffer_bytes = flow.receive_buffer_bytes or 0
     config.initial_cwnd_packets = flow.initial_cwnd_packets
@@ -132,6 +136,17 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
         config.read_bps = flow.read_mbps * 1e6
     if flow.priority:
         config.priority = flow.priority
+    return config
+
+
+def video_config(video: Video) -> _core.VideoConfig:
+    """Converts a video client."""
+    config = _core.VideoConfig()
+    config.bitrate_bps = [bitrate * 1e6 for bitrate in video.bitrates_mbps]
+    config.chunk_ns, config.buffer_ns = nanoseconds(video.chunk_s), nanoseconds(video.buffer_s)
+    config.startup_ns = nanoseconds(video.startup_s)
+    config.abr, config.window_chunks, config.safety = video.abr, video.window_chunks, video.safety
+    config.reservoir_ns, config.cushion_ns = map(nanoseconds, video.buffer_rule_s)
     return config
 
 

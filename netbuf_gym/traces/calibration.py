@@ -234,7 +234,8 @@ def _covariance(rate: np.ndarray, on: np.ndarray, lag: int, mean: float) -> floa
 
 def _means(rate: np.ndarray, on: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
     count = len(rate) // each
-    return rate[: count * each].reshape(count, each).mean(1), on[: count * each].reshape(count, each).all(1)
+    used = count * each
+    return rate[:used].reshape(count, each).mean(axis=1), np.logical_and.reduce(on[:used].reshape(count, each), axis=1)
 
 
 def calibrate(folder: str | os.PathLike[str]) -> dict[str, Any]:

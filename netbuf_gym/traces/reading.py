@@ -6,6 +6,7 @@ The format is told from the content. Every error names the file and the line.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -155,7 +156,8 @@ def _rate_trace(
     try:
         return RateTrace(time_s, mbps, period_s, name=Path(path).name)
     except ScenarioError as error:
-        raise TraceError(str(error), path, where[0]) from None
+        row = re.search(r"\[(\d+)\]", str(error))  # of the value that is refused; of all of them: the first line
+        raise TraceError(str(error), path, where[int(row[1]) if row else 0]) from None
 
 
 def _deliveries(path: str | os.PathLike[str], lines: list[str]) -> DeliveryTrace:

@@ -14,7 +14,7 @@ from netbuf_gym.traces import DeliveryTrace, RateTrace, Trace, generate
 from netbuf_gym.traces.calibration import FINEST_S, load
 from netbuf_gym.traces.likeness import LAGS, QUANTILES, Summary, distances, summarise
 
-CONTROLS = ("newreno", "cubic", "bbr", "vegas", "westwood", "copa", "vivace")
+CONTROLS = ("newreno", "cubic", "bbr", "bbrplus", "vegas", "westwood", "copa", "vivace", "inigo")
 """What is ranked."""
 BUFFERS = {"1 BDP": 1.0, "4 BDP": 4.0, "250 packets": None}
 RTT_MS, PACKET_BYTES, LEAST_PACKETS = 40.0, 1500, 10

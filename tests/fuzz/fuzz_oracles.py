@@ -14,7 +14,8 @@ import numpy as np
 from fuzz_case import Finding
 
 from netbuf_gym.results import Result
-from netbuf_gym.scenarios import FlowList, Scenario
+from netbuf_gym.scenarios import FlowList, Scenario, Video
+from netbuf_gym.video_results import VideoResult
 
 SLACK = 1e-6
 MAY_BE_NAN = {
@@ -53,10 +54,25 @@ def _claims(result: Result) -> Iterator[tuple[str, bool]]:
         gap_s = max(round(given.packet_bytes * 8e-6 / given.rate_mbps, 9), 1e-9)
         most = 1 + span_s / gap_s
         yield f"udp: sent {source.packets_sent} of {most}", source.packets_sent <= most * (1 + SLACK) + 1
-        least_ms = sum(result.scenario.links[i].delay_ms for i in given.path)
+        least_ms = sum(result.scenario.links[i].least_delay_ms for i in given.path)
         yield f"udp: least delay {source.delay_min_ms_total}", not source.delay_min_ms_total < least_ms - 1e-5
+    clients = [flow.app for flow in result.scenario.flows if isinstance(flow.app, Video)]
+    for video, given in zip(result.videos, clients, strict=True):
+        yield from _video(video, given)
     fairness = result.fairness
     yield f"fairness {fairness}", math.isnan(fairness) or 1 / len(result.flows) - SLACK <= fairness <= 1 + SLACK
+
+
+def _video(video: VideoResult, given: Video) -> Iterator[tuple[str, bool]]:
+    chunks, of = video.chunks, video.name
+    held_s = video.played_s + video.buffered_s
+    yield f"{of}: played and buffered {held_s} of {len(chunks)} chunks", abs(held_s - len(chunks) * given.chunk_s) < 1e-6
+    yield f"{of}: buffers no more than it holds", video.buffered_s <= given.buffer_s + SLACK
+    yield f"{of}: a chunk at a time", bool((chunks["begun_s"][1:] >= chunks["ended_s"][:-1] - SLACK).all())
+    in_order = (chunks["begun_s"] <= chunks["first_byte_s"]) & (chunks["first_byte_s"] <= chunks["ended_s"])
+    yield f"{of}: chunks are asked for, begin and end", bool(in_order.all())
+    yield f"{of}: asked for what arrived", int(chunks["size_bytes"].sum()) <= video.asked_bytes
+    yield f"{of}: stalls take time", (video.stalled_s > 0) == (video.stalls > 0) and video.stalled_s >= 0
 
 
 def _finite(result: Result) -> Iterator[tuple[str, bool]]:

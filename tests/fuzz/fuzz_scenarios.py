@@ -19,8 +19,9 @@ from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, QUEUE_DISCIPLINES
 
 RECORDS = (
-    Scenario, scenarios.Link, scenarios.Flow, scenarios.Sized, scenarios.OnOff, scenarios.Switch, scenarios.Traffic,
-    scenarios.Sender, scenarios.Probe, scenarios.UdpSource, scenarios.PoissonArrivals, scenarios.Incast, scenarios.FlowList,
+    Scenario, scenarios.Link, scenarios.Flow, scenarios.Sized, scenarios.OnOff, scenarios.Video, scenarios.Switch,
+    scenarios.Traffic, scenarios.Sender, scenarios.Probe, scenarios.UdpSource, scenarios.PoissonArrivals, scenarios.Incast,
+    scenarios.FlowList,
     scenarios.SizeDistribution, scenarios.GilbertElliott, scenarios.RateTrace, scenarios.DeliveryTrace, scenarios.ABM,
     scenarios.StaticThresholds, scenarios.DRR, scenarios.AgentThresholds, scenarios.DelaySchedule, scenarios.LossSchedule,
     scenarios.Jitter,

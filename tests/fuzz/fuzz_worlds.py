@@ -82,6 +82,8 @@ def packets_of(scenario: Scenario) -> float:
             total += 2 * span_s / (app.on_s + app.off_s)
             if app.rate_mbps is not None:
                 most = min(most, app.rate_mbps * 1e6 * span_s / 8 / scenario.mss + span_s / (app.on_s + app.off_s) + 1)
+        if hasattr(app, "bitrates_mbps"):
+            most = min(most, app.bitrates_mbps[-1] * 1e6 * (span_s + app.buffer_s + app.chunk_s) / 8 / scenario.mss + span_s)
         total += most
     if scenario.traffic is not None:
         total += _of_traffic(scenario, span_s)
@@ -231,7 +233,7 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
         if case.chance(0.5):
             flow["stop_s"] = flow["start_s"] + case.log(1e-6, 10)
     if case.chance(0.6):
-        app = case.pick(("bulk", "sized", "on_off", "on_off"))
+        app = case.pick(("bulk", "sized", "on_off", "on_off", "video"))
         flow["app"] = {"kind": app}
         if app == "sized":
             flow["app"]["size_bytes"] = case.pick((1, 1448, 1449, case.whole(1, 3_000_000)))
@@ -239,12 +241,26 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
             flow["app"] |= {"on_s": case.log(1e-4, 3), "off_s": case.log(1e-4, 3), "random": case.chance(0.5)}
             if case.chance(0.5):
                 flow["app"]["rate_mbps"] = case.log(1e-3, 200)
+        elif app == "video":
+            flow["app"] |= _video(case)
     for name in ("send_buffer_bytes", "receive_buffer_bytes"):
         if case.chance(0.3):
             flow[name] = case.pick((4096, 20_000, 65_536, 10**6))
     if case.chance(0.3):
         flow["initial_cwnd_packets"] = case.pick((1, 2, 3, 100, 1000))
     return flow
+
+
+def _video(case: Case) -> dict[str, Any]:
+    """A client that mostly asks for small chunks, so that there are several in a short world."""
+    chunk_s = case.pick((0.1, 0.5, 4))
+    ladder = sorted({case.log(1e-3, 50) for _ in range(case.whole(1, 6))})
+    found = {"bitrates_mbps": ladder, "chunk_s": chunk_s, "buffer_s": chunk_s * case.pick((1, 1.5, 2, 8))}
+    found |= {"abr": case.pick(("rate", "buffer")), "startup_s": found["buffer_s"] * case.pick((0, 0.1, 1))}
+    for name, values in (("window_chunks", (1, 3)), ("safety", (0.1, 1, 2)), ("reservoir_s", (0, 0.2)), ("cushion_s", (0, 1))):
+        if case.chance(0.3):
+            found[name] = case.pick(values)
+    return found
 
 
 def _traffic(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:

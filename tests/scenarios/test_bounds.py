@@ -17,6 +17,7 @@ from netbuf_gym.scenarios import (
     RandomDumbbell,
     Scenario,
     Sized,
+    Video,
 )
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.switches import ABM, DRR, AgentThresholds, DynamicThresholds, StaticThresholds, Switch
@@ -67,6 +68,15 @@ RANGES = [
     (lambda **k: OnOff(**{"on_s": 1, "off_s": 1} | k), "on_s", 1e-6, 1e6),
     (lambda **k: OnOff(**{"on_s": 1, "off_s": 1} | k), "off_s", 1e-6, 1e6),
     (lambda **k: OnOff(on_s=1, off_s=1, **k), "rate_mbps", 1e-6, 1e6),
+    (lambda **k: Video(buffer_s=3600, startup_s=0, **k), "chunk_s", 0.1, 1000.0),
+    (lambda **k: Video(startup_s=0, **k), "buffer_s", 4.0, 3600.0),
+    *(
+        (lambda **k: Video(**k), field, low, high)
+        for field, low, high in (
+            ("startup_s", 0.0, 30.0), ("window_chunks", 1, 1000), ("safety", 5e-324, 10.0), ("reservoir_s", 0.0, 3600.0),
+            ("cushion_s", 0.0, 3600.0),
+        )
+    ),
     (lambda **k: Flow(**PATHS, **k), "start_s", 0.0, 1e6),
     (lambda **k: Flow(**PATHS, **k), "stop_s", 5e-324, 1e6),
     (lambda **k: Flow(**PATHS, **k), "send_buffer_bytes", 4096, MOST),

@@ -83,6 +83,8 @@ def test_a_single_rate_is_a_constant_link(tmp_path):
         (b"1\n2\n\xff\xfe\x00", ":3: is not text"),
         (b"1\n2\x00\n", ":2: "),
         ("time,Mbit/s\n0,0\n1,0\n", ":2: rate_mbps is 0 throughout"),
+        ("time_s,mbps\n0,5\n\n1,2e6\n2,1\n", ":4: rate_mbps[1] = 2e+06 is out of range"),
+        ("0,5\n2e6,5\n", ":2: time_s[1] = 2e+06 is out of range"),
     ],
 )
 def test_bad_files_are_named_with_their_line(tmp_path, text, message):

@@ -33,6 +33,17 @@ class Sink {
   virtual int64_t read(Time now, int64_t arrived) = 0;  // bytes in order so far -> bytes read so far
   virtual void closed(Time) {}                          // all of the stream has arrived
   virtual Time next(Time) const { return kNever; }      // when to ask again though nothing may have arrived
+  virtual void opened(Time) {}                          // the connection has begun: what it wants at once goes with the answer
+  virtual bool asks(Time) { return false; }             // whether a request to the other end leaves now; each is told once
+  virtual size_t memory_bytes() const { return 0; }
+};
+
+class Receiver;
+
+// An application at both ends: who writes answers who reads.
+struct Ends {
+  std::unique_ptr<Source> source;
+  std::unique_ptr<Sink> sink;
 };
 
 // What an application is to its flow, by name.
@@ -43,10 +54,12 @@ struct Application {
   bool endless = false;  // always more, until the flow is stopped
   bool sized = false;    // size_bytes, there from the start; closed with the last of them
   bool relays = false;   // its stream may be another flow's instead
+  bool answers = false;  // it has both ends, and writes messages, whose last bytes wait for nothing
   void (*check)(const FlowConfig& flow, const std::string& at) = [](const FlowConfig&, const std::string&) {};  // own fields; throws
   bool (*outruns)(const FlowConfig& flow) = [](const FlowConfig&) { return false; };  // would fill any rate and window
   std::unique_ptr<Source> (*source)(const FlowConfig& flow, uint32_t mss, Rng* rng) =  // null: TCP knows the stream
       [](const FlowConfig&, uint32_t, Rng*) { return std::unique_ptr<Source>(); };
+  Ends (*ends)(const FlowConfig& flow, const Receiver& receiver) = nullptr;  // where it answers
 };
 
 // What reads at a rate; null: everything is read at once.

@@ -64,6 +64,18 @@ struct SwitchConfig {
   std::vector<int64_t> quanta;             // drr only: bytes a round
 };
 
+// What a video client plays, and how.
+struct VideoConfig {
+  std::vector<double> bitrate_bps;         // rising
+  Time chunk_ns = 4 * kSecond;             // of video in a chunk
+  Time buffer_ns = 30 * kSecond;           // of video that it holds at most
+  Time startup_ns = 4 * kSecond;           // of video that there must be for it to play, again too
+  std::string abr = "rate";                // a bitrate rule
+  uint32_t window_chunks = 5;              // rate: that it has the throughput from
+  double safety = 0.85;                    // rate: share of the throughput that the bitrate may be
+  Time reservoir_ns = 0, cushion_ns = 0;   // buffer
+};
+
 struct FlowConfig {
   std::string cc = "cubic";
   std::map<std::string, double> cc_parameters;  // those that are not at their defaults
@@ -72,7 +84,8 @@ struct FlowConfig {
   bool controlled = false;                 // an agent sets cwnd
   std::vector<uint32_t> path, return_path; // link indices
   Time start_ns = 0, stop_ns = 0;          // stop 0: never
-  std::string app = "bulk";                // bulk, sized, on_off
+  std::string app = "bulk";                // bulk, sized, on_off, video
+  std::vector<VideoConfig> video;          // one where app is video
   int64_t size_bytes = 0;
   Time on_ns = 0, off_ns = 0;              // on_off: (mean) period lengths
   bool random_on_off = false;              // exponential periods

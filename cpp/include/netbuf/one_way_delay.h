@@ -6,7 +6,9 @@
 // less that of m (Nuwa, eq. 2 to 4). The variance of the noise is estimated as in Google congestion control
 // (draft-ietf-rmcat-gcc-02, 5.3; Carlucci et al., 2016): a forgetful mean of squared residuals, those beyond three deviations cut.
 // Groups of packets are single packets here, and the residual is what a packet's excess differs by from the last one's: against the
-// estimate a queue that builds up would pass for noise, and the estimate stand still. Time without arrivals does not age the window: nobody could have measured anything in it.
+// estimate a queue that builds up would pass for noise, and the estimate stand still. By how much the queue moves from packet to
+// packet is ours: as the time between packets does, on a slow link by milliseconds; a packet of another size than that of the least
+// is taken to say more of 1/B. Time without arrivals does not age the window: nobody could have measured anything in it.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -63,9 +65,10 @@ class OneWayDelay {
  public:
   struct Setting {
     Time window;            // of the least value
-    double state_noise;     // s^2 a packet: how fast the queue moves
+    double state_noise;     // s^2 a packet: how fast the queue moves, at least
+    double gaps = 2;        // and by a deviation of so many of the mean time between packets
   };
-  explicit OneWayDelay(const Setting& setting) : base_(setting.window), state_noise_(setting.state_noise) {}
+  explicit OneWayDelay(const Setting& setting) : base_(setting.window), state_noise_(setting.state_noise), gaps_(setting.gaps) {}
 
   // A packet with this time stamp arrives at now, the receiver's clock.
   void add(Time now, uint32_t stamp, Time unit, uint32_t bytes) {
@@ -77,6 +80,7 @@ class OneWayDelay {
       const int32_t ahead = static_cast<int32_t>(stamp - static_cast<uint32_t>(sent_));
       sent_ += ahead;
       if (now - heard_ > kLongSilence) [[unlikely]] sent_ += wraps(now - heard_, ahead, unit);
+      gap_ = std::max(kLeastGap, gap_ + kForget * (std::min(seconds(now - heard_), 4 * gap_) - gap_));
     }
     heard_ = now;
     // A stamp is up to a unit old when the packet leaves: half of one in the mean.
@@ -99,6 +103,7 @@ class OneWayDelay {
  private:
   static constexpr Time kLongSilence = 1000 * kSecond;
   static constexpr double kLeastNoise = 1e-7;  // s^2: (0.3 ms)^2
+  static constexpr double kLeastGap = 1e-6;    // s
 
   double half(Time unit) const { return unit > kMicrosecond ? 0.5e-9 * static_cast<double>(unit) : 0; }
   int64_t wraps(Time silence, int32_t ahead, Time unit) const {
@@ -113,7 +118,8 @@ class OneWayDelay {
 
   void filter(double measured, double size_difference) {
     const double residual = measured - queue_ - (size_difference != 0 ? size_difference * per_byte_ : 0);
-    p_queue_ += state_noise_;
+    const double moved = gaps_ * gap_;
+    p_queue_ += size_difference == 0 ? std::max(state_noise_, moved * moved) : state_noise_;
     if (size_difference == 0 && p_both_ == 0) [[likely]] {
       const double gain = p_queue_ / (p_queue_ + noise_);
       queue_ += gain * residual;
@@ -132,11 +138,11 @@ class OneWayDelay {
     queue_ = std::max(queue_, 0.0);
   }
 
-  static constexpr double kForget = 1.0 / 32;  // of the noise's variance, a packet
+  static constexpr double kForget = 1.0 / 32;  // of the noise's variance and of the mean gap, a packet
   static constexpr double kByteNoise = 1e-19;  // (s/byte)^2 a packet: draft-ietf-rmcat-gcc-02's 1e-13 (ms/byte)^2
 
   WindowedLeast base_;
-  double state_noise_, queue_ = 0, raw_ = 0, per_byte_ = 0, noise_ = 1e-6;
+  double state_noise_, gaps_, gap_ = 1e-3, queue_ = 0, raw_ = 0, per_byte_ = 0, noise_ = 1e-6;
   double p_queue_ = 1e-7, p_both_ = 0, p_byte_ = 1e-10;
   int64_t sent_ = 0;        // of the last packet, in units, without wraps
   Time heard_ = 0;

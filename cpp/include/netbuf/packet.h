@@ -37,6 +37,7 @@ enum AckFlags : uint8_t {
   kAckDuplicate = 4,   // reports a duplicate segment (D-SACK, RFC 2883)
   kAckWindow = 8,      // answers a window probe, or tells of a window that has opened
   kAckFin = 16,        // the receiver's FIN: it has everything and closes too
+  kAckRequest = 32,    // the receiving application asks for more
 };
 
 // From receiver to sender.

@@ -40,7 +40,7 @@ class Receiver {
   void attach(std::unique_ptr<ReceiverControl> control);
   void wake_sink(Time now) { timers_.set(Alarm::reading, now); }  // the sink can read more: opens the window
   Sink* sink() { return sink_.get(); }
-  ReceiverControl* control() { return control_.get(); }
+  ReceiverControl* control() const { return control_.get(); }
   bool agent_controlled() const { return agent_controlled_; }
   void hear(Echoes* echoes) { echoes_ = echoes; }                 // for the control
 
@@ -74,6 +74,7 @@ class Receiver {
     network_.delivered_bytes += bytes;
     if (sink_) [[unlikely]] read(now_);
   }
+  void ask_again(Time now);
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
   void tune_window(const Packet& packet);
@@ -87,6 +88,12 @@ class Receiver {
   void repeat_answer();                      // to the SYN
   void repeat_fin();
   void set_timer(Time deadline);
+
+  struct Request {               // the last of the application's, until something comes of it
+    Time repeat = kNever;
+    uint64_t heard = 0;          // packets, as it left
+    uint32_t tries = 0;
+  };
 
   struct WindowTuning {          // Linux: tcp_rmem's default of 128 KiB, of which five eighths may be payload
     int64_t offered = 65160, allowed = 81920, largest_round = 14480, round_bytes = 0;
@@ -113,6 +120,7 @@ class Receiver {
   int64_t receive_buffer_, read_bytes_ = 0, window_edge_ = 0, window_clamp_ = kEndless;
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<ReceiverControl> control_;
+  Request request_;
   Echoes* echoes_ = nullptr;
   int64_t held_bytes_ = 0;       // beyond a hole
   uint32_t newest_ = 0;          // the segment after the newest that has arrived

@@ -45,6 +45,10 @@ class ReceiverControl {
   // answer lets it close as data arrives.
   virtual int64_t window(const Arrival& arrival) = 0;
 
+  // What an application may learn of it: the window that it steers, bytes, and the last round trip; negative: not known.
+  virtual double steered_bytes() const { return -1; }
+  virtual Time round_trip() const { return -1; }
+
   // Whether the window stands for what is in the network: then what is held beyond a hole is not part of it, and goes on top.
   bool counts_network() const { return counts_network_; }
 

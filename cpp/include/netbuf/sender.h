@@ -102,6 +102,7 @@ class Sender {
   void receive_fin(const Ack& ack);
   void answer_late(const Ack& ack);
   void receive_special(const Ack& ack);
+  void receive_request(const Ack& ack);
   void transmit(uint32_t index, bool retransmission);
   void send_full_segments(uint32_t count, PacketKind last);
   uint16_t fit_segment(uint16_t bytes);
@@ -137,6 +138,7 @@ class Sender {
   bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;
   bool paces_window_ = false;    // at window_rate(), though the congestion control does not ask for it
   bool persisting_ = false, overriding_ = false;
+  bool answers_;                 // the last bytes of a message wait for nothing (TCP_NODELAY)
   bool closes_;                  // FIN goes with the last segment; else the connection stays open
   uint32_t backoff_ = 0, probes_ = 0;           // probes_: of a closed window, since it closed
   uint32_t max_packets_out_ = 0, max_packets_seq_ = 0;

@@ -30,7 +30,8 @@ double quick_tanh(double x) {
 }
 
 Nuwa::Nuwa(const ReceiverSetting& setting)
-    : delay_({from_seconds(setting.parameters["base_window_s"]), setting.parameters["state_noise_ms2"] * 1e-6}),
+    : delay_({from_seconds(setting.parameters["base_window_s"]), setting.parameters["state_noise_ms2"] * 1e-6,
+              setting.parameters["state_noise_gaps"]}),
       window_(kFirstSegments * setting.mss),
       k_(setting.parameters["k"]),
       rho_share_(0),
@@ -76,13 +77,12 @@ int64_t Nuwa::window(const Arrival& arrival) {
   const double bytes = arrival.bytes;
   delay_.add(arrival.now, arrival.stamp, arrival.unit, arrival.bytes);
   note(arrival.now);
-  if (gain_ > 0) rate_.add(arrival.now, bytes);
+  if (gain_ > 0) product_.add(arrival, delay_.raw(), rtt_least_.empty() ? 0 : seconds(rtt_least_.least()), window_);
   round_bytes_ += bytes;
   lost_ |= arrival.missing > 0;
   if (arrival.rtt >= 0) {
     rtt_ = arrival.rtt;
     rtt_least_.add(arrival.now, rtt_, 0);
-    around_.add(arrival.now, rtt_ - from_seconds(delay_.raw()), 0);
     if (arrival.now - arrival.rtt >= round_start_) end_round(arrival.now);
   }
   switch (phase_) {
@@ -90,7 +90,7 @@ int64_t Nuwa::window(const Arrival& arrival) {
       unsteered_ += bytes;
       if (unsteered_ < 2 * mss_) break;
       if (gain_ > 0) {
-        fill(unsteered_);
+        fill(arrival.now, unsteered_);
       } else {
         steer(unsteered_);
       }
@@ -148,10 +148,8 @@ void Nuwa::steer(double bytes) {
   limit();
 }
 
-void Nuwa::fill(double bytes) {
-  if (around_.empty()) return;
-  const double product = rate_.highest() * std::max(0.0, seconds(around_.least()));
-  window_ = std::min(window_ + bytes, gain_ * product + k_ * mss_);
+void Nuwa::fill(Time now, double bytes) {
+  window_ = product_.window(now, gain_, k_ * mss_, window_, bytes);
   limit();
 }
 
@@ -216,7 +214,8 @@ std::vector<Parameter> Nuwa::parameters() {
       real("decrease", 0.25, 0, 1, "share of the window that a round trip far above the target takes; 0: as much as k adds"),
       real("keep", 0.85, 0.1, 1, "share of the window that is left after a round trip with losses"),
       real("base_window_s", 10, 1, 1000, "for so long the least one-way delay is that of an empty queue, s"),
-      real("state_noise_ms2", 0.1, 1e-6, 1000, "variance by which the queueing delay moves from packet to packet, ms^2"),
+      real("state_noise_ms2", 0.1, 1e-6, 1000, "variance by which the queueing delay moves from packet to packet at least, ms^2"),
+      real("state_noise_gaps", 2, 0, 100, "deviation by which it moves, in mean times between packets; 0: the variance alone"),
       real("drain_interval_s", 5, 0, 1000, "the queue is emptied when its least delay was not seen for so long, s; 0: never"),
       real("drain_tolerance_ms", 2, 0, 1000, "delays above the least that still count as it, ms"),
       real("drain_hold_ms", 200, 0, 10'000, "an emptied queue is listened to for so long, ms, and for a round trip"),

@@ -13,13 +13,12 @@
 //   after slow start, or when the delay is far above the target (a newcomer may have come, who takes the queue for the path), the
 //   window is cut for as long as it takes to hear of the empty queue, and then restored.
 // * keep: share of the window that is left after a round trip with a loss; a queue may be too short for the target.
-// * gain: instead of Nuwa's rule, the window is so many times what the highest receive rate lately fills in a round trip without
-//   the queueing delay on the way here, and k segments more. It grows by what arrives at most.
+// * gain: instead of Nuwa's rule, the window is so many measured products (measured_product.h), and k segments more.
 // * slow start: the window stays ahead of the sender's, until the delay, a loss, or a rate that grows no more ends it.
 #pragma once
 #include "netbuf/one_way_delay.h"
-#include "netbuf/receive_rate.h"
 #include "netbuf/receiver_control.h"
+#include "receiver_controls/measured_product.h"
 
 namespace netbuf {
 
@@ -39,6 +38,9 @@ class Nuwa final : public ReceiverControl {
 
   int64_t initial_window() const override { return static_cast<int64_t>(window_); }
   int64_t window(const Arrival& arrival) override;
+
+  double steered_bytes() const override { return window_; }   // what it is again after a drain
+  Time round_trip() const override { return rtt_; }
 
   // ---- what an agent sets
   void set_k(double k) { k_ = k; }
@@ -69,7 +71,7 @@ class Nuwa final : public ReceiverControl {
   void note(Time now);
   void grow_in_start(const Arrival& arrival);
   void steer(double bytes);
-  void fill(double bytes);
+  void fill(Time now, double bytes);
   void watch(const Arrival& arrival);
   void begin_drain(const Arrival& arrival);
   void end_drain(Time now);
@@ -90,8 +92,7 @@ class Nuwa final : public ReceiverControl {
   WindowedLeast rtt_least_;
   // Of the measured product.
   double gain_ = 0;
-  ReceiveRate rate_;
-  WindowedLeast around_{kSecond};            // a round trip less the queueing delay on the way here
+  MeasuredProduct product_;
   // Of drains.
   double to_close_ = 0, restore_, start_share_, spike_;
   double base_ = 0;                          // s: as it was after the last drain

@@ -16,7 +16,7 @@ namespace netbuf {
 namespace {
 
 constexpr double kLargestWindow = 1 << 30;   // RFC 7323, 2.3
-constexpr double kFirstSegments = 10;        // RFC 6928
+constexpr double kFirstSegments = 2;         // of the draft, 4.3
 constexpr uint32_t kFilter = 4;              // samples of which the least is the round-trip time
 constexpr double kLeastGainDivisor = 16;     // of the draft: the gain is 1 / min(16, ceil(2 target / base))
 constexpr double kStartShare = 0.75;         // of the target, at which the first slow start ends

@@ -256,6 +256,6 @@ def returns_table(runs: Runs) -> str:
             steps = sorted(own.values("step"))
             last = own.where(step=steps[-1]).columns["return"]
             curve = np.array([np.nanmean(own.where(step=step).columns["return"]) for step in steps])
-            gained = np.flatnonzero(curve >= curve[0] + 0.9 * (curve[-1] - curve[0])) if curve[-1] > curve[0] else []
+            gained = np.flatnonzero((curve >= curve[0] + 0.9 * (curve[-1] - curve[0])) & (curve[-1] > curve[0]))
             rows.append([network, algorithm, spread(last, 1), f"{steps[gained[0]]:,.0f}" if len(gained) else "-"])
     return markdown_table(["network", "learner", "return at the end", "steps to 90 % of what was gained"], rows)

@@ -31,18 +31,18 @@ def read(source: Path) -> Runs:
     return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
 
 
-def studies(kind: str, source: Path, folder: Path) -> str:
-    """The Markdown of a campaign; copies its means and, of generated networks, its figures."""
+def studies(name: str, measured: bool, source: Path, folder: Path) -> str:
+    """The Markdown of a campaign on generated or on measured networks; copies its means and, of the former, its figures."""
     description = described(source)
     settings = description["settings"]
-    if bool(settings["traces"]) != (kind == REAL):
-        raise ConfigError(f"{source}: has traces = {settings['traces']!r}; valid for the section {kind}: the other kind")
+    if bool(settings["traces"]) != measured:
+        raise ConfigError(f"{source}: has traces = {settings['traces']!r}; valid for the section {name}: the other kind")
     runs = read(source)
-    write_means(runs, folder / f"means-{kind}.csv.gz")
+    write_means(runs, folder / f"means-{name}.csv.gz")
     lines = [ran(description), ""]
 
     def show(study: str) -> list[str]:
-        if kind == REAL:
+        if measured:
             return []  # they would show the traces
         return pictures([source / "figures" / f"{name}.png" for name in FIGURES[study]], folder)
 
@@ -78,7 +78,7 @@ def learning(source: Path, folder: Path) -> str:
 
 
 SECTIONS: dict[str, Section] = {
-    GENERATED: partial(studies, GENERATED),
-    REAL: partial(studies, REAL),
+    GENERATED: partial(studies, GENERATED, False),
+    REAL: partial(studies, REAL, True),
     LEARNING: learning,
 }

@@ -84,7 +84,10 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     to it are 1 or nothing, so that their logarithms are 0. Nothing is assumed of what was never measured.
     """
     last = tracker.last
-    of = lambda name: last[FIELD[name]]  # noqa: E731
+
+    def of(name: str) -> np.ndarray:
+        return last[FIELD[name]]
+
     rtt, least, mss, window, rate = last[RTT], last[RTT_MIN], last[MSS], of("window_bytes"), tracker.rate
     known = least > 0
     per_rtt = known / np.where(known, least, _ONE)  # 0 before there is one

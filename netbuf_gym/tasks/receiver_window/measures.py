@@ -37,7 +37,7 @@ MEASURES = Measures(
     scatter=(("queue_delay_mean_ms", "mean queueing delay (ms)"), ("share", "goodput / capacity")),
     score_says="Utility = 0.4 U(goodput / capacity) - 0.4 U(queueing delay / 500 ms) - 0.2 U(loss), U(z) = z^0.4 / 0.4, "
     "mean over the intervals.",
-    baselines=("nuwa", "autotuned", "cubic", "bbr", "vegas", "random"),
+    baselines=("nuwa", "rledbat", "autotuned", "newreno", "cubic", "bbr", "vegas", "copa", "vivace", "keep", "random"),
     benchmark=("nuwa/4g", "nuwa/5g", "nuwa/wifi", "nuwa/wired"),
     benchmark_columns=(
         Column("utility", "utility", 3, says=UTILITY),

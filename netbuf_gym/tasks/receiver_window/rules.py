@@ -85,8 +85,8 @@ class ReceiverWindow(Task):
     | `"window_and_target"` | `Discrete(21)` | window: 0.5, 0.8, 0.95, 1, 1.05, 1.25, 2; target: 0.8, 1, 1.25: 3 i + j     |
 
     With `"bdp"` the window follows, from one packet to the next, what the receiver measures: so many times the product of the
-    highest receive rate lately (over 50 ms, of the last 250 ms; silence does not count) and the least round trip of the last
-    second less the queueing delay on the way here, and k segments more. What others queue on the way back is thereby part of
+    highest receive rate lately (over 30 ms, of the last 230 ms; silence does not count) and the round trip less the queueing
+    delay on the way here, smoothed, and k segments more. What others queue on the way back is thereby part of
     the round trip, what this flow queues on the way here is not.
 
     k stays within 0.25 and 16, the target delay within 2 ms and 1 s, the window above 2 segments. A receiver keeps to what

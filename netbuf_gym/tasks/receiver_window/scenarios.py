@@ -9,6 +9,7 @@ from typing import Any
 from netbuf_gym import checks, traces
 from netbuf_gym.scenarios.named import World, senders_of
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.receiver_window.trace_worlds import TraceWindows
 from netbuf_gym.tasks.receiver_window.worlds import (
     DRIVEN,
     NETWORKS,
@@ -70,7 +71,7 @@ def _paths(name: str, networks: tuple[str, ...], summary: str, **own: Any) -> Ca
     maker.__doc__ = summary + _ARGS
     maker.__signature__ = inspect.Signature(
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
-    )  # type: ignore[attr-defined]
+    )
     return maker
 
 
@@ -129,11 +130,12 @@ def trace(
         trace_seed: decides the trace where there is no path, 0 to 2**63 - 1
         clock_offset_ms: what the receiver's clock is ahead of the sender's, -1e+09 to 1e+09 ms
         clock_drift_ppm: what it gains, -1e+05 to 1e+05 parts in a million
-        duration_s: length of the world, and of its trace where there is no path, 0.001 to 1e+05 s
+        duration_s: length of the world, and of its trace where there is no path, 0.001 to 1e+04 s
     """
     chosen = _driven(n, senders)
     trace_seed = checks.integer("trace_seed", trace_seed, 0, 2**63 - 1)
     network = checks.choice("network", network, tuple(traces.GENERATORS))
+    duration_s = checks.number("duration_s", duration_s, 0.001, 1e4)  # a trace of 1e5 s takes seconds and gigabytes to draw
     if path is None:
         capacity = traces.generate(network, duration_s=duration_s, seed=trace_seed)
     else:
@@ -151,6 +153,56 @@ def trace(
         clock_drift_ppm=clock_drift_ppm,
         timestamp_resolution_us=timestamp_us,
         name="nuwa/trace",
+    )
+
+
+def trace_windows(
+    *,
+    path: Any,
+    network: Any = None,
+    part: Any = "evaluation",
+    n: Any = None,
+    senders: Any = None,
+    receiver: Any = RECEIVER,
+    rtt_ms: Any = 40.0,
+    buffer_bdp: Any = (1.0, 4.0),
+    buffer_packets: Any = None,
+    loss: Any = 0.0,
+    on_outage: Any = "hold",
+    clock_offset_ms: Any = 50.0,
+    clock_drift_ppm: Any = 50.0,
+    timestamp_us: Any = (1000, 1),
+    duration_s: Any = 60.0,
+    stagger_s: Any = 0.1,
+) -> TraceWindows:
+    """A folder of trace files: each seed another file, another window of 60 s without an outage throughout, another buffer.
+
+    Args:
+        path: trace files or folders of them, one or several; Mahimahi or CSV
+        network: 4g or 5g: of the files below path those that the project's split names; null: all files
+        part: calibration, validation or evaluation: which of them
+        rtt_ms: propagation there and back, above 0 to 1e+05 ms; or several, each as likely
+        buffer_bdp: queue limit in bandwidth-delay products, above 0 to 1e+04; or several, each as likely
+        buffer_packets: queue limit of the bottleneck instead of buffer_bdp, 1 or more; null: by that
+        on_outage: hold or drop: what becomes of the bottleneck's queue at outages
+        duration_s: length of a window and of its world, 1 to 1e+04 s
+    """
+    return TraceWindows(
+        path=path,
+        network=network,
+        part=part,
+        rtt_ms=rtt_ms,
+        buffer_bdp=buffer_bdp,
+        buffer_packets=buffer_packets,
+        senders=_driven(n, senders),
+        receiver=receiver,
+        loss=loss,
+        on_outage=on_outage,
+        clock_offset_ms=clock_offset_ms,
+        clock_drift_ppm=clock_drift_ppm,
+        timestamp_us=timestamp_us,
+        duration_s=duration_s,
+        stagger_s=stagger_s,
     )
 
 
@@ -186,5 +238,6 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     ),
     "nuwa/fairness": fairness,
     "nuwa/trace": trace,
+    "nuwa/traces": trace_windows,
 }
 """What makes the world of each name."""

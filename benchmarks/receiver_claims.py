@@ -1,0 +1,254 @@
+"""What a receiver agent's rows say: paired intervals, the claims, tables. Knows nothing of how the rows came about.
+
+Everything is paired: a unit (a window of a trace, and a seed) is met by all contenders with every buffer and base RTT, and
+units are what bootstrap samples draw, with replacement. Units of one trace are alike, so that intervals which draw whole
+traces stand beside those; with five or six traces they say little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.stats import Interval
+from netbuf_gym.tables import markdown_table
+
+RESAMPLES = 2000
+WHERE = ("network", "trace", "start_s", "seed", "rtt_ms", "buffer", "contender")
+"""What a row says of its world; all else of it are measures."""
+Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Of our and their means of a metric, `(samples,)` each."""
+MORE_DATA_THAN_VEGAS, LESS_QUEUE_THAN_VEGAS = 1.10, 0.70
+MORE_DATA_THAN_CUBIC, LEAST_DATA_OF_CUBIC, QUEUE_OF_CUBIC = 1.04, 0.95, 0.5
+
+
+class Table:
+    """The rows of a network: by metric and contender an array `(units, worlds of a unit)`; NaN where there is no row."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]]):
+        self.names = list(dict.fromkeys(row["contender"] for row in rows))
+        self.units = list(dict.fromkeys((row["trace"], row["start_s"], row["seed"]) for row in rows))
+        self.parts = list(dict.fromkeys((row["rtt_ms"], row["buffer"]) for row in rows))
+        self.buffers = list(dict.fromkeys(buffer for _, buffer in self.parts))
+        unit, part = ({key: i for i, key in enumerate(keys)} for keys in (self.units, self.parts))
+        self._values: dict[tuple[str, str], np.ndarray] = {}
+        for row in rows:
+            at = unit[row["trace"], row["start_s"], row["seed"]], part[row["rtt_ms"], row["buffer"]]
+            for metric, value in row.items():
+                if metric not in WHERE:
+                    key = metric, row["contender"]
+                    self._values.setdefault(key, np.full((len(self.units), len(self.parts)), np.nan))[at] = value
+
+    def of(self, metric: str, name: str, buffer: str | None = None) -> np.ndarray:
+        """Mean of each unit, `(units,)`, over the worlds in which there was a value."""
+        chosen = [i for i, part in enumerate(self.parts) if buffer is None or part[1] == buffer]
+        values = self._values[metric, name][:, chosen]
+        counts = np.isfinite(values).sum(1)
+        return np.where(counts > 0, np.nansum(values, 1) / np.maximum(counts, 1), np.nan)
+
+    def drawn(self, by_trace: bool, resamples: int = RESAMPLES) -> np.ndarray:
+        """How often each unit is in each bootstrap sample, `(resamples, units)`."""
+        generator = np.random.default_rng(0)
+        names = [unit[0] for unit in self.units] if by_trace else list(range(len(self.units)))
+        groups = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        member = np.array([groups[name] for name in names])
+        drawn = generator.multinomial(len(groups), np.full(len(groups), 1 / len(groups)), size=resamples)
+        return drawn[:, member].astype(float)
+
+    def compared(
+        self, metric: str, other: str, statistic: Statistic, buffer: str | None = None, by_trace: bool = False
+    ) -> Interval:
+        """A statistic of the agent's mean and another's, with its 95 % interval, paired by unit."""
+        ours, theirs = self.of(metric, "agent", buffer), self.of(metric, other, buffer)
+        both = np.isfinite(ours) & np.isfinite(theirs)
+        weights = self.drawn(by_trace)[:, both]
+        weights = weights[weights.sum(1) > 0]
+        totals = weights.sum(1)
+        estimate = statistic(np.array([ours[both].mean()]), np.array([theirs[both].mean()]))[0]
+        samples = statistic(weights @ ours[both] / totals, weights @ theirs[both] / totals)
+        low, high = np.quantile(samples, (0.025, 0.975))
+        return Interval(float(estimate), float(low), float(high))
+
+
+def difference(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    return ours - theirs
+
+
+def ratio(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    return ours / np.maximum(theirs, 1e-12)
+
+
+def without_constants(table: Table) -> list[str]:
+    """The contenders, of the constant actions the best alone: best in these very worlds, which favours it."""
+    constants = [name for name in table.names if name.startswith("constant_")]
+    best = sorted(constants, key=lambda name: -float(np.nanmean(table.of("utility", name))))[:1]
+    return [name for name in table.names if name not in constants or name in best]
+
+
+def verdict(rows: Sequence[dict[str, Any]], broken: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """By network what was measured of each contender and which claims hold; what survived."""
+    networks = {}
+    for network in dict.fromkeys(row["network"] for row in rows):
+        table = Table([row for row in rows if row["network"] == network])
+        names = without_constants(table)
+        networks[network] = {
+            "traces": len({unit[0] for unit in table.units}),
+            "units": len(table.units),
+            "worlds": len(table.units) * len(table.parts),
+            "means": {where: {name: _means(table, name, buffer) for name in names} for where, buffer in _where(table)},
+            "margins": {where: _margins(table, names, buffer) for where, buffer in _where(table)},
+            "claims": {where: _claims(table, names, buffer) for where, buffer in _where(table)},
+        }
+    return {"networks": networks, "survival": _survived(broken)}
+
+
+def _where(table: Table) -> list[tuple[str, str | None]]:
+    return [("all", None), *((buffer, buffer) for buffer in table.buffers if len(table.buffers) > 1)]
+
+
+def _means(table: Table, name: str, buffer: str | None) -> dict[str, float]:
+    metrics = ("utility", "share", "data_mb", "queue_delay_mean_ms", "queue_delay_p95_ms", "loss_rate")
+    return {metric: float(np.nanmean(table.of(metric, name, buffer))) for metric in metrics}
+
+
+def _margins(table: Table, names: Sequence[str], buffer: str | None) -> dict[str, dict[str, Any]]:
+    """Of utility: the agent's minus theirs."""
+    found = {}
+    for name in names:
+        if name != "agent":
+            plain, traces = (table.compared("utility", name, difference, buffer, by) for by in (False, True))
+            found[name] = {"interval": list(plain), "by_trace": list(traces), "beaten": plain.low > 0}
+    return found
+
+
+def _claims(table: Table, names: Sequence[str], buffer: str | None) -> dict[str, Any]:
+    margins = _margins(table, names, buffer)
+    found: dict[str, Any] = {
+        "utility": {
+            "holds": all(one["beaten"] for one in margins.values()),
+            "not beaten": [name for name, one in margins.items() if not one["beaten"]],
+        },
+    }
+    for name in ("vegas", "cubic"):
+        if name not in names:
+            continue
+        data, queue = (table.compared(key, name, ratio, buffer) for key in ("share", "queue_delay_mean_ms"))
+        if name == "vegas":
+            holds = (data.mean >= MORE_DATA_THAN_VEGAS and queue.mean <= 1) or (
+                queue.mean <= LESS_QUEUE_THAN_VEGAS and data.mean >= 1
+            )
+            surely = (data.low >= MORE_DATA_THAN_VEGAS and queue.high <= 1) or (
+                queue.high <= LESS_QUEUE_THAN_VEGAS and data.low >= 1
+            )
+        else:
+            holds = data.mean >= MORE_DATA_THAN_CUBIC or (data.mean >= LEAST_DATA_OF_CUBIC and queue.mean < QUEUE_OF_CUBIC)
+            surely = data.low >= MORE_DATA_THAN_CUBIC or (data.low >= LEAST_DATA_OF_CUBIC and queue.high < QUEUE_OF_CUBIC)
+        found[name] = {"holds": bool(holds), "with intervals": bool(surely), "data": list(data), "queueing": list(queue)}
+    return found
+
+
+def _survived(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each test, variant and contender: how many worlds pass, and the worst and median value."""
+    found = []
+    for key in dict.fromkeys((row["test"], row["variant"], row["contender"]) for row in broken):
+        those = [row for row in broken if (row["test"], row["variant"], row["contender"]) == key]
+        values = np.array([row["value"] for row in those])
+        asked = [row["passes"] for row in those if row["passes"] is not None]
+        found.append(
+            {
+                **dict(zip(("test", "variant", "contender"), key, strict=True)),
+                "worlds": len(those),
+                "passed": sum(asked) if asked else None,
+                "median": float(np.median(values)),
+                "worst": float(values.max() if key[0] == "outage" else values.min()),
+                "share": float(np.mean([row["share"] for row in those])),
+                "queueing_ms": float(np.nanmean([row["queueing_ms"] for row in those])),
+                "failed": [
+                    f"{row['rate_mbps']:g}/{row['rtt_ms']:g}/{row['buffer']}" for row in those if row["passes"] is False
+                ],
+            }
+        )
+    return found
+
+
+def text(verdict: dict[str, Any], says: dict[str, Any]) -> str:
+    """Markdown: how it was made, a table a network, the claims, what survived."""
+    of = ", ".join(f"{key} {value}" for key, value in says["machine"].items())
+    lines = [f"`{says['command']}`, {says['date']}, {of}.", ""]
+    if says["lacking"]:
+        lines += [f"This build lacks {', '.join(says['lacking'])}.", ""]
+    for network, found in verdict["networks"].items():
+        counted = f"{found['traces']} traces, {found['units']} units, {found['worlds']} worlds"
+        lines += [f"## {network}, {says['part']}: {counted}", "", _network_table(found), ""]
+        lines += [_claims_table(found["claims"]), ""]
+    if verdict["survival"]:
+        lines += ["## Paths that break", "", _survival_table(verdict["survival"]), ""]
+    return "\n".join(lines)
+
+
+def _network_table(found: dict[str, Any]) -> str:
+    head = ["contender", "utility", "margin of the agent", "by whole traces", "share (%)", "data (MB)", "queueing (ms)"]
+    head += ["95 % (ms)", "loss (%)"]
+    means, margins = found["means"]["all"], found["margins"]["all"]
+    rows = []
+    for name in sorted(means, key=lambda name: -means[name]["utility"]):
+        one, margin = means[name], margins.get(name)
+        cells = ["", ""] if margin is None else [_interval(margin["interval"]), _interval(margin["by_trace"])]
+        rows.append(
+            [
+                f"**{name}**" if name == "agent" else name,
+                f"{one['utility']:.4f}",
+                *cells,
+                f"{100 * one['share']:.1f}",
+                f"{one['data_mb']:.1f}",
+                f"{one['queue_delay_mean_ms']:.1f}",
+                f"{one['queue_delay_p95_ms']:.1f}",
+                f"{100 * one['loss_rate']:.3f}",
+            ]
+        )
+    return markdown_table(head, rows)
+
+
+def _claims_table(claims: dict[str, Any]) -> str:
+    rows = []
+    for where, found in claims.items():
+        missed = ", ".join(found["utility"]["not beaten"])
+        rows.append([where, "utility above every other", _yes(found["utility"]["holds"]), missed and f"not above {missed}"])
+        for name in ("vegas", "cubic"):
+            if name in found:
+                one = found[name]
+                ratios = f"data x {_interval(one['data'])}, queueing x {_interval(one['queueing'])}"
+                sure = "" if one["with intervals"] == one["holds"] else " (its interval not)"
+                rows.append([where, f"against {name}", _yes(one["holds"]) + sure, ratios])
+    return markdown_table(["buffers", "claim", "holds", "why"], rows)
+
+
+def _survival_table(found: Sequence[dict[str, Any]]) -> str:
+    head = [
+        "test",
+        "variant",
+        "contender",
+        "passed",
+        "median",
+        "worst",
+        "share (%)",
+        "queueing (ms)",
+        "failed (Mbit/s, ms, buffer)",
+    ]
+    rows = []
+    for one in found:
+        passed = "" if one["passed"] is None else f"{one['passed']} of {one['worlds']}"
+        failed = "; ".join(one["failed"][:4]) + ("; ..." if len(one["failed"]) > 4 else "")
+        figures = [f"{one['median']:.2f}", f"{one['worst']:.2f}", f"{100 * one['share']:.0f}", f"{one['queueing_ms']:.1f}"]
+        rows.append([one["test"], one["variant"], one["contender"], passed, *figures, failed])
+    return markdown_table(head, rows)
+
+
+def _interval(values: Sequence[float]) -> str:
+    return str(Interval(*values))
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"

@@ -1,0 +1,61 @@
+// A window by what a receiver measures: so many times what the highest receive rate lately fills in a round trip without the
+// queueing delay on the way here. What others queue on the way back is thereby part of the round trip; what waits here is not.
+//
+// A queue that is too short for it shows by losses: those that come with a queue (and not losses of a wireless link, which come
+// without one) put a ceiling above the window, which rises again in time. A loss is a segment that was sent again, not one that
+// is missing as yet: packets may overtake each other.
+#pragma once
+#include <algorithm>
+
+#include "netbuf/receive_rate.h"
+#include "netbuf/receiver_control.h"
+
+namespace netbuf {
+
+class MeasuredProduct {
+ public:
+  // A packet; queue and least_rtt: what is known of the queueing delay and of the round trip, s; window: in force, bytes.
+  void add(const Arrival& arrival, double queue, double least_rtt, double window) {
+    rate_.add(arrival.now, arrival.bytes);
+    if (arrival.rtt >= 0) {
+      rtt_ = arrival.rtt;
+      const double around = std::max(0.0, seconds(arrival.rtt) - queue);
+      around_ += around_ < 0 ? around - around_ : kAroundGain * (around - around_);
+    }
+    if (arrival.now - turned_ > 2 * rtt_) [[unlikely]] {
+      before_ = worst_;
+      worst_ = 0;
+      turned_ = arrival.now;
+    }
+    worst_ = std::max(worst_, queue);
+    queued_ = kQueued * least_rtt;
+    if (arrival.repeated && arrival.now - cut_ > rtt_ && std::max(worst_, before_) >= queued_) [[unlikely]] {
+      ceiling_ = kKeep * std::min(ceiling_, window);
+      cut_ = arrival.now;
+    }
+  }
+
+  // What the window becomes with these bytes, of which it grows by as many at most.
+  double window(Time now, double gain, double extra, double before, double bytes) {
+    if (around_ < 0) return before;
+    const double rise = std::max(worst_, before_) < queued_ ? kFastRise : kRise;
+    ceiling_ = std::min(ceiling_ * (1 + rise * std::min(1.0, seconds(now - risen_))), kNone);
+    risen_ = now;
+    return std::min({before + bytes, gain * rate_.highest() * around_ + extra, ceiling_});
+  }
+
+ private:
+  static constexpr double kAroundGain = 1.0 / 8;  // as RFC 6298 smooths round trips
+  static constexpr double kQueued = 0.25;         // of the least round trip: a queue
+  static constexpr double kKeep = 0.85, kRise = 0.3, kFastRise = 3;  // of the window that lost; a second, with a queue and without
+  static constexpr double kNone = 1e12;
+
+  ReceiveRate rate_;
+  double around_ = -1;                            // s; negative: unknown
+  double ceiling_ = kNone;                        // bytes
+  double queued_ = 0;                             // s: from then on it is a queue
+  double worst_ = 0, before_ = 0;                 // s: the longest queueing delay of these two round trips, and of those before
+  Time rtt_ = 0, turned_ = 0, cut_ = 0, risen_ = 0;
+};
+
+}  // namespace netbuf
