@@ -91,9 +91,9 @@ void Receiver::ask_control(const Packet& packet) {
   if (!before(packet.segment, newest_)) [[likely]] {
     arrival.missing = packet.segment - newest_;
     newest_ = packet.segment + 1;
-    newest_sent_ = packet.sent_at;
+    newest_stamp_ = arrival.stamp;
   } else {
-    arrival.repeated = packet.sent_at > newest_sent_;
+    arrival.repeated = after(arrival.stamp, newest_stamp_);  // by the stamps alone: within one unit nobody could tell
   }
   counters_.segments_missing += arrival.missing;
   counters_.segments_repeated += arrival.repeated;

@@ -124,7 +124,7 @@ class Receiver {
   Echoes* echoes_ = nullptr;
   int64_t held_bytes_ = 0;       // beyond a hole
   uint32_t newest_ = 0;          // the segment after the newest that has arrived
-  Time newest_sent_ = 0;
+  uint32_t newest_stamp_ = 0;
   Time clock_offset_, stamp_unit_;
   double clock_drift_;           // a second a second
   uint32_t tries_ = 0;           // of the SYN's answer, or of FIN
