@@ -30,7 +30,7 @@ def test_the_catalogue_has_what_the_core_has():
     ("field", "value", "valid"),
     [
         ("receiver", "dune", "nuwa"),
-        ("receiver", {"name": "nuwa", "gain": 1}, "parameter"),
+        ("receiver", {"name": "nuwa", "gains": 1}, "parameter"),
         ("receiver", {"name": "nuwa", "k": 65}, "0 to 64"),
         ("receiver", {"name": "nuwa", "target_ms": "films"}, "video"),
         ("receiver", 7, "name"),
