@@ -100,21 +100,22 @@ def _table(
         trained_on = metrics["training_scenario"]
         name = trained_on["name"] if isinstance(trained_on, dict) else trained_on
         steps, seconds = np.mean(metrics["training_timesteps"]), np.mean(metrics["training_seconds"])
-        cells = [_spread(metrics["scenarios"][one]["agent"][column.metric], column.digits) for one, column in pairs]
+        cells = [_spread(metrics["scenarios"][one]["agent"][c.metric], c) for one, c in pairs]
         lines.append(
             f"| [{where.name}]({prefix}{where}/card.md) | {metrics['recipe']} | {name} "
             f"| {steps / 1e6:.1f} M | {seconds / 60:.1f} | {' | '.join(cells)} |"
         )
     first = members[0][1]
     for control in first["scenarios"][scenarios[0]]["baselines"]:
-        cells = [_spread([first["scenarios"][one]["baselines"][control][c.metric]], c.digits) for one, c in pairs]
+        cells = [_spread([first["scenarios"][one]["baselines"][control][c.metric]], c) for one, c in pairs]
         lines.append(f"| {control} | | | | | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _spread(values: Sequence[float | None], digits: int) -> str:
+def _spread(values: Sequence[float | None], column: Column) -> str:
     """Mean of what was measured with half its interval; `-` where nothing was."""
-    known = [value for value in values if value is not None and np.isfinite(value)]
+    known = [column.factor * value for value in values if value is not None and np.isfinite(value)]
+    digits = column.digits
     if not known:
         return "-"
     mean, low, high = stats.mean_interval(np.array(known))

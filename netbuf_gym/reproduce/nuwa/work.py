@@ -58,7 +58,7 @@ class Studies(Work[Settings]):
         }
         played = list(dict.fromkeys(part.runs[0][2] for part in self.parts if part.runs[0][0] != LEARNING))
         self.contenders: dict[str, Contender] = {
-            scheme: agents.load(settings, worlds.joining(worlds.WITH_CUBIC, 0, 1.0).with_agents(1))
+            scheme: agents.load(settings, worlds.joining(worlds.WITH_CUBIC, 0, 1.0))
             if scheme == LEARNED
             else contender_of(scheme)
             for scheme in played
