@@ -158,7 +158,7 @@ def trace(
 
 def trace_windows(
     *,
-    path: Any,
+    path: Any = None,
     network: Any = None,
     part: Any = "evaluation",
     n: Any = None,
@@ -174,11 +174,11 @@ def trace_windows(
     timestamp_us: Any = (1000, 1),
     duration_s: Any = 60.0,
     stagger_s: Any = 0.1,
-) -> TraceWindows:
+) -> World:
     """A folder of trace files: each seed another file, another window of 60 s without an outage throughout, another buffer.
 
     Args:
-        path: trace files or folders of them, one or several; Mahimahi or CSV
+        path: trace files or folders of them, one or several, Mahimahi or CSV; null: generated paths, of network or of 4g
         network: 4g or 5g: of the files below path those that the project's split names; null: all files
         part: calibration, validation or evaluation: which of them
         rtt_ms: propagation there and back, above 0 to 1e+05 ms; or several, each as likely
@@ -187,6 +187,19 @@ def trace_windows(
         on_outage: hold or drop: what becomes of the bottleneck's queue at outages
         duration_s: length of a window and of its world, 1 to 1e+04 s
     """
+    if path is None:
+        return ReceiverPaths(
+            networks=("4g" if network is None else network,),
+            senders=_driven(n, senders),
+            receiver=receiver,
+            rtt_ms=(min(rtt_ms), max(rtt_ms)) if isinstance(rtt_ms, (list, tuple)) else rtt_ms,
+            buffer_packets=buffer_packets,
+            clock_offset_ms=clock_offset_ms,
+            clock_drift_ppm=clock_drift_ppm,
+            duration_s=duration_s,
+            stagger_s=stagger_s,
+            name="nuwa/traces",
+        )
     return TraceWindows(
         path=path,
         network=network,
