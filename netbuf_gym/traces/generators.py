@@ -173,6 +173,7 @@ def glossary_of(kind: str) -> dict[str, tuple[str, str]]:
 _RATES, _DIP = f"{MIN_RATE_MBPS:g} to {MAX_RATE_MBPS:g}", "0.001 to 1e+04"
 GLOSSARY = {
     "rate_mbps": (_RATES, "mean rate"),
+    "mean_mbps": ("0.01 or more; null: drawn", "mean rate of the path"),
     "spread": ("0 to 3", "how far the paths are from the network's mean path, times as far as measured ones"),
     "outages": ("0 to 100", "how often there are outages, times as often as measured; 0: neither these nor handovers' gaps"),
     "form": ("deliveries, rates", "delivery opportunities in bursts, or a rate in steps"),

@@ -178,24 +178,24 @@ def trace_windows(
     """A folder of trace files: each seed another file, another window of 60 s without an outage throughout, another buffer.
 
     Args:
-        path: trace files or folders of them, one or several, Mahimahi or CSV; null: generated paths, of network or of 4g
-        network: 4g or 5g: of the files below path those that the project's split names; null: all files
-        part: calibration, validation or evaluation: which of them
-        rtt_ms: propagation there and back, above 0 to 1e+05 ms; or several, each as likely
-        buffer_bdp: queue limit in bandwidth-delay products, above 0 to 1e+04; or several, each as likely
+        rtt_ms: propagation there and back, or several of which each is as likely, above 0 to 1e+05 ms
         buffer_packets: queue limit of the bottleneck instead of buffer_bdp, 1 or more; null: by that
-        on_outage: hold or drop: what becomes of the bottleneck's queue at outages
         duration_s: length of a window and of its world, 1 to 1e+04 s
     """
+    duration_s = checks.number("duration_s", duration_s, 1, 1e4)
     if path is None:
         return ReceiverPaths(
             networks=("4g" if network is None else network,),
             senders=_driven(n, senders),
             receiver=receiver,
             rtt_ms=(min(rtt_ms), max(rtt_ms)) if isinstance(rtt_ms, (list, tuple)) else rtt_ms,
+            buffer_bdp=(min(buffer_bdp), max(buffer_bdp)) if isinstance(buffer_bdp, (list, tuple)) else buffer_bdp,
             buffer_packets=buffer_packets,
             clock_offset_ms=clock_offset_ms,
             clock_drift_ppm=clock_drift_ppm,
+            timestamp_us=timestamp_us,
+            loss_probability=float(loss != 0),
+            loss=loss or (1e-5, 1e-2),
             duration_s=duration_s,
             stagger_s=stagger_s,
             name="nuwa/traces",
