@@ -70,7 +70,7 @@ def test_listings_have_it(capsys):
             {"name": "rooms", "jiter": 1},
             "plant 'rooms' has no argument 'jiter'; did you mean 'jitter'\\? valid: jitter, broken, shape",
         ),
-        ("sim", "plant 'sim' carries no agents of kind 'heater'; those that it carries: sender, switch"),
+        ("sim", "plant 'sim' carries no agents of kind 'heater'; those that it carries: sender, receiver, switch"),
         ({"name": "rooms", "shape": [1, 1, 2]}, r"telemetry of float64 \(1, 1, 2\); valid: float64, \(1, 1, 3\)"),
     ],
 )
