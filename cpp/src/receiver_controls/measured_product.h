@@ -1,5 +1,8 @@
-// A window by what a receiver measures: so many times what the highest receive rate lately fills in a round trip without the
-// queueing delay on the way here. What others queue on the way back is thereby part of the round trip; what waits here is not.
+// A window by what a receiver measures: so many times what the highest receive rate lately fills in the longest round trip lately,
+// without the queueing delay on the way here. What others queue on the way back is thereby part of the round trip; what waits here
+// is not. The longest: data on the way back let ACKs through in bunches, so that round trips differ, and a window that fills the
+// mean of them leaves the link idle between bunches (Zhang, Shenker and Clark, "Observations on the dynamics of a congestion control
+// algorithm: the effects of two-way traffic", SIGCOMM 1991).
 //
 // A queue that is too short for it shows by losses: those that come with a queue (and not losses of a wireless link, which come
 // without one) put a ceiling above the window, which rises again in time. A loss is a segment that was sent again, not one that
@@ -19,8 +22,14 @@ class MeasuredProduct {
     rate_.add(arrival.now, arrival.bytes);
     if (arrival.rtt >= 0) {
       rtt_ = arrival.rtt;
-      const double around = std::max(0.0, seconds(arrival.rtt) - queue);
-      around_ += around_ < 0 ? around - around_ : kAroundGain * (around - around_);
+      if (arrival.now - slot_ > std::max(kSlot, rtt_ / 2)) [[unlikely]] {
+        std::copy_backward(longest_, longest_ + kSlots - 1, longest_ + kSlots);
+        longest_[0] = 0;
+        slot_ = arrival.now;
+        around_ = *std::max_element(longest_, longest_ + kSlots);
+      }
+      longest_[0] = std::max(longest_[0], seconds(arrival.rtt) - queue);
+      around_ = std::max(around_, longest_[0]);
     }
     if (arrival.now - turned_ > 2 * rtt_) [[unlikely]] {
       before_ = worst_;
@@ -45,17 +54,18 @@ class MeasuredProduct {
   }
 
  private:
-  static constexpr double kAroundGain = 1.0 / 8;  // as RFC 6298 smooths round trips
+  static constexpr uint32_t kSlots = 4;           // of time in which the longest round trip is looked for
+  static constexpr Time kSlot = 125 * kMillisecond;
   static constexpr double kQueued = 0.25;         // of the least round trip: a queue
   static constexpr double kKeep = 0.85, kRise = 0.3, kFastRise = 3;  // of the window that lost; a second, with a queue and without
   static constexpr double kNone = 1e12;
 
   ReceiveRate rate_;
-  double around_ = -1;                            // s; negative: unknown
+  double around_ = -1, longest_[kSlots] = {};     // s; negative: unknown
   double ceiling_ = kNone;                        // bytes
   double queued_ = 0;                             // s: from then on it is a queue
   double worst_ = 0, before_ = 0;                 // s: the longest queueing delay of these two round trips, and of those before
-  Time rtt_ = 0, turned_ = 0, cut_ = 0, risen_ = 0;
+  Time rtt_ = 0, slot_ = -kNever, turned_ = 0, cut_ = 0, risen_ = 0;
 };
 
 }  // namespace netbuf
