@@ -160,6 +160,7 @@ def check_training(config: DictConfig) -> None:
         ("total_timesteps", 1, 10**12),
         ("torch_threads", 1, MAX_TORCH_THREADS),
         ("stagger_steps", 0, 10**6),
+        ("twins", 1, config.env.num_envs),
         ("checkpoint_minutes", 0.0001, 1e6),
         ("env.num_envs", 1, 10**6),
         ("env.threads", 1, MAX_THREADS),
@@ -167,6 +168,8 @@ def check_training(config: DictConfig) -> None:
         value = OmegaConf.select(config, key)
         if not low <= value <= high:
             raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
+    if config.env.num_envs % config.twins:
+        raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {config.env.num_envs}; valid: a divisor of it")
     if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
         raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
 

@@ -100,6 +100,8 @@ class TrainConfig:
         max_minutes: wall-clock limit; null: none. Schedules follow whichever limit is nearer.
         torch_threads: threads of the learner.
         stagger_steps: spread the worlds' first episodes over so many steps (see `VectorEnvAdapter`).
+        twins: so many worlds meet the same paths, and each is rewarded with what it got more than they (see
+            `VectorEnvAdapter`); 1: every world for itself.
         run_dir: where everything is written; null: runs/<task>/<algo>/<time>-seed<seed>.
         resume: run directory to continue; its configuration stands, except for what the command line changes.
         checkpoint_minutes: time between checkpoints.
@@ -116,6 +118,7 @@ class TrainConfig:
     max_minutes: float | None = None
     torch_threads: int = 1
     stagger_steps: int = 0
+    twins: int = 1
     run_dir: str | None = None
     resume: str | None = None
     checkpoint_minutes: float = 1.0

@@ -219,7 +219,8 @@ def _learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgo
 
     th.set_num_threads(config.torch_threads)  # the first weights depend on it, too
     recorder = Recorder(worlds)
-    adapter = VectorEnvAdapter(recorder, info_keywords=_measures(worlds).logged, stagger_steps=config.stagger_steps)
+    shape = {"stagger_steps": config.stagger_steps, "twins": config.twins}
+    adapter = VectorEnvAdapter(recorder, info_keywords=_measures(worlds).logged, **shape)
     return models.make_model(config.algo, adapter, config.seed), recorder
 
 

@@ -28,6 +28,8 @@ from netbuf_gym.errors import BusyError
 from netbuf_gym.exclusive import Turn, Unique
 
 ONE_THREAD = "valid: one thread at a time, so an environment for each thread, or a threading.Lock around its calls"
+HIGHEST_SEED = 999_999
+"""Of twins: seeds of evaluations begin above it."""
 
 
 class BatchStep(NamedTuple):
@@ -72,10 +74,16 @@ class VectorEnvAdapter(Unique, VecEnv):
         stagger_steps: spread the worlds' episode starts evenly over so many steps, so that a learner's short rollouts
             do not all show the same part of an episode. `reset` then makes that many steps with random actions, and
             resets the worlds one group after the other (option `reset_mask`). 0: all start together.
+        twins: so many worlds side by side have the same episodes, and what the learner is rewarded with is what a world got
+            more than they did in the mean, interval by interval; statistics keep the rewards as they were. What paths
+            and traffic do is most of a reward's variance where they vary much, and none of it an agent's doing: an
+            input-dependent baseline (Mao et al., "Variance reduction for reinforcement learning in input-driven
+            environments", ICLR 2019). Episodes must be of equal length. 1: every world for itself.
 
     Raises:
         TypeError: `env` is not a vector environment.
-        ValueError: its autoreset mode is not SAME_STEP, or `stagger_steps` is negative.
+        ValueError: its autoreset mode is not SAME_STEP, `stagger_steps` is negative, or the worlds are not divisible into
+            `twins`.
     """
 
     def __init__(
@@ -84,6 +92,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         step_infos: bool = False,
         info_keywords: Sequence[str] = (),
         stagger_steps: int = 0,
+        twins: int = 1,
     ):
         if not isinstance(env, gym.vector.VectorEnv):
             raise TypeError(f"env must be a gymnasium.vector.VectorEnv, not {type(env).__name__}")
@@ -92,7 +101,12 @@ class VectorEnvAdapter(Unique, VecEnv):
             raise ValueError(f"env.metadata['autoreset_mode'] must be AutoresetMode.SAME_STEP, not {mode}")
         if stagger_steps < 0:
             raise ValueError(f"stagger_steps = {stagger_steps!r} is out of range; valid: 0 or more")
+        worlds = getattr(env.unwrapped, "worlds", env.num_envs)  # several agents of a world have rows of their own
+        if not 1 <= twins <= worlds or worlds % twins:
+            raise ValueError(f"twins = {twins!r} does not divide {worlds} worlds; valid: a divisor of them")
         self.env = env
+        self.twins = twins
+        self._agents = env.num_envs // worlds
         self.step_infos = step_infos
         self.info_keywords = tuple(info_keywords)
         self.stagger_steps = stagger_steps
@@ -121,7 +135,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         options = self._options[0]
         if any(other != options for other in self._options):
             raise ValueError("options must be the same for all worlds of a batch")
-        observations, self.reset_info = self.env.reset(seed=self._seed, options=options or None)
+        observations, self.reset_info = self.env.reset(seed=self._world_seeds(), options=options or None)
         if self._seed is not None:
             self.env.action_space.seed(self._seed)
         self._seed = None
@@ -134,10 +148,18 @@ class VectorEnvAdapter(Unique, VecEnv):
             observations = self._stagger(observations)
         return self._own(observations)
 
+    def _world_seeds(self) -> Any:
+        """What `seed` means for the vector environment: one seed for each world where worlds have twins."""
+        if self.twins == 1 or (self._seed is None and len(self._latest)):
+            return self._seed
+        groups = self.num_envs // self._agents // self.twins
+        seeds = np.random.default_rng(self._seed).integers(HIGHEST_SEED + 1, size=groups)
+        return np.repeat(seeds, self.twins).tolist()
+
     def _stagger(self, observations: np.ndarray) -> np.ndarray:
         """Random steps, after each of which the next group of worlds starts anew."""
-        agents = self.num_envs // getattr(self.env.unwrapped, "worlds", self.num_envs)  # rows of a world start together
-        start_after = np.arange(self.num_envs) // agents * agents * self.stagger_steps // self.num_envs
+        together = self._agents * self.twins
+        start_after = np.arange(self.num_envs) // together * together * self.stagger_steps // self.num_envs
         for step in range(self.stagger_steps):
             observations, *_ = self.env.step(self.env.action_space.sample())
             group = start_after == step
@@ -174,9 +196,16 @@ class VectorEnvAdapter(Unique, VecEnv):
             cut_short = np.flatnonzero(truncated & ~terminated)
             if len(cut_short):
                 final = _rows(info["final_obs"], cut_short)
+        if self.twins > 1:
+            rewards = self._beside_twins(rewards)
         return BatchStep(
             self._own(observations), rewards, dones, cut_short, final, episodes, terminated, truncated, info
         )
+
+    def _beside_twins(self, rewards: np.ndarray) -> np.ndarray:
+        """(worlds,) what each got more than its twins did in the mean, itself among them."""
+        groups = rewards.reshape(-1, self.twins, self._agents)
+        return (groups - groups.mean(axis=1, keepdims=True)).reshape(-1)
 
     def statistics(self) -> dict[str, np.ndarray]:
         """What is counted of the episodes that are under way: returns and lengths, (worlds,) each."""
