@@ -160,10 +160,10 @@ def check_training(config: DictConfig) -> None:
         ("total_timesteps", 1, 10**12),
         ("torch_threads", 1, MAX_TORCH_THREADS),
         ("stagger_steps", 0, 10**6),
-        ("twins", 1, config.env.num_envs),
         ("checkpoint_minutes", 0.0001, 1e6),
         ("env.num_envs", 1, 10**6),
         ("env.threads", 1, MAX_THREADS),
+        ("twins", 1, config.env.num_envs),
     ):
         value = OmegaConf.select(config, key)
         if not low <= value <= high:

@@ -260,3 +260,63 @@ def test_one_thread_at_a_time():
     with pytest.raises(ConfigError):
         env.step(np.full(4, 99))
     env.step(np.full(4, 5))
+
+
+VARYING = {"name": "nuwa/training", "duration_s": 4}
+
+
+def twins(of, worlds=6, stagger_steps=0, **kwargs):
+    env = gym.make_vec("netbuf/ReceiverWindow-v0", num_envs=worlds, scenario=VARYING, **kwargs)
+    adapter = VectorEnvAdapter(env, twins=of, stagger_steps=stagger_steps)
+    adapter.seed(5)
+    return adapter
+
+
+@pytest.mark.parametrize("stagger_steps", [0, 7])
+def test_twins_meet_the_same_paths(stagger_steps):
+    adapter = twins(3, stagger_steps=stagger_steps)
+    adapter.reset()
+    alike = np.full(2, not stagger_steps)  # staggered ones go on from random steps until their first episode ends
+    for step in range(90):
+        batch_step = adapter.step_batch(np.full(6, 5 + step % 2))
+        groups, dones = batch_step.observations.reshape(2, 3, -1), batch_step.dones.reshape(2, 3)
+        assert (dones == dones[:, :1]).all()
+        np.testing.assert_allclose(batch_step.rewards.reshape(2, 3)[alike], 0, atol=1e-7)
+        alike |= dones[:, 0]
+        np.testing.assert_array_equal(groups[alike], np.repeat(groups[alike, :1], 3, axis=1))
+    assert alike.all() and not np.array_equal(groups[0, 0], groups[1, 0])
+
+
+def test_twins_are_rewarded_by_what_they_get_more():
+    alone, together = twins(1), twins(3)
+    together.reset()
+    own = np.repeat(np.random.default_rng(5).integers(10**6, size=2), 3).tolist()
+    alone.env.reset(seed=own)
+    most = 0.0
+    for step in range(39):
+        actions = np.arange(6) + step % 5
+        rewards, relative = alone.step_batch(actions).rewards, together.step_batch(actions).rewards
+        np.testing.assert_allclose(relative, rewards - np.repeat(rewards.reshape(2, 3).mean(axis=1), 3), atol=1e-6)
+        most = max(most, float(np.ptp(rewards[:3])))
+    assert most > 0
+    episodes = together.step_batch(actions).episodes
+    rewards = alone.step_batch(actions)
+    assert [episode["r"] for episode in episodes] == [episode["r"] for episode in rewards.episodes]
+
+
+def test_agents_of_a_world_have_their_twins_in_the_others():
+    shared = {"name": "nuwa/fairness", "stagger_s": 1, "duration_s": 8}
+    env = gym.make_vec("netbuf/ReceiverWindow-v0", num_envs=4, agents=2, scenario=shared)
+    adapter = VectorEnvAdapter(env, twins=2)
+    adapter.seed(1)
+    adapter.reset()
+    for _ in range(30):
+        relative = adapter.step_batch(np.array([5, 2, 5, 9])).rewards
+        np.testing.assert_allclose(relative[:2], -relative[2:], atol=1e-7)
+    assert abs(relative[1]) > 0
+
+
+@pytest.mark.parametrize("of", [0, 4, 7])
+def test_twins_divide_the_worlds(of):
+    with pytest.raises(ValueError, match=f"twins = {of} does not divide 6 worlds"):
+        twins(of)

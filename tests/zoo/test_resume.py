@@ -13,6 +13,7 @@ COMMON = ("algo.num_envs=4", "total_timesteps=448", "progress=false", "tensorboa
 WORLDS = {
     "cwnd": ("scenario=ppcc/random", "scenario.kwargs.duration_s=2"),
     "two": ("scenario=ppcc/4", "scenario.kwargs.duration_s=2", "env.kwargs.senders=2"),
+    "twins": ("env=receiver_window", "scenario=nuwa/training", "scenario.kwargs.duration_s=2", "twins=2"),
     "switch": ("env=queue_threshold", "scenario.kwargs.duration_s=2", "env.kwargs.actions=limits"),
 }
 ROLLOUT = ("algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16")
@@ -77,7 +78,7 @@ def test_an_interruption_leaves_no_trace(algo, at_once, tmp_path, undisturbed, i
     require_same(tmp_path / "run", undisturbed(algo))
 
 
-@pytest.mark.parametrize("worlds", ["two", "switch"])
+@pytest.mark.parametrize("worlds", ["two", "twins", "switch"])
 def test_every_kind_of_world_comes_back(worlds, tmp_path, undisturbed, interrupted_after):
     interrupted_after(75)
     assert train(job("ppo", tmp_path / "run", worlds)).interrupted

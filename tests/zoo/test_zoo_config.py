@@ -94,6 +94,8 @@ def test_mistakes_get_one_line(overrides, message):
         "max_minutes=nan",
         "checkpoint_minutes=0",
         "stagger_steps=-1",
+        "twins=0",
+        "twins=3",
     ],
 )
 def test_numbers_out_of_range(override):
