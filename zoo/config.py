@@ -169,7 +169,8 @@ def check_training(config: DictConfig) -> None:
         if not low <= value <= high:
             raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
     if config.env.num_envs % config.twins:
-        raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {config.env.num_envs}; valid: a divisor of it")
+        worlds = config.env.num_envs
+        raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
     if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
         raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
 
