@@ -117,6 +117,7 @@ class Engine(Unique):
         """Makes the plant."""
         self.plant = plants.make(self._plant_spec, self.worlds, self.agents, self.task.kind, self._threads)
         self._release = weakref.finalize(self, self.plant.close)
+        self._release.atexit = self.plant.outlives_program  # type: ignore[misc]  # a property of instances, also to set
         if self.task.until not in self.plant.untils:
             self.close()
             raise ConfigError(
@@ -135,7 +136,7 @@ class Engine(Unique):
         return not self._release.alive
 
     def close(self) -> None:
-        """Closes the plant, once; dropping the engine, or the end of the program, does so too.
+        """Closes the plant, once; dropping the engine does so too, and the end of the program where it has to be.
 
         A step that another thread is in comes to its end before.
         """

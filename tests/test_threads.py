@@ -260,3 +260,62 @@ print("over", flush=True)
 def test_the_interpreter_ends_while_threads_are_at_work(kind, threads, wait):
     status, out, said = in_child(AT_EXIT, kind, threads, wait)
     assert (status, out, said) == (0, "over\n", "")
+
+
+STEP_AFTER_THE_END = f"""
+import atexit, threading, time
+atexit.register(time.sleep, 0.5)  # the first to be registered is the last to be called: the thread has time for steps
+import gymnasium as gym, netbuf_gym as nb
+env = gym.make_vec({ID!r}, num_envs=4, scenario={SLOW!r}, interval_s=0.01)
+env.reset(seed=1)
+begun = threading.Event()
+def work():
+    while True:
+        env.step(env.action_space.sample())
+        begun.set()
+        time.sleep(0.1)
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+print("over", flush=True)
+"""
+
+DECIDE_AT_THE_END = """
+import threading, time, netbuf_gym as nb
+begun = threading.Event()
+def slow(ack):
+    begun.set()
+    time.sleep(0.05)  # the interpreter ends meanwhile
+scenario = nb.scenarios.dumbbell(rate_mbps=100, senders=[slow], duration_s=50)
+threading.Thread(target=lambda: nb.simulate(scenario), daemon=True).start()
+begun.wait()
+print("over", flush=True)
+"""
+
+
+@pytest.mark.parametrize("code", [STEP_AFTER_THE_END, DECIDE_AT_THE_END])
+def test_threads_do_not_learn_that_the_interpreter_ends(code):
+    assert in_child(code) == (0, "over\n", "")
+
+
+CLOSED_AT_THE_END = """
+import atexit, sys
+atexit.register(print, "end")  # the last to be called
+import gymnasium as gym, netbuf_gym as nb
+from netbuf_gym.plants.sim import SimPlant
+class Told(SimPlant):
+    outlives_program = sys.argv[1] == "True"
+    def close(self):
+        if self._batch is not None:
+            print("closed")
+        super().close()
+class Derived(Told):
+    pass
+nb.plants.register("told", Derived if sys.argv[1] == "derived" else Told)
+env = gym.make("netbuf/CongestionWindow-v0", plant="told")
+"""
+
+
+@pytest.mark.parametrize(("outlives", "said"), [("True", "closed\nend\n"), ("derived", "closed\nend\n"), ("False", "end\n")])
+def test_what_outlives_the_program_is_closed_at_its_end(outlives, said):
+    status, out, error = in_child(CLOSED_AT_THE_END, outlives)
+    assert (status, error) == (0, "") and out.startswith(said)

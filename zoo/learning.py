@@ -29,6 +29,8 @@ from netbuf_gym.zoo.replay import Recorder
 
 LONG_SECONDS = 1.0
 """An update and its rollout that take longer are not waited for when training is interrupted."""
+ROWS = 100
+"""What a run logs at least, where it has as many rollouts."""
 
 
 class HaltedError(Exception):
@@ -139,7 +141,7 @@ def learn(
 
 def _rollouts(model: OnPolicyAlgorithm, total: int, callback: BaseCallback, boundaries: Boundaries) -> bool:
     """As `OnPolicyAlgorithm.learn`; returns whether it ended between an update and a rollout."""
-    interval = _log_interval(model)
+    interval = log_interval(model, total)
     while model.num_timesteps < total and not boundaries.stop.now():
         if not model.collect_rollouts(worlds_of(model), callback, model.rollout_buffer, n_rollout_steps=model.n_steps):
             if boundaries.stop.timed_out:
@@ -155,7 +157,7 @@ def _rollouts(model: OnPolicyAlgorithm, total: int, callback: BaseCallback, boun
 
 def _memories(model: OffPolicyAlgorithm, total: int, callback: BaseCallback, boundaries: Boundaries) -> bool:
     """As `OffPolicyAlgorithm.learn`; returns whether it ended between an update and a rollout."""
-    interval = _log_interval(model)
+    interval = _usual_log_interval(model)
     while model.num_timesteps < total and not boundaries.stop.now():
         rollout = model.collect_rollouts(
             worlds_of(model),
@@ -176,7 +178,16 @@ def _memories(model: OffPolicyAlgorithm, total: int, callback: BaseCallback, bou
     return True
 
 
-def _log_interval(model: BaseAlgorithm) -> int:
+def log_interval(model: OnPolicyAlgorithm, total: int) -> int:
+    """How many rollouts a row of the log is for: as many as is usual for the learner, unless a run had fewer than `ROWS` rows.
+
+    What is usual is meant for few worlds: with 256 of them A2C's hundred rollouts are 200,000 steps.
+    """
+    rollouts = total // (model.n_steps * model.n_envs)
+    return max(1, min(_usual_log_interval(model), rollouts // ROWS))
+
+
+def _usual_log_interval(model: BaseAlgorithm) -> int:
     return inspect.signature(type(model).learn).parameters["log_interval"].default
 
 

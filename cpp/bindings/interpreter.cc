@@ -20,26 +20,30 @@ constexpr auto kNap = std::chrono::microseconds(200);
 constexpr int kMostNaps = 5000;
 
 std::atomic<bool> ending = false;
-std::atomic<int> returning = 0;            // threads on their way into the interpreter
+std::atomic<int> entered = 0;  // how often threads are in the interpreter, or on their way into it, from frames of ours
+thread_local int mine = 0;     // this thread's share
 std::thread::id ending_thread;
 
-// Once the interpreter is ending, whoever is not the thread that ends it stays out.
-void announce_return() {
-  returning.fetch_add(1);
+// Once the interpreter is ending, whoever is not the thread that ends it stays out. `held`: with the interpreter's lock.
+void enter(bool held) {
+  entered.fetch_add(1), ++mine;
   if (!ending || std::this_thread::get_id() == ending_thread) return;
-  returning.fetch_sub(1);
+  entered.fetch_sub(mine);
+  if (held) PyEval_SaveThread();
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
+
+void leave() { --mine, entered.fetch_sub(1); }
 
 void at_exit() {
   ending_thread = std::this_thread::get_id();
   ending = true;
   PyThreadState* state = PyEval_SaveThread();
-  for (int naps = 0; returning > 0 && naps < kMostNaps; ++naps) std::this_thread::sleep_for(kNap);
+  for (int naps = 0; entered > 0 && naps < kMostNaps; ++naps) std::this_thread::sleep_for(kNap);
   PyEval_RestoreThread(state);
 }
 
-void after_fork_in_child() { returning = 0; }
+void after_fork_in_child() { entered = mine; }
 
 }  // namespace
 
@@ -49,13 +53,13 @@ void raise_error(const char* error, const std::string& message) {
 }
 
 Inside::Inside() {
-  if (PyGILState_Check()) {
-    state_ = PyGILState_Ensure();
-    return;
-  }
-  announce_return();
+  enter(PyGILState_Check() != 0);
   state_ = PyGILState_Ensure();
-  returning.fetch_sub(1);
+}
+
+Inside::~Inside() {
+  PyGILState_Release(state_);
+  leave();
 }
 
 void within(const std::function<void()>& work) {
@@ -74,9 +78,9 @@ void outside(const std::function<void()>& work) {
   } catch (...) {
     error = std::current_exception();
   }
-  announce_return();
+  enter(false);
   PyEval_RestoreThread(state);
-  returning.fetch_sub(1);
+  leave();
   if (!error) return;
   try {
     std::rethrow_exception(error);

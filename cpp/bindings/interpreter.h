@@ -14,12 +14,13 @@ namespace netbuf {
 // Raises an error of netbuf_gym.errors, by its name.
 [[noreturn]] void raise_error(const char* error, const std::string& message);
 
-// Holds the interpreter's lock, in any thread, taken already or not. When the interpreter is ending, a thread that would have
-// to wait for the lock stays where it is for good: the interpreter would unwind it, through frames that cannot be unwound.
+// Holds the interpreter's lock, in any thread, taken already or not. When the interpreter is ending, a thread that enters stays
+// where it is for good, and one that is inside is waited for, a second at most: the interpreter would unwind it, through
+// frames that cannot be unwound.
 class Inside {
  public:
   Inside();
-  ~Inside() { PyGILState_Release(state_); }
+  ~Inside();
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 

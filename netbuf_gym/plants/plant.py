@@ -93,6 +93,8 @@ class Plant(Unique, ABC):
             clock, so that their number of decisions is not known beforehand.
         in_world: whether its worlds are those of `netbuf_gym.plants.simulator.Simulator`, so that contenders may act in them
             (`netbuf_gym.contenders.InWorld`). Not inherited: a class derived from such a plant may change its worlds.
+        outlives_program: whether it may hold what the program's end leaves behind, processes for instance, so that it is closed
+            then. Not inherited either. Memory goes by itself, and a thread at work is not told that its plant was closed.
         telemetry: float64 `(worlds, agents, fields)` by `kind.telemetry`, of the last advance. What was not measured is NaN.
         control: float64 `(worlds, agents, controls)` by `kind.controls`: a place to write what `apply` is given.
         agent_mask: `(worlds, agents)`, not 0 where the agent is there; what is not there is not rewarded.
@@ -102,10 +104,12 @@ class Plant(Unique, ABC):
     untils: ClassVar[tuple[str, ...]] = (INTERVAL,)
     virtual_time: ClassVar[bool] = False
     in_world: ClassVar[bool] = False
+    outlives_program: ClassVar[bool] = True
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
         cls.in_world = vars(cls).get("in_world", False)
+        cls.outlives_program = vars(cls).get("outlives_program", True)
 
     def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1):
         self.worlds, self.agents, self.kind, self.threads = worlds, agents, kind, threads

@@ -73,6 +73,7 @@ class SimPlant(Plant):
     untils: ClassVar[tuple[str, ...]] = (INTERVAL, EVENT)
     virtual_time: ClassVar[bool] = True
     in_world: ClassVar[bool] = True
+    outlives_program: ClassVar[bool] = False
 
     def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1):
         self._of_kind = KINDS[kind.name]

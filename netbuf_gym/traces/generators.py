@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym import checks
 from netbuf_gym.described import arguments_of, range_of
-from netbuf_gym.errors import ScenarioError
+from netbuf_gym.errors import ScenarioError, shown
 from netbuf_gym.nearest import instead
 from netbuf_gym.traces import networks
 from netbuf_gym.traces.types import (
@@ -147,15 +147,20 @@ def generate(kind: str, /, *, duration_s: float = 60.0, seed: int = 1, **paramet
         ScenarioError: An unknown kind or parameter, or a value out of range.
     """
     generator = GENERATORS[checks.choice("kind", kind, GENERATORS)]
-    known = parameters_of(kind)
-    for name in parameters:
-        if name not in known:
-            raise ScenarioError(f"{kind} has no parameter {name!r}; {instead(name, known)}")
+    check_parameters(kind, parameters)
     duration_s = checks.number("duration_s", duration_s, 0.001, 1e5)
     rng = np.random.default_rng(checks.integer("seed", seed, 0, 2**63 - 1))
     trace = generator(rng, duration_s, **parameters)
     object.__setattr__(trace, "name", f"{kind}-{seed}")  # nobody else has it yet
     return trace
+
+
+def check_parameters(kind: str, names: Iterable[object]) -> None:
+    """ScenarioError, unless all are parameters of a generator."""
+    known = parameters_of(kind)
+    for name in names:
+        if name not in known:
+            raise ScenarioError(f"{kind} has no parameter {shown(name)}; {instead(str(name), known)}")
 
 
 def parameters_of(kind: str) -> dict[str, object]:

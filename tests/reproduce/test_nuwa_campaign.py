@@ -166,7 +166,7 @@ def test_a_trace_turned_is_the_same_trace_later():
         ("networks=[3g]", "networks = '3g' is unknown; valid: wired, wifi, 4g, 5g"),
         ("duration_s=0", "duration_s = 0.0 is out of range"),
         ("duration_s=[1]", "duration_s = [1] is not a number"),
-        ("algorithms=[sac]", "algorithms = 'sac' is unknown; valid: a2c, dqn, ppo, ppo_lstm"),
+        ("algorithms=[sac]", "algorithms = 'sac' is unknown; did you mean 'a2c'? valid: a2c, dqn, ppo, ppo_lstm"),
         ("steps=3", "steps = 3 is out of range"),
         ("training_seeds=0", "training_seeds = 0 is out of range"),
         ("traces=/nowhere", "/nowhere/4g holds no file"),

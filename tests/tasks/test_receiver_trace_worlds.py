@@ -79,10 +79,11 @@ def test_a_file_that_is_written_anew_is_read_anew(folder):
         ({"path": "FOLDER", "network": "4g", "part": "test"}, ScenarioError, "part"),
         ({"path": "FOLDER", "rtt_ms": [40, 0]}, ScenarioError, r"rtt_ms\[1\]"),
         ({"path": "FOLDER", "buffer_bdp": "one"}, ScenarioTypeError, "buffer_bdp"),
-        ({"path": "FOLDER", "timestamp_us": 7}, ScenarioError, "timestamp_resolution_us"),
+        ({"path": "FOLDER", "timestamp_us": (1000,) * 50 + (7,)}, ScenarioError, r"timestamp_us\[50\] = 7"),
         ({"path": "FOLDER", "duration_s": 0.1}, ScenarioError, "duration_s"),
         ({"path": "FOLDER", "on_outage": "wait"}, ScenarioError, "on_outage"),
         ({"path": "FOLDER", "senders": ["nope"]}, ScenarioError, "nope"),
+        ({"path": "FOLDER", "senders": [0.5]}, ScenarioTypeError, r"senders\[0\] = 0.5; valid: a name"),
     ],
 )
 def test_bad_arguments_are_named(folder, arguments, error, says):

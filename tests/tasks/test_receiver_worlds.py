@@ -106,7 +106,9 @@ def test_without_an_agent_nuwa_steers():
         ({"competitors": ["cubic", "receiver"], "competitor_probability": 0.01}, r"competitors\[1\] = 'receiver'"),
         ({"competitors": ["agent"]}, r"competitors\[0\] = 'agent'"),
         ({"timestamp_us": [1000, 7]}, r"timestamp_us\[1\] = 7; valid: 1000 or 1"),
-        ({"senders": ["x"]}, "cc = 'x'"),
+        ({"senders": ["x"]}, r"senders\[0\] = 'x'"),
+        ({"senders": ["cubic", float("nan")]}, r"senders\[1\] = nan; valid: a name"),
+        ({"senders": [None]}, r"senders\[0\] = None; valid: a name"),
         ({"receiver": "x"}, "receiver = 'x'"),
         ({"mean_mbps": -1}, "mean_mbps"),
         ({"network": "6g"}, "network"),
@@ -123,6 +125,7 @@ def test_bad_arguments_are_named(kwargs, message):
         ({"network": "6g"}, "network = '6g'"),
         ({"trace_seed": -1}, "trace_seed = -1"),
         ({"path": 5}, "path = 5; valid: the name of a trace file"),
+        ({"senders": [[1]]}, r"senders\[0\] = \[1\]; valid: a name"),
     ],
 )
 def test_bad_arguments_of_one_trace_are_named(kwargs, message):
@@ -134,6 +137,18 @@ def test_networks_are_generators():
     assert ReceiverPaths(networks=("constant",), duration_s=1).sample(np.random.default_rng(0)).capacity_mbps == 12
     with pytest.raises(ScenarioError, match="network = '6g'"):
         ReceiverPaths(networks=("6g",))
+
+
+@pytest.mark.parametrize("arguments", [{"duration_s": 3}, {1: 2}, {"spread": 0.5}])
+def test_arguments_are_those_of_each_network(arguments):
+    networks = ("4g",) * 50 + ("constant",)  # which is hardly the first that is drawn
+    with pytest.raises(ScenarioError, match="has no parameter"):
+        ReceiverPaths(networks=networks, arguments=arguments, duration_s=1)
+
+
+def test_senders_may_be_ones_own():
+    world = scenarios.get("nuwa/4g", senders=[lambda ack: 50 * ack.mss_bytes, "receiver_driven"], **SHORT)
+    assert [flow.receiver for flow in world.sample(np.random.default_rng(0)).flows] == [None, "nuwa"]
 
 
 def test_agents_take_the_first_receivers():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch as th
+from stable_baselines3.common.env_util import make_vec_env
 
 from netbuf_gym import cli
 from netbuf_gym.errors import CheckpointError, ConfigError
@@ -88,6 +89,16 @@ def test_resume_goes_on_where_it_stopped(tiny, monkeypatch):
     assert [int(row["time/total_timesteps"]) for row in rows] == list(range(32, 257, 32))
     rates = [float(row["train/learning_rate"]) for row in rows[4:] if row["train/learning_rate"]]
     assert rates and max(rates) <= after.config.algo.learning_rate / 2 + 1e-9  # the schedule goes on, too
+
+
+@pytest.mark.parametrize(
+    ("worlds", "total", "rollouts"),
+    [(256, 12_000, 1), (256, 1_000_000, 4), (256, 10**8, 100), (1, 10_000, 12), (1, 10**6, 100)],
+)
+def test_a_run_has_a_hundred_rows_where_it_has_as_many_rollouts(worlds, total, rollouts):
+    env = make_vec_env("CartPole-v1", worlds)
+    assert learning.log_interval(stable_baselines3.A2C("MlpPolicy", env, n_steps=8), total) == rollouts
+    assert learning.log_interval(stable_baselines3.PPO("MlpPolicy", env, n_steps=8, batch_size=8), total) == 1
 
 
 def test_a_finished_run_is_not_resumed(trained):

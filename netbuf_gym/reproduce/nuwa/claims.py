@@ -254,8 +254,12 @@ def returns_table(runs: Runs) -> str:
         for algorithm in runs.values("scheme"):
             own = runs.where(network=network, scheme=algorithm)
             steps = sorted(own.values("step"))
-            last = own.where(step=steps[-1]).columns["return"]
-            curve = np.array([np.nanmean(own.where(step=step).columns["return"]) for step in steps])
-            gained = np.flatnonzero((curve >= curve[0] + 0.9 * (curve[-1] - curve[0])) & (curve[-1] > curve[0]))
-            rows.append([network, algorithm, spread(last, 1), f"{steps[gained[0]]:,.0f}" if len(gained) else "-"])
+            returns = [own.where(step=step).columns["return"] for step in steps]
+            last = returns[-1]
+            known = [(step, np.nanmean(at)) for step, at in zip(steps, returns, strict=True) if np.isfinite(at).any()]
+            gained = "-"
+            if known and known[-1][1] > (first := known[0][1]):
+                enough = first + 0.9 * (known[-1][1] - first)
+                gained = f"{next(step for step, mean in known if mean >= enough):,.0f}"
+            rows.append([network, algorithm, spread(last, 1), gained])
     return markdown_table(["network", "learner", "return at the end", "steps to 90 % of what was gained"], rows)

@@ -15,6 +15,7 @@ from netbuf_gym.tasks.receiver_window.worlds import (
     NETWORKS,
     RECEIVER,
     ReceiverPaths,
+    checked_senders,
     receiver_world,
     receivers_of,
 )
@@ -221,7 +222,7 @@ def trace_windows(
 
 def _driven(n: Any, senders: Any) -> tuple[Any, ...]:
     """The congestion controls of the flows: `n` that a receiver drives, unless others are asked for."""
-    return senders_of(n, senders) if senders is not None else senders_of(1 if n is None else n, DRIVEN)
+    return checked_senders(senders_of(n, senders) if senders is not None else senders_of(1 if n is None else n, DRIVEN))
 
 
 _SUMMARIES = {

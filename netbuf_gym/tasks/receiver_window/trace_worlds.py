@@ -16,7 +16,14 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, show
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.receiver_window.worlds import DRIVEN, RECEIVER, receiver_world, receivers_of
+from netbuf_gym.tasks.receiver_window.worlds import (
+    DRIVEN,
+    RECEIVER,
+    check_resolutions,
+    checked_senders,
+    receiver_world,
+    receivers_of,
+)
 from netbuf_gym.traces.calibration import PARTS, SPLIT
 from netbuf_gym.traces.types import Trace
 from netbuf_gym.traces.windows import cut, window_starts
@@ -138,7 +145,8 @@ class TraceWindows(Distribution):
         put(self, "rtt_ms", _several("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
         put(self, "buffer_bdp", _several("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "timestamp_us", _several("timestamp_us", self.timestamp_us, 1000))
-        put(self, "senders", tuple(self.senders))
+        check_resolutions(self.timestamp_us)
+        put(self, "senders", checked_senders(self.senders))
         for name, high in (("clock_offset_ms", 1e6), ("clock_drift_ppm", 1e3)):
             put(self, name, checks.number(name, getattr(self, name), 0, high))
         files = trace_files(self.path, self.network, self.part)
@@ -195,6 +203,7 @@ def trace_world(
     Raises:
         ScenarioError: a value out of range.
     """
+    senders = checked_senders(senders)
     return receiver_world(
         trace=window,
         rtt_ms=rtt_ms,

@@ -10,7 +10,7 @@ import numpy as np
 
 from netbuf_gym import checks, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.catalogue import cc_name, congestion_control, sender_controls
+from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, cc_name, congestion_control, sender_controls
 from netbuf_gym.scenarios.distributions import Distribution
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
@@ -18,6 +18,7 @@ from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule
+from netbuf_gym.traces.generators import check_parameters
 from netbuf_gym.traces.types import Trace
 
 NETWORKS = ("wired", "wifi", "4g", "5g")
@@ -103,14 +104,30 @@ def receiver_world(
     return Scenario(links=links, flows=flows, traffic=traffic, duration_s=duration_s, name=name)
 
 
+def checked_senders(senders: object) -> tuple[Any, ...]:
+    """The congestion controls of the flows, as `Flow` makes them.
+
+    Raises:
+        ScenarioError: One that there is none of, or a value out of range.
+    """
+    given = checks.sequence("senders", senders, "congestion controls")
+    return tuple(congestion_control(f"senders[{i}]", cc, CONGESTION_CONTROLS) for i, cc in enumerate(given))
+
+
+def check_resolutions(timestamp_us: Sequence[Any]) -> None:
+    """ScenarioError, unless each is a resolution of time stamps that there is: any may be drawn first in mid-training."""
+    for i, unit in enumerate(timestamp_us):
+        if checks.integer(f"timestamp_us[{i}]", unit, 1, 1000) not in (1, 1000):
+            raise ScenarioError(f"timestamp_us[{i}] = {shown(unit)}; valid: 1000 or 1")
+
+
 def receivers_of(senders: Sequence[Any], receiver: Any) -> tuple[Any, ...]:
-    """`receiver` for each sender that a receiver drives, None for the others."""
+    """`receiver` for each of the `checked_senders` that a receiver drives, None for the others."""
     return tuple(receiver if _driven(cc) else None for cc in senders)
 
 
 def _driven(cc: Any) -> bool:
-    name = cc.get("name") if isinstance(cc, dict) else cc
-    return (name if isinstance(name, str) else cc_name(name)) == DRIVEN
+    return cc_name(cc) == DRIVEN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +191,8 @@ class ReceiverPaths(Distribution):
             checks.choice("network", network, tuple(traces.GENERATORS))
         if self.arguments is not None and not isinstance(self.arguments, dict):
             raise ScenarioTypeError(f"arguments = {shown(self.arguments)}; valid: a dict")
+        for network in self.networks:  # each may be drawn first in the middle of a training
+            check_parameters(network, self.arguments or {})
         put(self, "rtt_ms", _interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
         put(self, "buffer_bdp", _interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "reverse_mbps", _interval("reverse_mbps", self.reverse_mbps, 1e6))
@@ -189,13 +208,10 @@ class ReceiverPaths(Distribution):
             put(self, field, checks.number(field, getattr(self, field), 0, high))
         put(self, "timestamp_us", checks.sequence("timestamp_us", self.timestamp_us, "resolutions in microseconds"))
         put(self, "competitors", checks.sequence("competitors", self.competitors, "congestion controls"))
-        # Each may be drawn first in the middle of a training: it is checked now.
-        for i, unit in enumerate(self.timestamp_us):
-            if checks.integer(f"timestamp_us[{i}]", unit, 1, 1000) not in (1, 1000):
-                raise ScenarioError(f"timestamp_us[{i}] = {unit}; valid: 1000 or 1")
+        check_resolutions(self.timestamp_us)
         for i, cc in enumerate(self.competitors):
             congestion_control(f"competitors[{i}]", cc, sender_controls("linux"), "linux")
-        put(self, "senders", tuple(self.senders))
+        put(self, "senders", checked_senders(self.senders))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 0.001, 1e4))
         checks.text("name", self.name)
         self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
