@@ -9,6 +9,8 @@ from netbuf_gym import scenarios, simulate, tasks, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.receiver_window import NETWORKS, ReceiverPaths, ReceiverWindow
+from netbuf_gym.traces.types import RateTrace
+from netbuf_gym.traces.windows import cut
 
 SHORT = {"duration_s": 5.0}
 
@@ -53,6 +55,24 @@ def test_training_worlds_have_what_they_say():
     unchanged = [world for world in worlds if world.flows[0].cc == "cubic"]
     assert 15 < len(unchanged) < 70
     assert 15 < sum(world.links[0].loss > 0 for world in worlds) < 70
+    assert 60 < sum(world.links[0].trace.time_s.tolist() == [0, 1] for world in worlds if _by_rates(world)) < 140
+
+
+def _by_rates(world):
+    return isinstance(world.links[0].trace, RateTrace)
+
+
+def test_seconds_carry_evenly_what_they_carried():
+    plain, even = (scenarios.get("nuwa/5g", duration_s=12.0, seconds_probability=share) for share in (0, 1))
+    for seed in range(4):
+        one, other = (distribution.sample(np.random.default_rng(seed)) for distribution in (plain, even))
+        trace = other.links[0].trace
+        assert trace.time_s.tolist() == list(range(12)) and trace.period_s == 12
+        parts = [cut(one.links[0].trace, second, 1.0) for second in range(12)]
+        expected = [0.0 if part is None else part.mean_mbps(1.0) for part in parts]
+        np.testing.assert_allclose(trace.rate_mbps, expected, rtol=1e-9, atol=1e-12)
+    granted = draw("nuwa/4g", 2, duration_s=3.0, seconds_probability=1)
+    assert all(_by_rates(world) for world in granted)
 
 
 def test_arguments_reach_the_world():

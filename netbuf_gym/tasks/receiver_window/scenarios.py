@@ -28,6 +28,7 @@ _ARGS = """
         step_probability: share of the worlds whose route changes once, 0 to 1
         step_ms: how much longer or shorter it becomes, drawn from this range, above 0 to 1e+05 ms
         drop_probability: share of the worlds whose queue is dropped at outages, 0 to 1
+        seconds_probability: share of the worlds whose path is even within seconds, as measured by the second, 0 to 1
         loss: probability that a data packet is lost after the bottleneck, in the worlds that lose any, above 0 to 0.999
         duration_s: length of the world, and of its trace, 0.001 to 1e+04 s
 """
@@ -57,6 +58,7 @@ def _paths(name: str, networks: tuple[str, ...], summary: str, **own: Any) -> Ca
         "step_probability": 0.0,
         "step_ms": (5.0, 80.0),
         "drop_probability": 0.0,
+        "seconds_probability": 0.0,
         "duration_s": 80.0,
         "stagger_s": 0.1,
         **own,
@@ -248,6 +250,7 @@ SCENARIOS: dict[str, Callable[..., World]] = {
         loss_probability=0.1,
         step_probability=0.1,
         drop_probability=0.2,
+        seconds_probability=0.25,
         duration_s=40.0,
     ),
     "nuwa/fairness": fairness,

@@ -19,7 +19,8 @@ from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.traces.generators import check_parameters
-from netbuf_gym.traces.types import Trace
+from netbuf_gym.traces.likeness import averages_mbps
+from netbuf_gym.traces.types import RateTrace, Trace
 
 NETWORKS = ("wired", "wifi", "4g", "5g")
 DRIVEN = "receiver_driven"
@@ -154,6 +155,8 @@ class ReceiverPaths(Distribution):
         step_probability, step_ms: Share of the worlds whose route changes once, and range of how much longer, or shorter, it
             becomes, log-uniform, each way as likely; never below a tenth of what it was.
         drop_probability: Share of the worlds whose bottleneck's queue is dropped at outages.
+        seconds_probability: Share of the worlds whose path carries evenly what its trace carries in each second, as
+            traces that were recorded by the second have it, 0 to 1.
         duration_s: 0.001 to 1e4 seconds.
         stagger_s, name: As in `receiver_world`.
         min_buffer_packets: 1 or more.
@@ -179,6 +182,7 @@ class ReceiverPaths(Distribution):
     step_probability: float = 0.0
     step_ms: Any = (5.0, 80.0)
     drop_probability: float = 0.0
+    seconds_probability: float = 0.0
     duration_s: float = 80.0
     stagger_s: float = 0.1
     name: str = "receiver paths"
@@ -201,7 +205,7 @@ class ReceiverPaths(Distribution):
         if self.buffer_packets is not None:
             put(self, "buffer_packets", checks.integer("buffer_packets", self.buffer_packets, 1, 2**40))
         put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
-        for kind in ("unchanged", "competitor", "reverse", "loss", "step", "drop"):
+        for kind in ("unchanged", "competitor", "reverse", "loss", "step", "drop", "seconds"):
             field = f"{kind}_probability"
             put(self, field, checks.number(field, getattr(self, field), 0, 1))
         for field, high in (("clock_offset_ms", 1e6), ("clock_drift_ppm", 1e3)):
@@ -268,7 +272,8 @@ class ReceiverPaths(Distribution):
                     continue
                 raise
             if trace.mean_mbps(self.duration_s) >= LEAST_MBPS:
-                return trace
+                even = self.seconds_probability > 0 and rng.random() < self.seconds_probability
+                return _by_seconds(trace) if even else trace
         found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {TRIES} tries"
         raise ScenarioError(f"{found}; valid: a longer duration_s")
 
@@ -290,6 +295,14 @@ class ReceiverPaths(Distribution):
             return None
         flows = FlowList(start_s=start_s, sender=range(len(senders)), size_bytes=size_bytes, priority=[0] * len(senders))
         return Traffic(senders=senders, arrivals=[flows])
+
+
+def _by_seconds(trace: Trace) -> Trace:
+    """The mean rate of each second; the trace itself where there is no whole second, or nothing in one."""
+    rate_mbps = averages_mbps(trace, 1.0)
+    if trace.duration_s < 1 or not rate_mbps.any():
+        return trace
+    return RateTrace(np.arange(len(rate_mbps)), rate_mbps, period_s=len(rate_mbps), name=trace.name)
 
 
 def _interval(field: str, value: Any, high: float) -> tuple[float, float]:
