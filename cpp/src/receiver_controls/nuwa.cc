@@ -10,6 +10,7 @@ constexpr double kLargestWindow = 1 << 30;   // RFC 7323, 2.3
 constexpr double kFirstSegments = 20;        // twice what a sender starts with (RFC 6928)
 constexpr double kSpareSegments = 10;        // beyond twice what a round trip brought the window does not grow
 constexpr uint32_t kFlatRounds = 3;          // without a quarter more: slow start is over
+constexpr Time kSilence = kSecond / 4;       // and two round trips: an outage
 constexpr Time kFirstSpike = kSecond / 2, kLongestSpike = 32 * kSecond;
 
 // tanh at the 32nds up to 8, the last for all beyond, linear in between: a table, as in the paper's kernel module.
@@ -116,6 +117,7 @@ int64_t Nuwa::window(const Arrival& arrival) {
 void Nuwa::note(Time now) {
   const double raw = delay_.raw();
   Interval& i = interval;
+  if (now - heard_ > std::max(kSilence, 2 * rtt_)) [[unlikely]] seen_ += now - heard_;  // nobody could have seen anything in it
   i.raw_least = i.packets ? std::min(i.raw_least, raw) : raw;
   i.raw_most = i.packets ? std::max(i.raw_most, raw) : raw;
   i.raw_sum += raw;
@@ -135,7 +137,7 @@ void Nuwa::grow_in_start(const Arrival& arrival) {
   seen_ = arrival.now;
   base_ = delay_.base();
   spike_interval_ = kFirstSpike;
-  if (drains_) begin_drain(arrival);
+  if (drains_ && gain_ == 0) begin_drain(arrival);  // what is measured lets the queue of slow start run empty
 }
 
 void Nuwa::steer(double bytes) {

@@ -45,6 +45,10 @@ RECIPES = ("default", "nuwa")
 NO_DRAIN = {"drain_interval_s": 0.0}
 """Parameters of Nuwa's rule with which it empties no queue."""
 
+BRIEF_DRAIN = {"drain_hold_ms": 50.0}
+"""With which it listens to an emptied queue for little more than a round trip: a window of measured products leaves none that
+stands, and what it waits is not carried."""
+
 PAPERS_RULE = {**NO_DRAIN, "decrease": 0.0, "keep": 1.0}
 """Parameters of Nuwa's rule with which it does what the paper says and no more."""
 
@@ -228,7 +232,8 @@ class ReceiverWindow(Task):
             given = f"acts_on = {acts_on!r}, actions = {actions!r}, drain = {drain}"
             raise ConfigError(f'{given} with recipe "nuwa"; valid: acts_on "k", actions "factors", drain False')
         self.acts_on, self.actions, self.drain, self.sender = acts_on, actions, drain, sender
-        self._receiver = {"name": AGENT, **(PAPERS_RULE if nuwa else {} if drain and acts_on != "window" else NO_DRAIN)}
+        own = PAPERS_RULE if nuwa else NO_DRAIN if not drain or acts_on == "window" else BRIEF_DRAIN if acts_on == "bdp" else {}
+        self._receiver = {"name": AGENT, **own}
         target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else target_ms
         self.k = real("k", k, *((1, 9) if nuwa else K_RANGE))
         self.target_s = real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
