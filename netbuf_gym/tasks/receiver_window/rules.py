@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.arguments import choice, real, truth
+from netbuf_gym.arguments import choice, for_arguments, real, truth
 from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.scenarios.catalogue import target_ms as target_ms_of
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.pages import documented, feature_table
 from netbuf_gym.tasks.receiver_window.actions import (
@@ -38,6 +39,7 @@ from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, MSS, Tracker
 from netbuf_gym.tasks.task import Panel, Task, outage
 
 LEAST_RTT_S = 1e-6
+delay_of_class = for_arguments(target_ms_of)
 """What a base RTT of 0 counts as where others are divided by it."""
 
 RECIPES = ("default", "nuwa")
@@ -161,7 +163,8 @@ class ReceiverWindow(Task):
     | `actions`     | **str**             | `"factors"`           | `"factors"` or `"continuous"`; recipe nuwa: the former |
     | `k`           | **float**           | `2`                   | gain of Nuwa's rule at first; `acts_on="window"`: 0;   |
     |               |                     |                       | `acts_on="bdp"`: segments on top of the product        |
-    | `target_ms`   | **float**           | `75`                  | target delay of Nuwa's rule at first, 2 to 1000 ms, at |
+    | `target_ms`   | **float**, **str**  | `75`                  | target delay of Nuwa's rule at first, 2 to 1000 ms, or |
+    |               |                     |                       | "interactive" (25), "video" (75), "bulk" (150), at     |
     |               |                     |                       | half of which slow start ends; `acts_on="bdp"`: 25     |
     | `drain`       | **bool**            | `True`                | see Action Space; recipe nuwa: `False`                 |
     | `sender`      | **str**, **dict**   | `None`                | congestion control of the agents' senders; None: as    |
@@ -215,7 +218,7 @@ class ReceiverWindow(Task):
         acts_on: str | None = None,
         actions: str = "factors",
         k: float = 2.0,
-        target_ms: float | None = None,
+        target_ms: float | str | None = None,
         drain: bool | None = None,
         sender: Any = None,
     ):
@@ -229,7 +232,7 @@ class ReceiverWindow(Task):
             raise ConfigError(f'{given} with recipe "nuwa"; valid: acts_on "k", actions "factors", drain False')
         self.acts_on, self.actions, self.drain, self.sender = acts_on, actions, drain, sender
         self._receiver = {"name": AGENT, **(PAPERS_RULE if nuwa else {} if drain and acts_on != "window" else NO_DRAIN)}
-        target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else target_ms
+        target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else delay_of_class("target_ms", target_ms)
         self.k = real("k", k, *((1, 9) if nuwa else K_RANGE))
         self.target_s = real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
         self.acting = Acting.on({"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous")
