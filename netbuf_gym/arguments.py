@@ -13,7 +13,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _for_arguments(check: Callable[P, T]) -> Callable[P, T]:
+def for_arguments(check: Callable[P, T]) -> Callable[P, T]:
+    """A check that raises `ConfigError` where the one given raises `ScenarioError`."""
+
     @wraps(check)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
@@ -24,8 +26,8 @@ def _for_arguments(check: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
-real = _for_arguments(checks.number)
-whole = _for_arguments(checks.integer)
-truth = _for_arguments(checks.boolean)
-choice = _for_arguments(checks.choice)
-sequence = _for_arguments(checks.sequence)
+real = for_arguments(checks.number)
+whole = for_arguments(checks.integer)
+truth = for_arguments(checks.boolean)
+choice = for_arguments(checks.choice)
+sequence = for_arguments(checks.sequence)

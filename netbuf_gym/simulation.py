@@ -105,8 +105,8 @@ def simulate(
         finite["probes"] = tuple(ProbeResult(sent=n, delays_s=d) for n, d in zip(world.probe_sent(), delays, strict=True))
     if scenario.udp:
         finite["udp"] = UdpResults(
-            udp_result(source.name or f"udp-{i}", source.packet_bytes, a, b, span_s)
-            for i, (source, a, b) in enumerate(zip(scenario.udp, before[3], after[3], strict=True))
+            udp_result(name, source.packet_bytes, a, b, span_s)
+            for name, source, a, b in zip(scenario.udp_names(), scenario.udp, before[3], after[3], strict=True)
         )
     if any(isinstance(flow.app, Video) for flow in scenario.flows):
         finite["videos"] = video_results(scenario, world.video_stats())

@@ -36,6 +36,7 @@ nb::dict described(const Parameter& parameter) {
   d["low"] = parameter.low;
   d["high"] = parameter.high;
   d["stacks"] = stacks_where([&](Stack stack) { return parameter.in(stack); });
+  d["segments"] = parameter.segments;
   return d;
 }
 

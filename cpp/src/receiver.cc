@@ -94,6 +94,7 @@ void Receiver::ask_control(const Packet& packet) {
     newest_stamp_ = arrival.stamp;
   } else {
     arrival.repeated = after(arrival.stamp, newest_stamp_);  // by the stamps alone: within one unit nobody could tell
+    arrival.late = before(arrival.stamp, newest_stamp_);
   }
   counters_.segments_missing += arrival.missing;
   counters_.segments_repeated += arrival.repeated;

@@ -1,6 +1,7 @@
 #include "netbuf/receiver_control.h"
 
 #include "netbuf/config.h"
+#include "netbuf/reject.h"
 
 namespace netbuf {
 
@@ -17,6 +18,16 @@ class FixedClamp final : public ReceiverControl {
   int64_t bytes_;
 };
 
+// A window that never holds a segment stops the flow for good.
+void check_segments(const ReceiverControlRecord& record, const Parameters& parameters, uint32_t mss, const std::string& field) {
+  for (const Parameter& parameter : record.parameters) {
+    const double least = double{parameter.segments} * mss;
+    if (parameters[parameter.name] >= least || parameter.segments == 0) continue;
+    const std::string at = field + "_parameters[" + std::string(parameter.name) + "]";
+    reject(at, parameters[parameter.name], "at least " + std::to_string(static_cast<int64_t>(least)) + ", of full segments");
+  }
+}
+
 Parameters parameters_of(const FlowConfig& config, const std::string& field) {
   const ReceiverControlRecord& record = Catalogue<ReceiverControlRecord>::get(config.receiver, field);
   return Parameters(record.parameters, config.receiver_parameters, field + "_parameters");
@@ -31,7 +42,9 @@ void check_receiver_control(const FlowConfig& config, const std::string& field) 
 std::unique_ptr<ReceiverControl> make_receiver_control(const FlowConfig& config, uint32_t mss, const std::string& field) {
   if (!config.receiver.empty()) {
     const Parameters parameters = parameters_of(config, field);
-    return Catalogue<ReceiverControlRecord>::get(config.receiver, field).make({parameters, mss, config.receive_buffer_bytes});
+    const ReceiverControlRecord& record = Catalogue<ReceiverControlRecord>::get(config.receiver, field);
+    check_segments(record, parameters, mss, field);
+    return record.make({parameters, mss, config.receive_buffer_bytes});
   }
   if (config.window_clamp_bytes > 0) return std::make_unique<FixedClamp>(config.window_clamp_bytes);
   return nullptr;

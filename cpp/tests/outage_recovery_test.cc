@@ -37,10 +37,20 @@ WorldConfig outages(Rng& rng, const std::string& cc, const std::string& receiver
 }  // namespace
 
 TEST(no_flow_stands_still_on_a_link_that_serves) {
-  Rng rng(11);
-  for (const auto& [cc, receiver] : {std::pair{"cubic", ""}, {"receiver_driven", "nuwa"}, {"newreno", "fixed"}, {"bbr", ""}}) {
-    for (int trial = 0; trial < 12; ++trial) {
-      const WorldConfig config = outages(rng, cc, receiver);
+  // A time-out that was real in part is rare: of a thousand worlds of each sender those `rare` have one where it shows, by a hole
+  // that stays for ever, when what was taken for lost is forgotten and not looked at anew (recovery_linux.cc, forget_losses).
+  struct Sender {
+    const char *cc, *receiver;
+    std::vector<uint64_t> rare;
+  };
+  const std::vector<Sender> senders = {
+      {"cubic", "", {334, 356, 464}}, {"receiver_driven", "nuwa", {}}, {"newreno", "fixed", {}}, {"bbr", "", {171, 472, 500, 554, 692}}};
+  for (Sender sender : senders) {
+    std::vector<uint64_t>& seeds = sender.rare;
+    for (uint64_t seed = 0; seed < 40; ++seed) seeds.push_back(seed);
+    for (const uint64_t seed : seeds) {
+      Rng rng(seed);
+      const WorldConfig config = outages(rng, sender.cc, sender.receiver);
       World world(config, 1);
       const Flow& flow = world.flows()[0];
       // The last time-out may have doubled up to an outage's length and more: from then on something comes every few seconds.

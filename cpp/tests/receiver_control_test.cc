@@ -1,4 +1,5 @@
 // Receiver controls: what they know, and what they do with it.
+#include <algorithm>
 #include <cmath>
 
 #include "netbuf/batch.h"
@@ -44,6 +45,28 @@ std::unique_ptr<ReceiverControl> control(const std::string& name, Given paramete
 
 Arrival packet(Time sent, Time transit) {
   return {sent + transit, kMicrosecond, static_cast<uint32_t>(sent / kMicrosecond), 1448, -1, 0, 0, 0, 0, false};
+}
+
+// Keeps what it is told.
+class Recorder final : public ReceiverControl {
+ public:
+  explicit Recorder(std::vector<Arrival>& arrivals) : arrivals_(arrivals) {}
+  int64_t initial_window() const override { return 100 * 1448; }
+  int64_t window(const Arrival& arrival) override {
+    arrivals_.push_back(arrival);
+    return 100 * 1448;
+  }
+
+ private:
+  std::vector<Arrival>& arrivals_;
+};
+
+std::vector<Arrival> arrivals_of(const WorldConfig& config, Time until) {
+  std::vector<Arrival> arrivals;
+  World world(config, 1);
+  world.flows()[0].receiver.attach(std::make_unique<Recorder>(arrivals));
+  world.run(until);
+  return arrivals;
 }
 
 }  // namespace
@@ -94,6 +117,55 @@ TEST(windows_follow_from_arrivals_alone) {
       CHECK_EQ(window, behind->window(earlier));
     }
   }
+}
+
+TEST(a_clock_that_shows_a_negative_time_measures_as_any_other) {
+  for (const Time unit : {kMillisecond, kMicrosecond}) {
+    WorldConfig config = path(10, 40, 300, {received("nuwa")});
+    config.flows[0].timestamp_ns = unit;
+    const std::vector<Arrival> usual = arrivals_of(config, 5 * kSecond);
+    config.flows[0].clock_offset_ns = -3600 * kSecond;
+    const std::vector<Arrival> negative = arrivals_of(config, 5 * kSecond);
+    CHECK_GT(usual.size(), 1000u);
+    CHECK_EQ(usual.size(), negative.size());
+    for (size_t i = 0; i < usual.size(); ++i) {
+      CHECK_EQ(usual[i].now, negative[i].now + 3600 * kSecond);
+      CHECK_EQ(usual[i].rtt, negative[i].rtt);
+    }
+  }
+}
+
+TEST(late_packets_are_those_that_were_overtaken) {
+  WorldConfig config = path(10, 40, 20, {received("nuwa", "cubic")});
+  const auto count = [](const std::vector<Arrival>& arrivals, bool Arrival::*what) {
+    return std::count_if(arrivals.begin(), arrivals.end(), [&](const Arrival& a) { return a.*what; });
+  };
+  const std::vector<Arrival> in_order = arrivals_of(config, 20 * kSecond);
+  CHECK_GT(count(in_order, &Arrival::repeated), 10);
+  CHECK_EQ(count(in_order, &Arrival::late), 0);
+  config.links[0].jitter = {.distribution = "uniform", .scale_ns = 10e6, .reorder = true};
+  CHECK_GT(count(arrivals_of(config, 20 * kSecond), &Arrival::late), 100);
+}
+
+TEST(nuwa_is_not_slowed_by_packets_that_overtake_each_other) {
+  for (const double milliseconds : {2, 10}) {
+    WorldConfig config = path(10, 40, 250, {received("nuwa")});
+    config.links[0].jitter = {.distribution = "uniform", .scale_ns = milliseconds * 1e6, .reorder = true};
+    World world(config, 1);
+    CHECK_GT(share_of(world, 0, 10 * kSecond, 60 * kSecond), 8e6);
+  }
+}
+
+TEST(nuwa_heeds_losses_beside_reordering) {
+  // A queue that is far too short for the target: what keeps the window down is losses.
+  const auto lost = [](double keep) {
+    WorldConfig config = path(10, 40, 15, {received("nuwa", "receiver_driven", {{"keep", keep}})});
+    config.links[0].jitter = {.distribution = "uniform", .scale_ns = 10e6, .reorder = true};
+    World world(config, 1);
+    world.run(60 * kSecond);
+    return world.flows()[0].counters().queue_drops;
+  };
+  CHECK_LT(2 * lost(0.85), lost(1));
 }
 
 TEST(nothing_grows_in_silence) {
@@ -208,9 +280,16 @@ TEST(bad_receivers_are_refused) {
   refused([](FlowConfig& f) { f.receiver = "dune"; });
   refused([](FlowConfig& f) { f.receiver_parameters = {{"gains", 1}}; });
   refused([](FlowConfig& f) { f.receiver_parameters = {{"k", 65}}; });
+  refused([](FlowConfig& f) { f.receiver = "fixed", f.receiver_parameters = {{"window_bytes", 1}}; });
+  refused([](FlowConfig& f) { f.receiver = "fixed", f.receiver_parameters = {{"window_bytes", 1447}}; });
   refused([](FlowConfig& f) { f.window_clamp_bytes = 10'000; });
   refused([](FlowConfig& f) { f.timestamp_ns = 4'000'000; });
   refused([](FlowConfig& f) { f.clock_drift_ppm = NAN; });
   refused([](FlowConfig& f) { f.clock_offset_ns = INT64_MAX; });
   refused([](FlowConfig& f) { f.read_bps = -1; });
+}
+
+TEST(a_window_of_one_segment_is_enough) {
+  World world(path(10, 40, 100, {received("fixed", "cubic", {{"window_bytes", 1448}})}), 1);
+  CHECK_GT(share_of(world, 0, kSecond, 5 * kSecond), 0.1e6);
 }

@@ -29,6 +29,7 @@ class Settings:
         experiment: Its name.
         learned: The scheme that is a trained agent.
         task: The task that such an agent was trained for.
+        shipped: The name of the one that comes with the package.
         names: All schemes.
         by_default: Those of them that need no agent and are run where none are named.
         schemes: Those that are run.
@@ -39,6 +40,7 @@ class Settings:
     experiment: ClassVar[str]
     learned: ClassVar[str]
     task: ClassVar[str]
+    shipped: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
     by_default: ClassVar[tuple[str, ...]]
     schemes: tuple[str, ...]
@@ -85,8 +87,7 @@ class Settings:
     @classmethod
     def bundled(cls) -> str:
         """The trained agent that comes with the package; "" where there is none."""
-        name = f"{cls.task}/ppo"
-        return from_here(library.path_of(name)) if name in library.names() else ""
+        return from_here(library.path_of(cls.shipped)) if cls.shipped in library.names() else ""
 
     @classmethod
     def made(cls, given: Mapping[str, Any]) -> Settings:

@@ -41,6 +41,7 @@ class Parameter:
         default: In its type; None: it follows from others or from the world.
         low, high: Its range, inclusive.
         stacks: Where it is.
+        segments: It is bytes, and as many full segments of the world's at least.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Parameter:
     low: float
     high: float
     stacks: tuple[str, ...]
+    segments: int
 
     @staticmethod
     def of(data: dict[str, Any]) -> Parameter:
@@ -199,9 +201,30 @@ def receiver_control(field: str, value: object) -> str | ReceiverControl:
         value = value.to_dict()
     name, given = named(field, value, "a receiver control")
     name = checks.choice(field, name, RECEIVER_CONTROLS)
-    if isinstance(given.get("target_ms"), str):
-        given["target_ms"] = TARGET_DELAYS_MS[checks.choice(f"{field}.target_ms", given["target_ms"], TARGET_DELAYS_MS)]
+    if "target_ms" in given:
+        given["target_ms"] = target_ms(f"{field}.target_ms", given["target_ms"])
     return ReceiverControl(name, _values(field, RECEIVER_CONTROLS[name], given, None)) if given else name
+
+
+def target_ms(field: str, value: Any) -> Any:
+    """A target delay, which may be given as a class of `TARGET_DELAYS_MS`; what is no string is left as it is.
+
+    Raises:
+        ScenarioError: An unknown class.
+    """
+    return TARGET_DELAYS_MS[checks.choice(field, value, TARGET_DELAYS_MS)] if isinstance(value, str) else value
+
+
+def check_segments(field: str, receiver: str | ReceiverControl | None, mss_bytes: int) -> None:
+    """ScenarioError, where a receiver control's parameter holds fewer full segments than it has to."""
+    if not isinstance(receiver, ReceiverControl):
+        return
+    for parameter in RECEIVER_CONTROLS[receiver.name].parameters:
+        least = parameter.segments * mss_bytes
+        value = dict(receiver.parameters).get(parameter.name)
+        if least and value is not None and value < least:
+            name = f"{field}.{parameter.name}"
+            raise ScenarioError(f"{name} = {value:g} is less than a full segment; valid: {least} to {parameter.high:.10g}")
 
 
 def _values(

@@ -82,7 +82,8 @@ class Flow:
         clock_offset_ms: What the receiver's clock is ahead of the sender's at the start, -1e9 to 1e9.
         clock_drift_ppm: What it gains, -1e5 to 1e5 parts in a million.
         timestamp_resolution_us: Unit of the time stamps in packets, 1000 (Linux) or 1 (Linux with `tcp_usec_ts`).
-        read_mbps: What the receiving application reads at most, 1e-6 to 1e6 Mbit/s; None: everything at once.
+        read_mbps: What the receiving application reads at most, 1e-6 to 1e6 Mbit/s, with `receive_buffer_bytes`, which
+            holds the rest; None: everything at once.
         initial_cwnd_packets: 1 to 1000.
         name: For people.
         priority: Its queue at switches, 0 to 63.
@@ -130,6 +131,11 @@ class Flow:
         put(self, "timestamp_resolution_us", unit)
         if self.read_mbps is not None:
             put(self, "read_mbps", checks.number("flow.read_mbps", self.read_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
+            if self.receive_buffer_bytes is None:
+                raise ScenarioError(
+                    f"flow.read_mbps = {self.read_mbps:g} without receive_buffer_bytes, which what is not read yet fills;"
+                    " valid: both, or None"
+                )
             if isinstance(self.app, Video):
                 raise ScenarioError(f"flow.read_mbps = {self.read_mbps:g} beside app = Video(...); valid: None")
         cwnd = checks.integer("flow.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)

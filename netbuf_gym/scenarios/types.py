@@ -16,6 +16,7 @@ from netbuf_gym.scenarios.catalogue import (
     CongestionControl,
     ReceiverControl,
     cc_name,
+    check_segments,
     congestion_control,
     congestion_controls,
     sender_controls,
@@ -80,7 +81,7 @@ class Scenario:
         switches: Shared-buffer switches, names unique, each link a port of at most one.
         traffic: Finite flows that are opened as time goes on; random arrivals may make at most 5 million in the mean.
         probes: `Probe`s.
-        udp: `UdpSource`s: datagrams that nothing answers.
+        udp: `UdpSource`s: datagrams that nothing answers, names unique.
         mss_bytes: Largest segment, 100 to 9000; None: the stack's, 1448.
         min_rto_ms: Least retransmission time-out, 1 to 60000; None: the stack's, 200 (linux) or 1000 (ns3).
         delayed_ack: An ACK at the latest after this many segments, 1 to 1000; None: the stack's, 2.
@@ -129,8 +130,13 @@ class Scenario:
                 raise ScenarioError(
                     f"links[{i}].name = {link.name!r} is taken by links[{index[link.name]}]; valid: unique names"
                 )
-        flows = checks.sequence("flows", self.flows, "flows") if self.traffic is None else _items("flows", self.flows)
+        flows = _items("flows", self.flows)
+        if not flows and self.traffic is None:
+            beside = " beside udp, which is no flow" if self.udp else ""
+            raise ScenarioError(f"flows is empty{beside}; valid: at least one flow, or a traffic")
         put(self, "flows", self._placed("flows", flows, Flow, index))
+        for i, flow in enumerate(self.flows):
+            check_segments(f"flows[{i}].receiver", flow.receiver, self.mss)
         if self.traffic is not None:
             if not isinstance(self.traffic, Traffic):
                 raise ScenarioTypeError(f"traffic = {shown(self.traffic)} is not a Traffic")
@@ -140,8 +146,16 @@ class Scenario:
             self._check_arrivals()
         put(self, "probes", self._placed("probes", _items("probes", self.probes), Probe, index))
         put(self, "udp", self._placed("udp", _items("udp", self.udp), UdpSource, index))
+        source: dict[str, int] = {}
+        for i, name in enumerate(self.udp_names()):
+            if source.setdefault(name, i) != i:
+                raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
         put(self, "switches", self._placed("switches", _items("switches", self.switches), Switch, index))
         self._check_switches()
+
+    def udp_names(self) -> list[str]:
+        """What results call the sources of datagrams: `udp-N`, where they have no name."""
+        return [source.name or f"udp-{i}" for i, source in enumerate(self.udp)]
 
     def _placed(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
         """Whatever crosses links, with its links as indices; the same tuple when it had them so."""

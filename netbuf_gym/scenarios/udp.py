@@ -29,7 +29,7 @@ class UdpSource:
         random: Exponentially distributed periods instead of fixed ones, drawn from a random stream of the source's own.
         start_s: 0 to 1e6 seconds.
         stop_s: After `start_s`, at most 1e6; None: never.
-        name: For people.
+        name: In results, no other source's.
         priority: Its queue at switches, 0 to 63.
 
     Raises:

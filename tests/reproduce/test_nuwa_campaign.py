@@ -14,7 +14,9 @@ from netbuf_gym.reproduce.nuwa import schemes, studies, worlds
 from netbuf_gym.reproduce.nuwa.experiment import NUWA
 from netbuf_gym.reproduce.nuwa.settings import DEFAULT_STUDIES, STUDIES, Settings
 from netbuf_gym.reproduce.nuwa.work import parts_of
+from netbuf_gym.reproduce.rlbm.experiment import RLBM
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
+from netbuf_gym.zoo import library
 
 SEED = 1_000_000
 
@@ -179,6 +181,15 @@ def test_bad_arguments(tmp_path, capsys, argument, message, monkeypatch):
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("experiment", [NUWA, RLBM])
+def test_the_trained_agent_by_default_is_one_that_is_shipped(experiment, capsys):
+    settings = experiment.settings
+    assert settings.shipped in library.names() and settings.shipped.startswith(f"{settings.task}/")
+    assert experiment.parse([f"schemes=[{settings.learned}]"]).settings.agent.endswith(f"{settings.shipped}/model.zip")
+    assert main(["reproduce", experiment.name, "--help"]) == 0
+    assert f"{settings.shipped}, which comes with the package" in capsys.readouterr().out
 
 
 def test_the_default_is_all_but_training():

@@ -1,5 +1,7 @@
 """Receivers in scenarios: what they may be, to and from files, and what they come to in a run."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -38,12 +40,22 @@ def test_the_catalogue_has_what_the_core_has():
         ("clock_drift_ppm", float("nan"), "-100000 to 100000"),
         ("timestamp_resolution_us", 10, "1000 or 1"),
         ("read_mbps", 0, "1e-06"),
+        ("read_mbps", 3, "without receive_buffer_bytes"),
+        ("receiver", {"name": "fixed", "window_bytes": 1}, "100..1073741824"),
+        ("receiver", {"name": "fixed", "window_bytes": 1447}, "window_bytes = 1447 is less than a full segment; valid: 1448"),
     ],
 )
 def test_bad_receivers_are_refused(field, value, valid):
     with pytest.raises(ScenarioError, match=field) as error:
         path(**{field: value})
     assert valid in str(error.value)
+
+
+def test_a_window_holds_a_segment_of_the_world():
+    small = path(receiver={"name": "fixed", "window_bytes": 1448})
+    with pytest.raises(ScenarioError, match=r"flows\[0\].receiver.window_bytes = 1448 .* valid: 9000 to 1073741824"):
+        replace(small, mss_bytes=9000)
+    assert nb.simulate(small, seed=1).flows[0].goodput_mbps > 0.1
 
 
 def test_targets_have_names():
@@ -54,7 +66,7 @@ def test_targets_have_names():
 
 def test_receivers_go_to_files_and_back():
     clocks = {"clock_offset_ms": 50, "clock_drift_ppm": -5, "timestamp_resolution_us": 1}
-    world = path(receiver={"name": "nuwa", "k": 7}, read_mbps=3, **clocks)
+    world = path(receiver={"name": "nuwa", "k": 7}, read_mbps=3, receive_buffer_bytes=100_000, **clocks)
     assert Scenario.from_dict(world.to_dict()) == world
     assert world.to_dict()["flows"][0]["receiver"] == {"name": "nuwa", "k": 7.0}
     assert path(receiver="agent", flows=2).agent_receivers == (0, 1) and world.agent_receivers == ()

@@ -53,6 +53,12 @@ def test_refused_in_a_world():
         world(3)
     with pytest.raises(ScenarioTypeError, match="udp = 3 is not a list"):
         world(udp=3)
+    with pytest.raises(ScenarioError, match=r"udp\[1\].name = 'x' is taken by udp\[0\]; valid: unique names"):
+        world(*[UdpSource(path=["back"], rate_mbps=1, name="x")] * 2)
+    with pytest.raises(ScenarioError, match=r"udp\[1\].name = 'udp-1' is taken by udp\[0\]"):  # as results call the second
+        world(UdpSource(path=["back"], rate_mbps=1, name="udp-1"), UdpSource(path=["back"], rate_mbps=1))
+    with pytest.raises(ScenarioError, match="flows is empty beside udp, which is no flow; valid: at least one flow"):
+        world(UdpSource(path=["back"], rate_mbps=1), flows=())
     links = [Link(name="ahead", rate_mbps=10, delay_ms=10), Link(name="back", delay_ms=10)]
     switch = Switch(name="s", ports=["ahead"], queues=2, buffer_packets=10, admission=StaticThresholds(limits=[5, 5]))
     with pytest.raises(ScenarioError, match=r"udp\[0\].priority = 2 is beyond the 2 queues of switch 's'"):

@@ -6,6 +6,7 @@ import pytest
 from hand_made_receiver import MSS, arrived, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.scenarios import TARGET_DELAYS_MS
 from netbuf_gym.tasks.receiver_window import DEFAULT_FEATURES, FACTORS, NUWA_FACTORS, ReceiverWindow
 from netbuf_gym.tasks.receiver_window.actions import BDP_GAINS
 
@@ -263,6 +264,11 @@ def test_spaces(recipe):
     assert task.action_space == gym.spaces.Discrete(5 if recipe == "nuwa" else 12)
 
 
+def test_a_target_may_be_a_class_of_application():
+    for name, target_ms in TARGET_DELAYS_MS.items():
+        assert ReceiverWindow(target_ms=name).target_s == ReceiverWindow(target_ms=target_ms).target_s == target_ms * 1e-3
+
+
 @pytest.mark.parametrize(
     "kwargs",
     [
@@ -273,6 +279,7 @@ def test_spaces(recipe):
         {"k": 0.1},
         {"k": float("nan")},
         {"target_ms": 1},
+        {"target_ms": "films"},
         {"drain": 1},
         {"agents": 0},
         {"acts_on": "window", "recipe": "nuwa"},

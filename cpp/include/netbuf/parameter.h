@@ -26,11 +26,17 @@ struct Parameter {
   double initial, low, high;                 // the default, and the range, inclusive
   Kind kind = Kind::real;
   uint8_t stacks = 3;                        // bit i: there in stack i
+  uint8_t segments = 0;                      // bytes that are as many full segments at least, whatever low says
 
   bool in(Stack stack) const { return stacks >> static_cast<unsigned>(stack) & 1; }
   constexpr Parameter only(Stack stack) const {
     Parameter changed = *this;
     changed.stacks = static_cast<uint8_t>(1u << static_cast<unsigned>(stack));
+    return changed;
+  }
+  constexpr Parameter at_least_segments(uint8_t count) const {
+    Parameter changed = *this;
+    changed.segments = count;
     return changed;
   }
 };

@@ -65,7 +65,12 @@ class Receiver {
   void receive_small(const Packet& packet);
   void receive_beyond(const Packet& packet); // a hole
   void receive_again(const Packet& packet);
-  Time stamp(Time clock) const { return stamp_unit_ == kMillisecond ? clock / kMillisecond : clock / kMicrosecond; }
+  // Whole units that have passed: of a negative clock too, as integers of a clock that wraps are cut.
+  Time stamp(Time clock) const { return stamp_unit_ == kMillisecond ? floored<kMillisecond>(clock) : floored<kMicrosecond>(clock); }
+  template <Time unit>
+  static Time floored(Time clock) {
+    return clock / unit - (clock % unit < 0);
+  }
   void ask_control(const Packet& packet);
   void read(Time now);
   void take_stretch(int64_t& bytes);

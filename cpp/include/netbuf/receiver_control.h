@@ -28,6 +28,7 @@ struct Arrival {
   int64_t window_bytes;     // as last advertised, what has arrived in order since taken off
   uint32_t missing;         // segments that it left out, newly
   bool repeated;            // older than the newest segment, yet with a newer time stamp: sent again
+  bool late = false;        // older than the newest segment, with an older time stamp: overtaken on the way
 };
 
 // What a control is made for.

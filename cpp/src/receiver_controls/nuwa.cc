@@ -80,7 +80,7 @@ int64_t Nuwa::window(const Arrival& arrival) {
   note(arrival.now);
   if (gain_ > 0) product_.add(arrival, delay_.raw(), rtt_least_.empty() ? 0 : seconds(rtt_least_.least()), window_);
   round_bytes_ += bytes;
-  lost_ |= arrival.missing > 0;
+  note_losses(arrival);
   if (arrival.rtt >= 0) {
     rtt_ = arrival.rtt;
     rtt_least_.add(arrival.now, rtt_, 0);
@@ -124,6 +124,16 @@ void Nuwa::note(Time now) {
   ++i.packets;
   i.longest_gap = std::max(i.longest_gap, now - i.last);
   i.last = heard_ = now;
+}
+
+// As RACK does (RFC 8985): reordering once seen, a hole is no loss before it has been repaired. What was taken for one lately may
+// have been this.
+void Nuwa::note_losses(const Arrival& arrival) {
+  if (arrival.late && !reordered_) [[unlikely]] {
+    reordered_ = true;
+    lost_ = false;
+  }
+  lost_ |= reordered_ ? arrival.repeated : arrival.missing > 0;
 }
 
 // Twice what the sender sends, for as long as that helps.

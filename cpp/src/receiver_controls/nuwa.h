@@ -12,7 +12,8 @@
 // * drains: the least one-way delay is that of an empty queue, if the queue is ever empty. When it has not been seen for a while,
 //   after slow start, or when the delay is far above the target (a newcomer may have come, who takes the queue for the path), the
 //   window is cut for as long as it takes to hear of the empty queue, and then restored.
-// * keep: share of the window that is left after a round trip with a loss; a queue may be too short for the target.
+// * keep: share of the window that is left after a round trip with a loss; a queue may be too short for the target. A segment
+//   that is missing is lost; once a late one has come, so that packets overtake each other on this path, only one sent again is.
 // * gain: instead of Nuwa's rule, the window is so many measured products (measured_product.h), and k segments more.
 // * slow start: the window stays ahead of the sender's, until the delay, a loss, or a rate that grows no more ends it.
 #pragma once
@@ -69,6 +70,7 @@ class Nuwa final : public ReceiverControl {
   enum class Phase : uint8_t { start, steady, closing, holding, refilling };
 
   void note(Time now);
+  void note_losses(const Arrival& arrival);
   void grow_in_start(const Arrival& arrival);
   void steer(double bytes);
   void fill(Time now, double bytes);
@@ -83,7 +85,7 @@ class Nuwa final : public ReceiverControl {
   double window_, k_, target_, inverse_rho_, rho_share_, decrease_, keep_;
   double mss_, least_, most_;                // bytes
   Phase phase_ = Phase::start;
-  bool drains_, lost_ = false;
+  bool drains_, lost_ = false, reordered_ = false;
   double unsteered_ = 0;                     // bytes that have come since the rule was last applied: an ACK's worth at least
   double drained_ = 0;                       // bytes: the window while it is cut
   double round_bytes_ = 0, last_round_bytes_ = 0, best_round_bytes_ = 0;

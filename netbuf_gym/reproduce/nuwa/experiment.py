@@ -82,7 +82,7 @@ def _help() -> str:
 {_wrapped(DEFAULT_SCHEMES)}
       also {LEARNED}: {label(LEARNED)}; or all
   agent=FILE               the trained agent: a model.zip, a run directory or a name (netbuf-gym list agents; default:
-                           receiver_window/ppo where it comes with the package); a file that exists goes before a name
+                           {Settings.shipped}, which comes with the package); a file that exists goes before a name
   networks=[{",".join(NETWORKS)}]
       of the studies networks and learning
   traces=DIR               real traces (Mahimahi or CSV) in its folders 4g and 5g, in place of generated ones

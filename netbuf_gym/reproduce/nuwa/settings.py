@@ -49,6 +49,7 @@ class Settings(Common):
     experiment: ClassVar[str] = "nuwa"
     learned: ClassVar[str] = LEARNED
     task: ClassVar[str] = TASK
+    shipped: ClassVar[str] = f"{TASK}/ppo_lstm"
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
 

@@ -49,7 +49,7 @@ class Rlbm(Experiment[Settings]):
       also {", ".join(name for name in NAMES if name not in DEFAULT_SCHEMES)}; or all.
       {rlbm.LEARNED} is a trained agent; random takes its decisions by chance, random_no_beta without the thesis' weights
   agent=FILE               the trained agent: a model.zip, a run directory or a name (netbuf-gym list agents; default:
-                           queue_threshold/ppo, which comes with the package); a file that exists goes before a name
+                           {Settings.shipped}, which comes with the package); a file that exists goes before a name
   traffic=thesis-code      {", ".join(TRAFFIC)}: the thesis as coded, as described, or a sane offered load
   ccs=[cubic,newreno]
   sizes={_listed(QUEUE_PACKETS)}

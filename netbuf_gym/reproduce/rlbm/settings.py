@@ -45,6 +45,7 @@ class Settings(Common):
     experiment: ClassVar[str] = "rlbm"
     learned: ClassVar[str] = LEARNED
     task: ClassVar[str] = QueueThreshold.name
+    shipped: ClassVar[str] = f"{QueueThreshold.name}/ppo"
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
 

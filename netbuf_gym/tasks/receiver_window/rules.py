@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.arguments import choice, real, truth
+from netbuf_gym.arguments import choice, for_arguments, real, truth
 from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.scenarios.catalogue import target_ms as target_ms_of
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.pages import documented, feature_table
 from netbuf_gym.tasks.receiver_window.actions import (
@@ -38,6 +39,7 @@ from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, MSS, Tracker
 from netbuf_gym.tasks.task import Panel, Task, outage
 
 LEAST_RTT_S = 1e-6
+delay_of_class = for_arguments(target_ms_of)
 """What a base RTT of 0 counts as where others are divided by it."""
 
 RECIPES = ("default", "nuwa")
@@ -45,9 +47,9 @@ RECIPES = ("default", "nuwa")
 NO_DRAIN = {"drain_interval_s": 0.0}
 """Parameters of Nuwa's rule with which it empties no queue."""
 
-BRIEF_DRAIN = {"drain_hold_ms": 50.0}
-"""With which it listens to an emptied queue for little more than a round trip: a window of measured products leaves none that
-stands, and what it waits is not carried."""
+DRAINS = {"window": NO_DRAIN, "bdp": {"drain_hold_ms": 50.0}}
+"""By what the agent acts on, where that is otherwise than the rule has it. A window of measured products leaves no queue that
+stands, and is listened to for little more than a round trip: what it waits is not carried."""
 
 PAPERS_RULE = {**NO_DRAIN, "decrease": 0.0, "keep": 1.0}
 """Parameters of Nuwa's rule with which it does what the paper says and no more."""
@@ -165,7 +167,8 @@ class ReceiverWindow(Task):
     | `actions`     | **str**             | `"factors"`           | `"factors"` or `"continuous"`; recipe nuwa: the former |
     | `k`           | **float**           | `2`                   | gain of Nuwa's rule at first; `acts_on="window"`: 0;   |
     |               |                     |                       | `acts_on="bdp"`: segments on top of the product        |
-    | `target_ms`   | **float**           | `75`                  | target delay of Nuwa's rule at first, 2 to 1000 ms, at |
+    | `target_ms`   | **float**, **str**  | `75`                  | target delay of Nuwa's rule at first, 2 to 1000 ms, or |
+    |               |                     |                       | "interactive" (25), "video" (75), "bulk" (150), at     |
     |               |                     |                       | half of which slow start ends; `acts_on="bdp"`: 25     |
     | `drain`       | **bool**            | `True`                | see Action Space; recipe nuwa: `False`                 |
     | `sender`      | **str**, **dict**   | `None`                | congestion control of the agents' senders; None: as    |
@@ -219,7 +222,7 @@ class ReceiverWindow(Task):
         acts_on: str | None = None,
         actions: str = "factors",
         k: float = 2.0,
-        target_ms: float | None = None,
+        target_ms: float | str | None = None,
         drain: bool | None = None,
         sender: Any = None,
     ):
@@ -232,9 +235,9 @@ class ReceiverWindow(Task):
             given = f"acts_on = {acts_on!r}, actions = {actions!r}, drain = {drain}"
             raise ConfigError(f'{given} with recipe "nuwa"; valid: acts_on "k", actions "factors", drain False')
         self.acts_on, self.actions, self.drain, self.sender = acts_on, actions, drain, sender
-        own = PAPERS_RULE if nuwa else NO_DRAIN if not drain or acts_on == "window" else BRIEF_DRAIN if acts_on == "bdp" else {}
+        own = PAPERS_RULE if nuwa else DRAINS.get(acts_on, {}) if drain else NO_DRAIN
         self._receiver = {"name": AGENT, **own}
-        target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else target_ms
+        target_ms = (25.0 if acts_on == "bdp" else 75.0) if target_ms is None else delay_of_class("target_ms", target_ms)
         self.k = real("k", k, *((1, 9) if nuwa else K_RANGE))
         self.target_s = real("target_ms", target_ms, TARGET_RANGE_S[0] * 1e3, TARGET_RANGE_S[1] * 1e3) * 1e-3
         self.acting = Acting.on({"k": NUWA_FACTORS} if nuwa else FACTORS[acts_on], actions == "continuous")
