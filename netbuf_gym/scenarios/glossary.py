@@ -73,6 +73,7 @@ GLOSSARY: dict[str, Entry] = {
     "step_probability": Entry(SHARE, "share of the worlds whose route changes once"),
     "step_ms": Entry("above 0 to 1e+05", "how much longer or shorter it becomes, drawn from this range"),
     "drop_probability": Entry(SHARE, "share of the worlds whose bottleneck's queue is dropped at outages"),
+    "seconds_probability": Entry(SHARE, "share of the worlds whose path is even within each second, as measured by the second"),
     "on_outage": Entry("hold or drop", "what becomes of the bottleneck's queue at outages"),
     "part": Entry("calibration, validation or evaluation", "which of the files that the project's split names"),
     "competitor_probability": Entry(SHARE, "share of the worlds in which another flow joins for a while"),
