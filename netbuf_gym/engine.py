@@ -117,7 +117,7 @@ class Engine(Unique):
         """Makes the plant."""
         self.plant = plants.make(self._plant_spec, self.worlds, self.agents, self.task.kind, self._threads)
         self._release = weakref.finalize(self, self.plant.close)
-        self._release.atexit = self.plant.outlives_program  # type: ignore[misc]  # a property of instances, also to set
+        self._release.atexit = self.plant.outlives_program
         if self.task.until not in self.plant.untils:
             self.close()
             raise ConfigError(

@@ -131,13 +131,13 @@ class Flow:
         put(self, "timestamp_resolution_us", unit)
         if self.read_mbps is not None:
             put(self, "read_mbps", checks.number("flow.read_mbps", self.read_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
+            if isinstance(self.app, Video):
+                raise ScenarioError(f"flow.read_mbps = {self.read_mbps:g} beside app = Video(...); valid: None")
             if self.receive_buffer_bytes is None:
                 raise ScenarioError(
                     f"flow.read_mbps = {self.read_mbps:g} without receive_buffer_bytes, which what is not read yet fills;"
                     " valid: both, or None"
                 )
-            if isinstance(self.app, Video):
-                raise ScenarioError(f"flow.read_mbps = {self.read_mbps:g} beside app = Video(...); valid: None")
         cwnd = checks.integer("flow.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("flow.name", self.name)

@@ -300,8 +300,13 @@ def cellular_5g(
 ) -> Trace:
     """A path over 5G with fallback to LTE: calibrated from 1 s on, below it jitter of the scheduler, outages and handovers.
 
+    `mean_mbps` is the mean of the process that the rate follows, before outages, handovers' gaps and the 600 Mbit/s at which
+    the rate stops. Levels last for a minute, and no trace is scaled to it: of 20 traces of 5000 s at 20 Mbit/s the mean is 1.02
+    times that without outages (0.82 to 1.42 times) and 0.79 times with them; at 300 Mbit/s, where peaks are cut, 0.79 and 0.62
+    times. A trace of 80 s has anything from a seventh of it to two and a half times as much.
+
     Args:
-        mean_mbps: 0.01 to 600, mean rate outside outages; None: drawn from the network's paths
+        mean_mbps: 0.01 to 600, mean of the rate's process, before outages; None: drawn from the network's paths
         step_s: 0.001 to 1, length of a step; None: the network's own
     """
     return _network("5g", rng, duration_s, mean_mbps, spread, outages, form, step_s)

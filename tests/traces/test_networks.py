@@ -99,3 +99,9 @@ def test_rates_of_an_outage_throughout_are_refused():
     paths = population("5g")
     with pytest.raises(ScenarioError, match="an outage throughout"):
         rates(np.random.default_rng(1), Modulation(np.ones(5), np.ones(5, bool), 0.02), paths.mean)
+
+
+def test_the_mean_of_5g_is_that_of_the_process_before_outages():
+    """What `cellular_5g` says of `mean_mbps`."""
+    long = [traces.generate("5g", duration_s=5000, seed=seed, mean_mbps=20) for seed in range(20)]
+    assert np.mean([trace.mean_mbps() for trace in long]) == pytest.approx(20 * 0.79, rel=0.01)
