@@ -91,9 +91,9 @@ class ReceiverWindow(Task):
     | `"window_and_target"` | `Discrete(21)` | window: 0.5, 0.8, 0.95, 1, 1.05, 1.25, 2; target: 0.8, 1, 1.25: 3 i + j     |
 
     With `"bdp"` the window follows, from one packet to the next, what the receiver measures: so many times the product of the
-    highest receive rate lately (over 30 ms, of the last 230 ms; silence does not count) and the round trip less the queueing
-    delay on the way here, smoothed, and k segments more. What others queue on the way back is thereby part of
-    the round trip, what this flow queues on the way here is not.
+    highest receive rate lately (over 30 ms, of the last 230 ms; silence does not count) and the longest round trip lately (of
+    half a second, or two round trips) less the queueing delay on the way here, and k segments more. What others queue on the way
+    back is thereby part of the round trip, what this flow queues on the way here is not.
 
     k stays within 0.25 and 16, the target delay within 2 ms and 1 s, the window above 2 segments. A receiver keeps to what
     it can know:
@@ -105,7 +105,8 @@ class ReceiverWindow(Task):
     * `drain`: what is taken for an empty queue is the least delay of the last 10 s, and would rise with a queue that never
       empties. With `acts_on="window"`, when no queueing delay close to the least one was seen for 8 s (within 5 % of the least
       round trip, or 2 ms), the window is halved for two round trips (2 to 4 intervals) and then comes back. Elsewhere the
-      window is emptied on the packet, which takes less time (Nuwa's rule, parameters `drain_*` of receiver control `nuwa`).
+      window is emptied on the packet, which takes less time (Nuwa's rule, parameters `drain_*` of receiver control `nuwa`);
+      with `"bdp"` not after slow start, and for 50 ms and a round trip.
 
     ## Observation Space
 
