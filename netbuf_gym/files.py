@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import fcntl
 import json
 import math
 import os
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+from netbuf_gym.errors import ConfigError
 
 
 class CsvError(ValueError):
@@ -68,6 +71,25 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+@contextmanager
+def alone(folder: Path, field: str) -> Iterator[None]:
+    """Holds a lock of a folder, a file `.lock` in it; `field`: what the folder was given as.
+
+    Raises:
+        ConfigError: Another process holds it.
+    """
+    path = folder / ".lock"
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"{field} = '{folder}' is being written by another process; valid: one at a time") from None
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

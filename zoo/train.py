@@ -21,7 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.files import naming, write_atomic
+from netbuf_gym.files import alone, naming, write_atomic
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
@@ -147,11 +147,12 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
             _say(note)
         model, recorder = _learner(config, worlds)
         run_dir.mkdir(parents=True, exist_ok=True)
-        checkpoint.tidy(run_dir)
-        with naming(run_dir / "config.yaml"):
-            write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
-        tell(f"training {_what(config)}, into {run_dir}")
-        return _learn(config, model, recorder, _described(model, config, kwargs), run_dir, None)
+        with alone(run_dir, "run_dir"):
+            checkpoint.tidy(run_dir)
+            with naming(run_dir / "config.yaml"):
+                write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
+            tell(f"training {_what(config)}, into {run_dir}")
+            return _learn(config, model, recorder, _described(model, config, kwargs), run_dir, None)
     finally:
         worlds.close()
 
@@ -189,8 +190,9 @@ def _resume(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) ->
         model, recorder = _learner(config, worlds)
         description = _described(model, config, kwargs)
         checkpoint.require_same_env(saved, description)
-        tell(f"going on at {saved.progress['timesteps']:,} steps, training {_what(config)}, in {run_dir}")
-        return _learn(config, model, recorder, description, run_dir, saved)
+        with alone(run_dir, "resume"):
+            tell(f"going on at {saved.progress['timesteps']:,} steps, training {_what(config)}, in {run_dir}")
+            return _learn(config, model, recorder, description, run_dir, saved)
     finally:
         worlds.close()
 

@@ -7,20 +7,18 @@ can be verified (`table`), and are, whenever they are read.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, ReferenceDataError
-from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.files import alone, write_atomic, write_json
 from netbuf_gym.reproduce import table
 from netbuf_gym.reproduce.experiment import Chunk, Experiment, Part
 from netbuf_gym.reproduce.parallel import in_parallel
@@ -90,7 +88,7 @@ class Campaign:
             SimulatorFault: The simulator found its own state inconsistent.
         """
         path = self.output / RUNS
-        with self._alone():
+        with alone(self.output, "output"):
             found = self._read_table(path, self.parts) if path.is_file() else None
             if found is not None and found.cut is None:
                 shutil.rmtree(self.output / PARTS, ignore_errors=True)
@@ -213,17 +211,6 @@ class Campaign:
         if not hasattr(self, "_before_s"):
             self._before_s = self.seconds
         write_json(path, description | {"seconds": round(self._before_s + seconds, 2)})
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        with open(self.output / ".lock", "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                message = f"output = '{self.output}' is being written by another process; valid: one at a time"
-                raise ConfigError(message) from None
-            yield
-        (self.output / ".lock").unlink(missing_ok=True)
 
     def _write_part(self, part: Part, rows: list[dict[str, Any]]) -> None:
         order = {tuple(map(table.text, run)): i for i, run in enumerate(part.runs)}

@@ -14,6 +14,7 @@ import pytest
 
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError, ReferenceDataError
+from netbuf_gym.files import alone
 from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.rlbm.experiment import RLBM
@@ -158,7 +159,7 @@ def test_a_fault_ends_everything(tmp_path, monkeypatch):
 
 def test_one_process_at_a_time(tmp_path, capsys):
     first = tiny(tmp_path)
-    with first._alone():
+    with alone(first.output, "output"):
         assert reproduce("sizes=[20]", "loads=[0.3,0.8]", "seeds=2", "duration_s=2", "intervals=[]", f"output={tmp_path}") == 2
     assert "another process" in capsys.readouterr().err
 

@@ -6,6 +6,8 @@ import pytest
 from kills import kill_train
 from kills.killing import compare
 
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import alone
 from netbuf_gym.zoo import callbacks, learning
 from netbuf_gym.zoo.train import train
 
@@ -96,3 +98,15 @@ def test_interrupted_again_and_again(tmp_path, undisturbed, interrupted_after, m
     monkeypatch.undo()
     train([f"resume={tmp_path / 'run'}"])
     require_same(tmp_path / "run", undisturbed("ppo"))
+
+
+def test_one_process_at_a_time(tmp_path, interrupted_after):
+    interrupted_after(30)
+    assert train(job("ppo", tmp_path / "run")).interrupted
+    with alone(tmp_path / "run", "output"), pytest.raises(ConfigError, match=r"^resume = .*being written by another process"):
+        train([f"resume={tmp_path / 'run'}"])
+    (tmp_path / "new").mkdir()
+    with alone(tmp_path / "new", "output"), pytest.raises(ConfigError, match=r"^run_dir = .*being written by another process"):
+        train(job("ppo", tmp_path / "new"))
+    assert list((tmp_path / "new").iterdir()) == []
+    assert not train([f"resume={tmp_path / 'run'}"]).interrupted

@@ -92,8 +92,8 @@ class ReceiverWindow(Task):
 
     With `"bdp"` the window follows, from one packet to the next, what the receiver measures: so many times the product of the
     highest receive rate lately (over 30 ms, of the last 230 ms; silence does not count) and the longest round trip lately (of
-    half a second, or two round trips) less the queueing delay on the way here, and k segments more. What others queue on the way
-    back is thereby part of the round trip, what this flow queues on the way here is not.
+    half a second, or two round trips) less the queueing delay on the way here, and k segments more. What others queue on the
+    way back is thereby part of the round trip, what this flow queues on the way here is not.
 
     k stays within 0.25 and 16, the target delay within 2 ms and 1 s, the window above 2 segments. A receiver keeps to what
     it can know:
