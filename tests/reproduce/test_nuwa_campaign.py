@@ -10,7 +10,7 @@ from netbuf_gym import traces
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.campaign import Campaign
-from netbuf_gym.reproduce.nuwa import schemes, studies, worlds
+from netbuf_gym.reproduce.nuwa import claims, schemes, studies, worlds
 from netbuf_gym.reproduce.nuwa.experiment import NUWA
 from netbuf_gym.reproduce.nuwa.settings import DEFAULT_STUDIES, STUDIES, Settings
 from netbuf_gym.reproduce.nuwa.work import parts_of
@@ -100,6 +100,20 @@ def test_flows_join_one_by_one(tmp_path):
     assert np.isnan(columns["data_mb"]).all()
     cubic = runs.where(scheme="cubic")
     np.testing.assert_allclose(cubic.columns["jain"][0], cubic.columns["jain"][1])  # CUBIC with CUBIC is CUBIC alone
+
+
+def test_what_video_clients_take_links_for(tmp_path):
+    campaign = tiny(tmp_path, studies=("video",), schemes=("cubic", "nuwa_k7", "vegas"), duration_s=40.0, seeds=2)
+    runs = NUWA.read(campaign.run(quiet))
+    assert set(runs.values("scheme")) == {"cubic", "nuwa_k7"} and len(runs) == 2 * 2 * 6
+    steered, plain = (runs.where(scheme=scheme).columns for scheme in ("nuwa_k7", "cubic"))
+    assert np.isfinite(steered["window_off"]).all() and np.isnan(plain["window_off"]).all()
+    even = runs.where(network="24mbps-rate").columns
+    assert (even["estimate_off"] < 0.15).all() and (even["bitrate_mbps"] > 10).all() and (even["stalled_share"] == 0).all()
+    np.testing.assert_allclose(np.abs(even["estimate_ratio"] - 1), even["estimate_off"], atol=0.05)
+    said = claims.watched_table(runs)
+    assert said.count("Nuwa, k = 7") == 6 and "CUBIC |" not in said.replace("CUBIC's", "")
+    assert [path.stem for path in campaign.draw(tmp_path / "figures")] == ["video"]
 
 
 def test_the_command_draws_and_prints_its_settings(tmp_path, capsys):

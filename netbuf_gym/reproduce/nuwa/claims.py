@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.reproduce.judging import DIFFERENCE, HIGHER, LOWER, NOT_LOWER, Claim, judge, spread
+from netbuf_gym.reproduce.judging import DIFFERENCE, HIGHER, LOWER, NOT_LOWER, Claim, interval, judge, judged, spread
 from netbuf_gym.reproduce.nuwa.measures import ARRIVALS, FAIR
 from netbuf_gym.reproduce.nuwa.schemes import GAINS, LEARNED, OURS, label
 from netbuf_gym.reproduce.nuwa.schemes import PUBLISHED as RULE
-from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE
+from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE, VIDEO
 from netbuf_gym.reproduce.nuwa.worlds import MEANS_MBPS, SPEEDS_S, jumping_cell
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.tables import markdown_table
@@ -226,6 +226,31 @@ def means_table(runs: Runs, study: str, measure: str, digits: int, factor: float
     cells = runs.where(study=study).values("network")
     found = banded(runs, study, measure, cells, digits, factor)
     return markdown_table(["scheme", *cells], [[label(scheme), *texts] for scheme, texts in found.items()])
+
+
+def watched_table(runs: Runs) -> str:
+    """Fig. 2's claim: the window / RTT of a receiver that steers is closer to the truth than a chunk's size / download time, of
+    its own client and of CUBIC's."""
+    own, rows = runs.where(study=VIDEO), []
+    for cell in own.values("network"):
+        here = own.where(network=cell)
+        plain = {scheme: _by_seed(here, scheme, "estimate_off") for scheme in here.values("scheme")}
+        for scheme, client in plain.items():
+            window = _by_seed(here, scheme, "window_off")
+            if not np.isfinite(list(window.values())).any():
+                continue
+            found = []
+            for other in (client, plain.get("cubic", {})):
+                nearer = interval([value - other[seed] for seed, value in window.items() if seed in other])
+                found.append(judged(LOWER, nearer, by=DIFFERENCE))
+            rows.append([cell, label(scheme), *found])
+    header = ["link, and what chooses the bitrate", "scheme", "closer than its own client's estimate (2)"]
+    return markdown_table([*header, "closer than the estimate of CUBIC's client (2)"], rows)
+
+
+def _by_seed(runs: Runs, scheme: str, measure: str) -> dict[float, float]:
+    columns = runs.where(scheme=scheme).columns
+    return dict(zip(columns["seed"].tolist(), columns[measure].tolist(), strict=True))
 
 
 def fairness_table(runs: Runs) -> str:

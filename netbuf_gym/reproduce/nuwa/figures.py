@@ -12,7 +12,7 @@ from netbuf_gym import plots, stats
 from netbuf_gym.plots import MARKERS, SMALL, TEXT, figure_of, write
 from netbuf_gym.reproduce.nuwa import over_time
 from netbuf_gym.reproduce.nuwa.schemes import GAINED, GAINS, LEARNED, OURS, PUBLISHED, STYLES, label
-from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE
+from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE, VIDEO
 from netbuf_gym.reproduce.nuwa.work import Studies
 from netbuf_gym.reproduce.nuwa.worlds import DISTANCES_MS, HIGH, LOW, MEANS_MBPS, SERVERS_MBPS, SPEEDS_S, jumping_cell
 from netbuf_gym.reproduce.results import Runs
@@ -58,6 +58,8 @@ def draw_all(work: Studies, runs: Runs, folder: Path) -> list[Path]:
     if FAIRNESS in studies:
         for name, figure in over_time.fairness(work):
             save(name, figure)
+    if VIDEO in studies:
+        save("video", over_time.video(work))
     if LEARNING in studies:
         save("learning", learning(runs.where(study=LEARNING)))
     return drawn

@@ -10,6 +10,7 @@ import numpy as np
 from netbuf_gym.reproduce.nuwa.worlds import FLOWS
 from netbuf_gym.rollout import View
 from netbuf_gym.tasks.receiver_window import jain
+from netbuf_gym.video_results import ESTIMATES, VideoResult, video_results
 
 FAIR = 0.95
 WINDOW_S = 2.0
@@ -43,8 +44,16 @@ OF_FLOWS = {
         for n in ARRIVALS
     },
 }
+OF_VIDEOS = {
+    "estimate_ratio": "median over a client's chunks of size / download time, over what the link carried meanwhile",
+    "estimate_off": "median of how far that is from 1",
+    "window_ratio": "the same of the window that the receiver steers / its last round trip; NaN where none steers",
+    "window_off": "median of how far that is from 1",
+    "bitrate_mbps": "mean bitrate of the chunks",
+    "stalled_share": "of the time since the first frame, waiting for chunks",
+}
 OF_LEARNERS = {"return": "of an episode, mean of the last ones, by the paper's reward"}
-MEASURES = OF_A_FLOW | OF_FLOWS | {"goodput_mbps": OF_A_FLOW["goodput_mbps"]} | OF_LEARNERS
+MEASURES = OF_A_FLOW | OF_FLOWS | {"goodput_mbps": OF_A_FLOW["goodput_mbps"]} | OF_VIDEOS | OF_LEARNERS
 """The columns of the results that were measured. NaN (an empty field) where a study is about something else."""
 
 
@@ -62,6 +71,20 @@ def of_a_flow(view: View) -> dict[str, float]:
         "loss": float(report["loss_rate"]),
         "timeouts": float(report["timeouts"]),
     }
+
+
+def video_of(view: View) -> VideoResult:
+    """What the client of a world's first flow has played."""
+    return video_results(view.scenario, view.simulated.video_stats())[0]
+
+
+def of_a_video(view: View) -> dict[str, float]:
+    """`OF_VIDEOS` of a world with one client that has run to its end."""
+    video, found = video_of(view), {}
+    for name in ESTIMATES:
+        of = name.removesuffix("_mbps")
+        found |= {f"{of}_ratio": 1 + video.error_median(name, absolute=False), f"{of}_off": video.error_median(name)}
+    return found | {"bitrate_mbps": video.bitrate_mean_mbps, "stalled_share": video.stalled_share}
 
 
 class Sharing:

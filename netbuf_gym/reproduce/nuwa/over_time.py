@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots
+from netbuf_gym import plots, rollout
 from netbuf_gym.plots import SMALL, TEXT, figure_of
 from netbuf_gym.reproduce.nuwa import measures, series, worlds
 from netbuf_gym.reproduce.nuwa.schemes import LEARNED, OURS, PUBLISHED, STYLES, TASK, label
-from netbuf_gym.reproduce.nuwa.settings import FAIRNESS, MOBILE
+from netbuf_gym.reproduce.nuwa.settings import FAIRNESS, MOBILE, VIDEO
 from netbuf_gym.reproduce.nuwa.studies import ALL, Fairness
 from netbuf_gym.reproduce.nuwa.work import Studies
 from netbuf_gym.tasks.receiver_window import jain
@@ -25,6 +25,7 @@ ROWS = (
 ROBUST = (LEARNED, f"{PUBLISHED}_k7", f"{OURS}_k7", "cubic")
 BY_GAIN = tuple(f"{PUBLISHED}_k{k}" for k in (9, 7, 2, 1))
 SHARING = (f"{PUBLISHED}_k2", f"{PUBLISHED}_k7", f"{OURS}_k2", LEARNED, "rledbat", "cubic")
+WATCHED = ("cubic", f"{OURS}_k7", LEARNED)
 FLOWS = ("#d1495b", "#edae49", "#00798c", "#3d348b")
 
 
@@ -96,6 +97,35 @@ def fairness(work: Studies) -> Iterator[tuple[str, Any]]:
         what = "four flows of the scheme" if cell == worlds.OWN else "two flows of the scheme, then two of CUBIC"
         figure.suptitle(f"{what}, 10 Mbit/s, one more every 10 s, seed {settings.first_seed}", fontsize=TEXT + 1)
         yield f"fairness_{cell}", figure
+
+
+def video(work: Studies) -> Any:
+    """Fig. 2: what clients take links for, chunk by chunk, under the first seed; bitrates by throughput."""
+    study, settings = ALL[VIDEO], work.settings
+    cells = [f"{link}-{worlds.BITRATES[0]}" for link in worlds.STREAMED]
+    schemes = [scheme for scheme in WATCHED if scheme in study.schemes(settings)] or study.schemes(settings)[:3]
+    figure = figure_of(8.4, 2.1 * len(cells) + 0.9)
+    panels = figure.subplots(len(cells), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, cell in zip(panels, cells, strict=True):
+        world = study.scenarios(settings, cell, [settings.first_seed])[0]
+        edges, values = world.scenario.links[0].capacity_steps(world.scenario.duration_s)
+        plots.steps(axes, _means(edges, values, 1.0), "capacity, means of 1 s")
+        for scheme in schemes:
+            found: list[Any] = []
+            rollout.play(
+                work.contenders[scheme], [world], lambda view, found=found: found.append(measures.video_of(view)), task=TASK
+            )
+            chunks, (colour, _, name) = found[0].chunks, STYLES[scheme]
+            for of, mark, said in (("estimate_mbps", "x", "chunk / time"), ("window_mbps", ".", "window / RTT")):
+                if np.isfinite(chunks[of]).any():
+                    axes.plot(chunks["ended_s"], chunks[of], mark, color=colour, markersize=6, label=f"{name}: {said}")
+        plots.dress(axes, ylabel=f"{cell.partition('-')[0]}\n(Mbit/s)")
+        axes.set_ylim(bottom=0)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL)
+    panels[-1].set_xlabel("time (s)", fontsize=TEXT)
+    figure.suptitle(f"What a video client takes the link for, seed {settings.first_seed}", fontsize=TEXT + 1)
+    return figure
 
 
 def _means(edges: np.ndarray, values: np.ndarray, step_s: float) -> plots.Steps:

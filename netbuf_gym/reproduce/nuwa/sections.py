@@ -9,7 +9,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.experiment import Section
 from netbuf_gym.reproduce.nuwa import claims
 from netbuf_gym.reproduce.nuwa.measures import MEASURES
-from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE
+from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE, VIDEO
 from netbuf_gym.reproduce.nuwa.work import KEYS, TEXTS
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
@@ -21,9 +21,19 @@ FIGURES = {
     GRID: ("grid",),
     CHANGE: ("change",),
     FAIRNESS: ("fairness_own", "fairness_cubic"),
+    VIDEO: ("video",),
     LEARNING: ("learning",),
 }
 """Those that the page shows, of each study."""
+
+
+VIDEOS = {
+    "estimate_off": ("How far size / download time of a chunk is from what the link carried, %", 1, 100.0),
+    "window_off": ("How far the receiver's window / RTT is from it, %", 1, 100.0),
+    "bitrate_mbps": ("Mean bitrate, Mbit/s", 2, 1.0),
+    "stalled_share": ("Share of the time that the video stalled, %", 2, 100.0),
+}
+"""Tables of video clients."""
 
 
 def read(source: Path) -> Runs:
@@ -65,6 +75,11 @@ def studies(name: str, measured: bool, source: Path, folder: Path) -> str:
         lines += ["Utility:", "", claims.means_table(runs, GRID, "utility", 3), "", *show(GRID)]
     if FAIRNESS in present:
         lines += ["### Fairness", "", claims.fairness_table(runs), "", *show(FAIRNESS)]
+    if VIDEO in present:
+        lines += ["### What a video client takes the path for", "", claims.watched_table(runs), ""]
+        for measure, (said, digits, factor) in VIDEOS.items():
+            lines += [f"{said}:", "", claims.means_table(runs, VIDEO, measure, digits, factor), ""]
+        lines += show(VIDEO)
     return "\n".join(lines)
 
 

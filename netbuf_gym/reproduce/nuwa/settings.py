@@ -13,13 +13,15 @@ from netbuf_gym.reproduce.settings import unique
 from netbuf_gym.tasks.receiver_window import NETWORKS
 from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
-MOBILE, FOUR, GRID, CHANGE, FAIRNESS, LEARNING = "mobile", "networks", "grid", "change", "fairness", "learning"
+MOBILE, FOUR, GRID, CHANGE, FAIRNESS = "mobile", "networks", "grid", "change", "fairness"
+VIDEO, LEARNING = "video", "learning"
 STUDIES = {
     MOBILE: "4G and 5G, 80 s: Table I, the gain k (Fig. 7, 9, 10), throughput and delay (Fig. 16)",
     FOUR: "wired, Wi-Fi, 4G and 5G, 40 s: normalised indicators (Fig. 14)",
     GRID: "distance x bandwidth over 5G (Fig. 17)",
     CHANGE: "links that change at a controlled speed: which gain k suits which",
     FAIRNESS: "four flows, one more every 10 s, alone and with CUBIC (Fig. 8, 15)",
+    VIDEO: "what a video client takes the path for, beside what it is (Fig. 2)",
     LEARNING: "learning curves of A2C, DQN, PPO and PPO-LSTM on the four networks (Fig. 12)",
 }
 DEFAULT_STUDIES = tuple(name for name in STUDIES if name != LEARNING)

@@ -9,13 +9,15 @@ from typing import Any
 from netbuf_gym import rollout
 from netbuf_gym.contenders import Contender
 from netbuf_gym.reproduce.nuwa import measures, worlds
-from netbuf_gym.reproduce.nuwa.schemes import GAINED, LEARNED, RANDOM, TASK
-from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE, Settings
+from netbuf_gym.reproduce.nuwa.schemes import GAINED, LEARNED, OURS, PUBLISHED, RANDOM, TASK
+from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, MOBILE, VIDEO, Settings
 from netbuf_gym.scenarios import Scenario
 
 Cells = Callable[[Settings], Sequence[str]]
 EXTRA_GAINS = tuple(scheme for scheme, (_, k) in GAINED.items() if k in (3, 5))
 """Gains that only the studies of the gain have."""
+STREAMING = (LEARNED, *(f"{rule}_k{k}" for rule in (OURS, PUBLISHED) for k in (2, 7)), "rledbat", "cubic", "bbr")
+"""Schemes that video clients are behind."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Study:
         cells: What differs between its worlds, besides the seed; the column `network`.
         plays: Whether a scheme is in it.
         world: The world of a cell under a seed, of a duration, with its first flows a receiver's.
+        measure: What is kept of a world that has run to its end.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Study:
     cells: Cells
     plays: Callable[[str], bool]
     world: Callable[[Settings, str, int, float], Scenario]
+    measure: Callable[[rollout.View], dict[str, Any]] = measures.of_a_flow
 
     def schemes(self, settings: Settings) -> list[str]:
         """Those of a campaign's that play in it."""
@@ -56,7 +60,7 @@ class Study:
         rows: list[dict[str, Any]] = [{} for _ in seeds]
 
         def keep(view: rollout.View) -> None:
-            rows[view.index] = measures.of_a_flow(view)
+            rows[view.index] = self.measure(view)
 
         rollout.play(contender, self.scenarios(settings, cell, seeds), keep, task=TASK, stop=stop)
         return rows
@@ -128,6 +132,14 @@ ALL = {
             lambda settings: (worlds.OWN, worlds.WITH_CUBIC),
             lambda scheme: _many(scheme) and scheme not in (RANDOM, "fixed"),
             lambda settings, cell, seed, duration_s: worlds.joining(cell, seed, duration_s),
+        ),
+        Study(
+            VIDEO,
+            120.0,
+            lambda settings: [f"{link}-{abr}" for link in worlds.STREAMED for abr in worlds.BITRATES],
+            lambda scheme: scheme in STREAMING,
+            lambda settings, cell, seed, duration_s: worlds.streaming(settings, cell, seed, duration_s),
+            measures.of_a_video,
         ),
     )
 }

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from netbuf_gym import rollout, traces
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.nuwa.schemes import TASK
 from netbuf_gym.reproduce.nuwa.settings import Settings
-from netbuf_gym.scenarios import Flow, Link, Scenario
+from netbuf_gym.scenarios import Flow, Link, Scenario, Video
 from netbuf_gym.tasks.receiver_window import receiver_world
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace, Trace
 
@@ -42,6 +43,14 @@ JOINING_S, FLOWS = 10.0, 4
 SHARED_MBPS, SHARED_PACKETS = 10.0, 133
 """The link that flows share: the paper's rate, and a buffer of 4 BDP."""
 OWN, WITH_CUBIC = "own", "cubic"
+
+STREAMED = ("24mbps", "4g", "5g")
+"""The links of Fig. 2: one of 24 Mbit/s, and mobile ones."""
+CONSTANT_MBPS = {"24mbps": 24.0}
+BITRATES = ("rate", "buffer")
+"""How a client chooses them: by the throughput that it saw, or by what it has buffered."""
+LADDER_MBPS = (0.3, 0.75, 1.2, 1.85, 2.85, 4.3, 8.0, 16.0)
+"""Ends at more than some of the links carry."""
 
 GENERATOR_STREAM, WINDOW_STREAM, JUMP_STREAM = 0x74726163, 0x77696E64, 0x6A756D70
 """Keep what is drawn from a seed for a trace, for where in a file it begins, and for jumps, apart."""
@@ -125,6 +134,21 @@ def joining(cell: str, seed: int, duration_s: float) -> Scenario:
         name=f"nuwa/fairness-{cell}",
     )
     return replace(made, flows=[replace(flow, start_s=flow.start_s + late_s[i]) for i, flow in enumerate(made.flows)])
+
+
+def streaming(settings: Settings, cell: str, seed: int, duration_s: float) -> Scenario:
+    """A video client behind a link; the seed decides by how much less than a second it comes late."""
+    link, _, abr = cell.partition("-")
+    if link in CONSTANT_MBPS:
+        mean_mbps = CONSTANT_MBPS[link]
+        capacity: dict[str, Any] = {"rate_mbps": mean_mbps}
+    else:
+        trace = trace_of(settings, link, seed, duration_s)
+        mean_mbps, capacity = trace.mean_mbps(duration_s), {"trace": trace}
+    buffer = buffer_packets(mean_mbps)
+    made = receiver_world(rtt_ms=RTT_MS, buffer_packets=buffer, duration_s=duration_s, name=f"nuwa/{cell}", **capacity)
+    late_s = float(np.random.default_rng((seed, JUMP_STREAM)).random())
+    return replace(made, flows=[replace(made.flows[0], start_s=late_s, app=Video(bitrates_mbps=LADDER_MBPS, abr=abr))])
 
 
 def trace_of(settings: Settings, network: str, seed: int, duration_s: float) -> Trace:
