@@ -166,7 +166,6 @@ def setting_of(kind: str, row: Mapping[str, str], v: Mapping[str, float], file: 
 @family
 class Ns3Mechanisms(Family):
     kind = NS3_MECHANISMS
-    bimodal = True  # whether slow start overtakes itself while it overruns the queue decides a minute
     least_rtt_ms = 4 * ACCESS_DELAY_MS
     columns = ("flows", "buffer", "beside", "runs")
 

@@ -12,10 +12,11 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.validate.cells import DISTRIBUTION, Cell
+from netbuf_gym.validate.judging import how_judged
 from netbuf_gym.validate.worlds import run, scenario, seeds_to_run
 
-LONE_SEED_RUNS = 250
-"""Runs beside a single seed of the reference in a distribution test: the least possible p, 2/251, is below 0.01."""
+DISTRIBUTION_RUNS = 250
+"""In a distribution test: beside a single seed of the reference the least possible p, 2/251, is then below 0.01."""
 
 
 def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Callable[[int, int], None]) -> None:
@@ -67,6 +68,6 @@ def _seeds(cell: Cell, seeds: int) -> list[int]:
     the reference a Kolmogorov-Smirnov test of 30 rejects nothing."""
     if cell.flow_files:
         return list(dict.fromkeys(cell.seeds))
-    if cell.setting.family.how_judged(cell.setting) == DISTRIBUTION and len(cell.seeds) == 1:
-        seeds = max(seeds, LONE_SEED_RUNS)
+    if how_judged(cell) == DISTRIBUTION:
+        seeds = max(seeds, DISTRIBUTION_RUNS)
     return seeds_to_run(cell.setting, seeds)
