@@ -27,6 +27,7 @@ from netbuf_gym.validate.dumbbells import NS3_SCHEMES, ns3_scheme_missing
 
 NS3_MECHANISMS = "ns3-mechanisms"
 ACCESS_DELAY_MS = 1.0
+UDP_HEADERS = 30  # PPP, IPv4 and UDP, in bytes
 
 GOODPUT_BACK, QUEUE_DELAY_BACK, DROPS_BACK = "goodput_back_mbps", "queue_delay_back_ms", "queue_drops_back"
 UDP_RECEIVED, UDP_LOST, UDP_DELAY = "udp_received_mbps", "udp_lost", "udp_delay_ms"
@@ -249,11 +250,18 @@ def _delay(s: Setting) -> float | DelaySchedule:
     return DelaySchedule([time_s for time_s, _ in steps], delays_ms, reorder=True) if s.own.rtt_steps else delays_ms[0]
 
 
+def _on_off_mbps(own: Mechanisms) -> float:
+    """As the reference's program sets it up: ns-3's DataRate, of payload, is a whole number of bits a second."""
+    share = (own.udp_bytes - UDP_HEADERS) / own.udp_bytes
+    return max(1, round(own.udp_mbps * 1e6 * share)) / share * 1e-6 if share > 0 else own.udp_mbps
+
+
 def _datagrams(s: Setting, ends: Callable[[str, int], dict[str, Any]]) -> list[UdpSource]:
     own = s.own
     if not own.udp_mbps:
         return []
     periods: dict[str, Any] = {"on_s": own.udp_on_s, "off_s": own.udp_off_s, "random": own.udp_random} if own.udp_on_s else {}
+    rate_mbps = _on_off_mbps(own) if periods else own.udp_mbps
     begins_s = own.udp_start_s + (own.udp_off_s if own.udp_on_s and not own.udp_random else 0.0)  # ns-3's sources rest first
     path = ends("udp", int(own.udp_back))["path"]
-    return [UdpSource(path=path, rate_mbps=own.udp_mbps, packet_bytes=own.udp_bytes, start_s=begins_s, **periods)]
+    return [UdpSource(path=path, rate_mbps=rate_mbps, packet_bytes=own.udp_bytes, start_s=begins_s, **periods)]

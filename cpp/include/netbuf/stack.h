@@ -23,6 +23,7 @@ struct StackProfile {
   Time initial_rto, min_rto, max_rto;
   Time rtt_granularity;                    // of the time stamps that feed the RTO
   uint32_t reset_bytes;
+  uint32_t datagram_overhead;              // of sources that count the payload of an on period in whole bits; 0: they count time
   uint32_t syn_tries;                      // 0: no end of them
   Time time_wait;                          // how long a sender that has closed answers for its connection
 
