@@ -185,6 +185,10 @@ class Family(ABC):
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
         """The world of a cell that is judged."""
 
+    def seeded(self, s: Setting) -> bool:
+        """Whether each seed has a world of its own: what the reference draws and our simulator does not."""
+        return False
+
     def uncertain_starts(self, s: Setting) -> bool:
         """Whether the senders are processes that compete from the first packet on: which of them loses when is chaotic, and
         a single history says little. ns-3's senders start to the nanosecond."""

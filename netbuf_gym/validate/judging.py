@@ -186,7 +186,7 @@ def _means(quantity: str, reference: float, ours: float, allowed: float, error: 
 
 
 def _distributions(quantity: str, reference: Sequence[float], ours: Sequence[float]) -> Comparison:
-    distance, p = ks_2samp(reference, ours) if np.isfinite(ours).all() else (math.nan, math.nan)
+    distance, p = ks_2samp(_printed(reference), _printed(ours)) if np.isfinite(ours).all() else (math.nan, math.nan)
     return Comparison(
         quantity=quantity,
         reference=mean(reference),
@@ -197,6 +197,11 @@ def _distributions(quantity: str, reference: Sequence[float], ours: Sequence[flo
         distance=distance,
         p=p,
     )
+
+
+def _printed(values: Sequence[float]) -> list[float]:
+    """To six digits: a reference prints no more than eight, and what it has rounded is neither above nor below ours."""
+    return [float(f"{value:.6g}") for value in values]
 
 
 def _overall(comparisons: Sequence[Comparison]) -> str:

@@ -36,7 +36,7 @@ def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Cal
     tasks = [(i, seed) for i, cell in enumerate(judged) for seed in _seeds(cell, seeds)]
     worlds: dict[tuple[int, int], Scenario] = {}
     for i, cell in enumerate(judged):
-        common = None if cell.flow_files else scenario(cell)
+        common = None if cell.flow_files or cell.setting.family.seeded(cell.setting) else scenario(cell)
         worlds |= {(i, seed): common or scenario(cell, seed) for at, seed in tasks if at == i}
     results: dict[tuple[int, int], dict[str, float]] = {}
     stop = threading.Event()

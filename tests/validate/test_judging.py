@@ -237,6 +237,14 @@ def test_where_the_references_seeds_do_not_tell_the_mean_distributions_are_compa
         assert how_judged(made) == how and judge_cell(made).verdict == WITHIN
 
 
+def test_what_the_reference_has_printed_rounded_is_neither_above_nor_below_ours():
+    kwargs = {"cc": "Cubic", "buffer": 150000, "loss": 1e-4}
+    packets = [12483] * 13 + [12484] * 8 + [12485] * 9
+    exact = [n * 1448 * 8 / 7.5e6 for n in packets]
+    ours, reference = (exact, [100] * 30, [0] * 30), ([float(f"{x:.8g}") for x in exact], [100] * 30, [0] * 30)
+    assert judge_cell(cell(ours, reference, **kwargs)).comparisons[0].distance == 0
+
+
 def test_ours_do_not_decide_how_a_cell_is_judged():
     reference = ([10] * 20, [100] * 20, [100] * 20)
     made = cell(([10] * 30, [10, 500] * 15, [100] * 30), reference, cc="Cubic", loss=0.01)

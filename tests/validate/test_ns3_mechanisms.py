@@ -48,8 +48,9 @@ def test_what_no_chance_decides_has_the_same_numbers(cells, label):
                 assert ours[quantity] == pytest.approx(cell.reference[quantity][0], rel=relative, abs=1e-9), cell.setting.id
 
 
-def test_what_chance_decides_agrees_in_the_mean():
-    report = validate(DATA, seeds=12, jobs=1, only="*/jitter_*/NewReno/*/10Mbps/*")
+@pytest.mark.parametrize("only", ["*/jitter_*/NewReno/*/10Mbps/*", "*/udp_random/NewReno/*"])
+def test_what_chance_decides_agrees(only):
+    report = validate(DATA, seeds=12, jobs=1, only=only)
     assert report.within, report.text()
 
 
@@ -63,6 +64,10 @@ def test_the_worlds(cells):
     cell = of(cells, "udp_back")[0]
     (source,) = scenario(cell).udp
     assert source.path[1] == 1 and source.start_s == cell.setting.own.udp_off_s  # ns-3's rests first
+    cell = of(cells, "udp_random")[0]
+    rests = {seed: scenario(cell, seed).udp[0].start_s for seed in (1, 2)}
+    assert rests[1] != rests[2] and min(rests.values()) > 0 and scenario(cell, 1).udp[0].start_s == rests[1]
+    assert cell.setting.family.seeded(cell.setting) and len(cell.seeds) == 30
     cell = of(cells, "reverse")[0]
     assert cell.setting.family.how_judged(cell.setting) == GROUPED
     assert [flow.path[1] for flow in scenario(cell).flows] == [0, 1]
