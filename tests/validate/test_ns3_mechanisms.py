@@ -39,7 +39,10 @@ def test_what_the_file_holds(cells):
     assert DATA.read_text().startswith("# tests/reference/ns3/cells.py ")
 
 
-@pytest.mark.parametrize("label", ["udp_constant", "udp_on_off", "udp_back", "reverse", "reverse_slow", "delay_up"])
+WITHOUT_CHANCE = ["udp_constant", "udp_on_off", "udp_back", "reverse", "reverse_slow", "delay_up", "delay_down", "delay_leo"]
+
+
+@pytest.mark.parametrize("label", WITHOUT_CHANCE)
 def test_what_no_chance_decides_has_the_same_numbers(cells, label):
     for cell in of(cells, label):
         ours = run(scenario(cell), cell.setting, seed=1)

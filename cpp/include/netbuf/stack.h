@@ -42,6 +42,7 @@ struct StackProfile {
   // ---- receiver
   bool tunes_window;                       // dynamic right-sizing, and every segment acknowledged while the window grows
   bool echoes_latest_syn;                  // else the first
+  bool ignores_late_stamps;                // a segment whose time stamp is older than one seen before is not echoed
   bool counts_syn_answers;                 // whoever asked for them
   bool ignores_fin_beyond_hole;            // before anything else of the stream has come
   bool acknowledges_around_fin;            // before and after its own; else that is the acknowledgement
