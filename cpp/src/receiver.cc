@@ -47,10 +47,12 @@ void Receiver::receive_data(const Packet& packet) {
     last_received_ = now_;
   }
   if (control_) [[unlikely]] ask_control(packet);
+  const bool late = late_stamp(packet);
+  if (!late) newest_sent_ = packet.sent_at;
   if (index != rcv_nxt_) [[unlikely]] {
     return before(index, rcv_nxt_) || out_of_order_.find(index) ? receive_again(packet) : receive_beyond(packet);
   }
-  if (index == last_ack_sent_) echo_sent_ = packet.sent_at;  // RFC 7323, 4.3
+  if (index == last_ack_sent_ && !late) echo_sent_ = packet.sent_at;  // RFC 7323, 4.3
   ++rcv_nxt_;
   if (packet.fin) [[unlikely]] stream_end_ = rcv_nxt_, have_end_ = true;
   if (!out_of_order_.empty()) [[unlikely]] {

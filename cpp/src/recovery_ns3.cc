@@ -237,6 +237,8 @@ class Ns3Recovery final : public Recovery {
     prr_flight_ = in_flight_;
     reduce(sender, work.delivered * tcb.mss - work.short_bytes, true);
     sender.retransmit(tcb.una);
+    sender.measure_tail();  // an ACK that moves una too reduces once more, and counts what has just been sent
+    in_flight_ = static_cast<uint32_t>(tcb.bytes_in_flight());
   }
 
   // Bytes in 32-bit arithmetic, as ns-3 has it: the product below wraps for windows beyond about 45 packets.

@@ -91,6 +91,21 @@ TEST(scripted_losses_are_those_of_ns3) {  // what ns-3's generator lost in its r
            {4576, 8829, 42766, 48565, 51746, 56300, 66649, 66950, 69885, 75457, 86847}, 82660, 86979, 0, 6, 5});
 }
 
+// ACKs are lost on the slower way back, so that one may move una and report what was lost beyond it: recovery begins and
+// is reduced twice at once, the second time with the retransmission in flight.
+TEST(an_ack_that_begins_recovery_and_moves_una_is_that_of_ns3) {
+  WorldConfig world_config = access_dumbbell({"cubic", 2, 10, 60, 499, 0, {}, 0, 0, 0, 0, 0});
+  world_config.links[1] = worlds::link(1.25, 28, 62);
+  FlowConfig& back = world_config.flows[1];
+  back.path[1] = 1;
+  back.return_path[1] = 0;
+  back.start_ns = 50 * kMillisecond;
+  World world(world_config, 1);
+  world.run(15 * kSecond);
+  CHECK_EQ(world.links()[0].stats(15 * kSecond).queue_drops, 83u);
+  CHECK_EQ(world.links()[1].stats(15 * kSecond).queue_drops, 1089u);
+}
+
 TEST(a_lost_syn_still_gives_a_round_trip_time) {
   Expected e = kScripted;
   e.losses = {0};

@@ -62,6 +62,22 @@ TEST(udp_on_time_carries_over_off_periods) {
   CHECK(departures(world, 36 * kMillisecond) == std::vector<Time>({1'000'000, 12'000'000, 23'000'000, 24'000'000, 35'000'000}));
 }
 
+TEST(udp_of_ns3_carries_whole_bits_of_payload) {
+  UdpConfig udp = source(1.03, {0}, 1030);  // 8000 bits of payload at 1 Mbit/s: 8 ms of on time
+  udp.on_ns = 5'000'500;
+  udp.off_ns = 10 * kMillisecond;
+  WorldConfig config = with(udp, 100);
+  World time(config, 1);
+  CHECK(departures(time, 50 * kMillisecond) == std::vector<Time>({18'000'000, 46'000'000}));
+  config.stack = Stack::ns3;
+  World bits(config, 1);  // 5000 of the first 5000.5 count; then 2000 of 2000.5, and 5000 more
+  CHECK(departures(bits, 50 * kMillisecond) == std::vector<Time>({18'000'500, 46'001'500}));
+  config.udp[0].bytes = 30;  // nothing but headers: time counts
+  config.udp[0].rate_bps = 30'000;
+  World empty(config, 1);
+  CHECK(departures(empty, 50 * kMillisecond) == std::vector<Time>({18'000'000, 46'000'000}));
+}
+
 TEST(udp_random_periods_have_their_mean_rate_and_a_stream_of_their_own) {
   UdpConfig udp = source(12, {0}, 150);
   udp.on_ns = 20 * kMillisecond;

@@ -152,7 +152,6 @@ class Family(ABC):
         least_rtt_ms: Of its access links.
         follows_schedule: Whether its cells name a rate schedule.
         contributes: Whether each cell of a group contributes to the group what it is allowed itself.
-        bimodal: Whether a run may end in one of two ways by chance, so that a few seeds tell too little of the spread.
         compact: Whether tables show ours and the error alone, since there are many quantities.
         columns: Of its tables, before the quantities.
     """
@@ -161,7 +160,6 @@ class Family(ABC):
     least_rtt_ms = 2.0
     follows_schedule = False
     contributes = False
-    bimodal = False
     compact = False
     columns: tuple[str, ...] = ("flows", "buffer", "loss", "runs")
 
@@ -186,6 +184,10 @@ class Family(ABC):
     @abstractmethod
     def scenario(self, cell: Cell, seed: int | None) -> Scenario:
         """The world of a cell that is judged."""
+
+    def seeded(self, s: Setting) -> bool:
+        """Whether each seed has a world of its own: what the reference draws and our simulator does not."""
+        return False
 
     def uncertain_starts(self, s: Setting) -> bool:
         """Whether the senders are processes that compete from the first packet on: which of them loses when is chaotic, and

@@ -16,6 +16,8 @@ CELL_FACTOR = 2.0
 """A single cell of a group may be off by this many times the group's tolerance."""
 STANDARD_ERRORS = 2.0
 LEAST_P = 0.01
+ENOUGH_SEEDS = 20
+"""From so many seeds of the reference on, their spread says whether their mean is known well enough to be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +74,27 @@ class GroupVerdict:
         return "/".join(part for part in (self.kind, self.label, self.cc, self.path) if part)
 
 
+def how_judged(cell: Cell) -> str:
+    """As its family says, but as a distribution where the reference's own seeds do not tell the mean: two standard errors of
+    it are more than the difference that would be allowed. The reference alone decides, whatever ours are."""
+    family = cell.setting.family
+    how = family.how_judged(cell.setting)
+    if how != GROUPED or not cell.setting.by_chance or len(cell.seeds) < ENOUGH_SEEDS:
+        return how
+    for quantity, tolerance in family.tolerances(cell.setting).items():
+        values = cell.reference[quantity]
+        error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+        if STANDARD_ERRORS * error > tolerance.allowed(mean(values)):
+            return DISTRIBUTION
+    return how
+
+
 def judge_cell(cell: Cell) -> CellVerdict:
     """The verdict on one cell that has been run, or that is not judged."""
     if cell.not_judged:
         return CellVerdict(cell=cell, how="", comparisons=(), verdict=NOT_JUDGED)
     family = cell.setting.family
-    how = family.how_judged(cell.setting)
+    how = how_judged(cell)
     comparisons = []
     for quantity, tolerance in family.tolerances(cell.setting).items():
         reference, ours = cell.reference[quantity], cell.ours[quantity]
@@ -95,7 +112,7 @@ def judge_groups(cells: Sequence[Cell]) -> list[GroupVerdict]:
     """The verdicts on the groups of those cells that are judged as members of one; in order of first appearance."""
     groups: dict[tuple, list[Cell]] = {}
     for cell in cells:
-        if not cell.not_judged and cell.setting.family.how_judged(cell.setting) == GROUPED:
+        if not cell.not_judged and how_judged(cell) == GROUPED:
             groups.setdefault(cell.setting.group, []).append(cell)
     return [_judge_group(members) for members in groups.values()]
 
@@ -138,8 +155,7 @@ def _contributed_means(quantity: str, members: list[Cell]) -> Comparison:
 
 
 def standard_error(cell: Cell, quantity: str) -> float:
-    """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only, or where a run ends
-    in one of two ways, of which few seeds may show one, and ours is larger.
+    """Of the reference's mean over its seeds, from their spread, or from ours where it has one seed only.
 
     0 for a cell in which no lots are drawn: the issue of its run is no matter of chance.
     """
@@ -148,8 +164,6 @@ def standard_error(cell: Cell, quantity: str) -> float:
     reference = cell.reference[quantity]
     sample = reference if len(reference) > 1 else cell.ours[quantity]
     spread = float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0
-    if cell.setting.family.bimodal and len(cell.ours[quantity]) > 1:
-        spread = max(spread, float(np.std(cell.ours[quantity], ddof=1)))
     return spread / math.sqrt(len(reference))
 
 
@@ -172,7 +186,7 @@ def _means(quantity: str, reference: float, ours: float, allowed: float, error: 
 
 
 def _distributions(quantity: str, reference: Sequence[float], ours: Sequence[float]) -> Comparison:
-    distance, p = ks_2samp(reference, ours) if np.isfinite(ours).all() else (math.nan, math.nan)
+    distance, p = ks_2samp(_printed(reference), _printed(ours)) if np.isfinite(ours).all() else (math.nan, math.nan)
     return Comparison(
         quantity=quantity,
         reference=mean(reference),
@@ -183,6 +197,11 @@ def _distributions(quantity: str, reference: Sequence[float], ours: Sequence[flo
         distance=distance,
         p=p,
     )
+
+
+def _printed(values: Sequence[float]) -> list[float]:
+    """To six digits: a reference prints no more than eight, and what it has rounded is neither above nor below ours."""
+    return [float(f"{value:.6g}") for value in values]
 
 
 def _overall(comparisons: Sequence[Comparison]) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from netbuf_gym.errors import ReferenceDataError, shown
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import DelaySchedule, Flow, Jitter, Link, Scenario, UdpSource
@@ -27,6 +29,7 @@ from netbuf_gym.validate.dumbbells import NS3_SCHEMES, ns3_scheme_missing
 
 NS3_MECHANISMS = "ns3-mechanisms"
 ACCESS_DELAY_MS = 1.0
+UDP_HEADERS = 30  # PPP, IPv4 and UDP, in bytes
 
 GOODPUT_BACK, QUEUE_DELAY_BACK, DROPS_BACK = "goodput_back_mbps", "queue_delay_back_ms", "queue_drops_back"
 UDP_RECEIVED, UDP_LOST, UDP_DELAY = "udp_received_mbps", "udp_lost", "udp_delay_ms"
@@ -166,7 +169,6 @@ def setting_of(kind: str, row: Mapping[str, str], v: Mapping[str, float], file: 
 @family
 class Ns3Mechanisms(Family):
     kind = NS3_MECHANISMS
-    bimodal = True  # whether slow start overtakes itself while it overruns the queue decides a minute
     least_rtt_ms = 4 * ACCESS_DELAY_MS
     columns = ("flows", "buffer", "beside", "runs")
 
@@ -178,6 +180,9 @@ class Ns3Mechanisms(Family):
 
     def why_not_judged(self, s: Setting) -> str:
         return ns3_scheme_missing(s)
+
+    def seeded(self, s: Setting) -> bool:
+        return s.own.udp_mbps > 0 and s.own.udp_random
 
     def how_judged(self, s: Setting) -> str:
         return ALONE if s.flows + s.own.back_flows == 1 and not s.own.by_chance else GROUPED
@@ -232,7 +237,7 @@ class Ns3Mechanisms(Family):
             for i in range(count):
                 at_s = start_s + i * s.stagger_s
                 flows.append(Flow(cc=NS3_SCHEMES[s.cc], name=f"{name}-{i}", start_s=at_s, **ends(f"{name}-{i}", way)))
-        udp = _datagrams(s, ends)
+        udp = _datagrams(s, seed, ends)
         return Scenario(links=links, flows=flows, udp=udp, duration_s=s.duration_s, stack="ns3", hystart=s.hystart, name=s.id)
 
     def row(self, s: Setting, runs: int) -> Sequence[str]:
@@ -250,11 +255,25 @@ def _delay(s: Setting) -> float | DelaySchedule:
     return DelaySchedule([time_s for time_s, _ in steps], delays_ms, reorder=True) if s.own.rtt_steps else delays_ms[0]
 
 
-def _datagrams(s: Setting, ends: Callable[[str, int], dict[str, Any]]) -> list[UdpSource]:
+def _on_off_mbps(own: Mechanisms) -> float:
+    """As the reference's program sets it up: ns-3's DataRate, of payload, is a whole number of bits a second."""
+    share = (own.udp_bytes - UDP_HEADERS) / own.udp_bytes
+    return max(1, round(own.udp_mbps * 1e6 * share)) / share * 1e-6 if share > 0 else own.udp_mbps
+
+
+def _rest_s(own: Mechanisms, seed: int | None) -> float:
+    """Of ns-3's sources with periods, before the first of them; without a seed the mean of such rests."""
+    if own.udp_on_s and own.udp_random and seed is not None:
+        return float(np.random.default_rng(seed).exponential(own.udp_off_s))
+    return own.udp_off_s if own.udp_on_s else 0.0
+
+
+def _datagrams(s: Setting, seed: int | None, ends: Callable[[str, int], dict[str, Any]]) -> list[UdpSource]:
     own = s.own
     if not own.udp_mbps:
         return []
     periods: dict[str, Any] = {"on_s": own.udp_on_s, "off_s": own.udp_off_s, "random": own.udp_random} if own.udp_on_s else {}
-    begins_s = own.udp_start_s + (own.udp_off_s if own.udp_on_s and not own.udp_random else 0.0)  # ns-3's sources rest first
+    rate_mbps = _on_off_mbps(own) if periods else own.udp_mbps
+    begins_s = own.udp_start_s + _rest_s(own, seed)
     path = ends("udp", int(own.udp_back))["path"]
-    return [UdpSource(path=path, rate_mbps=own.udp_mbps, packet_bytes=own.udp_bytes, start_s=begins_s, **periods)]
+    return [UdpSource(path=path, rate_mbps=rate_mbps, packet_bytes=own.udp_bytes, start_s=begins_s, **periods)]

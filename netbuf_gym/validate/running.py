@@ -12,10 +12,11 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.validate.cells import DISTRIBUTION, Cell
+from netbuf_gym.validate.judging import how_judged
 from netbuf_gym.validate.worlds import run, scenario, seeds_to_run
 
-LONE_SEED_RUNS = 250
-"""Runs beside a single seed of the reference in a distribution test: the least possible p, 2/251, is below 0.01."""
+DISTRIBUTION_RUNS = 250
+"""In a distribution test: beside a single seed of the reference the least possible p, 2/251, is then below 0.01."""
 
 
 def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Callable[[int, int], None]) -> None:
@@ -35,7 +36,7 @@ def run_cells(cells: Sequence[Cell], seeds: int, jobs: int | None, progress: Cal
     tasks = [(i, seed) for i, cell in enumerate(judged) for seed in _seeds(cell, seeds)]
     worlds: dict[tuple[int, int], Scenario] = {}
     for i, cell in enumerate(judged):
-        common = None if cell.flow_files else scenario(cell)
+        common = None if cell.flow_files or cell.setting.family.seeded(cell.setting) else scenario(cell)
         worlds |= {(i, seed): common or scenario(cell, seed) for at, seed in tasks if at == i}
     results: dict[tuple[int, int], dict[str, float]] = {}
     stop = threading.Event()
@@ -67,6 +68,6 @@ def _seeds(cell: Cell, seeds: int) -> list[int]:
     the reference a Kolmogorov-Smirnov test of 30 rejects nothing."""
     if cell.flow_files:
         return list(dict.fromkeys(cell.seeds))
-    if cell.setting.family.how_judged(cell.setting) == DISTRIBUTION and len(cell.seeds) == 1:
-        seeds = max(seeds, LONE_SEED_RUNS)
+    if how_judged(cell) == DISTRIBUTION:
+        seeds = max(seeds, DISTRIBUTION_RUNS)
     return seeds_to_run(cell.setting, seeds)

@@ -8,6 +8,7 @@ from netbuf_gym.validate.judging import (
     NOT_JUDGED,
     OUT,
     WITHIN,
+    how_judged,
     judge_cell,
     judge_groups,
     standard_error,
@@ -212,6 +213,44 @@ def test_bottomless_lossy_cells_are_compared_as_distributions():
     broken = judge_cell(cell(([math.nan] * 30, *ours[1:]), reference, **kwargs))
     assert broken.verdict == OUT
     assert judge_groups([cell(ours, reference, **kwargs)]) == []
+
+
+@pytest.mark.parametrize(
+    ("delays", "loss", "how"),
+    [
+        ([50, 150] * 10, 0.01, DISTRIBUTION),  # two standard errors: 23 ms, of 12 allowed
+        ([90, 110] * 10, 0.01, GROUPED),  # 4.6 ms
+        ([50, 150] * 10, 0.0, GROUPED),  # no lots are drawn
+        ([50, 150] * 9, 0.01, GROUPED),  # too few to say
+    ],
+)
+def test_where_the_references_seeds_do_not_tell_the_mean_distributions_are_compared(delays, loss, how):
+    seeds = len(delays)
+    reference = ([10] * seeds, delays, [100] * seeds)
+    made = cell(([10] * 250, [50] * 250, [100] * 250), reference, cc="Cubic", loss=loss)
+    made.seeds = list(range(seeds))
+    assert how_judged(made) == how
+    assert len(judge_groups([made])) == (how == GROUPED)
+    if how == DISTRIBUTION:
+        assert judge_cell(made).verdict == OUT  # one of two ways only
+        made.ours[QUEUE_DELAY] = [50, 150] * 125
+        assert how_judged(made) == how and judge_cell(made).verdict == WITHIN
+
+
+def test_what_the_reference_has_printed_rounded_is_neither_above_nor_below_ours():
+    kwargs = {"cc": "Cubic", "buffer": 150000, "loss": 1e-4}
+    packets = [12483] * 13 + [12484] * 8 + [12485] * 9
+    exact = [n * 1448 * 8 / 7.5e6 for n in packets]
+    ours, reference = (exact, [100] * 30, [0] * 30), ([float(f"{x:.8g}") for x in exact], [100] * 30, [0] * 30)
+    assert judge_cell(cell(ours, reference, **kwargs)).comparisons[0].distance == 0
+
+
+def test_ours_do_not_decide_how_a_cell_is_judged():
+    reference = ([10] * 20, [100] * 20, [100] * 20)
+    made = cell(([10] * 30, [10, 500] * 15, [100] * 30), reference, cc="Cubic", loss=0.01)
+    made.seeds = list(range(20))
+    assert how_judged(made) == GROUPED and judge_cell(made).verdict == OUT
+    assert standard_error(made, QUEUE_DELAY) == 0
 
 
 def test_what_is_not_judged_is_in_no_group():

@@ -63,6 +63,10 @@ class Receiver {
 
   void receive_data(const Packet& packet);
   void receive_small(const Packet& packet);
+  bool late_stamp(const Packet& packet) const {  // in the stamps' unit
+    return packet.sent_at < newest_sent_ && profile_.ignores_late_stamps &&
+           packet.sent_at / profile_.rtt_granularity < newest_sent_ / profile_.rtt_granularity;
+  }
   void receive_beyond(const Packet& packet); // a hole
   void receive_again(const Packet& packet);
   // Whole units that have passed: of a negative clock too, as integers of a clock that wraps are cut.
@@ -114,6 +118,7 @@ class Receiver {
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
   uint32_t stream_end_ = 0;      // the segment after the one with FIN, once that has arrived
   bool have_end_ = false;
+  Time newest_sent_ = 0;         // of all segments that have arrived
   Time echo_sent_ = -1, deadline_ = kNever, last_received_ = 0;
   Time silence_ = 0;             // after so long the sender starts anew
   Time round_mark_ = 0;          // a round trip is over with the first segment sent then or later, by the sender's time stamps

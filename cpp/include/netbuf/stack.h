@@ -23,6 +23,7 @@ struct StackProfile {
   Time initial_rto, min_rto, max_rto;
   Time rtt_granularity;                    // of the time stamps that feed the RTO
   uint32_t reset_bytes;
+  uint32_t datagram_overhead;              // of sources that count the payload of an on period in whole bits; 0: they count time
   uint32_t syn_tries;                      // 0: no end of them
   Time time_wait;                          // how long a sender that has closed answers for its connection
 
@@ -41,6 +42,7 @@ struct StackProfile {
   // ---- receiver
   bool tunes_window;                       // dynamic right-sizing, and every segment acknowledged while the window grows
   bool echoes_latest_syn;                  // else the first
+  bool ignores_late_stamps;                // a segment whose time stamp is older than one seen before is not echoed
   bool counts_syn_answers;                 // whoever asked for them
   bool ignores_fin_beyond_hole;            // before anything else of the stream has come
   bool acknowledges_around_fin;            // before and after its own; else that is the acknowledgement

@@ -16,10 +16,11 @@ struct UdpCounters {
 
 // The gap between packets is bytes / rate, to the nearest nanosecond, as ns-3's UdpClient and OnOffApplication have it. A source that
 // is always on sends its first packet when it starts; one with periods sends a packet when it has been on for as long as its bits take,
-// and what is left of an on period that ends before that counts in the next one.
+// and what is left of an on period that ends before that counts in the next one; with ns-3's profile the bits of payload that it
+// was long enough for, whole ones, as OnOffApplication does.
 class UdpSource final : public OneWay {
  public:
-  UdpSource(const UdpConfig& config, uint64_t seed, uint32_t index, Network& network);
+  UdpSource(const UdpConfig& config, const StackProfile& profile, uint64_t seed, uint32_t index, Network& network);
 
   const UdpCounters& counters() const { return counters_; }
 
@@ -30,14 +31,19 @@ class UdpSource final : public OneWay {
   void note_loss(Link::Fate fate) override;
   void begin(Time at);                       // an on period
   void plan();
+  Time sends_at() const;                     // after the start of the on period
 
   const Time on_, off_, stop_;
   const bool random_;
   const Time gap_;
+  const uint32_t counted_bits_;              // of payload, in a packet; 0: time is counted
+  const double bits_per_ns_;                 // of payload
   Rng rng_;
   UdpCounters counters_;
   Time phase_start_ = 0, phase_on_ = 0, phase_off_ = 0;  // the on period, and the rest after it
   Time on_before_ = 0;                       // time spent on before it
+  Time since_ = 0;                           // the last packet or, if later, the start of the on period
+  double bits_before_ = 0;                   // of the next packet, from on periods before it
   Time due_ = kNever;
   bool sends_ = false;                       // when it is due; otherwise an on period begins
 };

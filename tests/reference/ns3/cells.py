@@ -18,6 +18,7 @@ PATHS = ((5, 200, 1), (10, 40, 0.5), (10, 60, 10), (20, 100, 2), (50, 20, 4), (1
 SPANS_S = {5: 24, 10: 15, 20: 10, 50: 6, 100: 5}
 FEW = (PATHS[0], PATHS[1], PATHS[3])
 SCHEMES = ("NewReno", "Cubic")
+SEEDS = range(1, 31)  # where lots are drawn
 
 
 def packets(rate: float, rtt_ms: float, share: float) -> int:
@@ -50,7 +51,7 @@ def jitters() -> Iterator[dict]:
         for cc in SCHEMES:
             for most_ms, reorder in ((1, 1), (10, 1), (10, 0)):
                 label = "jitter_reorder" if reorder else "jitter_in_order"
-                for seed in (1, 2, 3):
+                for seed in SEEDS:
                     yield {**path(*one), "cc": cc, "label": label, "jitter": most_ms, "reorder": reorder, "seed": seed}
 
 
@@ -66,7 +67,7 @@ def datagrams() -> Iterator[dict]:
         source = {"udp": round(0.22 * rate, 3), "udpOn": 0.3, "udpOff": 0.4}
         yield {**world, "cc": "NewReno", "label": "udp_back", **source, **back}
     for cc in SCHEMES:
-        for seed in range(1, 11):
+        for seed in SEEDS:
             source = {"udp": 6, "udpOn": 0.2, "udpOff": 0.3, "udpRandom": 1, "seed": seed}
             yield {**path(*PATHS[1]), "cc": cc, "label": "udp_random", **source}
 
