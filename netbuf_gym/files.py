@@ -81,11 +81,17 @@ def alone(folder: Path, field: str) -> Iterator[None]:
         ConfigError: Another process holds it.
     """
     path = folder / ".lock"
-    with open(path, "w") as file:
+    with naming(path):
+        file = open(path, "w")
+    with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with naming(path):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())  # not one that its holder took away
         except BlockingIOError:
-            raise ConfigError(f"{field} = '{folder}' is being written by another process; valid: one at a time") from None
+            held = False
+        if not held:
+            raise ConfigError(f"{field} = '{folder}' is being written by another process; valid: one at a time")
         try:
             yield
         finally:

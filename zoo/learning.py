@@ -31,6 +31,8 @@ LONG_SECONDS = 1.0
 """An update and its rollout that take longer are not waited for when training is interrupted."""
 ROWS = 100
 """What a run logs at least, where it has as many rollouts."""
+ROW_STEPS = 50_000
+"""The most that a row is for, unless one rollout is longer."""
 
 
 class HaltedError(Exception):
@@ -181,10 +183,11 @@ def _memories(model: OffPolicyAlgorithm, total: int, callback: BaseCallback, bou
 def log_interval(model: OnPolicyAlgorithm, total: int) -> int:
     """How many rollouts a row of the log is for: as many as is usual for the learner, unless a run had fewer than `ROWS` rows.
 
-    What is usual is meant for few worlds: with 256 of them A2C's hundred rollouts are 200,000 steps.
+    What is usual is meant for few worlds: with 256 of them A2C's hundred rollouts are 200,000 steps. A row is for
+    `ROW_STEPS` at most: a run that ends by time has some, too.
     """
-    rollouts = total // (model.n_steps * model.n_envs)
-    return max(1, min(_usual_log_interval(model), rollouts // ROWS))
+    steps = model.n_steps * model.n_envs
+    return max(1, min(_usual_log_interval(model), total // steps // ROWS, ROW_STEPS // steps))
 
 
 def _usual_log_interval(model: BaseAlgorithm) -> int:

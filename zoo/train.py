@@ -148,6 +148,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
         model, recorder = _learner(config, worlds)
         run_dir.mkdir(parents=True, exist_ok=True)
         with alone(run_dir, "run_dir"):
+            _require_empty(run_dir)  # no other has run in it meanwhile
             checkpoint.tidy(run_dir)
             with naming(run_dir / "config.yaml"):
                 write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
@@ -173,6 +174,15 @@ def _resume(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) ->
         _change(config, overrides)
         config.run_dir = str(run)
         return _start(config, tell)
+    folder = run if run.is_dir() else run.parent
+    if not folder.is_dir():
+        checkpoint.read(run)  # says what there is not
+    with alone(folder, "resume"):
+        return _go_on(run, overrides, tell)
+
+
+def _go_on(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) -> TrainResult:
+    """`_resume`, alone in the directory."""
     saved = checkpoint.read(run)
     config, run_dir = saved.config, saved.path.parent
     _change(config, overrides)
@@ -190,9 +200,8 @@ def _resume(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) ->
         model, recorder = _learner(config, worlds)
         description = _described(model, config, kwargs)
         checkpoint.require_same_env(saved, description)
-        with alone(run_dir, "resume"):
-            tell(f"going on at {saved.progress['timesteps']:,} steps, training {_what(config)}, in {run_dir}")
-            return _learn(config, model, recorder, description, run_dir, saved)
+        tell(f"going on at {saved.progress['timesteps']:,} steps, training {_what(config)}, in {run_dir}")
+        return _learn(config, model, recorder, description, run_dir, saved)
     finally:
         worlds.close()
 
@@ -245,14 +254,19 @@ def _run_dir(config: DictConfig) -> Path:
     run_dir = Path(config.run_dir)
     if not config.run_dir.strip() or "\0" in config.run_dir:
         raise ConfigError(f"run_dir = {config.run_dir!r} names no folder; valid: a folder, or null for a new one below runs/")
-    for name in RESULTS:
-        if (run_dir / name).exists():
-            goes_on = word("resume", run_dir)
-            raise ConfigError(f"run_dir = {str(run_dir)!r} holds a run already ({name}); {goes_on} continues it")
+    _require_empty(run_dir)
     there = next(path for path in (run_dir, *run_dir.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise ConfigError(f"run_dir = {str(run_dir)!r}: {there} is no folder that can be written to")
     return run_dir
+
+
+def _require_empty(run_dir: Path) -> None:
+    """Raises ConfigError for a directory that holds a run."""
+    for name in RESULTS:
+        if (run_dir / name).exists():
+            goes_on = word("resume", run_dir)
+            raise ConfigError(f"run_dir = {str(run_dir)!r} holds a run already ({name}); {goes_on} continues it")
 
 
 def _say(line: str) -> None:

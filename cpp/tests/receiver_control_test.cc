@@ -97,8 +97,9 @@ TEST(nuwa_keeps_the_queue_near_its_target) {
 
 TEST(windows_follow_from_arrivals_alone) {
   // The same arrivals in another world's clock and with the same gaps give the same window.
-  for (const char* name : {"nuwa", "rledbat", "fixed", "agent"}) {
-    const auto here = control(name), ahead = control(name), behind = control(name);
+  const std::pair<const char*, Given> all[] = {{"nuwa", {}}, {"nuwa", {{"gain", 1}}}, {"rledbat", {}}, {"fixed", {}}, {"agent", {}}};
+  for (const auto& [name, parameters] : all) {
+    const auto here = control(name, parameters), ahead = control(name, parameters), behind = control(name, parameters);
     Rng rng(3);
     Time sent = 0;
     for (int i = 0; i < 20'000; ++i) {
@@ -133,6 +134,36 @@ TEST(a_clock_that_shows_a_negative_time_measures_as_any_other) {
       CHECK_EQ(usual[i].rtt, negative[i].rtt);
     }
   }
+}
+
+TEST(a_window_of_measured_products_is_the_same_on_a_clock_of_any_time) {
+  const auto carried = [](Time offset) {
+    WorldConfig config = path(20, 40, 100, {received("nuwa", "receiver_driven", {{"gain", 1}})});
+    config.flows[0].clock_offset_ns = offset;
+    World world(config, 1);
+    world.run(10 * kSecond);
+    return world.flows()[0].counters().delivered_bytes;
+  };
+  const auto usual = carried(0);
+  CHECK_GT(usual, 20'000'000);
+  CHECK_EQ(usual, carried(3600 * kSecond));
+  CHECK_EQ(usual, carried(-3600 * kSecond));
+}
+
+TEST(reordering_is_forgotten_when_losses_go_on_without_it) {
+  // The route becomes shorter once: packets overtake each other for a moment. Then a short queue loses as if they never had.
+  const auto dropped = [](bool reorder) {
+    WorldConfig config = path(100, 10, 20, {received("nuwa")});
+    config.links[0].delay_time_ns = {0, 5 * kSecond};
+    config.links[0].delay_step_ns = {config.links[0].delay_ns + 3 * kMillisecond, config.links[0].delay_ns};
+    config.links[0].delay_reorders = reorder;
+    World world(config, 1);
+    world.run(60 * kSecond);
+    return world.flows()[0].counters().queue_drops;
+  };
+  const auto in_order = dropped(false);
+  CHECK_GT(in_order, 100u);
+  CHECK_GT(static_cast<double>(in_order) * 1.5, dropped(true));
 }
 
 TEST(late_packets_are_those_that_were_overtaken) {

@@ -24,12 +24,12 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from netbuf_gym.errors import BusyError
+from netbuf_gym.errors import BusyError, ConfigError
 from netbuf_gym.exclusive import Turn, Unique
 
 ONE_THREAD = "valid: one thread at a time, so an environment for each thread, or a threading.Lock around its calls"
-HIGHEST_SEED = 999_999
-"""Of twins: seeds of evaluations begin above it."""
+FIRST_EVALUATION_SEED = 1_000_000
+"""Seeds of evaluations begin here; those of training, which lie below, are drawn for twins."""
 
 
 class BatchStep(NamedTuple):
@@ -78,7 +78,8 @@ class VectorEnvAdapter(Unique, VecEnv):
             more than they did in the mean, interval by interval; statistics keep the rewards as they were. What paths
             and traffic do is most of a reward's variance where they vary much, and none of it an agent's doing: an
             input-dependent baseline (Mao et al., "Variance reduction for reinforcement learning in input-driven
-            environments", ICLR 2019). Episodes must be of equal length. 1: every world for itself.
+            environments", ICLR 2019). Episodes must be of equal length: a step raises ConfigError where they are not. 1: every
+            world for itself.
 
     Raises:
         TypeError: `env` is not a vector environment.
@@ -153,7 +154,7 @@ class VectorEnvAdapter(Unique, VecEnv):
         if self.twins == 1 or (self._seed is None and len(self._latest)):
             return self._seed
         groups = self.num_envs // self._agents // self.twins
-        seeds = np.random.default_rng(self._seed).integers(HIGHEST_SEED + 1, size=groups)
+        seeds = np.random.default_rng(self._seed).integers(FIRST_EVALUATION_SEED, size=groups)
         return np.repeat(seeds, self.twins).tolist()
 
     def _stagger(self, observations: np.ndarray) -> np.ndarray:
@@ -177,6 +178,8 @@ class VectorEnvAdapter(Unique, VecEnv):
         self._returns += rewards
         self._lengths += 1
         dones = terminated | truncated
+        if self.twins > 1:
+            self._require_together(dones)
         done_worlds = np.flatnonzero(dones)
         episodes: list[dict[str, Any]] = []
         cut_short = np.empty(0, dtype=np.intp)
@@ -201,6 +204,13 @@ class VectorEnvAdapter(Unique, VecEnv):
         return BatchStep(
             self._own(observations), rewards, dones, cut_short, final, episodes, terminated, truncated, info
         )
+
+    def _require_together(self, dones: np.ndarray) -> None:
+        """Twins that end apart would be compared on different paths from then on."""
+        groups = dones.reshape(-1, self.twins * self._agents)
+        if (groups != groups[:, :1]).any():
+            valid = "1, or episodes of one length"
+            raise ConfigError(f"twins = {self.twins}: episodes of the same paths end apart; valid: {valid}")
 
     def _beside_twins(self, rewards: np.ndarray) -> np.ndarray:
         """(worlds,) what each got more than its twins did in the mean, itself among them."""

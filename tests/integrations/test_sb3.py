@@ -11,7 +11,9 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
-from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.errors import ConfigError as Refused
+from netbuf_gym.integrations.sb3 import FIRST_EVALUATION_SEED, VectorEnvAdapter
+from netbuf_gym.zoo import schema
 
 WORLDS = 4
 
@@ -290,7 +292,7 @@ def test_twins_meet_the_same_paths(stagger_steps):
 def test_twins_are_rewarded_by_what_they_get_more():
     alone, together = twins(1), twins(3)
     together.reset()
-    own = np.repeat(np.random.default_rng(5).integers(10**6, size=2), 3).tolist()
+    own = np.repeat(np.random.default_rng(5).integers(FIRST_EVALUATION_SEED, size=2), 3).tolist()
     alone.env.reset(seed=own)
     most = 0.0
     for step in range(39):
@@ -301,6 +303,7 @@ def test_twins_are_rewarded_by_what_they_get_more():
     assert most > 0
     episodes = together.step_batch(actions).episodes
     rewards = alone.step_batch(actions)
+    assert len(episodes) == 6
     assert [episode["r"] for episode in episodes] == [episode["r"] for episode in rewards.episodes]
 
 
@@ -314,6 +317,21 @@ def test_agents_of_a_world_have_their_twins_in_the_others():
         relative = adapter.step_batch(np.array([5, 2, 5, 9])).rewards
         np.testing.assert_allclose(relative[:2], -relative[2:], atol=1e-7)
     assert abs(relative[1]) > 0
+
+
+def test_twins_that_end_apart_are_refused():
+    env = gym.make_vec("netbuf/QueueThreshold-v0", num_envs=4, recipe="thesis-code")
+    adapter = VectorEnvAdapter(env, twins=4)
+    adapter.seed(1)
+    adapter.reset()
+    with pytest.raises(Refused, match="twins = 4: episodes of the same paths end apart"):
+        env.action_space.seed(3)
+        for _ in range(200):
+            adapter.step_batch(env.action_space.sample())
+
+
+def test_seeds_of_twins_are_those_of_training():
+    assert schema.FIRST_EVALUATION_SEED == FIRST_EVALUATION_SEED
 
 
 @pytest.mark.parametrize("of", [0, 4, 7])

@@ -177,6 +177,7 @@ def test_a_trace_turned_is_the_same_trace_later():
     "argument, message",
     [
         ("studies=[table]", "studies = 'table' is unknown; valid: mobile, networks"),
+        ("studies=[video] schemes=[vegas]", "studies holds 'video', in which none of the schemes plays; valid there: nuwa_rl,"),
         ("schemes=[nuwa_k4]", "schemes = 'nuwa_k4' is unknown"),
         ("schemes=[nuwa_rl]", "schemes holds 'nuwa_rl', but there is no agent"),
         ("networks=[3g]", "networks = '3g' is unknown; valid: wired, wifi, 4g, 5g"),
@@ -191,7 +192,7 @@ def test_a_trace_turned_is_the_same_trace_later():
 )
 def test_bad_arguments(tmp_path, capsys, argument, message, monkeypatch):
     monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls: ""))
-    assert main(["reproduce", "nuwa", argument, f"output={tmp_path / 'out'}"]) == 2
+    assert main(["reproduce", "nuwa", *argument.split(), f"output={tmp_path / 'out'}"]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "out").exists()

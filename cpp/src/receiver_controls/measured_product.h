@@ -65,7 +65,7 @@ class MeasuredProduct {
   double ceiling_ = kNone;                        // bytes
   double queued_ = 0;                             // s: from then on it is a queue
   double worst_ = 0, before_ = 0;                 // s: the longest queueing delay of these two round trips, and of those before
-  Time rtt_ = 0, slot_ = -kNever, turned_ = 0, cut_ = 0, risen_ = 0;
+  Time rtt_ = 0, slot_ = -kNever, turned_ = -kNever, cut_ = -kNever, risen_ = -kNever;  // a receiver's clock may be negative
 };
 
 }  // namespace netbuf

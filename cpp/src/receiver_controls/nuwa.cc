@@ -10,6 +10,7 @@ constexpr double kLargestWindow = 1 << 30;   // RFC 7323, 2.3
 constexpr double kFirstSegments = 20;        // twice what a sender starts with (RFC 6928)
 constexpr double kSpareSegments = 10;        // beyond twice what a round trip brought the window does not grow
 constexpr uint32_t kFlatRounds = 3;          // without a quarter more: slow start is over
+constexpr uint32_t kReordered = 16;          // rounds with a loss
 constexpr Time kSilence = kSecond / 4;       // and two round trips: an outage
 constexpr Time kFirstSpike = kSecond / 2, kLongestSpike = 32 * kSecond;
 
@@ -126,14 +127,14 @@ void Nuwa::note(Time now) {
   i.last = heard_ = now;
 }
 
-// As RACK does (RFC 8985): reordering once seen, a hole is no loss before it has been repaired. What was taken for one lately may
-// have been this.
+// Reordering once seen, a hole is no loss before it has been repaired; what was taken for one lately may have been this. Sixteen
+// rounds with losses and without reordering forget it, as RACK's wider window is forgotten (RFC 8985, 6.2, step 4).
 void Nuwa::note_losses(const Arrival& arrival) {
-  if (arrival.late && !reordered_) [[unlikely]] {
-    reordered_ = true;
-    lost_ = false;
+  if (arrival.late) [[unlikely]] {
+    if (reordered_ == 0) lost_ = false;
+    reordered_ = kReordered;
   }
-  lost_ |= reordered_ ? arrival.repeated : arrival.missing > 0;
+  lost_ |= reordered_ > 0 ? arrival.repeated : arrival.missing > 0;
 }
 
 // Twice what the sender sends, for as long as that helps.
@@ -207,6 +208,7 @@ void Nuwa::end_round(Time now) {
     if (k_ > 0 && gain_ == 0) window_ *= keep_;
     limit();
   }
+  if (lost_ && reordered_ > 0) --reordered_;
   if (phase_ != Phase::start) lost_ = false;
   if (phase_ == Phase::start) {
     flat_rounds_ = round_bytes_ < 1.25 * best_round_bytes_ ? flat_rounds_ + 1 : 0;

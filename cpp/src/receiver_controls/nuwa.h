@@ -9,12 +9,13 @@
 // * decrease: above the target the window shrinks by a share of itself, and growth does not cease at the target:
 //   w += (k (1 + theta) - decrease * w (1 - theta)) / 2 / w. Adding and taking away the same for all flows never makes unequal
 //   windows equal; this has one window for each delay, w = k / decrease * exp(2 x), the same for all who share a queue.
-// * drains: the least one-way delay is that of an empty queue, if the queue is ever empty. When it has not been seen for a while,
-//   after slow start, or when the delay is far above the target (a newcomer may have come, who takes the queue for the path), the
+// * drains: the least one-way delay is that of an empty queue, if the queue is ever empty. When it has not been seen for a while
+//   (silence of 250 ms and two round trips does not count: nothing could have been seen), after slow start, or when the delay is far above the target (a newcomer may have come, who takes the queue for the path), the
 //   window is cut for as long as it takes to hear of the empty queue, and then restored.
 // * keep: share of the window that is left after a round trip with a loss; a queue may be too short for the target. A segment
 //   that is missing is lost; once a late one has come, so that packets overtake each other on this path, only one sent again is.
-// * gain: instead of Nuwa's rule, the window is so many measured products (measured_product.h), and k segments more.
+// * gain: instead of Nuwa's rule, the window is so many measured products (measured_product.h), and k segments more; drains only
+//   when the least delay was not seen for a while.
 // * slow start: the window stays ahead of the sender's, until the delay, a loss, or a rate that grows no more ends it.
 #pragma once
 #include "netbuf/one_way_delay.h"
@@ -85,7 +86,8 @@ class Nuwa final : public ReceiverControl {
   double window_, k_, target_, inverse_rho_, rho_share_, decrease_, keep_;
   double mss_, least_, most_;                // bytes
   Phase phase_ = Phase::start;
-  bool drains_, lost_ = false, reordered_ = false;
+  bool drains_, lost_ = false;
+  uint32_t reordered_ = 0;                   // rounds with a loss for which holes are no losses before they have been repaired
   double unsteered_ = 0;                     // bytes that have come since the rule was last applied: an ACK's worth at least
   double drained_ = 0;                       // bytes: the window while it is cut
   double round_bytes_ = 0, last_round_bytes_ = 0, best_round_bytes_ = 0;
@@ -98,7 +100,7 @@ class Nuwa final : public ReceiverControl {
   // Of drains.
   double to_close_ = 0, restore_, start_share_, spike_;
   double base_ = 0;                          // s: as it was after the last drain
-  Time closed_ = 0, hold_, drain_interval_, spike_interval_ = 0, next_spike_ = 0;
+  Time closed_ = 0, hold_, drain_interval_, spike_interval_ = 0, next_spike_ = -kNever;
   uint32_t flat_rounds_ = 0;
 };
 

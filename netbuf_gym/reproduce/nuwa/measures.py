@@ -80,7 +80,8 @@ def video_of(view: View) -> VideoResult:
 
 def of_a_video(view: View) -> dict[str, float]:
     """`OF_VIDEOS` of a world with one client that has run to its end."""
-    video, found = video_of(view), {}
+    video = video_of(view)
+    found: dict[str, float] = {}
     for name in ESTIMATES:
         of = name.removesuffix("_mbps")
         found |= {f"{of}_ratio": 1 + video.error_median(name, absolute=False), f"{of}_off": video.error_median(name)}

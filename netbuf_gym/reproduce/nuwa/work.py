@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.contenders import Contender
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce import agents
 from netbuf_gym.reproduce.experiment import Chunk, Key, Part, Work
 from netbuf_gym.reproduce.nuwa import learning, worlds
 from netbuf_gym.reproduce.nuwa.measures import MEASURES, OF_LEARNERS
-from netbuf_gym.reproduce.nuwa.schemes import LEARNED, contender_of
+from netbuf_gym.reproduce.nuwa.schemes import LEARNED, NAMES, contender_of
 from netbuf_gym.reproduce.nuwa.settings import LEARNING, Settings
 from netbuf_gym.reproduce.nuwa.studies import ALL
 
@@ -27,8 +28,12 @@ def parts_of(settings: Settings) -> list[Part]:
     for name in settings.studies:
         if name == LEARNING:
             continue
+        schemes = ALL[name].schemes(settings)
+        if not schemes:
+            playing = ", ".join(scheme for scheme in NAMES if ALL[name].plays(scheme))
+            raise ConfigError(f"studies holds {name!r}, in which none of the schemes plays; valid there: {playing}")
         for cell in ALL[name].cells(settings):
-            for scheme in ALL[name].schemes(settings):
+            for scheme in schemes:
                 runs: tuple[Key, ...] = tuple((name, cell, scheme, None, seed) for seed in settings.seed_list())
                 parts.append(Part(f"{name}-{cell}-{scheme}", runs))
     if LEARNING in settings.studies:

@@ -39,8 +39,9 @@ from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, MSS, Tracker
 from netbuf_gym.tasks.task import Panel, Task, outage
 
 LEAST_RTT_S = 1e-6
-delay_of_class = for_arguments(target_ms_of)
 """What a base RTT of 0 counts as where others are divided by it."""
+
+delay_of_class = for_arguments(target_ms_of)
 
 RECIPES = ("default", "nuwa")
 

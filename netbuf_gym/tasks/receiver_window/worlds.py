@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +21,8 @@ from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.traces.generators import check_parameters
-from netbuf_gym.traces.likeness import averages_mbps
 from netbuf_gym.traces.types import RateTrace, Trace
+from netbuf_gym.traces.windows import cut
 
 NETWORKS = ("wired", "wifi", "4g", "5g")
 DRIVEN = "receiver_driven"
@@ -271,9 +273,10 @@ class ReceiverPaths(Distribution):
                 if "outage throughout" in str(error):
                     continue
                 raise
+            if self.seconds_probability > 0 and rng.random() < self.seconds_probability:
+                trace = _by_seconds(trace)
             if trace.mean_mbps(self.duration_s) >= LEAST_MBPS:
-                even = self.seconds_probability > 0 and rng.random() < self.seconds_probability
-                return _by_seconds(trace) if even else trace
+                return trace
         found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {TRIES} tries"
         raise ScenarioError(f"{found}; valid: a longer duration_s")
 
@@ -298,11 +301,11 @@ class ReceiverPaths(Distribution):
 
 
 def _by_seconds(trace: Trace) -> Trace:
-    """The mean rate of each second; the trace itself where there is no whole second, or nothing in one."""
-    rate_mbps = averages_mbps(trace, 1.0)
-    if trace.duration_s < 1 or not rate_mbps.any():
-        return trace
-    return RateTrace(np.arange(len(rate_mbps)), rate_mbps, period_s=len(rate_mbps), name=trace.name)
+    """The mean rate of each second, and of what is left of the last one; the trace itself where nothing is carried."""
+    edges = np.append(np.arange(math.ceil(trace.duration_s - 1e-9)), trace.duration_s)
+    parts = [cut(trace, begin, end - begin) for begin, end in itertools.pairwise(edges.tolist())]
+    rate_mbps = [0.0 if part is None else part.mean_mbps(part.duration_s) for part in parts]
+    return RateTrace(edges[:-1], rate_mbps, period_s=trace.duration_s, name=trace.name) if any(rate_mbps) else trace
 
 
 def _interval(field: str, value: Any, high: float) -> tuple[float, float]:
