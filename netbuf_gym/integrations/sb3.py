@@ -162,8 +162,12 @@ class VectorEnvAdapter(Unique, VecEnv):
         together = self._agents * self.twins
         start_after = np.arange(self.num_envs) // together * together * self.stagger_steps // self.num_envs
         for step in range(self.stagger_steps):
-            observations, *_ = self.env.step(self.env.action_space.sample())
+            observations, rewards, terminated, truncated, _ = self.env.step(self.env.action_space.sample())
+            self._returns += rewards
+            self._lengths += 1
             group = start_after == step
+            begun = group | terminated | truncated
+            self._returns[begun], self._lengths[begun] = 0.0, 0
             if group.any():
                 observations, _ = self.env.reset(options={"reset_mask": group})
         return observations

@@ -264,6 +264,14 @@ def test_one_thread_at_a_time():
     env.step(np.full(4, 5))
 
 
+def test_the_first_episodes_of_staggered_worlds_are_whole():
+    adapter = VectorEnvAdapter(native(num_envs=8, max_episode_steps=20), stagger_steps=31)
+    adapter.seed(3)
+    adapter.reset()
+    found = [episode for _ in range(20) for episode in adapter.step_batch(np.full(8, 10)).episodes]
+    assert [episode["l"] for episode in found] == [20] * 8
+
+
 VARYING = {"name": "nuwa/training", "duration_s": 4}
 
 
