@@ -217,6 +217,18 @@ class TestTrace:
         assert command("trace", "convert", other, back, "--format", "csv", "--step", 0.5)[0] == 0
         assert back.read_text().count("\n") == pytest.approx(41, abs=2)
 
+    @pytest.mark.parametrize("step", [2, 0.3, 8])
+    def test_convert_keeps_length_and_mean(self, command, tmp_path, step):
+        deliveries, rates = tmp_path / "a.down", tmp_path / "a.csv"
+        figures = []
+        assert command("trace", "generate", "4g", "--duration", 5, "--seed", 3, "--out", deliveries)[0] == 0
+        assert command("trace", "convert", deliveries, rates, "--format", "csv", "--step", step)[0] == 0
+        for path in (deliveries, rates):
+            assert command("trace", "show", path, "--json", tmp_path / "json")[0] == 0
+            figures.append(json.loads((tmp_path / "json").read_text()))
+        assert figures[1]["duration_s"] == pytest.approx(figures[0]["duration_s"])
+        assert figures[1]["mean_mbps"] == pytest.approx(figures[0]["mean_mbps"])
+
     @pytest.mark.parametrize(
         ("kind", "words", "message"),
         [
