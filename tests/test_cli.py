@@ -217,6 +217,15 @@ class TestTrace:
         assert command("trace", "convert", other, back, "--format", "csv", "--step", 0.5)[0] == 0
         assert back.read_text().count("\n") == pytest.approx(41, abs=2)
 
+    def test_a_rate_without_an_end_needs_a_duration(self, command, tmp_path):
+        one, made = tmp_path / "one.csv", tmp_path / "o.down"
+        one.write_text("time_s,mbps\n0,5\n")
+        words = ("trace", "convert", one, made, "--format", "mahimahi")
+        message = "--duration is missing: one.csv is one rate without an end; valid: --duration S"
+        assert refused(command(*words), message) and not made.exists()
+        assert refused(command(*words, "--duration", 0), "duration_s = 0.0 is out of range") and not made.exists()
+        assert command(*words, "--duration", 2)[0] == 0 and made.exists()
+
     @pytest.mark.parametrize("step", [2, 0.3, 8])
     def test_convert_keeps_length_and_mean(self, command, tmp_path, step):
         deliveries, rates = tmp_path / "a.down", tmp_path / "a.csv"

@@ -29,6 +29,9 @@ FORMATS = (
 def read(path: str | os.PathLike[str], *, loop: bool = True) -> Trace:
     """Reads a trace file of any known format.
 
+    Rates count from the first row: a file that begins later than 0 s begins at 0 here. Milliseconds of a Mahimahi file stand as
+    they are, and so does the time before the first.
+
     Args:
         path: The file.
         loop: A rate trace starts again after its last step, which is taken to last as long as the one before it;

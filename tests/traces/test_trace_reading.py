@@ -31,6 +31,9 @@ def test_reads_rate_csv(tmp_path):
 def test_reads_two_columns_from_any_start(tmp_path):
     trace = traces.read(put(tmp_path, "100 1.5\n101\t2.5\n\n102 0.0\n"))
     assert trace.time_s.tolist() == [0, 1, 2] and trace.rate_mbps.tolist() == [1.5, 2.5, 0]
+    assert traces.read(put(tmp_path, "time_s,mbps\n100,1.5\n101,2.5\n")).time_s.tolist() == [0, 1]
+    assert traces.read(put(tmp_path, "100\n101\n")).time_ms.tolist() == [100, 101]
+    assert "a file that begins later than 0 s begins at 0" in " ".join((traces.read.__doc__ or "").split())
 
 
 @pytest.mark.parametrize("text", ["time,Mbit/s\n0,1.5\n1,0\n2,4\n", "0,1.5\n1,0\n2,4\n", "TIME_S,MBPS\n0,1.5\n1,0\n2,4\n"])

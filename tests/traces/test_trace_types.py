@@ -76,6 +76,17 @@ def test_rates_of_deliveries_keep_period_and_mean(time_ms, step_s):
     assert rates.time_s == pytest.approx(np.arange(len(rates.time_s)) * step_s)
 
 
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=50))
+def test_the_peak_is_not_below_the_mean(time_ms):
+    trace = DeliveryTrace(sorted(time_ms))
+    assert trace.peak_mbps >= trace.mean_mbps()
+
+
+def test_the_peak_of_deliveries():
+    assert DeliveryTrace([1, 2, 10]).peak_mbps == DeliveryTrace([1, 2, 10]).mean_mbps() == pytest.approx(3 * 1504 * 8 / 1e4)
+    assert DeliveryTrace([1, 2, 310, 950, 1000]).peak_mbps == pytest.approx(2 * 1504 * 8 / 1e5)
+
+
 def test_the_last_step_is_what_is_left_of_the_period():
     trace, packet = DeliveryTrace([1, 1000, 1500, 4100, 5000]), 1504 * 8 / 1e6
     rates = trace.to_rates(2)
