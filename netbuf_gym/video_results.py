@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.arguments import choice
 from netbuf_gym.result_parts import NAN, Named, said
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.video import Video
@@ -90,12 +91,24 @@ class VideoResult:
 
         Returns:
             shape (chunks,).
+
+        Raises:
+            ConfigError: Another name.
         """
+        choice("estimate", estimate, ESTIMATES)
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.chunks[estimate] / self.chunks["capacity_mbps"] - 1
 
     def error_median(self, estimate: str = "estimate_mbps", absolute: bool = True) -> float:
-        """The median over the chunks of the relative error, or of its size; NaN where it is unknown for all."""
+        """The median over the chunks of the relative error, or of its size; NaN where it is unknown for all.
+
+        Args:
+            estimate: As for `error`.
+            absolute: The error's size.
+
+        Raises:
+            ConfigError: Another name.
+        """
         errors = self.error(estimate)
         known = errors[np.isfinite(errors)]
         return float(np.median(np.abs(known) if absolute else known)) if len(known) else NAN

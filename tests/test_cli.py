@@ -217,6 +217,27 @@ class TestTrace:
         assert command("trace", "convert", other, back, "--format", "csv", "--step", 0.5)[0] == 0
         assert back.read_text().count("\n") == pytest.approx(41, abs=2)
 
+    def test_a_rate_without_an_end_needs_a_duration(self, command, tmp_path):
+        one, made = tmp_path / "one.csv", tmp_path / "o.down"
+        one.write_text("time_s,mbps\n0,5\n")
+        words = ("trace", "convert", one, made, "--format", "mahimahi")
+        message = "--duration is missing: one.csv is one rate without an end; valid: --duration S"
+        assert refused(command(*words), message) and not made.exists()
+        assert refused(command(*words, "--duration", 0), "duration_s = 0.0 is out of range") and not made.exists()
+        assert command(*words, "--duration", 2)[0] == 0 and made.exists()
+
+    @pytest.mark.parametrize("step", [2, 0.3, 8])
+    def test_convert_keeps_length_and_mean(self, command, tmp_path, step):
+        deliveries, rates = tmp_path / "a.down", tmp_path / "a.csv"
+        figures = []
+        assert command("trace", "generate", "4g", "--duration", 5, "--seed", 3, "--out", deliveries)[0] == 0
+        assert command("trace", "convert", deliveries, rates, "--format", "csv", "--step", step)[0] == 0
+        for path in (deliveries, rates):
+            assert command("trace", "show", path, "--json", tmp_path / "json")[0] == 0
+            figures.append(json.loads((tmp_path / "json").read_text()))
+        assert figures[1]["duration_s"] == pytest.approx(figures[0]["duration_s"])
+        assert figures[1]["mean_mbps"] == pytest.approx(figures[0]["mean_mbps"])
+
     @pytest.mark.parametrize(
         ("kind", "words", "message"),
         [

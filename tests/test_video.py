@@ -7,7 +7,7 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym.commands.simulate import describe
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError
 from netbuf_gym.scenarios import Flow, Link, RateTrace, Scenario, Video
 from netbuf_gym.scenarios.codec import application_of
 from netbuf_gym.video_results import CHUNK
@@ -45,6 +45,9 @@ def test_what_the_client_takes_the_path_for():
     assert (video.chunks["estimate_mbps"] < video.chunks["capacity_mbps"]).all()  # round trips, and slow start anew
     assert video.error_median() == pytest.approx(-video.error_median(absolute=False)) and 0.02 < video.error_median() < 0.6
     assert np.isnan(video.chunks["window_mbps"]).all() and np.isnan(video.error_median("window_mbps"))
+    for wrong in ("foo", "size_bytes"):
+        with pytest.raises(ConfigError, match=f"estimate = '{wrong}' is unknown; valid: estimate_mbps, window_mbps"):
+            video.error_median(wrong)
 
 
 def test_the_receivers_window_as_estimate():

@@ -47,6 +47,8 @@ def check(override: str, job: str, folders: Sequence[Path]) -> None:
     name = key.lstrip("+~").partition("@")[0]
     if not name.strip():
         raise ConfigError(f"argument {shown(override)} names no key; valid: key=value; {_see(job)}")
+    if (alone := name.partition(".")[0]) != name and alone in reference.ALIASES.get(job, {}):
+        raise ConfigError(f"argument {shown(override)}: {unknown(alone, job)}")
     if re.match(r"hydra\b", name):
         hint = HYDRA.get(name, f"see netbuf-gym {job} --help")
         raise ConfigError(f"argument {shown(override)}: a setting of Hydra's that has no effect here; {hint}")
@@ -80,6 +82,8 @@ def known(job: str) -> list[str]:
 
 def unknown(key: str, job: str) -> str:
     """What is said of a key that there is not."""
+    if key in reference.ALIASES.get(job, {}):
+        return f"in {job} {key!r} is a task's name and has no keys; valid: {key}=NAME, of {', '.join(reference.choices(key))}"
     return f"there is no key {shown(key)}; {did_you_mean(key, known(job))}{_see(job)}"
 
 

@@ -124,7 +124,8 @@ def _as(trace: Trace, form: str, duration_s: float | None = None, step_s: float 
     """The trace as a `time_s,mbps` schedule or as a Mahimahi file's deliveries.
 
     Raises:
-        ConfigError: A length or a step that would have no effect. ScenarioError: One that is out of range.
+        ConfigError: A length or a step that would have no effect, or no length where the trace has none. ScenarioError: One
+            that is out of range.
     """
     rates, to_rates = isinstance(trace, RateTrace), form in traces.HEADERS
     if duration_s is not None and not (rates and not to_rates):
@@ -135,6 +136,8 @@ def _as(trace: Trace, form: str, duration_s: float | None = None, step_s: float 
         return trace
     if to_rates:
         return trace.to_rates(0.1 if step_s is None else step_s)
+    if duration_s is None and not trace.duration_s:
+        raise ConfigError(f"--duration is missing: {trace.name or 'the trace'} is one rate without an end; valid: --duration S")
     made = trace.to_deliveries(duration_s)
     return DeliveryTrace(made.time_ms, name=made.name)  # a Mahimahi file repeats after its last opportunity
 

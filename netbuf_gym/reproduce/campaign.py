@@ -163,6 +163,8 @@ class Campaign:
     def _describe(self) -> None:
         """Finds or makes the folder of this campaign."""
         path = self.output / DESCRIPTION
+        if os.path.lexists(self.output) and not self.output.is_dir():
+            raise ConfigError(f"output = '{self.output}' is no folder; valid: a folder, new or empty, or this campaign's")
         if path.is_file():
             begun = _read_json(path)
             if begun.get("settings") != self.settings.to_dict():

@@ -5,6 +5,7 @@ The format is told from the content. Every error names the file and the line.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -27,6 +28,9 @@ FORMATS = (
 
 def read(path: str | os.PathLike[str], *, loop: bool = True) -> Trace:
     """Reads a trace file of any known format.
+
+    Rates count from the first row: a file that begins later than 0 s begins at 0 here. Milliseconds of a Mahimahi file stand as
+    they are, and so does the time before the first.
 
     Args:
         path: The file.
@@ -68,6 +72,9 @@ def read_rate_steps(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarra
 def write(trace: Trace, path: str | os.PathLike[str], header: str = "csv") -> None:
     """Writes a rate trace as CSV, a delivery trace as a Mahimahi file; the whole file or none.
 
+    CSV holds no period, and `read` takes the last step to last as long as the one before it: where a trace's last step lasts
+    otherwise, it is written as two of half the length.
+
     Args:
         trace: A trace.
         path: The file.
@@ -79,7 +86,7 @@ def write(trace: Trace, path: str | os.PathLike[str], header: str = "csv") -> No
     """
     first = HEADERS[checks.choice("header", header, HEADERS)]
     if isinstance(trace, RateTrace):
-        rows = (f"{t!r},{m!r}" for t, m in zip(trace.time_s.tolist(), trace.rate_mbps.tolist(), strict=True))
+        rows = (f"{t!r},{m!r}" for t, m in zip(*_rows(trace), strict=True))
         text = "\n".join([first, *rows]) + "\n"
     elif not isinstance(trace, DeliveryTrace):
         raise TraceError(f"{shown(trace)} is not a trace; valid: a RateTrace or a DeliveryTrace", path)
@@ -97,6 +104,15 @@ def write(trace: Trace, path: str | os.PathLike[str], header: str = "csv") -> No
         write_atomic(path, text)
     except OSError as error:
         raise TraceError(f"cannot be written: {error.strerror or error}", path) from None
+
+
+def _rows(trace: RateTrace) -> tuple[list[float], list[float]]:
+    """Seconds and Mbit/s, from which `_rate_trace` makes a trace of the same period."""
+    time_s, mbps = trace.time_s.tolist(), trace.rate_mbps.tolist()
+    if trace.period_s is None or (len(time_s) > 1 and math.isclose(2 * time_s[-1] - time_s[-2], trace.period_s)):
+        return time_s, mbps
+    middle_s = (time_s[-1] + trace.period_s) / 2
+    return ([*time_s, middle_s], [*mbps, mbps[-1]]) if middle_s > time_s[-1] else (time_s, mbps)
 
 
 def _text(path: str | os.PathLike[str]) -> str:

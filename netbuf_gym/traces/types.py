@@ -241,8 +241,8 @@ class DeliveryTrace:
 
     @property
     def peak_mbps(self) -> float:
-        """The highest mean rate over any whole 100 ms of the trace, Mbit/s."""
-        return self.to_rates(0.1).peak_mbps
+        """The highest mean rate over any whole 100 ms of the trace, Mbit/s; not below the mean, which shorter traces have."""
+        return max(float(self._counts(0.1).max()) * OPPORTUNITY_BYTES * 8 / 1e5, self.mean_mbps())
 
     @property
     def longest_gap_s(self) -> float:
@@ -269,16 +269,27 @@ class DeliveryTrace:
         return max(0.0, float(rounds * self.period_ms + self.time_ms[index] - start_ms) / 1e3)
 
     def to_rates(self, step_s: float = 0.1) -> RateTrace:
-        """The mean rate in each whole step of `step_s` seconds, for showing and for schedules."""
+        """The mean rate in each step of `step_s` seconds, for showing and for schedules; the period stays.
+
+        The last step is what is left of the period; a step longer than it gives one step with the mean.
+        """
         step_s = checks.number("step_s", step_s, 0, MAX_TIME_S, low_open=True)
+        counts = self._counts(step_s)
+        time_s = np.arange(len(counts)) * step_s
+        held = np.full(len(counts), step_s)
+        held[-1] = self.duration_s - time_s[-1]
+        rate = counts * OPPORTUNITY_BYTES * 8 / (held * 1e6)
+        return RateTrace(time_s, rate, period_s=self.duration_s, name=self.name)
+
+    def _counts(self, step_s: float) -> np.ndarray:
+        """The opportunities in each step, the last one cut where the period ends."""
         count = np.ceil(self.duration_s / step_s - 1e-9)
         if not count <= MAX_STEPS:
             made = f"{count:.4g} steps of {self.duration_s:g} s"
             raise ScenarioError(f"step_s = {step_s:g} makes {made}; valid: at most {MAX_STEPS}")
         steps = max(1, int(count))
         bins = np.minimum((self.time_ms / (step_s * 1e3)).astype(np.int64), steps - 1)
-        rate = np.bincount(bins, minlength=steps) * OPPORTUNITY_BYTES * 8 / (step_s * 1e6)
-        return RateTrace(np.arange(steps) * step_s, rate, period_s=steps * step_s, name=self.name)
+        return np.bincount(bins, minlength=steps)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeliveryTrace):

@@ -249,6 +249,10 @@ def test_bad_outputs(tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     assert reproduce(*TINY, f"output={tmp_path / 'file' / 'out'}") == 2
     assert "Not a directory" in capsys.readouterr().err
+    (tmp_path / "lost").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "lost"):
+        assert reproduce(*TINY, f"output={tmp_path / name}") == 2
+        assert f"output = '{tmp_path / name}' is no folder; valid: a folder" in capsys.readouterr().err
     assert reproduce(*TINY, f"output={tmp_path}") == 2
     assert "holds files, but no campaign" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"

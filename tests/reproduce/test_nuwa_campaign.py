@@ -187,6 +187,17 @@ def test_a_trace_turned_is_the_same_trace_later():
         ("steps=3", "steps = 3 is out of range"),
         ("training_seeds=0", "training_seeds = 0 is out of range"),
         ("traces=/nowhere", "/nowhere/4g holds no file"),
+        ("traces=/nowhere studies=[grid]", "/nowhere/5g holds no file"),
+        ("traces=/nowhere studies=[video]", "/nowhere/4g holds no file"),
+        *[
+            (f"traces=/nowhere {words}", "traces = '/nowhere' has no effect: ")
+            for words in ("studies=[learning]", "studies=[change]", "studies=[networks] networks=[wired,wifi]")
+        ],
+        (
+            "traces=/nowhere studies=[fairness] schemes=[cubic]",
+            "traces = '/nowhere' has no effect: studies=[fairness] has no 4g or 5g link; valid with any of the studies mobile,"
+            " networks, grid, video (networks: with 4g or 5g among networks=)",
+        ),
         ("traffic=default", "argument 'traffic=default' is unknown; did you mean 'traces='? valid: studies="),
     ],
 )

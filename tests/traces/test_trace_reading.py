@@ -31,6 +31,9 @@ def test_reads_rate_csv(tmp_path):
 def test_reads_two_columns_from_any_start(tmp_path):
     trace = traces.read(put(tmp_path, "100 1.5\n101\t2.5\n\n102 0.0\n"))
     assert trace.time_s.tolist() == [0, 1, 2] and trace.rate_mbps.tolist() == [1.5, 2.5, 0]
+    assert traces.read(put(tmp_path, "time_s,mbps\n100,1.5\n101,2.5\n")).time_s.tolist() == [0, 1]
+    assert traces.read(put(tmp_path, "100\n101\n")).time_ms.tolist() == [100, 101]
+    assert "a file that begins later than 0 s begins at 0" in " ".join((traces.read.__doc__ or "").split())
 
 
 @pytest.mark.parametrize("text", ["time,Mbit/s\n0,1.5\n1,0\n2,4\n", "0,1.5\n1,0\n2,4\n", "TIME_S,MBPS\n0,1.5\n1,0\n2,4\n"])
@@ -107,9 +110,23 @@ def test_what_is_written_is_read_again(tmp_path, kind):
     traces.write(made, tmp_path / "out")
     back = traces.read(tmp_path / "out")
     if isinstance(made, RateTrace):
-        assert np.array_equal(back.time_s, made.time_s) and np.array_equal(back.rate_mbps, made.rate_mbps)
+        steps = len(made.time_s)
+        assert np.array_equal(back.time_s[:steps], made.time_s) and np.array_equal(back.rate_mbps[:steps], made.rate_mbps)
+        assert back.period_s == pytest.approx(made.period_s) and back.mean_mbps() == pytest.approx(made.mean_mbps())
     else:
         assert np.array_equal(back.time_ms, made.time_ms) and back.period_ms == made.period_ms
+
+
+@pytest.mark.parametrize(("time_s", "period_s"), [([0, 2, 4], 5), ([0, 2, 4], 9), ([0], 5)])
+def test_a_last_step_of_another_length_is_written_in_two_halves(tmp_path, time_s, period_s):
+    made = RateTrace(time_s, [6.0, 1.0, 3.0][: len(time_s)], period_s)
+    traces.write(made, tmp_path / "out")
+    back = traces.read(tmp_path / "out")
+    assert back.period_s == period_s and back.mean_mbps() == made.mean_mbps()
+    at = np.linspace(0, 2 * period_s, 91)
+    np.testing.assert_array_equal(back.rate_at_mbps(at), made.rate_at_mbps(at))
+    traces.write(back, tmp_path / "again")
+    assert (tmp_path / "again").read_text() == (tmp_path / "out").read_text()
 
 
 def test_writing_refuses_what_the_format_cannot_hold(tmp_path):

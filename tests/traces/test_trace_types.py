@@ -68,6 +68,34 @@ def test_delivery_trace_means():
     assert trace.to_rates(0.5).rate_mbps.tolist() == pytest.approx([3 * 1504 * 16 / 1e6, 1504 * 16 / 1e6])
 
 
+@given(st.lists(st.integers(1, 9000), min_size=1, max_size=50), st.sampled_from([0.01, 0.1, 0.7, 1, 2, 100]))
+def test_rates_of_deliveries_keep_period_and_mean(time_ms, step_s):
+    trace = DeliveryTrace(sorted(time_ms))
+    rates = trace.to_rates(step_s)
+    assert rates.period_s == trace.duration_s and rates.mean_mbps() == pytest.approx(trace.mean_mbps())
+    assert rates.time_s == pytest.approx(np.arange(len(rates.time_s)) * step_s)
+
+
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=50))
+def test_the_peak_is_not_below_the_mean(time_ms):
+    trace = DeliveryTrace(sorted(time_ms))
+    assert trace.peak_mbps >= trace.mean_mbps()
+
+
+def test_the_peak_of_deliveries():
+    assert DeliveryTrace([1, 2, 10]).peak_mbps == DeliveryTrace([1, 2, 10]).mean_mbps() == pytest.approx(3 * 1504 * 8 / 1e4)
+    assert DeliveryTrace([1, 2, 310, 950, 1000]).peak_mbps == pytest.approx(2 * 1504 * 8 / 1e5)
+
+
+def test_the_last_step_is_what_is_left_of_the_period():
+    trace, packet = DeliveryTrace([1, 1000, 1500, 4100, 5000]), 1504 * 8 / 1e6
+    rates = trace.to_rates(2)
+    assert rates.time_s.tolist() == [0, 2, 4] and rates.period_s == 5
+    assert rates.rate_mbps.tolist() == pytest.approx([3 * packet / 2, 0, 2 * packet])
+    rates = trace.to_rates(8)
+    assert rates.time_s.tolist() == [0] and rates.period_s == 5 and rates.rate_mbps.tolist() == pytest.approx([packet])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

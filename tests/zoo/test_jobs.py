@@ -156,6 +156,14 @@ def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkey
         (["evaluate", "modle=x"], ["did you mean 'model'?"]),
         (["evaluate", "task=queue_treshold"], ["did you mean 'queue_threshold'?"]),
         (["evaluate", "seeds=0"], ["seeds = 0"]),
+        *[
+            (
+                ["evaluate", "model=null", "env=receiver_window", f"{plus}{key}=foo"],
+                [f"argument '{plus}{key}=foo': in evaluate 'env' is a task's name and has no keys; valid: env=NAME, of "],
+            )
+            for plus in ("", "+", "++")
+            for key in ("env.kwargs.acts_on", "env.name")
+        ],
         (["trian"], ["did you mean 'train'?"]),
         (["simulate", "--scenaro", "x"], ["did you mean '--scenario'?"]),
         (["simulate", "rate_mbps=5"], ["--set rate_mbps=5"]),

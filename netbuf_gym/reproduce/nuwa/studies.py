@@ -31,6 +31,7 @@ class Study:
         plays: Whether a scheme is in it.
         world: The world of a cell under a seed, of a duration, with its first flows a receiver's.
         measure: What is kept of a world that has run to its end.
+        follows: The networks whose traces its worlds are on.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Study:
     plays: Callable[[str], bool]
     world: Callable[[Settings, str, int, float], Scenario]
     measure: Callable[[rollout.View], dict[str, Any]] = measures.of_a_flow
+    follows: Callable[[Settings], Sequence[str]] = lambda settings: ()
 
     def schemes(self, settings: Settings) -> list[str]:
         """Those of a campaign's that play in it."""
@@ -104,6 +106,7 @@ ALL = {
             lambda settings: worlds.MOBILE,
             lambda scheme: True,
             lambda settings, cell, seed, duration_s: worlds.path(settings, cell, seed, duration_s),
+            follows=lambda settings: worlds.MOBILE,
         ),
         Study(
             FOUR,
@@ -111,6 +114,7 @@ ALL = {
             lambda settings: settings.networks,
             _many,
             lambda settings, cell, seed, duration_s: worlds.path(settings, cell, seed, duration_s),
+            follows=lambda settings: settings.networks,
         ),
         Study(
             GRID,
@@ -118,6 +122,7 @@ ALL = {
             lambda settings: [f"{where}-{rate}" for where in worlds.DISTANCES_MS for rate in worlds.SERVERS_MBPS],
             _many,
             lambda settings, cell, seed, duration_s: worlds.server(settings, cell, seed, duration_s),
+            follows=lambda settings: (worlds.LAST_HOP,),
         ),
         Study(
             CHANGE,
@@ -140,6 +145,7 @@ ALL = {
             lambda scheme: scheme in STREAMING,
             lambda settings, cell, seed, duration_s: worlds.streaming(settings, cell, seed, duration_s),
             measures.of_a_video,
+            lambda settings: worlds.STREAMED,
         ),
     )
 }

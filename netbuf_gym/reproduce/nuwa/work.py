@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.reproduce import agents
 from netbuf_gym.reproduce.experiment import Chunk, Key, Part, Work
 from netbuf_gym.reproduce.nuwa import learning, worlds
 from netbuf_gym.reproduce.nuwa.measures import MEASURES, OF_LEARNERS
 from netbuf_gym.reproduce.nuwa.schemes import LEARNED, NAMES, contender_of
-from netbuf_gym.reproduce.nuwa.settings import LEARNING, Settings
+from netbuf_gym.reproduce.nuwa.settings import FOUR, LEARNING, Settings
 from netbuf_gym.reproduce.nuwa.studies import ALL
 
 KEYS = ("study", "network", "scheme", "step", "seed")
@@ -46,6 +46,20 @@ def parts_of(settings: Settings) -> list[Part]:
     return parts
 
 
+def measured_of(settings: Settings) -> list[str]:
+    """The networks for which the settings' real traces stand; ConfigError where there are traces and no such network."""
+    studies = [ALL[name] for name in settings.studies if name != LEARNING]
+    found = sorted({network for study in studies for network in study.follows(settings)} & set(worlds.MOBILE))
+    if settings.traces and not found:
+        valid = ", ".join(name for name, study in ALL.items() if study.follows(Settings()))
+        mobile = " or ".join(worlds.MOBILE)
+        raise ConfigError(
+            f"traces = {shown(settings.traces)} has no effect: studies=[{','.join(settings.studies)}] has no {mobile} link;"
+            f" valid with any of the studies {valid} ({FOUR}: with {mobile} among networks=)"
+        )
+    return found
+
+
 class Studies(Work[Settings]):
     """The runs, and who plays in them.
 
@@ -56,10 +70,9 @@ class Studies(Work[Settings]):
     def __init__(self, settings: Settings):
         self.settings = settings
         self.parts = parts_of(settings)
-        mobile = {run[1] for part in self.parts for run in part.runs} & set(worlds.MOBILE)
         self.identity = {
             "agent_sha256": agents.sha256(settings),
-            "traces_sha256": worlds.traces_sha256(settings, sorted(mobile)),
+            "traces_sha256": worlds.traces_sha256(settings, measured_of(settings)),
         }
         played = list(dict.fromkeys(part.runs[0][2] for part in self.parts if part.runs[0][0] != LEARNING))
         self.contenders: dict[str, Contender] = {

@@ -30,8 +30,8 @@ MOBILE = ("4g", "5g")
 DISTANCES_MS = {"near": 10.0, "middle": 35.0, "far": 60.0}
 """Round trips that stand for the paper's three cities, some 200, 1200 and 1600 km from the receiver; of the wired part."""
 SERVERS_MBPS = (10, 20, 50)
-RADIO_MS = 10.0
-"""Round trip over the last hop."""
+LAST_HOP, RADIO_MS = "5g", 10.0
+"""The network of the last hop, and the round trip over it."""
 
 SPEEDS_S = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Mean times between the jumps of a link between its two rates."""
@@ -81,7 +81,7 @@ def server(settings: Settings, cell: str, seed: int, duration_s: float) -> Scena
     """A server whose rate is limited, at a distance, and 5G as the last hop."""
     where, _, rate = cell.partition("-")
     rtt_ms, rate_mbps = DISTANCES_MS[where], float(rate)
-    trace = trace_of(settings, "5g", seed, duration_s)
+    trace = trace_of(settings, LAST_HOP, seed, duration_s)
     whole_ms = rtt_ms + RADIO_MS
     radio = buffer_packets(trace.mean_mbps(duration_s), whole_ms)
     links = [
