@@ -46,7 +46,7 @@ def worlds(draw, senders=None):
     return world
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds(), st.integers(0, 2**64 - 1))
 def test_packets_are_conserved_and_queues_keep_their_limits(config, seed):
     world = _core.World(config, seed)
@@ -65,7 +65,7 @@ def test_packets_are_conserved_and_queues_keep_their_limits(config, seed):
             assert not limits.queue_limit_packets or link["queue_max_packets"] <= limits.queue_limit_packets
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(worlds(), st.integers(0, 2**64 - 1), st.lists(st.integers(1, 700 * MS), min_size=1, max_size=8))
 def test_same_seed_same_numbers_however_the_run_is_cut(config, seed, cuts):
     whole, cut = _core.World(config, seed), _core.World(config, seed)
@@ -76,7 +76,7 @@ def test_same_seed_same_numbers_however_the_run_is_cut(config, seed, cuts):
     assert repr(whole.flow_stats()) == repr(cut.flow_stats())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(worlds(senders=("agent",)), min_size=3, max_size=6), st.integers(0, 2**32), st.floats(2000, 100_000))
 def test_threads_do_not_change_a_bit(configs, seed, window):
     def run(threads):
