@@ -27,7 +27,7 @@ def test_every_choice_composes_and_builds(group):
         of_switches = name.startswith("rlbm/") or name in SWITCH_REWARDS
         of_receivers = name.startswith("nuwa/") or name == "running_utility"
         task = ["env=queue_threshold"] if of_switches else ["env=receiver_window"] if of_receivers else []
-        config = load("train", [*task, f"{group}={choice}", "env.num_envs=2"])
+        config = load("train", [*task, f"{group}={choice}", "env.num_envs=2", "twins=1"])
         check_training(config)
         env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
         kwargs = {k: v for k, v in {"n_steps": 4, "batch_size": 8, "buffer_size": 100}.items() if k in config.algo.kwargs}

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,9 @@ from netbuf_gym.zoo import curves
 FOLDER = "training"
 POLL_S = 0.2
 LAST_WORDS_S = 60.0
-"""What an interrupted learner may take to write its checkpoint."""
+"""What an interrupted learner may take to write its checkpoint; then it is killed, and goes on from the one before."""
+AGAIN_S = 4.0
+"""Between interruptions: a process in the background is deaf to the first until it has put a handler of its own."""
 WORLDS = 256
 """How many a learner steps at a time, the same for all."""
 SHAPES: dict[str, tuple[str, ...]] = {
@@ -78,9 +81,7 @@ def _train(words: list[str], stop: threading.Event) -> None:
                     process.wait(POLL_S)
                 except subprocess.TimeoutExpired:
                     continue
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-                process.wait(LAST_WORDS_S)
+            _interrupt(process)
         finally:
             process.kill()
         said = process.stderr.read() if process.stderr else ""
@@ -89,6 +90,16 @@ def _train(words: list[str], stop: threading.Event) -> None:
     if process.returncode:
         last = said.strip().splitlines()[-1:] or [f"exit status {process.returncode}"]
         raise ConfigError(f"netbuf-gym train {' '.join(words)}: {last[0]}")
+
+
+def _interrupt(process: subprocess.Popen[str]) -> None:
+    """Asks a learner to write its checkpoint and end, again where it was not listening yet; see `LAST_WORDS_S`."""
+    for _ in range(round(LAST_WORDS_S / AGAIN_S)):
+        if process.poll() is not None:
+            return
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(AGAIN_S)
 
 
 def _environment() -> dict[str, str]:
