@@ -318,11 +318,6 @@ class Scenario:
         return tuple(i for i, switch in enumerate(self.switches) if isinstance(switch.admission, AgentThresholds))
 
     @property
-    def agent_hosts(self) -> tuple[int, ...]:
-        """Indices of the hosts whose buffers an agent sets."""
-        return tuple(i for i, host in enumerate(self.hosts) if host.agent)
-
-    @property
     def mss(self) -> int:
         """The largest segment, bytes."""
         return MSS_BYTES if self.mss_bytes is None else self.mss_bytes
