@@ -12,10 +12,11 @@ void transmit_at_host(Sender& s) {
   };
   buffer.acknowledged(position());
   const auto transmit = [&] {
+    if (const Time until = buffer.held_back(s.tcb.now, s.window_rate())) return s.timers_.set_no_later(Alarm::wakeup, until);
     const uint32_t first = s.tcb.nxt;
     transmit_linux(s);
     const uint32_t count = s.tcb.nxt - first;
-    if (count > 0) buffer.sent(first, count, count > 2 ? s.burst_limit() : 2);
+    if (count > 0) buffer.sent(s.tcb.now, first, count, count > 2 ? s.burst_limit() : 2);
   };
   transmit();
   while (buffer.wakes(position())) {
