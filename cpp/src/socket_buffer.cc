@@ -106,11 +106,16 @@ bool SendBuffer::squeezes(int64_t more) {
   return queued_ + more < limit_;
 }
 
-// Room is asked for when another packet is needed: the last one is filled in any case.
+// Room is asked for when another packet is needed: the last one is filled in any case. What the congestion window has room for
+// leaves as soon as a packet is full.
 void SendBuffer::write(Time now) {
   const int64_t before = written_, each = packet_bytes();
-  waits_ = refused_ = false;
+  waits_ = refused_ = pauses_ = false;
   while (written_ < wanted_) {
+    if (in_flight_ < cwnd_packets_ && written_ - sent_ >= each) {
+      pauses_ = true;
+      break;
+    }
     const int64_t tail = (written_ - sent_) % each, more = std::min(each - tail, wanted_ - written_);
     if (tail == 0 && !free_for_write()) {
       waits_ = true;
@@ -129,6 +134,7 @@ void SendBuffer::write(Time now) {
 }
 
 Source::Offer SendBuffer::offer(Time now, int64_t sent) {
+  if (!known_) return {0, kNever, false};
   if (!open_) begin(now);
   sent_ = sent;
   Time next = kNever;
@@ -155,6 +161,7 @@ void SendBuffer::acknowledged(const Position& at) {
   cwnd_packets_ = at.cwnd_packets;
   in_flight_ = at.in_flight;
   largest_window_ = at.largest_window;
+  known_ = true;
   if (at.una == una_) return;
   una_ = at.una;
   while (!bursts_.empty() && !after(bursts_.front(), at.segment)) bursts_.pop();
@@ -187,9 +194,9 @@ void SendBuffer::sent(Time now, uint32_t first, uint32_t count, uint32_t burst) 
 bool SendBuffer::wakes(const Position& at) {
   sent_ = at.sent;
   count(at.now);
-  if (!waits_) return false;
   in_flight_ = at.in_flight;
   cwnd_packets_ = at.cwnd_packets;
+  if (!waits_) return pauses_;
   if (!host_.pressure() && host_.plenty() && in_flight_ < cwnd_packets_) expand();
   const int64_t lowat = host_.settings().notsent_lowat_bytes;
   return limit_ - queued_ >= queued_ / 2 && (lowat == 0 || 2 * (written_ - sent_) < lowat);
