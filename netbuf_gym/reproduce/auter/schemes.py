@@ -1,0 +1,35 @@
+"""Who plays: settings, congestion controls, tuners, agents; with names and colours."""
+
+from __future__ import annotations
+
+from netbuf_gym.plots import COLOURS
+
+TASK = "host_buffers"
+LEARNED, RECIPE, RANDOM = "agent", "auter", "random"
+KERNEL, CONSTANT, BPFTUNE = "kernel", "constant", "bpftune"
+WITH_BBR = {RECIPE: f"{RECIPE}_bbr", LEARNED: f"{LEARNED}_bbr"}
+"""The agents, and what they are called where the proxy sends by BBR."""
+
+STYLES: dict[str, tuple[str, str, str]] = {
+    "default": (COLOURS[5], "-", "default"),
+    "tune_1": (COLOURS[8], "--", "tune-1"),
+    "tune_2": (COLOURS[4], "--", "tune-2"),
+    "max": (COLOURS[1], "-", "max"),
+    "bbr": (COLOURS[6], "-", "BBR"),
+    RECIPE: (COLOURS[3], "-", "Auter, the paper's recipe"),
+    WITH_BBR[RECIPE]: (COLOURS[3], "--", "Auter with BBR"),
+    LEARNED: (COLOURS[0], "-", "our agent"),
+    WITH_BBR[LEARNED]: (COLOURS[0], "--", "our agent with BBR"),
+    KERNEL: (COLOURS[9], "-", "kernel's autotuning"),
+    BPFTUNE: (COLOURS[7], "-", "bpftune's rule"),
+    CONSTANT: (COLOURS[2], "-", "best constant"),
+    RANDOM: (COLOURS[10], "-", "random actions"),
+}
+"""Colour, line and name of each scheme, the same in every figure."""
+
+NAMES = tuple(STYLES)
+
+
+def label(scheme: str) -> str:
+    """How figures and tables call it."""
+    return STYLES[scheme][2]
