@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-DEFAULT, TUNE_1, TUNE_2, MAX = "default", "tune_1", "tune_2", "max"
+DEFAULT, TUNE_1, TUNE_2, MAX = "default", "tune-1", "tune-2", "max"
 BBR, AUTER, AUTER_BBR = "bbr", "auter", "auter_bbr"
 
 SETTINGS: dict[str, tuple[int, int, int]] = {

@@ -6,14 +6,14 @@ from netbuf_gym.plots import COLOURS
 
 TASK = "host_buffers"
 LEARNED, RECIPE, RANDOM = "agent", "auter", "random"
-KERNEL, CONSTANT, BPFTUNE = "kernel", "constant", "bpftune"
+KERNEL, CONSTANT, BPFTUNE = "autotuning", "constant", "bpftune"
 WITH_BBR = {RECIPE: f"{RECIPE}_bbr", LEARNED: f"{LEARNED}_bbr"}
 """The agents, and what they are called where the proxy sends by BBR."""
 
 STYLES: dict[str, tuple[str, str, str]] = {
     "default": (COLOURS[5], "-", "default"),
-    "tune_1": (COLOURS[8], "--", "tune-1"),
-    "tune_2": (COLOURS[4], "--", "tune-2"),
+    "tune-1": (COLOURS[8], "--", "tune-1"),
+    "tune-2": (COLOURS[4], "--", "tune-2"),
     "max": (COLOURS[1], "-", "max"),
     "bbr": (COLOURS[6], "-", "BBR"),
     RECIPE: (COLOURS[3], "-", "Auter, the paper's recipe"),
