@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from netbuf_gym.contenders import Contender
 from netbuf_gym.plots import COLOURS
+from netbuf_gym.reproduce.auter import constants
+from netbuf_gym.rollout import contender_of as named
+from netbuf_gym.tasks.host_buffers.contenders import Setting, WithCongestionControl
 
 TASK = "host_buffers"
 LEARNED, RECIPE, RANDOM = "agent", "auter", "random"
@@ -33,3 +37,20 @@ NAMES = tuple(STYLES)
 def label(scheme: str) -> str:
     """How figures and tables call it."""
     return STYLES[scheme][2]
+
+
+def agent_of(scheme: str) -> str | None:
+    """The key of the settings whose file plays under a scheme's name; None: none does."""
+    return next((key for key, own in (("agent", LEARNED), ("auter", RECIPE)) if scheme in (own, WITH_BBR[own])), None)
+
+
+def contender_of(scheme: str, agent: Contender | None = None) -> Contender:
+    """Who plays under a name.
+
+    Args:
+        scheme: One of `NAMES`.
+        agent: Who plays as it, of schemes that are trained agents.
+    """
+    if agent is not None:
+        return WithCongestionControl(agent, BBR) if scheme in WITH_BBR.values() else agent
+    return named(scheme, TASK)
