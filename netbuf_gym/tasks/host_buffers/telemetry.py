@@ -37,7 +37,9 @@ TELEMETRY = TelemetrySchema(
         Field("unsent_bytes", "B", "written by the applications and not sent yet, over all connections"),
         Field("in_flight_bytes", "B", "sent and not acknowledged, over all connections"),
         Field("send_buffer_bytes", "B", "limit of the send buffer (sk_sndbuf), mean over the connections; NaN without one"),
-        Field("receive_buffer_bytes", "B", "limit of the receive buffer (sk_rcvbuf), mean over the connections; NaN without one"),
+        Field(
+            "receive_buffer_bytes", "B", "limit of the receive buffer (sk_rcvbuf), mean over the connections; NaN without one"
+        ),
         Field("send_queued_bytes", "B", "memory that send buffers hold, overhead included, over all connections"),
         Field("receive_queued_bytes", "B", "memory that receive buffers hold, overhead included, over all connections"),
         Field("memory_bytes", "B", "TCP memory of the host (`mem` of sockstat), mean over the interval"),
@@ -52,7 +54,9 @@ TELEMETRY = TelemetrySchema(
         Field("ring_queue_packets", "1", "packets in the ring at the end of the interval; NaN without a ring"),
         Field("ring_drops", "1", "packets that found the ring full; NaN without a ring"),
         Field("interrupted_s", "s", "time for which nothing could leave, as the ring was being resized"),
-        Field("delivery_rate_bps", "bit/s", "the kernel's estimate of a connection's delivery rate, the greatest; NaN without one"),
+        Field(
+            "delivery_rate_bps", "bit/s", "the kernel's estimate of a connection's delivery rate, the greatest; NaN without one"
+        ),
     ),
 )
 
