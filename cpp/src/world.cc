@@ -19,6 +19,7 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   }
   build_links(config);
   count_uses(config);
+  build_hosts(config);
   build_flows(config);
   static_flows_ = static_cast<uint32_t>(flows_.size());
   build_one_ways(config, seed);
@@ -32,6 +33,16 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   if (profile_->orders_ties) order_ties(config);
   build_tree();
 }
+
+namespace {
+
+bool is_ring(const WorldConfig& config, uint32_t link) {
+  return std::any_of(config.hosts.begin(), config.hosts.end(), [link](const HostConfig& host) {
+    return host.agent && std::find(host.devices.begin(), host.devices.end(), link) != host.devices.end();
+  });
+}
+
+}  // namespace
 
 void World::build_links(const WorldConfig& config) {
   network_.links.reserve(config.links.size());
@@ -49,7 +60,7 @@ void World::build_links(const WorldConfig& config) {
     Link::Maker make;
     if (s != UINT32_MAX) {
       make = [&, s = s, port = port](const DisciplineSetting& setting) { return switches_[s]->make_port(port, setting.sink); };
-    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0) {
+    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0 || is_ring(config, i)) {
       if (link.discipline.empty()) link.discipline = "droptail";
       make = [&](const DisciplineSetting& setting) { return make_discipline(link.discipline, link.discipline_parameters, setting); };
     } else {
@@ -58,6 +69,19 @@ void World::build_links(const WorldConfig& config) {
     source_of_link_[i] = static_cast<uint32_t>(sources_.size());
     sources_.push_back(&network_.links[i]);
     network_.links[i].manage(make, link, i, this);
+  }
+}
+
+// A ring that can be resized while packets wait in it is a queue of its own.
+void World::build_hosts(const WorldConfig& config) {
+  network_.host_profile = *profile_;
+  network_.host_profile.transmit = transmit_at_host;
+  for (const HostConfig& host : config.hosts) {
+    HostConfig& settings = network_.hosts.emplace_back(host).settings();
+    for (const uint32_t device : host.devices) {
+      if (host.ring_packets > 0) network_.links[device].resize_queue(host.ring_packets);
+      settings.ring_packets = host.ring_packets > 0 ? host.ring_packets : config.links[device].queue_limit_packets;
+    }
   }
 }
 
@@ -342,6 +366,21 @@ void World::set_window(uint32_t index, double bytes) {
   flows_[index].agent_window(now_, bytes);
   update(first_flow_ + index);
   if (!touched_.empty()) take_notice();
+}
+
+void World::resize_ring(uint32_t index, int64_t packets) {
+  netbuf::Host& host = network_.hosts[index];
+  HostConfig& settings = host.settings();
+  if (packets == settings.ring_packets) return;
+  settings.ring_packets = packets;
+  const Time until = now_ + settings.ring_stall_ns;
+  for (const uint32_t device : settings.devices) {
+    Link& link = network_.links[device];
+    link.resize_queue(packets);
+    if (link.managed() && until > now_) link.stall(now_, until);
+  }
+  host.interrupt(now_, until);
+  take_notice();
 }
 
 Hot World::hot() const {
