@@ -120,7 +120,7 @@ def host_world(
             delay_ms=one_way_ms if delay is None else delay,
             queue_packets=buffer_packets,
             loss=loss,
-            jitter=Jitter("exponential", scale_ms=jitter_ms) if jitter_ms else None,
+            jitter=Jitter(distribution="exponential", scale_ms=jitter_ms) if jitter_ms else None,
         ),
         Link(name="return", delay_ms=one_way_ms),
     ]
