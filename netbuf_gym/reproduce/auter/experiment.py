@@ -10,7 +10,16 @@ from netbuf_gym.reproduce.auter.figures import draw_all
 from netbuf_gym.reproduce.auter.measures import MEASURES
 from netbuf_gym.reproduce.auter.schemes import NAMES, label
 from netbuf_gym.reproduce.auter.sections import KEYS, SECTIONS, TEXTS
-from netbuf_gym.reproduce.auter.settings import AGENTS, DEFAULT_SCHEMES, DEFAULT_STUDIES, LIVE_S, PLANTS, STUDIES, TRAINING, Settings
+from netbuf_gym.reproduce.auter.settings import (
+    AGENTS,
+    DEFAULT_SCHEMES,
+    DEFAULT_STUDIES,
+    LIVE_S,
+    PLANTS,
+    STUDIES,
+    TRAINING,
+    Settings,
+)
 from netbuf_gym.reproduce.auter.work import Studies
 from netbuf_gym.reproduce.experiment import Experiment, Work
 from netbuf_gym.reproduce.results import Runs

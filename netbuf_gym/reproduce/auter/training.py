@@ -9,6 +9,7 @@ import numpy as np
 
 from netbuf_gym.errors import needing
 from netbuf_gym.reproduce.auter import paper
+from netbuf_gym.reproduce.auter.measures import means
 from netbuf_gym.reproduce.auter.settings import Settings
 from netbuf_gym.rollout import Stopped
 
@@ -75,6 +76,5 @@ def session(settings: Settings, seed: int, stop: threading.Event) -> list[dict[s
         worlds.close()
     if stop.is_set():
         raise Stopped
-    table = np.array(seen)
-    names = (*SHOWN, "reward")
-    return [dict(zip(names, np.nanmean(table[step - EACH : step], axis=0).tolist(), strict=True)) for step in steps_of(settings)]
+    table, names = np.array(seen), (*SHOWN, "reward")
+    return [dict(zip(names, means(table[step - EACH : step]), strict=True)) for step in steps_of(settings)]

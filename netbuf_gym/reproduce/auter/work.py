@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -80,19 +81,18 @@ class Studies(Work[Settings]):
     """The runs, and who plays in them.
 
     Attributes:
-        contenders: By scheme.
+        agents: The trained ones, by scheme.
     """
 
     def __init__(self, settings: Settings):
         self.settings = settings
         self.parts = parts_of(settings)
         self.identity = {f"{key}_sha256": agents.sha256(settings, key) for key in settings.agents}
-        played = dict.fromkeys(part.runs[0][SCHEME] for part in self.parts if part.runs[0][0] != TRAINING)
-        self.contenders: dict[str, Contender] = {}
-        for scheme in played:
-            key = agent_of(scheme)
-            saved = None if key is None else agents.load(settings, ALL[_first(settings)].example(settings), key, scheme)
-            self.contenders[scheme] = contender_of(scheme, saved)
+        self.agents: dict[str, Contender] = {}
+        for study, cell, _, scheme, *_ in (part.runs[0] for part in self.parts if part.runs[0][0] != TRAINING):
+            if (key := agent_of(scheme)) is not None and scheme not in self.agents:
+                self.agents[scheme] = agents.load(settings, ALL[study].example(settings), key, scheme)
+            contender_of(scheme, study, cell, self.agents.get(scheme))  # refuses what there is none of before any work is done
         self._one_at_a_time = threading.Lock()
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
@@ -105,14 +105,10 @@ class Studies(Work[Settings]):
         seeds = list(dict.fromkeys(run[SEED] for run in chunk.runs))
         if study == TRAINING:
             found = training.session(self.settings, seeds[0], stop)
-        elif self.settings.live:
-            with self._one_at_a_time:
-                found = ALL[study].play(self.contenders[scheme], self.settings, cell, seeds, stop)
         else:
-            found = ALL[study].play(self.contenders[scheme], self.settings, cell, seeds, stop)
+            contender = contender_of(scheme, study, cell, self.agents.get(scheme))
+            with self._one_at_a_time if self.settings.live else nullcontext():
+                found = ALL[study].play(contender, self.settings, cell, seeds, stop)
         nothing = dict.fromkeys(MEASURES, math.nan)
         return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]
 
-
-def _first(settings: Settings) -> str:
-    return next(name for name in settings.studies if name != TRAINING)
