@@ -1,8 +1,8 @@
 """The worlds of the studies: the task's own scenarios, each seed with a round trip of its own.
 
 What the paper leaves open and we chose: how long runs take, that every host starts with the paper's default settings, that
-sweeps of bandwidth, loss and flow size are made without extra latency and with 40 ms, and that round trips differ by up to
-5 % from seed to seed.
+sweeps of bandwidth, loss and flow size are made without extra latency and with 40 ms, and that each seed's round trip is up to
+5 % longer than the scenario's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from netbuf_gym.scenarios import Scenario, get
 from netbuf_gym.tasks.host_buffers.scenarios import LOCAL_RTT_MS, REGIONS
 
 SPREAD = 0.05
-"""Round trips are within this share of the scenario's."""
+"""Round trips are longer than the scenario's by up to this share of it."""
 STREAM = 0x61757472
 """Keeps what is drawn from a seed here apart from what else is."""
 START = "default"
@@ -116,7 +116,7 @@ def lasting_hours(hours_given: float | None, live: bool) -> float:
 
 def _local(extra_ms: float, seed: int, duration_s: float, **own: Any) -> Scenario:
     whole_ms = (LOCAL_RTT_MS + extra_ms) * _longer(seed)
-    return _get("auter/local", duration_s, extra_ms=whole_ms - LOCAL_RTT_MS if extra_ms else extra_ms, **own)
+    return _get("auter/local", duration_s, extra_ms=whole_ms - LOCAL_RTT_MS, **own)
 
 
 def _get(name: str, duration_s: float, **own: Any) -> Scenario:
@@ -124,4 +124,4 @@ def _get(name: str, duration_s: float, **own: Any) -> Scenario:
 
 
 def _longer(seed: int) -> float:
-    return float(np.random.default_rng((seed, STREAM)).uniform(1 - SPREAD, 1 + SPREAD))
+    return float(np.random.default_rng((seed, STREAM)).uniform(1, 1 + SPREAD))
