@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.arguments import real, whole
+from netbuf_gym.arguments import for_arguments, real, whole
 from netbuf_gym.contenders import Contender, Decider, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
 from netbuf_gym.errors import ConfigError, shown
@@ -22,6 +22,7 @@ from netbuf_gym.tasks.host_buffers.hosts import changed, set_to, with_congestion
 from netbuf_gym.tasks.host_buffers.rules import HostBuffers
 from netbuf_gym.tasks.host_buffers.settings import NAMED, TCP_RANGE, Settings
 
+_control = for_arguments(congestion_control)
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
 
 
@@ -76,7 +77,7 @@ class WithCongestionControl(Decider):
     """
 
     def __init__(self, contender: Contender, cc: str = "bbr"):
-        congestion_control("cc", cc, CONGESTION_CONTROLS)
+        _control("cc", cc, CONGESTION_CONTROLS)
         self.contender, self.cc = contender, cc
         self.name, self.recipes = f"{contender.name}+{cc}", contender.recipes
 
