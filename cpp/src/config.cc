@@ -302,16 +302,25 @@ void check_traffic(const WorldConfig& config) {
     check(arrivals, "traffic.arrivals[" + std::to_string(i) + "]", traffic.senders.size());
     highest = std::max(highest, Catalogue<ArrivalsRecord>::find(arrivals.kind)->highest_priority(arrivals, traffic));
   }
+  const auto check_leg = [&](FlowConfig leg, const std::string& at) {
+    leg.app = "sized", leg.size_bytes = 1, leg.start_ns = leg.stop_ns = 0;
+    if (leg.controlled || leg.relay_from >= 0) reject(at + ".cc", leg.cc, "a sender that neither an agent controls nor relays");
+    check(leg, at, config.links.size(), config.stack);
+    check_bounded(config, leg, at);
+    for (const auto* path : {&leg.path, &leg.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
+  };
   for (size_t i = 0; i < traffic.senders.size(); ++i) {
-    FlowConfig sender = traffic.senders[i];
-    const std::string at = "traffic.senders[" + std::to_string(i) + "]";
-    sender.app = "sized", sender.size_bytes = 1, sender.start_ns = sender.stop_ns = 0;
-    if (sender.controlled || sender.relay_from >= 0) {
-      reject(at + ".cc", sender.cc, "a sender that neither an agent controls nor relays");
+    const FlowConfig& sender = traffic.senders[i];
+    const std::string at = "traffic.senders[" + std::to_string(i) + "]", relay = at + ".relay";
+    check_leg(sender, at);
+    if (sender.relay.size() > 1) reject(relay, sender.relay.size(), "one at most");
+    for (const FlowConfig& leg : sender.relay) {
+      check_leg(leg, relay);
+      if (leg.relay_buffer_bytes <= 0) reject(relay + ".relay_buffer_bytes", leg.relay_buffer_bytes, "positive");
+      if (leg.sender_host < 0 || leg.sender_host != sender.receiver_host) {
+        reject(relay + ".sender_host", leg.sender_host, "the host at which the first leg ends");
+      }
     }
-    check(sender, at, config.links.size(), config.stack);
-    check_bounded(config, sender, at);
-    for (const auto* path : {&sender.path, &sender.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
   }
 }
 

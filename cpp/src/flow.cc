@@ -88,7 +88,7 @@ Flow::Turn Flow::timer_turn() const {
   }
 }
 
-bool Flow::finished() const { return receiver.closed() && sender.tcb.una == sender.tcb.nxt && path.empty(); }
+bool Flow::finished() const { return receiver.closed() && receiver.unread_bytes() == 0 && sender.tcb.una == sender.tcb.nxt && path.empty(); }
 
 // ---- results
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "netbuf/relay.h"
+
 namespace netbuf {
 
 Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first, Network& network,
@@ -16,37 +18,51 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
       traffic_(config.traffic.front(), seed) {
   template_.links.clear();
   template_.flows.clear();
+  template_.hosts.clear();
   for (ArrivalsConfig& arrivals : template_.traffic.front().arrivals) arrivals = {};
   for (FlowConfig& sender : template_.traffic.front().senders) {
     sender.app = "sized";
     sender.stop_ns = 0;
+    for (FlowConfig& leg : sender.relay) leg.app = "sized", leg.stop_ns = 0;
   }
-  for (const FlowConfig& sender : config.traffic.front().senders) {
+  const auto delay_of = [&](const FlowConfig& leg) {
     Time delays = 0;
-    double rtt = 0, slowest = std::numeric_limits<double>::infinity();
-    for (const auto* path : {&sender.path, &sender.return_path}) {
-      for (const uint32_t link : *path) rtt += seconds(network.links[link].delay()), delays += network.links[link].delay();
+    for (const auto* path : {&leg.path, &leg.return_path}) {
+      for (const uint32_t link : *path) delays += network.links[link].delay();
     }
-    varying_.emplace_back();
-    for (const uint32_t link : sender.path) {
-      const Link& one = network.links[link];
-      if (!one.constant_rate()) varying_.back().push_back(&one);
-      if (one.constant_rate()) slowest = std::min(slowest, one.mean_rate_bps());
+    return delays;
+  };
+  for (const FlowConfig& sender : config.traffic.front().senders) {
+    Way& way = ways_.emplace_back();
+    double slowest = std::numeric_limits<double>::infinity();
+    std::vector<const FlowConfig*> legs{&sender};
+    for (const FlowConfig& leg : sender.relay) legs.push_back(&leg);
+    for (const FlowConfig* leg : legs) {
+      for (const auto* path : {&leg->path, &leg->return_path}) {
+        for (const uint32_t link : *path) way.rtt += seconds(network.links[link].delay());
+      }
+      way.last = delay_of(*leg);
+      way.delays += way.last;
+      for (const uint32_t link : leg->path) {
+        const Link& one = network.links[link];
+        if (!one.constant_rate()) way.varying.push_back(&one);
+        if (one.constant_rate()) slowest = std::min(slowest, one.mean_rate_bps());
+      }
+      for (uint32_t i = 0; i < switches.size(); ++i) {
+        const std::vector<uint32_t>& ports = config.switches[i].ports;
+        const auto is_port = [&](uint32_t link) { return std::find(ports.begin(), ports.end(), link) != ports.end(); };
+        if (std::any_of(leg->path.begin(), leg->path.end(), is_port)) way.crossed.push_back(switches[i].get());
+      }
     }
-    base_rtt_.push_back(delays);
-    base_rtt_s_.push_back(rtt);
-    seconds_per_byte_.push_back(8 / slowest);
-    crossed_.emplace_back();
-    for (uint32_t i = 0; i < switches.size(); ++i) {
-      const std::vector<uint32_t>& ports = config.switches[i].ports;
-      const auto is_port = [&](uint32_t link) { return std::find(ports.begin(), ports.end(), link) != ports.end(); };
-      if (std::any_of(sender.path.begin(), sender.path.end(), is_port)) crossed_.back().push_back(switches[i].get());
-    }
+    way.seconds_per_byte = 8 / slowest;
+    if (sender.relay.empty()) continue;
+    way.first = way.delays - way.last;
+    way.delays *= 2;
+    way.rtt *= 2;
   }
 }
 
-void Openings::run(Time) {
-  const FlowArrival arrival = traffic_.pop();
+uint32_t Openings::open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed) {
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
     slots_.push_back(std::make_unique<Slot>());
@@ -54,15 +70,34 @@ void Openings::run(Time) {
   const uint32_t number = free_slots_.back();
   free_slots_.pop_back();
   Slot& slot = *slots_[number];
-  FlowConfig& config = template_.traffic.front().senders[arrival.sender];
-  config.start_ns = arrival.start;
+  config.start_ns = start;
   config.size_bytes = arrival.size_bytes;
   config.priority = arrival.priority;
   slot.opened = static_cast<uint32_t>(opened_.size());
   slot.completed = false;
-  opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, number});
+  slot.relayed = relayed;
   slot.flow.emplace(first_ + number, config, template_, profile_, network_, rng_);
-  host_.opened(first_ + number, *slot.flow);
+  return number;
+}
+
+// Over a relay both legs begin when a client's request would have let them: its SYN has reached the relay half a round trip after
+// the arrival, its request one and a half, and then the relay's request goes on like that. Who sends data opens connections here.
+void Openings::run(Time) {
+  const FlowArrival arrival = traffic_.pop();
+  FlowConfig& config = template_.traffic.front().senders[arrival.sender];
+  if (config.relay.empty()) [[likely]] {
+    const uint32_t number = open(config, arrival, arrival.start, false);
+    opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, number});
+    return host_.opened(first_ + number, *slots_[number]->flow);
+  }
+  const Way& way = ways_[arrival.sender];
+  FlowConfig& relay = config.relay.front();
+  const uint32_t up = open(config, arrival, arrival.start + way.last * 3 / 2 + way.first / 2, true);
+  const uint32_t down = open(relay, arrival, arrival.start + way.last / 2, false);
+  opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, down});
+  make_relay({&*slots_[up]->flow, first_ + up}, {&*slots_[down]->flow, first_ + down}, relay.relay_buffer_bytes,
+             [this](uint32_t index) { host_.woken_by_relay(index); });
+  for (const uint32_t number : {std::min(up, down), std::max(up, down)}) host_.opened(first_ + number, *slots_[number]->flow);
 }
 
 void Openings::after_event(uint32_t index, Time now) {
@@ -71,16 +106,20 @@ void Openings::after_event(uint32_t index, Time now) {
   if (!slot.completed) {
     if (flow.completed_at() == kNever) return;
     slot.completed = true;
-    const OpenedFlow& opened = opened_[slot.opened];
-    const Completion done{slot.opened, flow.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes, opened.start)};
-    completions_.push_back(done);
-    for (SharedBuffer* sw : crossed_[opened.sender]) sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
+    if (!slot.relayed) {
+      const OpenedFlow& opened = opened_[slot.opened];
+      const Completion done{slot.opened, flow.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes, opened.start)};
+      completions_.push_back(done);
+      for (SharedBuffer* sw : ways_[opened.sender].crossed) sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
+    }
   }
   if (!flow.finished()) return;
-  OpenedFlow& opened = opened_[slot.opened];
-  opened.received_bytes = flow.receiver.counters().delivered_bytes;
-  opened.slot = OpenedFlow::kForgotten;
-  count(forgotten_, flow);
+  if (!slot.relayed) {
+    OpenedFlow& opened = opened_[slot.opened];
+    opened.received_bytes = flow.receiver.counters().delivered_bytes;
+    opened.slot = OpenedFlow::kForgotten;
+  }
+  count(forgotten_, slot);
   slot.flow.reset();
   free_slots_.push_back(index - first_);
   host_.forgotten(index);
@@ -88,9 +127,10 @@ void Openings::after_event(uint32_t index, Time now) {
 
 double Openings::ideal_s(uint32_t sender, int64_t size_bytes, Time start) const {
   const auto bytes = static_cast<double>(size_bytes);
-  double carrying = bytes * seconds_per_byte_[sender];
-  for (const Link* link : varying_[sender]) carrying = std::max(carrying, link->carry_s(start + base_rtt_[sender], bytes * 8));
-  return base_rtt_s_[sender] + carrying;
+  const Way& way = ways_[sender];
+  double carrying = bytes * way.seconds_per_byte;
+  for (const Link* link : way.varying) carrying = std::max(carrying, link->carry_s(start + way.delays, bytes * 8));
+  return way.rtt + carrying;
 }
 
 int64_t Openings::received_bytes(const OpenedFlow& flow) const {
@@ -100,12 +140,13 @@ int64_t Openings::received_bytes(const OpenedFlow& flow) const {
 TrafficTotals Openings::totals() const {
   TrafficTotals sum = forgotten_;
   for (const auto& slot : slots_) {
-    if (slot->flow) count(sum, *slot->flow);
+    if (slot->flow) count(sum, *slot);
   }
   return sum;
 }
 
-void Openings::count(TrafficTotals& totals, const Flow& flow) {
+void Openings::count(TrafficTotals& totals, const Slot& slot) {
+  const Flow& flow = *slot.flow;
   const FlowCounters c = flow.counters();
   totals.connected += flow.sender.tcb.established;
   totals.packets_sent += c.packets_sent;
@@ -114,6 +155,7 @@ void Openings::count(TrafficTotals& totals, const Flow& flow) {
   totals.timeouts += c.timeouts;
   totals.queue_drops += c.queue_drops;
   totals.random_losses += c.random_losses;
+  if (slot.relayed) return;
   totals.received_bytes += c.received_bytes;
   totals.delivered_bytes += c.delivered_bytes;
 }

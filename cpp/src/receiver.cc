@@ -47,6 +47,9 @@ void Receiver::receive_data(const Packet& packet) {
     if (!accept(packet)) return;
   }
   if (tunes_window_) {  // after a long silence the sender starts anew and needs every ACK
+    if (buffer_ && !before(index, rcv_nxt_) && !buffer_->admits(packet.bytes, index == rcv_nxt_, unread_bytes())) [[unlikely]] {
+      return send_ack();
+    }
     if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = now_;
   }
@@ -264,7 +267,7 @@ void Receiver::on_reading(Time now) {
   const int64_t edge = window_edge(step), delivered = counters_.delivered_bytes;
   // As Linux does: only a window that has at least doubled is worth an ACK of its own.
   if (edge - window_edge_ < std::max<int64_t>(1, step) || edge - delivered < 2 * (window_edge_ - delivered)) return;
-  if (window_limited_) send_ack(kAckWindow);
+  if (window_limited_ && (!buffer_ || state_ == State::stream)) send_ack(kAckWindow);
 }
 
 // A request is a segment that is sent again until something comes of it (RFC 6298, of which the handshake is the only sample). On

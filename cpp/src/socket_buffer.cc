@@ -18,6 +18,7 @@ constexpr int64_t kLeastSend = 4608, kLeastReceive = 2304;  // SOCK_MIN_SNDBUF, 
 constexpr int64_t kLeastSegment = 536;          // TCP_MSS_DEFAULT
 constexpr int64_t kLargestUnscaled = 65'535;
 constexpr uint32_t kInitialWindow = 10;         // TCP_INIT_CWND
+constexpr Time kRetry = 100 * kMillisecond;     // mean of what a writer waits that was refused memory (sk_stream_wait_memory)
 constexpr uint32_t kRightSizing = 6016, kNewGrowth = 6018, kScalingRatio = 6006;  // kernels from which on they are as below
 
 int64_t pages_of(int64_t bytes) { return (bytes + kPage - 1) / kPage; }
@@ -98,17 +99,27 @@ bool SendBuffer::free_for_write() const {
   return queued_ < limit_ && (lowat == 0 || written_ - sent_ < lowat);
 }
 
+// sk_stream_moderate_sndbuf: memory is refused, and the buffer shrinks to half of what it holds. What would fill it is let in.
+bool SendBuffer::squeezes(int64_t more) {
+  if (!locked_) limit_ = std::max(std::min(limit_, queued_ / 2), kLeastSend);
+  return queued_ + more < limit_;
+}
+
 // Room is asked for when another packet is needed: the last one is filled in any case.
 void SendBuffer::write(Time now) {
   const int64_t before = written_, each = packet_bytes();
-  waits_ = false;
+  waits_ = refused_ = false;
   while (written_ < wanted_) {
-    const int64_t tail = (written_ - sent_) % each;
+    const int64_t tail = (written_ - sent_) % each, more = std::min(each - tail, wanted_ - written_);
     if (tail == 0 && !free_for_write()) {
       waits_ = true;
       break;
     }
-    written_ += std::min(each - tail, wanted_ - written_);
+    if (host_.limited() && !host_.grants(queued_, queued_ - pages_ * kPage + more + kSendOverhead, host_.settings().tcp_wmem[0]) && squeezes(more)) {
+      waits_ = refused_ = true;
+      break;
+    }
+    written_ += more;
     queued_ = written_ - una_ + kSendOverhead * (bursts_.size() + (written_ - sent_ + each - 1) / each);
   }
   if (written_ == before) return;
@@ -127,6 +138,7 @@ Source::Offer SendBuffer::offer(Time now, int64_t sent) {
     next = offered.next;
   }
   write(now);
+  if (refused_) next = std::min(next, now + kRetry);
   return {written_, next, closed_ && written_ == wanted_};
 }
 
@@ -276,11 +288,23 @@ bool ReceiveBuffer::arrived(Time now, uint32_t bytes, int64_t unread, int64_t he
     }
   }
   hold(now, unread, held);
-  // tcp_grow_window: two segments a segment, up to what the buffer allows.
+  // tcp_grow_window: two segments a segment, up to what the buffer allows; under pressure it falls back to four.
   const int64_t room = std::min(clamp_, window_of(limit_ - queued_)) - offered_;
-  if (room <= 0 || host_.pressure()) return false;
+  if (room <= 0) return false;
+  if (host_.pressure()) {
+    offered_ = std::min<int64_t>(offered_, 4 * int64_t{mss_});
+    return false;
+  }
   offered_ += std::min<int64_t>(room, 2 * std::max<int64_t>(mss_, bytes));
   return true;
+}
+
+// tcp_try_rmem_schedule: what is next in order is taken while nothing waits to be read.
+bool ReceiveBuffer::admits(uint32_t bytes, bool next, int64_t unread) {
+  if (!host_.limited() || (next && unread == 0) || host_.grants(queued_, packet_truesize(bytes), host_.settings().tcp_rmem[0])) return true;
+  offered_ = std::min<int64_t>(offered_, 4 * int64_t{mss_});
+  ++host_.totals.refused;
+  return false;
 }
 
 void ReceiveBuffer::hold(Time now, int64_t unread, int64_t held) {

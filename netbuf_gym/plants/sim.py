@@ -56,7 +56,7 @@ def _of_switches(world: World, scenario: Scenario) -> list[Any]:
 
 def _of_hosts(world: World, scenario: Scenario) -> list[Any]:
     stats = world.host_stats()
-    return [stats[host] for host in scenario.agent_hosts]
+    return [stats[i] for i, host in enumerate(scenario.hosts) if host.agent]
 
 
 KINDS = {

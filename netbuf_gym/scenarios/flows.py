@@ -153,6 +153,6 @@ class Flow:
         put(self, "priority", checks.integer("flow.priority", self.priority, 0, MAX_QUEUES - 1))
         check_sockets(self, "flow")
         for field, host in (("send_buffer_bytes", "sender_host"), ("receive_buffer_bytes", "receiver_host")):
-            if getattr(self, field) is not None and getattr(self, host) is not None:
-                valid = "one of them, or neither"
-                raise ScenarioError(f"flow.{field} = {getattr(self, field)} beside {host} = {getattr(self, host)!r}; valid: {valid}")
+            size, name = getattr(self, field), getattr(self, host)
+            if size is not None and name is not None:
+                raise ScenarioError(f"flow.{field} = {size} beside {host} = {name!r}; valid: one of them, or neither")

@@ -122,6 +122,8 @@ struct FlowConfig {
   int64_t relay_buffer_bytes = 0;          // what the relay holds at most between the two
   uint32_t initial_cwnd_packets = 10;
   uint32_t priority = 0;                   // its queue at every switch
+  // Of a sender of traffic: the leg that its flows are relayed over, one at most. It begins at the host where the first leg ends.
+  std::vector<FlowConfig> relay;
 };
 
 // Flows that are opened as time goes on.

@@ -40,6 +40,7 @@ class Openings final : public EventSource {
    public:
     virtual void opened(uint32_t index, Flow& flow) = 0;
     virtual void forgotten(uint32_t index) = 0;
+    virtual void woken_by_relay(uint32_t index) = 0;  // its next event has changed
 
    protected:
     ~Host() = default;
@@ -58,7 +59,8 @@ class Openings final : public EventSource {
   const std::vector<Completion>& completions() const { return completions_; }
   int64_t received_bytes(const OpenedFlow& flow) const;
   // Propagation there and back, and the longest that a link of the way there takes for the bytes: one of varying rate from when
-  // the handshake can be over, a round trip after the start, for no byte sets out before.
+  // the handshake can be over, a round trip after the start, for no byte sets out before. Over a relay, from its client's SYN:
+  // twice there and back on either leg.
   double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const;
   TrafficTotals totals() const;
   uint64_t data_packets_in_network() const;
@@ -69,8 +71,18 @@ class Openings final : public EventSource {
     std::optional<Flow> flow;
     uint32_t opened = 0;                     // index
     bool completed = false;
+    bool relayed = false;                    // the leg to a relay: what comes of it is told of the one from there
   };
-  static void count(TrafficTotals& totals, const Flow& flow);
+  // Where the bytes of a sender's flows go, and what that takes at least.
+  struct Way {
+    Time delays = 0;                         // there and back, of one leg or both
+    Time first = 0, last = 0;                // of the leg to a relay, and from it
+    double rtt = 0, seconds_per_byte = 0;    // the latter of the slowest link of constant rate
+    std::vector<const Link*> varying;        // the links of the way there whose rate varies
+    std::vector<SharedBuffer*> crossed;      // switches
+  };
+  uint32_t open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed);
+  static void count(TrafficTotals& totals, const Slot& slot);
 
   uint32_t first_;
   Network& network_;
@@ -83,10 +95,7 @@ class Openings final : public EventSource {
   std::vector<uint32_t> free_slots_;
   std::vector<OpenedFlow> opened_;
   std::vector<Completion> completions_;
-  std::vector<Time> base_rtt_;                         // by sender
-  std::vector<double> base_rtt_s_, seconds_per_byte_;  // by sender; the latter of the slowest link of constant rate
-  std::vector<std::vector<const Link*>> varying_;      // by sender: the links of the way there whose rate varies
-  std::vector<std::vector<SharedBuffer*>> crossed_;    // by sender: the switches on its path
+  std::vector<Way> ways_;                              // by sender
   TrafficTotals forgotten_;
 };
 

@@ -63,6 +63,7 @@ class SendBuffer final : public Source {
   void begin(Time now);
   void expand();
   void write(Time now);
+  bool squeezes(int64_t more);
   bool free_for_write() const;
   int64_t packet_bytes() const;                      // of the largest that data is written into
   void count(Time now);
@@ -71,7 +72,8 @@ class SendBuffer final : public Source {
   Sender& sender_;
   std::unique_ptr<Source> application_;              // null: TCP knows the stream
   int64_t wanted_;                                   // of the stream, by the application
-  bool closed_, locked_, open_ = false, over_ = false, waits_ = false;  // locked: an explicit buffer; waits: for room
+  bool closed_, locked_, open_ = false, over_ = false, waits_ = false,
+      refused_ = false;                              // locked: an explicit buffer; waits: for room; refused: memory
   uint32_t mss_, expansion_;
   int64_t limit_ = 0, explicit_;
   int64_t written_ = 0, una_ = 0, sent_ = 0, queued_ = 0, pages_ = 0;
@@ -94,6 +96,7 @@ class ReceiveBuffer {
 
   void begin(Time now);                              // the SYN has come: as the settings are then
   void end(Time now);
+  bool admits(uint32_t bytes, bool next, int64_t unread);  // whether there is memory for a packet; next: in order
   // A packet has arrived; unread: in order, held: beyond a hole. True if it is acknowledged at once.
   bool arrived(Time now, uint32_t bytes, int64_t unread, int64_t held);
   void hold(Time now, int64_t unread, int64_t held);
