@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from netbuf_gym import rollout, scenarios, simulate
+from netbuf_gym import rollout, scenarios, simulate, tasks
 from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import Flow, Host, Link, Scenario
 from netbuf_gym.tasks.host_buffers import SCENARIOS, HostBuffers, HostPaths, host_world
-from netbuf_gym.tasks.host_buffers.hosts import offer, settings_of
+from netbuf_gym.tasks.host_buffers.hosts import agent_hosts, offer, settings_of
 from netbuf_gym.tasks.host_buffers.scenarios import MIXED_SIZES
 from netbuf_gym.tasks.host_buffers.worlds import WEB_OBJECTS, long_run
 
@@ -32,10 +32,11 @@ def test_every_world_is_described_and_goes_to_json_and_back(name):
 def test_the_host_sends_over_its_ring():
     world = host_world(rate_mbps=10, rtt_ms=40, loss=0.01, jitter_ms=1, connections=3, agent=True)
     proxy = world.hosts[0]
-    assert world.links[proxy.device[0]].name == "nic" and world.agent_hosts == (0,)
+    assert world.links[proxy.device[0]].name == "nic" and agent_hosts(world) == [0]
     assert len(world.flows) == 3 and {flow.sender_host for flow in world.flows} == {"proxy"}
     capacity, share, base = offer(world, proxy)
-    assert capacity == 10e6 and share == capacity / 3 and base == pytest.approx(0.04 + 1514 * 8 / 10e6 + 1514 * 8 / 1e9, rel=1e-2)
+    assert capacity == 10e6 and share == capacity / 3
+    assert base == pytest.approx(0.04 + 1514 * 8 / 10e6 + 1514 * 8 / 1e9, rel=1e-2)
     assert settings_of(world, proxy)[:6] == [256, 212_992, 131_072, 6_291_456, 16_384, 4_194_304]
 
 
@@ -121,7 +122,7 @@ def test_a_long_run_changes_within_bounds():
 
 def test_a_world_without_hosts_is_given_one():
     world = HostBuffers().control(scenarios.get("ppcc/4"))
-    assert [host.name for host in world.hosts] == ["host"] and world.agent_hosts == (0,)
+    assert [host.name for host in world.hosts] == ["host"] and agent_hosts(world) == [0]
     assert {flow.sender_host for flow in world.flows} == {"host"}
     assert np.isnan(settings_of(world, world.hosts[0])[0])
     assert HostBuffers().control(world) == world
@@ -164,7 +165,8 @@ def test_an_episode_reports_what_was_carried():
         *_, truncated, info = env.step(0)
     assert truncated
     assert 4 < info["throughput_mbps"] < 5 and 0.8 < info["share"] <= 1 and info["rtt_ratio"] > 1
-    assert info["memory_mb"] > info["tcp_memory_mb"] > 0 and info["interrupted_s"] == 0 and info["duration_s"] == pytest.approx(30)
+    assert info["memory_mb"] > info["tcp_memory_mb"] > 0 and info["interrupted_s"] == 0
+    assert info["duration_s"] == pytest.approx(30)
     assert env.unwrapped.engine.interval_s == 3
 
 
@@ -188,3 +190,13 @@ def test_buffers_limit_long_paths_in_the_world():
 def test_worlds_run_without_an_agent():
     result = simulate(scenarios.get("auter/local", rate_mbps=5, duration_s=5, settings="max"), seed=1)
     assert result.flows[0].goodput_mbps > 3
+
+
+def test_a_relay_has_two_legs():
+    world = host_world(rate_mbps=5, rtt_ms=40, relay_bytes=65_536, connections=2, traffic="mixed", load=0.1, duration_s=12)
+    capacity, share, base = offer(world, world.hosts[0])
+    assert capacity == 5e6 and share == 2.5e6 and base == pytest.approx(0.042, rel=0.05)  # of its own leg
+    report = rollout.evaluate("autotuning", task="host_buffers", scenario=world, seeds=[1])[0]
+    assert 3.5 < report["throughput_mbps"] <= 5 and report["flows_completed"] > 0
+    placed = tasks.get("host_buffers").contenders["bbr"]().place(HostBuffers().control(world))
+    assert str(placed.traffic.senders[0].relay.cc) == "bbr" and str(placed.traffic.senders[0].cc) == "cubic"
