@@ -254,7 +254,9 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     "auter/connections": connections,
     "auter/hours": hours,
     "auter/any": _paths(
-        "auter/any", "A proxy on a random path: 1 to 50 Mbit/s, 5 to 300 ms, long, short or mixed traffic; 300 s."
+        "auter/any",
+        "A proxy on a random path: 1 to 50 Mbit/s, 5 to 300 ms, long, short or mixed traffic, own or relayed; 300 s.",
+        relay_probability=0.25,
     ),
     "auter/training": _paths(
         "auter/training",
@@ -265,6 +267,7 @@ SCENARIOS: dict[str, Callable[..., World]] = {
         change_probability=0.25,
         start_probability=0.5,
         explicit_probability=0.1,
+        relay_probability=0.25,
         duration_s=120.0,
     ),
 }
