@@ -18,9 +18,9 @@ MIB = 2**20
 GOLDEN = {
     "rtt_inflation": math.log(2) / math.log(8),  # 200 over 100 ms
     "queueing": 1.0,  # beyond 1.5
-    "buffer_in_bdp": math.log(6_291_456 / 200_000) / math.log(64),  # 16 Mbit/s * 100 ms = 200 kB
+    "buffer_in_bdp": 2 * math.log(6_291_456 / 200_000 * 16) / math.log(65_536) - 1,  # 16 Mbit/s * 100 ms = 200 kB
     "buffer_near_bdp": 1.0,
-    "buffer_in_use": math.log(6_291_456 / 200_000) / math.log(64),
+    "buffer_in_use": math.log(6_291_456 / 200_000) / math.log(4096),
     "buffer_near_use": 1.0,
     "cwnd_in_bdp": math.log(1.5) / math.log(16),
     "cwnd_in_buffer": math.log(0.5) / math.log(64),

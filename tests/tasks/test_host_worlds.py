@@ -65,7 +65,7 @@ def test_paths_are_drawn_within_their_ranges_and_again_alike():
         world = paths.sample(np.random.default_rng(seed))
         assert world == paths.sample(np.random.default_rng(seed))
         link = world.links[1]
-        assert 1 <= link.mean_mbps(1.0) <= 50 and 0 <= link.least_delay_ms <= 298 and link.queue_packets >= 20
+        assert 1 <= link.mean_mbps(1.0) <= 100 and 0 <= link.least_delay_ms <= 298 and link.queue_packets >= 20
         assert len(world.flows) <= 8
         kinds.add((bool(world.flows), world.traffic is not None))
         HostBuffers().control(world)

@@ -260,15 +260,15 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     ),
     "auter/training": _paths(
         "auter/training",
-        "What hosts are trained on: random paths that change, and TCP maxima that start at random; 120 s.",
-        rate_mbps=(1.0, 50.0),
-        rtt_ms=(5.0, 300.0),
+        "What hosts are trained on: random paths that change, and TCP maxima that start at random; 90 s.",
+        rate_mbps=(1.0, 100.0),
         buffer_bdp=(0.3, 12.0),
+        traffic=("long", "long", "long", "mixed", "short"),
         change_probability=0.25,
         start_probability=0.5,
         explicit_probability=0.1,
         relay_probability=0.25,
-        duration_s=120.0,
+        duration_s=90.0,
     ),
 }
 """What makes the world of each name."""
