@@ -44,6 +44,7 @@ _ARGS = """
         connections: that last as long as the world, 1 to 10000
         load: share of the path's rate that pages and files make up, above 0 to 1000
         explicit_bytes: send buffers that the host's programs ask for, 4096 or more; null: TCP's autotuning
+        relay_bytes: what the proxy holds between the two sockets of what it relays, 1 to 2**40; null: it sends by itself
         settings: that the host starts with: default, tune-1, tune-2, max or autotuning
         memory_bytes: what the host's connections may hold together, 4096 or more; null: no limit
 """
@@ -63,6 +64,7 @@ def _region(name: str, summary: str) -> Callable[..., World]:
         "load": 0.1,
         "cc": "cubic",
         "explicit_bytes": None,
+        "relay_bytes": None,
         "settings": "autotuning",
         "memory_bytes": None,
         "duration_s": 300.0,
@@ -93,6 +95,7 @@ def local(
     load: Any = 0.3,
     cc: Any = "cubic",
     explicit_bytes: Any = None,
+    relay_bytes: Any = None,
     settings: Any = "autotuning",
     memory_bytes: Any = None,
     duration_s: Any = 300.0,
@@ -107,6 +110,7 @@ def local(
         connections: that last as long as the world, 1 to 10000
         load: share of the path's rate that pages and files make up, above 0 to 1000
         explicit_bytes: send buffers that the host's programs ask for, 4096 or more; null: TCP's autotuning
+        relay_bytes: what the proxy holds between the two sockets of what it relays, 1 to 2**40; null: it sends by itself
         settings: that the host starts with: default, tune-1, tune-2, max or autotuning
         memory_bytes: what the host's connections may hold together, 4096 or more; null: no limit
     """
@@ -129,6 +133,7 @@ def local(
         load=load,
         cc=cc,
         explicit_bytes=explicit_bytes,
+        relay_bytes=relay_bytes,
         settings=started(settings),
         memory_bytes=memory_bytes,
         duration_s=duration_s,
@@ -216,6 +221,7 @@ _PATHS = """
         start_probability: share of the worlds whose TCP maxima start at random, 0 to 1
         start_bytes: range of these, 4096 to 67108864 bytes
         explicit_probability: share of the worlds whose programs ask for send buffers, 0 to 1
+        relay_probability: share of the worlds in which the host relays what it gets from near by, 0 to 1
         nic_mbps: rate of the host's device, 1e-06 to 1e+06 Mbit/s
 """
 
@@ -248,18 +254,21 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     "auter/connections": connections,
     "auter/hours": hours,
     "auter/any": _paths(
-        "auter/any", "A proxy on a random path: 1 to 50 Mbit/s, 5 to 300 ms, long, short or mixed traffic; 300 s."
+        "auter/any",
+        "A proxy on a random path: 1 to 50 Mbit/s, 5 to 300 ms, long, short or mixed traffic, own or relayed; 300 s.",
+        relay_probability=0.25,
     ),
     "auter/training": _paths(
         "auter/training",
-        "What hosts are trained on: random paths that change, and TCP maxima that start at random; 120 s.",
-        rate_mbps=(1.0, 50.0),
-        rtt_ms=(5.0, 300.0),
+        "What hosts are trained on: random paths that change, and TCP maxima that start at random; 90 s.",
+        rate_mbps=(1.0, 100.0),
         buffer_bdp=(0.3, 12.0),
+        traffic=("long", "long", "long", "mixed", "short"),
         change_probability=0.25,
         start_probability=0.5,
         explicit_probability=0.1,
-        duration_s=120.0,
+        relay_probability=0.25,
+        duration_s=90.0,
     ),
 }
 """What makes the world of each name."""
