@@ -15,6 +15,7 @@ using SharedWorld = Shared<World>;
 using SharedBatch = Shared<Batch>;
 void bind_worlds(nanobind::module_& m);       // World and Batch
 void bind_rows(nanobind::module_& m);         // rows of agents: telemetry, vectors and histories
+void bind_kernel(nanobind::module_& m);       // what the live plant asks of the kernel
 // What can be read of a world: as methods of a World, and of a Batch for the world of an index.
 void bind_readings(nanobind::module_& m, nanobind::class_<SharedWorld>& world, nanobind::class_<SharedBatch>& batch);
 

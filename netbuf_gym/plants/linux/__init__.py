@@ -1,0 +1,1 @@
+"""The live plant: kernel TCP in real time, on this machine."""
