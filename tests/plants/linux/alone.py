@@ -22,7 +22,8 @@ def needs_namespaces() -> None:
     """Skips the test, with the reason, where this process may not make a network namespace."""
     if os.geteuid() != 0:
         pytest.skip("not root: no network namespace of its own")
-    child = subprocess.run([sys.executable, "-c", "import alone; alone.enter()"], cwd=Path(__file__).parent, capture_output=True)
+    code = "import alone; alone.enter()"
+    child = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True)
     if child.returncode:
         pytest.skip(f"no network namespace: {child.stderr.decode().strip().splitlines()[-1]}")
 

@@ -149,7 +149,10 @@ def rows_given_out() -> list:
 
 def test_nothing_stays_registered_after_a_kill():
     alone.needs_bpf()
-    code = "from netbuf_gym.plants.linux.bpf.windows import SteeredSockets as S; import time; s = S(); print(s.name, flush=True); time.sleep(60)"
+    code = (
+        "from netbuf_gym.plants.linux.bpf.windows import SteeredSockets; import time; "
+        "steered = SteeredSockets(); print(steered.name, flush=True); time.sleep(60)"
+    )
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     name = child.stdout.readline().strip()
     assert name in CONTROLS.read_text().split()

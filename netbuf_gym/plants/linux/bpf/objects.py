@@ -9,13 +9,14 @@ from importlib import resources
 
 _REL, _SYMTAB = 9, 2
 _INT, _STRUCT, _DATASEC = 1, 4, 15
-_TAILS = {1: (4, 0), 3: (12, 0), 4: (0, 12), 5: (0, 12), 6: (0, 8), 13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12)}
+_TAILS = {1: (4, 0), 3: (12, 0), 14: (4, 0), 17: (4, 0)} | {4: (0, 12), 5: (0, 12), 15: (0, 12), 19: (0, 12)}
+_TAILS |= {6: (0, 8), 13: (0, 8)}
 """What follows a type of a kind, in bytes: always, and for each of its members."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """Attributes: instructions; maps by the byte at which an instruction loads one's address; function and relocation records."""
+    """Attributes: instructions; maps by the byte where an instruction loads one's address; function and relocation records."""
 
     instructions: bytes
     maps: dict[int, str]
@@ -140,7 +141,7 @@ def _maps(types: _Types) -> dict[str, Map]:
 def _place(types: _Types, sections: list[_Section], symbols: list[tuple[str, int, int]]) -> None:
     """Writes in what the compiler leaves open: lengths of sections, and where their variables lie."""
     for number in range(1, len(types.at)):
-        name, kind, count, _ = types.head(number)
+        name, kind, _, _ = types.head(number)
         if kind != _DATASEC:
             continue
         index = next(i for i, section in enumerate(sections) if section.name == name)

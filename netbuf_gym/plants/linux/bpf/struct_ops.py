@@ -1,8 +1,8 @@
 """Registers a compiled congestion control with the kernel, for as long as this process has it open.
 
-No libbpf: the kernel relocates the programs itself (since 5.17), so that what is left to do is to read the object, to create its
-maps, and to fill in the structure whose members the programs are. What is registered goes with the last descriptor of the link,
-however the process ends (kernel 6.3); sockets that use it keep it until they are closed.
+No libbpf: the kernel relocates the programs itself (since 5.17), so that what is left to do is to read the object, to create
+its maps, and to fill in the structure whose members the programs are. What is registered goes with the last descriptor of the
+link, however the process ends (kernel 6.3); sockets that use it keep it until they are closed.
 """
 
 from __future__ import annotations

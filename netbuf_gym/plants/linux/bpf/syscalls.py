@@ -57,7 +57,7 @@ def _address(data: ctypes.Array) -> int:
 def create_map(
     kind: int, name: str, key: int, value: int, entries: int, flags: int = 0, struct_type: int = 0, btf: int = 0
 ) -> int:
-    """A map's descriptor; `struct_type`: of the kernel's structure, for struct_ops, with a descriptor of the programs' types."""
+    """A map's descriptor; `struct_type`: of the kernel's structure, for struct_ops, with the descriptor of programs' types."""
     attributes = struct.pack(
         "<IIIIIII16sIIIIIQ", kind, key, value, entries, flags, 0, 0, name.encode()[:15], 0, btf, 0, 0, struct_type, 0
     )
@@ -79,11 +79,18 @@ def delete(fd: int, key: bytes) -> None:
 def load_btf(data: bytes) -> int:
     """The descriptor of a program's types."""
     held = ctypes.create_string_buffer(data, len(data))
-    return call(BTF_LOAD, struct.pack("<QQIII4x", _address(held), 0, len(data), 0, 0), "the types of a BPF object cannot be loaded")
+    attributes = struct.pack("<QQIII4x", _address(held), 0, len(data), 0, 0)
+    return call(BTF_LOAD, attributes, "the types of a BPF object cannot be loaded")
 
 
 def load_struct_ops(
-    name: str, instructions: bytes, btf: int, struct_type: int, member: int, functions: Sequence[bytes], relocations: Sequence[bytes]
+    name: str,
+    instructions: bytes,
+    btf: int,
+    struct_type: int,
+    member: int,
+    functions: Sequence[bytes],
+    relocations: Sequence[bytes],
 ) -> int:
     """A program's descriptor, that implements member number `member` of the kernel's structure `struct_type`.
 

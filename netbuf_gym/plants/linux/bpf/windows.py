@@ -1,7 +1,7 @@
 """Kernel sockets whose congestion window is set from here, and what is counted of them with each acknowledgement.
 
-Each socket has a row in memory that is shared with the kernel: to set a window is to write a number, and to read what was counted is
-to read numbers.
+Each socket has a row in memory that is shared with the kernel: to set a window is to write a number, and to read what was
+counted is to read numbers.
 """
 
 from __future__ import annotations
