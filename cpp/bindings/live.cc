@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <unistd.h>
+#include <fcntl.h>
 
 #include "bindings.h"
 #include "netbuf/live_flows.h"
@@ -52,7 +52,7 @@ nb::dict flow_stats(const LiveFlowStats& flow) {
   return d;
 }
 
-int duplicate(int fd) { return fd < 0 ? -1 : ::dup(fd); }
+int duplicate(int fd) { return fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 template <class T>
 T& at(std::vector<T>& all, size_t index, const char* what) {
@@ -226,6 +226,18 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const LiveFlows::Guard guard = f.hold();
         return duplicate(f.receiver_fd(flow));
       }, "flow"_a, "Likewise of its receiving socket.")
+      .def("begin_switch", [](LiveFlows& f, uint32_t sw) {
+        const LiveFlows::Guard guard = f.hold();
+        f.begin_switch(sw);
+      }, "switch"_a, "A decision interval of a switch begins.")
+      .def("observe_switch", [](LiveFlows& f, uint32_t sw) {
+        const LiveFlows::Guard guard = f.hold();
+        return f.observe_switch(sw);
+      }, "switch"_a, "Its telemetry since then, as that of agents of kind switch.")
+      .def("switch_changed", [](LiveFlows& f, uint32_t sw) {
+        const LiveFlows::Guard guard = f.hold();
+        return f.switch_changed(sw);
+      }, "switch"_a, "Whether the worst slowdown of the flows that complete is another one than when this was last asked.")
       .def("set_window", [](LiveFlows& f, uint32_t flow, double bytes) {
         const LiveFlows::Guard guard = f.hold();
         f.set_window(flow, bytes);

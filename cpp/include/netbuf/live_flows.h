@@ -13,6 +13,7 @@
 #include "netbuf/emulator.h"
 #include "netbuf/ideal.h"
 #include "netbuf/openings.h"
+#include "netbuf/switch_telemetry.h"
 #include "netbuf/traffic.h"
 
 namespace netbuf {
@@ -62,6 +63,9 @@ class LiveFlows {
   const std::vector<Completion>& completions() const { return completions_; }
   int64_t delivered_bytes() const { return delivered_; }  // to all receiving applications
   uint64_t connected() const { return connected_; }
+  void begin_switch(uint32_t sw);                        // a decision interval; std::out_of_range: there is no such switch
+  std::vector<double> observe_switch(uint32_t sw);       // since then, by switch_fields()
+  bool switch_changed(uint32_t sw);                      // SharedBuffer::take_change()
   size_t open_connections() const { return places_.size() - free_.size(); }
   int sender_fd(uint32_t flow) const;    // -1: not open; the thread's own
   int receiver_fd(uint32_t flow) const;
@@ -95,6 +99,7 @@ class LiveFlows {
     uint32_t generation = 0;
   };
 
+  SwitchSeen seen();                         // the emulator is held
   void run();
   void enter(uint32_t node);
   void handle(uint64_t key, uint32_t events);
@@ -141,6 +146,7 @@ class LiveFlows {
   std::unordered_map<uint32_t, uint32_t> awaited_;  // route << 16 | port: place
   std::vector<uint32_t> place_of_flow_;
   std::vector<LiveFlowStats> flow_stats_;
+  std::vector<SwitchSeen> switches_;         // as their intervals began
   std::vector<double> windows_;
   std::vector<OpenedFlow> opened_;
   std::vector<Completion> completions_;

@@ -105,6 +105,7 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
   place_of_flow_.assign(world_.flows.size(), kNone);
   windows_.assign(world_.flows.size(), std::numeric_limits<double>::infinity());
   flow_stats_.resize(world_.flows.size());
+  switches_.resize(world_.switches.size());
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   timer_ = Descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   if (!epoll_ || !timer_) fail_system("epoll");
@@ -488,6 +489,31 @@ void LiveFlows::note_received(Connection& connection, int64_t bytes, Time now) {
   for (const uint32_t sw : crossed_[opened.sender]) {
     emulator_.switches()[sw]->note_completion(now, opened.priority, seconds(now - opened.start), ideal);
   }
+}
+
+// ---- switches, by what connections tell of them too
+
+SwitchSeen LiveFlows::seen() {
+  return {emulator_.advance(), emulator_.counters().data_received, opened_.size(), delivered_};
+}
+
+void LiveFlows::begin_switch(uint32_t sw) {
+  const Emulator::Guard guard = emulator_.hold();
+  switches_.at(sw) = seen();
+  emulator_.switches()[sw]->begin_interval(switches_[sw].time);
+}
+
+std::vector<double> LiveFlows::observe_switch(uint32_t sw) {
+  const Emulator::Guard guard = emulator_.hold();
+  const SharedBuffer& buffer = *emulator_.switches().at(sw);
+  std::vector<double> row(switch_fields(buffer.queues()).size());
+  write_switch(buffer, switches_[sw], seen(), row.data());
+  return row;
+}
+
+bool LiveFlows::switch_changed(uint32_t sw) {
+  const Emulator::Guard guard = emulator_.hold();
+  return emulator_.switches().at(sw)->take_change();
 }
 
 // ---- ends

@@ -60,9 +60,9 @@ class LinuxPlant(Plant):
             raise PlantFault("the plant is closed")
         setup = self._prepared(scenario)
         places = self._carried.places(scenario)
-        if len(places) != self.agents:
+        if not 1 <= len(places) <= self.agents:
             found = f"{len(places)} agents of kind {self.kind.name!r}"
-            raise ConfigError(f"scenario {scenario.name!r} has {found}; valid: {self.agents}")
+            raise ConfigError(f"scenario {scenario.name!r} has {found}; valid: 1 to {self.agents}")
         self._scenarios[world] = None
         process = self._processes[world] or Process()
         self._processes[world] = process
@@ -74,7 +74,8 @@ class LinuxPlant(Plant):
         self._about[world] = answer["about"]
         self._scenarios[world] = scenario
         self._failures.pop(world, None)
-        self.control[world] = np.nan
+        self.agent_mask[world] = np.arange(self.agents) < len(places)
+        self.control[world] = self.telemetry[world] = np.nan
 
     def apply(self, control: np.ndarray) -> None:
         """See `Plant.apply`."""
@@ -97,7 +98,7 @@ class LinuxPlant(Plant):
             most = 1 if left_ns is None else max(1, -(-int(left_ns[world]) // interval_ns))
             step = {"do": "step", "interval_ns": interval_ns, "until": until, "most": most}
             try:
-                process.tell({**step, "control": _rows(self.control[world])})
+                process.tell({**step, "control": _rows(self.control[world][self.agent_mask[world] != 0])})
             except PlantFault as fault:
                 self._fail(world, str(fault))
                 continue
@@ -110,7 +111,7 @@ class LinuxPlant(Plant):
             except (ConfigError, PlantFault) as fault:
                 self._fail(world, str(fault))
                 continue
-            self.telemetry[world] = answer["telemetry"]
+            self.telemetry[world, : len(answer["telemetry"])] = answer["telemetry"]
             self._elapsed_ns[world] = max(1, answer["elapsed_ns"])
             self.telemetry[world, :, self._elapsed_column] = self._elapsed_ns[world] * 1e-9
         for world in self._failures:
