@@ -12,9 +12,8 @@ import socket
 import struct
 from typing import Any
 
-from netbuf_gym.plants.linux.bpf.struct_ops import BpfError, unavailable
-from netbuf_gym.plants.linux.bpf.windows import SteeredSockets
 from netbuf_gym.plants.linux.kinds import base
+from netbuf_gym.plants.linux.steering import addresses, steered_sockets
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
@@ -37,19 +36,6 @@ def tcp_info(descriptor: int) -> dict[str, int]:
     return {name: values[at] for name, at in _NAMES.items()}
 
 
-def steered_sockets(control: str, most: int) -> tuple[SteeredSockets | None, str]:
-    """A congestion control of BPF programs; None where there can be none, and why."""
-    reason = unavailable()
-    if reason:
-        return None, reason
-    try:
-        return SteeredSockets(control, most), ""
-    except BpfError as error:
-        return None, str(error.strerror)
-    except OSError as error:
-        return None, str(error)
-
-
 class Kind(base.Kind):
     """The windows of flows, in the kernel or kept from user space.
 
@@ -66,9 +52,7 @@ class Kind(base.Kind):
             if self._steered is None:
                 socket_setup |= {"cc": "reno", "limited": True}
                 continue
-            route = world.setup["routes"][flow]
-            own, other = (f"10.{route[end]}.{flow >> 8}.{flow & 255}" for end in ("sender_node", "receiver_node"))
-            self._rows.append(self._steered.expect(own, other))
+            self._rows.append(self._steered.expect(*addresses(world.setup, flow)))
             socket_setup |= {"cc": self._steered.name}
             if not socket_setup.get("send_buffer_bytes"):
                 socket_setup |= {"notsent_lowat_bytes": NOTSENT_LOWAT_BYTES}
@@ -174,8 +158,7 @@ class Kind(base.Kind):
         since_ack = then["last_ack_us"] if then["acks"] else now["first_ack_us"]
         ssthresh = now["ssthresh"] or INFINITE_SSTHRESH
         known = "unacked" in now
-        left = now.get("data_segs_out", now["packets_sent"]) - then.get("data_segs_out", then["packets_sent"])
-        again = now.get("total_retrans", now["packets_retransmitted"]) - then.get("total_retrans", then["packets_retransmitted"])
+        left, again = grown.get("data_segs_out", sent), grown.get("total_retrans", grown["packets_retransmitted"])
         return [
             elapsed_s,
             NAN if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
