@@ -58,7 +58,7 @@ class Emulator final : private Link::Host {
 
   void start(Time epoch);          // time 0 by the monotonic clock; std::logic_error when it was started before
   void stop();
-  Time now() const { return monotonic() - epoch_; }
+  Time now() const { return started_ ? monotonic() - epoch_ : 0; }
   Time epoch() const { return epoch_; }
   std::string failure() const { return thread_.failure(); }
   bool realtime() const { return thread_.realtime(); }

@@ -91,6 +91,7 @@ void Tap::answered(Time now, const TapSeen& seen) {
       const Time rtt = now - latest;
       ++counters_.rtt_count;
       counters_.rtt_sum += rtt;
+      counters_.rtt_last = rtt;
       if (rtt < counters_.rtt_min) counters_.rtt_min = rtt;
       if (rtt < interval_rtt_min) interval_rtt_min = rtt;
     }

@@ -25,7 +25,7 @@ class Carried:
     Attributes:
         places: (scenario) -> what an agent controls there, by number.
         counters: (scenario, places, report of the world) -> what `Plant.report` gives for each agent. The report is that of
-            `world.LiveWorld.report`; empty where nothing is known of the world, or it has not begun.
+            `world.LiveWorld.report`; empty where nothing is known of the world, because its process is gone.
         agents: what of a scenario is theirs.
     """
 

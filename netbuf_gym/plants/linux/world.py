@@ -109,25 +109,26 @@ class LiveWorld:
         for what, thread in (("the emulator", self.emulator), ("the flows", self.flows)):
             if thread.failure:
                 return f"{what}: {thread.failure}"
-        for number, flow in enumerate(self.flows.flow_stats()):
-            if flow["failure"]:
-                return f"flow {number}: {flow['failure']}"
-        return ""
+        return "; ".join(f"flow {number}: {why}" for number, why in self.flows.failures())
 
-    def report(self) -> dict[str, Any]:
-        """All counters since the world began, and what the kind of the agents adds (`agents`)."""
-        if not self.started:
-            return {}
+    def report(self, completions: int = 0) -> dict[str, Any]:
+        """All counters since the world began, and what the kind of the agents adds (`agents`).
+
+        Args:
+            completions: number of the first that is given.
+        """
         return {
             "now_s": self.emulator.now_ns * 1e-9,
             "links": self.emulator.link_stats(),
             "switches": self.emulator.switch_stats(),
+            "queues": self.emulator.switch_sample(),
             "routes": self.emulator.route_stats(),
             "probes": self.emulator.probe_delays(),
             "udp": self.emulator.udp_stats(),
             "flows": self.flows.flow_stats(),
             "traffic": self.flows.totals(),
-            "completions": self.flows.completions(),
+            "probe_sent": self.emulator.probe_sent(),
+            "completions": self.flows.completions(completions),
             "emulator": {**self.emulator.counters(), "realtime": self.emulator.realtime},
             "agents": [] if self.kind is None else self.kind.report(),
         }
