@@ -350,6 +350,10 @@ void LiveFlows::accept(uint32_t listener) {
     const uint32_t mode = connection.sink ? EPOLLONESHOT : EPOLLET;
     watch(fd.get(), key_of(index, places_[index].generation & 0x1fffffff, kReceiver), EPOLLIN | EPOLLRDHUP | mode);
     connection.receiver = std::move(fd);
+    {
+      const Emulator::Guard guard = emulator_.hold();
+      if (ReceiverMeter* meter = emulator_.meter(listeners_[listener].route)) meter->clamp(connection.receiver.get());
+    }
     read(index, now());
   }
 }

@@ -89,6 +89,7 @@ def _controlled(scenario: Scenario) -> list[int]:
 
 KINDS: dict[str, Carried] = {
     "sender": Carried(_controlled, counters_of_flow, Agents("sender", senders=True)),
+    "receiver": Carried(lambda scenario: list(scenario.agent_receivers), counters_of_flow, Agents("receiver", receivers=True)),
     "switch": Carried(lambda scenario: list(scenario.agent_switches), counters_of_switch, Agents("switch")),
 }
 """By the name of the kind."""
