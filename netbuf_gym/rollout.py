@@ -229,7 +229,7 @@ def _require_its_plant(contender: Contender, engine: Engine, env: Mapping[str, A
     """Raises ConfigError for a contender that acts in worlds, on a plant that has none for it."""
     if isinstance(contender, InWorld) and not engine.plant.in_world:
         plant = shown(env.get("plant"))
-        raise ConfigError(f"{contender.name} acts in the world itself, where plant = {plant} lets nobody; valid: 'sim', 'linux'")
+        raise ConfigError(f"{contender.name} acts in the world, where plant = {plant} lets nobody; valid: 'sim', 'linux'")
 
 
 def _engine(worlds: int, task: str, scenario: ScenarioLike | None, env: Mapping[str, Any]) -> Engine:

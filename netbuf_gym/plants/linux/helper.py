@@ -2,8 +2,8 @@
 
 Messages are dicts. `{"do": "start", ...}` makes a world (`LiveWorld`), which begins with the first step; `{"do": "step",
 "interval_ns": ..., "until": ..., "most": ..., "control": rows}` runs it on and answers `elapsed_ns` and `telemetry`;
-`{"do": "report"}` answers `report`, `{"do": "opened"}` the flows of the traffic; `{"do": "end"}` ends the world. What cannot be done is answered by `error`, which names it;
-with `config` where another scenario, or another machine, could.
+`{"do": "report"}` answers `report`, `{"do": "opened"}` the flows of the traffic; `{"do": "end"}` ends the world. What cannot be
+done is answered by `error`, which names it; with `config` where another scenario, or another machine, could.
 """
 
 from __future__ import annotations
