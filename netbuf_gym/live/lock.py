@@ -41,9 +41,12 @@ def alone(journal: Path) -> Iterator[None]:
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held = path.exists() and os.path.samestat(os.fstat(handle), path.stat())  # not one that its holder took away
             except BlockingIOError:
+                held = False
+            if not held:
                 pid = os.pread(handle, 20, 0).decode(errors="replace").strip()
-                raise Busy(_message(f"journal {journal} is in use", int(pid) if pid.isdigit() else 0)) from None
+                raise Busy(_message(f"journal {journal} is in use", int(pid) if pid.isdigit() else 0))
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             try:
