@@ -123,7 +123,7 @@ class Sysctl(Setting):
     def write(self, value: Value) -> None:
         """See `Setting.write`."""
         try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+            handle = os.open(self.path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
             try:
                 os.write(handle, (" ".join(map(str, value)) + "\n").encode())
             finally:
