@@ -147,9 +147,8 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
       .def("limit_packets", [](Emulator& e, uint32_t link, int64_t packets) {
         const Emulator::Guard guard = e.hold();
         Link& one = at(e.links(), link, "link");
-        if (one.managed()) throw std::invalid_argument("link " + one.name() + " has a queue discipline: must be first in, first out");
         e.advance();
-        one.limit_packets(packets);
+        one.resize_queue(packets > 0 ? packets : INT64_MAX);
       }, "link"_a, "packets"_a, "Another limit of a link's queue from now on; 0: none. What waits stays.")
       .def("counters", [](Emulator& e) {
         const Emulator::Guard guard = e.hold();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "netbuf/app.h"
+#include "netbuf/host.h"
 #include "netbuf/packet.h"
 #include "netbuf/queue_discipline.h"
 #include "netbuf/receiver_control.h"
@@ -179,7 +180,8 @@ void check_bounded(const WorldConfig& config, const FlowConfig& flow, const std:
     }
   }
   if (!delay) reject(at + ".path", "links without rate and delay", "a path and return_path that take time");
-  if (application_of(flow).outruns(flow) && !rate && flow.send_buffer_bytes == 0 && flow.receive_buffer_bytes == 0) {
+  const bool buffered = flow.send_buffer_bytes > 0 || flow.receive_buffer_bytes > 0 || flow.sender_host >= 0 || flow.receiver_host >= 0;
+  if (application_of(flow).outruns(flow) && !rate && !buffered) {
     reject(at + ".path", "infinitely fast links", "a path with a finite rate, or a flow with a send or receive buffer");
   }
 }
@@ -324,6 +326,7 @@ void validate(const WorldConfig& config) {
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");
   for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size(), config.stack);
   check_relays(config.flows);
+  check_hosts(config);
   for (size_t i = 0; i < config.flows.size(); ++i) check_bounded(config, config.flows[i], "flows[" + std::to_string(i) + "]");
   std::vector<bool> taken(config.links.size(), false);
   for (size_t i = 0; i < config.switches.size(); ++i) check(config.switches[i], "switches[" + std::to_string(i) + "]", config.links, taken);

@@ -2,16 +2,23 @@
 
 #include <algorithm>
 
+#include "netbuf/socket_buffer.h"
+
 namespace netbuf {
 
 Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Network& network, Rng* rng)
     : ends_(!application_of(config).endless || config.stop_ns > 0),
       path(index, config, profile, network),
-      sender(config, world, profile, path, timers_, rng),
+      sender(config, world, config.sender_host < 0 ? profile : network.host_profile, path, timers_, rng),
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();
+  if (config.sender_host >= 0) sender.attach(std::make_unique<SendBuffer>(network.hosts[static_cast<size_t>(config.sender_host)], sender, config, profile.mss));
+  if (config.receiver_host >= 0) {
+    sender.limit_by_receiver();
+    receiver.attach(std::make_unique<ReceiveBuffer>(network.hosts[static_cast<size_t>(config.receiver_host)], receiver, config, profile.mss));
+  }
   if (const Application& app = application_of(config); app.answers) [[unlikely]] {
     Ends ends = app.ends(config, receiver);
     attach(std::move(ends.source));

@@ -20,6 +20,7 @@ from netbuf_gym.scenarios.delays import handovers, interruptions, leo_delays, ro
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, CoDel, Discipline, DropTail, FqCoDel
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import AGENT, STACKS
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.named import (
@@ -97,6 +98,7 @@ __all__ = [
     "FlowList",
     "FqCoDel",
     "GilbertElliott",
+    "Host",
     "Incast",
     "Jitter",
     "Link",

@@ -10,6 +10,7 @@ from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
 from netbuf_gym.scenarios.disciplines import discipline_of
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
@@ -30,7 +31,7 @@ def to_dict(scenario: Any) -> dict:
     """A JSON-able dictionary of a `Scenario`; fields at their default are left out."""
     data = {
         "schema": SCHEMA,
-        **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes", "udp")),
+        **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes", "udp", "hosts")),
         "links": [_link(link) for link in scenario.links],
         "flows": [_flow(flow) for flow in scenario.flows],
     }
@@ -42,6 +43,8 @@ def to_dict(scenario: Any) -> dict:
         data["probes"] = [_plain(probe) for probe in scenario.probes]
     if scenario.udp:
         data["udp"] = [_plain(source) for source in scenario.udp]
+    if scenario.hosts:
+        data["hosts"] = [_plain(host) for host in scenario.hosts]
     return data
 
 
@@ -55,7 +58,7 @@ def from_dict(kind: type, data: object) -> Any:
     schema = data.pop("schema", None)
     if schema != SCHEMA:
         raise ScenarioError(f"schema = {shown(schema)}; valid: {SCHEMA!r}")
-    for field in ("links", "flows", *(name for name in ("switches", "probes", "udp") if name in data)):
+    for field in ("links", "flows", *(name for name in ("switches", "probes", "udp", "hosts") if name in data)):
         if not isinstance(data.get(field), list):
             raise ScenarioTypeError(f"{field} = {shown(data.get(field))} is not a list")
     data["links"] = [_read_link(f"links[{i}]", link) for i, link in enumerate(data["links"])]
@@ -68,6 +71,8 @@ def from_dict(kind: type, data: object) -> Any:
         data["probes"] = [_make(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
     if "udp" in data:
         data["udp"] = [_make(f"udp[{i}]", UdpSource, source) for i, source in enumerate(data["udp"])]
+    if "hosts" in data:
+        data["hosts"] = [_make(f"hosts[{i}]", Host, host) for i, host in enumerate(data["hosts"])]
     return _make("scenario", kind, data)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from netbuf_gym import _core
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.own_control import OwnControl
@@ -25,13 +26,17 @@ def world_config(scenario: Scenario) -> _core.WorldConfig:
     config = _core.WorldConfig()
     config.links = _converted(scenario.links, link_config)
     config.flows = [flow_config(flow) for flow in scenario.flows]
+    if scenario.hosts:
+        config.hosts = [host_config(host) for host in scenario.hosts]
+        names = [host.name for host in scenario.hosts]
+        config.flows = [_at_hosts(made, flow, names) for made, flow in zip(config.flows, scenario.flows, strict=True)]
     config.stack = scenario.stack
     config.hystart = scenario.hystart
     config.pacing = scenario.pacing
     if scenario.switches:
         config.switches = [switch_config(switch) for switch in scenario.switches]
     if scenario.traffic is not None:
-        config.traffic = traffic_config(scenario.traffic)
+        config.traffic = traffic_config(scenario.traffic, [host.name for host in scenario.hosts])
     if scenario.probes:
         config.probes = [probe_config(probe) for probe in scenario.probes]
     if scenario.udp:
@@ -140,6 +145,33 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     return config
 
 
+def host_config(host: Host) -> _core.HostConfig:
+    """Converts one host, whose devices are indices."""
+    config = _core.HostConfig()
+    config.name = host.name
+    config.tcp_rmem, config.tcp_wmem = list(host.tcp_rmem), list(host.tcp_wmem)
+    config.socket_bytes = host.socket_bytes
+    config.tcp_mem = list(host.tcp_mem or ())
+    config.devices = [int(link) for link in host.devices]
+    config.ring_packets = host.ring_packets or 0
+    config.ring_stall_ns = nanoseconds(host.ring_stall_s)
+    config.notsent_lowat_bytes = host.notsent_lowat_bytes or 0
+    config.limit_output_bytes = host.limit_output_bytes or 0
+    config.moderate_rcvbuf = host.moderate_rcvbuf
+    config.kernel = host.kernel_number
+    config.agent = host.agent
+    return config
+
+
+def _at_hosts(config: _core.FlowConfig, end: Flow | Sender, hosts: list[str]) -> _core.FlowConfig:
+    """The flow with its sockets at the hosts of these names."""
+    if end.sender_host is not None:
+        config.sender_host, config.sndbuf_bytes = hosts.index(end.sender_host), end.sndbuf_bytes or 0
+    if end.receiver_host is not None:
+        config.receiver_host, config.rcvbuf_bytes = hosts.index(end.receiver_host), end.rcvbuf_bytes or 0
+    return config
+
+
 def video_config(video: Video) -> _core.VideoConfig:
     """Converts a video client."""
     config = _core.VideoConfig()
@@ -182,10 +214,12 @@ def switch_config(switch: Switch) -> _core.SwitchConfig:
     return config
 
 
-def traffic_config(traffic: Traffic) -> _core.TrafficConfig:
-    """Converts the traffic."""
+def traffic_config(traffic: Traffic, hosts: list[str]) -> _core.TrafficConfig:
+    """Converts the traffic of a world with hosts of these names."""
     config = _core.TrafficConfig()
     config.senders = _converted(traffic.senders, sender_config)
+    if hosts:
+        config.senders = [_at_hosts(sender_config(sender), sender, hosts) for sender in traffic.senders]
     config.arrivals = [arrivals_config(arrivals) for arrivals in traffic.arrivals]
     config.priority_below = list(traffic.priority_below)
     return config

@@ -15,6 +15,7 @@ from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
 from netbuf_gym.files import csv_fields, parsed, write_atomic
 from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
+from netbuf_gym.scenarios.hosts import check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.sizes import SizeDistribution, records, sizes_of
@@ -34,6 +35,7 @@ class Sender:
         path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
         initial_cwnd_packets: 1 to 1000.
         name: For people.
+        sender_host, receiver_host, sndbuf_bytes, rcvbuf_bytes: As in `Flow`.
     """
 
     cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
@@ -41,6 +43,10 @@ class Sender:
     return_path: Sequence[int | str]
     initial_cwnd_packets: int = 10
     name: str = ""
+    sender_host: str | None = None
+    receiver_host: str | None = None
+    sndbuf_bytes: int | None = None
+    rcvbuf_bytes: int | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -50,6 +56,7 @@ class Sender:
         cwnd = checks.integer("sender.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("sender.name", self.name)
+        check_sockets(self, "sender")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from netbuf_gym.scenarios.catalogue import (
 )
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import (
     ACK_BYTES,
     AGENT,
@@ -82,6 +83,7 @@ class Scenario:
         traffic: Finite flows that are opened as time goes on; random arrivals may make at most 5 million in the mean.
         probes: `Probe`s.
         udp: `UdpSource`s: datagrams that nothing answers, names unique.
+        hosts: `Host`s that flows end at, names unique; Linux stack. What is no end at a host has the buffers that it says.
         mss_bytes: Largest segment, 100 to 9000; None: the stack's, 1448.
         min_rto_ms: Least retransmission time-out, 1 to 60000; None: the stack's, 200 (linux) or 1000 (ns3).
         delayed_ack: An ACK at the latest after this many segments, 1 to 1000; None: the stack's, 2.
@@ -102,6 +104,7 @@ class Scenario:
     traffic: Traffic | None = None
     probes: Sequence[Probe] = ()
     udp: Sequence[UdpSource] = ()
+    hosts: Sequence[Host] = ()
     mss_bytes: int | None = None
     min_rto_ms: float | None = None
     delayed_ack: int | None = None
@@ -152,6 +155,7 @@ class Scenario:
                 raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
         put(self, "switches", self._placed("switches", _items("switches", self.switches), Switch, index))
         self._check_switches()
+        put(self, "hosts", self._hosts(index))
 
     def udp_names(self) -> list[str]:
         """What results call the sources of datagrams: `udp-N`, where they have no name."""
@@ -189,6 +193,34 @@ class Scenario:
                 link = index[link]
             result.append(checks.integer(f"{field} link", link, 0, len(self.links) - 1))
         return tuple(result)
+
+    def _hosts(self, index: dict[str, int]) -> tuple[Host, ...]:
+        """The hosts, with their devices as indices; refuses ends at hosts that are not there."""
+        hosts = _items("hosts", self.hosts)
+        names: dict[str, int] = {}
+        placed = []
+        for i, host in enumerate(hosts):
+            if not isinstance(host, Host):
+                raise ScenarioTypeError(f"hosts[{i}] = {shown(host)} is not a Host")
+            if names.setdefault(host.name, i) != i:
+                raise ScenarioError(f"hosts[{i}].name = {host.name!r} is taken by hosts[{names[host.name]}]; valid: unique names")
+            device = self._indices(f"hosts[{i}].device", host.devices, index)
+            ports = [link for switch in self.switches for link in switch.ports]
+            for link in device:
+                if link in ports:
+                    raise ScenarioError(f"hosts[{i}].device = {self.links[link].name!r} is a port of a switch; valid: another link")
+            placed.append(host if device == host.devices or not device else replace(host, device=device))
+        if hosts and self.stack != "linux":
+            raise ScenarioError(f"hosts is not empty in the {self.stack} stack; valid: stack = 'linux'")
+        senders = self.traffic.senders if self.traffic is not None else ()
+        for what, items in (("flows", self.flows), ("traffic.senders", senders)):
+            for i, item in enumerate(items):
+                for field in ("sender_host", "receiver_host"):
+                    name = getattr(item, field)
+                    if name is not None and name not in names:
+                        valid = ", ".join(map(repr, names)) or "None, for there are no hosts"
+                        raise ScenarioError(f"{what}[{i}].{field} = {name!r} is no host; valid: {valid}")
+        return hosts if all(a is b for a, b in zip(hosts, placed, strict=True)) else tuple(placed)
 
     def _check_arrivals(self) -> None:
         """Refuses random arrivals that would make more flows than can be remembered."""
@@ -301,6 +333,11 @@ class Scenario:
     def agent_switches(self) -> tuple[int, ...]:
         """Indices of the switches whose thresholds an agent sets."""
         return tuple(i for i, switch in enumerate(self.switches) if isinstance(switch.admission, AgentThresholds))
+
+    @property
+    def agent_hosts(self) -> tuple[int, ...]:
+        """Indices of the hosts whose buffers an agent sets."""
+        return tuple(i for i, host in enumerate(self.hosts) if host.agent)
 
     @property
     def mss(self) -> int:

@@ -25,6 +25,9 @@ struct SenderCounters {
 // What each stack does when the window, or the application, may let something go.
 void transmit_linux(Sender& sender);
 void transmit_ns3(Sender& sender);
+void transmit_at_host(Sender& sender);       // where its socket has a buffer of a host
+
+class SendBuffer;
 
 class Sender {
  public:
@@ -41,6 +44,8 @@ class Sender {
 
   // ---- the application's side
   void attach(std::unique_ptr<Source> source);
+  void attach(std::unique_ptr<SendBuffer> buffer);
+  SendBuffer* buffer() const { return buffer_; }
   void wake_source(Time now);                // the source has more to send, or is closed
   void limit_by_receiver(Echoes* echoes = nullptr) {
     unhindered_ = false;
@@ -95,6 +100,7 @@ class Sender {
  private:
   friend void transmit_linux(Sender& sender);
   friend void transmit_ns3(Sender& sender);
+  friend void transmit_at_host(Sender& sender);
 
   // sender.cc
   void start_connection();
@@ -146,6 +152,7 @@ class Sender {
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   int64_t largest_window_ = 0;
   std::unique_ptr<Source> source_;
+  SendBuffer* buffer_ = nullptr;     // the source, where the socket is a host's
   Echoes* echoes_ = nullptr;     // what a receiver control is told of ACKs
   Time start_, stop_, first_sent_ = 0, first_ack_ = 0;
   Time timed_out_ = -1, timed_out_set_ = 0;

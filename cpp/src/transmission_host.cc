@@ -1,0 +1,32 @@
+// How a sender at a host transmits: its socket's buffer gives back what is acknowledged, what is in it leaves as the stack would
+// have it, and the application that waited for room writes on.
+#include "netbuf/sender.h"
+#include "netbuf/socket_buffer.h"
+
+namespace netbuf {
+
+void transmit_at_host(Sender& s) {
+  SendBuffer& buffer = *s.buffer_;
+  const auto position = [&] {
+    return SendBuffer::Position{s.tcb.now, s.una_bytes_, s.stream_sent_, s.tcb.una, s.tcb.cwnd_packets, s.tcb.in_flight(), s.largest_window_};
+  };
+  buffer.acknowledged(position());
+  const auto transmit = [&] {
+    const uint32_t first = s.tcb.nxt;
+    transmit_linux(s);
+    const uint32_t count = s.tcb.nxt - first;
+    if (count > 0) buffer.sent(first, count, count > 2 ? s.burst_limit() : 2);
+  };
+  transmit();
+  while (buffer.wakes(position())) {
+    const int64_t written = s.stream_written_;
+    s.update_source();
+    if (s.stream_written_ == written) break;
+    transmit();
+  }
+  const int64_t left = s.stream_left();
+  const bool window_closed = left > 0 && s.stream_sent_ + std::min<int64_t>(left, s.tcb.mss) > s.window_right_ && !s.paced_out();
+  buffer.note(position(), window_closed);
+}
+
+}  // namespace netbuf
