@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from netbuf_gym import rollout, tasks
+from netbuf_gym import rollout
 from netbuf_gym.arguments import choice, real
-from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, real as number_of
+from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot
+from netbuf_gym.commands.common import real as number_of
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.live import session
-from netbuf_gym.live.deciding import Contending, Decider, Fixed
+from netbuf_gym.live.deciding import TASK, Contending, Decider, Fixed
 from netbuf_gym.live.fence import Pace, Watchdog
 from netbuf_gym.live.host import HostSettings, usable
 from netbuf_gym.live.journal import Journal
@@ -21,7 +22,7 @@ from netbuf_gym.live.settings import KINDS, KNOBS, Ring, Sysctl
 from netbuf_gym.live.tuner import Ended, Step, Tuner, ending
 from netbuf_gym.plants.linux.host_meter import HostMeter
 
-TASK, USUAL = "host_buffers", "bpftune"
+USUAL = "bpftune"
 CONTROLS = ("ring_packets", *KNOBS)
 LEAST_S, MOST_S = 3.0, 10.0
 """Between decisions: less tells little of the network, more is slow."""
@@ -89,16 +90,16 @@ def run(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     pace = Pace(arguments.most_factor, arguments.per)
     watchdog = Watchdog(arguments.worse_factor, arguments.worse_for, arguments.pause)
-    decider = decider_of(assignments(arguments.words), arguments.interval)
+    words = checked_words(assignments(arguments.words))
     with ending() as ended:
         if not arguments.apply:
             left = session.leftovers(path)
             if left:
                 _say(f"left changed by a former run: {', '.join(left)} (netbuf-gym live restore)")
-            _tune(arguments, None, decider, pace, watchdog, ended, duration_s)
+            _tune(arguments, None, words, pace, watchdog, ended, duration_s)
         else:
             with session.changing(path, _say) as journal:
-                _tune(arguments, journal, decider, pace, watchdog, ended, duration_s)
+                _tune(arguments, journal, words, pace, watchdog, ended, duration_s)
     return 128 + ended.number if ended.number else 0
 
 
@@ -115,13 +116,14 @@ def _restore(path: Any) -> int:
 def _tune(
     arguments: argparse.Namespace,
     journal: Journal | None,
-    decider: Decider,
+    words: Mapping[str, Any],
     pace: Pace,
     watchdog: Watchdog,
     ended: Ended,
     duration_s: float,
 ) -> None:
     host = host_of(arguments, journal is not None)
+    decider = decider_of(words, arguments.interval, host.telemetry(host.read()))
     meter = _meter(arguments.local)
     try:
         tuner = Tuner(host, decider, meter, journal, pace, watchdog, arguments.interval)
@@ -170,25 +172,33 @@ def host_of(arguments: argparse.Namespace, write: bool) -> HostSettings:
     return host
 
 
-def decider_of(words: Mapping[str, Any], interval_s: float) -> Decider:
-    """Who decides, as the command line says it; raises ConfigError."""
-    words = dict(words)
-    numbers = {name: words.pop(name) for name in list(words) if name in CONTROLS}
-    for name in words:
+def checked_words(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Who decides, as the command line says it; raises ConfigError for what is not one of them."""
+    for name, value in words.items():
         choice("setting", name, ("contender", "model", "recipe", *CONTROLS))
-    if len([kind for kind in (numbers, "model" in words, "contender" in words) if kind]) > 1:
+        if name in CONTROLS:
+            real(name, value, 1, 2.0**32)
+        elif not isinstance(value, str):
+            raise ConfigError(f"{name} = {shown(value)}; valid: a name, or the path of a model")
+    numbers = any(name in CONTROLS for name in words)
+    if numbers + ("model" in words) + ("contender" in words) > 1:
         raise ConfigError("several decide; valid: one of contender=NAME, model=FILE and numbers to be reached")
+    return dict(words)
+
+
+def decider_of(words: Mapping[str, Any], interval_s: float, in_force: Mapping[str, float]) -> Decider:
+    """Who decides, on a host with these settings; raises ConfigError."""
+    numbers = {name: float(value) for name, value in words.items() if name in CONTROLS}
     if numbers:
-        controls = {name: real(name, value, 1, 2.0**32) for name, value in numbers.items()}
-        return Fixed(controls)
+        return Fixed(numbers)
     env = {"recipe": words["recipe"]} if "recipe" in words else {}
     if "model" in words:
-        if not isinstance(words["model"], str):
-            raise ConfigError(f"model = {shown(words['model'])}; valid: the path of a model file or run directory, or a name")
         from netbuf_gym import zoo
 
-        return Contending(zoo.load(words["model"]).contender, TASK, interval_s, **env)
-    return Contending(rollout.contender_of(words.get("contender", USUAL), tasks.get(TASK).name), TASK, interval_s, **env)
+        contender = zoo.load(words["model"]).contender
+    else:
+        contender = rollout.contender_of(words.get("contender", USUAL), TASK)
+    return Contending(contender, interval_s, in_force, **env)
 
 
 def lines(step: Step, applied: bool) -> list[str]:

@@ -143,7 +143,7 @@ class Tuner:
     def run(self, each: Callable[[Step], None], ended: Ended, duration_s: float = math.inf) -> None:
         """Steps until the duration is over, or a signal ends it. Who calls this restores what was set."""
         end_s = self._begin_s + duration_s
-        due_s = self.clock() + self.interval_s
+        due_s = self._begin_s + self.interval_s
         while due_s <= end_s + 1e-3:
             self._wait(ended, due_s)
             if ended.number:
