@@ -170,7 +170,6 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
       .def("limit_packets", [](Emulator& e, uint32_t link, int64_t packets) {
         const Emulator::Guard guard = e.hold();
         Link& one = at(e.links(), link, "link");
-        if (one.managed()) throw std::invalid_argument("link " + one.name() + " has a queue discipline: must be first in, first out");
         e.advance();
         one.resize_queue(packets);
       }, "link"_a, "packets"_a, "Another limit of a link's queue from now on; 0: none. What waits stays.")

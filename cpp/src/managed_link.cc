@@ -124,7 +124,7 @@ void Link::stall(Time now, Time until) {
 
 void Link::resize_queue(int64_t packets) {
   limit_packets_ = packets > 0 ? packets : kNoLimit;
-  if (managed_) managed_->discipline->resize(packets);
+  if (managed_) managed_->discipline->resize(limit_packets_);
 }
 
 Time Link::ready(Time now) {
