@@ -1,8 +1,5 @@
 #include "netbuf/openings.h"
 
-#include <algorithm>
-#include <limits>
-
 namespace netbuf {
 
 Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first, Network& network,
@@ -13,7 +10,8 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
       rng_(rng),
       host_(host),
       template_(config),
-      traffic_(config.traffic.front(), seed) {
+      traffic_(config.traffic.front(), seed),
+      ideal_(config.traffic.front().senders, network.links) {
   template_.links.clear();
   template_.flows.clear();
   for (ArrivalsConfig& arrivals : template_.traffic.front().arrivals) arrivals = {};
@@ -21,27 +19,9 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
     sender.app = "sized";
     sender.stop_ns = 0;
   }
-  for (const FlowConfig& sender : config.traffic.front().senders) {
-    Time delays = 0;
-    double rtt = 0, slowest = std::numeric_limits<double>::infinity();
-    for (const auto* path : {&sender.path, &sender.return_path}) {
-      for (const uint32_t link : *path) rtt += seconds(network.links[link].delay()), delays += network.links[link].delay();
-    }
-    varying_.emplace_back();
-    for (const uint32_t link : sender.path) {
-      const Link& one = network.links[link];
-      if (!one.constant_rate()) varying_.back().push_back(&one);
-      if (one.constant_rate()) slowest = std::min(slowest, one.mean_rate_bps());
-    }
-    base_rtt_.push_back(delays);
-    base_rtt_s_.push_back(rtt);
-    seconds_per_byte_.push_back(8 / slowest);
+  for (const auto& crossed : crossed_switches(config.traffic.front().senders, config.switches)) {
     crossed_.emplace_back();
-    for (uint32_t i = 0; i < switches.size(); ++i) {
-      const std::vector<uint32_t>& ports = config.switches[i].ports;
-      const auto is_port = [&](uint32_t link) { return std::find(ports.begin(), ports.end(), link) != ports.end(); };
-      if (std::any_of(sender.path.begin(), sender.path.end(), is_port)) crossed_.back().push_back(switches[i].get());
-    }
+    for (const uint32_t i : crossed) crossed_.back().push_back(switches[i].get());
   }
 }
 
@@ -84,13 +64,6 @@ void Openings::after_event(uint32_t index, Time now) {
   slot.flow.reset();
   free_slots_.push_back(index - first_);
   host_.forgotten(index);
-}
-
-double Openings::ideal_s(uint32_t sender, int64_t size_bytes, Time start) const {
-  const auto bytes = static_cast<double>(size_bytes);
-  double carrying = bytes * seconds_per_byte_[sender];
-  for (const Link* link : varying_[sender]) carrying = std::max(carrying, link->carry_s(start + base_rtt_[sender], bytes * 8));
-  return base_rtt_s_[sender] + carrying;
 }
 
 int64_t Openings::received_bytes(const OpenedFlow& flow) const {

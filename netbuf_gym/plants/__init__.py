@@ -2,7 +2,7 @@
 
 >>> import netbuf_gym.plants
 >>> netbuf_gym.plants.names()
-['sim']
+['linux', 'sim']
 
 `register(name, plant)` adds one; environments then take `plant=name`, or a dict of `name` and the plant's own arguments.
 """
@@ -124,6 +124,7 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
 
 
 register("sim", "netbuf_gym.plants.sim:SimPlant")
+register("linux", "netbuf_gym.plants.linux.plant:LinuxPlant")
 
 __all__ = [
     "Advance",

@@ -177,6 +177,9 @@ class Link final : public EventSource {
   Time transmission_time(uint32_t wire_bytes) const { return static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5); }
   Time delay() const { return delay_; }     // the least, where it changes; without jitter
 
+  // Another limit of a first-in first-out queue, of packets that come from now on; 0: none. What waits stays.
+  void limit_packets(int64_t packets) { limit_packets_ = packets > 0 ? packets : kNoLimit; }
+
   LinkStats stats(Time now);  // notes first
   double offered_bits(Time now) const;       // what the rate could have carried by now; infinity when unlimited
   double carry_s(Time from, double bits) const;  // how long it would take to carry so many from then on, alone

@@ -6,6 +6,7 @@
 
 #include "netbuf/event_source.h"
 #include "netbuf/flow.h"
+#include "netbuf/ideal.h"
 #include "netbuf/shared_buffer.h"
 #include "netbuf/traffic.h"
 
@@ -57,9 +58,7 @@ class Openings final : public EventSource {
   const std::vector<OpenedFlow>& opened() const { return opened_; }
   const std::vector<Completion>& completions() const { return completions_; }
   int64_t received_bytes(const OpenedFlow& flow) const;
-  // Propagation there and back, and the longest that a link of the way there takes for the bytes: one of varying rate from when
-  // the handshake can be over, a round trip after the start, for no byte sets out before.
-  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const;
+  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const { return ideal_.seconds_of(sender, size_bytes, start); }
   TrafficTotals totals() const;
   uint64_t data_packets_in_network() const;
   size_t memory_bytes() const;
@@ -83,9 +82,7 @@ class Openings final : public EventSource {
   std::vector<uint32_t> free_slots_;
   std::vector<OpenedFlow> opened_;
   std::vector<Completion> completions_;
-  std::vector<Time> base_rtt_;                         // by sender
-  std::vector<double> base_rtt_s_, seconds_per_byte_;  // by sender; the latter of the slowest link of constant rate
-  std::vector<std::vector<const Link*>> varying_;      // by sender: the links of the way there whose rate varies
+  IdealTimes ideal_;
   std::vector<std::vector<SharedBuffer*>> crossed_;    // by sender: the switches on its path
   TrafficTotals forgotten_;
 };
