@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from netbuf_gym.plants.linux.readings import LiveReadings
 from netbuf_gym.reproduce.live.schemes import BINS
 from netbuf_gym.reproduce.live.worlds import SWITCH
 
@@ -22,7 +23,6 @@ MEASURES = {
     "drops": "packets that the switch did not admit",
     "flows_completed": "finite flows that completed",
     **{name: f"share of decisions that were action {number}" for number, name in enumerate(ACTIONS)},
-    "interval_mean_s": "mean time between two decisions, as measured",
     "late_p50_ms": "how late packets left the emulator, median",
     "late_p99_ms": "likewise, 99th percentile",
     "late_max_ms": "likewise, the most",
@@ -44,3 +44,12 @@ def measures_of(reports: list[dict[str, Any]]) -> dict[str, float]:
     """Of a world's agents, the mean."""
     names = [name for name in MEASURES if all(name in report for report in reports)]
     return {name: math.fsum(float(report[name]) for report in reports) / len(reports) for name in names}
+
+
+def timing_of(world: Any) -> dict[str, float]:
+    """What is kept of how a live world kept to real time; of a simulated one nothing."""
+    if not isinstance(world, LiveReadings):
+        return {}
+    timing = world.emulator()
+    late = {f"late_{name}_ms": timing[f"late_{name}_s"] * 1e3 for name in ("p50", "p99", "max")}
+    return {**late, "rate_error": timing["rate_error"]}

@@ -12,7 +12,7 @@ from netbuf_gym import rollout
 from netbuf_gym.contenders import Contender
 from netbuf_gym.reproduce import agents
 from netbuf_gym.reproduce.experiment import Chunk, Part, Work
-from netbuf_gym.reproduce.live.measures import ACTIONS, MEASURES, measures_of
+from netbuf_gym.reproduce.live.measures import ACTIONS, MEASURES, measures_of, timing_of
 from netbuf_gym.reproduce.live.schemes import LEARNED, SCHEMES, Observed, contender_of, observed
 from netbuf_gym.reproduce.live.settings import KEYS_OF_AGENTS, Settings
 from netbuf_gym.reproduce.live.worlds import WORLDS
@@ -70,7 +70,7 @@ class Both(Work[Settings]):
         found: dict[str, float] = {}
 
         def keep(view: rollout.View) -> None:
-            found.update(measures_of(view.report()))
+            found.update(measures_of(view.report()) | timing_of(view.simulated))
 
         one = rollout.World(self.world(task, world), seed, seed)
         rollout.play(contender, [one], keep, task=task, stop=stop, plant=plant)
