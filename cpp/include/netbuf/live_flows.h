@@ -33,6 +33,8 @@ struct LiveFlowStats {
   Time start = 0, completed = kNever;
   bool connected = false;
   int64_t written_bytes = 0, delivered_bytes = 0;
+  double cwnd_integral_byte_s = 0;   // of the sender's window, looked at every so often
+  std::vector<double> info;          // the sender's TCP_INFO when it was last looked at; empty: never
   std::string failure;               // of its sockets; empty: none
 };
 
@@ -62,7 +64,9 @@ class LiveFlows {
   const std::vector<OpenedFlow>& opened() const { return opened_; }      // received_bytes is up to date, slot means nothing
   const std::vector<Completion>& completions() const { return completions_; }
   int64_t delivered_bytes() const { return delivered_; }  // to all receiving applications
-  uint64_t connected() const { return connected_; }
+  int64_t traffic_delivered_bytes() const { return traffic_delivered_; }
+  uint64_t connected() const { return connected_; }      // of the traffic
+  void look();                                           // at the flows' TCP_INFO, now
   void begin_switch(uint32_t sw);                        // a decision interval; std::out_of_range: there is no such switch
   std::vector<double> observe_switch(uint32_t sw);       // since then, by switch_fields()
   bool switch_changed(uint32_t sw);                      // SharedBuffer::take_change()
@@ -72,7 +76,7 @@ class LiveFlows {
   void set_window(uint32_t flow, double bytes);  // of a limited one
 
  private:
-  enum class Task : uint8_t { open, offer, read, window };
+  enum class Task : uint8_t { open, offer, read, window, look };
   struct Alarm {
     Time time;
     uint32_t place, generation;
@@ -150,7 +154,8 @@ class LiveFlows {
   std::vector<double> windows_;
   std::vector<OpenedFlow> opened_;
   std::vector<Completion> completions_;
-  int64_t delivered_ = 0;
+  Time looked_ = 0;
+  int64_t delivered_ = 0, traffic_delivered_ = 0;
   uint64_t connected_ = 0;
 };
 

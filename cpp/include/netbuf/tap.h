@@ -27,7 +27,7 @@ struct TapCounters {
   int64_t acked_bytes = 0;                         // newly, in order
   double in_flight_sum = 0;                        // bytes sent and not acknowledged, over ACKs
   uint64_t rtt_count = 0;
-  Time rtt_sum = 0, rtt_min = kNever;              // of segments that were sent once, when they were acknowledged
+  Time rtt_sum = 0, rtt_min = kNever, rtt_last = kNever;             // of segments that were sent once, when they were acknowledged
   Time first_sent = 0, last_sent = 0, first_ack = 0, last_ack = 0;
 };
 

@@ -81,16 +81,17 @@ void Tap::answered(Time now, const TapSeen& seen) {
     counters_.acked_bytes += upto - connection.una;
     connection.una = upto;
     bool repeated = false;
-    Time first = kNever;
+    Time latest = kNever;  // the newest that is acknowledged: those before it may have waited for the ACK
     while (!segments.empty() && !after(segments.front().end, upto)) {
       repeated |= segments.front().repeated;
-      if (first == kNever) first = segments.front().at;
+      latest = segments.front().at;
       segments.pop();
     }
-    if (first != kNever && !repeated) {
-      const Time rtt = now - first;
+    if (latest != kNever && !repeated) {
+      const Time rtt = now - latest;
       ++counters_.rtt_count;
       counters_.rtt_sum += rtt;
+      counters_.rtt_last = rtt;
       if (rtt < counters_.rtt_min) counters_.rtt_min = rtt;
       if (rtt < interval_rtt_min) interval_rtt_min = rtt;
     }

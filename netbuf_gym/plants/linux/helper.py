@@ -2,7 +2,7 @@
 
 Messages are dicts. `{"do": "start", ...}` makes a world (`LiveWorld`), which begins with the first step; `{"do": "step",
 "interval_ns": ..., "until": ..., "most": ..., "control": rows}` runs it on and answers `elapsed_ns` and `telemetry`;
-`{"do": "report"}` answers `report`; `{"do": "end"}` ends the world. What cannot be done is answered by `error`, which names it;
+`{"do": "report"}` answers `report`, `{"do": "opened"}` the flows of the traffic; `{"do": "end"}` ends the world. What cannot be done is answered by `error`, which names it;
 with `config` where another scenario, or another machine, could.
 """
 
@@ -43,7 +43,9 @@ def serve(wire: Wire) -> int:
                 elif message["do"] == "step":
                     answer = world.step(message, wire)
                 elif message["do"] == "report":
-                    answer = {"report": world.report()}
+                    answer = {"report": world.report(message.get("completions", 0))}
+                elif message["do"] == "opened":
+                    answer = {"opened": world.flows.flows_opened()}
                 else:
                     answer = {"error": f"do = {message['do']!r}"}
             except OSError as error:

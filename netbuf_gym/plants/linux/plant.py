@@ -15,6 +15,7 @@ from netbuf_gym.errors import ConfigError, PlantFault
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
+from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun
 from netbuf_gym.plants.linux.setup import Setup
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
 
@@ -35,6 +36,7 @@ class LinuxPlant(Plant):
 
     kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
     untils: ClassVar[tuple[str, ...]] = (INTERVAL, EVENT)
+    in_world: ClassVar[bool] = True
 
     def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1, *, realtime: bool = True):
         self._carried = KINDS[kind.name]
@@ -48,6 +50,22 @@ class LinuxPlant(Plant):
         self._about: list[Mapping[str, Any]] = [{}] * worlds
         self._setup: Setup | None = None
         self._closed = False
+
+    @classmethod
+    def lone(cls, scenario: Any, seed: int, **options: Any) -> LiveRun:
+        """See `Plant.lone`."""
+        return LiveRun(scenario, seed, **options)
+
+    def world(self, world: int) -> LiveReadings:
+        """What a world has counted so far, whenever it is asked.
+
+        Raises:
+            PlantFault: it was never reset.
+        """
+        scenario = self._scenarios[world]
+        if scenario is None:
+            raise PlantFault(f"world {world} was never reset")
+        return LiveReadings(scenario, lambda: self.state(world))
 
     def reset(self, world: int, scenario: Any, seed: int) -> None:
         """Makes a world anew, which begins with the next advance.

@@ -12,7 +12,6 @@ import struct
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from itertools import count
 
@@ -118,9 +117,9 @@ class StructOps:
             filled[place : place + _NAME_BYTES] = self.name.encode().ljust(_NAME_BYTES, b"\0")
             for member, program in source.programs.items():
                 number, offset = operations["members"][member]
-                linked = replace(program, instructions=_linked(program, self.maps))
+                code = _linked(program, self.maps)
                 fd = syscalls.load_struct_ops(
-                    member, linked.instructions, btf, operations["id"], number, linked.functions, linked.relocations
+                    member, code, btf, operations["id"], number, program.functions, program.relocations
                 )
                 programs.append(fd)
                 struct.pack_into("<Q", filled, start + offset, fd)
