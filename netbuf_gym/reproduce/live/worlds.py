@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from netbuf_gym import traces
 from netbuf_gym.scenarios import Scenario, dumbbell
@@ -74,11 +74,11 @@ def _sender(path: Path | None, duration_s: float) -> Scenario:
 
 
 def _receiver(path: Path | None, duration_s: float) -> Scenario:
+    own: dict[str, Any] = {"receivers": [AGENT], "rtt_ms": 40, "duration_s": duration_s}
     if path is None:
-        return receiver_world(trace=_trace_mbps(duration_s), rtt_ms=40, buffer_packets=100, duration_s=duration_s, name=TRACE)
-    return receiver_world(
-        rate_mbps=path.rate_mbps, rtt_ms=path.rtt_ms, buffer_packets=path.packets, duration_s=duration_s, name=path.name
-    )
+        return receiver_world(**own, trace=_trace_mbps(duration_s), buffer_packets=100, name=TRACE)
+    own |= {"rtt_ms": path.rtt_ms, "buffer_packets": path.packets, "name": path.name}
+    return receiver_world(**own, rate_mbps=path.rate_mbps)
 
 
 def _switch(size: int, load: float, duration_s: float) -> Scenario:
