@@ -104,7 +104,11 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const Emulator::Guard guard = e.hold();
         const Time now = e.advance();
         nb::list all;
-        for (Link& link : e.links()) all.append(link_stats(link, now));
+        for (Link& link : e.links()) {
+          nb::dict one = link_stats(link, now);
+          one["queue_bytes"] = link.queue_bytes();
+          all.append(one);
+        }
         return all;
       }, "Cumulative counters, one dict a link, as a World's.")
       .def("switch_stats", [](Emulator& e) {

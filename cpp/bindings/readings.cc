@@ -126,7 +126,6 @@ nb::dict link_stats(Link& link, Time now) {
   d["sojourn_sum2"] = s.sojourn_sum2;
   d["queue_integral_packet_s"] = s.queue_integral;
   d["queue_packets"] = link.queue_packets();
-  d["queue_bytes"] = link.queue_bytes();
   d["queue_max_packets"] = s.queue_max;
   d["busy_s"] = s.busy;
   return d;
