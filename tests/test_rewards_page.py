@@ -10,7 +10,7 @@ import pytest
 from netbuf_gym import recipes, rewards, tasks, wrappers
 
 ROOT = Path(__file__).parent.parent
-NAMES = ("rewards.md", "environment.md", "simulator.md", "queue_threshold.md", "receiver_window.md", "../README.md")
+NAMES = ("rewards.md", "environment.md", "simulator.md", "queue_threshold.md", "receiver_window.md", "host_buffers.md", "../README.md")
 PAGES = {name: (ROOT / "docs" / name).read_text() for name in NAMES}
 
 

@@ -129,8 +129,8 @@ Time Link::backlog_end(Time now) const {
 }
 
 void Link::resize_queue(int64_t packets) {
-  limit_packets_ = packets;
-  if (managed_) managed_->discipline->resize(packets);
+  limit_packets_ = packets > 0 ? packets : kNoLimit;
+  if (managed_) managed_->discipline->resize(limit_packets_);
 }
 
 Time Link::ready(Time now) {
