@@ -75,7 +75,7 @@ def _region(name: str, summary: str) -> Callable[..., World]:
         return host_world(**{**chosen, "settings": started(chosen["settings"])}, name=f"auter/{name}")
 
     maker.__doc__ = summary + _ARGS
-    maker.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    maker.__signature__ = inspect.Signature(
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
     )
     return maker
@@ -240,7 +240,7 @@ def _paths(name: str, summary: str, **own: Any) -> Callable[..., World]:
         return HostPaths(**{**chosen, **lists}, name=name)
 
     maker.__doc__ = summary + _PATHS
-    maker.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    maker.__signature__ = inspect.Signature(
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
     )
     return maker
