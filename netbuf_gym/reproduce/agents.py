@@ -12,7 +12,7 @@ from netbuf_gym.reproduce.settings import Settings
 from netbuf_gym.scenarios import Scenario
 
 
-def load(settings: Settings, scenario: Scenario, key: str = "agent", name: str = "") -> Contender:
+def load(settings: Settings, scenario: Scenario, key: str = "agent", name: str = "", task: str = "") -> Contender:
     """An agent of a campaign, checked against one of the worlds that it will meet.
 
     Args:
@@ -20,6 +20,7 @@ def load(settings: Settings, scenario: Scenario, key: str = "agent", name: str =
         scenario: One of its worlds.
         key: Of the settings, whose file it is.
         name: How tables call it; "": as the learned scheme.
+        task: That it was trained for; "": the settings'.
 
     Raises:
         CheckpointError: Its file cannot be read, or does not fit the environment.
@@ -32,13 +33,13 @@ def load(settings: Settings, scenario: Scenario, key: str = "agent", name: str =
         from netbuf_gym.zoo import checkpoint
         from netbuf_gym.zoo.saved import SavedAgent
     torch.set_num_threads(1)
-    file = getattr(settings, key)
+    file, task = getattr(settings, key), task or settings.task
     saved = checkpoint.read(file)
-    if (saved.env.get("schema") or {}).get("task") != settings.task:
-        valid = f"an agent for {settings.task}"
+    if (saved.env.get("schema") or {}).get("task") != task:
+        valid = f"an agent for {task}"
         raise ConfigError(f"{key} = {file!r} was trained on {saved.env.get('id')!r}; valid: {valid}")
     agent = SavedAgent(saved, name or settings.learned)
-    rollout.check(agent, scenario.to_dict(), task=settings.task)  # refuses what does not fit before any work is done
+    rollout.check(agent, scenario.to_dict(), task=task)  # refuses what does not fit before any work is done
     return agent
 
 

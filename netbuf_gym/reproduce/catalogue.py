@@ -7,10 +7,11 @@ from typing import Any
 from netbuf_gym.arguments import choice
 from netbuf_gym.reproduce.auter.experiment import AUTER
 from netbuf_gym.reproduce.experiment import Experiment
+from netbuf_gym.reproduce.live.experiment import LIVE
 from netbuf_gym.reproduce.nuwa.experiment import NUWA
 from netbuf_gym.reproduce.rlbm.experiment import RLBM
 
-EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, AUTER)}
+EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, AUTER, LIVE)}
 
 
 def experiment(name: str) -> Experiment[Any]:
