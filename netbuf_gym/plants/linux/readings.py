@@ -181,11 +181,6 @@ class LiveRun(LiveReadings):
             self._process.close()
             raise
 
-    @property
-    def now_ns(self) -> int:
-        """The world's time at the end of the last `run`; 0 before the first."""
-        return self._time_ns
-
     def run(self, until_ns: int) -> None:
         """Runs the world to this time of its own, or some tenths of a ms beyond.
 
