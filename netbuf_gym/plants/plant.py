@@ -185,6 +185,10 @@ class Plant(Unique, ABC):
         Also of a world that has failed: what is known of it.
         """
 
+    def about(self, world: int) -> Mapping[str, Any]:
+        """What users should know of what a world runs on, `info["plant"]` of a reset; empty: nothing."""
+        return {}
+
     def close(self) -> None:
         """Gives back whatever the plant holds: processes, sockets, memory. Called again, it does nothing."""
         return None
