@@ -249,7 +249,6 @@ void LiveFlows::alarm(Time time, uint32_t place, Task task) {
 void LiveFlows::prepare(int fd, const LiveSocket& socket, bool receives) const {
   // Whatever ends this process, its sockets end at once, and so do the connections.
   set(fd, SOL_SOCKET, SO_LINGER, linger{1, 0}, "SO_LINGER");
-  set(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
   if (!socket.cc.empty() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, socket.cc.data(), static_cast<socklen_t>(socket.cc.size())) != 0) {
     fail_system("congestion control " + socket.cc);
   }

@@ -7,12 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import flow_config, world_config
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.traffic import Sender
 from netbuf_gym.scenarios.types import Scenario
@@ -40,9 +41,7 @@ advertised windows of a fine scale (128 bytes) reach."""
 INITCWND, FEATURES, INITRWND, QUICKACK = 11, 12, 14, 15
 """RTAX_ numbers of a route's metrics."""
 
-FIRST_WINDOW_SEGMENTS = 20
-"""What a steered receiver advertises first, as Nuwa's does; the kernel would offer its whole buffer, and not take it back."""
-
+MOST_FIRST_SEGMENTS = 1000
 USEC_TIMESTAMPS = 16
 """RTAX_FEATURE_TCP_USEC_TS."""
 
@@ -160,8 +159,10 @@ class Setup:
         if getattr(one, "timestamp_resolution_us", 1000) == 1:
             self._metric(ends[0], addresses[1], FEATURES, USEC_TIMESTAMPS)
             self._metric(ends[1], addresses[0], FEATURES, USEC_TIMESTAMPS)
-        if getattr(one, "receiver", None) is not None:
-            self._metric(ends[1], addresses[0], INITRWND, FIRST_WINDOW_SEGMENTS)
+        if isinstance(one, Flow) and one.receiver is not None:
+            # The kernel would offer its whole buffer first, and not take it back.
+            first = _core.first_window_bytes(flow_config(one), self.scenario.mss)
+            self._metric(ends[1], addresses[0], INITRWND, max(1, min(first // self.scenario.mss, MOST_FIRST_SEGMENTS)))
         socket: dict[str, Any] = {"route": number, "cc": self._control(at, one.cc)}
         if self.scenario.pacing:
             socket["pacing_bytes_per_s"] = PACED_BYTES_PER_S
