@@ -82,6 +82,8 @@ class LinuxPlant(Plant):
             found = f"{len(places)} agents of kind {self.kind.name!r}"
             raise ConfigError(f"scenario {scenario.name!r} has {found}; valid: 1 to {self.agents}")
         self._scenarios[world] = None
+        if world in self._failures:  # its process may be gone, or anywhere
+            self._end(world)
         process = self._processes[world] or Process()
         self._processes[world] = process
         try:
