@@ -182,9 +182,15 @@ class Kind(base.Kind):
         super().__init__(world)
         site.main()  # numpy, which a world's process does without otherwise
         self._hosts: list[Tuned] = []
+        self._workload: Any = None
+        self._begun = False
         try:
             for place in self.places:
                 self._hosts.append(Tuned(world, world.setup["hosts"][place]))
+            if world.setup.get("work"):
+                from netbuf_gym.plants.linux.proxy.workload import Workload
+
+                self._workload = Workload(world, world.setup["work"], world.setup["seed"])
         except BaseException:
             self.close()
             raise
@@ -195,9 +201,14 @@ class Kind(base.Kind):
 
     def begin(self) -> None:
         """See `base.Kind`; the meter's intervals follow each other by themselves."""
+        if self._workload is not None and not self._begun:
+            self._workload.start()
+        self._begun = True
 
     def look(self) -> None:
         """See `base.Kind`."""
+        if self._workload is not None:
+            self._workload.look()
         for host in self._hosts:
             host.meter.look()
 
@@ -212,10 +223,15 @@ class Kind(base.Kind):
 
     def report(self) -> list[dict[str, Any]]:
         """See `base.Kind`."""
-        return [host.report() for host in self._hosts]
+        clients = {} if self._workload is None else self._workload.look()
+        more = {"flows_completed": clients["completed"]} if clients else {}
+        return [{**host.report(), **more} for host in self._hosts]
 
     def close(self) -> None:
         """See `base.Kind`."""
+        if self._workload is not None:
+            self._workload.close()
+            self._workload = None
         for host in self._hosts:
             host.close()
         self._hosts = []
