@@ -87,7 +87,7 @@ def test_signals_bring_everything_back(namespace, journal, number, status):
     assert namespace.get("tcp_wmem")[2] == 6000000
     process.send_signal(number)
     process.send_signal(number)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == status, err
     assert "net.ipv4.tcp_wmem is 4096 16384 4194304 again, after 4096 16384 6000000" in out
     assert all_of(namespace) == original and list(journal.parent.iterdir()) == []
@@ -98,7 +98,7 @@ def test_a_reader_that_goes_away_brings_everything_back(namespace, journal):
     process = namespace.start("tune", WISH, "--apply", "--interval", 3, "--journal", journal)
     wait_for(process, "set net")
     process.stdout.close()
-    assert process.wait(timeout=10) == 141
+    assert process.wait(timeout=60) == 141
     process.stderr.close()
     assert all_of(namespace) == original and not journal.exists()
 
