@@ -105,7 +105,9 @@ def test_both_plants_in_one_campaign(tmp_path):
     assert "of 2 cells are within tolerance" in page and "ms late at the median" in page
 
 
-@pytest.mark.parametrize("words", ["tasks=[kettle]", "worlds=0", "duration_s=0", "repeats=0", "schemes=[agent] sender=none.zip"])
+@pytest.mark.parametrize(
+    "words", ["tasks=[kettle]", "worlds=0", "duration_s=0", "repeats=0", "schemes=[agent] sender=none.zip"]
+)
 def test_bad_settings_are_refused(words, capsys):
     assert main(["reproduce", "live", *words.split()]) == 2
     assert "valid:" in capsys.readouterr().err
