@@ -112,7 +112,7 @@ void SendBuffer::write(Time now) {
   const int64_t before = written_, each = packet_bytes();
   waits_ = refused_ = pauses_ = false;
   while (written_ < wanted_) {
-    if (in_flight_ < cwnd_packets_ && written_ - sent_ >= each) {
+    if (!held_ && in_flight_ < cwnd_packets_ && written_ - sent_ >= each) {
       pauses_ = true;
       break;
     }
@@ -192,6 +192,7 @@ void SendBuffer::sent(Time now, uint32_t first, uint32_t count, uint32_t burst) 
 
 // tcp_check_space: a third of the buffer must be free, and half of what may be unsent.
 bool SendBuffer::wakes(const Position& at) {
+  held_ = pauses_ && at.sent == sent_;         // pacing, or the other end's window: it writes on
   sent_ = at.sent;
   count(at.now);
   in_flight_ = at.in_flight;

@@ -127,6 +127,7 @@ class Sender {
 
   // transmission_linux.cc
   double window_rate() const;
+  bool narrow(uint32_t& room) const;
   uint32_t burst_limit() const;
   bool may_defer() const;
   bool defers(uint32_t room) const;

@@ -74,9 +74,10 @@ class SendBuffer final : public Source {
   Sender& sender_;
   std::unique_ptr<Source> application_;              // null: TCP knows the stream
   int64_t wanted_;                                   // of the stream, by the application
-  bool closed_, locked_, open_ = false, over_ = false, waits_ = false,
-      refused_ = false, known_ = false, pauses_ = false;                              // locked: an explicit buffer; waits: for room; refused: memory; known:
-                                                     // what the other end advertises; pauses: for packets to leave
+  bool closed_, locked_, open_ = false, over_ = false;  // locked: an explicit buffer
+  // Of the application: it waits for room, was refused memory, pauses for packets to leave; and whether they do not.
+  bool waits_ = false, refused_ = false, pauses_ = false, held_ = false;
+  bool known_ = false;                               // what the other end advertises
   uint32_t mss_, expansion_;
   int64_t limit_ = 0, explicit_;
   int64_t written_ = 0, una_ = 0, sent_ = 0, queued_ = 0, pages_ = 0;
