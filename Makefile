@@ -1,4 +1,4 @@
-# make demo | test | lint | sanitize | fuzz | kills | benchmark | native | mutate | clean
+# make demo | test | lint | sanitize | fuzz | kills | benchmark | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -124,6 +124,11 @@ $(SANITIZE_BUILD)/.module: $(SANITIZE_BUILD)/.configured
 
 clean:
 	rm -rf build $(VENV) *.egg-info netbuf_gym/_core*.so netbuf_gym/_core.pyi
+
+# The BPF programs of the live plant; needs clang and llvm. What it writes is committed.
+.PHONY: bpf
+bpf:
+	python3 cpp/bpf/compile.py
 
 .PHONY: mutate
 mutate: $(VENV)/.test

@@ -158,6 +158,7 @@ void bind_config(nb::module_& m) {
       .def_rw("clock_offset_ns", &FlowConfig::clock_offset_ns)
       .def_rw("clock_drift_ppm", &FlowConfig::clock_drift_ppm)
       .def_rw("timestamp_ns", &FlowConfig::timestamp_ns)
+      .def_rw("clamp_interval_ns", &FlowConfig::clamp_interval_ns)
       .def_rw("read_bps", &FlowConfig::read_bps)
       .def_rw("relay_from", &FlowConfig::relay_from)
       .def_rw("relay_buffer_bytes", &FlowConfig::relay_buffer_bytes)

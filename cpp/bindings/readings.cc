@@ -107,29 +107,35 @@ nb::list video_stats(World& world) {
   return all;
 }
 
+}  // namespace
+
+nb::dict link_stats(Link& link, Time now) {
+  const LinkStats s = link.stats(now);
+  nb::dict d;
+  d["name"] = link.name();
+  d["packets_in"] = s.packets_in;
+  d["packets_out"] = s.packets_out;
+  d["bytes_out"] = s.bytes_out;
+  d["bytes_sent"] = s.bytes_sent;
+  d["used_bits"] = s.used_bits;
+  d["offered_bits"] = link.offered_bits(now);
+  d["queue_drops"] = s.queue_drops;
+  d["random_losses"] = s.random_losses;
+  d["sojourn_sum_s"] = s.sojourn_sum;
+  d["sojourn_count"] = s.packets_out;
+  d["sojourn_sum2"] = s.sojourn_sum2;
+  d["queue_integral_packet_s"] = s.queue_integral;
+  d["queue_packets"] = link.queue_packets();
+  d["queue_max_packets"] = s.queue_max;
+  d["busy_s"] = s.busy;
+  return d;
+}
+
+namespace {
+
 nb::list link_stats(World& world) {
   nb::list all;
-  for (Link& link : world.links()) {
-    const LinkStats s = link.stats(world.now());
-    nb::dict d;
-    d["name"] = link.name();
-    d["packets_in"] = s.packets_in;
-    d["packets_out"] = s.packets_out;
-    d["bytes_out"] = s.bytes_out;
-    d["bytes_sent"] = s.bytes_sent;
-    d["used_bits"] = s.used_bits;
-    d["offered_bits"] = link.offered_bits(world.now());
-    d["queue_drops"] = s.queue_drops;
-    d["random_losses"] = s.random_losses;
-    d["sojourn_sum_s"] = s.sojourn_sum;
-    d["sojourn_count"] = s.packets_out;
-    d["sojourn_sum2"] = s.sojourn_sum2;
-    d["queue_integral_packet_s"] = s.queue_integral;
-    d["queue_packets"] = link.queue_packets();
-    d["queue_max_packets"] = s.queue_max;
-    d["busy_s"] = s.busy;
-    all.append(d);
-  }
+  for (Link& link : world.links()) all.append(link_stats(link, world.now()));
   return all;
 }
 
@@ -170,26 +176,45 @@ nb::dict queue_stats(const SharedBuffer& sw, uint32_t port, uint32_t index, Time
   return d;
 }
 
+}  // namespace
+
+nb::dict switch_stats(const SharedBuffer& sw, Time now) {
+  const auto capacity = static_cast<double>(sw.capacity());
+  const double step = static_cast<double>(sw.occupancy_step()) / capacity;
+  nb::dict d;
+  d["time_s"] = seconds(now);
+  d["capacity"] = sw.capacity();
+  d["occupancy"] = static_cast<double>(sw.occupancy()) / capacity;
+  d["occupancy_mean"] = sw.occupancy_histogram().mean(now) * step;
+  d["occupancy_p99"] = sw.occupancy_histogram().percentile(0.99, now) * step;
+  d["occupancy_max"] = static_cast<double>(sw.occupancy_max()) / capacity;
+  nb::list queues;
+  for (uint32_t port = 0; port < sw.ports(); ++port) {
+    for (uint32_t q = 0; q < sw.queues(); ++q) queues.append(queue_stats(sw, port, q, now));
+  }
+  d["queues"] = queues;
+  return d;
+}
+
+nb::dict udp_stats(const UdpSource& source) {
+  const UdpCounters& c = source.counters();
+  nb::dict d;
+  d["packets_sent"] = c.sent;
+  d["packets_received"] = c.received;
+  d["queue_drops"] = c.queue_drops;
+  d["random_losses"] = c.random_losses;
+  d["delay_sum_s"] = c.delay_sum;
+  d["delay_sum2"] = c.delay_sum2;
+  d["delay_min_s"] = c.received ? seconds(c.delay_min) : std::numeric_limits<double>::quiet_NaN();
+  d["delay_max_s"] = c.received ? seconds(c.delay_max) : std::numeric_limits<double>::quiet_NaN();
+  return d;
+}
+
+namespace {
+
 nb::list switch_stats(World& world) {
   nb::list all;
-  const Time now = world.now();
-  for (const auto& sw : world.switches()) {
-    const auto capacity = static_cast<double>(sw->capacity());
-    const double step = static_cast<double>(sw->occupancy_step()) / capacity;
-    nb::dict d;
-    d["time_s"] = seconds(now);
-    d["capacity"] = sw->capacity();
-    d["occupancy"] = static_cast<double>(sw->occupancy()) / capacity;
-    d["occupancy_mean"] = sw->occupancy_histogram().mean(now) * step;
-    d["occupancy_p99"] = sw->occupancy_histogram().percentile(0.99, now) * step;
-    d["occupancy_max"] = static_cast<double>(sw->occupancy_max()) / capacity;
-    nb::list queues;
-    for (uint32_t port = 0; port < sw->ports(); ++port) {
-      for (uint32_t q = 0; q < sw->queues(); ++q) queues.append(queue_stats(*sw, port, q, now));
-    }
-    d["queues"] = queues;
-    all.append(d);
-  }
+  for (const auto& sw : world.switches()) all.append(switch_stats(*sw, world.now()));
   return all;
 }
 
@@ -231,19 +256,7 @@ std::vector<uint64_t> probe_sent(World& world) {
 
 nb::list udp_stats(World& world) {
   nb::list all;
-  for (const UdpSource& source : world.udp()) {
-    const UdpCounters& c = source.counters();
-    nb::dict d;
-    d["packets_sent"] = c.sent;
-    d["packets_received"] = c.received;
-    d["queue_drops"] = c.queue_drops;
-    d["random_losses"] = c.random_losses;
-    d["delay_sum_s"] = c.delay_sum;
-    d["delay_sum2"] = c.delay_sum2;
-    d["delay_min_s"] = c.received ? seconds(c.delay_min) : std::numeric_limits<double>::quiet_NaN();
-    d["delay_max_s"] = c.received ? seconds(c.delay_max) : std::numeric_limits<double>::quiet_NaN();
-    all.append(d);
-  }
+  for (const UdpSource& source : world.udp()) all.append(udp_stats(source));
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include "netbuf/app.h"
 #include "netbuf/reject.h"
 #include "netbuf/socket_buffer.h"
+#include "netbuf/stack.h"
 
 namespace netbuf {
 
@@ -124,7 +125,7 @@ void check_hosts(const WorldConfig& config) {
   for (size_t i = 0; i < config.hosts.size(); ++i) {
     check(config.hosts[i], "hosts[" + std::to_string(i) + "]", config.links.size());
   }
-  if (!config.hosts.empty() && config.stack != Stack::linux_kernel) reject("hosts", config.hosts.size(), "none in the ns3 stack");
+  if (!config.hosts.empty() && !stack_profile(config.stack).has_hosts) reject("hosts", config.hosts.size(), "none in this stack");
   for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config);
   for (const TrafficConfig& traffic : config.traffic) {
     for (size_t i = 0; i < traffic.senders.size(); ++i) {

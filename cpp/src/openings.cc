@@ -1,7 +1,6 @@
 #include "netbuf/openings.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "netbuf/relay.h"
 
@@ -15,7 +14,8 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
       rng_(rng),
       host_(host),
       template_(config),
-      traffic_(config.traffic.front(), seed) {
+      traffic_(config.traffic.front(), seed),
+      ideal_(config.traffic.front().senders, network.links) {
   template_.links.clear();
   template_.flows.clear();
   template_.hosts.clear();
@@ -25,40 +25,9 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
     sender.stop_ns = 0;
     for (FlowConfig& leg : sender.relay) leg.app = "sized", leg.stop_ns = 0;
   }
-  const auto delay_of = [&](const FlowConfig& leg) {
-    Time delays = 0;
-    for (const auto* path : {&leg.path, &leg.return_path}) {
-      for (const uint32_t link : *path) delays += network.links[link].delay();
-    }
-    return delays;
-  };
-  for (const FlowConfig& sender : config.traffic.front().senders) {
-    Way& way = ways_.emplace_back();
-    double slowest = std::numeric_limits<double>::infinity();
-    std::vector<const FlowConfig*> legs{&sender};
-    for (const FlowConfig& leg : sender.relay) legs.push_back(&leg);
-    for (const FlowConfig* leg : legs) {
-      for (const auto* path : {&leg->path, &leg->return_path}) {
-        for (const uint32_t link : *path) way.rtt += seconds(network.links[link].delay());
-      }
-      way.last = delay_of(*leg);
-      way.delays += way.last;
-      for (const uint32_t link : leg->path) {
-        const Link& one = network.links[link];
-        if (!one.constant_rate()) way.varying.push_back(&one);
-        if (one.constant_rate()) slowest = std::min(slowest, one.mean_rate_bps());
-      }
-      for (uint32_t i = 0; i < switches.size(); ++i) {
-        const std::vector<uint32_t>& ports = config.switches[i].ports;
-        const auto is_port = [&](uint32_t link) { return std::find(ports.begin(), ports.end(), link) != ports.end(); };
-        if (std::any_of(leg->path.begin(), leg->path.end(), is_port)) way.crossed.push_back(switches[i].get());
-      }
-    }
-    way.seconds_per_byte = 8 / slowest;
-    if (sender.relay.empty()) continue;
-    way.first = way.delays - way.last;
-    way.delays *= 2;
-    way.rtt *= 2;
+  for (const auto& crossed : crossed_switches(config.traffic.front().senders, config.switches)) {
+    crossed_.emplace_back();
+    for (const uint32_t i : crossed) crossed_.back().push_back(switches[i].get());
   }
 }
 
@@ -90,10 +59,10 @@ void Openings::run(Time) {
     opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, number});
     return host_.opened(first_ + number, *slots_[number]->flow);
   }
-  const Way& way = ways_[arrival.sender];
+  const Time first = ideal_.first_leg(arrival.sender), last = ideal_.last_leg(arrival.sender);
   FlowConfig& relay = config.relay.front();
-  const uint32_t up = open(config, arrival, arrival.start + way.last * 3 / 2 + way.first / 2, true);
-  const uint32_t down = open(relay, arrival, arrival.start + way.last / 2, false);
+  const uint32_t up = open(config, arrival, arrival.start + last * 3 / 2 + first / 2, true);
+  const uint32_t down = open(relay, arrival, arrival.start + last / 2, false);
   opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, down});
   make_relay({&*slots_[up]->flow, first_ + up}, {&*slots_[down]->flow, first_ + down}, relay.relay_buffer_bytes,
              [this](uint32_t index) { host_.woken_by_relay(index); });
@@ -110,7 +79,7 @@ void Openings::after_event(uint32_t index, Time now) {
       const OpenedFlow& opened = opened_[slot.opened];
       const Completion done{slot.opened, flow.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes, opened.start)};
       completions_.push_back(done);
-      for (SharedBuffer* sw : ways_[opened.sender].crossed) sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
+      for (SharedBuffer* sw : crossed_[opened.sender]) sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
     }
   }
   if (!flow.finished()) return;
@@ -123,14 +92,6 @@ void Openings::after_event(uint32_t index, Time now) {
   slot.flow.reset();
   free_slots_.push_back(index - first_);
   host_.forgotten(index);
-}
-
-double Openings::ideal_s(uint32_t sender, int64_t size_bytes, Time start) const {
-  const auto bytes = static_cast<double>(size_bytes);
-  const Way& way = ways_[sender];
-  double carrying = bytes * way.seconds_per_byte;
-  for (const Link* link : way.varying) carrying = std::max(carrying, link->carry_s(start + way.delays, bytes * 8));
-  return way.rtt + carrying;
 }
 
 int64_t Openings::received_bytes(const OpenedFlow& flow) const {

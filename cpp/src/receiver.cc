@@ -24,6 +24,7 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       receive_buffer_(config.receive_buffer_bytes),
       clock_offset_(config.clock_offset_ns),
       stamp_unit_(config.timestamp_ns),
+      clamp_interval_(config.clamp_interval_ns),
       clock_drift_(config.clock_drift_ppm * 1e-6) {
   attach(make_receiver_control(config, profile.mss));
   attach(reader_of(config, profile.mss));
@@ -107,7 +108,16 @@ void Receiver::ask_control(const Packet& packet) {
   }
   counters_.segments_missing += arrival.missing;
   counters_.segments_repeated += arrival.repeated;
-  window_clamp_ = control_->window(arrival);
+  if (clamp_interval_ == 0) [[likely]] {
+    window_clamp_ = control_->window(arrival);
+    return;
+  }
+  // What it said last before an interval ended is in force since then.
+  if (const Time intervals = now_ / clamp_interval_; intervals != clamped_at_) {
+    window_clamp_ = next_clamp_;
+    clamped_at_ = intervals;
+  }
+  next_clamp_ = control_->window(arrival);
 }
 
 // A hole is filled: what follows it in order goes with the segment that filled it.
@@ -243,7 +253,7 @@ void Receiver::attach(std::unique_ptr<ReceiverControl> control) {
   control_ = std::move(control);
   if (!control_) return;
   window_limited_ = true;
-  window_clamp_ = control_->initial_window();
+  window_clamp_ = next_clamp_ = control_->initial_window();
 }
 
 void Receiver::attach(std::unique_ptr<ReceiveBuffer> buffer) {

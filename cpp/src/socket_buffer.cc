@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "netbuf/link.h"
 #include "netbuf/receiver.h"
 #include "netbuf/sender.h"
 
@@ -33,7 +34,7 @@ int64_t packet_truesize(uint32_t payload) {
 
 // ---- sending
 
-SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uint32_t mss)
+SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uint32_t mss, const Link* device)
     : host_(host),
       sender_(sender),
       wanted_(application_of(config).sized ? config.size_bytes : kEndless),
@@ -42,7 +43,7 @@ SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uin
       mss_(mss),
       expansion_(sender.cc().buffer_windows()),
       explicit_(config.sndbuf_bytes),
-      una_(0) {
+      device_(device) {
   host_.join(*this);
 }
 
@@ -105,11 +106,16 @@ bool SendBuffer::squeezes(int64_t more) {
   return queued_ + more < limit_;
 }
 
-// Room is asked for when another packet is needed: the last one is filled in any case.
+// Room is asked for when another packet is needed: the last one is filled in any case. What the congestion window has room for
+// leaves as soon as a packet is full.
 void SendBuffer::write(Time now) {
   const int64_t before = written_, each = packet_bytes();
-  waits_ = refused_ = false;
+  waits_ = refused_ = pauses_ = false;
   while (written_ < wanted_) {
+    if (!held_ && in_flight_ < cwnd_packets_ && written_ - sent_ >= each) {
+      pauses_ = true;
+      break;
+    }
     const int64_t tail = (written_ - sent_) % each, more = std::min(each - tail, wanted_ - written_);
     if (tail == 0 && !free_for_write()) {
       waits_ = true;
@@ -128,6 +134,7 @@ void SendBuffer::write(Time now) {
 }
 
 Source::Offer SendBuffer::offer(Time now, int64_t sent) {
+  if (!known_) return {0, kNever, false};
   if (!open_) begin(now);
   sent_ = sent;
   Time next = kNever;
@@ -154,22 +161,43 @@ void SendBuffer::acknowledged(const Position& at) {
   cwnd_packets_ = at.cwnd_packets;
   in_flight_ = at.in_flight;
   largest_window_ = at.largest_window;
+  known_ = true;
   if (at.una == una_) return;
   una_ = at.una;
   while (!bursts_.empty() && !after(bursts_.front(), at.segment)) bursts_.pop();
 }
 
-void SendBuffer::sent(uint32_t first, uint32_t count, uint32_t burst) {
+// tcp_small_queue_check: about a millisecond's worth of its own packets may wait in the host, two of them in any case, and no more
+// than what the host says.
+Time SendBuffer::held_back(Time now, double rate) {
+  const int64_t most = host_.settings().limit_output_bytes;
+  if (!device_ || most == 0) return 0;
+  while (!in_device_.empty() && in_device_.front().at <= now) {
+    device_bytes_ -= in_device_.front().bytes;
+    in_device_.pop();
+  }
+  if (in_device_.size() <= 1) return 0;
+  const int64_t limit = std::min(most, std::max(2 * in_device_.back().bytes, static_cast<int64_t>(rate / 1024)));
+  return device_bytes_ > limit ? in_device_.front().at : 0;
+}
+
+void SendBuffer::sent(Time now, uint32_t first, uint32_t count, uint32_t burst) {
+  if (device_ && host_.settings().limit_output_bytes > 0) {
+    const int64_t bytes = int64_t{count} * mss_ + kSendOverhead * ((count + burst - 1) / burst);
+    in_device_.push({device_->backlog_end(now), bytes});
+    device_bytes_ += bytes;
+  }
   for (uint32_t done = 0; done < count; done += burst) bursts_.push(first + std::min(done + burst, count));
 }
 
 // tcp_check_space: a third of the buffer must be free, and half of what may be unsent.
 bool SendBuffer::wakes(const Position& at) {
+  held_ = pauses_ && at.sent == sent_;         // pacing, or the other end's window: it writes on
   sent_ = at.sent;
   count(at.now);
-  if (!waits_) return false;
   in_flight_ = at.in_flight;
   cwnd_packets_ = at.cwnd_packets;
+  if (!waits_) return pauses_;
   if (!host_.pressure() && host_.plenty() && in_flight_ < cwnd_packets_) expand();
   const int64_t lowat = host_.settings().notsent_lowat_bytes;
   return limit_ - queued_ >= queued_ / 2 && (lowat == 0 || 2 * (written_ - sent_) < lowat);

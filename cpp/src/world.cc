@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "netbuf/links.h"
 #include "netbuf/relay.h"
 
 namespace netbuf {
@@ -34,42 +35,13 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   build_tree();
 }
 
-namespace {
-
-bool is_ring(const WorldConfig& config, uint32_t link) {
-  return std::any_of(config.hosts.begin(), config.hosts.end(), [link](const HostConfig& host) {
-    return host.agent && std::find(host.devices.begin(), host.devices.end(), link) != host.devices.end();
-  });
-}
-
-}  // namespace
-
 void World::build_links(const WorldConfig& config) {
-  network_.links.reserve(config.links.size());
-  for (const LinkConfig& link : config.links) network_.links.emplace_back(link, &rng_);
   source_of_link_.assign(config.links.size(), 0);
-  std::vector<std::pair<uint32_t, uint32_t>> ports(config.links.size(), {UINT32_MAX, 0});  // switch and port of each link
-  for (uint32_t s = 0; s < config.switches.size(); ++s) {
-    const SwitchConfig& sw = config.switches[s];
-    switches_.push_back(std::make_unique<SharedBuffer>(sw));
-    for (uint32_t port = 0; port < sw.ports.size(); ++port) ports[sw.ports[port]] = {s, port};
-  }
-  for (uint32_t i = 0; i < config.links.size(); ++i) {
-    LinkConfig link = config.links[i];
-    const auto [s, port] = ports[i];
-    Link::Maker make;
-    if (s != UINT32_MAX) {
-      make = [&, s = s, port = port](const DisciplineSetting& setting) { return switches_[s]->make_port(port, setting.sink); };
-    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0 || is_ring(config, i)) {
-      if (link.discipline.empty()) link.discipline = "droptail";
-      make = [&](const DisciplineSetting& setting) { return make_discipline(link.discipline, link.discipline_parameters, setting); };
-    } else {
-      continue;
-    }
-    source_of_link_[i] = static_cast<uint32_t>(sources_.size());
-    sources_.push_back(&network_.links[i]);
-    network_.links[i].manage(make, link, i, this);
-  }
+  std::vector<Link>& links = network_.links;
+  netbuf::build_links(config, &rng_, this, links, switches_, [&](uint32_t link) {
+    source_of_link_[link] = static_cast<uint32_t>(sources_.size());
+    sources_.push_back(&links[link]);
+  });
 }
 
 // A ring that can be resized while packets wait in it is a queue of its own.

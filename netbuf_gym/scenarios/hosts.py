@@ -9,7 +9,7 @@ from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.limits import MAX_COUNT
+from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
 
 PAGE_BYTES = 4096
 _KERNEL = re.compile(r"([1-9]\d?)\.(\d{1,3})")
@@ -141,8 +141,9 @@ def placed_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: Co
             if link in ports:
                 raise ScenarioError(f"hosts[{i}].device = {link} is the port of a switch; valid: another link")
         placed.append(host if device == host.devices else replace(host, device=device))
-    if hosts and stack != "linux":
-        raise ScenarioError(f"hosts is not empty in the {stack} stack; valid: stack = 'linux'")
+    if hosts and not HAS_HOSTS[stack]:
+        valid = ", ".join(name for name, has in HAS_HOSTS.items() if has)
+        raise ScenarioError(f"hosts is not empty in the {stack} stack; valid: stack = {valid}")
     return hosts if all(a is b for a, b in zip(hosts, placed, strict=True)) else tuple(placed)
 
 

@@ -44,7 +44,7 @@ from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
 from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Traffic
-from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.udp import UdpSource, udp_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 
 __all__ = [
@@ -152,7 +152,7 @@ class Scenario:
         put(self, "probes", self._placed("probes", _items("probes", self.probes), Probe, index))
         put(self, "udp", self._placed("udp", _items("udp", self.udp), UdpSource, index))
         source: dict[str, int] = {}
-        for i, name in enumerate(self.udp_names()):
+        for i, name in enumerate(udp_names(self.udp)):
             if source.setdefault(name, i) != i:
                 raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
         put(self, "switches", self._placed("switches", _items("switches", self.switches), Switch, index))
@@ -162,10 +162,6 @@ class Scenario:
         check_ends("flows", self.flows, self.hosts)
         for sender in self.traffic.senders if self.traffic is not None else ():
             check_ends("traffic.senders", sender.legs, self.hosts)
-
-    def udp_names(self) -> list[str]:
-        """What results call the sources of datagrams: `udp-N`, where they have no name."""
-        return [source.name or f"udp-{i}" for i, source in enumerate(self.udp)]
 
     def _placed(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
         """Whatever crosses links, with its links as indices; the same tuple when it had them so."""
@@ -316,6 +312,11 @@ class Scenario:
     def agent_switches(self) -> tuple[int, ...]:
         """Indices of the switches whose thresholds an agent sets."""
         return tuple(i for i, switch in enumerate(self.switches) if isinstance(switch.admission, AgentThresholds))
+
+    @property
+    def agent_hosts(self) -> tuple[int, ...]:
+        """Indices of the hosts whose buffers an agent sets."""
+        return tuple(i for i, host in enumerate(self.hosts) if host.agent)
 
     @property
     def mss(self) -> int:

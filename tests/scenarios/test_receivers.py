@@ -39,6 +39,7 @@ def test_the_catalogue_has_what_the_core_has():
         ("clock_offset_ms", 1e10, "1e"),
         ("clock_drift_ppm", float("nan"), "-100000 to 100000"),
         ("timestamp_resolution_us", 10, "1000 or 1"),
+        ("clamp_interval_ms", -1, "0 to 10000"),
         ("read_mbps", 0, "1e-06"),
         ("read_mbps", 3, "without receive_buffer_bytes"),
         ("receiver", {"name": "fixed", "window_bytes": 1}, "100..1073741824"),
@@ -101,3 +102,15 @@ def test_flows_that_join_share_alike_within_10_s():
 def test_an_application_that_reads_slowly_slows_the_sender():
     result = nb.simulate(path(cc="cubic", receive_buffer_bytes=100_000, read_mbps=3), seed=1, warmup_s=5)
     assert result.flows[0].goodput_mbps == pytest.approx(3, rel=0.05)
+
+
+def test_a_window_that_is_set_now_and_then():
+    """Every packet's word once an interval: the same to the bit where nothing arrives in between, much the same where little does."""
+    rule = {"name": "nuwa", "target_ms": 25}
+    at_once = nb.simulate(path(receiver=rule), seed=1).flows[0]
+    shorter_than_gaps = nb.simulate(path(receiver=rule, clamp_interval_ms=1e-6), seed=1).flows[0]
+    often = nb.simulate(path(receiver=rule, clamp_interval_ms=10), seed=1).flows[0]
+    rarely = nb.simulate(path(receiver=rule, clamp_interval_ms=2000), seed=1).flows[0]
+    assert often.goodput_mbps == pytest.approx(at_once.goodput_mbps, rel=0.05)
+    assert shorter_than_gaps.goodput_mbps == pytest.approx(at_once.goodput_mbps, rel=0.01)
+    assert rarely.goodput_mbps != at_once.goodput_mbps

@@ -6,6 +6,7 @@
 
 #include "netbuf/event_source.h"
 #include "netbuf/flow.h"
+#include "netbuf/ideal.h"
 #include "netbuf/shared_buffer.h"
 #include "netbuf/traffic.h"
 
@@ -58,10 +59,7 @@ class Openings final : public EventSource {
   const std::vector<OpenedFlow>& opened() const { return opened_; }
   const std::vector<Completion>& completions() const { return completions_; }
   int64_t received_bytes(const OpenedFlow& flow) const;
-  // Propagation there and back, and the longest that a link of the way there takes for the bytes: one of varying rate from when
-  // the handshake can be over, a round trip after the start, for no byte sets out before. Over a relay, from its client's SYN:
-  // twice there and back on either leg.
-  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const;
+  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const { return ideal_.seconds_of(sender, size_bytes, start); }
   TrafficTotals totals() const;
   uint64_t data_packets_in_network() const;
   size_t memory_bytes() const;
@@ -72,14 +70,6 @@ class Openings final : public EventSource {
     uint32_t opened = 0;                     // index
     bool completed = false;
     bool relayed = false;                    // the leg to a relay: what comes of it is told of the one from there
-  };
-  // Where the bytes of a sender's flows go, and what that takes at least.
-  struct Way {
-    Time delays = 0;                         // there and back, of one leg or both
-    Time first = 0, last = 0;                // of the leg to a relay, and from it
-    double rtt = 0, seconds_per_byte = 0;    // the latter of the slowest link of constant rate
-    std::vector<const Link*> varying;        // the links of the way there whose rate varies
-    std::vector<SharedBuffer*> crossed;      // switches
   };
   uint32_t open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed);
   static void count(TrafficTotals& totals, const Slot& slot);
@@ -95,7 +85,8 @@ class Openings final : public EventSource {
   std::vector<uint32_t> free_slots_;
   std::vector<OpenedFlow> opened_;
   std::vector<Completion> completions_;
-  std::vector<Way> ways_;                              // by sender
+  IdealTimes ideal_;
+  std::vector<std::vector<SharedBuffer*>> crossed_;    // by sender: the switches on its path
   TrafficTotals forgotten_;
 };
 

@@ -145,6 +145,9 @@ class Receiver {
   uint32_t newest_ = 0;          // the segment after the newest that has arrived
   uint32_t newest_stamp_ = 0;
   Time clock_offset_, stamp_unit_;
+  const Time clamp_interval_;
+  Time clamped_at_ = 0;          // whole intervals
+  int64_t next_clamp_ = 0;       // what the control has said since
   double clock_drift_;           // a second a second
   uint32_t tries_ = 0;           // of the SYN's answer, or of FIN
   Time syn_answered_ = 0, handshake_rtt_ = 0;

@@ -1,0 +1,49 @@
+"""Compiles the BPF programs of this folder into netbuf_gym/plants/linux/bpf, with clang and llvm-strip.
+
+Each object has the hash of its sources beside it (`sources.json`), by which a test tells that the two agree.
+
+    python cpp/bpf/compile.py
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+OBJECTS = HERE.parents[1] / "netbuf_gym" / "plants" / "linux" / "bpf"
+FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror")
+
+
+def fingerprint(source: Path) -> str:
+    """Of a program's source and of the headers, which all of them may include."""
+    digest = hashlib.sha256()
+    for path in (source, *sorted(HERE.glob("*.h"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def tool(name: str) -> str:
+    """The newest there is of a tool that distributions give their version in the name."""
+    given = os.environ.get(name.upper().replace("-", "_"))
+    names = [given] if given else [name, *(f"{name}-{version}" for version in range(25, 11, -1))]
+    found = next((path for path in map(shutil.which, names) if path), None)
+    return found or sys.exit(f"{name} is not installed (Debian: apt install clang llvm)")
+
+
+def main() -> None:
+    clang, strip = tool("clang"), tool("llvm-strip")
+    hashes = {}
+    for source in sorted(HERE.glob("*.bpf.c")):
+        target = OBJECTS / source.with_suffix(".o").name
+        subprocess.run([clang, *FLAGS, "-c", source.name, "-o", target], check=True, cwd=HERE)
+        subprocess.run([strip, "-g", target], check=True)
+        hashes[target.name] = fingerprint(source)
+    (OBJECTS / "sources.json").write_text(json.dumps(hashes, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

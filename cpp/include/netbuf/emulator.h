@@ -1,0 +1,145 @@
+// The simulator's links in real time: IPv4 packets are read from descriptors (TUN devices, a node each), take the links of their route
+// as packets of the simulator do, and are written to the descriptor of the node at the far end when they arrive there. A packet's
+// times are those of the links, in nanoseconds since the start: how late the machine is delays a packet's reading and its writing,
+// never the rate of a link.
+//
+// Routes are told from each other by addresses: 10.N.H.L is node N's end of route H * 256 + L. The differentiated services code
+// point is the packet's priority at switches.
+#pragma once
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "netbuf/lateness.h"
+#include "netbuf/links.h"
+#include "netbuf/live.h"
+#include "netbuf/path.h"
+#include "netbuf/probe.h"
+#include "netbuf/receiver_meter.h"
+#include "netbuf/tap.h"
+#include "netbuf/udp.h"
+
+namespace netbuf {
+
+// Between two nodes: the links that data take from the first to the second, and those of the way back.
+struct Route {
+  uint32_t sender_node = 0, receiver_node = 1;
+  std::vector<uint32_t> path, return_path;
+};
+
+struct EmulatorCounters {
+  uint64_t packets_read = 0, packets_written = 0;
+  uint64_t strays = 0;             // packets of no route, or not of IPv4: not forwarded
+  uint64_t refused = 0;            // by the descriptor that they were written to
+  uint64_t data_received = 0;      // packets with payload that reached the node they went to
+  uint64_t wakes = 0;              // of the thread
+  double busy_s = 0;               // processor time of the thread
+};
+
+class Emulator final : private Link::Host {
+ public:
+  static constexpr uint32_t kMaxNodes = 250, kMaxRoutes = 65'536;
+
+  struct Setting {
+    WorldConfig world;
+    uint64_t seed = 0;
+    std::vector<Route> routes;
+    std::vector<int> nodes;        // a descriptor each, which stay the caller's, non-blocking
+    uint32_t mtu = 1500;           // nothing longer is read
+    bool realtime = false;         // ask for a real-time priority
+  };
+
+  // std::invalid_argument: a world that validate() refuses, a route of nodes or links that are not there, too many of them.
+  explicit Emulator(const Setting& setting);
+  ~Emulator();
+  Emulator(const Emulator&) = delete;
+  Emulator& operator=(const Emulator&) = delete;
+
+  void start(Time epoch);          // time 0 by the monotonic clock; std::logic_error when it was started before
+  void stop();
+  Time now() const { return started_ ? monotonic() - epoch_ : 0; }
+  Time epoch() const { return epoch_; }
+  std::string failure() const { return thread_.failure(); }
+  bool realtime() const { return thread_.realtime(); }
+
+  // ---- all below take turns with the thread: hold the lock over several, and over what references refer to
+  using Guard = std::unique_lock<PriorityLock>;
+  Guard hold() { return Guard(lock_); }
+  Time advance();                  // brings everything up to now, which is returned
+  std::vector<Link>& links() { return network_.links; }
+  std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
+  const std::vector<Tap>& taps() const { return taps_; }  // of each route
+  std::vector<Tap>& taps() { return taps_; }
+  void meter(uint32_t route, std::unique_ptr<ReceiverMeter> meter);  // of its receiver, from now on
+  ReceiverMeter* meter(uint32_t route) { return route < meters_.size() ? meters_[route].get() : nullptr; }
+  size_t probes() const { return probes_.size(); }
+  const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
+  const std::deque<UdpSource>& udp() const { return udp_; }
+  const std::vector<Route>& routes() const { return routes_; }
+  const Lateness& lateness() const { return lateness_; }
+  EmulatorCounters counters() const;
+  size_t in_network() const { return slots_.size() - free_.size(); }  // packets
+
+  void poll();                     // what the thread does when it is woken, for tests without one
+  Time next() const;               // when something is due; kNever: nothing before the next packet
+
+ private:
+  struct Slot {
+    uint8_t* data;
+    Time read_at;                  // as the links have it
+    uint32_t route, owner;
+    uint32_t bytes;
+    TapSeen seen;
+    uint8_t hop, priority;
+    bool backward;
+  };
+  struct Coming {
+    Time time;
+    uint64_t number;
+    uint32_t slot;
+    bool operator<(const Coming& other) const { return time != other.time ? time > other.time : number > other.number; }
+  };
+
+  // Link::Host
+  void sent(const Queued& item, Time arrival) override;
+  void lost(const Queued& item, Link::Fate fate) override;
+  void rescheduled(uint32_t) override {}
+
+  void run();
+  void run_until(Time now);
+  bool read_node(uint32_t node, Time now);
+  bool place(Slot& slot, uint32_t node, uint32_t length);  // its route; false: it has none
+  void move(uint32_t slot, Time now);      // reaches the link of its hop, or its end
+  void travel(uint32_t slot, Time arrival);
+  void lose(uint32_t slot, Link::Fate fate);
+  void write_out(uint32_t slot, Time due);
+  uint32_t take_slot();
+
+  PriorityLock lock_;
+  LiveThread thread_;
+  Time epoch_ = 0, now_ = 0;       // now: up to where everything has happened
+  bool started_ = false;
+  std::vector<int> nodes_;
+  std::vector<Route> routes_;
+  uint32_t mtu_;
+  bool ask_realtime_;
+  Rng rng_;
+  Network network_;
+  std::vector<std::unique_ptr<SharedBuffer>> switches_;
+  std::vector<Link*> managed_;
+  std::deque<Probe> probes_;
+  std::deque<UdpSource> udp_;
+  std::vector<OneWay*> one_ways_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_;
+  std::vector<std::unique_ptr<uint8_t[]>> chunks_;
+  std::vector<Coming> coming_;     // a heap
+  uint64_t number_ = 0;
+  std::vector<Tap> taps_;
+  std::vector<std::unique_ptr<ReceiverMeter>> meters_;  // of each route, where there is one
+  Lateness lateness_;
+  EmulatorCounters counters_;
+};
+
+}  // namespace netbuf

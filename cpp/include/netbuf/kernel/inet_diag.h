@@ -1,0 +1,20 @@
+// The TCP sockets of a network namespace, as the kernel lists them (uapi/linux/{inet,sock}_diag.h): one row of numbers a socket.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace netbuf {
+
+struct DiagRequest {
+  uint8_t family;           // AF_INET, AF_INET6
+  uint32_t states;          // bits of TCP_ESTABLISHED and so on
+  uint16_t local_port = 0, remote_port = 0;  // 0: any
+};
+
+// The columns: of the listing itself, of the socket's memory, and those of tcp_info.
+std::vector<std::string> diag_columns();
+// Asks a netlink socket (NETLINK_SOCK_DIAG) that was opened in the namespace, and appends the rows. Throws std::system_error.
+void list_tcp_sockets(int netlink, const DiagRequest& request, std::vector<double>& rows);
+
+}  // namespace netbuf

@@ -1,0 +1,24 @@
+// struct tcp_info (uapi/linux/tcp.h) as columns of numbers in SI units. The kernel gives as much of the structure as it knows: what
+// came with a later one is NaN.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace netbuf {
+
+struct TcpInfoField {
+  enum class Type : uint8_t { u8, u16, u32, u64, low4, high4, bit0 };
+  std::string_view name;
+  uint16_t offset;          // bytes
+  Type type;
+  double unit = 1;          // of the kernel's number
+  double never = -1;        // the number that stands for none: NaN
+};
+
+std::span<const TcpInfoField> tcp_info_fields();
+// One number for each field; data: what the kernel gave.
+void read_tcp_info(std::span<const uint8_t> data, double* out);
+
+}  // namespace netbuf

@@ -1,0 +1,21 @@
+// What is told of a shared-buffer switch over a decision interval, of a simulated one and of the emulator's alike.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "netbuf/shared_buffer.h"
+
+namespace netbuf {
+
+// Cumulative, of the world that the switch is in.
+struct SwitchSeen {
+  Time time = 0;
+  uint64_t packets_received = 0;   // data, at their receivers
+  uint64_t flows_started = 0;
+  int64_t delivered_bytes = 0;     // in order, to all receiving applications
+};
+
+std::vector<std::string> switch_fields(uint32_t queues);  // of the whole switch, of each queue, and when a flow last completed
+void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchSeen& now, double* out);
+
+}  // namespace netbuf

@@ -1,0 +1,44 @@
+#include "netbuf/links.h"
+
+#include <algorithm>
+
+namespace netbuf {
+
+namespace {
+
+bool is_ring(const WorldConfig& config, uint32_t link) {
+  return std::any_of(config.hosts.begin(), config.hosts.end(), [link](const HostConfig& host) {
+    return host.agent && std::find(host.devices.begin(), host.devices.end(), link) != host.devices.end();
+  });
+}
+
+}  // namespace
+
+void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vector<Link>& links,
+                 std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed) {
+  links.reserve(config.links.size());
+  for (const LinkConfig& link : config.links) links.emplace_back(link, rng);
+  std::vector<std::pair<uint32_t, uint32_t>> ports(config.links.size(), {UINT32_MAX, 0});  // switch and port of each link
+  for (uint32_t s = 0; s < config.switches.size(); ++s) {
+    const SwitchConfig& sw = config.switches[s];
+    switches.push_back(std::make_unique<SharedBuffer>(sw));
+    for (uint32_t port = 0; port < sw.ports.size(); ++port) ports[sw.ports[port]] = {s, port};
+  }
+  for (uint32_t i = 0; i < config.links.size(); ++i) {
+    LinkConfig link = config.links[i];
+    const auto [s, port] = ports[i];
+    Link::Maker make;
+    if (s != UINT32_MAX) {
+      make = [&, s = s, port = port](const DisciplineSetting& setting) { return switches[s]->make_port(port, setting.sink); };
+    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0 || is_ring(config, i)) {
+      if (link.discipline.empty()) link.discipline = "droptail";
+      make = [&](const DisciplineSetting& setting) { return make_discipline(link.discipline, link.discipline_parameters, setting); };
+    } else {
+      continue;
+    }
+    managed(i);
+    links[i].manage(make, link, i, host);
+  }
+}
+
+}  // namespace netbuf

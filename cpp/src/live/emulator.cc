@@ -1,0 +1,283 @@
+#include "netbuf/emulator.h"
+
+#include <poll.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+
+#include "netbuf/reject.h"
+
+namespace netbuf {
+
+namespace {
+
+constexpr uint32_t kChunk = 256;        // packets
+constexpr int kBatch = 64;              // packets of one node between two looks at the clock
+constexpr uint32_t kHeader = 20;        // of IPv4, the least
+
+void check(const Emulator::Setting& setting) {
+  const size_t nodes = setting.nodes.size(), links = setting.world.links.size();
+  if (nodes < 2 || nodes > Emulator::kMaxNodes) reject("nodes", nodes, "2 to 250 descriptors");
+  if (setting.routes.size() > Emulator::kMaxRoutes) reject("routes", setting.routes.size(), "at most 65536");
+  if (setting.mtu < 68 || setting.mtu > 65535) reject("mtu", setting.mtu, "in [68, 65535]");
+  for (size_t r = 0; r < setting.routes.size(); ++r) {
+    const Route& route = setting.routes[r];
+    const std::string at = "routes[" + std::to_string(r) + "]";
+    if (route.sender_node >= nodes) reject(at + ".sender_node", route.sender_node, "the number of a node");
+    if (route.receiver_node >= nodes || route.receiver_node == route.sender_node) {
+      reject(at + ".receiver_node", route.receiver_node, "the number of another node than sender_node");
+    }
+    for (const auto* path : {&route.path, &route.return_path}) {
+      if (path->empty() || path->size() > 127) reject(at + ".path", path->size(), "1 to 127 links");
+      for (const uint32_t link : *path) {
+        if (link >= links) reject(at + ".path", link, "numbers of links");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Emulator::Emulator(const Setting& setting)
+    : nodes_(setting.nodes), routes_(setting.routes), mtu_(setting.mtu), ask_realtime_(setting.realtime), rng_(setting.seed) {
+  const WorldConfig& world = setting.world;
+  validate(world);
+  check(setting);
+  network_.clock = &now_;
+  build_links(world, &rng_, this, network_.links, switches_, [this](uint32_t link) { managed_.push_back(&network_.links[link]); });
+  for (const ProbeConfig& probe : world.probes) {
+    one_ways_.push_back(&probes_.emplace_back(probe, static_cast<uint32_t>(one_ways_.size()), network_));
+  }
+  Rng seeds(setting.seed ^ 0x6461746167726d73);  // as World has it: the same periods
+  for (const UdpConfig& udp : world.udp) {
+    const auto index = static_cast<uint32_t>(one_ways_.size());
+    one_ways_.push_back(&udp_.emplace_back(udp, stack_profile(world.stack), seeds.next(), index, network_));
+  }
+  taps_.resize(routes_.size());
+  meters_.resize(routes_.size());
+}
+
+Emulator::~Emulator() { stop(); }
+
+void Emulator::start(Time epoch) {
+  if (started_) throw std::logic_error("the emulator was started before");
+  started_ = true;
+  epoch_ = epoch;
+  thread_.start("nb-emulator", ask_realtime_, [this] { run(); });
+}
+
+void Emulator::stop() { thread_.stop(); }
+
+void Emulator::meter(uint32_t route, std::unique_ptr<ReceiverMeter> meter) {
+  if (route >= meters_.size()) reject("route", route, "the number of a route");
+  meters_[route] = std::move(meter);
+}
+
+EmulatorCounters Emulator::counters() const { return counters_; }
+
+// ---- the thread
+
+void Emulator::run() {
+  std::vector<pollfd> ready;
+  for (const int fd : nodes_) ready.push_back({fd, POLLIN, 0});
+  ready.push_back({thread_.waker(), POLLIN, 0});
+  while (!thread_.stopping()) {
+    Time wait;
+    {
+      const Guard guard = hold();
+      poll();
+      ++counters_.wakes;
+      timespec used;
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+      counters_.busy_s = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+      wait = std::clamp<Time>(next() - now(), 0, kSecond);
+    }
+    const timespec timeout{wait / kSecond, wait % kSecond};
+    if (::ppoll(ready.data(), ready.size(), &timeout, nullptr) < 0 && errno != EINTR) fail_system("ppoll");
+    if (ready.back().revents) thread_.woken();
+  }
+}
+
+void Emulator::poll() {
+  bool more = true;
+  while (more) {
+    more = false;
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+      const Time at = now();
+      run_until(at);
+      more |= read_node(node, at);
+    }
+  }
+  run_until(now());
+}
+
+Time Emulator::advance() {
+  const Time at = now();
+  run_until(at);
+  return at;
+}
+
+Time Emulator::next() const {
+  Time next = coming_.empty() ? kNever : coming_.front().time;
+  for (const Link* link : managed_) next = std::min(next, link->next());
+  for (const OneWay* one : one_ways_) next = std::min(next, one->next());
+  return next;
+}
+
+void Emulator::run_until(Time now) {
+  for (;;) {
+    Time due = coming_.empty() ? kNever : coming_.front().time;
+    EventSource* source = nullptr;
+    for (Link* link : managed_) {
+      if (link->next() < due) due = link->next(), source = link;
+    }
+    for (OneWay* one : one_ways_) {
+      if (one->next() < due) due = one->next(), source = one;
+    }
+    if (due > now) break;
+    now_ = due;
+    if (source) {
+      source->run(due);
+      continue;
+    }
+    const uint32_t slot = coming_.front().slot;
+    std::pop_heap(coming_.begin(), coming_.end());
+    coming_.pop_back();
+    move(slot, due);
+  }
+  now_ = std::max(now_, now);
+}
+
+// A batch of what has come from a node; whether there may be more.
+bool Emulator::read_node(uint32_t node, Time now) {
+  for (int i = 0; i < kBatch; ++i) {
+    const uint32_t index = take_slot();
+    Slot& slot = slots_[index];
+    const ssize_t length = ::read(nodes_[node], slot.data, mtu_);
+    if (length <= 0) {
+      free_.push_back(index);
+      if (length < 0 && errno != EAGAIN && errno != EINTR) fail_system("reading from node " + std::to_string(node));
+      return false;
+    }
+    ++counters_.packets_read;
+    if (!place(slot, node, static_cast<uint32_t>(length))) {
+      ++counters_.strays;
+      free_.push_back(index);
+      continue;
+    }
+    slot.read_at = now;
+    if (!slot.backward) taps_[slot.route].sent(now, slot.seen);
+    if (ReceiverMeter* meter = meters_[slot.route].get(); meter && slot.backward) meter->answer(monotonic(), slot.data, slot.bytes);
+    move(index, now);
+  }
+  return true;
+}
+
+bool Emulator::place(Slot& slot, uint32_t node, uint32_t length) {
+  const uint8_t* p = slot.data;
+  if (length < kHeader || p[0] >> 4 != 4 || (p[0] & 15u) * 4 > length) return false;
+  const auto route_of = [](const uint8_t* address) { return uint32_t{address[2]} << 8 | address[3]; };
+  const uint8_t *from = p + 12, *to = p + 16;
+  const uint32_t number = route_of(to);
+  if (from[0] != 10 || to[0] != 10 || from[1] != node || route_of(from) != number || number >= routes_.size()) return false;
+  const Route& route = routes_[number];
+  slot.backward = route.receiver_node == node;
+  if ((slot.backward ? route.sender_node : route.receiver_node) != to[1] || (!slot.backward && route.sender_node != node)) return false;
+  slot.route = number;
+  slot.bytes = length;
+  slot.hop = 0;
+  slot.priority = p[1] >> 2;
+  slot.seen = TapSeen::read(p, length, slot.backward);
+  // Of a connection, both directions alike; never that of a one-way source.
+  slot.owner = (slot.seen.ports * 0x9e3779b1u ^ number * 0x85ebca6bu) & ~kOneWayOwner;
+  return true;
+}
+
+// As in the simulator what goes from a sender to its receiver counts as data, the handshake too.
+void Emulator::move(uint32_t index, Time now) {
+  Slot& slot = slots_[index];
+  const Route& route = routes_[slot.route];
+  const std::vector<uint32_t>& path = slot.backward ? route.return_path : route.path;
+  if (slot.hop == path.size()) return write_out(index, now);
+  const bool is_data = !slot.backward || slot.seen.data();
+  Link& link = network_.links[path[slot.hop]];
+  if (link.managed()) {
+    Queued item{};
+    item.packet = {now, slot.read_at, 0, index, 0, is_data ? kData : kHandshakeAck, false};
+    item.owner = slot.owner;
+    item.bytes = slot.bytes;
+    item.hop = slot.hop;
+    item.priority = slot.priority;
+    item.is_ack = !is_data;
+    return link.offer(now, item);
+  }
+  const Link::Outcome outcome = link.transmit(now, slot.bytes, is_data);
+  if (outcome.fate == Link::Fate::delivered) return travel(index, outcome.arrival);
+  lose(index, outcome.fate);
+}
+
+void Emulator::travel(uint32_t index, Time arrival) {
+  ++slots_[index].hop;
+  coming_.push_back({arrival, number_++, index});
+  std::push_heap(coming_.begin(), coming_.end());
+}
+
+void Emulator::lose(uint32_t index, Link::Fate fate) {
+  const Slot& slot = slots_[index];
+  if (!slot.backward) {
+    Tap& tap = taps_[slot.route];
+    fate == Link::Fate::queue_drop ? tap.dropped(slot.seen) : tap.lost(slot.seen);
+  }
+  free_.push_back(index);
+}
+
+void Emulator::write_out(uint32_t index, Time due) {
+  const Slot& slot = slots_[index];
+  const Route& route = routes_[slot.route];
+  Tap& tap = taps_[slot.route];
+  const uint32_t node = slot.backward ? route.sender_node : route.receiver_node;
+  ReceiverMeter* meter = meters_[slot.route].get();
+  if (meter && !slot.backward) meter->data(monotonic(), slot.data, slot.bytes);
+  const ssize_t written = ::write(nodes_[node], slot.data, slot.bytes);
+  const Time done = now();
+  lateness_.add(due, done);
+  if (written < 0) {
+    ++counters_.refused;
+  } else {
+    ++counters_.packets_written;
+    counters_.data_received += slot.seen.data();
+    slot.backward ? tap.answered(done, slot.seen) : tap.received(slot.seen);
+  }
+  free_.push_back(index);
+}
+
+uint32_t Emulator::take_slot() {
+  if (free_.empty()) {
+    chunks_.push_back(std::make_unique<uint8_t[]>(size_t{kChunk} * mtu_));
+    for (uint32_t i = 0; i < kChunk; ++i) {
+      free_.push_back(static_cast<uint32_t>(slots_.size()));
+      slots_.push_back({});
+      slots_.back().data = chunks_.back().get() + size_t{i} * mtu_;
+    }
+  }
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+// ---- what managed links tell
+
+void Emulator::sent(const Queued& item, Time arrival) {
+  if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->resume(item, arrival);
+  travel(item.packet.segment, arrival);
+}
+
+void Emulator::lost(const Queued& item, Link::Fate fate) {
+  if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->lost(item, fate);
+  lose(item.packet.segment, fate);
+}
+
+}  // namespace netbuf

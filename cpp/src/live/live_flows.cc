@@ -1,0 +1,590 @@
+#include "netbuf/live_flows.h"
+
+#include <arpa/inet.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+
+#include "netbuf/kernel/tcp_info.h"
+#include "netbuf/reject.h"
+
+namespace netbuf {
+
+namespace {
+
+constexpr uint16_t kPort = 5001;
+constexpr int64_t kWrite = 16 * 1024;         // a blocking writer, or a larger write, overshoots SO_SNDBUF
+constexpr int kWritesInTurn = 32;             // of one connection before others have theirs
+constexpr int64_t kRead = 1 << 20;
+constexpr Time kWindowLook = 500 * kMicrosecond;
+constexpr Time kLook = 20 * kMillisecond, kLookAtOne = 200 * kMicrosecond;  // TCP_INFO of all flows, or so long a flow
+constexpr size_t kInfoBytes = 512;
+constexpr size_t kRoomForAccepts = 1024;
+enum Side : uint32_t { kSender = 0, kReceiver = 1, kListener = 2, kTimer = 3, kWaker = 4 };
+
+std::array<char, kWrite> zeros{};
+
+uint64_t key_of(uint32_t index, uint32_t generation, Side side) {
+  return uint64_t{generation} << 35 | uint64_t{index} << 3 | side;
+}
+
+sockaddr_in address(uint32_t node, uint32_t route, uint16_t port) {
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(port);
+  at.sin_addr.s_addr = htonl(10u << 24 | node << 16 | route);
+  return at;
+}
+
+template <class T>
+void set(int fd, int level, int option, const T& value, const std::string& what) {
+  if (setsockopt(fd, level, option, &value, sizeof value) != 0) fail_system(what);
+}
+
+// Exactly as many bytes as were asked for, whatever net.core says, where the kernel lets us.
+void set_buffer(int fd, int forced, int option, int64_t bytes, const char* name) {
+  const int half = static_cast<int>(std::min<int64_t>(bytes, INT32_MAX / 2));
+  if (setsockopt(fd, SOL_SOCKET, forced, &half, sizeof half) == 0) return;
+  set(fd, SOL_SOCKET, option, half, std::string(name) + " = " + std::to_string(half));
+  int given = 0;
+  socklen_t size = sizeof given;
+  getsockopt(fd, SOL_SOCKET, option, &given, &size);
+  if (given / 2 < half) {
+    throw std::runtime_error(std::string(name) + " = " + std::to_string(half) + " is more than net.core." + (option == SO_SNDBUF ? "w" : "r") +
+                             "mem_max, which gives " + std::to_string(given / 2) + " and is the whole machine's");
+  }
+}
+
+}  // namespace
+
+LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
+    : emulator_(emulator),
+      world_(setting.world),
+      routes_(emulator.routes()),
+      namespaces_(setting.namespaces),
+      flow_sockets_(setting.flows),
+      sender_sockets_(setting.senders),
+      rng_(setting.seed ^ 0x6c697665666c6f77) {
+  validate(world_);
+  mss_ = stack_profile(world_).mss;
+  const size_t senders = world_.traffic.empty() ? 0 : world_.traffic.front().senders.size();
+  if (flow_sockets_.size() != world_.flows.size()) reject("flows", flow_sockets_.size(), std::to_string(world_.flows.size()));
+  if (sender_sockets_.size() != senders) reject("senders", sender_sockets_.size(), std::to_string(senders));
+  std::vector<bool> used(routes_.size());
+  for (const auto* sockets : {&flow_sockets_, &sender_sockets_}) {
+    for (const LiveSocket& socket : *sockets) {
+      if (socket.route >= routes_.size() || used[socket.route]) reject("route", socket.route, "the number of a route of its own");
+      used[socket.route] = true;
+    }
+  }
+  for (const Route& route : routes_) {
+    if (std::max(route.sender_node, route.receiver_node) >= namespaces_.size()) {
+      reject("namespaces", namespaces_.size(), "one for each node");
+    }
+  }
+  for (const FlowConfig& flow : world_.flows) {
+    const Application& app = application_of(flow);
+    if (app.answers) reject("app", flow.app, "bulk, sized or on_off");
+  }
+  links_.reserve(world_.links.size());
+  for (const LinkConfig& link : world_.links) links_.emplace_back(link, &rng_);
+  if (senders > 0) {
+    ideal_.emplace(world_.traffic.front().senders, links_);
+    crossed_ = crossed_switches(world_.traffic.front().senders, world_.switches);
+    traffic_.emplace(world_.traffic.front(), setting.seed);
+  }
+  place_of_flow_.assign(world_.flows.size(), kNone);
+  windows_.assign(world_.flows.size(), std::numeric_limits<double>::infinity());
+  flow_stats_.resize(world_.flows.size());
+  switches_.resize(world_.switches.size());
+  epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  timer_ = Descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  if (!epoll_ || !timer_) fail_system("epoll");
+  watch(timer_.get(), key_of(0, 0, kTimer), EPOLLIN);
+  watch(thread_.waker(), key_of(0, 0, kWaker), EPOLLIN);
+}
+
+LiveFlows::~LiveFlows() { stop(); }
+
+// ---- life
+
+// In a thread of its own: a thread's network namespace is where its sockets are made.
+void LiveFlows::listen() {
+  std::exception_ptr error;
+  std::thread([&] {
+    try {
+      for (const auto* sockets : {&flow_sockets_, &sender_sockets_}) {
+        for (const LiveSocket& one : *sockets) {
+          const Route& route = routes_[one.route];
+          enter(route.receiver_node);
+          Descriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+          if (!fd) fail_system("a socket");
+          prepare(fd.get(), one, true);
+          set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+          const sockaddr_in at = address(route.receiver_node, one.route, kPort);
+          if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) fail_system("binding a listening socket");
+          if (::listen(fd.get(), static_cast<int>(kRoomForAccepts)) != 0) fail_system("listening");
+          watch(fd.get(), key_of(static_cast<uint32_t>(listeners_.size()), 0, kListener), EPOLLIN);
+          listeners_.push_back({std::move(fd), one.route});
+        }
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  node_ = kNone;
+  if (error) std::rethrow_exception(error);
+}
+
+void LiveFlows::start() {
+  if (thread_.running()) throw std::logic_error("the flows were started before");
+  for (uint32_t i = 0; i < world_.flows.size(); ++i) alarms_.push({world_.flows[i].start_ns, i, 0, Task::open});
+  if (!world_.flows.empty()) alarms_.push({0, 0, 0, Task::look});
+  thread_.start("nb-flows", false, [this] { run(); });
+}
+
+void LiveFlows::stop() {
+  thread_.stop();
+  places_.clear();
+  free_.clear();
+  listeners_.clear();
+  std::fill(place_of_flow_.begin(), place_of_flow_.end(), kNone);
+}
+
+void LiveFlows::enter(uint32_t node) {
+  if (node == node_) return;
+  if (setns(namespaces_[node], CLONE_NEWNET) != 0) fail_system("entering the network namespace of node " + std::to_string(node));
+  node_ = node;
+}
+
+void LiveFlows::run() {
+  std::array<epoll_event, 256> events;
+  while (!thread_.stopping()) {
+    bool more;
+    {
+      const Guard guard = hold();
+      run_alarms(now());
+      std::vector<uint32_t> ready;
+      ready.swap(ready_);
+      for (const uint32_t place : ready) {
+        if (places_[place].connection) write(place, now());
+      }
+      set_timer();
+      more = !ready_.empty();
+    }
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), more ? 0 : -1);
+    if (count < 0 && errno != EINTR) fail_system("epoll_wait");
+    const Guard guard = hold();
+    for (int i = 0; i < count; ++i) handle(events[static_cast<size_t>(i)].data.u64, events[static_cast<size_t>(i)].events);
+  }
+}
+
+void LiveFlows::handle(uint64_t key, uint32_t events) {
+  const auto side = static_cast<Side>(key & 7);
+  const auto index = static_cast<uint32_t>(key >> 3);
+  switch (side) {
+    case kTimer: {
+      uint64_t count;
+      [[maybe_unused]] const ssize_t read = ::read(timer_.get(), &count, sizeof count);
+      return;
+    }
+    case kWaker: return thread_.woken();
+    case kListener: return accept(index);
+    default: break;
+  }
+  Place& place = places_[index];
+  if (!place.connection || (place.generation & 0x1fffffff) != key >> 35) return;
+  side == kSender ? sender_event(index, events, now()) : read(index, now());
+}
+
+void LiveFlows::set_timer() {
+  Time next = alarms_.empty() ? kNever : alarms_.top().time;
+  if (traffic_) next = std::min(next, traffic_->next());
+  itimerspec at{};
+  if (next < kNever) {
+    const Time absolute = std::max<Time>(1, emulator_.epoch() + next);
+    at.it_value = {absolute / kSecond, absolute % kSecond};
+  }
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+}
+
+void LiveFlows::run_alarms(Time now) {
+  while (traffic_ && traffic_->next() <= now) open_arrival();
+  while (!alarms_.empty() && alarms_.top().time <= now) {
+    const Alarm due = alarms_.top();
+    alarms_.pop();
+    if (due.task == Task::open) {
+      open_flow(due.place, now);
+      continue;
+    }
+    if (due.task == Task::look) {
+      look();
+      alarms_.push({now + std::max<Time>(kLook, kLookAtOne * static_cast<Time>(world_.flows.size())), 0, 0, Task::look});
+      continue;
+    }
+    const Place& place = places_[due.place];
+    if (!place.connection || place.generation != due.generation) continue;
+    due.task == Task::read ? read(due.place, now) : write(due.place, now);
+  }
+}
+
+void LiveFlows::alarm(Time time, uint32_t place, Task task) {
+  if (time < kNever) alarms_.push({time, place, places_[place].generation, task});
+}
+
+// ---- opening
+
+void LiveFlows::prepare(int fd, const LiveSocket& socket, bool receives) const {
+  // Whatever ends this process, its sockets end at once, and so do the connections.
+  set(fd, SOL_SOCKET, SO_LINGER, linger{1, 0}, "SO_LINGER");
+  set(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+  if (!socket.cc.empty() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, socket.cc.data(), static_cast<socklen_t>(socket.cc.size())) != 0) {
+    fail_system("congestion control " + socket.cc);
+  }
+  if (receives) {
+    if (socket.receive_buffer_bytes > 0) set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, socket.receive_buffer_bytes, "SO_RCVBUF");
+    if (socket.window_clamp_bytes > 0) {
+      set(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, static_cast<int>(std::min<int64_t>(socket.window_clamp_bytes, INT32_MAX)), "TCP_WINDOW_CLAMP");
+    }
+    return;
+  }
+  if (socket.send_buffer_bytes > 0) set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, socket.send_buffer_bytes, "SO_SNDBUF");
+  if (socket.notsent_lowat_bytes > 0) {
+    set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(std::min<int64_t>(socket.notsent_lowat_bytes, INT32_MAX)), "TCP_NOTSENT_LOWAT");
+  }
+  if (socket.pacing_bytes_per_s > 0) set(fd, SOL_SOCKET, SO_MAX_PACING_RATE, socket.pacing_bytes_per_s, "SO_MAX_PACING_RATE");
+}
+
+void LiveFlows::watch(int fd, uint64_t key, uint32_t events) const {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = key;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) fail_system("epoll_ctl");
+}
+
+void LiveFlows::open_flow(uint32_t flow, Time now) {
+  const FlowConfig& config = world_.flows[flow];
+  flow_stats_[flow].start = config.start_ns;
+  const uint32_t place = open(config, flow_sockets_[flow], config.priority);
+  Connection& connection = *places_[place].connection;
+  place_of_flow_[flow] = place;
+  connection.flow = flow;
+  const Application& app = application_of(config);
+  if (app.sized) connection.size_bytes = config.size_bytes;
+  connection.source = app.source(config, mss_, &rng_);
+  connection.sink = reader_of(config, mss_);
+  if (config.stop_ns > 0) alarm(config.stop_ns, place, Task::offer);
+  write(place, now);
+}
+
+void LiveFlows::open_arrival() {
+  const FlowArrival arrival = traffic_->pop();
+  const uint32_t place = open(world_.traffic.front().senders[arrival.sender], sender_sockets_[arrival.sender], arrival.priority);
+  Connection& connection = *places_[place].connection;
+  connection.opened = static_cast<uint32_t>(opened_.size());
+  connection.size_bytes = arrival.size_bytes;
+  opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, 0});
+}
+
+uint32_t LiveFlows::open(const FlowConfig& config, const LiveSocket& socket, uint32_t priority) {
+  const Route& route = routes_[socket.route];
+  enter(route.sender_node);
+  Descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) fail_system("a socket");
+  prepare(fd.get(), socket, false);
+  const int tos = static_cast<int>(priority << 2);
+  set(fd.get(), IPPROTO_IP, IP_TOS, tos, "IP_TOS");
+  set(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, "IP_BIND_ADDRESS_NO_PORT");
+  sockaddr_in own = address(route.sender_node, socket.route, 0);
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) fail_system("binding a socket");
+  const sockaddr_in far = address(route.receiver_node, socket.route, kPort);
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&far), sizeof far) != 0 && errno != EINPROGRESS) fail_system("connecting");
+  socklen_t size = sizeof own;
+  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size);
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(places_.size()));
+    places_.emplace_back();
+  }
+  const uint32_t index = free_.back();
+  free_.pop_back();
+  Place& place = places_[index];
+  ++place.generation;
+  place.connection.emplace();
+  Connection& connection = *place.connection;
+  connection.socket = &socket;
+  connection.config = &config;
+  connection.key = socket.route << 16 | ntohs(own.sin_port);
+  awaited_[connection.key] = index;
+  watch(fd.get(), key_of(index, place.generation & 0x1fffffff, kSender), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+  connection.sender = std::move(fd);
+  return index;
+}
+
+void LiveFlows::accept(uint32_t listener) {
+  for (;;) {
+    sockaddr_in from{};
+    socklen_t size = sizeof from;
+    Descriptor fd(accept4(listeners_[listener].fd.get(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd) return;
+    const auto found = awaited_.find(listeners_[listener].route << 16 | ntohs(from.sin_port));
+    if (found == awaited_.end()) continue;
+    const uint32_t index = found->second;
+    awaited_.erase(found);
+    Connection& connection = *places_[index].connection;
+    int tos = 0;
+    size = sizeof tos;
+    if (getsockopt(connection.sender.get(), IPPROTO_IP, IP_TOS, &tos, &size) == 0) set(fd.get(), IPPROTO_IP, IP_TOS, tos, "IP_TOS");
+    // What is read at a rate is asked for by the clock while there is something to read.
+    const uint32_t mode = connection.sink ? EPOLLONESHOT : EPOLLET;
+    watch(fd.get(), key_of(index, places_[index].generation & 0x1fffffff, kReceiver), EPOLLIN | EPOLLRDHUP | mode);
+    connection.receiver = std::move(fd);
+    {
+      const Emulator::Guard guard = emulator_.hold();
+      if (ReceiverMeter* meter = emulator_.meter(listeners_[listener].route)) meter->clamp(connection.receiver.get());
+    }
+    read(index, now());
+  }
+}
+
+// ---- the sending end
+
+void LiveFlows::sender_event(uint32_t index, uint32_t events, Time now) {
+  Connection& connection = *places_[index].connection;
+  if (events & EPOLLERR) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(connection.sender.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return fail(index, error, "the sender's connection");
+  }
+  if (!connection.connected && (events & EPOLLOUT)) {
+    connection.connected = true;
+    connection.flow == kNone ? ++connected_ : flow_stats_[connection.flow].connected = true;
+  }
+  if (events & EPOLLOUT) write(index, now);
+  if ((events & (EPOLLRDHUP | EPOLLHUP)) && connection.finished_writing) {
+    connection.sender.reset();
+    if (connection.flow != kNone) place_of_flow_[connection.flow] = kNone;
+    close_if_done(index);
+  }
+}
+
+void LiveFlows::write(uint32_t index, Time now) {
+  Connection& connection = *places_[index].connection;
+  if (!connection.sender || connection.finished_writing) return;
+  const int fd = connection.sender.get();
+  int64_t upto = connection.size_bytes > 0 ? connection.size_bytes : kEndless;
+  bool closed = connection.size_bytes > 0;
+  if (connection.source) {
+    int unsent = 0;
+    ioctl(fd, SIOCOUTQNSD, &unsent);
+    const Source::Offer offer = connection.source->offer(now, connection.written - unsent);
+    upto = offer.written;
+    closed = offer.closed;
+    if (offer.next != connection.offer_at) {
+      connection.offer_at = offer.next;
+      alarm(offer.next, index, Task::offer);
+    }
+  }
+  const Time stop = connection.config->stop_ns;
+  if (connection.flow != kNone && stop > 0 && now >= stop) upto = connection.written, closed = true;
+  int64_t room = kEndless;
+  if (connection.socket->limited && connection.flow != kNone && connection.connected) {
+    int outstanding = 0;
+    ioctl(fd, SIOCOUTQ, &outstanding);
+    const double window = std::min(windows_[connection.flow], 1e15);
+    room = std::max<int64_t>(0, static_cast<int64_t>(window) - outstanding) / mss_ * mss_;
+    if (outstanding == 0) room = std::max<int64_t>(room, mss_);
+    if (connection.look_at <= now) alarm(connection.look_at = now + kWindowLook, index, Task::window);
+  }
+  for (int writes = 0; connection.written < upto && room > 0; ++writes) {
+    if (writes == kWritesInTurn) {
+      ready_.push_back(index);
+      break;
+    }
+    const int64_t length = std::min({kWrite, upto - connection.written, room});
+    const ssize_t sent = send(fd, zeros.data(), static_cast<size_t>(length), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno != EAGAIN && errno != EINTR) return fail(index, errno, "writing");
+      break;
+    }
+    connection.written += sent;
+    room -= sent;
+  }
+  if (connection.flow != kNone) flow_stats_[connection.flow].written_bytes = connection.written;
+  if (closed && connection.written >= upto && connection.connected) {
+    connection.finished_writing = true;
+    shutdown(fd, SHUT_WR);
+  }
+}
+
+void LiveFlows::set_window(uint32_t flow, double bytes) {
+  windows_.at(flow) = bytes;
+  if (place_of_flow_[flow] == kNone) return;
+  ready_.push_back(place_of_flow_[flow]);
+  thread_.wake();
+}
+
+void LiveFlows::look() {
+  static const auto [cwnd, mss] = [] {
+    size_t cwnd = 0, mss = 0;
+    for (size_t i = 0; i < tcp_info_fields().size(); ++i) {
+      if (tcp_info_fields()[i].name == "cwnd_packets") cwnd = i;
+      if (tcp_info_fields()[i].name == "mss_bytes") mss = i;
+    }
+    return std::pair(cwnd, mss);
+  }();
+  const Time at = now(), since = at - looked_;
+  looked_ = at;
+  for (uint32_t flow = 0; flow < place_of_flow_.size(); ++flow) {
+    LiveFlowStats& stats = flow_stats_[flow];
+    if (!stats.info.empty() && stats.connected) stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
+    const int fd = sender_fd(flow);
+    if (fd < 0) continue;
+    uint8_t data[kInfoBytes];
+    socklen_t size = sizeof data;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, data, &size) != 0) continue;
+    stats.info.resize(tcp_info_fields().size());
+    read_tcp_info({data, size}, stats.info.data());
+  }
+}
+
+// ---- the receiving end
+
+void LiveFlows::read(uint32_t index, Time now) {
+  Connection& connection = *places_[index].connection;
+  if (!connection.receiver) return;
+  const int fd = connection.receiver.get();
+  int64_t most = kEndless;
+  if (connection.sink) {
+    int waiting = 0;
+    ioctl(fd, FIONREAD, &waiting);
+    most = connection.sink->read(now, connection.received + waiting) - connection.received;
+  }
+  bool over = false;
+  while (most > 0) {
+    const ssize_t got = recv(fd, nullptr, static_cast<size_t>(std::min(kRead, most)), MSG_DONTWAIT | MSG_TRUNC);
+    if (got > 0) {
+      note_received(connection, got, now);
+      most -= got;
+      continue;
+    }
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return fail(index, errno, "reading");
+    over = got == 0;
+    break;
+  }
+  if (connection.sink && !over) {
+    const Time next = connection.sink->next(now);
+    if (next < kNever) {
+      if (next != connection.read_at) alarm(connection.read_at = next, index, Task::read);
+      return;
+    }
+    char byte;
+    if (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0) {
+      over = true;
+    } else {
+      epoll_event event{};
+      event.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT;
+      event.data.u64 = key_of(index, places_[index].generation & 0x1fffffff, kReceiver);
+      epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+    }
+  }
+  if (!over) return;
+  set(fd, SOL_SOCKET, SO_LINGER, linger{0, 0}, "SO_LINGER");  // everything has been read: a FIN, not a reset
+  connection.receiver.reset();
+  close_if_done(index);
+}
+
+void LiveFlows::note_received(Connection& connection, int64_t bytes, Time now) {
+  connection.received += bytes;
+  delivered_ += bytes;
+  const bool complete = connection.size_bytes > 0 && connection.received == connection.size_bytes;
+  if (connection.flow != kNone) {
+    LiveFlowStats& stats = flow_stats_[connection.flow];
+    stats.delivered_bytes = connection.received;
+    if (complete) stats.completed = now;
+    return;
+  }
+  traffic_delivered_ += bytes;
+  OpenedFlow& opened = opened_[connection.opened];
+  opened.received_bytes = connection.received;
+  if (!complete) return;
+  const double ideal = ideal_->seconds_of(opened.sender, opened.size_bytes, opened.start);
+  completions_.push_back({connection.opened, now - opened.start, ideal});
+  const Emulator::Guard guard = emulator_.hold();
+  for (const uint32_t sw : crossed_[opened.sender]) {
+    emulator_.switches()[sw]->note_completion(now, opened.priority, seconds(now - opened.start), ideal);
+  }
+}
+
+// ---- switches, by what connections tell of them too
+
+SwitchSeen LiveFlows::seen() {
+  return {emulator_.advance(), emulator_.counters().data_received, opened_.size(), delivered_};
+}
+
+void LiveFlows::begin_switch(uint32_t sw) {
+  const Emulator::Guard guard = emulator_.hold();
+  switches_.at(sw) = seen();
+  emulator_.switches()[sw]->begin_interval(switches_[sw].time);
+}
+
+std::vector<double> LiveFlows::observe_switch(uint32_t sw) {
+  const Emulator::Guard guard = emulator_.hold();
+  const SharedBuffer& buffer = *emulator_.switches().at(sw);
+  std::vector<double> row(switch_fields(buffer.queues()).size());
+  write_switch(buffer, switches_[sw], seen(), row.data());
+  return row;
+}
+
+bool LiveFlows::switch_changed(uint32_t sw) {
+  const Emulator::Guard guard = emulator_.hold();
+  return emulator_.switches().at(sw)->take_change();
+}
+
+// ---- ends
+
+// One connection's trouble is not its world's: a static flow remembers it, a finite one never completes.
+void LiveFlows::fail(uint32_t index, int error, const char* what) {
+  Connection& connection = *places_[index].connection;
+  if (connection.flow != kNone) {
+    flow_stats_[connection.flow].failure = std::string(what) + ": " + std::strerror(error);
+    place_of_flow_[connection.flow] = kNone;
+  }
+  connection.sender.reset();
+  connection.receiver.reset();
+  connection.finished_writing = true;
+  close_if_done(index);
+}
+
+void LiveFlows::close_if_done(uint32_t index) {
+  Connection& connection = *places_[index].connection;
+  if (connection.sender || connection.receiver) return;
+  const auto found = awaited_.find(connection.key);
+  if (found != awaited_.end() && found->second == index) awaited_.erase(found);
+  places_[index].connection.reset();
+  free_.push_back(index);
+}
+
+int LiveFlows::sender_fd(uint32_t flow) const {
+  const uint32_t place = place_of_flow_.at(flow);
+  return place == kNone ? -1 : places_[place].connection->sender.get();
+}
+
+int LiveFlows::receiver_fd(uint32_t flow) const {
+  const uint32_t place = place_of_flow_.at(flow);
+  return place == kNone ? -1 : places_[place].connection->receiver.get();
+}
+
+}  // namespace netbuf

@@ -1,0 +1,69 @@
+#include "netbuf/switch_telemetry.h"
+
+#include <limits>
+
+namespace netbuf {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+double ratio(double sum, double count) { return count > 0 ? sum / count : kNaN; }
+
+}  // namespace
+
+std::vector<std::string> switch_fields(uint32_t queues) {
+  std::vector<std::string> names{"elapsed_s",       "capacity",      "free",
+                                 "free_fraction",   "packets_received", "delivered_bytes",
+                                 "flows_started",   "flows_completed", "worst_difference_s",
+                                 "worst_ratio",     "packets_dropped"};
+  for (uint32_t q = 0; q < queues; ++q) {
+    for (const char* name : {"alpha", "queue_packets", "queue_bytes", "arrivals", "drops", "drained_bytes", "queue_delay_mean_s",
+                             "flows_completed", "ratio_sum", "log_ratio_sum", "worst_ratio", "queue_packets_max"}) {
+      names.push_back(std::string(name) + "_" + std::to_string(q));
+    }
+  }
+  for (const char* name : {"at_free_fraction", "at_flows_completed", "at_packets_dropped", "at_elapsed_s"}) names.emplace_back(name);
+  for (uint32_t q = 0; q < queues; ++q) names.push_back("at_drained_bytes_" + std::to_string(q));
+  return names;
+}
+
+void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchSeen& now, double* out) {
+  const SwitchInterval& interval = sw.interval();
+  const bool completed = interval.flows > 0;
+  const auto free = static_cast<double>(sw.capacity() - sw.occupancy());
+  *out++ = seconds(now.time - start.time);
+  *out++ = static_cast<double>(sw.capacity());
+  *out++ = free;
+  *out++ = free / static_cast<double>(sw.capacity());
+  *out++ = static_cast<double>(now.packets_received - start.packets_received);
+  *out++ = static_cast<double>(now.delivered_bytes - start.delivered_bytes);
+  *out++ = static_cast<double>(now.flows_started - start.flows_started);
+  *out++ = static_cast<double>(interval.flows);
+  *out++ = completed ? interval.worst_difference : kNaN;
+  *out++ = completed ? interval.worst_ratio : kNaN;
+  *out++ = static_cast<double>(sw.interval_drops());
+  for (uint32_t q = 0; q < sw.queues(); ++q) {
+    const QueueCounters total = sw.totals(q), &then = interval.before[q];
+    const SwitchInterval::Completed& flows = interval.completed[q];
+    *out++ = sw.alpha(q);
+    *out++ = sw.packets(q);
+    *out++ = static_cast<double>(sw.bytes(q));
+    *out++ = static_cast<double>(total.arrivals - then.arrivals);
+    *out++ = static_cast<double>(total.drops - then.drops);
+    *out++ = static_cast<double>(total.bytes_out - then.bytes_out);
+    *out++ = ratio(seconds(total.sojourn - then.sojourn), static_cast<double>(total.departures - then.departures));
+    *out++ = static_cast<double>(flows.flows);
+    *out++ = flows.ratio_sum;
+    *out++ = flows.log_ratio_sum;
+    *out++ = flows.flows ? flows.worst_ratio : kNaN;
+    *out++ = sw.interval_max(q);
+  }
+  *out++ = completed ? interval.at_free : kNaN;
+  *out++ = completed ? static_cast<double>(interval.flows) : kNaN;
+  *out++ = completed ? static_cast<double>(interval.at_dropped) : kNaN;
+  *out++ = completed ? seconds(interval.at - interval.start) : kNaN;
+  for (uint32_t q = 0; q < sw.queues(); ++q) *out++ = completed ? static_cast<double>(interval.at_drained[q]) : kNaN;
+}
+
+}  // namespace netbuf

@@ -1,0 +1,202 @@
+"""Compiled BPF programs (ELF, as clang writes them), read for the loader: instructions, maps, types, relocations."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_REL, _SYMTAB = 9, 2
+_INT, _STRUCT, _DATASEC = 1, 4, 15
+_TAILS = {1: (4, 0), 3: (12, 0), 14: (4, 0), 17: (4, 0)} | {4: (0, 12), 5: (0, 12), 15: (0, 12), 19: (0, 12)}
+_TAILS |= {6: (0, 8), 13: (0, 8)}
+"""What follows a type of a kind, in bytes: always, and for each of its members."""
+
+
+class Program(NamedTuple):
+    """Attributes: instructions; maps by the byte where an instruction loads one's address; function and relocation records."""
+
+    instructions: bytes
+    maps: dict[int, str]
+    functions: tuple[bytes, ...]
+    relocations: tuple[bytes, ...]
+
+
+class Map(NamedTuple):
+    """Attributes: type and flags of uapi/linux/bpf.h, lengths in bytes."""
+
+    type: int
+    flags: int
+    key_bytes: int
+    value_bytes: int
+
+
+class BpfObject(NamedTuple):
+    """Attributes: programs by the member of the struct that they implement, maps by name, types as BPF_BTF_LOAD takes them."""
+
+    programs: dict[str, Program]
+    maps: dict[str, Map]
+    btf: bytes
+
+
+class _Section(NamedTuple):
+    name: str
+    type: int
+    data: bytes
+    info: int
+
+
+def _sections(data: bytes) -> list[_Section]:
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("a BPF object is a 64-bit little-endian ELF file")
+    offset, = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
+    text = headers[names][4]
+
+    def name(at: int) -> str:
+        return data[text + at : data.index(0, text + at)].decode()
+
+    return [_Section(name(h[0]), h[1], data[h[4] : h[4] + h[5]], h[7]) for h in headers]
+
+
+def _symbols(sections: list[_Section]) -> list[tuple[str, int, int]]:
+    """Name, section, value of each."""
+    table = next(s for s in sections if s.type == _SYMTAB).data
+    text = next(s for s in sections if s.name == ".strtab").data
+    symbols = []
+    for at in range(0, len(table), 24):
+        name, _, _, section, value, _ = struct.unpack_from("<IBBHQQ", table, at)
+        symbols.append((text[name : text.index(0, name)].decode(), section, value))
+    return symbols
+
+
+class _Types:
+    """BTF of a program."""
+
+    def __init__(self, data: bytes):
+        self.data = bytearray(data)
+        _, _, _, header, at, size, text, self._text_bytes = struct.unpack_from("<HBBIIIII", data)
+        self._text, end = header + text, header + at + size
+        self.at = [0]
+        position = header + at
+        while position < end:
+            self.at.append(position)
+            info, = struct.unpack_from("<I", data, position + 4)
+            always, each = _TAILS.get(info >> 24 & 31, (0, 0))
+            position += 12 + always + each * (info & 0xFFFF)
+
+    def text(self, offset: int) -> str:
+        start = self._text + offset
+        return self.data[start : self.data.index(0, start)].decode()
+
+    def head(self, number: int) -> tuple[str, int, int, int]:
+        """Name, kind, number of members, size or type."""
+        name, info, size = struct.unpack_from("<III", self.data, self.at[number])
+        return self.text(name), info >> 24 & 31, info & 0xFFFF, size
+
+    def members(self, number: int) -> list[tuple[int, int, int]]:
+        """Three numbers of each: name or type, type or offset, offset or size."""
+        count = self.head(number)[2]
+        return [struct.unpack_from("<III", self.data, self.at[number] + 12 + 12 * i) for i in range(count)]
+
+    def bytes_of(self, number: int) -> int:
+        """Length of a type."""
+        _, kind, _, size = self.head(number)
+        return size if kind in (_INT, _STRUCT) else self.bytes_of(size)
+
+    def target(self, number: int) -> int:
+        """What a pointer points to."""
+        return self.head(number)[3]
+
+    def number(self, pointer: int) -> int:
+        """The number that a member of a map stands for: the length of the array that it points to."""
+        element = self.at[self.target(pointer)]
+        return int(struct.unpack_from("<I", self.data, element + 20)[0])
+
+
+def _maps(types: _Types) -> dict[str, Map]:
+    maps = {}
+    for number in range(1, len(types.at)):
+        name, kind, _, _ = types.head(number)
+        if kind != _DATASEC or name != ".maps":
+            continue
+        for variable, _, _ in types.members(number):
+            what, _, _, of = types.head(variable)
+            fields = {types.text(member): pointer for member, pointer, _ in types.members(of)}
+            maps[what] = Map(
+                types.number(fields["type"]),
+                types.number(fields["map_flags"]) if "map_flags" in fields else 0,
+                types.bytes_of(types.target(fields["key"])),
+                types.bytes_of(types.target(fields["value"])),
+            )
+    return maps
+
+
+def _place(types: _Types, sections: list[_Section], symbols: list[tuple[str, int, int]]) -> None:
+    """Writes in what the compiler leaves open: lengths of sections, and where their variables lie."""
+    for number in range(1, len(types.at)):
+        name, kind, _, _ = types.head(number)
+        if kind != _DATASEC:
+            continue
+        index = next(i for i, section in enumerate(sections) if section.name == name)
+        struct.pack_into("<I", types.data, types.at[number] + 8, len(sections[index].data))
+        for i, (variable, _, size) in enumerate(types.members(number)):
+            what = types.head(variable)[0]
+            value = next(v for symbol, section, v in symbols if symbol == what and section == index)
+            struct.pack_into("<III", types.data, types.at[number] + 12 + 12 * i, variable, value, size)
+
+
+def _extended(data: bytes, types: _Types, part: int) -> dict[str, tuple[bytes, ...]]:
+    """The records of a part of .BTF.ext by section; part: 0 functions, 1 lines, 2 relocations."""
+    header, = struct.unpack_from("<I", data, 4)
+    if header < 8 + 8 * (part + 1):
+        return {}
+    offset, size = struct.unpack_from("<II", data, 8 + 8 * part)
+    at, end = header + offset, header + offset + size
+    found: dict[str, tuple[bytes, ...]] = {}
+    if size == 0:
+        return found
+    length, = struct.unpack_from("<I", data, at)
+    at += 4
+    while at < end:
+        name, count = struct.unpack_from("<II", data, at)
+        at += 8
+        found[types.text(name)] = tuple(data[at + i * length : at + (i + 1) * length] for i in range(count))
+        at += count * length
+    return found
+
+
+def read(data: bytes) -> BpfObject:
+    """A compiled object.
+
+    Raises:
+        ValueError: it is none.
+    """
+    sections = _sections(data)
+    symbols = _symbols(sections)
+    types = _Types(next(s for s in sections if s.name == ".BTF").data)
+    _place(types, sections, symbols)
+    extended = next(s for s in sections if s.name == ".BTF.ext").data
+    functions, relocations = _extended(extended, types, 0), _extended(extended, types, 2)
+    programs = {}
+    for index, section in enumerate(sections):
+        if not section.name.startswith("struct_ops/"):
+            continue
+        maps = {}
+        for table in sections:
+            if table.type == _REL and table.info == index:
+                for at in range(0, len(table.data), 16):
+                    where, info = struct.unpack_from("<QQ", table.data, at)
+                    maps[where] = symbols[info >> 32][0]
+        programs[section.name.partition("/")[2]] = Program(
+            section.data, maps, functions[section.name], relocations.get(section.name, ())
+        )
+    return BpfObject(programs, _maps(types), bytes(types.data))
+
+
+@cache
+def shipped(name: str) -> BpfObject:
+    """An object of this package: `"window"`, `"receiver_driven"`."""
+    return read(Path(__file__).with_name(f"{name}.bpf.o").read_bytes())

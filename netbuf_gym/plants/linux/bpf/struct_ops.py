@@ -1,0 +1,141 @@
+"""Registers a compiled congestion control with the kernel, for as long as this process has it open.
+
+No libbpf: the kernel relocates the programs itself (since 5.17), so that what is left to do is to read the object, to create
+its maps, and to fill in the structure whose members the programs are. What is registered goes with the last descriptor of the
+link, however the process ends (kernel 6.3); sockets that use it keep it until they are closed.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from itertools import count
+
+from netbuf_gym import _core
+from netbuf_gym.plants.linux.bpf import syscalls
+from netbuf_gym.plants.linux.bpf.objects import BpfObject, Program
+from netbuf_gym.plants.linux.bpf.syscalls import BpfError
+
+KERNEL_TYPES = "/sys/kernel/btf/vmlinux"
+_STRUCT, _VALUE = "tcp_congestion_ops", "bpf_struct_ops_tcp_congestion_ops"
+_NAME_BYTES = 16
+_NUMBERS = count()
+
+
+@cache
+def _kernel() -> tuple[dict, dict]:
+    """The structure that congestion controls fill in, and the map's value that holds it.
+
+    Raises:
+        FileNotFoundError: the kernel does not describe its types, or knows no such programs.
+    """
+    if not os.path.exists(KERNEL_TYPES):
+        raise FileNotFoundError(f"no {KERNEL_TYPES}: the kernel was built without CONFIG_DEBUG_INFO_BTF")
+    operations, value = _core.btf_structs(KERNEL_TYPES, [_STRUCT, _VALUE])
+    if operations is None or value is None:
+        raise FileNotFoundError(f"{KERNEL_TYPES} has no {_VALUE}: the kernel takes no congestion controls by BPF (6.3 does)")
+    return operations, value
+
+
+def unavailable() -> str:
+    """Why no congestion control can be registered here; empty where one can, as far as can be told without trying."""
+    try:
+        _kernel()
+    except (OSError, RuntimeError) as error:
+        return str(error)
+    if release() < (6, 3):
+        return "congestion controls by BPF end with the process that registers them since kernel 6.3; this one is older"
+    return ""
+
+
+def release() -> tuple[int, ...]:
+    """Version of the kernel, `(6, 18)`."""
+    return tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+
+
+def _linked(program: Program, fds: Mapping[str, int]) -> bytes:
+    """The instructions, with the descriptors of maps in the place of their addresses."""
+    code = bytearray(program.instructions)
+    for at, name in program.maps.items():
+        code[at + 1] = code[at + 1] & 0x0F | syscalls.PSEUDO_MAP_FD << 4
+        struct.pack_into("<I", code, at + 4, fds[name])
+    return bytes(code)
+
+
+def _close(fds: list[int]) -> None:
+    while fds:
+        with suppress(OSError):
+            os.close(fds.pop())
+
+
+class StructOps:
+    """A congestion control of BPF programs, registered.
+
+    Args:
+        source: the compiled object.
+        entries: elements of each of its maps.
+        prefix: what the name begins with; 15 characters are all that a name may have.
+
+    Attributes:
+        name: what a socket's TCP_CONGESTION is set to. It is this process' own, and taken by no socket without CAP_NET_ADMIN in
+            its network namespace.
+        maps: descriptors of the maps, by name.
+
+    Raises:
+        BpfError: the kernel refuses: no privileges (CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, or CAP_SYS_ADMIN, of the initial
+            user namespace), or the verifier, whose words are in `log`.
+        OSError: the kernel is not made for it.
+    """
+
+    def __init__(self, source: BpfObject, entries: int, prefix: str = "nb"):
+        operations, value = _kernel()
+        self.name = f"{prefix}_{os.getpid():x}_{next(_NUMBERS):x}"[: _NAME_BYTES - 1]
+        self.maps: dict[str, int] = {}
+        self._open: list[int] = []
+        try:
+            for name, spec in source.maps.items():
+                fd = syscalls.create_map(spec.type, name, spec.key_bytes, spec.value_bytes, entries, spec.flags)
+                self._open.append(fd)
+                self.maps[name] = fd
+            self._register(source, operations, value)
+        except BaseException:
+            _close(self._open)
+            raise
+        self._finalizer = weakref.finalize(self, _close, self._open)
+
+    def _register(self, source: BpfObject, operations: dict, value: dict) -> None:
+        btf = syscalls.load_btf(source.btf)
+        programs: list[int] = []
+        try:
+            start = value["members"]["data"][1]
+            filled = bytearray(value["bytes"])
+            place = start + operations["members"]["name"][1]
+            filled[place : place + _NAME_BYTES] = self.name.encode().ljust(_NAME_BYTES, b"\0")
+            for member, program in source.programs.items():
+                number, offset = operations["members"][member]
+                code = _linked(program, self.maps)
+                fd = syscalls.load_struct_ops(
+                    member, code, btf, operations["id"], number, program.functions, program.relocations
+                )
+                programs.append(fd)
+                struct.pack_into("<Q", filled, start + offset, fd)
+            table = syscalls.create_map(
+                syscalls.MAP_STRUCT_OPS, self.name, 4, value["bytes"], 1, syscalls.F_LINK, value["id"], btf
+            )
+            programs.append(table)
+            what = f"congestion control {self.name!r} cannot be registered"
+            syscalls.update(table, bytes(4), bytes(filled), what)
+            self._open.append(syscalls.create_link(table, what))
+        finally:
+            _close([btf, *programs])
+
+    def close(self) -> None:
+        """Takes it back; sockets that use it keep it until they are closed."""
+        self._finalizer()
+
+
+__all__ = ["BpfError", "StructOps", "release", "unavailable"]

@@ -1,0 +1,95 @@
+"""The kinds of agents that the live plant carries, on the controller's side: their places in a scenario, and their reports.
+
+The other side, which measures and sets, is a module of `kinds`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.plants.counters import Counters
+from netbuf_gym.plants.linux.setup import Agents
+from netbuf_gym.scenarios.limits import AGENT
+from netbuf_gym.scenarios.types import Scenario
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A kind of agent.
+
+    Attributes:
+        places: (scenario) -> what an agent controls there, by number.
+        counters: (scenario, places, report of the world) -> what `Plant.report` gives for each agent. The report is that of
+            `world.LiveWorld.report`; empty where nothing is known of the world, because its process is gone.
+        agents: what of a scenario is theirs.
+    """
+
+    places: Callable[[Scenario], list[int]]
+    counters: Callable[[Scenario, list[int], Mapping[str, Any]], list[Any]]
+    agents: Agents
+
+
+def counters_of_switch(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
+    """`Counters` of the world, for each switch."""
+    return [world_counters(scenario, report)] * len(places)
+
+
+def counters_of_flow(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
+    """A dict for each flow, as `netbuf_gym.plants.counters.sender_counters` has them."""
+    if not report:
+        nothing = {"now_s": 0.0, "rtt_sum_s": 0.0, "rtt_min_s": math.nan, "sojourn_sum_s": 0.0}
+        counts = ("delivered_bytes", "packets_sent", "rtt_count", "queue_drops", "random_losses", "timeouts", "sojourn_count")
+        return [{"start_s": scenario.flows[i].start_s, **nothing, **dict.fromkeys(counts, 0)} for i in places]
+    rows = []
+    for at, flow in enumerate(places):
+        link = report["links"][scenario.tightest_link(flow)]
+        own = report["agents"][at] if report["agents"] else {}
+        rows.append(
+            {
+                **report["routes"][flow],
+                **report["flows"][flow],
+                **{key: link[key] for key in ("sojourn_sum_s", "sojourn_count")},
+                "timeouts": 0,
+                **own,
+                "now_s": report["now_s"],
+            }
+        )
+    return rows
+
+
+def world_counters(scenario: Scenario, report: Mapping[str, Any]) -> Counters:
+    """A live world's counters in the form of the simulator's."""
+    if not report:
+        traffic: dict[str, Any] = {"flows_started": 0, "delivered_bytes": 0}
+        link = {"sojourn_sum_s": 0.0, "sojourn_count": 0, "queue_drops": 0, "queue_integral_packet_s": 0.0}
+        delays = [np.zeros(0)] * len(scenario.probes)
+        return Counters(0.0, np.zeros((0, 7)), [], [link] * len(scenario.links), [], traffic, delays)
+    flows = [{**route, **flow} for route, flow in zip(report["routes"], report["flows"], strict=False)]
+    traffic = dict(report["traffic"])
+    traffic["delivered_bytes"] -= sum(flow["delivered_bytes"] for flow in report["flows"])
+    return Counters(
+        report["now_s"],
+        np.array(report["completions"], np.float64).reshape(-1, 7),
+        report["switches"],
+        report["links"],
+        flows,
+        traffic,
+        [np.array(delays, np.float64) for delays in report["probes"]],
+    )
+
+
+def _controlled(scenario: Scenario) -> list[int]:
+    return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+
+
+KINDS: dict[str, Carried] = {
+    "sender": Carried(_controlled, counters_of_flow, Agents("sender", senders=True)),
+    "receiver": Carried(lambda scenario: list(scenario.agent_receivers), counters_of_flow, Agents("receiver", receivers=True)),
+    "switch": Carried(lambda scenario: list(scenario.agent_switches), counters_of_switch, Agents("switch")),
+}
+"""By the name of the kind."""

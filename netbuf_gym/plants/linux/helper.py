@@ -1,0 +1,61 @@
+"""The second of a world's two processes: it runs worlds for its controller, one after the other, until that is gone.
+
+Messages are dicts. `{"do": "start", ...}` makes a world (`LiveWorld`), which begins with the first step; `{"do": "step",
+"interval_ns": ..., "until": ..., "most": ..., "control": rows}` runs it on and answers `elapsed_ns` and `telemetry`;
+`{"do": "report"}` answers `report`, `{"do": "opened"}` the flows of the traffic; `{"do": "end"}` ends the world. What cannot be
+done is answered by `error`, which names it; with `config` where another scenario, or another machine, could.
+"""
+
+from __future__ import annotations
+
+import resource
+from contextlib import suppress
+from typing import Any
+
+from netbuf_gym.plants.linux.wire import Ended, Wire
+
+
+def serve(wire: Wire) -> int:
+    """Until the controller is gone; the exit status."""
+    from netbuf_gym.plants.linux.world import LiveWorld
+
+    with suppress(ValueError, OSError):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    world: LiveWorld | None = None
+    try:
+        while True:
+            message = wire.receive()
+            try:
+                if message["do"] == "start":
+                    if world is not None:
+                        world.close()
+                        world = None
+                    world = LiveWorld(message)
+                    answer: dict[str, Any] = {"about": world.about()}
+                elif message["do"] == "end":
+                    if world is not None:
+                        world.close()
+                        world = None
+                    answer = {}
+                elif world is None:
+                    answer = {"error": "there is no world"}
+                elif message["do"] == "step":
+                    answer = world.step(message, wire)
+                elif message["do"] == "report":
+                    answer = {"report": world.report(message.get("completions", 0))}
+                elif message["do"] == "opened":
+                    answer = {"opened": world.flows.flows_opened()}
+                else:
+                    answer = {"error": f"do = {message['do']!r}"}
+            except OSError as error:
+                text = str(error.strerror or error)
+                answer = {"error": text, "config": message["do"] == "start"}
+            except (ValueError, RuntimeError) as error:
+                answer = {"error": str(error), "config": message["do"] == "start"}
+            wire.send(answer)
+    except Ended:
+        return 0
+    finally:
+        if world is not None:
+            world.close()

@@ -1,0 +1,44 @@
+"""Shared-buffer switches, which the emulator has: an agent sets a factor of each queue's threshold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from netbuf_gym.plants.linux.kinds import base
+
+
+class Kind(base.Kind):
+    """Telemetry is that of simulated switches, of flow completions as the receiving sockets have them."""
+
+    def __init__(self, world: Any):
+        super().__init__(world)
+        queues = int(world.setup["parameters"]["queues"])
+        for place in self.places:
+            found = world.config.switches[place].queues
+            if found != queues:
+                raise ValueError(f"queues = {found} at a switch: must be {queues}")
+
+    def begin(self) -> None:
+        """See `base.Kind`."""
+        for place in self.places:
+            self.world.flows.begin_switch(place)
+
+    def apply(self, control: list[list[float]]) -> None:
+        """See `base.Kind`."""
+        for place, row in zip(self.places, control, strict=True):
+            for queue, alpha in enumerate(row):
+                if not math.isnan(alpha):
+                    self.world.emulator.set_alpha(place, queue, alpha)
+
+    def observe(self) -> list[list[float]]:
+        """See `base.Kind`."""
+        return [self.world.flows.observe_switch(place) for place in self.places]
+
+    def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
+        """Whole intervals, until the worst slowdown of the flows that complete has changed at any of them."""
+        for interval in range(most):
+            sleep(end_ns + interval * interval_ns)
+            changed = [self.world.flows.switch_changed(place) for place in self.places]  # each is to be asked
+            if any(changed):
+                return

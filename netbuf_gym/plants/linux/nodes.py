@@ -1,0 +1,129 @@
+"""Nodes of a world: a network namespace each, with one TUN device through which all goes in and out."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from netbuf_gym.plants.linux import system
+from netbuf_gym.plants.linux.netlink import Netlink
+
+DEVICE = "tun0"
+_TUNSETIFF = 0x400454CA
+_IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
+RING_PACKETS = 4096
+"""The device's own queue, between the kernel and the emulator, which empties it at once."""
+
+SYSCTLS = {
+    "net.ipv6.conf.all.disable_ipv6": "1",
+    "net.ipv6.conf.default.disable_ipv6": "1",
+    "net.ipv4.tcp_no_metrics_save": "1",  # else a connection would inherit what one before it has learned
+    "net.ipv4.tcp_orphan_retries": "1",
+    "net.ipv4.ip_local_port_range": "1024 65535",
+    "net.ipv4.tcp_tw_reuse": "1",
+}
+"""In every node, where the kernel has them."""
+
+LAST = {"net.ipv4.tcp_rto_max_ms": "1000"}
+"""Before the end: what is left of a connection then goes within a second."""
+
+
+class Node:
+    """A network namespace, made and entered by the calling thread.
+
+    Args:
+        number: of the node; its addresses are 10.number.0.0/16.
+        mtu: of its device, bytes.
+
+    Attributes:
+        namespace, tun: descriptors.
+
+    Raises:
+        OSError: the machine has no TUN devices, or does not let us make one; the message says so.
+    """
+
+    def __init__(self, number: int, mtu: int):
+        self.number, self.namespace, self.tun = number, -1, -1
+        try:
+            system.unshare(system.NEWNET)
+            self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+            self.tun = _tun()
+            with Netlink() as netlink:
+                netlink.set_up("lo")
+                netlink.set_up(DEVICE, mtu, RING_PACKETS)
+                netlink.local(f"10.{number}.0.0", 16)
+                netlink.route("10.0.0.0", 8, DEVICE)
+            self.set(SYSCTLS)
+        except BaseException:
+            self.close()
+            raise
+
+    def enter(self) -> None:
+        """Takes the calling thread there."""
+        system.setns(self.namespace, system.NEWNET)
+
+    def set(self, sysctls: Mapping[str, str]) -> None:
+        """Sets what of these sysctls this kernel has."""
+        self.enter()
+        for name, value in sysctls.items():
+            with suppress(FileNotFoundError):
+                set_sysctl(name, value)
+
+    def routes(self, metrics: Iterable[tuple[str, Mapping[int, int]]]) -> None:
+        """Gives the ways to some addresses of other nodes metrics of their own, by RTAX_ number."""
+        self.enter()
+        with Netlink() as netlink:
+            for address, values in metrics:
+                netlink.route(address, 32, DEVICE, dict(values))
+
+    def close(self) -> None:
+        """Lets the namespace go, with all that is in it once nobody else holds it."""
+        for descriptor in (self.tun, self.namespace):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.tun = self.namespace = -1
+
+
+def set_sysctl(name: str, value: str) -> None:
+    """Sets a sysctl, of the calling thread's network namespace where it is one of the network's.
+
+    Raises:
+        FileNotFoundError: this kernel has none of this name.
+        OSError: it cannot be set; the message names it and the value.
+    """
+    try:
+        with open("/proc/sys/" + name.replace(".", "/"), "w") as file:
+            file.write(value)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, f"sysctl {name} = {value}: {os.strerror(error.errno or 0)}") from None
+
+
+def get_sysctl(name: str) -> str:
+    """The value of a sysctl, likewise."""
+    with open("/proc/sys/" + name.replace(".", "/")) as file:
+        return file.read().strip()
+
+
+def _tun() -> int:
+    try:
+        descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        missing = {
+            errno.ENOENT: "there is no /dev/net/tun (modprobe tun; in a container: --device /dev/net/tun)",
+            errno.ENODEV: "the kernel has no TUN devices (modprobe tun)",
+            errno.EACCES: "/dev/net/tun may not be opened by this user (chmod 666 /dev/net/tun, or run as root)",
+            errno.EPERM: "/dev/net/tun may not be opened here (in a container: --device /dev/net/tun)",
+        }.get(error.errno or 0, f"/dev/net/tun cannot be opened: {os.strerror(error.errno or 0)}")
+        raise OSError(error.errno, missing) from None
+    try:
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), _IFF_TUN | _IFF_NO_PI))
+    except OSError as error:
+        os.close(descriptor)
+        raise OSError(error.errno, f"a TUN device cannot be made: {os.strerror(error.errno or 0)}") from None
+    return descriptor

@@ -1,0 +1,183 @@
+"""The live plant: worlds of the kernel's TCP, in real time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from netbuf_gym.arguments import truth
+from netbuf_gym.errors import ConfigError, PlantFault
+from netbuf_gym.plants.kinds import AgentKind
+from netbuf_gym.plants.linux.carried import KINDS
+from netbuf_gym.plants.linux.process import START_S, Process
+from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun
+from netbuf_gym.plants.linux.setup import Setup
+from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
+
+GRACE_S = 10.0
+"""How much later than due a world's process may answer."""
+
+
+class LinuxPlant(Plant):
+    """`worlds` live worlds with `agents` agents each: network namespaces, and links in real time between them.
+
+    A world begins with the first `advance` after its reset; all worlds advance at the same time. Intervals follow each other
+    without a gap: one that begins late, because the decision took long, ends later. A world that fails, because its process
+    was killed or one of its connections broke, ends its own episode; the next reset makes it anew.
+
+    Args:
+        realtime: ask for a real-time priority for the links' thread (where this user may have one).
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
+    untils: ClassVar[tuple[str, ...]] = (INTERVAL, EVENT)
+    in_world: ClassVar[bool] = True
+
+    def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1, *, realtime: bool = True):
+        self._carried = KINDS[kind.name]
+        self._realtime = truth("realtime", realtime)
+        super().__init__(worlds, agents, kind, threads)
+        self._processes: list[Process | None] = [None] * worlds
+        self._scenarios: list[Any] = [None] * worlds
+        self._failures: dict[int, str] = {}
+        self._elapsed_ns = np.zeros(worlds, np.int64)
+        self._elapsed_column = kind.telemetry.index("elapsed_s")
+        self._about: list[Mapping[str, Any]] = [{}] * worlds
+        self._setup: Setup | None = None
+        self._closed = False
+
+    @classmethod
+    def lone(cls, scenario: Any, seed: int, **options: Any) -> LiveRun:
+        """See `Plant.lone`."""
+        return LiveRun(scenario, seed, **options)
+
+    def world(self, world: int) -> LiveReadings:
+        """What a world has counted so far, whenever it is asked.
+
+        Raises:
+            PlantFault: it was never reset.
+        """
+        scenario = self._scenarios[world]
+        if scenario is None:
+            raise PlantFault(f"world {world} was never reset")
+        return LiveReadings(scenario, lambda: self.state(world))
+
+    def reset(self, world: int, scenario: Any, seed: int) -> None:
+        """Makes a world anew, which begins with the next advance.
+
+        Raises:
+            ConfigError: the scenario has what a live world has not, or this machine lacks what one needs; the message says so.
+            PlantFault: its process has ended, or the plant is closed.
+        """
+        if self._closed:
+            raise PlantFault("the plant is closed")
+        setup = self._prepared(scenario)
+        places = self._carried.places(scenario)
+        if not 1 <= len(places) <= self.agents:
+            found = f"{len(places)} agents of kind {self.kind.name!r}"
+            raise ConfigError(f"scenario {scenario.name!r} has {found}; valid: 1 to {self.agents}")
+        self._scenarios[world] = None
+        process = self._processes[world] or Process()
+        self._processes[world] = process
+        try:
+            answer = process.ask({**setup.message, "seed": seed, "places": places}, START_S)
+        except (ConfigError, PlantFault):
+            self._end(world)
+            raise
+        self._about[world] = answer["about"]
+        self._scenarios[world] = scenario
+        self._failures.pop(world, None)
+        self.agent_mask[world] = np.arange(self.agents) < len(places)
+        self.control[world] = self.telemetry[world] = np.nan
+
+    def apply(self, control: np.ndarray) -> None:
+        """See `Plant.apply`."""
+        if control is not self.control:
+            self.control[...] = control
+
+    def advance(self, interval_ns: int, until: str = INTERVAL, left_ns: np.ndarray | None = None) -> Advance:
+        """See `Plant.advance`. Elapsed times are measured by each world's own clock."""
+        if self._closed:
+            raise PlantFault("the plant is closed")
+        self._elapsed_ns.fill(0)
+        waiting = []
+        for world in range(self.worlds):
+            if world in self._failures:
+                continue
+            process = self._processes[world]
+            if process is None or self._scenarios[world] is None:
+                self._failures[world] = "the world was never reset"
+                continue
+            most = 1 if left_ns is None else max(1, -(-int(left_ns[world]) // interval_ns))
+            step = {"do": "step", "interval_ns": interval_ns, "until": until, "most": most}
+            try:
+                process.tell({**step, "control": _rows(self.control[world][self.agent_mask[world] != 0])})
+            except PlantFault as fault:
+                self._fail(world, str(fault))
+                continue
+            waiting.append((world, process, most if until == EVENT else 1))
+        begun = time.monotonic()
+        for world, process, intervals in waiting:
+            left_s = begun + 2 * interval_ns * 1e-9 * intervals + GRACE_S - time.monotonic()
+            try:
+                answer = process.answer(max(left_s, 0.0))
+            except (ConfigError, PlantFault) as fault:
+                self._fail(world, str(fault))
+                continue
+            self.telemetry[world, : len(answer["telemetry"])] = answer["telemetry"]
+            self._elapsed_ns[world] = max(1, answer["elapsed_ns"])
+            self.telemetry[world, :, self._elapsed_column] = self._elapsed_ns[world] * 1e-9
+        for world in self._failures:
+            self.telemetry[world] = np.nan
+        return Advance(self._elapsed_ns, dict(self._failures))
+
+    def report(self, world: int) -> list[Any]:
+        """What the kind's counters say, of what is known of the world."""
+        scenario = self._scenarios[world]
+        if scenario is None:
+            raise PlantFault(f"world {world} was never reset")
+        return self._carried.counters(scenario, self._carried.places(scenario), self.state(world))
+
+    def state(self, world: int) -> dict[str, Any]:
+        """All that a world has counted, as `netbuf_gym.plants.linux.world.LiveWorld.report` has it; empty when it is gone."""
+        process = self._processes[world]
+        if process is None:
+            return {}
+        try:
+            return process.ask({"do": "report"})["report"]
+        except (ConfigError, PlantFault) as fault:
+            self._fail(world, str(fault))
+            return {}
+
+    def about(self, world: int) -> Mapping[str, Any]:
+        """What the world runs on: the kernel's version, and what its kind of agents tells."""
+        return self._about[world]
+
+    def close(self) -> None:
+        """Ends all worlds. Called again, it does nothing."""
+        self._closed = True
+        for world in range(self.worlds):
+            self._end(world)
+
+    def _prepared(self, scenario: Any) -> Setup:
+        if self._setup is None or self._setup.scenario is not scenario:
+            agents = replace(self._carried.agents, parameters=self.kind.parameters)
+            self._setup = Setup(scenario, agents, self._realtime)
+        return self._setup
+
+    def _fail(self, world: int, reason: str) -> None:
+        self._failures.setdefault(world, reason)
+
+    def _end(self, world: int) -> None:
+        process, self._processes[world] = self._processes[world], None
+        if process is not None:
+            process.close()
+
+
+def _rows(control: np.ndarray) -> list[list[float | None]]:
+    return [[None if math.isnan(x) else x for x in row] for row in control.tolist()]

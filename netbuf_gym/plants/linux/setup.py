@@ -1,0 +1,225 @@
+"""A scenario as a live world is made of it; what the kernel, or the emulator, cannot do is refused by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.plants.linux.codec import encode
+from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
+from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.limits import AGENT
+from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.traffic import Sender
+from netbuf_gym.scenarios.types import Scenario
+
+HEADERS_BYTES = 52
+"""Of IPv4 and of TCP with time stamps."""
+
+DRIVEN = "receiver_driven"
+CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
+"""Congestion controls that the kernel has too, and what it calls them."""
+
+NOTSENT_LOWAT_BYTES = 128 * 1024
+"""What a socket takes ahead of what is sent: enough for the sleeps of a thread, little enough to stop when a flow stops."""
+
+WINDOW_OF_BUFFER = 1.25
+"""A receive window by the SO_RCVBUF that gives it."""
+
+UNLIMITED_BYTES = 64 << 20
+"""What autotuned buffers may grow to where the scenario does not limit them."""
+
+STEERED_BYTES = 4 << 20
+"""A receive buffer where receivers' windows are steered: fixed, since autotuning sets the clamp as well, and no larger than
+advertised windows of a fine scale (128 bytes) reach."""
+
+INITCWND, FEATURES, INITRWND, QUICKACK = 11, 12, 14, 15
+"""RTAX_ numbers of a route's metrics."""
+
+FIRST_WINDOW_SEGMENTS = 20
+"""What a steered receiver advertises first, as Nuwa's does; the kernel would offer its whole buffer, and not take it back."""
+
+USEC_TIMESTAMPS = 16
+"""RTAX_FEATURE_TCP_USEC_TS."""
+
+KERNEL_INITIAL_CWND = 10
+PACED_BYTES_PER_S = 1 << 40
+
+
+@dataclass(frozen=True)
+class Agents:
+    """What of a scenario is an agent's here, so that it is not refused.
+
+    Attributes:
+        kind: of the agents, a module of `kinds`; None: there are none.
+        parameters: of the kind (`AgentKind.parameters`).
+        senders, receivers: whether flows may have `cc` or `receiver` "agent".
+    """
+
+    kind: str | None = None
+    parameters: Any = None
+    senders: bool = False
+    receivers: bool = False
+
+
+@lru_cache
+def available_controls() -> frozenset[str]:
+    """The congestion controls that this kernel has loaded, by its own names; empty where it does not say."""
+    try:
+        return frozenset(Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split())
+    except OSError:
+        return frozenset()
+
+
+class Setup:
+    """Of one scenario.
+
+    Args:
+        scenario: what is to be run.
+        agents: whose places in it are taken.
+
+    Attributes:
+        message: what a world's process is told, but for the seed.
+
+    Raises:
+        ConfigError: it is no `Scenario`, or has what a live world has not; the message names the field and what is valid.
+    """
+
+    def __init__(self, scenario: Any, agents: Agents, realtime: bool = True):
+        if not isinstance(scenario, Scenario):
+            name = getattr(scenario, "name", scenario)
+            raise ConfigError(f"scenario {shown(name)} is no netbuf_gym.scenarios.Scenario; valid for plant 'linux': one")
+        self.scenario, self.agents = scenario, agents
+        self._check_stack()
+        self._nodes: dict[str, int] = {"": 0, " ": 1}  # where senders and receivers are that have no host of their own
+        self.routes: list[dict[str, Any]] = []
+        self._metrics: dict[int, list[tuple[str, dict[int, int]]]] = {}
+        flows = [self._socket(f"flows[{i}]", flow) for i, flow in enumerate(scenario.flows)]
+        senders = [] if scenario.traffic is None else scenario.traffic.senders
+        opening = [self._socket(f"traffic.senders[{i}]", sender) for i, sender in enumerate(senders)]
+        self.message: dict[str, Any] = {
+            "do": "start",
+            "world": encode(world_config(scenario)),
+            "mtu": scenario.mss + HEADERS_BYTES,
+            "headers": HEADERS_BYTES,
+            "nodes": len(self._nodes),
+            "routes": self.routes,
+            "flows": flows,
+            "senders": opening,
+            "metrics": sorted(self._metrics.items()),
+            "sysctls": self._sysctls(),
+            "realtime": realtime,
+            "bottlenecks": [scenario.tightest_link(i) for i in range(len(scenario.flows))],
+            "kind": agents.kind,
+            "parameters": dict(agents.parameters or {}),
+        }
+
+    def node(self, host: str) -> int:
+        """The number of a host's node, which is made known."""
+        return self._nodes.setdefault(host, len(self._nodes))
+
+    def _check_stack(self) -> None:
+        scenario = self.scenario
+        if scenario.stack != "linux":
+            self._refuse("stack", scenario.stack, "'linux'")
+        if not scenario.hystart and _hystart():
+            self._refuse("hystart", False, "True: it is the whole machine's (/sys/module/tcp_cubic/parameters/hystart)")
+        if scenario.delayed_ack not in (None, 1, 2):
+            self._refuse("delayed_ack", scenario.delayed_ack, "None, 1 or 2")
+        if scenario.min_rto_ms is not None and not _sysctl_is_there("tcp_rto_min_us"):
+            self._refuse("min_rto_ms", scenario.min_rto_ms, "None: this kernel has no tcp_rto_min_us")
+
+    def _sysctls(self) -> dict[str, str]:
+        scenario = self.scenario
+        steered = any(flow.receiver is not None for flow in scenario.flows)
+        sysctls = {
+            "net.ipv4.tcp_rmem": f"4096 {STEERED_BYTES} {STEERED_BYTES}" if steered else f"4096 131072 {UNLIMITED_BYTES}",
+            "net.ipv4.tcp_wmem": f"4096 16384 {UNLIMITED_BYTES}",
+            "net.ipv4.tcp_timestamps": "2",  # the monotonic clock, without an offset
+        }
+        if scenario.min_rto_ms is not None:
+            sysctls["net.ipv4.tcp_rto_min_us"] = str(round(scenario.min_rto_ms * 1e3))
+        return sysctls
+
+    def _socket(self, at: str, one: Flow | Sender) -> dict[str, Any]:
+        """What the sockets of a flow, or of all flows of a sender, are given; it gets a route of its own."""
+        number = len(self.routes)
+        ends = self.node(getattr(one, "sender_host", None) or ""), self.node(getattr(one, "receiver_host", None) or " ")
+        self.routes.append(
+            {"sender_node": ends[0], "receiver_node": ends[1], "path": list(one.path), "return_path": list(one.return_path)}
+        )
+        addresses = [f"10.{node}.{number >> 8}.{number & 255}" for node in ends]
+        if one.initial_cwnd_packets != KERNEL_INITIAL_CWND:
+            self._metric(ends[0], addresses[1], INITCWND, one.initial_cwnd_packets)
+        if self.scenario.delayed_ack == 1:
+            self._metric(ends[1], addresses[0], QUICKACK, 1)
+        if getattr(one, "timestamp_resolution_us", 1000) == 1:
+            self._metric(ends[0], addresses[1], FEATURES, USEC_TIMESTAMPS)
+            self._metric(ends[1], addresses[0], FEATURES, USEC_TIMESTAMPS)
+        if getattr(one, "receiver", None) is not None:
+            self._metric(ends[1], addresses[0], INITRWND, FIRST_WINDOW_SEGMENTS)
+        socket: dict[str, Any] = {"route": number, "cc": self._control(at, one.cc)}
+        if self.scenario.pacing:
+            socket["pacing_bytes_per_s"] = PACED_BYTES_PER_S
+        if isinstance(one, Flow):
+            socket |= self._flow_socket(at, one)
+        return socket
+
+    def _metric(self, node: int, address: str, key: int, value: int) -> None:
+        known = self._metrics.setdefault(node, [])
+        for other, values in known:
+            if other == address:
+                values[key] = value
+                return
+        known.append((address, {key: value}))
+
+    def _flow_socket(self, at: str, flow: Flow) -> dict[str, Any]:
+        if not isinstance(flow.app, (Bulk, Sized, OnOff)):
+            self._refuse(f"{at}.app", flow.app, "Bulk(), Sized(...) or OnOff(...)")
+        if flow.receiver is not None and cc_name(flow.receiver) == AGENT and not self.agents.receivers:
+            self._refuse(f"{at}.receiver", AGENT, "another receiver control, or None: no agents of this kind are here")
+        for field in ("clock_offset_ms", "clock_drift_ppm"):
+            if getattr(flow, field) and flow.receiver is None:
+                self._refuse(f"{at}.{field}", getattr(flow, field), "0 without a receiver control: both ends have one clock")
+        socket: dict[str, Any] = {}
+        if flow.send_buffer_bytes is not None:
+            socket["send_buffer_bytes"] = flow.send_buffer_bytes // 2  # the kernel doubles it
+        elif cc_name(flow.cc) != AGENT:
+            socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
+        if flow.receive_buffer_bytes is not None:
+            socket["receive_buffer_bytes"] = round(flow.receive_buffer_bytes / WINDOW_OF_BUFFER)
+        return socket
+
+    def _control(self, at: str, cc: Any) -> str:
+        """The kernel's name of a congestion control; "" for an agent's."""
+        valid = ", ".join(name for name, own in CONTROLS.items() if own in available_controls())
+        if isinstance(cc, OwnControl):
+            self._refuse(f"{at}.cc", cc.name, f"{valid}, of the kernel's")
+        name = cc_name(cc)
+        if name == AGENT and self.agents.senders:
+            return ""
+        if name == DRIVEN:
+            return DRIVEN
+        if CONTROLS.get(name, "") not in available_controls():
+            self._refuse(f"{at}.cc", name, f"{valid}, which this kernel has loaded")
+        if isinstance(cc, CongestionControl) and cc.parameters:
+            self._refuse(f"{at}.cc", dict(cc.parameters), f"{name!r} with the kernel's own parameters")
+        return CONTROLS[name]
+
+    def _refuse(self, field: str, value: Any, valid: str) -> None:
+        raise ConfigError(f"scenario {self.scenario.name!r}: {field} = {shown(value)}; valid on plant 'linux': {valid}")
+
+
+def _hystart() -> bool:
+    try:
+        return Path("/sys/module/tcp_cubic/parameters/hystart").read_text().strip() != "0"
+    except OSError:
+        return True
+
+
+def _sysctl_is_there(name: str) -> bool:
+    return Path("/proc/sys/net/ipv4", name).exists()

@@ -1,0 +1,77 @@
+"""The few system calls that Python has not, or not in every version that it is used with."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+
+NEWNS, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
+_SET_PDEATHSIG = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def unshare(flags: int) -> None:
+    """Puts the thread, or (user and process namespaces) what it starts, into new namespaces."""
+    _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def setns(fd: int, kind: int = 0) -> None:
+    """Enters the namespace of a descriptor."""
+    _check(_libc.setns(ctypes.c_int(fd), ctypes.c_int(kind)), "setns")
+
+
+def die_with_parent() -> None:
+    """Has the kernel kill this process when the thread that started it ends."""
+    _check(_libc.prctl(_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0), "prctl")
+
+
+def pidfd_open(pid: int) -> int:
+    """A descriptor that is readable once a process has ended.
+
+    Raises:
+        OSError: ESRCH: there is no such process any more; ENOSYS: the kernel is older than 5.3.
+    """
+    return _check(_libc.syscall(ctypes.c_long(434), ctypes.c_int(pid), ctypes.c_uint(0)), "pidfd_open")
+
+
+def isolate() -> None:
+    """New network and process namespaces, in a new user namespace where this process may not make them itself.
+
+    Raises:
+        OSError: the machine does not allow it; the message says what is missing.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    if uid == 0:
+        try:
+            return unshare(NEWNET | NEWPID)
+        except OSError as error:
+            if error.errno != errno.EPERM:
+                raise
+    try:
+        unshare(NEWUSER | NEWNET | NEWPID)
+    except OSError as error:
+        hints = {
+            errno.ENOSPC: "no more user namespaces are allowed (sysctl user.max_user_namespaces)",
+            errno.EPERM: "neither root's privileges nor user namespaces (sysctl kernel.unprivileged_userns_clone, "
+            "kernel.apparmor_restrict_unprivileged_userns; in a container: --cap-add SYS_ADMIN --cap-add NET_ADMIN)",
+        }
+        hint = hints.get(error.errno or 0, os.strerror(error.errno or 0))
+        raise OSError(error.errno, f"network namespaces cannot be made here: {hint}") from None
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"0 {uid} 1")
+    _write("/proc/self/gid_map", f"0 {gid} 1")
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)

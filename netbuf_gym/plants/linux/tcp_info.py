@@ -1,0 +1,22 @@
+"""What the kernel tells of sockets that are open here: TCP_INFO, in SI units.
+
+`COLUMNS` are the fields of `struct tcp_info` (uapi/linux/tcp.h), under names that say what they are; those that a kernel does
+not know yet are NaN. Times are seconds, of cumulative ones since the connection's start; packets are segments of `mss_bytes`.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+import numpy as np
+
+from netbuf_gym import _core
+
+COLUMNS: tuple[str, ...] = tuple(_core.tcp_info_columns())
+INDEX = {name: i for i, name in enumerate(COLUMNS)}
+
+
+def tcp_info(sockets: Sequence[socket.socket | int]) -> np.ndarray:
+    """float64 `(sockets, columns)` of sockets or their descriptors; NaN throughout of what is no TCP socket."""
+    return np.asarray(_core.tcp_info([sock if isinstance(sock, int) else sock.fileno() for sock in sockets]))

@@ -1,0 +1,95 @@
+"""TCP sockets as the kernel lists them."""
+
+import socket
+import struct
+import time
+
+import alone
+import numpy as np
+import pytest
+
+from netbuf_gym.plants.linux import diag, tcp_info
+
+
+@pytest.fixture
+def connection():
+    """Two ends of a connection over loopback, 3000 bytes of which nobody has read."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    sender = socket.create_connection(listener.getsockname())
+    receiver, _ = listener.accept()
+    sender.send(bytes(3000))
+    while len(receiver.recv(3000, socket.MSG_PEEK)) < 3000:
+        time.sleep(0.001)
+    yield sender, receiver
+    for sock in (sender, receiver, listener):
+        sock.close()
+
+
+def test_tcp_info_is_the_kernels(connection):
+    sender, receiver = connection
+    rows = tcp_info.tcp_info([sender, receiver.fileno()])
+    assert rows.shape == (2, len(tcp_info.COLUMNS))
+    raw = sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
+    told = dict(zip(tcp_info.COLUMNS, rows[0], strict=True))
+    assert told["state"] == diag.ESTABLISHED
+    assert told["mss_bytes"] == struct.unpack_from("=I", raw, 16)[0]
+    assert told["cwnd_packets"] == struct.unpack_from("=I", raw, 80)[0]
+    assert told["acked_bytes"] == 3001  # the SYN counts
+    assert np.isnan(told["ssthresh_packets"])  # infinite yet
+    assert rows[1, tcp_info.INDEX["received_bytes"]] == 3000
+    assert 0 < told["rtt_s"] < 1
+    ends = {"sent_bytes": 208, "receive_window_bytes": 236, "timeouts": 244}
+    late = [name for name, end in ends.items() if end > len(raw)]
+    assert {name for name in late if not np.isnan(told[name])} == set()
+
+
+def test_what_is_no_tcp_socket_is_unknown():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        assert np.isnan(tcp_info.tcp_info([sock, 10_000])).all()
+
+
+def test_a_listing_holds_both_ends(connection):
+    sender, receiver = connection
+    sockets = diag.TcpSockets()
+    rows = sockets.list(remote_port=receiver.getsockname()[1])
+    assert rows.shape == (1, len(diag.COLUMNS))
+    told = dict(zip(diag.COLUMNS, rows[0], strict=True))
+    cookie, = struct.unpack("=Q", sender.getsockopt(socket.SOL_SOCKET, 57, 8))
+    assert told["cookie"] == cookie
+    assert told["local_address"] == 0x7F000001
+    assert (told["local_port"], told["remote_port"]) == (sender.getsockname()[1], receiver.getsockname()[1])
+    assert told["send_buffer_bytes"] == sender.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    other = sockets.list(local_port=receiver.getsockname()[1])[0]
+    assert other[diag.INDEX["receive_queue_bytes"]] == 3000
+    assert other[diag.INDEX["receive_queued_bytes"]] >= 3000  # with overhead
+    same = [i for name, i in diag.INDEX.items() if name in ("acked_bytes", "mss_bytes", "sent_bytes", "rtt_min_s")]
+    names = [diag.COLUMNS[i] for i in same]
+    direct = tcp_info.tcp_info([sender])[0, [tcp_info.INDEX[name] for name in names]]
+    np.testing.assert_array_equal(rows[0, same], direct)
+    assert len(sockets.list(local_port=1)) == 0
+    sockets.close()
+
+
+def thousand() -> list:
+    """How long it takes to see a thousand connections, at best of five, and how many of their ends were seen."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=1000)
+    ends = []
+    for _ in range(500):
+        ends += [socket.create_connection(listener.getsockname()), listener.accept()[0]]
+    sockets, times = diag.TcpSockets(), []
+    for _ in range(5):
+        began = time.perf_counter()
+        rows = sockets.list()
+        times.append(time.perf_counter() - began)
+    stat = diag.Sockstat()
+    told = stat.read()
+    stat.close()
+    return [min(times), len(rows), told["connections"], told["memory_bytes"]]
+
+
+def test_a_thousand_connections():
+    alone.needs_namespaces()
+    seconds, seen, connections, memory = alone.run(__name__, "thousand")
+    assert seen == 1000 and connections == 1001
+    assert seconds < 0.005
+    assert memory > 0
