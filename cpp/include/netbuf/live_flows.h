@@ -1,5 +1,6 @@
 // The connections of a world over kernel sockets: opened, written, read and closed when the simulator's would be, by one thread that
-// sleeps in epoll. Each route has its own pair of addresses, and a listening socket at its receiver's.
+// sleeps in epoll, at the emulator's priority: a sender whose application is not run has nothing to send.
+// Each route has its own pair of addresses, and a listening socket at its receiver's.
 #pragma once
 #include <deque>
 #include <memory>

@@ -152,7 +152,7 @@ void LiveFlows::start() {
   if (thread_.running()) throw std::logic_error("the flows were started before");
   for (uint32_t i = 0; i < world_.flows.size(); ++i) alarms_.push({world_.flows[i].start_ns, i, 0, Task::open});
   if (!world_.flows.empty()) alarms_.push({0, 0, 0, Task::look});
-  thread_.start("nb-flows", false, [this] { run(); });
+  thread_.start("nb-flows", emulator_.asks_realtime(), [this] { run(); });
 }
 
 void LiveFlows::stop() {
