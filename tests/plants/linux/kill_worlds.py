@@ -15,11 +15,14 @@ from pathlib import Path
 
 import live_worlds
 
-LONGEST_S = 6.0
+LONGEST_S = 2.5
+STARTING = 0.2
+"""Share of the kills that come at any moment from the start of the process on; the others once worlds are made."""
 SETTLED_S = 5.0
 CONTROLLER = """
 import gymnasium as gym
 import netbuf_gym as nb
+print("begun", flush=True)
 scenario = nb.scenarios.dumbbell(rate_mbps=20, rtt_ms=20, buffer_packets=60, senders=["agent"], duration_s=1.0)
 while True:
     envs = gym.make_vec("netbuf/CongestionWindow-v0", 2, plant="linux", scenario=scenario)
@@ -40,17 +43,21 @@ def state(spaces=frozenset()):
     }
 
 
-def kill_one(after_s, before):
-    """Kills a controller after so long; what is left of it, by name."""
-    controller = subprocess.Popen([sys.executable, "-c", CONTROLLER], stdout=subprocess.DEVNULL)
+def kill_one(starting, after_s, before):
+    """Kills a controller so long after its start, or after it has begun; its processes, and what is left of it, by name."""
+    controller = subprocess.Popen([sys.executable, "-c", CONTROLLER], stdout=subprocess.PIPE)
+    if not starting:
+        controller.stdout.readline()
     time.sleep(after_s)
     pids = live_worlds.processes(controller.pid)
     spaces = live_worlds.namespaces(pids) - live_worlds.namespaces([os.getpid()])
     controller.kill()
-    controller.wait()
+    controller.communicate()
     end = time.monotonic() + SETTLED_S
     while True:
         left = {name: (before[name], now) for name, now in state(spaces).items() if now != before[name]}
+        if live_worlds.processes() - pids:  # other programs' worlds have congestion controls too
+            left.pop(WATCHED[2], None)
         alive = live_worlds.processes(controller.pid) | {pid for pid in pids if Path(f"/proc/{pid}").exists()}
         if alive:
             left["processes"] = sorted(alive)
@@ -70,8 +77,8 @@ def main():
     draw = random.Random(arguments.seed)
     before, caught, bad = state(), 0, 0
     for number in range(arguments.kills):
-        after_s = draw.uniform(0.2, LONGEST_S)
-        processes, left = kill_one(after_s, before)
+        starting, after_s = draw.random() < STARTING, draw.uniform(0, LONGEST_S)
+        processes, left = kill_one(starting, after_s, before)
         caught += processes > 0
         if left:
             bad += 1
