@@ -31,8 +31,8 @@ def add(verbs: argparse._SubParsersAction) -> None:
         nargs="*",
         type=assignment,
         metavar="KEY=VALUE",
-        help="model=FILE of a trained agent (a name of the zoo's, or a run directory), contender=A,B,... one after the other in "
-        "the same world, task=NAME (default: the model's), scenario=NAME (default: the task's)",
+        help="model=FILE of a trained agent (a name of the zoo's, or a run directory), contender=A,B,... one after the other "
+        "in the same world, task=NAME (default: the model's), scenario=NAME (default: the task's)",
     )
     verb.add_argument("--set", action="append", type=assignment, default=[], metavar="NAME=VALUE",
                       help="an argument of the scenario; may be repeated")
@@ -118,7 +118,10 @@ def _played(
         told = "   ".join(f"{key} {number(float(value))}" for key, value in state.items() if key != "time_s")
         print(f"{contender.name:>12}  {state['time_s']:8.1f} s   {told}", flush=True)
 
-    rollout.play(contender, worlds, lambda view: report.extend(view.report()), task=task, scenario=scenario, watch={0: look}, **env)
+    def keep(view: rollout.View) -> None:
+        report.extend(view.report())
+
+    rollout.play(contender, worlds, keep, task=task, scenario=scenario, watch={0: look}, **env)
     return series, report[0]
 
 

@@ -15,7 +15,10 @@ import numpy as np
 
 from netbuf_gym.plants.linux.tcp_table import ESTABLISHED, FIELDS, NO_RTT, Connections, Table, joined
 
-CUMULATIVE = ("bytes_acked", "bytes_received", "data_segs_out", "total_retrans", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
+CUMULATIVE = (
+    *("bytes_acked", "bytes_received", "data_segs_out", "total_retrans"),
+    *("busy_us", "rwnd_limited_us", "sndbuf_limited_us"),
+)
 COLUMNS = [FIELDS.index(name) for name in CUMULATIVE]
 PAGE_BYTES = 4096
 SHORT_S = 0.01

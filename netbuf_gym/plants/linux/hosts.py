@@ -1,4 +1,4 @@
-"""Hosts of a scenario as a live world has them: a node each, with sysctls of its own, and the links whose queues are its ring."""
+"""Hosts of a scenario as a live world has them: a node each with its own sysctls, and the links whose queues are its ring."""
 
 from __future__ import annotations
 

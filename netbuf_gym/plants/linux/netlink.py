@@ -55,7 +55,7 @@ class Netlink:
     def route(
         self, to: str, bits: int, device: str, metrics: dict[int, int | bytes] | None = None, source: str | None = None
     ) -> None:
-        """Sends what goes to `to`/`bits` over a device; `metrics` by RTAX_ number; from `source` where a socket has no address."""
+        """Sends what goes to `to`/`bits` over a device; `metrics` by RTAX_ number; `source` of sockets without an address."""
         self._route(to, bits, device, MAIN, _UNICAST, 0, metrics, source)
 
     def local(self, to: str, bits: int) -> None:

@@ -41,7 +41,16 @@ class LinuxPlant(Plant):
     untils: ClassVar[tuple[str, ...]] = (INTERVAL, EVENT)
     in_world: ClassVar[bool] = True
 
-    def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1, *, realtime: bool = True, proxy: str | None = None):
+    def __init__(
+        self,
+        worlds: int,
+        agents: int,
+        kind: AgentKind,
+        threads: int = 1,
+        *,
+        realtime: bool = True,
+        proxy: str | None = None,
+    ):
         self._carried = KINDS[kind.name]
         self._realtime = truth("realtime", realtime)
         self._proxy = None if proxy is None else choice("proxy", proxy, PROXIES)

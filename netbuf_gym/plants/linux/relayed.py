@@ -9,7 +9,7 @@ from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios.catalogue import cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow
 from netbuf_gym.scenarios.limits import MAX_DURATION_S
-from netbuf_gym.scenarios.traffic import PoissonArrivals
+from netbuf_gym.scenarios.traffic import PoissonArrivals, Sender
 from netbuf_gym.scenarios.types import Scenario
 
 PROXIES = ("plain", "shadowsocks")
@@ -31,7 +31,7 @@ def relayed(scenario: Scenario) -> tuple[Scenario, dict[str, Any]]:
         refuse("hosts", len(scenario.agent_hosts), "one that an agent sets")
     host = scenario.hosts[scenario.agent_hosts[0]]
     senders = () if scenario.traffic is None else scenario.traffic.senders
-    ways = [*scenario.flows, *senders]
+    ways: list[Flow | Sender] = [*scenario.flows, *senders]
     first = ways[0]
     for one in ways:
         if one.sender_host != host.name or one.receiver_host is None:
@@ -45,9 +45,10 @@ def relayed(scenario: Scenario) -> tuple[Scenario, dict[str, Any]]:
     for flow in scenario.flows:
         if not isinstance(flow.app, Bulk):
             refuse("flow.app", type(flow.app).__name__, "Bulk()")
-    arrivals = () if scenario.traffic is None else scenario.traffic.arrivals
-    if len(arrivals) > 1 or not all(isinstance(one, PoissonArrivals) and one.stop_s is None for one in arrivals):
-        refuse("traffic.arrivals", len(arrivals), "one PoissonArrivals without an end")
+    given = () if scenario.traffic is None else scenario.traffic.arrivals
+    arrivals = [one for one in given if isinstance(one, PoissonArrivals) and one.stop_s is None]
+    if len(given) > 1 or len(arrivals) < len(given):
+        refuse("traffic.arrivals", len(given), "one PoissonArrivals without an end")
     work: dict[str, Any] = {
         "host": scenario.agent_hosts[0],
         "cc": cc_name(first.cc),

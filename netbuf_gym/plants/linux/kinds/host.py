@@ -1,4 +1,4 @@
-"""Hosts: an agent sets the buffers of a node's sockets and its ring, and sees what the node's kernel tells of its connections."""
+"""Hosts: an agent sets the buffers of a node's sockets and its ring, and sees what the kernel tells of its connections."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Tuned:
         self.buffers = Buffers(self.node)
         self.meter = HostMeter()
         self.interrupted_s = 0.0
-        self.sums = {name: 0.0 for name in ("sent_bytes", "received_bytes", "packets_sent", "packets_retransmitted")}
+        self.sums = dict.fromkeys(("sent_bytes", "received_bytes", "packets_sent", "packets_retransmitted"), 0.0)
         self.memory_s, self.memory_max, self.seconds = 0.0, 0.0, 0.0
         if not math.isnan(self.ring_packets):
             self._resize(self.ring_packets)
@@ -97,8 +97,8 @@ class Tuned:
         """Sets what is no NaN."""
         told = {name: value for name, value in zip(CONTROLS, row, strict=True) if not math.isnan(value)}
         for name in TRIPLES:
-            parts = {index: told[f"{name}_{what}_bytes"] for index, what in ((1, "default"), (2, "max")) if f"{name}_{what}_bytes" in told}
-            self.buffers.set(name, parts)
+            controls = {1: f"{name}_default_bytes", 2: f"{name}_max_bytes"}
+            self.buffers.set(name, {index: told[control] for index, control in controls.items() if control in told})
         for control, name in SINGLE.items():
             self.buffers.set(name, {0: told[control]} if control in told else {})
         if "ring_packets" in told and self.devices and round(told["ring_packets"]) != self.ring_packets:

@@ -15,6 +15,8 @@ Says `ready` when it begins, then a JSON object a second: bytes received so far,
 Ends when standard input does.
 """
 
+from __future__ import annotations
+
 import bisect
 import heapq
 import json
@@ -25,6 +27,8 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 NUMBER = struct.Struct(">Q")
 ENDLESS = 1 << 62
@@ -34,7 +38,7 @@ READ_BYTES = 256 * 1024
 class Fetch:
     """One connection, and the sizes that it still fetches."""
 
-    def __init__(self, connection, sizes):
+    def __init__(self, connection: socket.socket, sizes: list[int]):
         self.connection, self.sizes, self.left, self.stage = connection, sizes, 0, "connecting"
         self.answer = b""
 
@@ -42,14 +46,15 @@ class Fetch:
 class Load:
     """All of them."""
 
-    def __init__(self, plan):
+    def __init__(self, plan: dict[str, Any]):
         self.plan, self.random = plan, random.Random(plan["seed"])
         self.chosen = selectors.DefaultSelector()
         self.buffer = bytearray(READ_BYTES)
-        self.due, self.count = [], 0
+        self.due: list[tuple[float, int, Callable[[], Any]]] = []
+        self.count = 0
         self.totals = {"received_bytes": 0, "completed": 0, "connections": 0, "failures": 0}
 
-    def run(self):
+    def run(self) -> None:
         """Until standard input ends."""
         begin = time.monotonic()
         for one in self.plan["bulk"]:
@@ -70,15 +75,16 @@ class Load:
             while self.due and self.due[0][0] <= time.monotonic():
                 heapq.heappop(self.due)[2]()
 
-    def at(self, when, what):
+    def at(self, when: float, what: Callable[[], Any]) -> None:
         """Calls a function then."""
         self.count += 1
         heapq.heappush(self.due, (when, self.count, what))
 
-    def gap(self):
-        return self.random.expovariate(self.plan["arrivals_per_s"] / sum(self.plan["page"]) * 2)
+    def gap(self) -> float:
+        """Until the next page."""
+        return self.random.expovariate(2 * self.plan["arrivals_per_s"] / sum(self.plan["page"]))
 
-    def size(self):
+    def size(self) -> int:
         """From the distribution, linear between its points; of one point that point."""
         sizes, cumulative = self.plan["sizes"]
         u = self.random.random()
@@ -88,12 +94,12 @@ class Load:
         share = (u - cumulative[i - 1]) / (cumulative[i] - cumulative[i - 1])
         return max(1, round(sizes[i - 1] + share * (sizes[i] - sizes[i - 1])))
 
-    def arrive(self):
+    def arrive(self) -> None:
         """A page is visited."""
         self.open([self.size() for _ in range(self.random.randint(*self.plan["page"]))])
         self.at(time.monotonic() + self.gap(), self.arrive)
 
-    def open(self, sizes):
+    def open(self, sizes: list[int]) -> None:
         """Another connection."""
         connection = socket.socket()
         connection.setblocking(False)
@@ -109,7 +115,7 @@ class Load:
         self.totals["connections"] += 1
         self.chosen.register(connection, selectors.EVENT_WRITE, Fetch(connection, sizes))
 
-    def handle(self, fetch):
+    def handle(self, fetch: Fetch) -> None:
         """Something has come, or the connection stands."""
         try:
             if not self.advance(fetch):
@@ -120,7 +126,7 @@ class Load:
             self.totals["failures"] += 1
             self.close(fetch)
 
-    def advance(self, fetch):
+    def advance(self, fetch: Fetch) -> bool:
         """Whether it goes on."""
         connection = fetch.connection
         if fetch.stage == "connecting":
@@ -166,7 +172,7 @@ class Load:
         self.at(time.monotonic() + pause_s, lambda: self.ask(fetch))
         return True
 
-    def ask(self, fetch):
+    def ask(self, fetch: Fetch) -> None:
         """For the next object."""
         if fetch.connection.fileno() < 0:
             return
@@ -177,12 +183,13 @@ class Load:
             self.totals["failures"] += 1
             self.close(fetch)
 
-    def close(self, fetch):
+    def close(self, fetch: Fetch) -> None:
+        """Lets it go."""
         self.totals["connections"] -= 1
         self.chosen.unregister(fetch.connection)
         fetch.connection.close()
 
-    def tell(self):
+    def tell(self) -> None:
         """What there is, each second."""
         print(json.dumps(self.totals), flush=True)
         self.at(time.monotonic() + 1.0, self.tell)

@@ -1,8 +1,10 @@
-"""A plain relay: `python relay.py ADDRESS PORT TARGET_ADDRESS TARGET_PORT [CONGESTION_CONTROL]`. What connects to it is connected on.
+"""A plain relay: `python relay.py ADDRESS PORT TARGET_ADDRESS TARGET_PORT [CONGESTION_CONTROL]`.
 
-Reads no more than it can pass on, and writes 16 KiB at a time. Says `ready` on standard output when it listens; ends when standard
-input does.
+What connects to it is connected on to the target. It reads no more than it can pass on, and writes 16 KiB at a time. Says
+`ready` on standard output when it listens; ends when standard input does.
 """
+
+from __future__ import annotations
 
 import os
 import selectors
@@ -16,11 +18,12 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 class End:
     """One end of a relayed connection, and what waits to be written to it."""
 
-    def __init__(self, connection):
-        self.connection, self.other, self.waiting, self.over = connection, None, b"", False
-        self.events = 0
+    other: End
 
-    def pump(self):
+    def __init__(self, connection: socket.socket):
+        self.connection, self.waiting, self.over, self.events = connection, b"", False, 0
+
+    def pump(self) -> bool:
         """Passes on what can be; whether this way is at its end."""
         other = self.other
         if not other.waiting and not self.over:
@@ -47,13 +50,13 @@ class End:
 class Relay:
     """All connections through it."""
 
-    def __init__(self, listener, target, control):
+    def __init__(self, listener: socket.socket, target: tuple[str, int], control: str):
         self.listener, self.target, self.control = listener, target, control
         self.chosen = selectors.DefaultSelector()
         self.chosen.register(listener, READ)
         self.chosen.register(0, READ)
 
-    def serve(self):
+    def serve(self) -> None:
         """Until standard input ends."""
         while True:
             for key, _ in self.chosen.select():
@@ -65,7 +68,7 @@ class Relay:
                 elif key.data.connection.fileno() >= 0:
                     self.handle(key.data)
 
-    def accept(self):
+    def accept(self) -> None:
         """A client more."""
         near, _ = self.listener.accept()
         far = socket.socket()
@@ -80,7 +83,7 @@ class Relay:
         for end in ends:
             self.watch(end)
 
-    def handle(self, end):
+    def handle(self, end: End) -> None:
         """Something can be read from an end, or written to it: both ways are tried."""
         try:
             done = [one.pump() for one in (end, end.other)]
@@ -95,7 +98,7 @@ class Relay:
         for one in (end, end.other):
             self.watch(one)
 
-    def watch(self, end):
+    def watch(self, end: End) -> None:
         """Waits for what an end waits for: room, where something is to be written; else data, where they can be passed on."""
         wanted = (WRITE if end.waiting else 0) | (READ if not end.other.waiting and not end.over else 0)
         if wanted == end.events:
@@ -109,7 +112,7 @@ class Relay:
         end.events = wanted
 
 
-def main(address, port, target_address, target_port, control=""):
+def main(address: str, port: str, target_address: str, target_port: str, control: str = "") -> None:
     """Listens and serves."""
     listener = socket.create_server((address, int(port)), backlog=1024)
     listener.setblocking(False)

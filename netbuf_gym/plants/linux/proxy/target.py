@@ -1,7 +1,10 @@
-"""A server of bytes: `python target.py ADDRESS PORT`. A client sends eight bytes, a number, and gets so many back; again and again.
+"""A server of bytes: `python target.py ADDRESS PORT`.
 
-Says `ready` on standard output when it listens. Ends with what started it, which holds its standard input.
+A client sends eight bytes, a number, and gets so many back; again and again. Says `ready` on standard output when it listens.
+Ends with what started it, which holds its standard input.
 """
+
+from __future__ import annotations
 
 import os
 import selectors
@@ -16,22 +19,22 @@ NUMBER = struct.Struct(">Q")
 class Client:
     """One connection: what it has asked for and did not get yet."""
 
-    def __init__(self, connection):
+    def __init__(self, connection: socket.socket):
         self.connection, self.asked, self.left = connection, b"", 0
 
-    def read(self):
+    def read(self) -> bool:
         """Whether it is still there."""
         data = self.connection.recv(4096)
         self.asked += data
         self._take()
         return bool(data)
 
-    def _take(self):
+    def _take(self) -> None:
         while not self.left and len(self.asked) >= NUMBER.size:
             (self.left,) = NUMBER.unpack_from(self.asked)
             self.asked = self.asked[NUMBER.size :]
 
-    def write(self):
+    def write(self) -> None:
         """Sends at most 16 KiB at a time, so that no more waits than the send buffer takes."""
         for _ in range(16):
             if not self.left:
@@ -44,7 +47,7 @@ class Client:
             self._take()
 
 
-def serve(address, port):
+def serve(address: str, port: int) -> None:
     """Until standard input ends."""
     chosen = selectors.DefaultSelector()
     listener = socket.create_server((address, port), backlog=1024)
@@ -58,7 +61,7 @@ def serve(address, port):
                 if not os.read(0, 4096):
                     return
             elif key.fileobj is listener:
-                connection, _ = listener.accept()
+                connection = listener.accept()[0]
                 connection.setblocking(False)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 chosen.register(connection, selectors.EVENT_READ, Client(connection))

@@ -78,6 +78,7 @@ class Workload:
         if not self._load.alive:
             raise self._load.failure()
         stream = self._load.process.stdout
+        assert stream is not None
         with suppress(BlockingIOError):
             self._unread += os.read(stream.fileno(), 1 << 16)
         *lines, self._unread = self._unread.split(b"\n")
