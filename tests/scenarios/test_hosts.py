@@ -67,7 +67,7 @@ def test_ends_must_be_at_hosts_that_are_there():
         with pytest.raises(ScenarioError) as refused:
             make()
         assert said in str(refused.value)
-    switch = Switch(name="switch", ports=["bottleneck"], capacity=100)
+    switch = Switch(name="switch", ports=["bottleneck"], buffer_packets=100)
     links = [Link(name="bottleneck", rate_mbps=10), LINKS[1]]
     with pytest.raises(ScenarioError, match="the port of a switch"):
         world(replace(HOST, device="bottleneck"), links=links, switches=[switch])
