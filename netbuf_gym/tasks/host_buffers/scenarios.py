@@ -35,21 +35,6 @@ MIXED_SIZES = SizeDistribution(
 )
 """The five sizes of the paper's Fig. 7, each as likely."""
 
-_ARGS = """
-
-    Args:
-        loss: probability that a data packet is lost after the bottleneck, 0 to below 1
-        jitter_ms: mean of each packet's random delay on the path, 0 to 1e+05 ms
-        traffic: long (connections that last), short (web pages) or mixed
-        connections: that last as long as the world, 1 to 10000
-        load: share of the path's rate that pages and files make up, above 0 to 1000
-        explicit_bytes: send buffers that the host's programs ask for, 4096 or more; null: TCP's autotuning
-        relay_bytes: what the proxy holds between the two sockets of what it relays, 1 to 2**40; null: it sends by itself
-        settings: that the host starts with: default, tune-1, tune-2, max or autotuning
-        memory_bytes: what the host's connections may hold together, 4096 or more; null: no limit
-"""
-
-
 def started(settings: Any) -> Settings:
     """The settings of a name."""
     return NAMED[checks.choice("settings", settings, NAMED)]
@@ -74,8 +59,8 @@ def _region(name: str, summary: str) -> Callable[..., World]:
         chosen = {**defaults, **given}
         return host_world(**{**chosen, "settings": started(chosen["settings"])}, name=f"auter/{name}")
 
-    maker.__doc__ = summary + _ARGS
-    maker.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    maker.__doc__ = summary
+    maker.__signature__ = inspect.Signature(
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
     )
     return maker
@@ -103,16 +88,7 @@ def local(
     """Auter's local testbed: 4 ms and what is added, 100 Mbit/s, a queue of 1 BDP; what its sweeps are made of.
 
     Args:
-        extra_ms: latency that is added to the testbed's 4 ms, there and back, 0 to 1e+05 ms
-        size_bytes: of files that arrive at random, 1 to 2**40; mixed: 10 kB to 100 MB; null: what traffic says
-        jitter_ms: mean of each packet's random delay on the path, 0 to 1e+05 ms
-        traffic: long (connections that last), short (web pages) or mixed; with a size short: files alone
-        connections: that last as long as the world, 1 to 10000
-        load: share of the path's rate that pages and files make up, above 0 to 1000
-        explicit_bytes: send buffers that the host's programs ask for, 4096 or more; null: TCP's autotuning
-        relay_bytes: what the proxy holds between the two sockets of what it relays, 1 to 2**40; null: it sends by itself
-        settings: that the host starts with: default, tune-1, tune-2, max or autotuning
-        memory_bytes: what the host's connections may hold together, 4096 or more; null: no limit
+        size_bytes: of files that arrive at random in place of pages, 1 to 2**40; mixed: 10 kB to 100 MB; null: pages
     """
     sizes = None
     if size_bytes is not None:
@@ -153,13 +129,7 @@ def connections(
     stagger_s: Any = 0.01,
     duration_s: Any = 60.0,
 ) -> Scenario:
-    """Many connections that share 100 Mbit/s at 64 ms: what they hold of the host's memory (the paper's Fig. 9).
-
-    Args:
-        connections: that last as long as the world, 1 to 10000
-        settings: that the host starts with: default, tune-1, tune-2, max or autotuning
-        memory_bytes: what the host's connections may hold together, 4096 or more; null: no limit
-    """
+    """Many connections that share 100 Mbit/s at 64 ms: what they hold of the host's memory (the paper's Fig. 9)."""
     return host_world(
         connections=connections,
         rate_mbps=rate_mbps,
@@ -189,18 +159,14 @@ def hours(
     """A path whose rate, latency and loss change over 31 hours, with the time of day, by chance, and with its route (Fig. 8).
 
     Args:
-        hours: length of the world, above 0 to 200
-        rate_mbps: rate of the path at night, before chance, 1e-06 to 1e+06 Mbit/s
+        rate_mbps: rate of the path at night, before chance, 0.001 to 1e+05 Mbit/s
         loss: probability that a data packet is lost, likewise, 0 to 0.1
-        world_seed: decides how the path changes, 0 to 2**63 - 1
-        connections: that last as long as the world, 1 to 10000
-        settings: that the host starts with: default, tune-1, tune-2, max or autotuning
     """
     path = long_run(
         checks.integer("world_seed", world_seed, 0, 2**63 - 1),
         hours=checks.number("hours", hours, 0, 200, low_open=True),
-        rtt_ms=checks.number("rtt_ms", rtt_ms, 0, 1e4),
-        rate_mbps=checks.number("rate_mbps", rate_mbps, 1e-6, 1e6),
+        rtt_ms=checks.number("rtt_ms", rtt_ms, 0, 1e5),
+        rate_mbps=checks.number("rate_mbps", rate_mbps, 1e-3, 1e5),
         loss=checks.number("loss", loss, 0, 0.1),
     )
     own = {"buffer_packets": buffer_packets, "connections": connections, "cc": cc, "settings": started(settings)}
@@ -210,19 +176,10 @@ def hours(
 _PATHS = """
 
     Args:
-        jitter_probability: share of the worlds with jitter, 0 to 1
-        jitter: mean of each packet's random delay in shares of the RTT, drawn from this range, above 0 to 10
-        traffic: kinds, each as likely: long, short, mixed
-        connections: that last as long as the world, drawn from this range, 1 to 10000
-        load: share of the path's rate that pages make up, drawn from this range, above 0 to 1000
-        ccs: congestion controls, each as likely
+        rtt_ms: propagation there and back, above 0 to 1e+05 ms
+        loss: probability that a data packet is lost, in the worlds that lose any, above 0 to 0.999
         change_probability: share of the worlds whose rate or round trip changes once, 0 to 1
-        change_factor: what a change multiplies or divides by at most, 1 to 1000
-        start_probability: share of the worlds whose TCP maxima start at random, 0 to 1
-        start_bytes: range of these, 4096 to 67108864 bytes
-        explicit_probability: share of the worlds whose programs ask for send buffers, 0 to 1
-        relay_probability: share of the worlds in which the host relays what it gets from near by, 0 to 1
-        nic_mbps: rate of the host's device, 1e-06 to 1e+06 Mbit/s
+        change_factor: what that multiplies or divides by at most, 1 to 1000
 """
 
 
@@ -240,7 +197,7 @@ def _paths(name: str, summary: str, **own: Any) -> Callable[..., World]:
         return HostPaths(**{**chosen, **lists}, name=name)
 
     maker.__doc__ = summary + _PATHS
-    maker.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    maker.__signature__ = inspect.Signature(
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
     )
     return maker

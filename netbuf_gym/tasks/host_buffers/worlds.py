@@ -116,6 +116,7 @@ def host_world(
     one_way_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS) / 2
     duration_s = checks.number("duration_s", duration_s, 0.001, MAX_DURATION_S)
     kind = checks.choice("traffic", traffic, KINDS)
+    load = checks.number("load", load, 0, 1e3, low_open=True)
     count = checks.integer("connections", connections, 1, MAX_CONNECTIONS)
     if trace is not None:
         mean_mbps = trace.mean_mbps(duration_s)
