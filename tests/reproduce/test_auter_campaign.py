@@ -51,7 +51,7 @@ def test_every_study_runs_and_goes_on(tmp_path, capsys):
     docs.write_text("<!-- simulated: written by python -m netbuf_gym.reproduce.page -->\n<!-- end of simulated -->\n")
     assert page.main(["auter", str(docs), f"simulated={output}"]) == 0
     said = docs.read_text()
-    for text in ("### Table IV", "(+17.1)", "(figures/auter/sweeps.png)", "| max: 8.64 % more"):
+    for text in ("### Table IV", "(+17.1)", "(figures/auter/sweep_latency.png)", "| max: 8.64 % more"):
         assert text in said, text
     docs.write_text("<!-- live: written by python -m netbuf_gym.reproduce.page -->\n<!-- end of live -->\n")
     with pytest.raises(ConfigError, match="has plant = 'sim', the simulator; valid for the section live: 'linux'"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym.reproduce import judging
-from netbuf_gym.reproduce.auter import claims, figures, paper, tables
+from netbuf_gym.reproduce.auter import claims, figures, paper, tables, worlds
 from netbuf_gym.reproduce.auter.measures import MEASURES
 from netbuf_gym.reproduce.auter.schemes import LEARNED, NAMES, RECIPE, STYLES
 from netbuf_gym.reproduce.auter.sections import KEYS
@@ -33,9 +33,9 @@ def campaign(seeds: int = 3) -> Runs:
         "settings": tuple(paper.TABLE_1),
         "regions": paper.CELLS,
         "latency": ("0ms", "20ms", "40ms", "80ms", "100ms"),
-        "bandwidth": ("10mbps", "200mbps"),
-        "loss": ("0%", "1%"),
-        "flow_size": ("10kB", "100MB", "mixed"),
+        "bandwidth": worlds.crossed(("10mbps", "200mbps")),
+        "loss": worlds.crossed(("0%", "1%")),
+        "flow_size": worlds.crossed(("10kB", "100MB", "mixed")),
         "memory": ("1", "100", "1000"),
         "long_run": ("es-ea",),
     }
@@ -117,7 +117,8 @@ def test_tables_have_the_papers_figures_beside_ours():
 def test_every_study_has_its_figure(tmp_path):
     pytest.importorskip("matplotlib")
     drawn = figures.draw_all(campaign(), tmp_path)
-    names = ["settings", "regions", "regions_scatter", "sweeps", "memory", "long_run", "training"]
+    sweeps = [f"sweep_{study}" for study in ("latency", "bandwidth", "loss", "flow_size")]
+    names = ["settings", "regions", "regions_scatter", *sweeps, "memory", "long_run", "training"]
     assert [path.stem for path in drawn] == names
     assert all(path.stat().st_size > 5000 for path in drawn)
     assert figures.draw_all(campaign(1).where(study="regions"), tmp_path)  # one seed has no interval

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from netbuf_gym.reproduce.auter import paper
 from netbuf_gym.reproduce.auter.schemes import BPFTUNE, CONSTANT, KERNEL, LEARNED, RANDOM, RECIPE, WITH_BBR, label
 from netbuf_gym.reproduce.auter.settings import FLOW_SIZE, LATENCY, LONG_RUN, MEMORY, REGIONS, SETTINGS, SWEEPS
+from netbuf_gym.reproduce.auter.worlds import crossed
 from netbuf_gym.reproduce.judging import (
     AT_MOST,
     DIFFERENCE,
@@ -40,6 +41,10 @@ OF_31_HOURS = {"study": LONG_RUN, "step": 0}
 
 def _regions(**which: str) -> dict[str, object]:
     return {"study": REGIONS, "cell": paper.cells_of(**which)}
+
+
+def _files(size: str) -> dict[str, object]:
+    return {"study": FLOW_SIZE, "cell": crossed((size,))}
 
 
 def _gain(text: str, where: str, least: float, cells: dict[str, object]) -> Claim:
@@ -116,8 +121,8 @@ CONTRASTS = (
         {"study": LATENCY, "cell": "0ms"},
     ),
     Contrast(
-        Claim("large flows gain more than small", "Fig. 7", RATE, (D,), HIGHER, where={"study": FLOW_SIZE, "cell": "100MB"}),
-        {"study": FLOW_SIZE, "cell": "10kB"},
+        Claim("large flows gain more than small", "Fig. 7", RATE, (D,), HIGHER, where=_files("100MB")),
+        _files("10kB"),
     ),
 )
 

@@ -28,7 +28,13 @@ from netbuf_gym.reproduce.auter.settings import (
 from netbuf_gym.reproduce.judging import change
 from netbuf_gym.reproduce.results import Runs
 
-SWEPT = {LATENCY: "extra latency", BANDWIDTH: "bandwidth", LOSS: "random loss", FLOW_SIZE: "size of flows"}
+SWEPT = {
+    LATENCY: ("extra latency (ms)", "ms"),
+    BANDWIDTH: ("bandwidth (Mbit/s)", "mbps"),
+    LOSS: ("random loss (%)", "%"),
+    FLOW_SIZE: ("size of flows", ""),
+}
+"""What each sweep varies, and what its cells end in."""
 SHOWN = ((RATE, "throughput (Mbit/s)"), ("gain", "over default's (%)"), ("latency_ms", "round-trip time (ms)"))
 """Of a sweep."""
 D = paper.DEFAULT
@@ -50,8 +56,9 @@ def draw_all(runs: Runs, folder: Path) -> list[Path]:
         cells = [[f"{region}-{traffic}" for region in paper.REGIONS] for traffic in paper.TRAFFIC]
         save("regions", gains(own, cells, paper.THROUGHPUT))
         save("regions_scatter", scatter(own, cells))
-    if any(study in present for study in SWEEPS):
-        save("sweeps", sweeps(runs, [study for study in SWEEPS if study in present]))
+    for study in SWEEPS:
+        if study in present:
+            save(f"sweep_{study}", sweep(runs.where(study=study), study))
     if MEMORY in present:
         save("memory", memory(runs.where(study=MEMORY)))
     if LONG_RUN in present:
@@ -81,6 +88,11 @@ def gains(runs: Runs, cells: Sequence[Sequence[str]], papers: Any) -> Any:
                 named = {} if axes.get_legend_handles_labels()[0] else {"label": "the paper's"}
                 axes.plot(said, row, "D", color="black", markersize=4.5, markeredgecolor="white", zorder=3, **named)
         axes.axvline(0, color="0.3", linewidth=plots.THIN)
+        drawn = [patch.get_width() for patch in axes.patches] + [line.get_xdata()[0] for line in axes.lines[:-1]]
+        drawn = [float(value) for value in drawn if np.isfinite(value)] or [0.0]
+        if max(drawn) > 300:
+            axes.set_xscale("symlog", linthresh=10)
+        axes.set_xlim(min(-5.0, 1.4 * min(drawn)), max(5.0, 1.4 * max(drawn)))  # intervals of few seeds may be much wider
         plots.dress(axes, title=cell.upper().replace("-SHORT", ", short").replace("-LONG", ", long"))
     panels[0, 0].set_yticks(range(len(schemes)), [label(scheme) for scheme in schemes], fontsize=SMALL)
     panels[0, 0].invert_yaxis()
@@ -110,7 +122,10 @@ def scatter(runs: Runs, cells: Sequence[Sequence[str]]) -> Any:
             look = {"color": STYLES[scheme][0], "markeredgecolor": "white", "linestyle": "none"}
             axes.plot(x, y, marker, label=label(scheme), zorder=3 if first else 2, markersize=12 if first else 7, **look)
         plots.dress(axes, title=cell.upper().replace("-SHORT", ", short").replace("-LONG", ", long"))
-        axes.set_ylim(bottom=0)
+        points = np.array([[found[scheme][0][at] for scheme in schemes] for found in (delays, rates)])
+        most = np.nanmax(points, axis=1) if np.isfinite(points).any() else np.ones(2)
+        axes.set_xlim(0, 1.15 * most[0])
+        axes.set_ylim(0, 1.15 * most[1])
     for axes in panels[-1]:
         axes.set_xlabel("round-trip time (ms)", fontsize=TEXT)
     for axes in panels[:, 0]:
@@ -119,33 +134,53 @@ def scatter(runs: Runs, cells: Sequence[Sequence[str]]) -> Any:
     return figure
 
 
-def sweeps(runs: Runs, studies: Sequence[str]) -> Any:
-    """Throughput, its gain over the default's and round-trip time along each sweep; means with 95 % intervals."""
-    figure = figure_of(11.0, 2.5 * len(studies) + 0.9)
-    panels = figure.subplots(len(studies), 3, squeeze=False)
-    for row, study in zip(panels, studies, strict=True):
-        own = runs.where(study=study)
-        cells = own.values("cell")
-        places = np.arange(len(cells))
+def sweep(own: Runs, study: str) -> Any:
+    """Throughput, its gain over the default's and round-trip time along a sweep; means with 95 % intervals."""
+    title, unit = SWEPT[study]
+    extras = list(dict.fromkeys(cell.partition("+")[2] for cell in own.values("cell")))
+    figure = figure_of(11.0, 2.7 * len(extras) + 0.8)
+    panels = figure.subplots(len(extras), len(SHOWN), squeeze=False)
+    for row, extra in zip(panels, extras, strict=True):
+        cells = [cell for cell in own.values("cell") if cell.partition("+")[2] == extra]
         for axes, (measure, said) in zip(row, SHOWN, strict=True):
-            for scheme, band in _lines(own, measure, cells).items():
-                colour, line, name = STYLES[scheme]
-                mean, low, high = band
-                width = plots.WIDE if scheme == LEARNED else plots.LINE
-                axes.plot(places, mean, line, color=colour, linewidth=width, marker="o", markersize=3, label=name)
-                axes.fill_between(places, low, high, color=colour, alpha=0.12, linewidth=0)
-            axes.set_xticks(places, cells)
+            _draw(axes, own, measure, cells, np.arange(len(cells)))
+            axes.set_xticks(np.arange(len(cells)), [cell.partition("+")[0].removesuffix(unit) for cell in cells])
             if measure == "gain":
                 axes.axhline(0, color="0.3", linewidth=plots.THIN)
                 axes.axhline(100 * paper.SWEEPS[study], label="the paper's mean for Auter", **plots.LIMIT)
                 axes.set_yscale("symlog", linthresh=10)
             elif measure == RATE and study in (BANDWIDTH, FLOW_SIZE):
                 axes.set_yscale("log")
-            else:
-                axes.set_ylim(bottom=0)
-            plots.dress(axes, SWEPT[study], said)
-    _legend(figure, panels[0, 1])
+            plots.dress(axes, title if row is panels[-1] else "", said)
+            _limit(axes)
+        if extra:
+            row[1].set_title(f"{extra.removesuffix('ms')} ms of extra latency", fontsize=TEXT)
+    _legend(figure, panels[0, 0], panels[0, 1])
     return figure
+
+
+def _draw(axes: Any, own: Runs, measure: str, cells: Sequence[str], places: Any) -> None:
+    """A line with its band for each scheme."""
+    for scheme, (mean, low, high) in _lines(own, measure, cells).items():
+        colour, line, name = STYLES[scheme]
+        width = plots.WIDE if scheme == LEARNED else plots.LINE
+        axes.plot(places, mean, line, color=colour, linewidth=width, marker="o", markersize=3, label=name)
+        axes.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
+
+
+def _limit(axes: Any) -> None:
+    """Lets the ordinate follow the lines: bands of few seeds may be much wider."""
+    values = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines] or [np.ones(1)])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return
+    least, most = float(values.min()), float(values.max())
+    if axes.get_yscale() == "log":
+        axes.set_ylim(0.7 * max(least, 1e-9), 1.4 * max(most, 1e-9))
+    elif axes.get_yscale() == "linear" and least >= 0:
+        axes.set_ylim(0, 1.1 * most or 1.0)
+    else:
+        axes.set_ylim(min(1.3 * least, -5.0), max(1.3 * most, 5.0))
 
 
 def _lines(own: Runs, measure: str, cells: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -173,17 +208,12 @@ def memory(runs: Runs) -> Any:
     panels = figure.subplots(1, 3)
     measures = (("memory_mb", "memory (MB)"), ("goodput_mbps", "goodput (Mbit/s)"), ("latency_ms", "round-trip time (ms)"))
     for axes, (measure, said) in zip(panels, measures, strict=True):
-        for scheme, (mean, low, high) in _lines(runs, measure, cells).items():
-            colour, line, name = STYLES[scheme]
-            width = plots.WIDE if scheme == LEARNED else plots.LINE
-            axes.plot(numbers, mean, line, color=colour, linewidth=width, marker="o", markersize=3, label=name)
-            axes.fill_between(numbers, low, high, color=colour, alpha=0.12, linewidth=0)
+        _draw(axes, runs, measure, cells, numbers)
         axes.set_xscale("log")
         if measure != "goodput_mbps":
             axes.set_yscale("log")
-        else:
-            axes.set_ylim(bottom=0)
         plots.dress(axes, "connections", said)
+        _limit(axes)
     _legend(figure, panels[0])
     return figure
 
@@ -253,7 +283,10 @@ def _mean(values: np.ndarray) -> tuple[float, float]:
     return mean, (high - low) / 2 if np.isfinite(high - low) else 0.0
 
 
-def _legend(figure: Any, axes: Any) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.7)))
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)
+def _legend(figure: Any, *panels: Any) -> None:
+    """A legend below of whatever some panels name."""
+    found = [axes.get_legend_handles_labels() for axes in panels]
+    named = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
+    columns = min(len(named), max(2, int(figure.get_figwidth() // 1.7)))
+    look = {"loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": SMALL}
+    figure.legend(list(named.values()), list(named), **look)

@@ -8,7 +8,18 @@ from pathlib import Path
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.auter import claims, tables
 from netbuf_gym.reproduce.auter.measures import MEASURES
-from netbuf_gym.reproduce.auter.settings import LINUX, LONG_RUN, MEMORY, PLANTS, REGIONS, SETTINGS, SIM, SWEEPS, TRAINING
+from netbuf_gym.reproduce.auter.settings import (
+    LINUX,
+    LONG_RUN,
+    MEMORY,
+    PLANTS,
+    REGIONS,
+    SETTINGS,
+    SIM,
+    STUDIES,
+    SWEEPS,
+    TRAINING,
+)
 from netbuf_gym.reproduce.experiment import Section
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
@@ -64,9 +75,9 @@ def studies(name: str, plant: str, source: Path, folder: Path) -> str:
         show("regions", "regions_scatter")
     if any(study in present for study in SWEEPS):
         lines += ["### Fig. 4 to 7: latency, bandwidth, loss, size of flows", "", "Throughput, Mbit/s:", ""]
-        for _, table in tables.all_sweeps(runs):
-            lines += [table, ""]
-        show("sweeps")
+        for study, table in tables.all_sweeps(runs):
+            lines += [f"{STUDIES[study]}:", "", table, ""]
+            show(f"sweep_{study}")
     if MEMORY in present:
         lines += [f"### {TITLES[MEMORY]}", "", "MB, by the number of connections:", "", tables.memory_table(runs), ""]
         show("memory")
