@@ -105,7 +105,7 @@ def test_an_application_that_reads_slowly_slows_the_sender():
 
 
 def test_a_window_that_is_set_by_a_clamp():
-    """Much the same as the kernel's own, if it is set often; with more ACKs, since Linux acknowledges what makes a window grow."""
+    """Much the same as the kernel's own, if it is set often; with more ACKs: of every segment while the window grows."""
     rule = {"name": "nuwa", "target_ms": 25}
     own, at_once, often, rarely = (
         nb.simulate(path(receiver=rule, clamp_interval_ms=interval), seed=1).flows[0] for interval in (None, 0, 10, 2000)
