@@ -1,5 +1,6 @@
 // The connections of a world over kernel sockets: opened, written, read and closed when the simulator's would be, by one thread that
-// sleeps in epoll. Each route has its own pair of addresses, and a listening socket at its receiver's.
+// sleeps in epoll, at the emulator's priority: a sender whose application is not run has nothing to send.
+// Each route has its own pair of addresses, and a listening socket at its receiver's.
 #pragma once
 #include <deque>
 #include <memory>
@@ -27,6 +28,7 @@ struct LiveSocket {
   int64_t notsent_lowat_bytes = 0;
   int64_t pacing_bytes_per_s = 0;    // SO_MAX_PACING_RATE
   bool limited = false;              // what is written and not acknowledged is kept to a window from user space
+  int64_t window_bytes = 0;          // that window, until it is set; 0: none
 };
 
 struct LiveFlowStats {

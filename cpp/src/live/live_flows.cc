@@ -107,6 +107,9 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
   }
   place_of_flow_.assign(world_.flows.size(), kNone);
   windows_.assign(world_.flows.size(), std::numeric_limits<double>::infinity());
+  for (uint32_t i = 0; i < flow_sockets_.size(); ++i) {
+    if (flow_sockets_[i].window_bytes > 0) windows_[i] = static_cast<double>(flow_sockets_[i].window_bytes);
+  }
   flow_stats_.resize(world_.flows.size());
   switches_.resize(world_.switches.size());
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
@@ -152,7 +155,7 @@ void LiveFlows::start() {
   if (thread_.running()) throw std::logic_error("the flows were started before");
   for (uint32_t i = 0; i < world_.flows.size(); ++i) alarms_.push({world_.flows[i].start_ns, i, 0, Task::open});
   if (!world_.flows.empty()) alarms_.push({0, 0, 0, Task::look});
-  thread_.start("nb-flows", false, [this] { run(); });
+  thread_.start("nb-flows", emulator_.asks_realtime(), [this] { run(); });
 }
 
 void LiveFlows::stop() {

@@ -188,7 +188,8 @@ class Setup:
                 self._refuse(f"{at}.{field}", getattr(flow, field), "0 without a receiver control: both ends have one clock")
         socket: dict[str, Any] = {}
         if flow.send_buffer_bytes is not None:
-            socket["send_buffer_bytes"] = flow.send_buffer_bytes // 2  # the kernel doubles it
+            # SO_SNDBUF would hold a whole burst of 64 KiB more than it says.
+            socket |= {"limited": True, "window_bytes": flow.send_buffer_bytes}
         elif cc_name(flow.cc) != AGENT:
             socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if flow.receive_buffer_bytes is not None:
