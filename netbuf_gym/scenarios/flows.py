@@ -83,8 +83,8 @@ class Flow:
         clock_drift_ppm: What it gains, -1e5 to 1e5 parts in a million.
         timestamp_resolution_us: Unit of the time stamps in packets, 1000 (Linux) or 1 (Linux with `tcp_usec_ts`).
         clamp_interval_ms: How often what the receiver control says is set by TCP_WINDOW_CLAMP, 0 to 10000; 0: with every
-            packet. Linux then offers more by two segments for each that arrives, and acknowledges that one at once. None: the control
-            is code in the kernel, whose word is the window; on plant "linux" it is 0 all the same.
+            packet. Linux then offers more by two segments for each that arrives, and acknowledges that one at once. None: the
+            control is code in the kernel, whose word is the window; on plant "linux" it is 0 all the same.
         read_mbps: What the receiving application reads at most, 1e-6 to 1e6 Mbit/s, with `receive_buffer_bytes`, which
             holds the rest; None: everything at once.
         initial_cwnd_packets: 1 to 1000.
