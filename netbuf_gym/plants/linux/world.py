@@ -135,6 +135,7 @@ class LiveWorld:
             "probe_sent": self.emulator.probe_sent(),
             "completions": self.flows.completions(completions),
             "emulator": {**self.emulator.counters(), "realtime": self.emulator.realtime},
+            "receivers": self.steering.receivers(self),
             "agents": [] if self.kind is None else self.kind.report(),
         }
 
