@@ -116,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
     for name, module in COMMANDS.items():
         own = commands.add_parser(name, help=module.HELP, description=module.HELP)
         module.add(own)
-        if not getattr(module, "INTERMIXED", False):
+        if not getattr(module, "INTERMIXED", False) and not getattr(module, "WORDS", False):
             own.epilog = f"{own.epilog}\n{WHY_OPTIONS}" if own.epilog else WHY_OPTIONS
     for name, text in JOBS.items():
         jobs.add(commands.add_parser(name, help=text), name)

@@ -17,6 +17,8 @@ EPILOG = """examples:
   netbuf-gym live run contender=autotuning,max task=host_buffers scenario=auter/local --set duration_s=60 --plot run.png
   netbuf-gym live run contender=tune-1 task=host_buffers --proxy shadowsocks --set traffic=mixed
 """
+WORDS = True
+"""Its verbs take KEY=VALUE."""
 VERBS = {"check": live_check, "tune": live_tune, "restore": live_tune, "run": live_run}
 
 

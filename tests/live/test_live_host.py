@@ -83,7 +83,7 @@ def test_through_a_proxy(possible, proxy):
     env.reset(seed=1)
     rows = []
     for _ in range(2):
-        _, _, _, truncated, info = env.step(env.action_space.sample() * 0 + 0.5)
+        _, _, _, _, info = env.step(env.action_space.sample() * 0 + 0.5)
         assert "failure" not in info, info
         rows.append(telemetry(env))
     assert rows[-1]["total_throughput_bps"] > 15e6 and rows[0]["connections_opened"] > 3
