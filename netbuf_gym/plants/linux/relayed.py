@@ -9,7 +9,8 @@ from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios.catalogue import cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow
 from netbuf_gym.scenarios.limits import MAX_DURATION_S
-from netbuf_gym.scenarios.traffic import PoissonArrivals, Sender
+from netbuf_gym.scenarios.senders import Sender
+from netbuf_gym.scenarios.traffic import PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
 
 PROXIES = ("plain", "shadowsocks")

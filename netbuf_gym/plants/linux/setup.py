@@ -16,7 +16,7 @@ from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.native import flow_config, world_config
 from netbuf_gym.scenarios.own_control import OwnControl
-from netbuf_gym.scenarios.traffic import Sender
+from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.types import Scenario
 
 HEADERS_BYTES = 52

@@ -91,7 +91,7 @@ class StructOps:
 
     def __init__(self, source: BpfObject, entries: int, prefix: str = "nb"):
         operations, value = _kernel()
-        self.name = f"{prefix}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # of the whole machine: worlds have process numbers alike
+        self.name = f"{prefix}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # unique on the machine
         self.maps: dict[str, int] = {}
         self._open: list[int] = []
         try:
