@@ -24,7 +24,8 @@ def proxied(size_bytes: int = 20_000, flows: int = 1, **relay) -> Scenario:
     links = [Link(name="up", rate_mbps=1000, delay_ms=10), Link(name="up-back", delay_ms=10), *LINKS]
     to_client = Relay(**{"host": "proxy", "path": ["bottleneck"], "return_path": ["back"], **relay})
     sender = Sender(path=["up"], return_path=["up-back"], relay=to_client)
-    listed = FlowList(start_s=[0.1 * i for i in range(flows)], sender=[0] * flows, size_bytes=[size_bytes] * flows, priority=[0] * flows)
+    starts, none = [0.1 * i for i in range(flows)], [0] * flows
+    listed = FlowList(start_s=starts, sender=none, size_bytes=[size_bytes] * flows, priority=none)
     traffic = Traffic(senders=[sender], arrivals=[listed])
     return Scenario(links=links, hosts=[Host(name="proxy")], traffic=traffic, duration_s=30.0)
 
@@ -51,6 +52,7 @@ def test_what_no_host_has_is_refused(fields, said):
 
 
 def test_ends_must_be_at_hosts_that_are_there():
+    other = Relay(host="b", path=[0], return_path=[1])
     for make, said in (
         (lambda: world(flow=replace(FLOW, sender_host="nobody")), "sender_host = 'nobody' is no host; valid: 'server'"),
         (lambda: world(hosts=[]), "there are no hosts"),
@@ -62,12 +64,12 @@ def test_ends_must_be_at_hosts_that_are_there():
         (lambda: proxied(host="other"), "is no host"),
         (lambda: proxied(buffer_bytes=0), "relay.buffer_bytes"),
         (lambda: proxied(path=["nowhere"]), "has no link 'nowhere'"),
-        (lambda: Sender(path=[0], return_path=[1], receiver_host="a", relay=Relay(host="b", path=[0], return_path=[1])), "beside relay.host"),
+        (lambda: Sender(path=[0], return_path=[1], receiver_host="a", relay=other), "beside relay.host"),
     ):
         with pytest.raises(ScenarioError) as refused:
             make()
         assert said in str(refused.value)
-    switch = Switch(name="switch", ports=["bottleneck"], capacity=100)
+    switch = Switch(name="switch", ports=["bottleneck"], buffer_packets=100)
     links = [Link(name="bottleneck", rate_mbps=10), LINKS[1]]
     with pytest.raises(ScenarioError, match="the port of a switch"):
         world(replace(HOST, device="bottleneck"), links=links, switches=[switch])

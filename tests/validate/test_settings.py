@@ -18,8 +18,8 @@ RECORDED = Path(__file__).parents[1] / "data" / "settings_linux.json"
 def test_the_simulator_does_what_the_kernel_did():
     cells = settings.recorded(json.loads(RECORDED.read_text()))
     assert len(cells) == len(settings.cells()) == 40
-    out = [(c.cell.id, c.error) for c in (Compared(cell, live, settings.measure("sim", cell)) for cell, live in cells) if not c.within]
-    assert out == []
+    compared = [Compared(cell, live, settings.measure("sim", cell)) for cell, live in cells]
+    assert [(one.cell.id, one.error) for one in compared if not one.within] == []
 
 
 def test_a_report_is_written_and_read():

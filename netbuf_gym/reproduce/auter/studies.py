@@ -120,7 +120,7 @@ ALL: dict[str, Study] = {
         Study(
             LOSS, worlds.crossed(tuple(f"{100 * share:g}%" for share in worlds.LOSSES)), _always(worlds.SWEEP_S), worlds.loss
         ),
-        Study(FLOW_SIZE, worlds.crossed(tuple(worlds.SIZES)), _always(worlds.FILES_S), worlds.flow_size),
+        Study(FLOW_SIZE, worlds.crossed((*worlds.SIZES, worlds.MIXED)), _always(worlds.FILES_S), worlds.flow_size),
         Study(MEMORY, tuple(map(str, worlds.CONNECTIONS)), _always(worlds.MEMORY_S), worlds.memory),
         LongRun(LONG_RUN, ("es-ea",), _always(0.0), worlds.hours, with_bbr=True),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
@@ -9,24 +10,17 @@ import numpy as np
 
 from netbuf_gym.errors import needing
 from netbuf_gym.reproduce.auter import paper
-from netbuf_gym.reproduce.auter.measures import means
+from netbuf_gym.reproduce.auter.measures import SHOWN, means
 from netbuf_gym.reproduce.auter.settings import Settings
 from netbuf_gym.rollout import Stopped
+from netbuf_gym.tasks.host_buffers.tracker import CONTROL
 
 CELL = "recipe"
 EACH = 25
 """Epochs that a row is the mean of."""
 EXPERIMENT = "auter_recipe"
-SHOWN = {
-    "throughput_mbps": "flow_mbps",
-    "goodput_mbps": "throughput_mbps",
-    "latency_ms": "latency_ms",
-    "memory_mb": "memory_mb",
-    "ring_packets": "ring_packets",
-    "socket_kb": "socket_kb",
-    "tcp_kb": "tcp_max_kb",
-}
-"""Measures, with what the environment's info calls them."""
+KEPT = ("throughput_mbps", *SHOWN, "socket_kb", "reward")
+"""Measures of each epoch."""
 
 
 def steps_of(settings: Settings) -> list[int]:
@@ -61,12 +55,18 @@ def session(settings: Settings, seed: int, stop: threading.Event) -> list[dict[s
     worlds = make_worlds(config.env.id, 1, 1, kwargs)
     seen: list[list[float]] = []
 
+    engine = worlds.unwrapped.engine  # type: ignore[attr-defined]
+
     class Watch(BaseCallback):
-        """Keeps what each epoch showed."""
+        """Keeps what each epoch came to."""
 
         def _on_step(self) -> bool:
-            shown = worlds.unwrapped.engine.show(0)  # type: ignore[attr-defined]
-            seen.append([*(float(shown[name]) for name in SHOWN.values()), float(self.locals["rewards"][0])])
+            shown, tracker = engine.show(0), engine.tracker
+            rate_mbps, socket = float(tracker.rate[0]) * 1e-6, float(tracker.settings[0, CONTROL["socket_bytes"]]) / 1024
+            found = [rate_mbps, *(float(shown[name]) for name in SHOWN.values()), socket]
+            if not shown["time_s"]:  # the buffers and the world have just begun anew
+                found = [math.nan] * len(found)
+            seen.append([*found, float(self.locals["rewards"][0])])
             return not stop.is_set()
 
     try:
@@ -76,5 +76,5 @@ def session(settings: Settings, seed: int, stop: threading.Event) -> list[dict[s
         worlds.close()
     if stop.is_set():
         raise Stopped
-    table, names = np.array(seen), (*SHOWN, "reward")
-    return [dict(zip(names, means(table[step - EACH : step]), strict=True)) for step in steps_of(settings)]
+    table = np.array(seen)
+    return [dict(zip(KEPT, means(table[step - EACH : step]), strict=True)) for step in steps_of(settings)]
