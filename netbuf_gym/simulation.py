@@ -102,7 +102,7 @@ def _run(
             before = _snapshot(scenario, world)
         world.run(end_ns)
     after = _snapshot(scenario, world)
-    span_s = (end_ns - warm_ns) * 1e-9
+    span_s = (after[4] - before[4]) * 1e-9
     series = {}
     if stops:
         series = _series(np.array(stops) * 1e-9, samples)
@@ -156,9 +156,10 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     return [min((i + 1) * interval_ns, end_ns) for i in range(count)]
 
 
-def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict, list[dict]]:
+def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict, list[dict], int]:
+    """Counters, and the time of the world at which they were so."""
     traffic = world.traffic_stats() if scenario.traffic is not None else {}
-    return world.flow_stats(), world.link_stats(), traffic, world.udp_stats() if scenario.udp else []
+    return world.flow_stats(), world.link_stats(), traffic, world.udp_stats() if scenario.udp else [], world.now_ns
 
 
 class _Sample(NamedTuple):

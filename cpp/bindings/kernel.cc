@@ -146,6 +146,10 @@ void bind_kernel(nb::module_& m) {
     emulator.meter(route, std::move(meter));
   }, "emulator"_a, "route"_a, "flow"_a, "mss"_a,
         "From now on the flow's receiver control is told what arrives at the route's receiver, whose window is clamped to what it says.");
+  m.def("first_window_bytes", [](const FlowConfig& flow, uint32_t mss) {
+    const auto control = make_receiver_control(flow, mss);
+    return control ? control->initial_window() : -1;
+  }, "flow"_a, "mss"_a, "What a flow's receiver control advertises first; negative: it has none.");
   m.def("receiver_stat", &receiver_stat, "emulator"_a, "route"_a, "What a metered receiver has counted.");
   m.def("receiver_reading", &receiver_reading, "emulator"_a, "route"_a, "What its control, Nuwa's or an agent's, knows.");
   m.def("begin_receiver", [](Emulator& emulator, uint32_t route) {

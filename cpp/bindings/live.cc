@@ -81,11 +81,13 @@ void bind_live(nb::module_& m) {
       .def_rw("route", &LiveSocket::route)
       .def_rw("cc", &LiveSocket::cc)
       .def_rw("send_buffer_bytes", &LiveSocket::send_buffer_bytes)
+      .def_rw("asked_send_bytes", &LiveSocket::asked_send_bytes)
       .def_rw("receive_buffer_bytes", &LiveSocket::receive_buffer_bytes)
       .def_rw("window_clamp_bytes", &LiveSocket::window_clamp_bytes)
       .def_rw("notsent_lowat_bytes", &LiveSocket::notsent_lowat_bytes)
       .def_rw("pacing_bytes_per_s", &LiveSocket::pacing_bytes_per_s)
-      .def_rw("limited", &LiveSocket::limited);
+      .def_rw("limited", &LiveSocket::limited)
+      .def_rw("window_bytes", &LiveSocket::window_bytes);
 
   nb::class_<Emulator>(m, "Emulator", R"(A world's links in real time, between descriptors of TUN devices; see cpp/include/netbuf/emulator.h.
 
@@ -273,6 +275,10 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const LiveFlows::Guard guard = f.hold();
         return f.switch_changed(sw);
       }, "switch"_a, "Whether the worst slowdown of the flows that complete is another one than when this was last asked.")
+      .def("cap_buffers", [](LiveFlows& f, uint32_t node, int64_t bytes) {
+        const LiveFlows::Guard guard = f.hold();
+        f.cap_buffers(node, bytes);
+      }, "node"_a, "bytes"_a, "Send buffers that connections opened from now on ask for at a node are at most as large.")
       .def("set_window", [](LiveFlows& f, uint32_t flow, double bytes) {
         const LiveFlows::Guard guard = f.hold();
         f.set_window(flow, bytes);

@@ -154,8 +154,8 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.timestamp_ns != kMillisecond && flow.timestamp_ns != kMicrosecond) {
     reject(at + ".timestamp_ns", flow.timestamp_ns, "1000 or 1000000");
   }
-  if (flow.clamp_interval_ns < 0 || flow.clamp_interval_ns > 10 * kSecond) {
-    reject(at + ".clamp_interval_ns", flow.clamp_interval_ns, "in [0, 10^10]");
+  if (flow.clamp_interval_ns < -1 || flow.clamp_interval_ns > 10 * kSecond) {
+    reject(at + ".clamp_interval_ns", flow.clamp_interval_ns, "in [0, 10^10], or -1 for no clamp");
   }
   if (!valid_rate(flow.read_bps)) reject(at + ".read_bps", flow.read_bps, "finite and at least 1, or 0 for at once");
   if (app.answers && flow.read_bps > 0) reject(at + ".read_bps", flow.read_bps, "0 for a client, which reads at once");

@@ -80,7 +80,7 @@ Flow::Turn Flow::turn(const Flight& flight) const {
   const Path::Departure departure = path.departure(packet);
   const Time since = departure.busy_since;
   if (since < begun) return {begun, departure.packet_before, departure.slow ? since : -since};
-  if (const Sender::TimedOut timed_out = sender.timed_out(); packet.sent_at == timed_out.at) return {begun, timed_out.set, 0};
+  if (const auto [timed_out, set] = sender.timed_out(); packet.sent_at == timed_out) return {begun, set, 0};
   return {begun, packet.kind == kSyn ? 0 : departure.ack, 0};
 }
 

@@ -108,16 +108,25 @@ void Receiver::ask_control(const Packet& packet) {
   }
   counters_.segments_missing += arrival.missing;
   counters_.segments_repeated += arrival.repeated;
-  if (clamp_interval_ == 0) [[likely]] {
-    window_clamp_ = control_->window(arrival);
+  const int64_t said = control_->window(arrival);
+  if (clamp_interval_ < 0) [[likely]] {
+    window_clamp_ = said;
     return;
   }
   // What it said last before an interval ended is in force since then.
-  if (const Time intervals = now_ / clamp_interval_; intervals != clamped_at_) {
-    window_clamp_ = next_clamp_;
+  if (const Time intervals = clamp_interval_ > 0 ? now_ / clamp_interval_ : -1; intervals != clamped_at_ || intervals < 0) {
+    const int64_t clamp = clamp_interval_ > 0 ? next_clamp_ : said;
     clamped_at_ = intervals;
+    if (clamp > clamp_) window_clamp_ = std::max(window_clamp_, std::min(clamp, window_edge_ - counters_.delivered_bytes));
+    clamp_ = clamp;
+    window_clamp_ = std::min(window_clamp_, clamp);
   }
-  next_clamp_ = control_->window(arrival);
+  next_clamp_ = said;
+  // Linux offers more by two segments a segment that arrives, and acknowledges that one at once (tcp_grow_window).
+  if (window_clamp_ < clamp_) {
+    window_clamp_ = std::min<int64_t>(window_clamp_ + 2 * int64_t{profile_.mss}, clamp_);
+    quick_acks_ |= 1;
+  }
 }
 
 // A hole is filled: what follows it in order goes with the segment that filled it.
@@ -253,7 +262,7 @@ void Receiver::attach(std::unique_ptr<ReceiverControl> control) {
   control_ = std::move(control);
   if (!control_) return;
   window_limited_ = true;
-  window_clamp_ = next_clamp_ = control_->initial_window();
+  window_clamp_ = clamp_ = next_clamp_ = control_->initial_window();
 }
 
 void Receiver::attach(std::unique_ptr<ReceiveBuffer> buffer) {

@@ -169,6 +169,7 @@ void Sender::attach(std::unique_ptr<Source> source) {
 
 void Sender::wake_source(Time now) {
   if (!source_ || !tcb.established) return;  // asked anyway when the connection stands
+  if (buffer_ && buffer_->waits()) return;   // or when there is room
   timers_.set_no_later(Alarm::application, now);
 }
 

@@ -44,6 +44,7 @@ SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uin
       expansion_(sender.cc().buffer_windows()),
       explicit_(config.sndbuf_bytes),
       device_(device) {
+  size_packets();
   host_.join(*this);
 }
 
@@ -79,14 +80,14 @@ void SendBuffer::expand() {
 }
 
 // Whole segments, at most what segmentation offload takes and half the largest window advertised (tcp_send_mss).
-int64_t SendBuffer::packet_bytes() const {
+void SendBuffer::size_packets() {
   int64_t most = kLargestBurst;
   if (largest_window_ > 0) most = std::min(most, largest_window_ > kLeastSegment ? largest_window_ / 2 : largest_window_);
-  return std::max<int64_t>(1, most / mss_) * mss_;
+  packet_bytes_ = std::max<int64_t>(1, most / mss_) * mss_;
 }
 
 void SendBuffer::count(Time now) {
-  const int64_t unsent = written_ - sent_, each = packet_bytes();
+  const int64_t unsent = written_ - sent_, each = packet_bytes_;
   queued_ = written_ - una_ + kSendOverhead * (bursts_.size() + (unsent > 0 ? (unsent + each - 1) / each : 0));
   const int64_t pages = pages_of(queued_);
   if (pages != pages_) {
@@ -109,10 +110,10 @@ bool SendBuffer::squeezes(int64_t more) {
 // Room is asked for when another packet is needed: the last one is filled in any case. What the congestion window has room for
 // leaves as soon as a packet is full.
 void SendBuffer::write(Time now) {
-  const int64_t before = written_, each = packet_bytes();
+  const int64_t before = written_, each = packet_bytes_;
   waits_ = refused_ = pauses_ = false;
   while (written_ < wanted_) {
-    if (in_flight_ < cwnd_packets_ && written_ - sent_ >= each) {
+    if (!held_ && in_flight_ < cwnd_packets_ && written_ - sent_ >= each) {
       pauses_ = true;
       break;
     }
@@ -160,8 +161,11 @@ void SendBuffer::stop(Time now, int64_t sent) {
 void SendBuffer::acknowledged(const Position& at) {
   cwnd_packets_ = at.cwnd_packets;
   in_flight_ = at.in_flight;
-  largest_window_ = at.largest_window;
   known_ = true;
+  if (at.largest_window != largest_window_) {
+    largest_window_ = at.largest_window;
+    size_packets();
+  }
   if (at.una == una_) return;
   una_ = at.una;
   while (!bursts_.empty() && !after(bursts_.front(), at.segment)) bursts_.pop();
@@ -192,6 +196,7 @@ void SendBuffer::sent(Time now, uint32_t first, uint32_t count, uint32_t burst) 
 
 // tcp_check_space: a third of the buffer must be free, and half of what may be unsent.
 bool SendBuffer::wakes(const Position& at) {
+  held_ = pauses_ && at.sent == sent_;         // pacing, or the other end's window: it writes on
   sent_ = at.sent;
   count(at.now);
   in_flight_ = at.in_flight;
@@ -203,15 +208,15 @@ bool SendBuffer::wakes(const Position& at) {
 }
 
 // As TCP_INFO has it (tcp_chrono_start): the buffer limits when all that is written has left, though the window has room and the
-// application would write more.
-void SendBuffer::note(const Position& at, bool window_closed) {
+// application would write more; the window when a packet that waits does not fit in it, while it does in the congestion window.
+void SendBuffer::note(const Position& at, int64_t open) {
   State state = State::busy;
   if (written_ == una_) {
     state = State::idle;
   } else if (at.in_flight < at.cwnd_packets) {
     if (waits_ && written_ == at.sent) {
       state = State::buffer_limited;
-    } else if (window_closed) {
+    } else if (open < std::min(written_ - at.sent, packet_bytes_) && open < int64_t{at.cwnd_packets - at.in_flight} * mss_) {
       state = State::window_limited;
     }
   }

@@ -26,9 +26,7 @@ void transmit_at_host(Sender& s) {
     if (s.stream_written_ == written) break;
     transmit();
   }
-  const int64_t left = s.stream_left();
-  const bool window_closed = left > 0 && s.stream_sent_ + std::min<int64_t>(left, s.tcb.mss) > s.window_right_ && !s.paced_out();
-  buffer.note(position(), window_closed);
+  buffer.note(position(), s.paced_out() ? kEndless : s.window_right_ - s.stream_sent_);
 }
 
 }  // namespace netbuf

@@ -119,13 +119,14 @@ TEST(packets_take_their_time_in_order) {
 }
 
 TEST(what_finds_the_queue_full_is_dropped) {
-  Bench bench(setting(1, 2, 10));
+  Bench bench(setting(0.2, 2, 10));
   bench.emulator->start(monotonic());
-  for (int i = 0; i < 40; ++i) bench.send({});  // 12 ms each
-  const LinkStats stats = bench.link(0);
+  for (int i = 0; i < 40; ++i) bench.send({});    // 60 ms each
   const auto packets = bench.all(1, 40);
-  CHECK_EQ(packets.size() + bench.link(0).queue_drops, 40u);
-  CHECK_GT(stats.queue_drops, 20u);
+  const LinkStats stats = bench.link(0);
+  CHECK_EQ(packets.size(), stats.packets_out);
+  CHECK_EQ(stats.packets_out + stats.queue_drops, 40u);
+  CHECK_GT(stats.queue_drops, 15u);               // all but 11, unless the machine is very busy
   CHECK_EQ(stats.queue_max, 10u);
 }
 
@@ -172,7 +173,7 @@ TEST(strays_go_nowhere) {
 }
 
 TEST(priorities_are_code_points) {
-  Emulator::Setting shared = setting(1, 0);
+  Emulator::Setting shared = setting(0.1, 0);
   SwitchConfig sw;
   sw.ports = {0};
   sw.queues = 2;
@@ -183,7 +184,7 @@ TEST(priorities_are_code_points) {
   shared.world.switches = {sw};
   Bench bench(shared);
   bench.emulator->start(monotonic());
-  for (uint8_t i = 0; i < 3; ++i) bench.send({.priority = 1, .mark = i});  // 12 ms each
+  for (uint8_t i = 0; i < 3; ++i) bench.send({.priority = 1, .mark = i});  // 120 ms each
   bench.send({.priority = 0, .mark = 9});
   const auto packets = bench.all(1, 4);
   CHECK_EQ(packets.size(), 4u);

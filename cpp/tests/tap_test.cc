@@ -63,30 +63,52 @@ Tap opened(uint32_t isn) {
   return tap;
 }
 
-TEST(round_trips_are_of_segments_sent_once) {
+TEST(round_trips_are_of_the_newest_segment_acknowledged) {
   for (const uint32_t isn : {1u, 0xfffffa00u}) {  // numbers may wrap
     Tap tap = opened(isn);
     tap.sent(100, forward(isn, 1000));
     tap.sent(200, forward(isn + 1000, 1000));
     CHECK_EQ(tap.in_flight_bytes(), 2000);
-    tap.answered(1100, back(isn + 2000));         // a delayed ACK: of the first
+    tap.answered(1100, back(isn + 2000));         // a delayed ACK: of the last
     CHECK_EQ(tap.counters().rtt_count, 1u);
-    CHECK_EQ(tap.counters().rtt_sum, 1000);
+    CHECK_EQ(tap.counters().rtt_sum, 900);
     CHECK_EQ(tap.counters().acked_bytes, 2000);
     CHECK_EQ(tap.in_flight_bytes(), 0);
     tap.sent(2000, forward(isn + 2000, 1000));
     tap.sent(2001, forward(isn + 3000, 1000));
     tap.sent(3000, forward(isn + 2000, 1000));    // again
-    tap.answered(3500, back(isn + 4000));
+    tap.answered(3500, back(isn + 3000));         // of the first copy, after all
     CHECK_EQ(tap.counters().rtt_count, 1u);
+    tap.answered(3501, back(isn + 4000));
+    CHECK_EQ(tap.counters().rtt_count, 2u);
+    CHECK_EQ(tap.counters().rtt_last, 1500);
     CHECK_EQ(tap.counters().packets_sent, 5u);
     CHECK_EQ(tap.counters().packets_retransmitted, 1u);
-    CHECK_EQ(tap.counters().acks, 2u);
-    tap.answered(3600, back(isn + 4000));         // a duplicate
     CHECK_EQ(tap.counters().acks, 3u);
+    tap.answered(3600, back(isn + 4000));         // a duplicate
+    CHECK_EQ(tap.counters().acks, 4u);
     CHECK_EQ(tap.counters().acked_bytes, 4000);
-    CHECK_EQ(tap.counters().rtt_min, 1000);
+    CHECK_EQ(tap.counters().rtt_min, 900);
   }
+}
+
+TEST(segments_acknowledged_selectively_are_round_trips_once) {
+  Tap tap = opened(1);
+  for (uint32_t i = 0; i < 4; ++i) tap.sent(100 * i, forward(1 + 1000 * i, 1000));
+  TapSeen sack = back(1);
+  sack.sacked = true;
+  sack.sack_end = 2001;                           // the first is missing
+  tap.answered(1100, sack);
+  CHECK_EQ(tap.counters().rtt_sum, 1000);
+  tap.answered(1101, sack);
+  sack.sack_end = 4001;
+  tap.answered(1400, sack);
+  CHECK_EQ(tap.counters().rtt_count, 2u);
+  CHECK_EQ(tap.counters().rtt_last, 1100);
+  tap.sent(1500, forward(1, 1000));               // again
+  tap.answered(2700, back(4001));
+  CHECK_EQ(tap.counters().rtt_count, 3u);
+  CHECK_EQ(tap.counters().rtt_last, 2700 - 200);  // the third, of which no SACK told: the newest of those not known yet
 }
 
 TEST(acknowledgements_of_what_was_never_sent_count_for_nothing) {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from netbuf_gym.commands import live_check, live_tune
+from netbuf_gym.commands import live_check, live_run, live_tune
 
-HELP = "tune this host's own buffers while it works, and say what this machine can do"
+HELP = "tune this host's own buffers while it works, run agents on its kernel, and say what it can do"
 EPILOG = """examples:
   netbuf-gym live check
   netbuf-gym live tune
@@ -14,8 +14,10 @@ EPILOG = """examples:
   netbuf-gym live tune model=runs/host/model.zip --apply --ring eth0
   netbuf-gym live tune tcp_wmem_max_bytes=16777216 --apply --range tcp_wmem_max_bytes=1048576:33554432
   netbuf-gym live restore
+  netbuf-gym live run contender=autotuning,max task=host_buffers scenario=auter/local --set duration_s=60 --plot run.png
+  netbuf-gym live run contender=tune-1 task=host_buffers --proxy shadowsocks --set traffic=mixed
 """
-VERBS = {"check": live_check, "tune": live_tune, "restore": live_tune}
+VERBS = {"check": live_check, "tune": live_tune, "restore": live_tune, "run": live_run}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar=" | ".join(VERBS))
     live_check.add(verbs)
     live_tune.add(verbs)
+    live_run.add(verbs)
 
 
 def run(arguments: argparse.Namespace) -> int:

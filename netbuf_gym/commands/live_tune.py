@@ -38,8 +38,8 @@ def add(verbs: argparse._SubParsersAction) -> None:
         nargs="*",
         type=assignment,
         metavar="KEY=VALUE",
-        help=f"who decides: contender=NAME of task {TASK} (default: {USUAL}), model=FILE of a trained agent, recipe=NAME of its "
-        f"environment; or numbers that are to be reached: {', '.join(CONTROLS)}",
+        help=f"who decides: contender=NAME of task {TASK} (default: {USUAL}), model=FILE of a trained agent, recipe=NAME of "
+        f"its environment; or numbers that are to be reached: {', '.join(CONTROLS)}",
     )
     verb.add_argument("--apply", action="store_true", help="set what is decided; the original values are back at the end")
     verb.add_argument("--interval", type=number_of, default=5.0, metavar="S", help="between decisions, 3 to 10 (default: 5)")
@@ -151,7 +151,8 @@ def _meter(local: bool) -> HostMeter:
     try:
         return HostMeter(local=local, own_memory=False)
     except OSError as error:
-        raise ConfigError(f"the kernel does not tell of TCP connections: {error.strerror}; valid: Linux with INET_DIAG") from None
+        why = f"the kernel does not tell of TCP connections: {error.strerror}"
+        raise ConfigError(f"{why}; valid: Linux with INET_DIAG") from None
 
 
 def host_of(arguments: argparse.Namespace, write: bool) -> HostSettings:
@@ -166,7 +167,8 @@ def host_of(arguments: argparse.Namespace, write: bool) -> HostSettings:
         raise ConfigError(why[-1] if missing_ring else why[0])
     host = HostSettings(good, dict(arguments.range))
     if not host.settings:
-        raise ConfigError(why[0] if why else f"none of {', '.join(arguments.settings)} is tuned; valid: {', '.join(DEFAULT_SETTINGS)}")
+        none = f"no control turns {', '.join(arguments.settings or ())}" if asked else "there is nothing to tune"
+        raise ConfigError(why[0] if why else f"{none}; valid: {', '.join(DEFAULT_SETTINGS)}")
     for line in why:
         _say(f"not tuned: {line}")
     return host

@@ -146,7 +146,8 @@ class Watchdog:
             self.why = f"{worse} with settings that were good: the network has changed, what is usual is learnt anew"
             return None
         self._paused_until = time_s + self.pause_s
-        self.why = f"{worse} for {self.hold_s:g} s: the last good settings are restored, nothing is tuned for {self.pause_s:g} s"
+        pause = f"nothing is tuned for {self.pause_s:g} s"
+        self.why = f"{worse} for {self.hold_s:g} s: the last good settings are restored, {pause}"
         return self.good
 
     def _worse(self, rate_bps: float, latency_s: float) -> str:

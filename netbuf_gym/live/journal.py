@@ -192,7 +192,7 @@ class Foreign(SettingError):
 
 @dataclass(frozen=True)
 class Restored:
-    """What became of a setting: `"restored"`, `"as it was"`, `"left"` (somebody else changed it) or `"failed"`, and in words."""
+    """What became of a setting: `"restored"`, `"as it was"`, `"left"` (by somebody else) or `"failed"`, and in words."""
 
     name: str
     outcome: str

@@ -55,7 +55,8 @@ def findings() -> list[Finding]:
 
 def _system() -> Finding:
     ok = sys.platform == "linux" and sys.byteorder == "little"
-    return Finding("Linux", ok, f"{platform.system()} {platform.release()} {platform.machine()}", "everything live", required=True)
+    found = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return Finding("Linux", ok, found, "everything live", required=True)
 
 
 def _namespaces() -> Finding:
@@ -103,7 +104,8 @@ def _diag() -> Finding:
         with Connections() as connections:
             count = len(connections.read())
     except OSError as error:
-        return Finding("INET_DIAG", False, error.strerror or str(error), "observation of connections", "modprobe tcp_diag", True)
+        why = error.strerror or str(error)
+        return Finding("INET_DIAG", False, why, "observation of connections", "modprobe tcp_diag", required=True)
     return Finding("INET_DIAG", True, f"tells of {count} connections", "observation of connections", required=True)
 
 
@@ -171,7 +173,8 @@ def _sysctls() -> Finding:
         except SettingError as error:
             why.append(str(error))
     found = f"{len(able)} of {len(KINDS)} can be set" + (f"; {why[0]}" if why else "")
-    return Finding("sysctls", not why, found, "netbuf-gym live tune --apply", "" if not why else "run as root on the host itself")
+    remedy = "" if not why else "run as root on the host itself"
+    return Finding("sysctls", not why, found, "netbuf-gym live tune --apply", remedy)
 
 
 def _rings() -> Finding:
@@ -187,7 +190,8 @@ def _rings() -> Finding:
             found.append(f"{device} {ring.read()[0]} of {ring.limits(0)[1]}")
         except SettingError:
             continue
-    return Finding("rings", bool(found), ", ".join(found) or "no device has one", "live tune --ring", "" if found else "a network card")
+    told = ", ".join(found) or "no device has one"
+    return Finding("rings", bool(found), told, "live tune --ring", "" if found else "a network card")
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (

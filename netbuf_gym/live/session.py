@@ -72,7 +72,8 @@ class Log:
     """
 
     def __init__(self, path: str | None):
-        self._path, self._head = path, []
+        self._path = path
+        self._head: list[str] = []
 
     def add(self, step: Step) -> None:
         """One more row; raises OSError."""
@@ -80,7 +81,7 @@ class Log:
             return
         row: dict[str, Any] = {"time_s": round(step.time_s, 3), **step.telemetry}
         for name, value in step.values.items():
-            row |= {column: number for column, number in zip(_columns(name, len(value)), value, strict=True)}
+            row |= dict(zip(_columns(name, len(value)), value, strict=True))
         row["changes"] = "; ".join(map(str, step.changes))
         row["notes"] = "; ".join(step.notes)
         text = io.StringIO()

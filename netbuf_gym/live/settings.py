@@ -157,7 +157,7 @@ class Sysctl(Setting):
         elif error.errno in (errno.EACCES, errno.EPERM):
             why = "no privileges; valid: root, or CAP_NET_ADMIN in this network namespace"
         else:
-            why = error.strerror
+            why = error.strerror or "an error without a name"
         return SettingError(f"{self.name} cannot be set: {why}")
 
 
@@ -210,7 +210,7 @@ class Ring(Setting):
             elif error.errno == errno.ENOENT:
                 why = "the kernel has no ethtool over netlink; valid: Linux 5.6 or newer"
             else:
-                why = error.strerror
+                why = error.strerror or "an error without a name"
             raise SettingError(f"{self.name} cannot be used: {why}") from None
 
 

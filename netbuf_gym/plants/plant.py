@@ -186,7 +186,7 @@ class Plant(Unique, ABC):
         """
 
     def about(self, world: int) -> Mapping[str, Any]:
-        """What users should know of what a world runs on: environments put it into `info["plant"]` of a reset; nothing to say."""
+        """What users should know of what a world runs on, `info["plant"]` of a reset; empty: nothing."""
         return {}
 
     def close(self) -> None:

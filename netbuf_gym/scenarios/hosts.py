@@ -142,7 +142,8 @@ def placed_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: Co
                 raise ScenarioError(f"hosts[{i}].device = {link} is the port of a switch; valid: another link")
         placed.append(host if device == host.devices else replace(host, device=device))
     if hosts and not HAS_HOSTS[stack]:
-        raise ScenarioError(f"hosts is not empty in the {stack} stack; valid: {', '.join(s for s in HAS_HOSTS if HAS_HOSTS[s])}")
+        valid = ", ".join(name for name, has in HAS_HOSTS.items() if has)
+        raise ScenarioError(f"hosts is not empty in the {stack} stack; valid: stack = {valid}")
     return hosts if all(a is b for a, b in zip(hosts, placed, strict=True)) else tuple(placed)
 
 

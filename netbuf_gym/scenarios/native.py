@@ -138,7 +138,8 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     config.clock_offset_ns = round(flow.clock_offset_ms * 1e6)
     config.clock_drift_ppm = flow.clock_drift_ppm
     config.timestamp_ns = flow.timestamp_resolution_us * 1000
-    config.clamp_interval_ns = round(flow.clamp_interval_ms * 1e6)
+    if flow.clamp_interval_ms is not None:
+        config.clamp_interval_ns = round(flow.clamp_interval_ms * 1e6)
     if flow.read_mbps is not None:
         config.read_bps = flow.read_mbps * 1e6
     if flow.priority:

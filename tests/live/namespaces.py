@@ -37,7 +37,7 @@ class Namespace:
         self.holder.wait()
         self.holder.stdout.close()
 
-    def run(self, *argv, timeout=60):
+    def run(self, *argv, timeout=180):
         return subprocess.run([*self.enter, *map(str, argv)], capture_output=True, text=True, timeout=timeout)
 
     def python(self, code, **kwargs):

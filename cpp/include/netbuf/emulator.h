@@ -61,7 +61,8 @@ class Emulator final : private Link::Host {
   Time now() const { return started_ ? monotonic() - epoch_ : 0; }
   Time epoch() const { return epoch_; }
   std::string failure() const { return thread_.failure(); }
-  bool realtime() const { return thread_.realtime(); }
+  bool asks_realtime() const { return ask_realtime_; }
+  bool realtime() const { return thread_.realtime(); }   // whether it was given
 
   // ---- all below take turns with the thread: hold the lock over several, and over what references refer to
   using Guard = std::unique_lock<PriorityLock>;

@@ -107,6 +107,9 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
   }
   place_of_flow_.assign(world_.flows.size(), kNone);
   windows_.assign(world_.flows.size(), std::numeric_limits<double>::infinity());
+  for (uint32_t i = 0; i < flow_sockets_.size(); ++i) {
+    if (flow_sockets_[i].window_bytes > 0) windows_[i] = static_cast<double>(flow_sockets_[i].window_bytes);
+  }
   flow_stats_.resize(world_.flows.size());
   switches_.resize(world_.switches.size());
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
@@ -152,7 +155,7 @@ void LiveFlows::start() {
   if (thread_.running()) throw std::logic_error("the flows were started before");
   for (uint32_t i = 0; i < world_.flows.size(); ++i) alarms_.push({world_.flows[i].start_ns, i, 0, Task::open});
   if (!world_.flows.empty()) alarms_.push({0, 0, 0, Task::look});
-  thread_.start("nb-flows", false, [this] { run(); });
+  thread_.start("nb-flows", emulator_.asks_realtime(), [this] { run(); });
 }
 
 void LiveFlows::stop() {
@@ -249,7 +252,6 @@ void LiveFlows::alarm(Time time, uint32_t place, Task task) {
 void LiveFlows::prepare(int fd, const LiveSocket& socket, bool receives) const {
   // Whatever ends this process, its sockets end at once, and so do the connections.
   set(fd, SOL_SOCKET, SO_LINGER, linger{1, 0}, "SO_LINGER");
-  set(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
   if (!socket.cc.empty() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, socket.cc.data(), static_cast<socklen_t>(socket.cc.size())) != 0) {
     fail_system("congestion control " + socket.cc);
   }
@@ -426,6 +428,16 @@ void LiveFlows::write(uint32_t index, Time now) {
   if (closed && connection.written >= upto && connection.connected) {
     connection.finished_writing = true;
     shutdown(fd, SHUT_WR);
+  }
+}
+
+void LiveFlows::cap_buffers(uint32_t node, int64_t bytes) {
+  for (std::vector<LiveSocket>* sockets : {&flow_sockets_, &sender_sockets_}) {
+    for (LiveSocket& socket : *sockets) {
+      if (socket.asked_send_bytes > 0 && routes_[socket.route].sender_node == node) {
+        socket.send_buffer_bytes = std::min(socket.asked_send_bytes, bytes);
+      }
+    }
   }
 }
 

@@ -6,6 +6,7 @@ known from what the kernel says of it at its end.
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,10 @@ import numpy as np
 
 from netbuf_gym.plants.linux.tcp_table import ESTABLISHED, FIELDS, NO_RTT, Connections, Table, joined
 
-CUMULATIVE = ("bytes_acked", "bytes_received", "data_segs_out", "total_retrans", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
+CUMULATIVE = (
+    *("bytes_acked", "bytes_received", "data_segs_out", "total_retrans"),
+    *("busy_us", "rwnd_limited_us", "sndbuf_limited_us"),
+)
 COLUMNS = [FIELDS.index(name) for name in CUMULATIVE]
 PAGE_BYTES = 4096
 SHORT_S = 0.01
@@ -66,20 +70,22 @@ class HostMeter:
     Args:
         local: whether connections over the loopback device count.
         own_memory: whether memory is the sum over the namespace's connections; otherwise it is the machine's, of sockstat.
-        proc: the folder that stands for /proc.
 
     Raises:
         OSError: the kernel does not tell of connections.
     """
 
-    def __init__(self, local: bool = False, own_memory: bool = True, proc: Path = Path("/proc")):
-        self._local, self._own_memory, self._proc = local, own_memory, proc
+    def __init__(self, local: bool = False, own_memory: bool = True):
+        self._local, self._own_memory = local, own_memory
         self._connections = Connections()
+        # What is read stays that of the namespace in which the file was opened.
+        self._netstat = os.open("/proc/thread-self/net/netstat", os.O_RDONLY | os.O_CLOEXEC)
+        self._sockstat = os.open("/proc/thread-self/net/sockstat", os.O_RDONLY | os.O_CLOEXEC)
         self._known = Known()
         self._memory: list[float] = []
         self._ended: list[Table] = []
         self._opened = 0
-        self._memory_limit = _third(proc / "sys/net/ipv4/tcp_mem")
+        self._memory_limit = _third(Path("/proc/sys/net/ipv4/tcp_mem"))
         self._pressure_ms = self._pressure()
         self._now = self._look(time.monotonic())
         self._begin_s = self._seen_s = time.monotonic()
@@ -88,6 +94,8 @@ class HostMeter:
     def close(self) -> None:
         """Gives back its sockets."""
         self._connections.close()
+        for descriptor in (self._netstat, self._sockstat):
+            os.close(descriptor)
 
     def look(self) -> Table:
         """Looks in the middle of an interval, for its mean round-trip times and memory; what there is."""
@@ -205,7 +213,7 @@ class HostMeter:
     def _memory_now(self, table: Table) -> float:
         if self._own_memory:
             return float(sum(np.nansum(table[name]) for name in ("rmem_alloc", "wmem_queued", "fwd_alloc")))
-        for line in (self._proc / "net/sockstat").read_text().splitlines():
+        for line in os.pread(self._sockstat, 4096, 0).decode().splitlines():
             words = line.split()
             if words and words[0] == "TCP:" and "mem" in words:
                 return float(words[words.index("mem") + 1]) * PAGE_BYTES
@@ -213,7 +221,7 @@ class HostMeter:
 
     def _pressure(self) -> float:
         """Milliseconds under memory pressure since the namespace began."""
-        lines = (self._proc / "net/netstat").read_text().splitlines()
+        lines = os.pread(self._netstat, 1 << 16, 0).decode().splitlines()
         for head, values in zip(lines[::2], lines[1::2], strict=False):
             names = head.split()
             if "TCPMemoryPressuresChrono" in names:

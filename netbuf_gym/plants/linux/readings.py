@@ -12,7 +12,7 @@ from netbuf_gym import _core
 from netbuf_gym.errors import PlantFault
 from netbuf_gym.plants.linux.process import Process
 from netbuf_gym.plants.linux.setup import Agents, Setup
-from netbuf_gym.plants.simulator import LINK_SAMPLE, World
+from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, World
 from netbuf_gym.scenarios.types import Scenario
 
 _INFO = {name: i for i, name in enumerate(_core.tcp_info_columns())}
@@ -101,7 +101,7 @@ class LiveReadings(World):
                     info[_INFO["pacing_rate_bytes_per_s"]] * 8e-6,
                 ]
             )
-        return np.array(rows, np.float64).reshape(len(rows), -1)
+        return np.array(rows, np.float64).reshape(len(rows), len(FLOW_SAMPLE))
 
     def flow_arrivals(self) -> list[int]:
         """See `World`."""
@@ -180,11 +180,6 @@ class LiveRun(LiveReadings):
         except BaseException:
             self._process.close()
             raise
-
-    @property
-    def now_ns(self) -> int:
-        """The world's time at the end of the last `run`; 0 before the first."""
-        return self._time_ns
 
     def run(self, until_ns: int) -> None:
         """Runs the world to this time of its own, or some tenths of a ms beyond.

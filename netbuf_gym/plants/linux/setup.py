@@ -7,12 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.linux.codec import encode
+from netbuf_gym.plants.linux.hosts import capped, hosts_message
 from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import flow_config, world_config
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.traffic import Sender
 from netbuf_gym.scenarios.types import Scenario
@@ -40,9 +42,7 @@ advertised windows of a fine scale (128 bytes) reach."""
 INITCWND, FEATURES, INITRWND, QUICKACK = 11, 12, 14, 15
 """RTAX_ numbers of a route's metrics."""
 
-FIRST_WINDOW_SEGMENTS = 20
-"""What a steered receiver advertises first, as Nuwa's does; the kernel would offer its whole buffer, and not take it back."""
-
+MOST_FIRST_SEGMENTS = 1000
 USEC_TIMESTAMPS = 16
 """RTAX_FEATURE_TCP_USEC_TS."""
 
@@ -101,6 +101,7 @@ class Setup:
         flows = [self._socket(f"flows[{i}]", flow) for i, flow in enumerate(scenario.flows)]
         senders = [] if scenario.traffic is None else scenario.traffic.senders
         opening = [self._socket(f"traffic.senders[{i}]", sender) for i, sender in enumerate(senders)]
+        hosts = hosts_message(scenario, self.node, self._refuse)
         self.message: dict[str, Any] = {
             "do": "start",
             "world": encode(world_config(scenario)),
@@ -112,6 +113,7 @@ class Setup:
             "senders": opening,
             "metrics": sorted(self._metrics.items()),
             "sysctls": self._sysctls(),
+            "hosts": hosts,
             "realtime": realtime,
             "bottlenecks": [scenario.tightest_link(i) for i in range(len(scenario.flows))],
             "kind": agents.kind,
@@ -160,11 +162,18 @@ class Setup:
         if getattr(one, "timestamp_resolution_us", 1000) == 1:
             self._metric(ends[0], addresses[1], FEATURES, USEC_TIMESTAMPS)
             self._metric(ends[1], addresses[0], FEATURES, USEC_TIMESTAMPS)
-        if getattr(one, "receiver", None) is not None:
-            self._metric(ends[1], addresses[0], INITRWND, FIRST_WINDOW_SEGMENTS)
+        if isinstance(one, Flow) and one.receiver is not None:
+            # The kernel would offer its whole buffer first, and not take it back.
+            first = _core.first_window_bytes(flow_config(one), self.scenario.mss)
+            self._metric(ends[1], addresses[0], INITRWND, max(1, min(first // self.scenario.mss, MOST_FIRST_SEGMENTS)))
         socket: dict[str, Any] = {"route": number, "cc": self._control(at, one.cc)}
         if self.scenario.pacing:
             socket["pacing_bytes_per_s"] = PACED_BYTES_PER_S
+        if one.sndbuf_bytes is not None:
+            socket["asked_send_bytes"] = one.sndbuf_bytes
+            socket["send_buffer_bytes"] = capped(self.scenario, one.sender_host, one.sndbuf_bytes)
+        if one.rcvbuf_bytes is not None:
+            socket["receive_buffer_bytes"] = capped(self.scenario, one.receiver_host, one.rcvbuf_bytes)
         if isinstance(one, Flow):
             socket |= self._flow_socket(at, one)
         return socket
@@ -187,8 +196,9 @@ class Setup:
                 self._refuse(f"{at}.{field}", getattr(flow, field), "0 without a receiver control: both ends have one clock")
         socket: dict[str, Any] = {}
         if flow.send_buffer_bytes is not None:
-            socket["send_buffer_bytes"] = flow.send_buffer_bytes // 2  # the kernel doubles it
-        elif cc_name(flow.cc) != AGENT:
+            # SO_SNDBUF would hold a whole burst of 64 KiB more than it says.
+            socket |= {"limited": True, "window_bytes": flow.send_buffer_bytes}
+        elif cc_name(flow.cc) != AGENT and flow.sender_host is None:  # a host has settings of its own
             socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if flow.receive_buffer_bytes is not None:
             socket["receive_buffer_bytes"] = round(flow.receive_buffer_bytes / WINDOW_OF_BUFFER)

@@ -66,6 +66,14 @@ class Steering:
             return {"receiver_driven": "in the kernel (BPF)"}
         return {"receiver_driven": f"CUBIC instead ({self._reason})"} if self._reason else {}
 
+    def receivers(self, world: Any) -> list[dict[str, Any] | None]:
+        """What the receiver of each flow has counted; None of one without a control."""
+        told: list[dict[str, Any] | None] = []
+        for flow, config in enumerate(world.config.flows):
+            route = world.setup["flows"][flow]["route"]
+            told.append(_core.receiver_stat(world.emulator, route) if config.receiver else None)
+        return told
+
     def row(self, flow: int) -> dict[str, int]:
         """What the kernel counted of a flow's sender; empty of one that is not ours."""
         if self._sockets is None or flow not in self._rows:

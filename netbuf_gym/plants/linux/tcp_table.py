@@ -107,7 +107,7 @@ class Connections:
 
     def read(self) -> Table:
         """Those that there are now."""
-        tables = []
+        tables: list[Table] = []
         for family in (socket.AF_INET, socket.AF_INET6):
             body = REQUEST.pack(family, socket.IPPROTO_TCP, EXTENSIONS, STATES)
             self._asking.send(HEADER.pack(HEADER.size + len(body), SOCK_DIAG_BY_FAMILY, DUMP, 1, 0) + body)
@@ -120,7 +120,7 @@ class Connections:
 
     def ended(self) -> Table:
         """Those that ended since this was last asked, with their last counters. Some are missing where too many ended."""
-        tables = []
+        tables: list[Table] = []
         while True:
             try:
                 received = self._ended.recv_into(self._buffer)
@@ -170,7 +170,8 @@ def _group(raw: np.ndarray, data: bytes, length: int, starts: np.ndarray) -> Tab
     for at in places.values():
         alike &= (rows[:, at - 4 : at] == rows[0, at - 4 : at]).all(axis=1)
     if not alike.all():
-        return joined([_group(raw, data, length, starts[alike]), *(_group(raw, data, length, one[None]) for one in starts[~alike])])
+        others = (_group(raw, data, length, one[None]) for one in starts[~alike])
+        return joined([_group(raw, data, length, starts[alike]), *others])
     head = rows[:, HEADER.size :]
     values = np.full((len(starts), len(FIELDS)), np.nan)
     values[:, 0] = head[:, 1]

@@ -65,9 +65,9 @@ def scatter(cells: list[Cell], task: str) -> Any:
 
 def actions(runs: Runs) -> Any:
     """What the trained agent decided on both plants, over all worlds."""
-    shares = [np.array([np.nanmean(runs.where(plant=plant).columns[name]) for name in ACTIONS]) for plant in PLANTS]
-    if not len(runs) or any(np.isnan(one).all() for one in shares):
+    if not len(runs):
         return None
+    shares = [np.array([runs.where(plant=plant).columns[name].mean() for name in ACTIONS]) for plant in PLANTS]
     figure = figure_of(7.2, 3.4)
     axes = figure.subplots()
     for number, (plant, one) in enumerate(zip(("simulator", "kernel"), shares, strict=True)):

@@ -92,7 +92,8 @@ def test_losses_leave_the_window_alone():
 
 def test_a_time_out_halts_until_the_next_decision():
     silent = nb.traces.RateTrace([0, 1, 2.5], [10, 0, 10], 20)
-    rows, told, _ = run("linux", path(rate_mbps=None, trace=silent), SENDER, lambda step: {"cwnd_bytes": BDP} if step == 2 else {}, 30)
+    world = path(rate_mbps=None, trace=silent)
+    rows, told, _ = run("linux", world, SENDER, lambda step: {"cwnd_bytes": BDP} if step == 2 else {}, 30)
     assert told["timeouts"] >= 1
     assert rows["cwnd_bytes"][-1] == rows["mss_bytes"][-1]
 
