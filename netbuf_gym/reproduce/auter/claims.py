@@ -7,7 +7,7 @@ autotuning, and chance, so that it can be seen what of a gain is learned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from netbuf_gym.reproduce.auter import paper
 from netbuf_gym.reproduce.auter.schemes import BPFTUNE, CONSTANT, KERNEL, LEARNED, RANDOM, RECIPE, WITH_BBR, label
@@ -170,13 +170,13 @@ OTHERS = (
 
 OURS = (
     *(
-        Claim("three regions: no less throughput", "-", RATE, (rival,), NOT_LOWER, where=_regions())
+        Claim("three regions: no less throughput", "", RATE, (rival,), NOT_LOWER, where=_regions())
         for rival in (KERNEL, CONSTANT, BPFTUNE, MAX)
     ),
-    Claim("three regions: more throughput than chance", "-", RATE, (RANDOM,), HIGHER, where=_regions()),
-    Claim("sweeps: no less throughput", "-", RATE, (KERNEL, CONSTANT), NOT_LOWER, where={"study": SWEEPS}),
-    Claim("three regions: less memory than max", "-", "memory_mb", (MAX,), LOWER, where=_regions()),
-    Claim("three regions: less delay than max", "-", "latency_ms", (MAX,), LOWER, where=_regions()),
+    Claim("three regions: more throughput than chance", "", RATE, (RANDOM,), HIGHER, where=_regions()),
+    Claim("sweeps: no less throughput", "", RATE, (KERNEL, CONSTANT), NOT_LOWER, where={"study": SWEEPS}),
+    Claim("three regions: less memory than max", "", "memory_mb", (MAX,), LOWER, where=_regions()),
+    Claim("three regions: less delay than max", "", "latency_ms", (MAX,), LOWER, where=_regions()),
 )
 """What the paper does not ask, of both agents."""
 
@@ -184,7 +184,7 @@ OURS = (
 def about_auter(runs: Runs) -> str:
     """The paper's claims about Auter, for everyone in its place who is there."""
     present = [scheme for scheme in IN_ITS_PLACE if scheme in runs.values("scheme")]
-    rows = _rows(runs, ABOUT_AUTER, [(scheme,) * 2 for scheme in present])
+    rows = _rows(runs, ABOUT_AUTER, present)
     for one in CONTRASTS:
         for rival in one.claim.rivals:
             cells = [_contrasted(one, runs, scheme, rival) for scheme in present]
@@ -195,7 +195,7 @@ def about_auter(runs: Runs) -> str:
 def with_bbr(runs: Runs) -> str:
     """The paper's claims about Auter with BBR, for both agents."""
     present = [scheme for scheme in (RECIPE, LEARNED) if WITH_BBR[scheme] in runs.values("scheme")]
-    rows = _rows(runs, WITH_BBR_TOO, [(WITH_BBR[scheme],) * 2 for scheme in present])
+    rows = _rows(runs, WITH_BBR_TOO, [WITH_BBR[scheme] for scheme in present])
     alone = Claim("more than without BBR", "Table IV", RATE, (), HIGHER, where=_regions())
     cells = [judge(alone, runs, WITH_BBR[scheme], scheme, CELLS) for scheme in present]
     if any(cell != "-" for cell in cells):
@@ -217,17 +217,17 @@ def about_others(runs: Runs) -> str:
 def ours(runs: Runs) -> str:
     """What the paper does not ask."""
     present = [scheme for scheme in (RECIPE, LEARNED, KERNEL, CONSTANT) if scheme in runs.values("scheme")]
-    claims = [replace(claim, figures="ours") for claim in OURS]
-    return _table(_rows(runs, claims, [(scheme,) * 2 for scheme in present]), [label(scheme) for scheme in present])
+    return _table(_rows(runs, OURS, present), [label(scheme) for scheme in present], "what the paper does not ask")
 
 
-def _rows(runs: Runs, claims: Sequence[Claim], schemes: Sequence[tuple[str, str]]) -> list[list[str]]:
+def _rows(runs: Runs, claims: Sequence[Claim], schemes: Sequence[str]) -> list[list[str]]:
     rows = []
     for claim in claims:
         for rival in claim.rivals:
-            cells = ["" if rival == scheme else judge(claim, runs, scheme, rival, CELLS) for _, scheme in schemes]
+            cells = ["" if rival == scheme else judge(claim, runs, scheme, rival, CELLS) for scheme in schemes]
             if any(cell not in ("", "-") for cell in cells):
-                rows.append([f"{claim.text} ({claim.figures})", label(rival), *cells])
+                said = f" ({claim.figures})" if claim.figures else ""
+                rows.append([f"{claim.text}{said}", label(rival), *cells])
     return rows
 
 
@@ -237,5 +237,5 @@ def _contrasted(one: Contrast, runs: Runs, scheme: str, rival: str) -> str:
     return judged(claim.expected, contrast(here, there, scheme, rival, claim.measure, CELLS, claim.by), claim.least, claim.by)
 
 
-def _table(rows: list[list[str]], titles: Sequence[str]) -> str:
-    return markdown_table(["the paper's claim", "against", *titles], rows) if rows and titles else ""
+def _table(rows: list[list[str]], titles: Sequence[str], first: str = "the paper's claim") -> str:
+    return markdown_table([first, "against", *titles], rows) if rows and titles else ""
