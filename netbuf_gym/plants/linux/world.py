@@ -37,7 +37,7 @@ class LiveWorld:
         self.started = False
         self.emulator: Any = None
         self.flows: Any = None
-        self.steering: Steering | None = None
+        self.steering: Any = None
         self.kind: Any = None
         self._since_ns = 0
         try:
