@@ -9,7 +9,7 @@ import sys
 import types
 
 
-def known(name, path):
+def known(name: str, path: str) -> None:
     """Makes a package known without running it."""
     module = types.ModuleType(name)
     module.__path__ = [path]

@@ -18,7 +18,7 @@ def encode(config: Any) -> Any:
         return {key: encode(value) for key, value in config.items()}
     if config is None or isinstance(config, (bool, int, float, str)):
         return config
-    cls = type(config)
+    cls: Any = type(config)
     plain = _plain(cls)
     values = {name: encode(getattr(config, name)) for name in _fields(cls)}
     return {_CLASS: cls.__name__, **{name: value for name, value in values.items() if value != plain[name]}}

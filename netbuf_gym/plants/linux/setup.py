@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, shown
@@ -181,7 +181,7 @@ class Setup:
     def _flow_socket(self, at: str, flow: Flow) -> dict[str, Any]:
         if not isinstance(flow.app, (Bulk, Sized, OnOff)):
             self._refuse(f"{at}.app", flow.app, "Bulk(), Sized(...) or OnOff(...)")
-        if flow.receiver is not None and cc_name(flow.receiver) == AGENT and not self.agents.receivers:
+        if flow.receiver is not None and cc_name(cast(Any, flow.receiver)) == AGENT and not self.agents.receivers:
             self._refuse(f"{at}.receiver", AGENT, "another receiver control, or None: no agents of this kind are here")
         for field in ("clock_offset_ms", "clock_drift_ppm"):
             if getattr(flow, field) and flow.receiver is None:
@@ -190,7 +190,7 @@ class Setup:
         if flow.send_buffer_bytes is not None:
             # SO_SNDBUF would hold a whole burst of 64 KiB more than it says.
             socket |= {"limited": True, "window_bytes": flow.send_buffer_bytes}
-        elif cc_name(flow.cc) != AGENT:
+        elif flow.cc != AGENT:
             socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if flow.receive_buffer_bytes is not None:
             socket["receive_buffer_bytes"] = round(flow.receive_buffer_bytes / WINDOW_OF_BUFFER)
