@@ -110,18 +110,18 @@ class Engine(Unique):
         self.set_reward(self.task.default_reward if reward is None else reward)
 
         self.turn = Turn()
-        self._plant_spec, self._threads = plant, whole("threads", threads, 1, MAX_THREADS)
+        self.plant_spec, self._threads = plant, whole("threads", threads, 1, MAX_THREADS)
         self._open()
 
     def _open(self) -> None:
         """Makes the plant."""
-        self.plant = plants.make(self._plant_spec, self.worlds, self.agents, self.task.kind, self._threads)
+        self.plant = plants.make(self.plant_spec, self.worlds, self.agents, self.task.kind, self._threads)
         self._release = weakref.finalize(self, self.plant.close)
         self._release.atexit = self.plant.outlives_program
         if self.task.until not in self.plant.untils:
             self.close()
             raise ConfigError(
-                f"plant = {shown(self._plant_spec)} cannot wait for an event, as task {self.task.name!r} asks here; "
+                f"plant = {shown(self.plant_spec)} cannot wait for an event, as task {self.task.name!r} asks here; "
                 f"it advances until: {', '.join(self.plant.untils)}"
             )
         self._telemetry = self.plant.telemetry.reshape(self.rows, -1)
@@ -229,7 +229,7 @@ class Engine(Unique):
             self.plant.apply(self.plant.control)
             left_ns = self._end_ns - self.time_ns if self.task.until == EVENT else None
             advance = self.plant.advance(self.interval_ns, self.task.until, left_ns)
-            elapsed_ns, failures = checked(advance, self._plant_spec, self.worlds, self.task.until, self.failures)
+            elapsed_ns, failures = checked(advance, self.plant_spec, self.worlds, self.task.until, self.failures)
         except BaseException:
             self.close()
             raise

@@ -78,7 +78,10 @@ class Env(Unique, OfItsTask, gym.Env):
 
     @one_at_a_time
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Starts a new episode; see Gymnasium. There are no options. `info["scenario"]` names the world drawn."""
+        """Starts a new episode; see Gymnasium. There are no options.
+
+        `info["scenario"]` names the world drawn, and `info["plant"]` says what a live one runs on.
+        """
         super().reset(seed=seed)
         if options:
             raise ConfigError(f"options has no key {shown(next(iter(options)))}; valid: none")
@@ -87,7 +90,8 @@ class Env(Unique, OfItsTask, gym.Env):
         self.engine.reset_world(0, self._generator)
         self.engine.start_history([0])
         self._recorder.start()
-        return self._observation(), {"scenario": self.engine.scenarios[0].name}
+        about = self.engine.plant.about(0)
+        return self._observation(), {"scenario": self.engine.scenarios[0].name, **({"plant": dict(about)} if about else {})}
 
     @one_at_a_time
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from netbuf_gym import tasks
+from netbuf_gym import plants, tasks
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender, InWorld, Policy
 from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of, take_agents
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.plants.simulator import Simulator
 from netbuf_gym.plants.simulator import World as Simulated
+from netbuf_gym.scenarios import Scenario
 from netbuf_gym.worlds import ScenarioLike
 
 
@@ -214,7 +214,8 @@ def play(
             placed = [world._replace(scenario=contender.place(world.scenario)) for world in worlds]
             _decisions(policy, engine, placed, each, watch, stop)
         else:
-            _in_worlds(cast(InWorld, contender), worlds, each, engine.interval_ns, threads, watch, stop)
+            alone = lambda scenario, seed: plants.lone(engine.plant_spec, scenario, seed)  # noqa: E731
+            _in_worlds(cast(InWorld, contender), worlds, each, engine.interval_ns, threads, watch, stop, alone)
 
 
 def check(contender: Contender, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
@@ -225,9 +226,10 @@ def check(contender: Contender, scenario: ScenarioLike | None, *, task: str, **e
 
 
 def _require_its_plant(contender: Contender, engine: Engine, env: Mapping[str, Any]) -> None:
-    """Raises ConfigError for a contender that acts in simulated worlds where another plant is asked for."""
+    """Raises ConfigError for a contender that acts in worlds, on a plant that has none for it."""
     if isinstance(contender, InWorld) and not engine.plant.in_world:
-        raise ConfigError(f"{contender.name} acts in simulated worlds, not on plant = {shown(env.get('plant'))}; valid: 'sim'")
+        plant = shown(env.get("plant"))
+        raise ConfigError(f"{contender.name} acts in the world, where plant = {plant} lets nobody; valid: 'sim', 'linux'")
 
 
 def _engine(worlds: int, task: str, scenario: ScenarioLike | None, env: Mapping[str, Any]) -> Engine:
@@ -289,8 +291,9 @@ def _in_worlds(
     threads: int,
     watch: Mapping[int, Look],
     stop: threading.Event,
+    alone: Callable[[Scenario, int], Any],
 ) -> None:
-    """World by world, in threads: the simulator leaves the interpreter while it runs."""
+    """World by world, in threads: the simulator leaves the interpreter while it runs. alone: makes one."""
     one_at_a_time = threading.Lock()
 
     def look_at_stop() -> None:
@@ -299,7 +302,10 @@ def _in_worlds(
 
     def run(index: int) -> None:
         scenario = worlds[index].scenario
-        world = Simulator(contender.place(scenario), worlds[index].seed)
+        with closing(alone(contender.place(scenario), worlds[index].seed)) as world:
+            run_one(index, scenario, world)
+
+    def run_one(index: int, scenario: Scenario, world: Any) -> None:
         world.between = look_at_stop
         end_ns = round(scenario.duration_s * 1e9)
         show, sample = contender.watcher(scenario, world), contender.sampler(scenario, world)

@@ -124,7 +124,7 @@ class Watch:
         ScenarioTypeError: `progress` is neither.
     """
 
-    def __init__(self, world: Simulator, end_ns: int, progress: bool | Progress):
+    def __init__(self, world: Any, end_ns: int, progress: bool | Progress):
         if not isinstance(progress, bool) and not callable(progress):
             valid = "True, False, or a function of the share that is over"
             raise ScenarioTypeError(f"progress = {shown(progress)}; valid: {valid}")
@@ -135,8 +135,9 @@ class Watch:
         self._warned: set[str] = set()
 
     def __enter__(self) -> Watch:
-        for cause in slow_causes(self._world.scenario):
-            self._warn(cause.partition(" (")[0], cause)
+        if isinstance(self._world, Simulator):
+            for cause in slow_causes(self._world.scenario):
+                self._warn(cause.partition(" (")[0], cause)
         self._bar.__enter__()
         if self._tell is not None:
             self._tell(0.0)

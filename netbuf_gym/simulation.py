@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netbuf_gym import checks
+from netbuf_gym import checks, plants
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.flow_results import NAN, FlowResult, Flows, LinkResult, Links
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
@@ -15,6 +16,7 @@ from netbuf_gym.results import Result
 from netbuf_gym.running import Progress, Watch
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
+from netbuf_gym.scenarios.udp import udp_names
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
 from netbuf_gym.udp_results import UdpResults, udp_result
@@ -33,6 +35,7 @@ def simulate(
     sample_interval_s: float | None = 0.1,
     warmup_s: float = 0.0,
     progress: bool | Progress = False,
+    plant: str | dict[str, Any] = "sim",
 ) -> Result:
     """Runs a scenario from start to end.
 
@@ -48,6 +51,8 @@ def simulate(
         warmup_s: The statistics cover the time from here to the end, 0 to below the duration.
         progress: Whether to draw a bar on standard error; or a function that is called with the share of the virtual
             time that is over, 0 to 1. What it raises ends the run.
+        plant: Where it runs: `"sim"`; or `"linux"`, on the kernel of this machine, in real time. There times and rates are as
+            measured, and what the kernel does not tell is NaN.
 
     Warns:
         SlowWorldWarning: A world that takes long for a reason that does not show, as flows that no link holds back.
@@ -59,6 +64,7 @@ def simulate(
         ScenarioError: An argument out of range, or an agent among the flows.
         ControlError: A congestion control in Python gave what is no window; what such code raises comes out as it is.
         SimulatorFault: The simulator found its own state inconsistent.
+        ConfigError, PlantFault: The plant has no such worlds, or the world has failed.
     """
     seed = checks.integer("seed", seed, 0, 2**63 - 1)
     scenario = world_of(scenario, seed)
@@ -72,11 +78,18 @@ def simulate(
         raise ScenarioError(f"warmup_s = {warmup_s:g} leaves nothing of duration_s = {scenario.duration_s:g} to measure")
     stops = _sample_times(scenario, sample_interval_s, end_ns)
 
-    world = Simulator(scenario, seed)
+    with closing(plants.lone(plant, scenario, seed)) as world:
+        return _run(scenario, seed, world, stops, warmup_s, progress)
+
+
+def _run(
+    scenario: Scenario, seed: int, world: Any, stops: list[int], warmup_s: float, progress: bool | Progress
+) -> Result:
+    end_ns, warm_ns = round(scenario.duration_s * 1e9), round(warmup_s * 1e9)
     samples: list[_Sample] = []
     before = None if warm_ns else _snapshot(scenario, world)
     with Watch(world, end_ns, progress) as watch:
-        world.between = watch
+        world.between = watch if isinstance(world, Simulator) else watch.report
         for stop in stops:
             if before is None and stop >= warm_ns:
                 world.run(warm_ns)
@@ -89,7 +102,7 @@ def simulate(
             before = _snapshot(scenario, world)
         world.run(end_ns)
     after = _snapshot(scenario, world)
-    span_s = (end_ns - warm_ns) * 1e-9
+    span_s = (after[4] - before[4]) * 1e-9
     series = {}
     if stops:
         series = _series(np.array(stops) * 1e-9, samples)
@@ -106,7 +119,7 @@ def simulate(
     if scenario.udp:
         finite["udp"] = UdpResults(
             udp_result(name, source.packet_bytes, a, b, span_s)
-            for name, source, a, b in zip(scenario.udp_names(), scenario.udp, before[3], after[3], strict=True)
+            for name, source, a, b in zip(udp_names(scenario.udp), scenario.udp, before[3], after[3], strict=True)
         )
     if any(isinstance(flow.app, Video) for flow in scenario.flows):
         finite["videos"] = video_results(scenario, world.video_stats())
@@ -143,9 +156,10 @@ def _sample_times(scenario: Scenario, interval_s: float | None, end_ns: int) -> 
     return [min((i + 1) * interval_ns, end_ns) for i in range(count)]
 
 
-def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict, list[dict]]:
+def _snapshot(scenario: Scenario, world: Simulator) -> tuple[list[dict], list[dict], dict, list[dict], int]:
+    """Counters, and the time of the world at which they were so."""
     traffic = world.traffic_stats() if scenario.traffic is not None else {}
-    return world.flow_stats(), world.link_stats(), traffic, world.udp_stats() if scenario.udp else []
+    return world.flow_stats(), world.link_stats(), traffic, world.udp_stats() if scenario.udp else [], world.now_ns
 
 
 class _Sample(NamedTuple):

@@ -114,7 +114,7 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
             options: `{"reset_mask": bool array (num_envs,)}` resets (and seeds) the worlds of the marked rows only.
 
         Returns:
-            observations `(num_envs, ...)`, and an empty dict.
+            observations `(num_envs, ...)`, and a dict: empty, or of live worlds `plant`, what each runs on.
 
         Raises:
             ConfigError: an unknown option, a mask of wrong shape or type, empty, or splitting a world.
@@ -127,7 +127,7 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
         self._start_recorders(worlds)
         self.engine.start_history(worlds)
         self._started, self.closed = True, False
-        return self.engine.history.read(self._next_buffer()), {}
+        return self.engine.history.read(self._next_buffer()), self._about(worlds)
 
     @one_at_a_time
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -193,6 +193,15 @@ class VectorEnv(Unique, OfItsTask, gym.vector.VectorEnv):
             values = self.engine.told(name)
             told[name], told[f"_{name}"] = values | {f"_{key}": rows.copy() for key in values}, rows.copy()
         return told
+
+    def _about(self, worlds: np.ndarray) -> dict[str, Any]:
+        """What the worlds that have just been reset run on, where there is something to say."""
+        told = {world: about for world in worlds.tolist() if (about := self.engine.plant.about(world))}
+        if not told:
+            return {}
+        rows = np.arange(self.num_envs) // self.engine.agents
+        known = np.array([row in told for row in rows.tolist()])
+        return {"plant": np.array([dict(told.get(row, {})) for row in rows.tolist()], object), "_plant": known}
 
     def _final_info(self, worlds: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
         """Last observations and reports of ended worlds, with masks, as Gymnasium's vector environments give them."""

@@ -163,7 +163,8 @@ void bind_config(nb::module_& m) {
       .def_rw("relay_from", &FlowConfig::relay_from)
       .def_rw("relay_buffer_bytes", &FlowConfig::relay_buffer_bytes)
       .def_rw("initial_cwnd_packets", &FlowConfig::initial_cwnd_packets)
-      .def_rw("priority", &FlowConfig::priority);
+      .def_rw("priority", &FlowConfig::priority)
+      .def_rw("relay", &FlowConfig::relay);
 
   nb::class_<TrafficConfig>(m, "TrafficConfig", "Senders and the flows that they open; see netbuf_gym.scenarios.Traffic.")
       .def(nb::init<>())

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "bindings.h"
+#include "netbuf/emulator.h"
 #include "netbuf/kernel/btf.h"
 #include "netbuf/kernel/inet_diag.h"
 #include "netbuf/kernel/tcp_info.h"
@@ -61,6 +62,51 @@ Matrix listed(int netlink, uint32_t states, uint16_t local_port, uint16_t remote
   return matrix(std::move(rows), diag_columns().size());
 }
 
+ReceiverMeter& meter_of(Emulator& emulator, uint32_t route) {
+  ReceiverMeter* meter = emulator.meter(route);
+  if (!meter) throw nb::index_error(("no receiver control at route " + std::to_string(route)).c_str());
+  return *meter;
+}
+
+nb::dict receiver_stat(Emulator& emulator, uint32_t route) {
+  const Emulator::Guard guard = emulator.hold();
+  const ReceiverMeter& meter = meter_of(emulator, route);
+  const MeterCounters& c = meter.counters();
+  nb::dict d;
+  d["packets_received"] = c.packets_received;
+  d["received_bytes"] = c.received_bytes;
+  d["delivered_bytes"] = c.delivered_bytes;
+  d["segments_missing"] = c.segments_missing;
+  d["segments_repeated"] = c.segments_repeated;
+  d["stamps_missing"] = c.stamps_missing;
+  d["held_bytes"] = meter.held_bytes();
+  d["advertised_bytes"] = meter.advertised_bytes();
+  d["clamp_bytes"] = meter.clamp_bytes();
+  d["mss_bytes"] = meter.mss();
+  return d;
+}
+
+nb::dict receiver_reading(Emulator& emulator, uint32_t route) {
+  const Emulator::Guard guard = emulator.hold();
+  const MeterReading r = meter_of(emulator, route).read(monotonic());
+  nb::dict d;
+  d["window_bytes"] = r.window_bytes;
+  d["queue_delay_last_s"] = r.queue_delay_last_s;
+  d["queue_delay_s"] = r.queue_delay_s;
+  d["queue_delay_mean_s"] = r.queue_delay_mean_s;
+  d["queue_delay_min_s"] = r.queue_delay_min_s;
+  d["queue_delay_max_s"] = r.queue_delay_max_s;
+  d["queue_delay_before_s"] = r.queue_delay_before_s;
+  d["rtt_s"] = r.rtt_s;
+  d["rtt_min_s"] = r.rtt_min_s;
+  d["silence_s"] = r.silence_s;
+  d["longest_gap_s"] = r.longest_gap_s;
+  d["k"] = r.k;
+  d["target_delay_s"] = r.target_delay_s;
+  d["bdp_gain"] = r.bdp_gain;
+  return d;
+}
+
 }  // namespace
 
 void bind_kernel(nb::module_& m) {
@@ -94,6 +140,26 @@ void bind_kernel(nb::module_& m) {
   m.def("inet_diag_columns", &diag_columns, "The columns of inet_diag.");
   m.def("inet_diag", &listed, "netlink"_a, "states"_a, "local_port"_a, "remote_port"_a, "v6"_a,
         "The TCP sockets of the namespace in which a NETLINK_SOCK_DIAG socket was opened, float64 (sockets, columns).");
+  m.def("meter_receiver", [](Emulator& emulator, uint32_t route, const FlowConfig& flow, uint32_t mss) {
+    auto meter = std::make_unique<ReceiverMeter>(flow, mss);
+    const Emulator::Guard guard = emulator.hold();
+    emulator.meter(route, std::move(meter));
+  }, "emulator"_a, "route"_a, "flow"_a, "mss"_a,
+        "From now on the flow's receiver control is told what arrives at the route's receiver, whose window is clamped to what it says.");
+  m.def("first_window_bytes", [](const FlowConfig& flow, uint32_t mss) {
+    const auto control = make_receiver_control(flow, mss);
+    return control ? control->initial_window() : -1;
+  }, "flow"_a, "mss"_a, "What a flow's receiver control advertises first; negative: it has none.");
+  m.def("receiver_stat", &receiver_stat, "emulator"_a, "route"_a, "What a metered receiver has counted.");
+  m.def("receiver_reading", &receiver_reading, "emulator"_a, "route"_a, "What its control, Nuwa's or an agent's, knows.");
+  m.def("begin_receiver", [](Emulator& emulator, uint32_t route) {
+    const Emulator::Guard guard = emulator.hold();
+    meter_of(emulator, route).begin(monotonic());
+  }, "emulator"_a, "route"_a, "An interval of readings begins.");
+  m.def("set_receiver", [](Emulator& emulator, uint32_t route, double k, double target_s, double window_bytes, double gain) {
+    const Emulator::Guard guard = emulator.hold();
+    meter_of(emulator, route).set(k, target_s, window_bytes, gain);
+  }, "emulator"_a, "route"_a, "k"_a, "target_delay_s"_a, "window_bytes"_a, "bdp_gain"_a, "What an agent decided; NaN: leaves it.");
 }
 
 }  // namespace netbuf

@@ -1,5 +1,6 @@
 // The live plant's native half: links in real time, and connections of the kernel's.
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -33,6 +34,7 @@ nb::dict tap_stats(const Tap& tap) {
   d["rtt_count"] = c.rtt_count;
   d["rtt_sum_s"] = seconds(c.rtt_sum);
   d["rtt_min_s"] = seconds_or_nan(c.rtt_min);
+  d["rtt_last_s"] = seconds_or_nan(c.rtt_last);
   d["interval_rtt_min_s"] = seconds_or_nan(tap.interval_rtt_min);
   d["first_sent_s"] = seconds(c.first_sent);
   d["last_sent_s"] = seconds(c.last_sent);
@@ -48,6 +50,8 @@ nb::dict flow_stats(const LiveFlowStats& flow) {
   d["connected"] = flow.connected;
   d["written_bytes"] = flow.written_bytes;
   d["delivered_bytes"] = flow.delivered_bytes;
+  d["cwnd_integral_byte_s"] = flow.cwnd_integral_byte_s;
+  d["info"] = flow.info;
   d["failure"] = flow.failure;
   return d;
 }
@@ -82,7 +86,8 @@ void bind_live(nb::module_& m) {
       .def_rw("window_clamp_bytes", &LiveSocket::window_clamp_bytes)
       .def_rw("notsent_lowat_bytes", &LiveSocket::notsent_lowat_bytes)
       .def_rw("pacing_bytes_per_s", &LiveSocket::pacing_bytes_per_s)
-      .def_rw("limited", &LiveSocket::limited);
+      .def_rw("limited", &LiveSocket::limited)
+      .def_rw("window_bytes", &LiveSocket::window_bytes);
 
   nb::class_<Emulator>(m, "Emulator", R"(A world's links in real time, between descriptors of TUN devices; see cpp/include/netbuf/emulator.h.
 
@@ -101,7 +106,11 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const Emulator::Guard guard = e.hold();
         const Time now = e.advance();
         nb::list all;
-        for (Link& link : e.links()) all.append(link_stats(link, now));
+        for (Link& link : e.links()) {
+          nb::dict one = link_stats(link, now);
+          one["queue_bytes"] = link.queue_bytes();
+          all.append(one);
+        }
         return all;
       }, "Cumulative counters, one dict a link, as a World's.")
       .def("switch_stats", [](Emulator& e) {
@@ -125,6 +134,19 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const Emulator::Guard guard = e.hold();
         at(e.taps(), route, "route").interval_rtt_min = kNever;
       }, "route"_a, "From now on counts interval_rtt_min_s of a route.")
+      .def("switch_sample", [](Emulator& e) {
+        const Emulator::Guard guard = e.hold();
+        e.advance();
+        std::vector<std::vector<std::vector<double>>> all;
+        for (const auto& sw : e.switches()) {
+          all.emplace_back();
+          for (uint32_t q = 0; q < sw->queues(); ++q) {
+            all.back().push_back({static_cast<double>(sw->packets(q)), static_cast<double>(sw->bytes(q)), sw->threshold(0, q),
+                                  static_cast<double>(sw->totals(q).drops)});
+          }
+        }
+        return all;
+      }, "Current values of each switch's queues: packets, bytes, threshold, drops.")
       .def("probe_delays", [](Emulator& e) {
         const Emulator::Guard guard = e.hold();
         e.advance();
@@ -132,6 +154,12 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         for (size_t i = 0; i < e.probes(); ++i) all.push_back(e.probe(i).delays);
         return all;
       }, "Delays in seconds of the probes' packets that arrived, a list a probe.")
+      .def("probe_sent", [](Emulator& e) {
+        const Emulator::Guard guard = e.hold();
+        std::vector<uint64_t> all;
+        for (size_t i = 0; i < e.probes(); ++i) all.push_back(e.probe(i).sent);
+        return all;
+      }, "Packets sent, a number a probe.")
       .def("udp_stats", [](Emulator& e) {
         const Emulator::Guard guard = e.hold();
         e.advance();
@@ -149,7 +177,7 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const Emulator::Guard guard = e.hold();
         Link& one = at(e.links(), link, "link");
         e.advance();
-        one.resize_queue(packets > 0 ? packets : INT64_MAX);
+        one.resize_queue(packets);
       }, "link"_a, "packets"_a, "Another limit of a link's queue from now on; 0: none. What waits stays.")
       .def("counters", [](Emulator& e) {
         const Emulator::Guard guard = e.hold();
@@ -184,20 +212,29 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
       .def_prop_ro("failure", &LiveFlows::failure, "Why its thread has ended; empty while it runs.")
       .def("flow_stats", [](LiveFlows& f) {
         const LiveFlows::Guard guard = f.hold();
+        f.look();
         nb::list all;
         for (const LiveFlowStats& flow : f.flows()) all.append(flow_stats(flow));
         return all;
-      }, "One dict a flow, cumulative.")
+      }, "One dict a flow, cumulative; info: its sender's TCP_INFO by tcp_info_columns(), empty before the first look.")
+      .def("failures", [](LiveFlows& f) {
+        const LiveFlows::Guard guard = f.hold();
+        std::vector<std::pair<uint32_t, std::string>> all;
+        for (uint32_t i = 0; i < f.flows().size(); ++i) {
+          if (!f.flows()[i].failure.empty()) all.emplace_back(i, f.flows()[i].failure);
+        }
+        return all;
+      }, "Flows whose connections have failed, and why.")
       .def("totals", [](LiveFlows& f) {
         const LiveFlows::Guard guard = f.hold();
         nb::dict d;
         d["flows_started"] = f.opened().size();
         d["flows_connected"] = f.connected();
         d["flows_completed"] = f.completions().size();
-        d["delivered_bytes"] = f.delivered_bytes();
-        d["open"] = f.open_connections();
+        d["delivered_bytes"] = f.traffic_delivered_bytes();
+        d["connections"] = f.open_connections();
         return d;
-      }, "Of all connections, those of the traffic and (connected, delivered, open) of flows.")
+      }, "Of the traffic's flows; connections: that are open, of the traffic and others.")
       .def("completions", [](LiveFlows& f, size_t first) {
         const LiveFlows::Guard guard = f.hold();
         std::vector<std::vector<double>> rows;

@@ -298,7 +298,8 @@ nb::list host_stats(World& world) {
     d["memory_bytes"] = static_cast<double>(host.memory().value()) * page;
     d["memory_mean_bytes"] = now > 0 ? host.memory().integral(now) / static_cast<double>(now) * page : 0.0;
     d["memory_max_bytes"] = static_cast<double>(host.memory().most()) * page;
-    d["memory_pressure_s"] = host.pressure_time(now);
+    d["memory_pressure_s"] = seconds(host.pressure_time(now));
+    d["packets_refused"] = host.totals.refused;
     d["ring_mean_packets"] = now > 0 && !host.settings().devices.empty() ? queued / seconds(now) : seconds_or_nan(kNever);
     d["interrupted_s"] = seconds(host.interrupted(now));
     all.append(d);

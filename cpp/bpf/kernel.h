@@ -23,6 +23,7 @@ enum { TCP_INFINITE_SSTHRESH = 0x7fffffff };
 
 struct sock_common {
   struct { long counter; } skc_cookie;
+  u32 skc_daddr, skc_rcv_saddr;  // big-endian
 } KERNEL;
 
 struct sock {

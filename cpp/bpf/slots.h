@@ -1,6 +1,7 @@
 // A row for each steered socket, in memory that the user's side has mapped: what it sets, and what is counted here with each
-// acknowledgement. The order is that of netbuf_gym/plants/linux/bpf/windows.py. A socket finds its row by its cookie when the
-// congestion control is set; without one it is steered by nobody and counted nowhere.
+// acknowledgement. The order is that of netbuf_gym/plants/linux/bpf/windows.py. A socket finds its row when its connection stands, or
+// when it is given the congestion control then, by its cookie or by its two addresses; without a row it is steered by nobody and
+// counted nowhere.
 #pragma once
 #include "kernel.h"
 
@@ -17,8 +18,8 @@ struct slot {
   u64 rtt_count, rtt_sum_us;
   u64 rtt_interval;         // whose rtt_min_us is
   u64 rtt_min_us, rtt_least_us;  // of the interval; of all
-  u64 last_ack_us;          // CLOCK_MONOTONIC
-  u64 first_sent_ns;        // what the first acknowledgement of all found as last_sent_ns
+  u64 first_ack_us, last_ack_us;  // CLOCK_MONOTONIC
+  u64 first_sent_ns;        // when the connection stood, and the first data left
   u64 last_sent_ns;         // CLOCK_MONOTONIC, when the last packet left
   u64 packets_sent;         // when that was read
   u64 packets_lost, packets_retransmitted;  // marked lost, sent again
@@ -27,6 +28,7 @@ struct slot {
   u64 cwnd, ssthresh, mss, srtt_us;  // packets, packets, bytes, microseconds
   u64 state;                // TCP_CA_*
   u64 established;          // 1: since its connection stands
+  u64 delivered_before;     // packets, when it was given the control: the SYN
 };
 
 struct {
@@ -42,7 +44,7 @@ struct {
   NUMBER(max_entries, 1);
   TYPE(key, u64);
   TYPE(value, u32);
-} cookies SEC(".maps");
+} keys SEC(".maps");
 
 // First in every control's part of the socket (icsk_ca_priv).
 struct own {
@@ -60,12 +62,20 @@ inline_always struct slot *slot_of(struct tcp_sock *tp) {
 
 inline_always void find_slot(struct tcp_sock *tp) {
   struct own *own = own_of(tp);
-  const u64 cookie = tp->inet_conn.icsk_inet.sk.__sk_common.skc_cookie.counter;
-  const u32 *number = map_lookup(&cookies, &cookie);
+  const struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
+  u64 key = common->skc_cookie.counter;
+  const u32 *number = map_lookup(&keys, &key);
+  if (!number) {
+    key = (u64)common->skc_rcv_saddr << 32 | common->skc_daddr;  // cookies are smaller
+    number = map_lookup(&keys, &key);
+  }
   own->slot = number ? *number + 1 : 0;
   own->state = TCP_CA_Open;
   struct slot *slot = slot_of(tp);
-  if (slot) slot->established = 1;
+  if (!slot) return;
+  slot->established = 1;
+  slot->delivered_before = tp->delivered;
+  slot->first_sent_ns = tp->tcp_mstamp * 1000;
 }
 
 // Before losses are looked for: the round trip of the newest packet acknowledged, and what is in flight now.
@@ -81,14 +91,14 @@ inline_always void count_ack(struct tcp_sock *tp, struct slot *slot, const struc
     }
     if (!slot->rtt_least_us || us < slot->rtt_least_us) slot->rtt_least_us = us;
   }
-  if (!slot->acks++) slot->first_sent_ns = tp->tcp_wstamp_ns;
-  slot->in_flight_sum += in_flight(tp);
   slot->last_ack_us = tp->tcp_mstamp;
+  if (!slot->acks++) slot->first_ack_us = slot->last_ack_us;
+  slot->in_flight_sum += in_flight(tp);
 }
 
 // After: what stands in the socket.
 inline_always void copy_state(struct tcp_sock *tp, struct slot *slot) {
-  slot->delivered = tp->delivered;
+  slot->delivered = tp->delivered - (u32)slot->delivered_before;
   slot->last_sent_ns = tp->tcp_wstamp_ns;
   slot->packets_sent = tp->data_segs_out;
   slot->packets_lost = tp->lost;

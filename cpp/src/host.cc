@@ -6,6 +6,7 @@
 #include "netbuf/app.h"
 #include "netbuf/reject.h"
 #include "netbuf/socket_buffer.h"
+#include "netbuf/stack.h"
 
 namespace netbuf {
 
@@ -64,6 +65,29 @@ void exit(std::vector<Socket*>& all, Socket& one) {
 
 }  // namespace
 
+// sk_enter_memory_pressure above the second number, left below the first.
+void Host::note_pressure(Time now) {
+  const int64_t bytes = memory_.value() * kPage;
+  if (!pressure_ && bytes > settings_.tcp_mem[1]) {
+    pressure_ = true;
+    pressed_since_ = now;
+  } else if (pressure_ && bytes <= settings_.tcp_mem[0]) {
+    pressure_ = false;
+    pressed_ += now - pressed_since_;
+  }
+}
+
+// __sk_mem_raise_allocated: above the hard limit nobody, under pressure whoever holds less than an even share of it.
+bool Host::grants(int64_t held, int64_t more, int64_t least) const {
+  if (!limited()) return true;
+  const int64_t bytes = memory_.value() * kPage + more;
+  if (bytes <= settings_.tcp_mem[0]) return true;
+  if (bytes > settings_.tcp_mem[2]) return false;
+  if (held < least || !(pressure_ || bytes > settings_.tcp_mem[1])) return true;
+  const auto sockets = static_cast<int64_t>(senders_.size() + receivers_.size());
+  return settings_.tcp_mem[2] > sockets * (held + more);
+}
+
 void Host::join(SendBuffer& one) { enter(senders_, one); }
 void Host::join(ReceiveBuffer& one) { enter(receivers_, one); }
 void Host::leave(SendBuffer& one) { exit(senders_, one); }
@@ -101,10 +125,14 @@ void check_hosts(const WorldConfig& config) {
   for (size_t i = 0; i < config.hosts.size(); ++i) {
     check(config.hosts[i], "hosts[" + std::to_string(i) + "]", config.links.size());
   }
-  if (!config.hosts.empty() && config.stack != Stack::linux_kernel) reject("hosts", config.hosts.size(), "none in the ns3 stack");
+  if (!config.hosts.empty() && !stack_profile(config.stack).has_hosts) reject("hosts", config.hosts.size(), "none in this stack");
   for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config);
   for (const TrafficConfig& traffic : config.traffic) {
-    for (size_t i = 0; i < traffic.senders.size(); ++i) check(traffic.senders[i], "traffic.senders[" + std::to_string(i) + "]", config);
+    for (size_t i = 0; i < traffic.senders.size(); ++i) {
+      const std::string at = "traffic.senders[" + std::to_string(i) + "]";
+      check(traffic.senders[i], at, config);
+      for (const FlowConfig& leg : traffic.senders[i].relay) check(leg, at + ".relay", config);
+    }
   }
 }
 

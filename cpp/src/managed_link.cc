@@ -122,9 +122,15 @@ void Link::stall(Time now, Time until) {
   serve(now);
 }
 
+Time Link::backlog_end(Time now) const {
+  if (!managed_) return free_at_;
+  const double waiting = static_cast<double>(managed_bytes()) * (ns_per_byte_ > 0 ? ns_per_byte_ : 8e9 / mean_rate_bps());
+  return std::max({now, free_at_, managed_->stalled_until}) + static_cast<Time>(waiting);
+}
+
 void Link::resize_queue(int64_t packets) {
-  limit_packets_ = packets;
-  if (managed_) managed_->discipline->resize(packets);
+  limit_packets_ = packets > 0 ? packets : kNoLimit;
+  if (managed_) managed_->discipline->resize(limit_packets_);
 }
 
 Time Link::ready(Time now) {

@@ -48,6 +48,9 @@ void Receiver::receive_data(const Packet& packet) {
     if (!accept(packet)) return;
   }
   if (tunes_window_) {  // after a long silence the sender starts anew and needs every ACK
+    if (buffer_ && !before(index, rcv_nxt_) && !buffer_->admits(packet.bytes, index == rcv_nxt_, unread_bytes())) [[unlikely]] {
+      return send_ack();
+    }
     if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = now_;
   }
@@ -105,16 +108,25 @@ void Receiver::ask_control(const Packet& packet) {
   }
   counters_.segments_missing += arrival.missing;
   counters_.segments_repeated += arrival.repeated;
-  if (clamp_interval_ == 0) [[likely]] {
-    window_clamp_ = control_->window(arrival);
+  const int64_t said = control_->window(arrival);
+  if (clamp_interval_ < 0) [[likely]] {
+    window_clamp_ = said;
     return;
   }
   // What it said last before an interval ended is in force since then.
-  if (const Time intervals = now_ / clamp_interval_; intervals != clamped_at_) {
-    window_clamp_ = next_clamp_;
+  if (const Time intervals = clamp_interval_ > 0 ? now_ / clamp_interval_ : -1; intervals != clamped_at_ || intervals < 0) {
+    const int64_t clamp = clamp_interval_ > 0 ? next_clamp_ : said;
     clamped_at_ = intervals;
+    if (clamp > clamp_) window_clamp_ = std::max(window_clamp_, std::min(clamp, window_edge_ - counters_.delivered_bytes));
+    clamp_ = clamp;
+    window_clamp_ = std::min(window_clamp_, clamp);
   }
-  next_clamp_ = control_->window(arrival);
+  next_clamp_ = said;
+  // Linux offers more by two segments a segment that arrives, and acknowledges that one at once (tcp_grow_window).
+  if (window_clamp_ < clamp_) {
+    window_clamp_ = std::min<int64_t>(window_clamp_ + 2 * int64_t{profile_.mss}, clamp_);
+    quick_acks_ |= 1;
+  }
 }
 
 // A hole is filled: what follows it in order goes with the segment that filled it.
@@ -250,7 +262,7 @@ void Receiver::attach(std::unique_ptr<ReceiverControl> control) {
   control_ = std::move(control);
   if (!control_) return;
   window_limited_ = true;
-  window_clamp_ = next_clamp_ = control_->initial_window();
+  window_clamp_ = clamp_ = next_clamp_ = control_->initial_window();
 }
 
 void Receiver::attach(std::unique_ptr<ReceiveBuffer> buffer) {
@@ -274,7 +286,7 @@ void Receiver::on_reading(Time now) {
   const int64_t edge = window_edge(step), delivered = counters_.delivered_bytes;
   // As Linux does: only a window that has at least doubled is worth an ACK of its own.
   if (edge - window_edge_ < std::max<int64_t>(1, step) || edge - delivered < 2 * (window_edge_ - delivered)) return;
-  if (window_limited_) send_ack(kAckWindow);
+  if (window_limited_ && (!buffer_ || state_ == State::stream)) send_ack(kAckWindow);
 }
 
 // A request is a segment that is sent again until something comes of it (RFC 6298, of which the handshake is the only sample). On

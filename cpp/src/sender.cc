@@ -169,6 +169,7 @@ void Sender::attach(std::unique_ptr<Source> source) {
 
 void Sender::wake_source(Time now) {
   if (!source_ || !tcb.established) return;  // asked anyway when the connection stands
+  if (buffer_ && buffer_->waits()) return;   // or when there is room
   timers_.set_no_later(Alarm::application, now);
 }
 
@@ -185,8 +186,7 @@ void Sender::on_timer(Time now) {
   timers_.set(Alarm::retransmission, timer_deadline_ > now ? timer_deadline_ : kNever);  // deadlines move
   if (timer_deadline_ > now) return;
   timer_deadline_ = kNever;
-  timed_out_ = now;
-  timed_out_set_ = timer_set_;
+  timed_out_ = {now, timer_set_};
   if (!tcb.established) {  // the SYN or its answer was lost
     back_off();
     if (backoff_ == profile_.syn_tries) return;  // gives up (a number of tries without end is 0)

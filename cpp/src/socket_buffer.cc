@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "netbuf/link.h"
 #include "netbuf/receiver.h"
 #include "netbuf/sender.h"
 
@@ -18,6 +19,7 @@ constexpr int64_t kLeastSend = 4608, kLeastReceive = 2304;  // SOCK_MIN_SNDBUF, 
 constexpr int64_t kLeastSegment = 536;          // TCP_MSS_DEFAULT
 constexpr int64_t kLargestUnscaled = 65'535;
 constexpr uint32_t kInitialWindow = 10;         // TCP_INIT_CWND
+constexpr Time kRetry = 100 * kMillisecond;     // mean of what a writer waits that was refused memory (sk_stream_wait_memory)
 constexpr uint32_t kRightSizing = 6016, kNewGrowth = 6018, kScalingRatio = 6006;  // kernels from which on they are as below
 
 int64_t pages_of(int64_t bytes) { return (bytes + kPage - 1) / kPage; }
@@ -32,7 +34,7 @@ int64_t packet_truesize(uint32_t payload) {
 
 // ---- sending
 
-SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uint32_t mss)
+SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uint32_t mss, const Link* device)
     : host_(host),
       sender_(sender),
       wanted_(application_of(config).sized ? config.size_bytes : kEndless),
@@ -41,7 +43,8 @@ SendBuffer::SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uin
       mss_(mss),
       expansion_(sender.cc().buffer_windows()),
       explicit_(config.sndbuf_bytes),
-      una_(0) {
+      device_(device) {
+  size_packets();
   host_.join(*this);
 }
 
@@ -77,14 +80,14 @@ void SendBuffer::expand() {
 }
 
 // Whole segments, at most what segmentation offload takes and half the largest window advertised (tcp_send_mss).
-int64_t SendBuffer::packet_bytes() const {
+void SendBuffer::size_packets() {
   int64_t most = kLargestBurst;
   if (largest_window_ > 0) most = std::min(most, largest_window_ > kLeastSegment ? largest_window_ / 2 : largest_window_);
-  return std::max<int64_t>(1, most / mss_) * mss_;
+  packet_bytes_ = std::max<int64_t>(1, most / mss_) * mss_;
 }
 
 void SendBuffer::count(Time now) {
-  const int64_t unsent = written_ - sent_, each = packet_bytes();
+  const int64_t unsent = written_ - sent_, each = packet_bytes_;
   queued_ = written_ - una_ + kSendOverhead * (bursts_.size() + (unsent > 0 ? (unsent + each - 1) / each : 0));
   const int64_t pages = pages_of(queued_);
   if (pages != pages_) {
@@ -98,17 +101,32 @@ bool SendBuffer::free_for_write() const {
   return queued_ < limit_ && (lowat == 0 || written_ - sent_ < lowat);
 }
 
-// Room is asked for when another packet is needed: the last one is filled in any case.
+// sk_stream_moderate_sndbuf: memory is refused, and the buffer shrinks to half of what it holds. What would fill it is let in.
+bool SendBuffer::squeezes(int64_t more) {
+  if (!locked_) limit_ = std::max(std::min(limit_, queued_ / 2), kLeastSend);
+  return queued_ + more < limit_;
+}
+
+// Room is asked for when another packet is needed: the last one is filled in any case. What the congestion window has room for
+// leaves as soon as a packet is full.
 void SendBuffer::write(Time now) {
-  const int64_t before = written_, each = packet_bytes();
-  waits_ = false;
+  const int64_t before = written_, each = packet_bytes_;
+  waits_ = refused_ = pauses_ = false;
   while (written_ < wanted_) {
-    const int64_t tail = (written_ - sent_) % each;
+    if (!held_ && in_flight_ < cwnd_packets_ && written_ - sent_ >= each) {
+      pauses_ = true;
+      break;
+    }
+    const int64_t tail = (written_ - sent_) % each, more = std::min(each - tail, wanted_ - written_);
     if (tail == 0 && !free_for_write()) {
       waits_ = true;
       break;
     }
-    written_ += std::min(each - tail, wanted_ - written_);
+    if (host_.limited() && !host_.grants(queued_, queued_ - pages_ * kPage + more + kSendOverhead, host_.settings().tcp_wmem[0]) && squeezes(more)) {
+      waits_ = refused_ = true;
+      break;
+    }
+    written_ += more;
     queued_ = written_ - una_ + kSendOverhead * (bursts_.size() + (written_ - sent_ + each - 1) / each);
   }
   if (written_ == before) return;
@@ -117,6 +135,7 @@ void SendBuffer::write(Time now) {
 }
 
 Source::Offer SendBuffer::offer(Time now, int64_t sent) {
+  if (!known_) return {0, kNever, false};
   if (!open_) begin(now);
   sent_ = sent;
   Time next = kNever;
@@ -127,6 +146,7 @@ Source::Offer SendBuffer::offer(Time now, int64_t sent) {
     next = offered.next;
   }
   write(now);
+  if (refused_) next = std::min(next, now + kRetry);
   return {written_, next, closed_ && written_ == wanted_};
 }
 
@@ -141,38 +161,62 @@ void SendBuffer::stop(Time now, int64_t sent) {
 void SendBuffer::acknowledged(const Position& at) {
   cwnd_packets_ = at.cwnd_packets;
   in_flight_ = at.in_flight;
-  largest_window_ = at.largest_window;
+  known_ = true;
+  if (at.largest_window != largest_window_) {
+    largest_window_ = at.largest_window;
+    size_packets();
+  }
   if (at.una == una_) return;
   una_ = at.una;
   while (!bursts_.empty() && !after(bursts_.front(), at.segment)) bursts_.pop();
 }
 
-void SendBuffer::sent(uint32_t first, uint32_t count, uint32_t burst) {
+// tcp_small_queue_check: about a millisecond's worth of its own packets may wait in the host, two of them in any case, and no more
+// than what the host says.
+Time SendBuffer::held_back(Time now, double rate) {
+  const int64_t most = host_.settings().limit_output_bytes;
+  if (!device_ || most == 0) return 0;
+  while (!in_device_.empty() && in_device_.front().at <= now) {
+    device_bytes_ -= in_device_.front().bytes;
+    in_device_.pop();
+  }
+  if (in_device_.size() <= 1) return 0;
+  const int64_t limit = std::min(most, std::max(2 * in_device_.back().bytes, static_cast<int64_t>(rate / 1024)));
+  return device_bytes_ > limit ? in_device_.front().at : 0;
+}
+
+void SendBuffer::sent(Time now, uint32_t first, uint32_t count, uint32_t burst) {
+  if (device_ && host_.settings().limit_output_bytes > 0) {
+    const int64_t bytes = int64_t{count} * mss_ + kSendOverhead * ((count + burst - 1) / burst);
+    in_device_.push({device_->backlog_end(now), bytes});
+    device_bytes_ += bytes;
+  }
   for (uint32_t done = 0; done < count; done += burst) bursts_.push(first + std::min(done + burst, count));
 }
 
 // tcp_check_space: a third of the buffer must be free, and half of what may be unsent.
 bool SendBuffer::wakes(const Position& at) {
+  held_ = pauses_ && at.sent == sent_;         // pacing, or the other end's window: it writes on
   sent_ = at.sent;
   count(at.now);
-  if (!waits_) return false;
   in_flight_ = at.in_flight;
   cwnd_packets_ = at.cwnd_packets;
+  if (!waits_) return pauses_;
   if (!host_.pressure() && host_.plenty() && in_flight_ < cwnd_packets_) expand();
   const int64_t lowat = host_.settings().notsent_lowat_bytes;
   return limit_ - queued_ >= queued_ / 2 && (lowat == 0 || 2 * (written_ - sent_) < lowat);
 }
 
 // As TCP_INFO has it (tcp_chrono_start): the buffer limits when all that is written has left, though the window has room and the
-// application would write more.
-void SendBuffer::note(const Position& at, bool window_closed) {
+// application would write more; the window when a packet that waits does not fit in it, while it does in the congestion window.
+void SendBuffer::note(const Position& at, int64_t open) {
   State state = State::busy;
   if (written_ == una_) {
     state = State::idle;
   } else if (at.in_flight < at.cwnd_packets) {
     if (waits_ && written_ == at.sent) {
       state = State::buffer_limited;
-    } else if (window_closed) {
+    } else if (open < std::min(written_ - at.sent, packet_bytes_) && open < int64_t{at.cwnd_packets - at.in_flight} * mss_) {
       state = State::window_limited;
     }
   }
@@ -276,11 +320,23 @@ bool ReceiveBuffer::arrived(Time now, uint32_t bytes, int64_t unread, int64_t he
     }
   }
   hold(now, unread, held);
-  // tcp_grow_window: two segments a segment, up to what the buffer allows.
+  // tcp_grow_window: two segments a segment, up to what the buffer allows; under pressure it falls back to four.
   const int64_t room = std::min(clamp_, window_of(limit_ - queued_)) - offered_;
-  if (room <= 0 || host_.pressure()) return false;
+  if (room <= 0) return false;
+  if (host_.pressure()) {
+    offered_ = std::min<int64_t>(offered_, 4 * int64_t{mss_});
+    return false;
+  }
   offered_ += std::min<int64_t>(room, 2 * std::max<int64_t>(mss_, bytes));
   return true;
+}
+
+// tcp_try_rmem_schedule: what is next in order is taken while nothing waits to be read.
+bool ReceiveBuffer::admits(uint32_t bytes, bool next, int64_t unread) {
+  if (!host_.limited() || (next && unread == 0) || host_.grants(queued_, packet_truesize(bytes), host_.settings().tcp_rmem[0])) return true;
+  offered_ = std::min<int64_t>(offered_, 4 * int64_t{mss_});
+  ++host_.totals.refused;
+  return false;
 }
 
 void ReceiveBuffer::hold(Time now, int64_t unread, int64_t held) {

@@ -11,11 +11,13 @@ void transmit_at_host(Sender& s) {
     return SendBuffer::Position{s.tcb.now, s.una_bytes_, s.stream_sent_, s.tcb.una, s.tcb.cwnd_packets, s.tcb.in_flight(), s.largest_window_};
   };
   buffer.acknowledged(position());
+  if (!buffer.open()) [[unlikely]] s.update_source();
   const auto transmit = [&] {
+    if (const Time until = buffer.held_back(s.tcb.now, s.window_rate())) return s.timers_.set_no_later(Alarm::wakeup, until);
     const uint32_t first = s.tcb.nxt;
     transmit_linux(s);
     const uint32_t count = s.tcb.nxt - first;
-    if (count > 0) buffer.sent(first, count, count > 2 ? s.burst_limit() : 2);
+    if (count > 0) buffer.sent(s.tcb.now, first, count, count > 2 ? s.burst_limit() : 2);
   };
   transmit();
   while (buffer.wakes(position())) {
@@ -24,9 +26,7 @@ void transmit_at_host(Sender& s) {
     if (s.stream_written_ == written) break;
     transmit();
   }
-  const int64_t left = s.stream_left();
-  const bool window_closed = left > 0 && s.stream_sent_ + std::min<int64_t>(left, s.tcb.mss) > s.window_right_ && !s.paced_out();
-  buffer.note(position(), window_closed);
+  buffer.note(position(), s.paced_out() ? kEndless : s.window_right_ - s.stream_sent_);
 }
 
 }  // namespace netbuf

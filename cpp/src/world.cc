@@ -66,7 +66,10 @@ void World::count_uses(const WorldConfig& config) {
   };
   for (const FlowConfig& flow : config.flows) use(flow.path, 1), use(flow.return_path, 1);
   for (const TrafficConfig& traffic : config.traffic) {
-    for (const FlowConfig& sender : traffic.senders) use(sender.path, 2), use(sender.return_path, 2);
+    for (const FlowConfig& sender : traffic.senders) {
+      use(sender.path, 2), use(sender.return_path, 2);
+      for (const FlowConfig& leg : sender.relay) use(leg.path, 2), use(leg.return_path, 2);
+    }
   }
   for (const ProbeConfig& probe : config.probes) use(probe.path, 2);
   for (const UdpConfig& udp : config.udp) use(udp.path, 2);
@@ -79,7 +82,9 @@ void World::build_flows(const WorldConfig& config) {
   }
   for (uint32_t i = 0; i < flows_.size(); ++i) {
     const FlowConfig& flow = config.flows[i];
-    if (flow.relay_from >= 0) make_relay(flows_, static_cast<uint32_t>(flow.relay_from), i, flow.relay_buffer_bytes, [this](uint32_t flow) { touched_.push_back(first_flow_ + flow); });
+    if (flow.relay_from < 0) continue;
+    const auto upstream = static_cast<uint32_t>(flow.relay_from);
+    make_relay({&flows_[upstream], upstream}, {&flows_[i], i}, flow.relay_buffer_bytes, [this](uint32_t index) { woken_by_relay(index); });
   }
 }
 

@@ -123,6 +123,20 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
     return plant
 
 
+def lone(spec: str | dict[str, Any], scenario: Any, seed: int) -> Any:
+    """A world without agents on a plant; see `Plant.lone`.
+
+    Args:
+        spec: as for `make`.
+
+    Raises:
+        ConfigError, PlantFault: as `Plant.lone`.
+    """
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    return get(spec["name"]).lone(scenario, seed, **{key: value for key, value in spec.items() if key != "name"})
+
+
 register("sim", "netbuf_gym.plants.sim:SimPlant")
 register("linux", "netbuf_gym.plants.linux.plant:LinuxPlant")
 
@@ -134,6 +148,7 @@ __all__ = [
     "Plant",
     "TelemetrySchema",
     "get",
+    "lone",
     "make",
     "names",
     "register",

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from netbuf_gym.errors import PlantFault, shown
+from netbuf_gym.errors import ConfigError, PlantFault, shown
 from netbuf_gym.exclusive import Unique
 from netbuf_gym.plants.kinds import AgentKind
 
@@ -91,8 +91,9 @@ class Plant(Unique, ABC):
         untils: what `advance` takes as `until`.
         virtual_time: whether an advance by an interval takes exactly that. Episodes of other plants end by the measured
             clock, so that their number of decisions is not known beforehand.
-        in_world: whether its worlds are those of `netbuf_gym.plants.simulator.Simulator`, so that contenders may act in them
-            (`netbuf_gym.contenders.InWorld`). Not inherited: a class derived from such a plant may change its worlds.
+        in_world: whether its worlds have the methods of `netbuf_gym.plants.simulator.World`, and `lone` ones those of
+            `Simulator`, so that contenders may act in them (`netbuf_gym.contenders.InWorld`). Not inherited: a class derived
+            from such a plant may change its worlds.
         outlives_program: whether it may hold what the program's end leaves behind, processes for instance, so that it is closed
             then. Not inherited either. Memory goes by itself, and a thread at work is not told that its plant was closed.
         telemetry: float64 `(worlds, agents, fields)` by `kind.telemetry`, of the last advance. What was not measured is NaN.
@@ -121,6 +122,23 @@ class Plant(Unique, ABC):
         rows = self.worlds, self.agents
         telemetry = np.full((*rows, len(self.kind.telemetry.fields)), np.nan)
         return telemetry, np.empty((*rows, len(self.kind.controls))), np.ones(rows, np.uint8)
+
+    @classmethod
+    def lone(cls, scenario: Any, seed: int, **options: Any) -> Any:
+        """A world without agents, from its start, with the methods of `netbuf_gym.plants.simulator.Simulator`.
+
+        Of plants with `in_world`.
+
+        Args:
+            scenario: without agents.
+            seed: 0 to 2**63 - 1.
+            options: arguments of the plant.
+
+        Raises:
+            ConfigError: the plant has no such worlds.
+            PlantFault: the world does not start.
+        """
+        raise ConfigError(f"plant {cls.__name__} has no worlds without agents")
 
     @abstractmethod
     def reset(self, world: int, scenario: Any, seed: int) -> None:
@@ -166,6 +184,10 @@ class Plant(Unique, ABC):
 
         Also of a world that has failed: what is known of it.
         """
+
+    def about(self, world: int) -> Mapping[str, Any]:
+        """What users should know of what a world runs on, `info["plant"]` of a reset; empty: nothing."""
+        return {}
 
     def close(self) -> None:
         """Gives back whatever the plant holds: processes, sockets, memory. Called again, it does nothing."""

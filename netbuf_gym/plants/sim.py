@@ -13,7 +13,7 @@ from netbuf_gym.errors import ConfigError, NetbufError, PlantFault, SimulatorFau
 from netbuf_gym.plants.counters import counters_of, sender_counters
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
-from netbuf_gym.plants.simulator import World
+from netbuf_gym.plants.simulator import Simulator, World
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.scenarios.types import AGENT, Scenario
 
@@ -95,6 +95,11 @@ class SimPlant(Plant):
         self._elapsed_ns = np.zeros(worlds, np.int64)
         self._scenarios: list[Any] = [None] * worlds
         self._prepared: tuple[Scenario, Any] | None = None
+
+    @classmethod
+    def lone(cls, scenario: Any, seed: int, **options: Any) -> Simulator:
+        """See `Plant.lone`."""
+        return Simulator(scenario, seed)
 
     def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The core's own, which it writes and reads in place."""

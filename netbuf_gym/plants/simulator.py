@@ -39,6 +39,9 @@ class World(Unique):
         """The virtual time."""
         return self._source.now_ns(*self._at)
 
+    def close(self) -> None:
+        """Gives back what the world holds besides memory: nothing, of simulated ones."""
+
     def flow_stats(self) -> list[dict[str, Any]]:
         """Cumulative counters, one dict a flow."""
         return self._source.flow_stats(*self._at)

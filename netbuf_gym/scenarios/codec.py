@@ -13,8 +13,9 @@ from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
-from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Traffic
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
@@ -117,9 +118,21 @@ def _switch(switch: Switch) -> dict:
 def _traffic(traffic: Traffic) -> dict:
     return {
         **_plain(traffic, skip=("senders", "arrivals")),
-        "senders": [_plain(sender) for sender in traffic.senders],
+        "senders": [_sender(sender) for sender in traffic.senders],
         "arrivals": [_arrivals(arrivals) for arrivals in traffic.arrivals],
     }
+
+
+def _sender(sender: Sender) -> dict:
+    data = _plain(sender, skip=("relay",))
+    return data if sender.relay is None else {**data, "relay": _plain(sender.relay)}
+
+
+def _read_sender(field: str, data: object) -> Sender:
+    data = dict(_mapping(field, data))
+    if data.get("relay") is not None:
+        data["relay"] = _make(f"{field}.relay", Relay, data["relay"])
+    return _make(field, Sender, data)
 
 
 def _arrivals(arrivals: Arrivals) -> dict:
@@ -163,7 +176,7 @@ def _read_traffic(field: str, data: object) -> Traffic:
     for name in ("senders", "arrivals"):
         if not isinstance(data.get(name), list):
             raise ScenarioTypeError(f"{field}.{name} = {shown(data.get(name))} is not a list")
-    data["senders"] = [_make(f"{field}.senders[{i}]", Sender, sender) for i, sender in enumerate(data["senders"])]
+    data["senders"] = [_read_sender(f"{field}.senders[{i}]", sender) for i, sender in enumerate(data["senders"])]
     data["arrivals"] = [_read_arrivals(f"{field}.arrivals[{i}]", a) for i, a in enumerate(data["arrivals"])]
     return _make(field, Traffic, data)
 

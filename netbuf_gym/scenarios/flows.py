@@ -83,8 +83,9 @@ class Flow:
         clock_offset_ms: What the receiver's clock is ahead of the sender's at the start, -1e9 to 1e9.
         clock_drift_ppm: What it gains, -1e5 to 1e5 parts in a million.
         timestamp_resolution_us: Unit of the time stamps in packets, 1000 (Linux) or 1 (Linux with `tcp_usec_ts`).
-        clamp_interval_ms: How often the window that the receiver control says is set, 0 to 10000; 0: with every packet, as code
-            in the kernel would. A program that sets TCP_WINDOW_CLAMP does so now and then.
+        clamp_interval_ms: How often what the receiver control says is set by TCP_WINDOW_CLAMP, 0 to 10000; 0: with every
+            packet. Linux then offers more by two segments for each that arrives, and acknowledges that one at once. None: the
+            control is code in the kernel, whose word is the window; on plant "linux" it is 0 all the same.
         read_mbps: What the receiving application reads at most, 1e-6 to 1e6 Mbit/s, with `receive_buffer_bytes`, which
             holds the rest; None: everything at once.
         initial_cwnd_packets: 1 to 1000.
@@ -108,7 +109,7 @@ class Flow:
     clock_offset_ms: float = 0.0
     clock_drift_ppm: float = 0.0
     timestamp_resolution_us: int = 1000
-    clamp_interval_ms: float = 0.0
+    clamp_interval_ms: float | None = None
     read_mbps: float | None = None
     initial_cwnd_packets: int = 10
     name: str = ""
@@ -141,7 +142,8 @@ class Flow:
         if unit not in (1, 1000):
             raise ScenarioError(f"flow.timestamp_resolution_us = {unit}; valid: 1000 or 1")
         put(self, "timestamp_resolution_us", unit)
-        put(self, "clamp_interval_ms", checks.number("flow.clamp_interval_ms", self.clamp_interval_ms, 0, 1e4))
+        if self.clamp_interval_ms is not None:
+            put(self, "clamp_interval_ms", checks.number("flow.clamp_interval_ms", self.clamp_interval_ms, 0, 1e4))
         if self.read_mbps is not None:
             put(self, "read_mbps", checks.number("flow.read_mbps", self.read_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
             if isinstance(self.app, Video):
@@ -157,6 +159,6 @@ class Flow:
         put(self, "priority", checks.integer("flow.priority", self.priority, 0, MAX_QUEUES - 1))
         check_sockets(self, "flow")
         for field, host in (("send_buffer_bytes", "sender_host"), ("receive_buffer_bytes", "receiver_host")):
-            if getattr(self, field) is not None and getattr(self, host) is not None:
-                valid = "one of them, or neither"
-                raise ScenarioError(f"flow.{field} = {getattr(self, field)} beside {host} = {getattr(self, host)!r}; valid: {valid}")
+            size, name = getattr(self, field), getattr(self, host)
+            if size is not None and name is not None:
+                raise ScenarioError(f"flow.{field} = {size} beside {host} = {name!r}; valid: one of them, or neither")

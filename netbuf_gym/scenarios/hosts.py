@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.limits import MAX_COUNT
+from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
 
 PAGE_BYTES = 4096
 _KERNEL = re.compile(r"([1-9]\d?)\.(\d{1,3})")
@@ -119,3 +120,39 @@ def check_sockets(end: object, what: str) -> None:
         object.__setattr__(end, field, checks.integer(f"{what}.{field}", size, 1, MAX_COUNT))
         if host is None:
             raise ScenarioError(f"{what}.{field} = {size} without {host_field}; valid: both, or None")
+
+
+def placed_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: Container[int], stack: str) -> tuple:
+    """The hosts of a scenario, with their devices as indices; the same tuple when they had them so.
+
+    Args:
+        indices: the indices of links, from what the scenario calls them by and the field that does.
+        ports: links that are ports of switches.
+    """
+    names: dict[str, int] = {}
+    placed = []
+    for i, host in enumerate(hosts):
+        if not isinstance(host, Host):
+            raise ScenarioTypeError(f"hosts[{i}] = {shown(host)} is not a Host")
+        if names.setdefault(host.name, i) != i:
+            raise ScenarioError(f"hosts[{i}].name = {host.name!r} is taken by hosts[{names[host.name]}]; valid: unique names")
+        device = indices(f"hosts[{i}].device", host.devices)
+        for link in device:
+            if link in ports:
+                raise ScenarioError(f"hosts[{i}].device = {link} is the port of a switch; valid: another link")
+        placed.append(host if device == host.devices else replace(host, device=device))
+    if hosts and not HAS_HOSTS[stack]:
+        valid = ", ".join(name for name, has in HAS_HOSTS.items() if has)
+        raise ScenarioError(f"hosts is not empty in the {stack} stack; valid: stack = {valid}")
+    return hosts if all(a is b for a, b in zip(hosts, placed, strict=True)) else tuple(placed)
+
+
+def check_ends(field: str, ends: Sequence[Any], hosts: tuple) -> None:
+    """Refuses flows, or the legs of a sender, that end at a host which is not there."""
+    names = [host.name for host in hosts]
+    for i, end in enumerate(ends):
+        for end_field in ("sender_host", "receiver_host"):
+            name = getattr(end, end_field)
+            if name is not None and name not in names:
+                valid = ", ".join(map(repr, names)) or "None, for there are no hosts"
+                raise ScenarioError(f"{field}[{i}].{end_field} = {name!r} is no host; valid: {valid}")

@@ -12,8 +12,9 @@ from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import DRR, AgentThresholds, StaticThresholds, Switch
-from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
@@ -137,7 +138,8 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     config.clock_offset_ns = round(flow.clock_offset_ms * 1e6)
     config.clock_drift_ppm = flow.clock_drift_ppm
     config.timestamp_ns = flow.timestamp_resolution_us * 1000
-    config.clamp_interval_ns = round(flow.clamp_interval_ms * 1e6)
+    if flow.clamp_interval_ms is not None:
+        config.clamp_interval_ns = round(flow.clamp_interval_ms * 1e6)
     if flow.read_mbps is not None:
         config.read_bps = flow.read_mbps * 1e6
     if flow.priority:
@@ -163,7 +165,7 @@ def host_config(host: Host) -> _core.HostConfig:
     return config
 
 
-def _at_hosts(config: _core.FlowConfig, end: Flow | Sender, hosts: list[str]) -> _core.FlowConfig:
+def _at_hosts(config: _core.FlowConfig, end: Flow | Sender | Relay, hosts: list[str]) -> _core.FlowConfig:
     """The flow with its sockets at the hosts of these names."""
     if end.sender_host is not None:
         config.sender_host, config.sndbuf_bytes = hosts.index(end.sender_host), end.sndbuf_bytes or 0
@@ -219,19 +221,32 @@ def traffic_config(traffic: Traffic, hosts: list[str]) -> _core.TrafficConfig:
     config = _core.TrafficConfig()
     config.senders = _converted(traffic.senders, sender_config)
     if hosts:
-        config.senders = [_at_hosts(sender_config(sender), sender, hosts) for sender in traffic.senders]
+        config.senders = [_legs(sender, hosts) for sender in traffic.senders]
     config.arrivals = [arrivals_config(arrivals) for arrivals in traffic.arrivals]
     config.priority_below = list(traffic.priority_below)
     return config
 
 
-def sender_config(sender: Sender) -> _core.FlowConfig:
-    """Converts one sender to the template of its flows."""
+def sender_config(sender: Sender | Relay) -> _core.FlowConfig:
+    """Converts one sender, or what relays its flows, to the template of its flows."""
     config = _core.FlowConfig()
-    _set_cc(config, sender.cc)
+    if sender.cc is not None:
+        _set_cc(config, sender.cc)
     config.path = list(sender.path)
     config.return_path = list(sender.return_path)
     config.initial_cwnd_packets = sender.initial_cwnd_packets
+    return config
+
+
+def _legs(sender: Sender, hosts: list[str]) -> _core.FlowConfig:
+    """A sender in a world with hosts, with the leg that its flows are relayed over."""
+    config = _at_hosts(sender_config(sender), sender, hosts)
+    if sender.relay is not None:
+        relay = _at_hosts(sender_config(sender.relay), sender.relay, hosts)
+        if sender.relay.cc is None:
+            _set_cc(relay, sender.cc)
+        relay.relay_buffer_bytes = sender.relay.buffer_bytes
+        config.relay = [relay]
     return config
 
 

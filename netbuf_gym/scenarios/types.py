@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
@@ -24,7 +25,7 @@ from netbuf_gym.scenarios.catalogue import (
 )
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
-from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.hosts import Host, check_ends, placed_hosts
 from netbuf_gym.scenarios.limits import (
     ACK_BYTES,
     AGENT,
@@ -40,9 +41,10 @@ from netbuf_gym.scenarios.limits import (
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
-from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Sender, Traffic
-from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Traffic
+from netbuf_gym.scenarios.udp import UdpSource, udp_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 
 __all__ = [
@@ -150,25 +152,25 @@ class Scenario:
         put(self, "probes", self._placed("probes", _items("probes", self.probes), Probe, index))
         put(self, "udp", self._placed("udp", _items("udp", self.udp), UdpSource, index))
         source: dict[str, int] = {}
-        for i, name in enumerate(self.udp_names()):
+        for i, name in enumerate(udp_names(self.udp)):
             if source.setdefault(name, i) != i:
                 raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
         put(self, "switches", self._placed("switches", _items("switches", self.switches), Switch, index))
         self._check_switches()
-        put(self, "hosts", self._hosts(index))
-
-    def udp_names(self) -> list[str]:
-        """What results call the sources of datagrams: `udp-N`, where they have no name."""
-        return [source.name or f"udp-{i}" for i, source in enumerate(self.udp)]
+        ports = {port for switch in self.switches for port in switch.ports}
+        put(self, "hosts", placed_hosts(_items("hosts", self.hosts), partial(self._indices, index=index), ports, self.stack))
+        check_ends("flows", self.flows, self.hosts)
+        for sender in self.traffic.senders if self.traffic is not None else ():
+            check_ends("traffic.senders", sender.legs, self.hosts)
 
     def _placed(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
         """Whatever crosses links, with its links as indices; the same tuple when it had them so."""
-        valid = sender_controls(self.stack) if cls is Sender else congestion_controls(self.stack)
+        valid = congestion_controls(self.stack) if cls is Flow else sender_controls(self.stack)
         placed = []
         for i, item in enumerate(items):
             if not isinstance(item, cls):
                 raise ScenarioTypeError(f"{field}[{i}] = {shown(item)} is not a {cls.__name__}")
-            if cls in (Flow, Sender) and not isinstance(item.cc, OwnControl):
+            if cls in (Flow, Sender, Relay) and item.cc is not None and not isinstance(item.cc, OwnControl):
                 if cc_name(item.cc) not in valid:
                     raise ScenarioError(
                         f"{field}[{i}].cc = {cc_name(item.cc)!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
@@ -176,6 +178,9 @@ class Scenario:
                 if isinstance(item.cc, CongestionControl):
                     congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
             changes = {}
+            if cls is Sender and item.relay is not None:
+                (relay,) = self._placed(f"{field}[{i}].relay", (item.relay,), Relay, index)
+                changes = {} if relay is item.relay else {"relay": relay}
             for name in _LINK_FIELDS[cls]:
                 given = getattr(item, name)
                 links = self._indices(f"{field}[{i}].{name}", given, index)
@@ -193,34 +198,6 @@ class Scenario:
                 link = index[link]
             result.append(checks.integer(f"{field} link", link, 0, len(self.links) - 1))
         return tuple(result)
-
-    def _hosts(self, index: dict[str, int]) -> tuple[Host, ...]:
-        """The hosts, with their devices as indices; refuses ends at hosts that are not there."""
-        hosts = _items("hosts", self.hosts)
-        names: dict[str, int] = {}
-        placed = []
-        for i, host in enumerate(hosts):
-            if not isinstance(host, Host):
-                raise ScenarioTypeError(f"hosts[{i}] = {shown(host)} is not a Host")
-            if names.setdefault(host.name, i) != i:
-                raise ScenarioError(f"hosts[{i}].name = {host.name!r} is taken by hosts[{names[host.name]}]; valid: unique names")
-            device = self._indices(f"hosts[{i}].device", host.devices, index)
-            ports = [link for switch in self.switches for link in switch.ports]
-            for link in device:
-                if link in ports:
-                    raise ScenarioError(f"hosts[{i}].device = {self.links[link].name!r} is a port of a switch; valid: another link")
-            placed.append(host if device == host.devices or not device else replace(host, device=device))
-        if hosts and self.stack != "linux":
-            raise ScenarioError(f"hosts is not empty in the {self.stack} stack; valid: stack = 'linux'")
-        senders = self.traffic.senders if self.traffic is not None else ()
-        for what, items in (("flows", self.flows), ("traffic.senders", senders)):
-            for i, item in enumerate(items):
-                for field in ("sender_host", "receiver_host"):
-                    name = getattr(item, field)
-                    if name is not None and name not in names:
-                        valid = ", ".join(map(repr, names)) or "None, for there are no hosts"
-                        raise ScenarioError(f"{what}[{i}].{field} = {name!r} is no host; valid: {valid}")
-        return hosts if all(a is b for a, b in zip(hosts, placed, strict=True)) else tuple(placed)
 
     def _check_arrivals(self) -> None:
         """Refuses random arrivals that would make more flows than can be remembered."""
@@ -265,7 +242,9 @@ class Scenario:
                             f"{what}[{k}].priority = {item.priority} is beyond the {switch.queues} queues of switch "
                             f"{switch.name!r}; valid: 0..{switch.queues - 1}"
                         )
-            if self.traffic is not None and any(_crosses(sender, switch) for sender in self.traffic.senders):
+            if self.traffic is not None and any(
+                _crosses(leg, switch) for sender in self.traffic.senders for leg in sender.legs
+            ):
                 self.traffic.check_queues(switch.queues, switch.name)
         for i, link in enumerate(self.links):
             if link.device_packets and link.discipline is None and i not in owner:
@@ -372,9 +351,13 @@ class Scenario:
         """The ideal completion time of a flow of the traffic that starts at `start_s`, seconds: propagation there and
         back, and its bytes (without headers) at the slowest link of its path. A link of varying rate takes as long as its
         trace says from when the handshake can be over, a propagation there and back after the start: no byte sets out
-        before, and so no flow is faster than that."""
+        before, and so no flow is faster than that. Over a relay it is twice there and back on either leg, from the client's
+        SYN on."""
         rtt_s = self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3
-        links = [self.links[i] for i in self.traffic.senders[sender].path]
+        legs = self.traffic.senders[sender].legs
+        if len(legs) > 1:
+            rtt_s = 2e-3 * sum(self.links[i].least_delay_ms for leg in legs for i in (*leg.path, *leg.return_path))
+        links = [self.links[i] for leg in legs for i in leg.path]
         return rtt_s + max(link.carrying_s(size_bytes, start_s + rtt_s) for link in links)
 
     @property
@@ -475,13 +458,14 @@ def _steered(receiver: str | ReceiverControl) -> bool:
 _LINK_FIELDS = {
     Flow: ("path", "return_path"),
     Sender: ("path", "return_path"),
+    Relay: ("path", "return_path"),
     Probe: ("path",),
     UdpSource: ("path",),
     Switch: ("ports",),
 }
 
 
-def _crosses(item: Flow | Sender | Probe | UdpSource, switch: Switch) -> bool:
+def _crosses(item: Flow | Sender | Relay | Probe | UdpSource, switch: Switch) -> bool:
     """Whether packets of it, data or ACKs, pass a port of the switch."""
     return any(not set(getattr(item, name)).isdisjoint(switch.ports) for name in _LINK_FIELDS[type(item)])
 

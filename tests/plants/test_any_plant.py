@@ -63,8 +63,8 @@ def test_listings_have_it(capsys):
 @pytest.mark.parametrize(
     ("plant", "message"),
     [
-        ("linux2", "plant = 'linux2' is unknown; valid: rooms, sim"),
-        (3, "plant = 3 is neither a name nor a dict with a name; valid: rooms, sim"),
+        ("linux2", "plant = 'linux2' is unknown; did you mean 'linux'\\? valid: linux, rooms, sim"),
+        (3, "plant = 3 is neither a name nor a dict with a name; valid: linux, rooms, sim"),
         ({"jitter": 1}, "neither a name nor a dict"),
         (
             {"name": "rooms", "jiter": 1},

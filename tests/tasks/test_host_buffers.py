@@ -18,9 +18,9 @@ MIB = 2**20
 GOLDEN = {
     "rtt_inflation": math.log(2) / math.log(8),  # 200 over 100 ms
     "queueing": 1.0,  # beyond 1.5
-    "buffer_in_bdp": math.log(6_291_456 / 200_000) / math.log(64),  # 16 Mbit/s * 100 ms = 200 kB
+    "buffer_in_bdp": 2 * math.log(6_291_456 / 200_000 * 16) / math.log(65_536) - 1,  # 16 Mbit/s * 100 ms = 200 kB
     "buffer_near_bdp": 1.0,
-    "buffer_in_use": math.log(6_291_456 / 200_000) / math.log(64),
+    "buffer_in_use": math.log(6_291_456 / 200_000) / math.log(4096),
     "buffer_near_use": 1.0,
     "cwnd_in_bdp": math.log(1.5) / math.log(16),
     "cwnd_in_buffer": math.log(0.5) / math.log(64),
@@ -249,7 +249,7 @@ def test_settings_themselves():
     task, made = HostBuffers("direct"), tracker()
     after = decoded(task, made, to_unit(1024, 5120, 2**22, 2**21))
     assert after["ring_packets"] == 1024 and after["socket_bytes"] == 5120
-    assert after["tcp_wmem_max_bytes"] == pytest.approx(2**21, rel=1e-5) and after["tcp_wmem_max_bytes"] == after["tcp_rmem_max_bytes"]
+    assert after["tcp_wmem_max_bytes"] == pytest.approx(2**21, rel=1e-5) == after["tcp_rmem_max_bytes"]
     assert after["tcp_wmem_default_bytes"] == after["tcp_wmem_max_bytes"]  # never above it
     assert decoded(task, made, np.ones(4))["tcp_wmem_max_bytes"] == 67_108_864
     assert decoded(task, tracker(settings=[settings(ring=math.nan)]), np.zeros(4)).get("ring_packets") is None
@@ -358,7 +358,8 @@ def test_a_host_that_only_receives_has_a_rate():
 
 
 def test_the_papers_settings():
-    assert (NAMED["default"].ring_packets, NAMED["default"].wmem_default_bytes, NAMED["default"].socket_bytes) == (256, 65_536, 212_992)
+    default = NAMED["default"]
+    assert (default.ring_packets, default.wmem_default_bytes, default.socket_bytes) == (256, 65_536, 212_992)
     assert NAMED["tune-1"].wmem_max_bytes == 4_194_304 and NAMED["tune-2"].wmem_default_bytes == 87_380
     assert NAMED["max"].ring_packets == 4096 and NAMED["max"].rmem_default_bytes == NAMED["max"].rmem_max_bytes == 67_108_864
     assert all(one.wmem_default_bytes <= one.wmem_max_bytes for one in (*NAMED.values(), *GRID.values()))

@@ -117,12 +117,16 @@ struct FlowConfig {
   Time clock_offset_ns = 0;                // the receiver's clock is ahead of the sender's by so much at the start,
   double clock_drift_ppm = 0;              // and gains so much
   Time timestamp_ns = 1'000'000;           // unit of time stamps
-  Time clamp_interval_ns = 0;              // how often what the receiver control says is set; 0: with every packet
+  // How often what the receiver control says is set by TCP_WINDOW_CLAMP, as Linux takes it; 0: with every packet; -1: the control is
+  // code in the kernel, whose word is the window.
+  Time clamp_interval_ns = -1;
   double read_bps = 0;                     // the application reads at this rate; 0: at once
   int32_t relay_from = -1;                 // index of the flow whose received bytes this one sends on; -1: none
   int64_t relay_buffer_bytes = 0;          // what the relay holds at most between the two
   uint32_t initial_cwnd_packets = 10;
   uint32_t priority = 0;                   // its queue at every switch
+  // Of a sender of traffic: the leg that its flows are relayed over, one at most. It begins at the host where the first leg ends.
+  std::vector<FlowConfig> relay;
 };
 
 // Flows that are opened as time goes on.

@@ -16,6 +16,7 @@
 #include "netbuf/live.h"
 #include "netbuf/path.h"
 #include "netbuf/probe.h"
+#include "netbuf/receiver_meter.h"
 #include "netbuf/tap.h"
 #include "netbuf/udp.h"
 
@@ -57,10 +58,11 @@ class Emulator final : private Link::Host {
 
   void start(Time epoch);          // time 0 by the monotonic clock; std::logic_error when it was started before
   void stop();
-  Time now() const { return monotonic() - epoch_; }
+  Time now() const { return started_ ? monotonic() - epoch_ : 0; }
   Time epoch() const { return epoch_; }
   std::string failure() const { return thread_.failure(); }
-  bool realtime() const { return thread_.realtime(); }
+  bool asks_realtime() const { return ask_realtime_; }
+  bool realtime() const { return thread_.realtime(); }   // whether it was given
 
   // ---- all below take turns with the thread: hold the lock over several, and over what references refer to
   using Guard = std::unique_lock<PriorityLock>;
@@ -70,6 +72,8 @@ class Emulator final : private Link::Host {
   std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
   const std::vector<Tap>& taps() const { return taps_; }  // of each route
   std::vector<Tap>& taps() { return taps_; }
+  void meter(uint32_t route, std::unique_ptr<ReceiverMeter> meter);  // of its receiver, from now on
+  ReceiverMeter* meter(uint32_t route) { return route < meters_.size() ? meters_[route].get() : nullptr; }
   size_t probes() const { return probes_.size(); }
   const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
   const std::deque<UdpSource>& udp() const { return udp_; }
@@ -134,6 +138,7 @@ class Emulator final : private Link::Host {
   std::vector<Coming> coming_;     // a heap
   uint64_t number_ = 0;
   std::vector<Tap> taps_;
+  std::vector<std::unique_ptr<ReceiverMeter>> meters_;  // of each route, where there is one
   Lateness lateness_;
   EmulatorCounters counters_;
 };

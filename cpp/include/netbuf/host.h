@@ -68,10 +68,16 @@ class Host {
 
   // ---- memory, in pages
   const Level& memory() const { return memory_; }
-  void charge(Time now, int64_t pages) { memory_.add(now, pages); }
+  void charge(Time now, int64_t pages) {
+    memory_.add(now, pages);
+    if (limited()) note_pressure(now);
+  }
+  bool limited() const { return !settings_.tcp_mem.empty(); }
   bool pressure() const { return pressure_; }
-  double pressure_time(Time) const { return 0; }   // seconds under pressure
-  bool plenty() const { return settings_.tcp_mem.empty() || memory_.value() * kPage < settings_.tcp_mem[0]; }
+  Time pressure_time(Time now) const { return pressed_ + (pressure_ ? now - pressed_since_ : 0); }
+  bool plenty() const { return !limited() || memory_.value() * kPage < settings_.tcp_mem[0]; }
+  // Whether a socket that holds so much may hold more bytes; least: what each may in any case, but above the hard limit.
+  bool grants(int64_t held, int64_t more, int64_t least) const;
 
   // ---- sockets
   void join(SendBuffer& one);
@@ -92,6 +98,7 @@ class Host {
   // ---- what is told of it
   struct Totals {
     uint64_t opened = 0, closed = 0, completed = 0;  // connections; streams that arrived, or were acknowledged, to their end
+    uint64_t refused = 0;                  // packets that arrived, for which there was no memory
     int64_t received_bytes = 0;            // by sockets that are gone
     SendSum sent;                          // likewise, since the world began
   };
@@ -101,7 +108,10 @@ class Host {
  private:
   HostConfig settings_;
   Level memory_;
+  void note_pressure(Time now);
+
   bool pressure_ = false;
+  Time pressed_ = 0, pressed_since_ = 0;
   Time interrupted_ = 0, interrupted_from_ = 0, interrupted_until_ = 0;
   std::vector<SendBuffer*> senders_;
   std::vector<ReceiveBuffer*> receivers_;

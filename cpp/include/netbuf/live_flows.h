@@ -1,5 +1,6 @@
 // The connections of a world over kernel sockets: opened, written, read and closed when the simulator's would be, by one thread that
-// sleeps in epoll. Each route has its own pair of addresses, and a listening socket at its receiver's.
+// sleeps in epoll, at the emulator's priority: a sender whose application is not run has nothing to send.
+// Each route has its own pair of addresses, and a listening socket at its receiver's.
 #pragma once
 #include <deque>
 #include <memory>
@@ -28,12 +29,15 @@ struct LiveSocket {
   int64_t notsent_lowat_bytes = 0;
   int64_t pacing_bytes_per_s = 0;    // SO_MAX_PACING_RATE
   bool limited = false;              // what is written and not acknowledged is kept to a window from user space
+  int64_t window_bytes = 0;          // that window, until it is set; 0: none
 };
 
 struct LiveFlowStats {
   Time start = 0, completed = kNever;
   bool connected = false;
   int64_t written_bytes = 0, delivered_bytes = 0;
+  double cwnd_integral_byte_s = 0;   // of the sender's window, looked at every so often
+  std::vector<double> info;          // the sender's TCP_INFO when it was last looked at; empty: never
   std::string failure;               // of its sockets; empty: none
 };
 
@@ -63,7 +67,9 @@ class LiveFlows {
   const std::vector<OpenedFlow>& opened() const { return opened_; }      // received_bytes is up to date, slot means nothing
   const std::vector<Completion>& completions() const { return completions_; }
   int64_t delivered_bytes() const { return delivered_; }  // to all receiving applications
-  uint64_t connected() const { return connected_; }
+  int64_t traffic_delivered_bytes() const { return traffic_delivered_; }
+  uint64_t connected() const { return connected_; }      // of the traffic
+  void look();                                           // at the flows' TCP_INFO, now
   void begin_switch(uint32_t sw);                        // a decision interval; std::out_of_range: there is no such switch
   std::vector<double> observe_switch(uint32_t sw);       // since then, by switch_fields()
   bool switch_changed(uint32_t sw);                      // SharedBuffer::take_change()
@@ -74,7 +80,7 @@ class LiveFlows {
   void cap_buffers(uint32_t node, int64_t bytes);  // of what connections that are opened from now on ask for at their sender's node
 
  private:
-  enum class Task : uint8_t { open, offer, read, window };
+  enum class Task : uint8_t { open, offer, read, window, look };
   struct Alarm {
     Time time;
     uint32_t place, generation;
@@ -152,7 +158,8 @@ class LiveFlows {
   std::vector<double> windows_;
   std::vector<OpenedFlow> opened_;
   std::vector<Completion> completions_;
-  int64_t delivered_ = 0;
+  Time looked_ = 0;
+  int64_t delivered_ = 0, traffic_delivered_ = 0;
   uint64_t connected_ = 0;
 };
 

@@ -147,7 +147,7 @@ class Receiver {
   Time clock_offset_, stamp_unit_;
   const Time clamp_interval_;
   Time clamped_at_ = 0;          // whole intervals
-  int64_t next_clamp_ = 0;       // what the control has said since
+  int64_t clamp_ = 0, next_clamp_ = 0;       // in force, and what the control has said since; window_clamp_ follows the first
   double clock_drift_;           // a second a second
   uint32_t tries_ = 0;           // of the SYN's answer, or of FIN
   Time syn_answered_ = 0, handshake_rtt_ = 0;

@@ -1,10 +1,12 @@
 // A receiver of the kernel's as the simulator's receiver controls know theirs: what passes its end of a route, read from TCP headers
 // with their time stamps (RFC 7323), becomes Arrivals, and what the control makes of them is the window to be clamped to
-// (TCP_WINDOW_CLAMP). One connection at a time; a SYN begins anew, with the same control.
+// (TCP_WINDOW_CLAMP), and is: before the packet is delivered, so that its ACK says so. One connection at a time; a SYN begins anew,
+// with the same control.
 #pragma once
 #include <memory>
 
 #include "netbuf/config.h"
+#include "netbuf/live.h"
 #include "netbuf/ranges.h"
 #include "netbuf/receiver_control.h"
 #include "netbuf/ring.h"
@@ -17,6 +19,13 @@ struct MeterCounters {
   int64_t received_bytes = 0, delivered_bytes = 0;
 };
 
+// What an agent of the kind "receiver" is told of the control's side; seconds and bytes, NaN where nothing is known.
+struct MeterReading {
+  double window_bytes, queue_delay_last_s, queue_delay_s, queue_delay_mean_s, queue_delay_min_s, queue_delay_max_s;
+  double queue_delay_before_s;                      // filtered, as the interval began
+  double rtt_s, rtt_min_s, silence_s, longest_gap_s, k, target_delay_s, bdp_gain;
+};
+
 class ReceiverMeter {
  public:
   // The control of the flow, and its receiver's clock. std::invalid_argument: as make_receiver_control; a flow without one.
@@ -26,13 +35,17 @@ class ReceiverMeter {
   void data(Time now, const uint8_t* packet, uint32_t length);      // reaches the receiver
   void answer(Time now, const uint8_t* packet, uint32_t length);    // leaves it
 
+  void clamp(int socket);                           // the receiver's from now on; a duplicate is kept
+  void begin(Time now);                             // an agent's interval
+  void set(double k, double target_s, double window_bytes, double gain);  // what an agent decided; NaN: leaves it
+  MeterReading read(Time now);                      // these three: std::logic_error where the control is not Nuwa's
+
   // What the receiver is to advertise at most from now on; what it holds beyond a hole counts where the window is of the network.
   int64_t clamp_bytes() const { return window_ + (control_->counts_network() ? held_bytes_ : 0); }
   int64_t advertised_bytes() const;                 // negative: nothing yet
   int64_t held_bytes() const { return held_bytes_; }
   uint64_t data_reached() const { return counters_.packets_received; }
   const MeterCounters& counters() const { return counters_; }
-  ReceiverControl& control() { return *control_; }
   uint32_t mss() const { return mss_; }
   Time clock(Time now) const { return now + clock_offset_ + static_cast<Time>(static_cast<double>(now - begin_) * clock_drift_); }
 
@@ -49,15 +62,21 @@ class ReceiverMeter {
     uint32_t stamp;
     bool plain;
   };
-  static bool read(const uint8_t* packet, uint32_t length, Header& header);
+  static bool parse(const uint8_t* packet, uint32_t length, Header& header);
+  class Nuwa& nuwa();
+  void apply(Time now);
   void take(const Header& header);
-  void take_stretch();
 
   std::unique_ptr<ReceiverControl> control_;
   const uint32_t mss_;
-  const Time unit_, clock_offset_;
+  const Time unit_, clock_offset_, clamp_interval_;
   const double clock_drift_;
   int64_t window_;
+  Descriptor socket_;
+  int64_t clamped_ = 0;                             // what the socket was told
+  Time clamped_at_ = -1;                            // whole intervals
+  double queue_before_ = 0;
+  bool heard_before_ = false;
   Time begin_ = 0;                                  // of the connection, or of the last one
   MeterCounters counters_;
   RangeSet beyond_;                                 // a hole, in bytes of the stream

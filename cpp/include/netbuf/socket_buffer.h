@@ -21,7 +21,8 @@ inline constexpr int64_t kSendOverhead = kHeaderRoom + kSharedInfo + kPacketHead
 // Stands between an application and its sender: what has been written and is not yet acknowledged.
 class SendBuffer final : public Source {
  public:
-  SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uint32_t mss);
+  // device: the link that is the host's ring, where the flow crosses it first; else null.
+  SendBuffer(Host& host, Sender& sender, const FlowConfig& config, uint32_t mss, const Link* device);
   ~SendBuffer() override;
   SendBuffer(const SendBuffer&) = delete;
   SendBuffer& operator=(const SendBuffer&) = delete;
@@ -39,14 +40,16 @@ class SendBuffer final : public Source {
     int64_t largest_window;                          // that the other end has advertised
   };
   void acknowledged(const Position& at);             // gives back what held it
-  void sent(uint32_t first, uint32_t count, uint32_t burst);  // new segments, cut into bursts
+  void sent(Time now, uint32_t first, uint32_t count, uint32_t burst);  // new segments, cut into bursts
+  Time held_back(Time now, double rate);             // until when, for what it has in the device; 0: not at all. rate: bytes a second
   bool wakes(const Position& at);                    // whether the application, which waited, is to write on
-  void note(const Position& at, bool window_closed); // what limits from now on
+  void note(const Position& at, int64_t open);       // what limits from now on; open: the rest of the other end's window
 
   enum class State : uint8_t { idle, busy, window_limited, buffer_limited };
   bool measures_rate() const { return host_.agent_controlled(); }
   bool open() const { return open_; }
   bool closed() const { return over_; }
+  bool waits() const { return waits_; }              // the application, for room
   int64_t limit() const { return limit_; }           // sk_sndbuf
   int64_t queued() const { return queued_; }         // sk_wmem_queued
   int64_t unsent() const { return written_ - sent_; }
@@ -62,22 +65,33 @@ class SendBuffer final : public Source {
  private:
   void begin(Time now);
   void expand();
+  void size_packets();
   void write(Time now);
+  bool squeezes(int64_t more);
   bool free_for_write() const;
-  int64_t packet_bytes() const;                      // of the largest that data is written into
   void count(Time now);
 
   Host& host_;
   Sender& sender_;
   std::unique_ptr<Source> application_;              // null: TCP knows the stream
   int64_t wanted_;                                   // of the stream, by the application
-  bool closed_, locked_, open_ = false, over_ = false, waits_ = false;  // locked: an explicit buffer; waits: for room
+  bool closed_, locked_, open_ = false, over_ = false;  // locked: an explicit buffer
+  // Of the application: it waits for room, was refused memory, pauses for packets to leave; and whether they do not.
+  bool waits_ = false, refused_ = false, pauses_ = false, held_ = false;
+  bool known_ = false;                               // what the other end advertises
   uint32_t mss_, expansion_;
   int64_t limit_ = 0, explicit_;
   int64_t written_ = 0, una_ = 0, sent_ = 0, queued_ = 0, pages_ = 0;
   uint32_t cwnd_packets_ = 10, in_flight_ = 0;
-  int64_t largest_window_ = 0;
+  int64_t largest_window_ = 0, packet_bytes_;        // packet_bytes: of the largest that data is written into
   Ring<uint32_t> bursts_;                            // in flight: the segment after each
+  struct Leaving {
+    Time at;
+    int64_t bytes;
+  };
+  const Link* device_;
+  Ring<Leaving> in_device_;
+  int64_t device_bytes_ = 0;
   State state_ = State::idle;
   Time since_ = 0, opened_ = 0, ended_ = kNever;
   Time clock_[4] = {};
@@ -94,6 +108,7 @@ class ReceiveBuffer {
 
   void begin(Time now);                              // the SYN has come: as the settings are then
   void end(Time now);
+  bool admits(uint32_t bytes, bool next, int64_t unread);  // whether there is memory for a packet; next: in order
   // A packet has arrived; unread: in order, held: beyond a hole. True if it is acknowledged at once.
   bool arrived(Time now, uint32_t bytes, int64_t unread, int64_t held);
   void hold(Time now, int64_t unread, int64_t held);

@@ -13,7 +13,8 @@ struct TapSeen {
   uint32_t ports = 0;              // of the route's sender << 16 | of its receiver
   uint32_t seq = 0, ack = 0;
   uint32_t payload = 0;            // bytes
-  bool tcp = false, syn = false, fin = false, reset = false;
+  uint32_t sack_end = 0;           // of the block that the answer reports first: the newest
+  bool tcp = false, syn = false, fin = false, reset = false, sacked = false;
 
   bool data() const { return payload > 0; }
   // backward: from the receiver of the route to its sender. No TCP: nothing is seen.
@@ -27,7 +28,7 @@ struct TapCounters {
   int64_t acked_bytes = 0;                         // newly, in order
   double in_flight_sum = 0;                        // bytes sent and not acknowledged, over ACKs
   uint64_t rtt_count = 0;
-  Time rtt_sum = 0, rtt_min = kNever;              // of segments that were sent once, when they were acknowledged
+  Time rtt_sum = 0, rtt_min = kNever, rtt_last = kNever;             // of the newest segment that an answer acknowledges
   Time first_sent = 0, last_sent = 0, first_ack = 0, last_ack = 0;
 };
 
@@ -46,13 +47,15 @@ class Tap {
  private:
   struct Segment {
     uint32_t end;
-    bool repeated;
-    Time at;
+    bool repeated, sacked;
+    Time at;                       // when it was last sent
   };
   struct Connection {
     uint32_t una = 0, next = 0;
     Ring<Segment> segments;
   };
+
+  void note_rtt(Time now, const Segment& segment);
 
   std::unordered_map<uint32_t, Connection> connections_;
   TapCounters counters_;

@@ -89,6 +89,7 @@ class World final : private Link::Host, private Openings::Host {
   // Openings::Host
   void opened(uint32_t index, Flow& flow) override;
   void forgotten(uint32_t index) override;
+  void woken_by_relay(uint32_t index) override { touched_.push_back(first_flow_ + index); }
 
   void build_links(const WorldConfig& config);
   void build_hosts(const WorldConfig& config);

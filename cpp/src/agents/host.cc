@@ -26,10 +26,10 @@ constexpr std::string_view kFields[] = {
 };
 
 struct Start {
-  Time time = 0, interrupted = 0;
+  Time time = 0, interrupted = 0, pressure = 0;
   uint64_t opened = 0, closed = 0, ring_drops = 0;
   int64_t received_bytes = 0;
-  double memory = 0, pressure = 0;
+  double memory = 0;
 };
 
 int64_t received_bytes(const Host& host) {
@@ -71,8 +71,8 @@ class HostAgent final : public AgentOf<Start> {
     const Time now = world.now();
     host.gone = {};
     for (SendBuffer* one : host.senders()) one->begin_interval(now);
-    start = {now, host.interrupted(now), host.totals.opened, host.totals.closed, ring_drops(world, host), received_bytes(host),
-             host.memory().integral(now), host.pressure_time(now)};
+    start = {now, host.interrupted(now), host.pressure_time(now), host.totals.opened, host.totals.closed, ring_drops(world, host),
+             received_bytes(host), host.memory().integral(now)};
   }
 
   void apply(World& world, uint32_t index, const double* control) const override {
@@ -157,7 +157,7 @@ class HostAgent final : public AgentOf<Start> {
     *out++ = static_cast<double>(receive_queued);
     *out++ = ratio((host.memory().integral(now) - start.memory) * static_cast<double>(kPage) * 1e-9, elapsed);
     *out++ = settings.tcp_mem.empty() ? kNaN : static_cast<double>(settings.tcp_mem[2]);
-    *out++ = ratio(host.pressure_time(now) - start.pressure, elapsed);
+    *out++ = ratio(seconds(host.pressure_time(now) - start.pressure), elapsed);
     *out++ = ring && settings.ring_packets > 0 ? static_cast<double>(settings.ring_packets) : kNaN;
     *out++ = static_cast<double>(settings.socket_bytes);
     *out++ = static_cast<double>(settings.tcp_rmem[1]);

@@ -57,6 +57,7 @@ Emulator::Emulator(const Setting& setting)
     one_ways_.push_back(&udp_.emplace_back(udp, stack_profile(world.stack), seeds.next(), index, network_));
   }
   taps_.resize(routes_.size());
+  meters_.resize(routes_.size());
 }
 
 Emulator::~Emulator() { stop(); }
@@ -69,6 +70,11 @@ void Emulator::start(Time epoch) {
 }
 
 void Emulator::stop() { thread_.stop(); }
+
+void Emulator::meter(uint32_t route, std::unique_ptr<ReceiverMeter> meter) {
+  if (route >= meters_.size()) reject("route", route, "the number of a route");
+  meters_[route] = std::move(meter);
+}
 
 EmulatorCounters Emulator::counters() const { return counters_; }
 
@@ -164,6 +170,7 @@ bool Emulator::read_node(uint32_t node, Time now) {
     }
     slot.read_at = now;
     if (!slot.backward) taps_[slot.route].sent(now, slot.seen);
+    if (ReceiverMeter* meter = meters_[slot.route].get(); meter && slot.backward) meter->answer(monotonic(), slot.data, slot.bytes);
     move(index, now);
   }
   return true;
@@ -232,6 +239,8 @@ void Emulator::write_out(uint32_t index, Time due) {
   const Route& route = routes_[slot.route];
   Tap& tap = taps_[slot.route];
   const uint32_t node = slot.backward ? route.sender_node : route.receiver_node;
+  ReceiverMeter* meter = meters_[slot.route].get();
+  if (meter && !slot.backward) meter->data(monotonic(), slot.data, slot.bytes);
   const ssize_t written = ::write(nodes_[node], slot.data, slot.bytes);
   const Time done = now();
   lateness_.add(due, done);

@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "netbuf/kernel/tcp_info.h"
 #include "netbuf/reject.h"
 
 namespace netbuf {
@@ -28,6 +29,8 @@ constexpr int64_t kWrite = 16 * 1024;         // a blocking writer, or a larger 
 constexpr int kWritesInTurn = 32;             // of one connection before others have theirs
 constexpr int64_t kRead = 1 << 20;
 constexpr Time kWindowLook = 500 * kMicrosecond;
+constexpr Time kLook = 20 * kMillisecond, kLookAtOne = 200 * kMicrosecond;  // TCP_INFO of all flows, or so long a flow
+constexpr size_t kInfoBytes = 512;
 constexpr size_t kRoomForAccepts = 1024;
 enum Side : uint32_t { kSender = 0, kReceiver = 1, kListener = 2, kTimer = 3, kWaker = 4 };
 
@@ -104,6 +107,9 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
   }
   place_of_flow_.assign(world_.flows.size(), kNone);
   windows_.assign(world_.flows.size(), std::numeric_limits<double>::infinity());
+  for (uint32_t i = 0; i < flow_sockets_.size(); ++i) {
+    if (flow_sockets_[i].window_bytes > 0) windows_[i] = static_cast<double>(flow_sockets_[i].window_bytes);
+  }
   flow_stats_.resize(world_.flows.size());
   switches_.resize(world_.switches.size());
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
@@ -148,7 +154,8 @@ void LiveFlows::listen() {
 void LiveFlows::start() {
   if (thread_.running()) throw std::logic_error("the flows were started before");
   for (uint32_t i = 0; i < world_.flows.size(); ++i) alarms_.push({world_.flows[i].start_ns, i, 0, Task::open});
-  thread_.start("nb-flows", false, [this] { run(); });
+  if (!world_.flows.empty()) alarms_.push({0, 0, 0, Task::look});
+  thread_.start("nb-flows", emulator_.asks_realtime(), [this] { run(); });
 }
 
 void LiveFlows::stop() {
@@ -225,6 +232,11 @@ void LiveFlows::run_alarms(Time now) {
       open_flow(due.place, now);
       continue;
     }
+    if (due.task == Task::look) {
+      look();
+      alarms_.push({now + std::max<Time>(kLook, kLookAtOne * static_cast<Time>(world_.flows.size())), 0, 0, Task::look});
+      continue;
+    }
     const Place& place = places_[due.place];
     if (!place.connection || place.generation != due.generation) continue;
     due.task == Task::read ? read(due.place, now) : write(due.place, now);
@@ -240,7 +252,6 @@ void LiveFlows::alarm(Time time, uint32_t place, Task task) {
 void LiveFlows::prepare(int fd, const LiveSocket& socket, bool receives) const {
   // Whatever ends this process, its sockets end at once, and so do the connections.
   set(fd, SOL_SOCKET, SO_LINGER, linger{1, 0}, "SO_LINGER");
-  set(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
   if (!socket.cc.empty() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, socket.cc.data(), static_cast<socklen_t>(socket.cc.size())) != 0) {
     fail_system("congestion control " + socket.cc);
   }
@@ -341,6 +352,10 @@ void LiveFlows::accept(uint32_t listener) {
     const uint32_t mode = connection.sink ? EPOLLONESHOT : EPOLLET;
     watch(fd.get(), key_of(index, places_[index].generation & 0x1fffffff, kReceiver), EPOLLIN | EPOLLRDHUP | mode);
     connection.receiver = std::move(fd);
+    {
+      const Emulator::Guard guard = emulator_.hold();
+      if (ReceiverMeter* meter = emulator_.meter(listeners_[listener].route)) meter->clamp(connection.receiver.get());
+    }
     read(index, now());
   }
 }
@@ -357,8 +372,7 @@ void LiveFlows::sender_event(uint32_t index, uint32_t events, Time now) {
   }
   if (!connection.connected && (events & EPOLLOUT)) {
     connection.connected = true;
-    ++connected_;
-    if (connection.flow != kNone) flow_stats_[connection.flow].connected = true;
+    connection.flow == kNone ? ++connected_ : flow_stats_[connection.flow].connected = true;
   }
   if (events & EPOLLOUT) write(index, now);
   if ((events & (EPOLLRDHUP | EPOLLHUP)) && connection.finished_writing) {
@@ -434,6 +448,30 @@ void LiveFlows::set_window(uint32_t flow, double bytes) {
   thread_.wake();
 }
 
+void LiveFlows::look() {
+  static const auto [cwnd, mss] = [] {
+    size_t cwnd = 0, mss = 0;
+    for (size_t i = 0; i < tcp_info_fields().size(); ++i) {
+      if (tcp_info_fields()[i].name == "cwnd_packets") cwnd = i;
+      if (tcp_info_fields()[i].name == "mss_bytes") mss = i;
+    }
+    return std::pair(cwnd, mss);
+  }();
+  const Time at = now(), since = at - looked_;
+  looked_ = at;
+  for (uint32_t flow = 0; flow < place_of_flow_.size(); ++flow) {
+    LiveFlowStats& stats = flow_stats_[flow];
+    if (!stats.info.empty() && stats.connected) stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
+    const int fd = sender_fd(flow);
+    if (fd < 0) continue;
+    uint8_t data[kInfoBytes];
+    socklen_t size = sizeof data;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, data, &size) != 0) continue;
+    stats.info.resize(tcp_info_fields().size());
+    read_tcp_info({data, size}, stats.info.data());
+  }
+}
+
 // ---- the receiving end
 
 void LiveFlows::read(uint32_t index, Time now) {
@@ -490,6 +528,7 @@ void LiveFlows::note_received(Connection& connection, int64_t bytes, Time now) {
     if (complete) stats.completed = now;
     return;
   }
+  traffic_delivered_ += bytes;
   OpenedFlow& opened = opened_[connection.opened];
   opened.received_bytes = connection.received;
   if (!complete) return;

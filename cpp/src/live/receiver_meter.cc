@@ -1,12 +1,22 @@
 #include "netbuf/receiver_meter.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
+
+#include "receiver_controls/nuwa.h"
 
 namespace netbuf {
 
 namespace {
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr Time kRepeat = 10 * kMillisecond;      // the same window is said again
 constexpr Time kSameClock = 50 * kMillisecond;   // stamps that are off by less are the monotonic clock's
 constexpr uint8_t kTcp = 6, kSynFlag = 2, kAckFlag = 16;
 enum Option : uint8_t { kEnd = 0, kNothing = 1, kScale = 3, kSack = 5, kStamps = 8 };
@@ -21,12 +31,13 @@ ReceiverMeter::ReceiverMeter(const FlowConfig& config, uint32_t mss)
       mss_(mss),
       unit_(config.timestamp_ns),
       clock_offset_(config.clock_offset_ns),
+      clamp_interval_(std::max<Time>(config.clamp_interval_ns, 0)),
       clock_drift_(config.clock_drift_ppm * 1e-6) {
   if (!control_) throw std::invalid_argument("the flow's receiver has no control");
   window_ = control_->initial_window();
 }
 
-bool ReceiverMeter::read(const uint8_t* packet, uint32_t length, Header& h) {
+bool ReceiverMeter::parse(const uint8_t* packet, uint32_t length, Header& h) {
   if (length < 20 || packet[0] >> 4 != 4 || packet[9] != kTcp) return false;
   const uint32_t ip = (packet[0] & 15u) * 4, total = std::min(half(packet + 2), length);
   if (total < ip + 20) return false;
@@ -66,7 +77,7 @@ bool ReceiverMeter::read(const uint8_t* packet, uint32_t length, Header& h) {
 
 void ReceiverMeter::data(Time now, const uint8_t* packet, uint32_t length) {
   Header h;
-  if (!read(packet, length, h)) return;
+  if (!parse(packet, length, h)) return;
   if (h.syn) {
     if (begun_ && next_ == h.seq + 1) return;   // the same again
     begin_ = now;
@@ -116,8 +127,80 @@ void ReceiverMeter::data(Time now, const uint8_t* packet, uint32_t length) {
   }
   counters_.segments_missing += arrival.missing;
   counters_.segments_repeated += arrival.repeated;
+  if (clamp_interval_ > 0) apply(now);   // what was said before the interval ended
   window_ = control_->window(arrival);
   take(h);
+  if (clamp_interval_ == 0) apply(now);
+}
+
+// Again, even if it is the same: the kernel sets it anew when it learns how much of its buffers is payload.
+void ReceiverMeter::apply(Time now) {
+  if (!socket_) return;
+  if (clamp_interval_ > 0) {
+    const Time intervals = now / clamp_interval_;
+    if (intervals == clamped_at_) return;
+    clamped_at_ = intervals;
+  } else if (clamp_bytes() == clamped_ && now - clamped_at_ < kRepeat) {
+    return;
+  } else {
+    clamped_at_ = now;
+  }
+  clamped_ = clamp_bytes();
+  const int bytes = static_cast<int>(std::clamp<int64_t>(clamped_, 1, INT32_MAX));
+  setsockopt(socket_.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP, &bytes, sizeof bytes);
+}
+
+void ReceiverMeter::clamp(int socket) {
+  socket_ = Descriptor(::dup(socket));
+  clamped_at_ = -1;
+}
+
+Nuwa& ReceiverMeter::nuwa() {
+  auto* nuwa = dynamic_cast<Nuwa*>(control_.get());
+  if (!nuwa) throw std::logic_error("the receiver's control is not Nuwa's");
+  return *nuwa;
+}
+
+void ReceiverMeter::begin(Time now) {
+  Nuwa& rule = nuwa();
+  rule.interval = {};
+  rule.interval.last = clock(now);
+  queue_before_ = rule.delay().queue();
+  heard_before_ = rule.heard_any();
+}
+
+void ReceiverMeter::set(double k, double target_s, double window_bytes, double gain) {
+  Nuwa& rule = nuwa();
+  if (!std::isnan(k)) rule.set_k(k);
+  if (!std::isnan(target_s)) rule.set_target(target_s);
+  if (!std::isnan(window_bytes)) {
+    rule.set_window(window_bytes);
+    window_ = static_cast<int64_t>(rule.window_bytes());
+  }
+  if (!std::isnan(gain)) rule.set_gain(gain);
+}
+
+MeterReading ReceiverMeter::read(Time now) {
+  const Nuwa& rule = nuwa();
+  const Interval& seen = rule.interval;
+  const bool heard = rule.heard_any(), any = seen.packets > 0;
+  const Time here = clock(now);
+  MeterReading r;
+  r.window_bytes = rule.window_bytes();
+  r.queue_delay_last_s = any ? rule.delay().raw() : kNaN;
+  r.queue_delay_s = heard ? rule.delay().queue() : kNaN;
+  r.queue_delay_mean_s = any ? seen.raw_sum / static_cast<double>(seen.packets) : kNaN;
+  r.queue_delay_min_s = any ? seen.raw_least : kNaN;
+  r.queue_delay_max_s = any ? seen.raw_most : kNaN;
+  r.queue_delay_before_s = heard_before_ && any ? queue_before_ : kNaN;
+  r.rtt_s = rule.rtt() >= 0 ? seconds(rule.rtt()) : kNaN;
+  r.rtt_min_s = rule.rtt_min() >= 0 ? seconds(rule.rtt_min()) : kNaN;
+  r.silence_s = heard ? seconds(here - rule.heard()) : kNaN;
+  r.longest_gap_s = seconds(std::max(seen.longest_gap, here - seen.last));
+  r.k = rule.k();
+  r.target_delay_s = rule.target_s();
+  r.bdp_gain = rule.gain();
+  return r;
 }
 
 // Puts the payload in its place.
@@ -148,7 +231,7 @@ void ReceiverMeter::take(const Header& h) {
 
 void ReceiverMeter::answer(Time now, const uint8_t* packet, uint32_t length) {
   Header h;
-  if (!read(packet, length, h) || !begun_ || !(h.tcp[13] & kAckFlag)) return;
+  if (!parse(packet, length, h) || !begun_ || !(h.tcp[13] & kAckFlag)) return;
   if (h.syn) {
     scale_ = h.scaled ? std::min<uint32_t>(h.scale, 14) : 0;
     edge_ = h.ack + h.window;   // not scaled yet

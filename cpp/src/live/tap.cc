@@ -3,6 +3,8 @@
 namespace netbuf {
 
 namespace {
+constexpr uint8_t kEndOfOptions = 0, kNoOption = 1, kSackOption = 5;
+
 uint32_t word(const uint8_t* at) { return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3]; }
 uint32_t half(const uint8_t* at) { return uint32_t{at[0]} << 8 | at[1]; }
 }  // namespace
@@ -23,6 +25,18 @@ TapSeen TapSeen::read(const uint8_t* packet, uint32_t length, bool backward) {
   seen.fin = tcp[13] & 1;
   seen.syn = tcp[13] & 2;
   seen.reset = tcp[13] & 4;
+  for (uint32_t at = 20; backward && at + 2 <= offset && tcp[at] != kEndOfOptions;) {
+    if (tcp[at] == kNoOption) {
+      ++at;
+      continue;
+    }
+    if (tcp[at] == kSackOption && tcp[at + 1] >= 10 && at + 10 <= offset) {
+      seen.sacked = true;
+      seen.sack_end = word(tcp + at + 6);
+    }
+    if (tcp[at + 1] < 2) break;
+    at += tcp[at + 1];
+  }
   return seen;
 }
 
@@ -48,14 +62,14 @@ void Tap::sent(Time now, const TapSeen& seen) {
   const uint32_t end = seen.seq + seen.payload;
   if (!before(seen.seq, connection.next)) {
     connection.next = end;
-    connection.segments.push({end, false, now});
+    connection.segments.push({end, false, false, now});
     return;
   }
   ++counters_.packets_retransmitted;
   if (after(end, connection.next)) connection.next = end;
   for (uint32_t i = connection.segments.head(); i != connection.segments.tail(); ++i) {
     Segment& segment = connection.segments[i];
-    if (after(segment.end, seen.seq)) segment.repeated = true;
+    if (after(segment.end, seen.seq)) segment.repeated = true, segment.at = now;
     if (!before(segment.end, end)) break;
   }
 }
@@ -80,23 +94,34 @@ void Tap::answered(Time now, const TapSeen& seen) {
     const uint32_t upto = after(seen.ack, connection.next) ? connection.next : seen.ack;
     counters_.acked_bytes += upto - connection.una;
     connection.una = upto;
-    bool repeated = false;
-    Time first = kNever;
+    Segment latest{0, false, true, 0};  // the newest that is acknowledged: those before it may have waited for the ACK
     while (!segments.empty() && !after(segments.front().end, upto)) {
-      repeated |= segments.front().repeated;
-      if (first == kNever) first = segments.front().at;
+      if (!segments.front().sacked) latest = segments.front();
       segments.pop();
     }
-    if (first != kNever && !repeated) {
-      const Time rtt = now - first;
-      ++counters_.rtt_count;
-      counters_.rtt_sum += rtt;
-      if (rtt < counters_.rtt_min) counters_.rtt_min = rtt;
-      if (rtt < interval_rtt_min) interval_rtt_min = rtt;
+    note_rtt(now, latest);
+  }
+  if (seen.sacked && after(seen.sack_end, connection.una)) {
+    for (uint32_t i = segments.tail(); i != segments.head() && !before(segments[i - 1].end, seen.sack_end); --i) {
+      Segment& segment = segments[i - 1];
+      if (segment.end != seen.sack_end) continue;
+      note_rtt(now, segment);
+      segment.sacked = true;
     }
   }
   counters_.in_flight_sum += static_cast<double>(connection.next - connection.una);
   if (seen.fin && segments.empty()) connections_.erase(found);
+}
+
+// Of a segment that was sent again, if it cannot have been the first copy that arrived.
+void Tap::note_rtt(Time now, const Segment& segment) {
+  const Time rtt = now - segment.at;
+  if (segment.sacked || (segment.repeated && rtt < counters_.rtt_min)) return;
+  ++counters_.rtt_count;
+  counters_.rtt_sum += rtt;
+  counters_.rtt_last = rtt;
+  if (rtt < counters_.rtt_min) counters_.rtt_min = rtt;
+  if (rtt < interval_rtt_min) interval_rtt_min = rtt;
 }
 
 int64_t Tap::in_flight_bytes() const {

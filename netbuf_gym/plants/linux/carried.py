@@ -25,7 +25,7 @@ class Carried:
     Attributes:
         places: (scenario) -> what an agent controls there, by number.
         counters: (scenario, places, report of the world) -> what `Plant.report` gives for each agent. The report is that of
-            `world.LiveWorld.report`; empty where nothing is known of the world, or it has not begun.
+            `world.LiveWorld.report`; empty where nothing is known of the world, because its process is gone.
         agents: what of a scenario is theirs.
     """
 
@@ -99,6 +99,7 @@ def _controlled(scenario: Scenario) -> list[int]:
 
 KINDS: dict[str, Carried] = {
     "sender": Carried(_controlled, counters_of_flow, Agents("sender", senders=True)),
+    "receiver": Carried(lambda scenario: list(scenario.agent_receivers), counters_of_flow, Agents("receiver", receivers=True)),
     "host": Carried(lambda scenario: list(scenario.agent_hosts), counters_of_host, Agents("host")),
     "switch": Carried(lambda scenario: list(scenario.agent_switches), counters_of_switch, Agents("switch")),
 }

@@ -2,17 +2,38 @@
 
 Messages are dicts. `{"do": "start", ...}` makes a world (`LiveWorld`), which begins with the first step; `{"do": "step",
 "interval_ns": ..., "until": ..., "most": ..., "control": rows}` runs it on and answers `elapsed_ns` and `telemetry`;
-`{"do": "report"}` answers `report`; `{"do": "end"}` ends the world. What cannot be done is answered by `error`, which names it;
-with `config` where another scenario, or another machine, could.
+`{"do": "report"}` answers `report`, `{"do": "opened"}` the flows of the traffic; `{"do": "end"}` ends the world. `{"do":
+"check"}` makes what worlds are made of, and answers whether their links may have a real-time priority. What cannot be done is
+answered by `error`, which names it; with `config` where another scenario, or another machine, could.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 from contextlib import suppress
 from typing import Any
 
+from netbuf_gym.plants.linux.nodes import Node
 from netbuf_gym.plants.linux.wire import Ended, Wire
+
+
+def check() -> bool:
+    """Makes two nodes, and lets them go; whether a thread may have a real-time priority. OSError says what is missing."""
+    nodes: list[Node] = []
+    try:
+        for number in range(2):
+            nodes.append(Node(number, 1500))
+    finally:
+        for node in nodes:
+            node.close()
+    try:
+        before = os.sched_getscheduler(0), os.sched_getparam(0)
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, *before)
+    except OSError:
+        return False
+    return True
 
 
 def serve(wire: Wire) -> int:
@@ -33,6 +54,8 @@ def serve(wire: Wire) -> int:
                         world = None
                     world = LiveWorld(message)
                     answer: dict[str, Any] = {"about": world.about()}
+                elif message["do"] == "check":
+                    answer = {"realtime": check()}
                 elif message["do"] == "end":
                     if world is not None:
                         world.close()
@@ -43,12 +66,14 @@ def serve(wire: Wire) -> int:
                 elif message["do"] == "step":
                     answer = world.step(message, wire)
                 elif message["do"] == "report":
-                    answer = {"report": world.report()}
+                    answer = {"report": world.report(message.get("completions", 0))}
+                elif message["do"] == "opened":
+                    answer = {"opened": world.flows.flows_opened()}
                 else:
                     answer = {"error": f"do = {message['do']!r}"}
             except OSError as error:
                 text = str(error.strerror or error)
-                answer = {"error": text, "config": message["do"] == "start"}
+                answer = {"error": text, "config": message["do"] in ("start", "check")}
             except (ValueError, RuntimeError) as error:
                 answer = {"error": str(error), "config": message["do"] == "start"}
             wire.send(answer)

@@ -15,6 +15,7 @@ from netbuf_gym.errors import ConfigError, PlantFault
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
+from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun
 from netbuf_gym.plants.linux.relayed import PROXIES, relayed
 from netbuf_gym.plants.linux.setup import Setup
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
@@ -38,6 +39,7 @@ class LinuxPlant(Plant):
 
     kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
     untils: ClassVar[tuple[str, ...]] = (INTERVAL, EVENT)
+    in_world: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -65,6 +67,22 @@ class LinuxPlant(Plant):
         self._prepared_for: Any = None
         self._closed = False
 
+    @classmethod
+    def lone(cls, scenario: Any, seed: int, **options: Any) -> LiveRun:
+        """See `Plant.lone`."""
+        return LiveRun(scenario, seed, **options)
+
+    def world(self, world: int) -> LiveReadings:
+        """What a world has counted so far, whenever it is asked.
+
+        Raises:
+            PlantFault: it was never reset.
+        """
+        scenario = self._scenarios[world]
+        if scenario is None:
+            raise PlantFault(f"world {world} was never reset")
+        return LiveReadings(scenario, lambda: self.state(world))
+
     def reset(self, world: int, scenario: Any, seed: int) -> None:
         """Makes a world anew, which begins with the next advance.
 
@@ -80,6 +98,8 @@ class LinuxPlant(Plant):
             found = f"{len(places)} agents of kind {self.kind.name!r}"
             raise ConfigError(f"scenario {scenario.name!r} has {found}; valid: 1 to {self.agents}")
         self._scenarios[world] = None
+        if world in self._failures:  # its process may be gone, or anywhere
+            self._end(world)
         process = self._processes[world] or Process()
         self._processes[world] = process
         try:

@@ -7,13 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import capped, hosts_message
 from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
-from netbuf_gym.scenarios.native import world_config
+from netbuf_gym.scenarios.native import flow_config, world_config
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.traffic import Sender
 from netbuf_gym.scenarios.types import Scenario
@@ -21,6 +22,7 @@ from netbuf_gym.scenarios.types import Scenario
 HEADERS_BYTES = 52
 """Of IPv4 and of TCP with time stamps."""
 
+DRIVEN = "receiver_driven"
 CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
 """Congestion controls that the kernel has too, and what it calls them."""
 
@@ -33,8 +35,16 @@ WINDOW_OF_BUFFER = 1.25
 UNLIMITED_BYTES = 64 << 20
 """What autotuned buffers may grow to where the scenario does not limit them."""
 
-INITCWND, QUICKACK = 11, 15
+STEERED_BYTES = 4 << 20
+"""A receive buffer where receivers' windows are steered: fixed, since autotuning sets the clamp as well, and no larger than
+advertised windows of a fine scale (128 bytes) reach."""
+
+INITCWND, FEATURES, INITRWND, QUICKACK = 11, 12, 14, 15
 """RTAX_ numbers of a route's metrics."""
+
+MOST_FIRST_SEGMENTS = 1000
+USEC_TIMESTAMPS = 16
+"""RTAX_FEATURE_TCP_USEC_TS."""
 
 KERNEL_INITIAL_CWND = 10
 PACED_BYTES_PER_S = 1 << 40
@@ -96,6 +106,7 @@ class Setup:
             "do": "start",
             "world": encode(world_config(scenario)),
             "mtu": scenario.mss + HEADERS_BYTES,
+            "headers": HEADERS_BYTES,
             "nodes": len(self._nodes),
             "routes": self.routes,
             "flows": flows,
@@ -126,9 +137,11 @@ class Setup:
 
     def _sysctls(self) -> dict[str, str]:
         scenario = self.scenario
+        steered = any(flow.receiver is not None for flow in scenario.flows)
         sysctls = {
-            "net.ipv4.tcp_rmem": f"4096 131072 {UNLIMITED_BYTES}",
+            "net.ipv4.tcp_rmem": f"4096 {STEERED_BYTES} {STEERED_BYTES}" if steered else f"4096 131072 {UNLIMITED_BYTES}",
             "net.ipv4.tcp_wmem": f"4096 16384 {UNLIMITED_BYTES}",
+            "net.ipv4.tcp_timestamps": "2",  # the monotonic clock, without an offset
         }
         if scenario.min_rto_ms is not None:
             sysctls["net.ipv4.tcp_rto_min_us"] = str(round(scenario.min_rto_ms * 1e3))
@@ -146,6 +159,13 @@ class Setup:
             self._metric(ends[0], addresses[1], INITCWND, one.initial_cwnd_packets)
         if self.scenario.delayed_ack == 1:
             self._metric(ends[1], addresses[0], QUICKACK, 1)
+        if getattr(one, "timestamp_resolution_us", 1000) == 1:
+            self._metric(ends[0], addresses[1], FEATURES, USEC_TIMESTAMPS)
+            self._metric(ends[1], addresses[0], FEATURES, USEC_TIMESTAMPS)
+        if isinstance(one, Flow) and one.receiver is not None:
+            # The kernel would offer its whole buffer first, and not take it back.
+            first = _core.first_window_bytes(flow_config(one), self.scenario.mss)
+            self._metric(ends[1], addresses[0], INITRWND, max(1, min(first // self.scenario.mss, MOST_FIRST_SEGMENTS)))
         socket: dict[str, Any] = {"route": number, "cc": self._control(at, one.cc)}
         if self.scenario.pacing:
             socket["pacing_bytes_per_s"] = PACED_BYTES_PER_S
@@ -169,15 +189,15 @@ class Setup:
     def _flow_socket(self, at: str, flow: Flow) -> dict[str, Any]:
         if not isinstance(flow.app, (Bulk, Sized, OnOff)):
             self._refuse(f"{at}.app", flow.app, "Bulk(), Sized(...) or OnOff(...)")
-        if flow.receiver is not None and not (self.agents.receivers and cc_name(flow.receiver) in (AGENT, "nuwa")):
-            self._refuse(f"{at}.receiver", cc_name(flow.receiver), "None")
-        if flow.clock_offset_ms:
-            self._refuse(f"{at}.clock_offset_ms", flow.clock_offset_ms, "0: both ends have one clock")
-        if flow.clock_drift_ppm:
-            self._refuse(f"{at}.clock_drift_ppm", flow.clock_drift_ppm, "0: both ends have one clock")
+        if flow.receiver is not None and cc_name(flow.receiver) == AGENT and not self.agents.receivers:
+            self._refuse(f"{at}.receiver", AGENT, "another receiver control, or None: no agents of this kind are here")
+        for field in ("clock_offset_ms", "clock_drift_ppm"):
+            if getattr(flow, field) and flow.receiver is None:
+                self._refuse(f"{at}.{field}", getattr(flow, field), "0 without a receiver control: both ends have one clock")
         socket: dict[str, Any] = {}
         if flow.send_buffer_bytes is not None:
-            socket["send_buffer_bytes"] = flow.send_buffer_bytes // 2  # the kernel doubles it
+            # SO_SNDBUF would hold a whole burst of 64 KiB more than it says.
+            socket |= {"limited": True, "window_bytes": flow.send_buffer_bytes}
         elif cc_name(flow.cc) != AGENT and flow.sender_host is None:  # a host has settings of its own
             socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if flow.receive_buffer_bytes is not None:
@@ -192,6 +212,8 @@ class Setup:
         name = cc_name(cc)
         if name == AGENT and self.agents.senders:
             return ""
+        if name == DRIVEN:
+            return DRIVEN
         if CONTROLS.get(name, "") not in available_controls():
             self._refuse(f"{at}.cc", name, f"{valid}, which this kernel has loaded")
         if isinstance(cc, CongestionControl) and cc.parameters:

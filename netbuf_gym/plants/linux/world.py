@@ -10,6 +10,7 @@ from typing import Any
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.codec import decode
 from netbuf_gym.plants.linux.nodes import LAST, Node
+from netbuf_gym.plants.linux.steering import Steering
 from netbuf_gym.plants.linux.wire import Wire
 
 EVENT_LOOK_NS = 500_000
@@ -25,6 +26,7 @@ class LiveWorld:
         emulator: `_core.Emulator`; its clock is the world's.
         flows: `_core.LiveFlows`.
         setup: the message.
+        steering: what steers connections beside agents.
         kind: the agents' part, of `kinds/NAME.py`; None: no agents.
     """
 
@@ -35,6 +37,7 @@ class LiveWorld:
         self.started = False
         self.emulator: Any = None
         self.flows: Any = None
+        self.steering: Steering | None = None
         self.kind: Any = None
         self._since_ns = 0
         try:
@@ -56,6 +59,7 @@ class LiveWorld:
         self.emulator = _core.Emulator(
             self.config, setup["seed"], routes, [node.tun for node in self.nodes], setup["mtu"], realtime=setup["realtime"]
         )
+        self.steering = Steering(self)
         if setup["kind"] is not None:
             module = importlib.import_module(f"netbuf_gym.plants.linux.kinds.{setup['kind']}")
             self.kind = module.Kind(self)
@@ -67,7 +71,7 @@ class LiveWorld:
 
     def about(self) -> dict[str, Any]:
         """What the controller is told of the world that was made."""
-        told = {"kernel": os.uname().release}
+        told = {"kernel": os.uname().release, **self.steering.about()}
         if self.kind is not None:
             told |= self.kind.about()
         return told
@@ -110,26 +114,28 @@ class LiveWorld:
         for what, thread in (("the emulator", self.emulator), ("the flows", self.flows)):
             if thread.failure:
                 return f"{what}: {thread.failure}"
-        for number, flow in enumerate(self.flows.flow_stats()):
-            if flow["failure"]:
-                return f"flow {number}: {flow['failure']}"
-        return ""
+        return "; ".join(f"flow {number}: {why}" for number, why in self.flows.failures())
 
-    def report(self) -> dict[str, Any]:
-        """All counters since the world began, and what the kind of the agents adds (`agents`)."""
-        if not self.started:
-            return {}
+    def report(self, completions: int = 0) -> dict[str, Any]:
+        """All counters since the world began, and what the kind of the agents adds (`agents`).
+
+        Args:
+            completions: number of the first that is given.
+        """
         return {
             "now_s": self.emulator.now_ns * 1e-9,
             "links": self.emulator.link_stats(),
             "switches": self.emulator.switch_stats(),
+            "queues": self.emulator.switch_sample(),
             "routes": self.emulator.route_stats(),
             "probes": self.emulator.probe_delays(),
             "udp": self.emulator.udp_stats(),
             "flows": self.flows.flow_stats(),
             "traffic": self.flows.totals(),
-            "completions": self.flows.completions(),
+            "probe_sent": self.emulator.probe_sent(),
+            "completions": self.flows.completions(completions),
             "emulator": {**self.emulator.counters(), "realtime": self.emulator.realtime},
+            "receivers": self.steering.receivers(self),
             "agents": [] if self.kind is None else self.kind.report(),
         }
 
@@ -149,6 +155,8 @@ class LiveWorld:
             if thread is not None:
                 thread.stop()
         self.flows = self.emulator = None
+        if self.steering is not None:
+            self.steering.close()
         for node in self.nodes:
             if node.namespace >= 0:
                 node.set(LAST)

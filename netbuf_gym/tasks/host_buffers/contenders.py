@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.arguments import real, whole
+from netbuf_gym.arguments import for_arguments, real, whole
 from netbuf_gym.contenders import Contender, Decider, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
 from netbuf_gym.errors import ConfigError, shown
@@ -18,10 +18,11 @@ from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, congestion_control
 from netbuf_gym.tasks.host_buffers.actions import to_unit
 from netbuf_gym.tasks.host_buffers.features import DEFAULT_FEATURES
-from netbuf_gym.tasks.host_buffers.hosts import changed, set_to, with_congestion_control
+from netbuf_gym.tasks.host_buffers.hosts import agent_hosts, changed, set_to, with_congestion_control
 from netbuf_gym.tasks.host_buffers.rules import HostBuffers
 from netbuf_gym.tasks.host_buffers.settings import NAMED, TCP_RANGE, Settings
 
+_control = for_arguments(congestion_control)
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
 
 
@@ -45,7 +46,7 @@ class Setting(Decider):
 
     def place(self, scenario: Scenario) -> Scenario:
         """The same world, the agents' hosts with these settings from its start on."""
-        which = scenario.agent_hosts
+        which = agent_hosts(scenario)
         scenario = changed(scenario, which, lambda host: set_to(host, self.settings))
         return scenario if self.cc is None else with_congestion_control(scenario, which, self.cc)
 
@@ -76,7 +77,7 @@ class WithCongestionControl(Decider):
     """
 
     def __init__(self, contender: Contender, cc: str = "bbr"):
-        congestion_control("cc", cc, CONGESTION_CONTROLS)
+        _control("cc", cc, CONGESTION_CONTROLS)
         self.contender, self.cc = contender, cc
         self.name, self.recipes = f"{contender.name}+{cc}", contender.recipes
 
@@ -91,7 +92,7 @@ class WithCongestionControl(Decider):
 
     def place(self, scenario: Scenario) -> Scenario:
         """The world as the contender has it, with this congestion control of what the agents' hosts send."""
-        return with_congestion_control(self.contender.place(scenario), scenario.agent_hosts, self.cc)
+        return with_congestion_control(self.contender.place(scenario), agent_hosts(scenario), self.cc)
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`; ConfigError where the contender decides nothing."""
@@ -126,7 +127,7 @@ class Bpftune(Decider):
 
     def place(self, scenario: Scenario) -> Scenario:
         """The same world, from Linux's own settings on."""
-        return changed(scenario, scenario.agent_hosts, lambda host: set_to(host, NAMED["autotuning"]))
+        return changed(scenario, agent_hosts(scenario), lambda host: set_to(host, NAMED["autotuning"]))
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""

@@ -27,10 +27,10 @@ AUTER_FEATURES = (
 DEFAULT_FEATURES = (
     Feature("rtt_inflation", 1, 8, "log of latency / least round trip lately"),
     Feature("queueing", 1, 1.5, "log of latency / least round trip lately, more finely"),
-    Feature("buffer_in_bdp", 1 / 64, 64, "log of TCP maximum / (highest delivery rate lately * least round trip)", floor=-1),
+    Feature("buffer_in_bdp", 1 / 16, 4096, "log of TCP maximum / (highest delivery rate lately * least round trip)", floor=-1),
     Feature("buffer_near_bdp", 1 / 4, 4, "likewise, more finely", floor=-1),
-    Feature("buffer_in_use", 1 / 64, 64, "log of TCP maximum / (rate of a connection * least round trip)", floor=-1),
-    Feature("buffer_near_use", 1 / 4, 4, "likewise, more finely", floor=-1),
+    Feature("buffer_in_use", 1, 4096, "log of TCP maximum / (rate of a connection * least round trip)"),
+    Feature("buffer_near_use", 1, 8, "likewise, more finely"),
     Feature("cwnd_in_bdp", 1 / 16, 16, "log of window / (highest delivery rate lately * least round trip)", floor=-1),
     Feature("cwnd_in_buffer", 1 / 64, 64, "log of window / send buffer", floor=-1),
     Feature("send_buffer", 1 / 64, 1, "log of send buffer / TCP maximum"),

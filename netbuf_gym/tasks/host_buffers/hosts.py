@@ -11,6 +11,7 @@ import numpy as np
 
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import DATA_BYTES, Scenario
 from netbuf_gym.tasks.host_buffers.actions import BEGINNING
 from netbuf_gym.tasks.host_buffers.settings import Settings
@@ -19,6 +20,9 @@ from netbuf_gym.tasks.task import outage
 
 NAME = "host"
 """Of the host that a scenario without any is given."""
+
+ENDLESS_BYTES = 2**40
+"""A flow of this size lasts as long as its world."""
 
 LEAST_RTT_S = 1e-6
 """What a base RTT of 0 counts as where others are divided by it."""
@@ -84,51 +88,71 @@ def _ring(scenario: Scenario, host: Host) -> float | None:
     return scenario.links[host.devices[0]].queue_packets  # of a scenario's hosts devices are indices
 
 
-def paths_of(scenario: Scenario, host: Host) -> list[tuple[Sequence[int], Sequence[int]]]:
-    """The ways, there and back, of what a host sends; of what it receives, where it sends nothing. One for each connection
-    that lasts, and one for each sender of finite flows."""
-    flows = [*scenario.flows, *(() if scenario.traffic is None else scenario.traffic.senders)]
-    sends = [flow for flow in flows if flow.sender_host == host.name]
-    own = sends or [flow for flow in flows if flow.receiver_host == host.name]
-    paths = [(flow.path, flow.return_path) for flow in own]
-    for flow in flows:  # relayed: the second leg is the host's own
-        relay = getattr(flow, "relay", None)
+def agent_hosts(scenario: Scenario) -> list[int]:
+    """The indices of the hosts that agents set."""
+    return [i for i, host in enumerate(scenario.hosts) if host.agent]
+
+
+def connections_of(scenario: Scenario, host: Host) -> list[tuple[Sequence[int], Sequence[int], Sequence[int], int]]:
+    """What a host carries: of each of its lasting connections, and of each sender whose finite flows it sends or relays.
+
+    What it only receives counts where it sends nothing.
+
+    Returns:
+        of each: the links that bound it, the way of what the host sends or receives, the way back, and how many connections of
+        it last as long as the world.
+    """
+    sent, received = [], []
+    for flow in scenario.flows:
+        if flow.sender_host == host.name:
+            sent.append((flow.path, flow.path, flow.return_path, 1))
+        elif flow.receiver_host == host.name:
+            received.append((flow.path, flow.path, flow.return_path, 1))
+    for number, sender in enumerate(() if scenario.traffic is None else scenario.traffic.senders):
+        relay, count = sender.relay, _lasting(scenario, number)
         if relay is not None and relay.host == host.name:
-            paths.append((relay.path, relay.return_path))
-    return paths
+            sent.append(((*sender.path, *relay.path), relay.path, relay.return_path, count))
+        elif sender.sender_host == host.name:
+            sent.append((sender.path, sender.path, sender.return_path, count))
+        elif host.name in (sender.receiver_host, relay and relay.receiver_host):
+            way = sender if relay is None else relay
+            received.append(((*sender.path, *way.path), way.path, way.return_path, count))
+    return sent or received
 
 
-def lasting(scenario: Scenario, host: Host) -> int:
-    """How many connections of the host last as long as the world."""
-    sends = sum(flow.sender_host == host.name for flow in scenario.flows)
-    return sends or sum(flow.receiver_host == host.name for flow in scenario.flows)
+def _lasting(scenario: Scenario, sender: int) -> int:
+    """How many flows of a sender of traffic are larger than what is ever carried."""
+    arrivals = () if scenario.traffic is None else scenario.traffic.arrivals
+    lists = [one for one in arrivals if isinstance(one, FlowList)]
+    return sum(int(((one.sender == sender) & (one.size_bytes >= ENDLESS_BYTES)).sum()) for one in lists)
 
 
 def offer(scenario: Scenario, host: Host) -> tuple[float, float, float]:
     """What the world offers a host: capacity and share of a connection in bit/s, base RTT in s.
 
-    The capacity is that of the slowest links of its paths, each once; the base RTT is a mean over them.
+    The capacity is that of the slowest links of what it carries, each once; the share is an even one of the lasting
+    connections; the base RTT is a mean over all.
 
     Raises:
         ConfigError: no connection of the host crosses a link of finite rate, or these carry nothing.
     """
     slowest: dict[int, float] = {}
-    rtts = []
-    for path, back in paths_of(scenario, host):
-        rates = {link: scenario.links[link].mean_mbps(scenario.duration_s) for link in path}
+    rtts, lasting = [], 0
+    for links, path, back, count in connections_of(scenario, host):
+        rates = {link: scenario.links[link].mean_mbps(scenario.duration_s) for link in links}
         tightest = min(rates, key=lambda link: rates[link]) if rates else None
         if tightest is not None and math.isfinite(rates[tightest]):
             slowest[tightest] = rates[tightest] * 1e6
-        rtts.append(sum(_pass_ms(scenario, link, DATA_BYTES[scenario.stack]) for link in path))
-        rtts[-1] += sum(_pass_ms(scenario, link, 0) for link in back)
+        size = DATA_BYTES[scenario.stack]
+        rtts.append(sum(_pass_ms(scenario, link, size) for link in path) + sum(_pass_ms(scenario, link, 0) for link in back))
+        lasting += count
     if not slowest:
         at = f"scenario {scenario.name!r}: nothing limits what host {host.name!r} sends or receives"
         raise ConfigError(f"{at}, so that there is nothing to control; valid: a link with rate_mbps or a trace on its paths")
     capacity = sum(slowest.values())
     if not capacity > 0:
         raise ConfigError(outage(scenario))
-    base_s = max(float(np.mean(rtts)) * 1e-3, LEAST_RTT_S)
-    return capacity, capacity / max(lasting(scenario, host), 1), base_s
+    return capacity, capacity / max(lasting, 1), max(float(np.mean(rtts)) * 1e-3, LEAST_RTT_S)
 
 
 def _pass_ms(scenario: Scenario, link: int, size_bytes: int) -> float:
@@ -142,8 +166,9 @@ def with_congestion_control(scenario: Scenario, which: Sequence[int], cc: Any) -
 
     def own(flow: Any) -> Any:
         relay = getattr(flow, "relay", None)
-        here = flow.sender_host in names or (relay is not None and relay.host in names)
-        return replace(flow, cc=cc) if here else flow
+        if relay is not None and relay.host in names:
+            flow = replace(flow, relay=replace(relay, cc=cc))
+        return replace(flow, cc=cc) if flow.sender_host in names else flow
 
     try:
         traffic = scenario.traffic

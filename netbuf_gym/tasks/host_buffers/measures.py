@@ -38,7 +38,7 @@ MEASURES = Measures(
     score_says="Utility = ln(throughput of a connection / fair share) - 0.2 (latency / base RTT - 1) - 0.03 ln(1 + memory / "
     "twice the path's product), mean over the intervals.",
     baselines=("default", "tune-1", "tune-2", "max", "autotuning", "bbr", "bpftune", "random"),
-    benchmark=("auter/es-we", "auter/es-ea", "auter/local", "auter/any"),
+    benchmark=("auter/local", "auter/es-ea", "auter/any"),
     benchmark_columns=(
         Column("utility", "utility", 3, says=UTILITY),
         Column("throughput_mbps", "throughput (Mbit/s)", 2, says="payload acknowledged over all connections of the host"),

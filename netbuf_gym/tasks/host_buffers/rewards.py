@@ -29,7 +29,7 @@ class AuterReward:
 
     Args:
         throughput_weight: x_thr, above 0 to 100, and above the size of both others.
-        latency_weight, loss_weight: x_lat and x_loss, -100 to below 0.
+        latency_weight, loss_weight: x_lat and x_loss, below 0.
         memory: how many samples are remembered, 2 to 10 million.
         clip: R to [0, 1]; else the R of an outlier is below 0 or above 1, by at most 1e6.
     """

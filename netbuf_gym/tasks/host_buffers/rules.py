@@ -29,7 +29,7 @@ from netbuf_gym.tasks.host_buffers.features import (
     observe_auter,
     observe_default,
 )
-from netbuf_gym.tasks.host_buffers.hosts import changed, offer, set_to, settings_of, with_hosts
+from netbuf_gym.tasks.host_buffers.hosts import agent_hosts, changed, offer, set_to, settings_of, with_hosts
 from netbuf_gym.tasks.host_buffers.report import episode_reports
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT
 from netbuf_gym.tasks.host_buffers.telemetry import HOST
@@ -244,7 +244,7 @@ class HostBuffers(Task):
         if not isinstance(scenario, Scenario):
             raise ConfigError(f"scenario {scenario.name!r} is no netbuf_gym.scenarios.Scenario; valid: one")
         scenario = with_hosts(scenario)
-        controlled: Any = scenario.agent_hosts
+        controlled: Any = agent_hosts(scenario)
         if len(controlled) != self.agents:
             if controlled or len(scenario.hosts) < self.agents:
                 raise ConfigError(
@@ -265,7 +265,7 @@ class HostBuffers(Task):
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
-        hosts = [scenario.hosts[i] for i in scenario.agent_hosts]
+        hosts = [scenario.hosts[i] for i in agent_hosts(scenario)]
         capacity, share, base = zip(*(offer(scenario, host) for host in hosts), strict=True)
         settings = [settings_of(scenario, host) for host in hosts]
         tracker.reset(rows, settings=settings, capacity_bps=capacity, share_bps=share, base_rtt_s=base)
@@ -291,7 +291,7 @@ class HostBuffers(Task):
 
     def report(self, scenario: Scenario, counters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.host_buffers.report.episode_reports`."""
-        return episode_reports(scenario, scenario.agent_hosts, counters, [own["achieved"] for own in counters])
+        return episode_reports(scenario, agent_hosts(scenario), counters, [own["achieved"] for own in counters])
 
     def show(self, tracker: Tracker, row: int) -> dict[str, float]:
         """TCP maximum in KiB, round-trip time in ms, throughput in Mbit/s, memory in MB, ring in packets, connections."""

@@ -35,20 +35,6 @@ MIXED_SIZES = SizeDistribution(
 )
 """The five sizes of the paper's Fig. 7, each as likely."""
 
-_ARGS = """
-
-    Args:
-        loss: probability that a data packet is lost after the bottleneck, 0 to below 1
-        jitter_ms: mean of each packet's random delay on the path, 0 to 1e+05 ms
-        traffic: long (connections that last), short (web pages) or mixed
-        connections: that last as long as the world, 1 to 10000
-        load: share of the path's rate that pages and files make up, above 0 to 1000
-        explicit_bytes: send buffers that the host's programs ask for, 4096 or more; null: TCP's autotuning
-        settings: that the host starts with: default, tune-1, tune-2, max or autotuning
-        memory_bytes: what the host's connections may hold together, 4096 or more; null: no limit
-"""
-
-
 def started(settings: Any) -> Settings:
     """The settings of a name."""
     return NAMED[checks.choice("settings", settings, NAMED)]
@@ -63,6 +49,7 @@ def _region(name: str, summary: str) -> Callable[..., World]:
         "load": 0.1,
         "cc": "cubic",
         "explicit_bytes": None,
+        "relay_bytes": None,
         "settings": "autotuning",
         "memory_bytes": None,
         "duration_s": 300.0,
@@ -72,8 +59,8 @@ def _region(name: str, summary: str) -> Callable[..., World]:
         chosen = {**defaults, **given}
         return host_world(**{**chosen, "settings": started(chosen["settings"])}, name=f"auter/{name}")
 
-    maker.__doc__ = summary + _ARGS
-    maker.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    maker.__doc__ = summary
+    maker.__signature__ = inspect.Signature(
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
     )
     return maker
@@ -93,6 +80,7 @@ def local(
     load: Any = 0.3,
     cc: Any = "cubic",
     explicit_bytes: Any = None,
+    relay_bytes: Any = None,
     settings: Any = "autotuning",
     memory_bytes: Any = None,
     duration_s: Any = 300.0,
@@ -100,15 +88,7 @@ def local(
     """Auter's local testbed: 4 ms and what is added, 100 Mbit/s, a queue of 1 BDP; what its sweeps are made of.
 
     Args:
-        extra_ms: latency that is added to the testbed's 4 ms, there and back, 0 to 1e+05 ms
-        size_bytes: of files that arrive at random, 1 to 2**40; mixed: 10 kB to 100 MB; null: what traffic says
-        jitter_ms: mean of each packet's random delay on the path, 0 to 1e+05 ms
-        traffic: long (connections that last), short (web pages) or mixed; with a size short: files alone
-        connections: that last as long as the world, 1 to 10000
-        load: share of the path's rate that pages and files make up, above 0 to 1000
-        explicit_bytes: send buffers that the host's programs ask for, 4096 or more; null: TCP's autotuning
-        settings: that the host starts with: default, tune-1, tune-2, max or autotuning
-        memory_bytes: what the host's connections may hold together, 4096 or more; null: no limit
+        size_bytes: of files that arrive at random in place of pages, 1 to 2**40; mixed: 10 kB to 100 MB; null: pages
     """
     sizes = None
     if size_bytes is not None:
@@ -129,6 +109,7 @@ def local(
         load=load,
         cc=cc,
         explicit_bytes=explicit_bytes,
+        relay_bytes=relay_bytes,
         settings=started(settings),
         memory_bytes=memory_bytes,
         duration_s=duration_s,
@@ -148,13 +129,7 @@ def connections(
     stagger_s: Any = 0.01,
     duration_s: Any = 60.0,
 ) -> Scenario:
-    """Many connections that share 100 Mbit/s at 64 ms: what they hold of the host's memory (the paper's Fig. 9).
-
-    Args:
-        connections: that last as long as the world, 1 to 10000
-        settings: that the host starts with: default, tune-1, tune-2, max or autotuning
-        memory_bytes: what the host's connections may hold together, 4096 or more; null: no limit
-    """
+    """Many connections that share 100 Mbit/s at 64 ms: what they hold of the host's memory (the paper's Fig. 9)."""
     return host_world(
         connections=connections,
         rate_mbps=rate_mbps,
@@ -184,18 +159,14 @@ def hours(
     """A path whose rate, latency and loss change over 31 hours, with the time of day, by chance, and with its route (Fig. 8).
 
     Args:
-        hours: length of the world, above 0 to 200
-        rate_mbps: rate of the path at night, before chance, 1e-06 to 1e+06 Mbit/s
+        rate_mbps: rate of the path at night, before chance, 0.001 to 1e+05 Mbit/s
         loss: probability that a data packet is lost, likewise, 0 to 0.1
-        world_seed: decides how the path changes, 0 to 2**63 - 1
-        connections: that last as long as the world, 1 to 10000
-        settings: that the host starts with: default, tune-1, tune-2, max or autotuning
     """
     path = long_run(
         checks.integer("world_seed", world_seed, 0, 2**63 - 1),
         hours=checks.number("hours", hours, 0, 200, low_open=True),
-        rtt_ms=checks.number("rtt_ms", rtt_ms, 0, 1e4),
-        rate_mbps=checks.number("rate_mbps", rate_mbps, 1e-6, 1e6),
+        rtt_ms=checks.number("rtt_ms", rtt_ms, 0, 1e5),
+        rate_mbps=checks.number("rate_mbps", rate_mbps, 1e-3, 1e5),
         loss=checks.number("loss", loss, 0, 0.1),
     )
     own = {"buffer_packets": buffer_packets, "connections": connections, "cc": cc, "settings": started(settings)}
@@ -205,18 +176,10 @@ def hours(
 _PATHS = """
 
     Args:
-        jitter_probability: share of the worlds with jitter, 0 to 1
-        jitter: mean of each packet's random delay in shares of the RTT, drawn from this range, above 0 to 10
-        traffic: kinds, each as likely: long, short, mixed
-        connections: that last as long as the world, drawn from this range, 1 to 10000
-        load: share of the path's rate that pages make up, drawn from this range, above 0 to 1000
-        ccs: congestion controls, each as likely
+        rtt_ms: propagation there and back, above 0 to 1e+05 ms
+        loss: probability that a data packet is lost, in the worlds that lose any, above 0 to 0.999
         change_probability: share of the worlds whose rate or round trip changes once, 0 to 1
-        change_factor: what a change multiplies or divides by at most, 1 to 1000
-        start_probability: share of the worlds whose TCP maxima start at random, 0 to 1
-        start_bytes: range of these, 4096 to 67108864 bytes
-        explicit_probability: share of the worlds whose programs ask for send buffers, 0 to 1
-        nic_mbps: rate of the host's device, 1e-06 to 1e+06 Mbit/s
+        change_factor: what that multiplies or divides by at most, 1 to 1000
 """
 
 
@@ -234,7 +197,7 @@ def _paths(name: str, summary: str, **own: Any) -> Callable[..., World]:
         return HostPaths(**{**chosen, **lists}, name=name)
 
     maker.__doc__ = summary + _PATHS
-    maker.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    maker.__signature__ = inspect.Signature(
         [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()]
     )
     return maker
@@ -248,18 +211,21 @@ SCENARIOS: dict[str, Callable[..., World]] = {
     "auter/connections": connections,
     "auter/hours": hours,
     "auter/any": _paths(
-        "auter/any", "A proxy on a random path: 1 to 50 Mbit/s, 5 to 300 ms, long, short or mixed traffic; 300 s."
+        "auter/any",
+        "A proxy on a random path: 1 to 50 Mbit/s, 5 to 300 ms, long, short or mixed traffic, own or relayed; 300 s.",
+        relay_probability=0.25,
     ),
     "auter/training": _paths(
         "auter/training",
-        "What hosts are trained on: random paths that change, and TCP maxima that start at random; 120 s.",
-        rate_mbps=(1.0, 50.0),
-        rtt_ms=(5.0, 300.0),
+        "What hosts are trained on: random paths that change, and TCP maxima that start at random; 90 s.",
+        rate_mbps=(1.0, 100.0),
         buffer_bdp=(0.3, 12.0),
+        traffic=("long", "long", "long", "mixed", "short"),
         change_probability=0.25,
         start_probability=0.5,
         explicit_probability=0.1,
-        duration_s=120.0,
+        relay_probability=0.25,
+        duration_s=90.0,
     ),
 }
 """What makes the world of each name."""

@@ -16,11 +16,12 @@ from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
 from netbuf_gym.scenarios.links import Link
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
-from netbuf_gym.scenarios.traffic import PoissonArrivals, Sender, Traffic
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, PoissonArrivals, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
-from netbuf_gym.tasks.host_buffers.hosts import set_to
+from netbuf_gym.tasks.host_buffers.hosts import ENDLESS_BYTES, set_to
 from netbuf_gym.tasks.host_buffers.settings import NAMED, Settings, constant
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS, RateTrace
 
@@ -34,6 +35,10 @@ MAX_CONNECTIONS = 10_000
 NIC_MBPS = 1000.0
 RING_PACKETS = 256
 LEAST_QUEUE = 20
+RELAY_BYTES = 65_536
+"""What a relay of shadowsocks' kind holds of a connection beside its sockets: a few reads."""
+
+ACCESS_PACKETS = 1000
 
 WEB_OBJECTS = SizeDistribution(
     name="web_objects",
@@ -65,6 +70,9 @@ def host_world(
     stagger_s: float = 0.1,
     cc: Any = "cubic",
     explicit_bytes: int | None = None,
+    relay_bytes: int | None = None,
+    access_mbps: float = NIC_MBPS,
+    access_ms: float = 2.0,
     client_rmem: Sequence[int] = (4096, 131_072, 67_108_864),
     delay: Any = None,
     duration_s: float = 300.0,
@@ -74,6 +82,9 @@ def host_world(
     name: str = "",
 ) -> Scenario:
     """A host, "proxy", that sends over its device, "nic", and a long path, "bottleneck", to its clients; back over "return".
+
+    With `relay_bytes` it sends what it gets from a target over the links "access" and "access back" near by, two connections
+    each.
 
     Args:
         rate_mbps, trace: Of the bottleneck, one of the two.
@@ -90,6 +101,8 @@ def host_world(
         stagger_s: Connection i starts at i * stagger_s.
         cc: Congestion control of what the host sends.
         explicit_bytes: Send buffers that the host's programs ask for, which its cap bounds; None: TCP's autotuning.
+        relay_bytes: What the proxy holds of a relayed flow between its two sockets, 1 to 2**40; None: it sends what it has.
+        access_mbps, access_ms: Rate of the way from the target, and its propagation there and back.
         client_rmem: The clients' receive buffers, (least, default, maximum): theirs are not the host's to set.
         delay: Of the bottleneck in place of half of `rtt_ms`: whatever `Link.delay_ms` takes.
         settings: That the host starts with.
@@ -103,6 +116,7 @@ def host_world(
     one_way_ms = checks.number("rtt_ms", rtt_ms, 0, MAX_DELAY_MS) / 2
     duration_s = checks.number("duration_s", duration_s, 0.001, MAX_DURATION_S)
     kind = checks.choice("traffic", traffic, KINDS)
+    load = checks.number("load", load, 0, 1e3, low_open=True)
     count = checks.integer("connections", connections, 1, MAX_CONNECTIONS)
     if trace is not None:
         mean_mbps = trace.mean_mbps(duration_s)
@@ -137,12 +151,30 @@ def host_world(
         "sndbuf_bytes": explicit_bytes,
     }
     stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
-    flows = [Flow(start_s=i * stagger_s, **way) for i in range(0 if kind == "short" else count)]
-    arrivals = None
+    starts = [i * stagger_s for i in range(0 if kind == "short" else count)]
+    arrivals: list[Arrivals] = []
     if kind != "long":
         chosen = WEB_OBJECTS if sizes is None else sizes_of(sizes)
-        arrivals = Traffic(senders=[Sender(**way)], arrivals=[PoissonArrivals.for_load(load, mean_mbps, chosen)])
-    return Scenario(links=links, flows=flows, traffic=arrivals, hosts=hosts, duration_s=duration_s, name=name)
+        arrivals.append(PoissonArrivals.for_load(load, mean_mbps, chosen))
+    if relay_bytes is None:
+        flows, sender = [Flow(start_s=start_s, **way) for start_s in starts], Sender(**way)
+    else:
+        near_ms = checks.number("access_ms", access_ms, 0, MAX_DELAY_MS) / 2
+        links.append(Link(name="access", rate_mbps=access_mbps, delay_ms=near_ms, queue_packets=ACCESS_PACKETS))
+        links.append(Link(name="access back", delay_ms=near_ms))
+        flows, sender = [], Sender(
+            path=("access",),
+            return_path=("access back",),
+            relay=Relay(host=PROXY, buffer_bytes=relay_bytes, **{key: way[key] for key in _OF_RELAYS}),
+        )
+        if starts:
+            size = [ENDLESS_BYTES] * len(starts)
+            arrivals.append(FlowList(start_s=starts, sender=[0] * len(starts), size_bytes=size, priority=[0] * len(starts)))
+    traffic_of = Traffic(senders=[sender], arrivals=arrivals) if arrivals else None
+    return Scenario(links=links, flows=flows, traffic=traffic_of, hosts=hosts, duration_s=duration_s, name=name)
+
+
+_OF_RELAYS = ("cc", "path", "return_path", "receiver_host", "sndbuf_bytes")
 
 
 def _queue(bdp: float, rate_mbps: float, rtt_ms: float) -> int:
@@ -174,6 +206,7 @@ class HostPaths(Distribution):
         start_probability, start_bytes: Share of the worlds whose TCP maxima start at random, and their range, log-uniform;
             the others start as Linux has them.
         explicit_probability: Share of the worlds whose programs ask for send buffers, of 64 KiB to 16 MiB.
+        relay_probability: Share of the worlds in which the host relays what it gets from near by.
         nic_mbps: Rate of the host's device.
         duration_s: 0.001 to 1e6 seconds.
         name: For people.
@@ -195,6 +228,7 @@ class HostPaths(Distribution):
     start_probability: float = 0.0
     start_bytes: Any = (32_768.0, 67_108_864.0)
     explicit_probability: float = 0.0
+    relay_probability: float = 0.0
     nic_mbps: float | None = NIC_MBPS
     duration_s: float = 300.0
     name: str = "host paths"
@@ -212,7 +246,7 @@ class HostPaths(Distribution):
         put(self, "load", _interval("load", self.load, 1e3))
         put(self, "start_bytes", _interval("start_bytes", self.start_bytes, 67_108_864.0))
         checks.number("start_bytes[0]", self.start_bytes[0], 4096, 67_108_864)
-        for field in ("loss", "jitter", "change", "start", "explicit"):
+        for field in ("loss", "jitter", "change", "start", "explicit", "relay"):
             name = f"{field}_probability"
             put(self, name, checks.number(name, getattr(self, name), 0, 1))
         put(self, "change_factor", checks.number("change_factor", self.change_factor, 1, 1000))
@@ -233,7 +267,7 @@ class HostPaths(Distribution):
         return 1
 
     def sample(self, rng: np.random.Generator) -> Scenario:
-        u = rng.random(20)
+        u = rng.random(21)
         rate = _log_uniform(u[0], self.rate_mbps)
         rtt = _log_uniform(u[1], self.rtt_ms)
         settings = NAMED["autotuning"]
@@ -259,6 +293,7 @@ class HostPaths(Distribution):
             load=self.load[0] + u[16] * (self.load[1] - self.load[0]),
             cc=self.ccs[int(u[17] * len(self.ccs))],
             explicit_bytes=round(_log_uniform(u[19], (2.0**16, 2.0**24))) if u[18] < self.explicit_probability else None,
+            relay_bytes=RELAY_BYTES if u[20] < self.relay_probability else None,
             duration_s=self.duration_s,
             settings=settings,
             name=self.name,

@@ -14,6 +14,7 @@ import pytest
 
 from netbuf_gym.plants.linux.bpf import struct_ops
 
+HERE = Path(__file__).resolve().parent
 CLONE_NEWNET = 0x40000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 

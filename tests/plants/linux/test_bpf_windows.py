@@ -36,8 +36,8 @@ def test_source_and_object_agree(name):
 def test_what_an_object_holds(name):
     held = objects.shipped(name)
     assert set(held.programs) == {"init", "pkts_acked", "cong_control", "set_state", "ssthresh", "undo_cwnd"}
-    assert held.maps["slots"].value_bytes == windows.ROW.itemsize
-    assert held.maps["cookies"].key_bytes == 8
+    assert held.maps["slots"].value_bytes == windows.ROW_BYTES
+    assert held.maps["keys"].key_bytes == 8
 
 
 def test_no_object_is_refused():
@@ -62,7 +62,7 @@ def window_in_force(control: str) -> dict:
     for target in (0, 40_000, 5000):
         if target:
             began = time.perf_counter()
-            steered.set_windows(number, target)
+            steered.set_window(number, target)
             found["set_s"] = time.perf_counter() - began
         end, read = time.monotonic() + 0.1, 0
         while time.monotonic() < end:
@@ -78,7 +78,7 @@ def window_in_force(control: str) -> dict:
         found[f"cwnd_{target}"] = struct.unpack_from("=I", info, 80)[0]
         found[f"read_{target}"] = read
     found["mss"] = struct.unpack_from("=I", info, 16)[0]
-    found["row"] = {name: int(steered.rows[name][number]) for name in windows.ROW.names}
+    found["row"] = steered.row(number)
     steered.close()
     found["still_listed"] = steered.name in CONTROLS.read_text().split()
     return found

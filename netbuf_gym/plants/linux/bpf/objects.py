@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
 
 _REL, _SYMTAB = 9, 2
 _INT, _STRUCT, _DATASEC = 1, 4, 15
@@ -14,8 +14,7 @@ _TAILS |= {6: (0, 8), 13: (0, 8)}
 """What follows a type of a kind, in bytes: always, and for each of its members."""
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """Attributes: instructions; maps by the byte where an instruction loads one's address; function and relocation records."""
 
     instructions: bytes
@@ -24,8 +23,7 @@ class Program:
     relocations: tuple[bytes, ...]
 
 
-@dataclass(frozen=True)
-class Map:
+class Map(NamedTuple):
     """Attributes: type and flags of uapi/linux/bpf.h, lengths in bytes."""
 
     type: int
@@ -34,8 +32,7 @@ class Map:
     value_bytes: int
 
 
-@dataclass(frozen=True)
-class BpfObject:
+class BpfObject(NamedTuple):
     """Attributes: programs by the member of the struct that they implement, maps by name, types as BPF_BTF_LOAD takes them."""
 
     programs: dict[str, Program]
@@ -43,8 +40,7 @@ class BpfObject:
     btf: bytes
 
 
-@dataclass
-class _Section:
+class _Section(NamedTuple):
     name: str
     type: int
     data: bytes
@@ -203,4 +199,4 @@ def read(data: bytes) -> BpfObject:
 @cache
 def shipped(name: str) -> BpfObject:
     """An object of this package: `"window"`, `"receiver_driven"`."""
-    return read(resources.files(__package__).joinpath(f"{name}.bpf.o").read_bytes())
+    return read(Path(__file__).with_name(f"{name}.bpf.o").read_bytes())

@@ -12,9 +12,7 @@ import struct
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
-from itertools import count
 
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.bpf import syscalls
@@ -24,7 +22,6 @@ from netbuf_gym.plants.linux.bpf.syscalls import BpfError
 KERNEL_TYPES = "/sys/kernel/btf/vmlinux"
 _STRUCT, _VALUE = "tcp_congestion_ops", "bpf_struct_ops_tcp_congestion_ops"
 _NAME_BYTES = 16
-_NUMBERS = count()
 
 
 @cache
@@ -94,7 +91,7 @@ class StructOps:
 
     def __init__(self, source: BpfObject, entries: int, prefix: str = "nb"):
         operations, value = _kernel()
-        self.name = f"{prefix}_{os.getpid():x}_{next(_NUMBERS):x}"[: _NAME_BYTES - 1]
+        self.name = f"{prefix}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # of the whole machine: worlds have process numbers alike
         self.maps: dict[str, int] = {}
         self._open: list[int] = []
         try:
@@ -118,9 +115,9 @@ class StructOps:
             filled[place : place + _NAME_BYTES] = self.name.encode().ljust(_NAME_BYTES, b"\0")
             for member, program in source.programs.items():
                 number, offset = operations["members"][member]
-                linked = replace(program, instructions=_linked(program, self.maps))
+                code = _linked(program, self.maps)
                 fd = syscalls.load_struct_ops(
-                    member, linked.instructions, btf, operations["id"], number, linked.functions, linked.relocations
+                    member, code, btf, operations["id"], number, program.functions, program.relocations
                 )
                 programs.append(fd)
                 struct.pack_into("<Q", filled, start + offset, fd)

@@ -9,9 +9,6 @@ from __future__ import annotations
 import mmap
 import socket
 import struct
-from collections.abc import Iterable
-
-import numpy as np
 
 from netbuf_gym.plants.linux.bpf import syscalls
 from netbuf_gym.plants.linux.bpf.objects import shipped
@@ -20,12 +17,16 @@ from netbuf_gym.plants.linux.bpf.struct_ops import StructOps
 SET = ("window_bytes", "decision", "interval", "receiver_limits")
 COUNTED = (
     "acks", "delivered", "in_flight_sum", "rtt_count", "rtt_sum_us", "rtt_interval", "rtt_min_us", "rtt_least_us",
-    "last_ack_us", "first_sent_ns", "last_sent_ns", "packets_sent", "packets_lost", "packets_retransmitted", "timeouts",
-    "recoveries", "in_flight", "cwnd", "ssthresh", "mss", "srtt_us", "state", "established",
+    "first_ack_us", "last_ack_us", "first_sent_ns", "last_sent_ns", "packets_sent", "packets_lost", "packets_retransmitted",
+    "timeouts", "recoveries", "in_flight", "cwnd", "ssthresh", "mss", "srtt_us", "state", "established",
+    "delivered_before",
 )  # fmt: skip
-ROW = np.dtype([(name, np.uint64) for name in SET + COUNTED])
-"""The row of a socket: cpp/bpf/slots.h, whose order this is."""
+FIELDS = SET + COUNTED
+"""The row of a socket, 64 bits each: cpp/bpf/slots.h, whose order this is."""
 
+ROW_BYTES = 8 * len(FIELDS)
+_INDEX = {name: i for i, name in enumerate(FIELDS)}
+_WINDOW, _DECISION, _INTERVAL, _LIMITS = (_INDEX[name] for name in SET)
 _SO_COOKIE = 57
 CONTROLS = {"agent": "window", "receiver_driven": "receiver_driven"}
 """The simulator's congestion controls that there are for kernel sockets, and the objects that they are compiled to."""
@@ -35,12 +36,12 @@ class SteeredSockets:
     """A congestion control of this process' own for up to so many sockets.
 
     Args:
-        control: `"agent"`: the window is what `set_windows` says; `"receiver_driven"`: CUBIC's slow start, and then the
+        control: `"agent"`: the window is what `set_window` says; `"receiver_driven"`: CUBIC's slow start, and then the
             receiver's window alone. Both as the simulator's.
         most: sockets at a time.
 
     Attributes:
-        rows: of the sockets, by their numbers: what was counted, and the fields of `SET`.
+        name: what TCP_CONGESTION is set to; taken by no socket without CAP_NET_ADMIN in its network namespace.
 
     Raises:
         BpfError, OSError: see `StructOps`.
@@ -48,14 +49,14 @@ class SteeredSockets:
 
     def __init__(self, control: str = "agent", most: int = 64):
         source = shipped(CONTROLS[control])
-        if source.maps["slots"].value_bytes != ROW.itemsize:
+        if source.maps["slots"].value_bytes != ROW_BYTES:
             raise RuntimeError(f"the BPF object {control!r} is another version's: make bpf")
         self._ops = StructOps(source, most)
         self.name = self._ops.name
-        self._memory = mmap.mmap(self._ops.maps["slots"], most * ROW.itemsize, mmap.MAP_SHARED)
-        self.rows = np.frombuffer(self._memory, ROW, most)
+        self._memory = mmap.mmap(self._ops.maps["slots"], most * ROW_BYTES, mmap.MAP_SHARED)
+        self._cells = memoryview(self._memory).cast("Q")
         self._free = list(range(most))[::-1]
-        self._cookies: dict[int, int] = {}
+        self._keys: dict[int, bytes] = {}
 
     def steer(self, sock: socket.socket) -> int:
         """Gives a TCP socket this control, connected or not, and a number.
@@ -63,14 +64,8 @@ class SteeredSockets:
         Raises:
             OSError: it cannot be set on this socket (no CAP_NET_ADMIN in its network namespace), or no number is left.
         """
-        if not self._free:
-            raise OSError(f"{len(self.rows)} sockets have congestion control {self.name!r}: no row is left")
         cookie, = struct.unpack("=Q", sock.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8))
-        number = self._free.pop()
-        self.rows[number] = 0
-        self.rows["receiver_limits"][number] = 1
-        syscalls.update(self._ops.maps["cookies"], struct.pack("=Q", cookie), struct.pack("=I", number))
-        self._cookies[number] = cookie
+        number = self._take(cookie)
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.name.encode())
         except OSError:
@@ -78,24 +73,53 @@ class SteeredSockets:
             raise
         return number
 
+    def expect(self, own: str, other: str) -> int:
+        """A number for what will connect between two IPv4 addresses, and will be given this control by whoever opens it.
+
+        Raises:
+            OSError: no number is left.
+        """
+        near, far = (struct.unpack("=I", socket.inet_aton(address))[0] for address in (own, other))
+        return self._take(near << 32 | far)
+
+    def _take(self, key: int) -> int:
+        if not self._free:
+            raise OSError(f"{len(self._keys)} sockets have congestion control {self.name!r}: no row is left")
+        number = self._free.pop()
+        for cell in range(number * len(FIELDS), (number + 1) * len(FIELDS)):
+            self._cells[cell] = 0
+        self.limits(number, True)
+        self._keys[number] = struct.pack("=Q", key)
+        syscalls.update(self._ops.maps["keys"], self._keys[number], struct.pack("=I", number))
+        return number
+
     def release(self, number: int) -> None:
         """Forgets a socket that is closed."""
-        syscalls.delete(self._ops.maps["cookies"], struct.pack("=Q", self._cookies.pop(number)))
+        syscalls.delete(self._ops.maps["keys"], self._keys.pop(number))
         self._free.append(number)
 
-    def set_windows(self, numbers: Iterable[int] | int, window_bytes: np.ndarray | float) -> None:
-        """Sets congestion windows, bytes: in force with the next acknowledgement, until a time-out or the next decision."""
-        numbers = np.atleast_1d(np.asarray(numbers))
-        self.rows["window_bytes"][numbers] = np.asarray(window_bytes, np.float64).clip(1, 2.0**40).astype(np.uint64)
-        self.rows["decision"][numbers] += np.uint64(1)
+    def limits(self, number: int, receiver: bool) -> None:
+        """Whether what the receiver advertises may be less than there is to send, which `receiver_driven` asks for."""
+        self._cells[number * len(FIELDS) + _LIMITS] = receiver
 
-    def begin_interval(self, numbers: Iterable[int] | int) -> None:
+    def set_window(self, number: int, window_bytes: float) -> None:
+        """Sets a congestion window: in force with the next acknowledgement, until a time-out or the next decision."""
+        row = number * len(FIELDS)
+        self._cells[row + _WINDOW] = min(max(int(window_bytes), 1), 1 << 40)
+        self._cells[row + _DECISION] += 1
+
+    def begin_interval(self, number: int) -> None:
         """From now on `rtt_min_us` is of a new interval; it counts where `rtt_interval` equals `interval`."""
-        self.rows["interval"][np.atleast_1d(np.asarray(numbers))] += np.uint64(1)
+        self._cells[number * len(FIELDS) + _INTERVAL] += 1
+
+    def row(self, number: int) -> dict[str, int]:
+        """What stands in a socket's row."""
+        start = number * len(FIELDS)
+        return dict(zip(FIELDS, self._cells[start : start + len(FIELDS)].tolist(), strict=True))
 
     def close(self) -> None:
         """Takes the control back; sockets that have it keep it until they are closed."""
         self._ops.close()
 
 
-__all__ = ["CONTROLS", "COUNTED", "ROW", "SET", "SteeredSockets"]
+__all__ = ["CONTROLS", "COUNTED", "FIELDS", "ROW_BYTES", "SET", "SteeredSockets"]

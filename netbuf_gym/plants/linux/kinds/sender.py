@@ -1,4 +1,8 @@
-"""Senders of flows: an agent sets how much may be in flight, from user space, and sees TCP_INFO and what passes its device."""
+"""Senders of flows: an agent sets the congestion window, and sees what the kernel counts with each acknowledgement.
+
+Where the kernel takes a congestion control of ours (`netbuf_gym.plants.linux.bpf`), the window is the agent's alone, as in the
+simulator, and sums and means are over acknowledgements. Elsewhere it is kept from user space, within what Reno allows.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,18 @@ import math
 import os
 import socket
 import struct
-import time
 from typing import Any
 
 from netbuf_gym.plants.linux.kinds import base
+from netbuf_gym.plants.linux.steering import addresses, steered_sockets
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
+NOTSENT_LOWAT_BYTES = 128 * 1024
 _INFO = struct.Struct("=8B24I4Q6I4Q2I2Q6I2HI")
 _NAMES = {
     "snd_mss": 10, "unacked": 12, "sacked": 13, "lost": 14, "retrans": 15, "snd_ssthresh": 25, "snd_cwnd": 26,
-    "total_retrans": 31, "total_rto": 56,
+    "total_retrans": 31, "data_segs_out": 41, "total_rto": 56,
 }  # fmt: skip
 
 
@@ -32,52 +37,96 @@ def tcp_info(descriptor: int) -> dict[str, int]:
 
 
 class Kind(base.Kind):
-    """Windows kept from user space: what is written and not acknowledged is never more than the agent's window.
+    """The windows of flows, in the kernel or kept from user space.
 
-    The kernel's own congestion control limits it too (Reno, which halves its window after a loss), where it is smaller.
+    Kept from user space, what is written and not acknowledged is never more than the agent's window, and the kernel's own
+    congestion control limits it too (Reno, which halves its window after a loss), where it is smaller.
     """
 
     def __init__(self, world: Any):
         super().__init__(world)
+        self._steered, self._reason = steered_sockets("agent", max(1, len(self.places)))
+        self._rows: list[int] = []
         for flow in self.places:
-            world.setup["flows"][flow] |= {"cc": "reno", "limited": True}
+            socket_setup = world.setup["flows"][flow]
+            if self._steered is None:
+                socket_setup |= {"cc": "reno", "limited": True}
+                continue
+            self._rows.append(self._steered.expect(*addresses(world.setup, flow)))
+            socket_setup |= {"cc": self._steered.name}
+            if not socket_setup.get("send_buffer_bytes"):
+                socket_setup |= {"notsent_lowat_bytes": NOTSENT_LOWAT_BYTES}
         self._windows = [NAN] * len(self.places)
+        self._timeouts = [0] * len(self.places)  # when the window was set
         self._then: list[dict[str, Any]] = [{} for _ in self.places]
 
     def about(self) -> dict[str, Any]:
         """How the window is kept."""
-        return {"window": "from user space, within the kernel's Reno"}
+        if self._steered is not None:
+            return {"window": "in the kernel (BPF)"}
+        return {"window": f"from user space, within the kernel's Reno ({self._reason})"}
 
     def begin(self) -> None:
         """See `base.Kind`."""
         for at, flow in enumerate(self.places):
-            self._then[at] = self._now(flow)
+            self._then[at] = self._now(at, flow)
             self.world.emulator.begin_interval(flow)
+            if self._steered is not None:
+                self._steered.begin_interval(self._rows[at])
 
     def apply(self, control: list[list[float]]) -> None:
         """See `base.Kind`."""
         for at, (flow, row) in enumerate(zip(self.places, control, strict=True)):
-            if not math.isnan(row[0]):
-                self._windows[at] = row[0]
+            if math.isnan(row[0]):
+                continue
+            self._windows[at] = row[0]
+            if self._steered is None:
                 self.world.flows.set_window(flow, row[0])
+            else:
+                self._timeouts[at] = self._steered.row(self._rows[at])["timeouts"]
+                self._steered.set_window(self._rows[at], row[0])
 
     def observe(self) -> list[list[float]]:
         """See `base.Kind`."""
-        return [self._row(at, flow) for at, flow in enumerate(self.places)]
+        read = self._tapped if self._steered is None else self._counted
+        return [read(at, self._then[at], self._now(at, flow)) for at, flow in enumerate(self.places)]
 
     def wait(self, end_ns: int, interval_ns: int, most: int, sleep: Any) -> None:
         """Until an ACK arrives at any of them."""
         while self.world.emulator.now_ns < end_ns:
-            heard = [self.world.emulator.route_stat(flow)["acks"] for flow in self.places]
-            if any(acks > then["acks"] for acks, then in zip(heard, self._then, strict=True)):
-                return
+            for at, flow in enumerate(self.places):
+                if self._acks(at, flow) > self._then[at]["acks"]:
+                    return
             sleep(min(end_ns, self.world.emulator.now_ns + 500_000))
 
     def report(self) -> list[dict[str, Any]]:
-        """See `base.Kind`."""
-        return [{"timeouts": self._now(flow)["total_rto"]} for flow in self.places]
+        """See `base.Kind`: time-outs, and in the kernel the round trips as its acknowledgements have them."""
+        if self._steered is None:
+            return [{"timeouts": self._now(at, flow)["total_rto"]} for at, flow in enumerate(self.places)]
+        reports = []
+        for number in self._rows:
+            row = self._steered.row(number)
+            reports.append(
+                {
+                    "timeouts": row["timeouts"],
+                    "rtt_count": row["rtt_count"],
+                    "rtt_sum_s": row["rtt_sum_us"] * 1e-6,
+                    "rtt_min_s": row["rtt_least_us"] * 1e-6 if row["rtt_count"] else NAN,
+                }
+            )
+        return reports
 
-    def _now(self, flow: int) -> dict[str, Any]:
+    def close(self) -> None:
+        """See `base.Kind`."""
+        if self._steered is not None:
+            self._steered.close()
+
+    def _acks(self, at: int, flow: int) -> int:
+        if self._steered is None:
+            return self.world.emulator.route_stat(flow)["acks"]
+        return self._steered.row(self._rows[at])["acks"]
+
+    def _now(self, at: int, flow: int) -> dict[str, Any]:
         world = self.world
         link = world.emulator.link_stats()[world.setup["bottlenecks"][flow]]
         info = {"total_rto": 0}
@@ -88,15 +137,57 @@ class Kind(base.Kind):
         return {
             **world.emulator.route_stat(flow),
             **info,
+            **({} if self._steered is None else self._steered.row(self._rows[at])),
             "delivered_bytes": world.flows.flow_stats()[flow]["delivered_bytes"],
             "sojourn_sum_s": link["sojourn_sum_s"],
             "sojourn_count": link["sojourn_count"],
             "queue_packets": link["queue_packets"],
-            "time_s": time.monotonic(),
+            "time_s": world.emulator.now_ns * 1e-9,
         }
 
-    def _row(self, at: int, flow: int) -> list[float]:
-        then, now = self._then[at], self._now(flow)
+    def _counted(self, at: int, then: dict[str, Any], now: dict[str, Any]) -> list[float]:
+        """A row by what the kernel's acknowledgements have counted."""
+        elapsed_s = now["time_s"] - then["time_s"]
+        grown = {key: now[key] - then[key] for key in now if key in then}
+        mss = now["mss"] or (now["snd_mss"] if "snd_mss" in now else self.world.setup["mtu"] - 52)
+        acks, sent = grown["acks"], grown["packets_sent"]
+        in_flight = grown["in_flight_sum"] * mss
+        overruled = math.isnan(self._windows[at]) or now["timeouts"] > self._timeouts[at]
+        cwnd = now.get("snd_cwnd", now["cwnd"])
+        since_sent = then["last_sent_ns"] if then["packets_sent"] else now["first_sent_ns"]
+        since_ack = then["last_ack_us"] if then["acks"] else now["first_ack_us"]
+        ssthresh = now["ssthresh"] or INFINITE_SSTHRESH
+        known = "unacked" in now
+        left, again = grown.get("data_segs_out", sent), grown.get("total_retrans", grown["packets_retransmitted"])
+        return [
+            elapsed_s,
+            NAN if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
+            cwnd * mss if overruled else max(self._windows[at], mss),
+            mss,
+            in_flight,
+            _ratio(in_flight, acks),
+            grown["delivered"],
+            _ratio(grown["delivered"], acks),
+            _ratio(grown["rtt_sum_us"] * 1e-6, grown["rtt_count"]),
+            now["rtt_min_us"] * 1e-6 if grown["rtt_count"] and now["rtt_interval"] == now["interval"] else NAN,
+            _ratio((now["last_sent_ns"] - since_sent) * 1e-9, sent - (not then["packets_sent"])),
+            _ratio((now["last_ack_us"] - since_ack) * 1e-6, acks - (not then["acks"])),
+            grown["delivered"] * mss * 8 / elapsed_s,
+            grown["delivered_bytes"] * 8 / elapsed_s,
+            left,
+            grown["packets_lost"],
+            again,
+            acks,
+            grown["timeouts"],
+            (now["unacked"] - now["sacked"] - now["lost"] + now["retrans"]) * mss if known else 0.0,
+            now["rtt_least_us"] * 1e-6 if now["rtt_count"] else NAN,
+            _ratio(grown["sojourn_sum_s"], grown["sojourn_count"]),
+            now["queue_packets"],
+            grown["queue_drops"],
+        ]
+
+    def _tapped(self, at: int, then: dict[str, Any], now: dict[str, Any]) -> list[float]:
+        """A row by what has passed the sender's device."""
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now if key in then}
         known = "snd_mss" in now
