@@ -88,7 +88,7 @@ def test_signals_bring_everything_back(namespace, journal, number, status):
     process.send_signal(number)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == status, err
+    assert process.returncode in (status, -number), err  # the second signal may find the handlers gone, and all restored
     assert "net.ipv4.tcp_wmem is 4096 16384 4194304 again, after 4096 16384 6000000" in out
     assert all_of(namespace) == original and list(journal.parent.iterdir()) == []
 
@@ -205,11 +205,11 @@ def test_nothing_to_restore(namespace, journal):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["tune", "--interval", "2"], "--interval = 2.0; valid: 3 to 10"),
+        (["tune", "--interval", "2"], "--interval = 2.0 is out of range; valid: 3 to 10"),
         (["tune", "--interval", "nan"], "'nan' is not a finite number"),
-        (["tune", "--duration", "1"], "--duration = 1.0; valid: 5"),
-        (["tune", "--most-factor", "1", "x=1"], "most_factor = 1.0; valid: above 1"),
-        (["tune", "--per", "-1"], "per_s = -1.0; valid: 0 to"),
+        (["tune", "--duration", "1"], "--duration = 1.0 is out of range; valid: 5"),
+        (["tune", "--most-factor", "1", "x=1"], "most_factor = 1.0 is out of range; valid: above 1"),
+        (["tune", "--per", "-1"], "per_s = -1.0 is out of range; valid: 0 to"),
         (["tune", "--worse-factor", "0"], "worse_factor = 0.0"),
         (["tune", "--range", "nothing=1:2"], "'nothing=1:2' is not CONTROL=LOW:HIGH"),
         (["tune", "--settings", "net.ipv4.ip_forward", WISH], "'net.ipv4.ip_forward' is none that is tuned"),
