@@ -60,7 +60,7 @@ def region(cell: str, seed: int, duration_s: float, live: bool = False) -> Scena
     if live:
         own["rate_mbps"] = min(own["rate_mbps"], LIVE_MBPS)
     kind: dict[str, Any] = {"traffic": "short", "load": PAGES_LOAD} if cell.endswith("-short") else {}
-    return _made(f"auter/{name}", duration_s, **own, **kind)
+    return _made(f"auter/{name}", duration_s, live, **own, **kind)
 
 
 def region_s(cell: str) -> float:
@@ -70,38 +70,38 @@ def region_s(cell: str) -> float:
 
 def latency(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
     """A long connection over the testbed with extra latency."""
-    return _local(float(cell.removesuffix("ms")), seed, duration_s)
+    return _local(float(cell.removesuffix("ms")), seed, duration_s, live)
 
 
 def bandwidth(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
     """A long connection over the testbed at a rate."""
     rate, extra_ms = swept(cell)
-    return _local(extra_ms, seed, duration_s, rate_mbps=float(rate.removesuffix("mbps")))
+    return _local(extra_ms, seed, duration_s, live, rate_mbps=float(rate.removesuffix("mbps")))
 
 
 def loss(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
     """A long connection over the testbed with random loss."""
     share, extra_ms = swept(cell)
-    return _local(extra_ms, seed, duration_s, loss=float(share.removesuffix("%")) / 100)
+    return _local(extra_ms, seed, duration_s, live, loss=float(share.removesuffix("%")) / 100)
 
 
 def flow_size(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
     """Files of a size that arrive at random at the testbed."""
     size, extra_ms = swept(cell)
     sizes = one_size(SIZES[size]) if size in SIZES else MIXED_SIZES
-    return _local(extra_ms, seed, duration_s, traffic="short", sizes=sizes, load=FILES_LOAD)
+    return _local(extra_ms, seed, duration_s, live, traffic="short", sizes=sizes, load=FILES_LOAD)
 
 
 def memory(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
     """So many connections over 100 Mbit/s and 64 ms."""
-    return _made("auter/connections", duration_s, connections=int(cell), rtt_ms=64.0 * _longer(seed), stagger_s=0.01)
+    return _made("auter/connections", duration_s, live, connections=int(cell), rtt_ms=64.0 * _longer(seed), stagger_s=0.01)
 
 
 def hours(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
     """A path that changes for so long, in a way of the seed's."""
     drawn = int(np.random.default_rng((seed, STREAM)).integers(2**62))
     path = long_run(drawn, hours=duration_s / 3600, rtt_ms=242.0, rate_mbps=4.0, loss=0.002)
-    return _made("auter/hours", path.pop("duration_s"), buffer_packets=200, **path)
+    return _made("auter/hours", path.pop("duration_s"), live, buffer_packets=200, **path)
 
 
 def cell_of(value: str, extra_ms: int) -> str:
@@ -125,13 +125,14 @@ def lasting_hours(hours_given: float | None, live: bool) -> float:
     return hours_given or (1 / 3 if live else float(paper.HOURS))
 
 
-def _local(extra_ms: float, seed: int, duration_s: float, **own: Any) -> Scenario:
+def _local(extra_ms: float, seed: int, duration_s: float, live: bool, **own: Any) -> Scenario:
     """The testbed: 100 Mbit/s, unless it is said otherwise."""
-    return _made("auter/local", duration_s, rtt_ms=(LOCAL_RTT_MS + extra_ms) * _longer(seed), **own)
+    return _made("auter/local", duration_s, live, rtt_ms=(LOCAL_RTT_MS + extra_ms) * _longer(seed), **own)
 
 
-def _made(name: str, duration_s: float, **own: Any) -> Scenario:
-    limits = {"relay_bytes": RELAY_BYTES, "memory_bytes": MEMORY_BYTES, "settings": DEFAULT}
+def _made(name: str, duration_s: float, live: bool, **own: Any) -> Scenario:
+    """A world; live its memory is this machine's."""
+    limits = {"relay_bytes": RELAY_BYTES, "memory_bytes": None if live else MEMORY_BYTES, "settings": DEFAULT}
     return host_world(duration_s=duration_s, name=name, **limits, **own)
 
 
