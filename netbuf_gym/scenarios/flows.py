@@ -15,6 +15,7 @@ from netbuf_gym.scenarios.catalogue import (
     congestion_control,
     receiver_control,
 )
+from netbuf_gym.scenarios.hosts import check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.video import Video
@@ -82,13 +83,18 @@ class Flow:
         clock_offset_ms: What the receiver's clock is ahead of the sender's at the start, -1e9 to 1e9.
         clock_drift_ppm: What it gains, -1e5 to 1e5 parts in a million.
         timestamp_resolution_us: Unit of the time stamps in packets, 1000 (Linux) or 1 (Linux with `tcp_usec_ts`).
-        clamp_interval_ms: How often the window that the receiver control says is set, 0 to 10000; 0: with every packet, as code
-            in the kernel would. A program that sets TCP_WINDOW_CLAMP does so now and then.
+        clamp_interval_ms: How often what the receiver control says is set by TCP_WINDOW_CLAMP, 0 to 10000; 0: with every
+            packet. Linux then offers more by two segments for each that arrives, and acknowledges that one at once. None: the
+            control is code in the kernel, whose word is the window; on plant "linux" it is 0 all the same.
         read_mbps: What the receiving application reads at most, 1e-6 to 1e6 Mbit/s, with `receive_buffer_bytes`, which
             holds the rest; None: everything at once.
         initial_cwnd_packets: 1 to 1000.
         name: For people.
         priority: Its queue at switches, 0 to 63.
+        sender_host, receiver_host: Names of the `Host`s of `Scenario.hosts` whose sockets its ends are; None: ends whose
+            buffers are what `send_buffer_bytes` and `receive_buffer_bytes` say.
+        sndbuf_bytes, rcvbuf_bytes: What the applications ask for at these hosts (SO_SNDBUF, SO_RCVBUF), 1 to 2**40; the
+            kernel caps it by `Host.socket_bytes`, doubles it, and leaves it so. None: autotuning.
     """
 
     cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
@@ -103,11 +109,15 @@ class Flow:
     clock_offset_ms: float = 0.0
     clock_drift_ppm: float = 0.0
     timestamp_resolution_us: int = 1000
-    clamp_interval_ms: float = 0.0
+    clamp_interval_ms: float | None = None
     read_mbps: float | None = None
     initial_cwnd_packets: int = 10
     name: str = ""
     priority: int = 0
+    sender_host: str | None = None
+    receiver_host: str | None = None
+    sndbuf_bytes: int | None = None
+    rcvbuf_bytes: int | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -132,12 +142,13 @@ class Flow:
         if unit not in (1, 1000):
             raise ScenarioError(f"flow.timestamp_resolution_us = {unit}; valid: 1000 or 1")
         put(self, "timestamp_resolution_us", unit)
-        put(self, "clamp_interval_ms", checks.number("flow.clamp_interval_ms", self.clamp_interval_ms, 0, 1e4))
+        if self.clamp_interval_ms is not None:
+            put(self, "clamp_interval_ms", checks.number("flow.clamp_interval_ms", self.clamp_interval_ms, 0, 1e4))
         if self.read_mbps is not None:
             put(self, "read_mbps", checks.number("flow.read_mbps", self.read_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
             if isinstance(self.app, Video):
                 raise ScenarioError(f"flow.read_mbps = {self.read_mbps:g} beside app = Video(...); valid: None")
-            if self.receive_buffer_bytes is None:
+            if self.receive_buffer_bytes is None and self.receiver_host is None:
                 raise ScenarioError(
                     f"flow.read_mbps = {self.read_mbps:g} without receive_buffer_bytes, which what is not read yet fills;"
                     " valid: both, or None"
@@ -146,3 +157,8 @@ class Flow:
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("flow.name", self.name)
         put(self, "priority", checks.integer("flow.priority", self.priority, 0, MAX_QUEUES - 1))
+        check_sockets(self, "flow")
+        for field, host in (("send_buffer_bytes", "sender_host"), ("receive_buffer_bytes", "receiver_host")):
+            size, name = getattr(self, field), getattr(self, host)
+            if size is not None and name is not None:
+                raise ScenarioError(f"flow.{field} = {size} beside {host} = {name!r}; valid: one of them, or neither")

@@ -31,7 +31,7 @@ ReceiverMeter::ReceiverMeter(const FlowConfig& config, uint32_t mss)
       mss_(mss),
       unit_(config.timestamp_ns),
       clock_offset_(config.clock_offset_ns),
-      clamp_interval_(config.clamp_interval_ns),
+      clamp_interval_(std::max<Time>(config.clamp_interval_ns, 0)),
       clock_drift_(config.clock_drift_ppm * 1e-6) {
   if (!control_) throw std::invalid_argument("the flow's receiver has no control");
   window_ = control_->initial_window();

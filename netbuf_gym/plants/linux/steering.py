@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 from netbuf_gym import _core
@@ -9,6 +10,7 @@ from netbuf_gym.plants.linux.bpf.struct_ops import BpfError, unavailable
 from netbuf_gym.plants.linux.bpf.windows import SteeredSockets
 
 DRIVEN = "receiver_driven"
+PRIVILEGES = "; it takes CAP_SYS_ADMIN, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, in the machine's own user namespace"
 INSTEAD = "cubic"
 """The kernel's control where ours cannot be: its window binds as well as the receiver's."""
 
@@ -21,7 +23,7 @@ def steered_sockets(control: str, most: int) -> tuple[SteeredSockets | None, str
     try:
         return SteeredSockets(control, most), ""
     except BpfError as error:
-        return None, str(error.strerror)
+        return None, f"{error.strerror}{PRIVILEGES if error.errno == errno.EPERM else ''}"
     except OSError as error:
         return None, str(error)
 
@@ -65,6 +67,14 @@ class Steering:
         if self._sockets is not None:
             return {"receiver_driven": "in the kernel (BPF)"}
         return {"receiver_driven": f"CUBIC instead ({self._reason})"} if self._reason else {}
+
+    def receivers(self, world: Any) -> list[dict[str, Any] | None]:
+        """What the receiver of each flow has counted; None of one without a control."""
+        told: list[dict[str, Any] | None] = []
+        for flow, config in enumerate(world.config.flows):
+            route = world.setup["flows"][flow]["route"]
+            told.append(_core.receiver_stat(world.emulator, route) if config.receiver else None)
+        return told
 
     def row(self, flow: int) -> dict[str, int]:
         """What the kernel counted of a flow's sender; empty of one that is not ours."""
