@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from itertools import count
 
 from netbuf_gym import _core
 from netbuf_gym.plants.linux.bpf import syscalls
@@ -23,7 +22,6 @@ from netbuf_gym.plants.linux.bpf.syscalls import BpfError
 KERNEL_TYPES = "/sys/kernel/btf/vmlinux"
 _STRUCT, _VALUE = "tcp_congestion_ops", "bpf_struct_ops_tcp_congestion_ops"
 _NAME_BYTES = 16
-_NUMBERS = count()
 
 
 @cache
@@ -93,7 +91,8 @@ class StructOps:
 
     def __init__(self, source: BpfObject, entries: int, prefix: str = "nb"):
         operations, value = _kernel()
-        self.name = f"{prefix}_{os.getpid():x}_{next(_NUMBERS):x}"[: _NAME_BYTES - 1]
+        # By chance: a name is the whole machine's, and processes of other namespaces have the same numbers.
+        self.name = f"{prefix}_{os.urandom(6).hex()}"[: _NAME_BYTES - 1]
         self.maps: dict[str, int] = {}
         self._open: list[int] = []
         try:
