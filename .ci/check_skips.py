@@ -25,6 +25,11 @@ def has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
+def has_live_worlds() -> bool:
+    """As root, with what links between namespaces are made of: the tests of live worlds must run."""
+    return os.geteuid() == 0 and Path("/dev/net/tun").exists() and Path("/proc/self/ns/net").exists()
+
+
 def has_module(name: str) -> bool:
     return importlib.util.find_spec(name.split(".")[0]) is not None
 
@@ -36,6 +41,8 @@ CAPABILITIES = {
     r"needs a GPU": lambda match: has_gpu(),
     r"needs (bash|zsh|fish)\b": lambda match: shutil.which(match[1]) is not None,
     r"needs root": lambda match: os.geteuid() == 0,
+    r"^(no live worlds|not root|no network namespace)\b": lambda match: has_live_worlds(),
+    r"needs (ss-server|ss-local)\b": lambda match: shutil.which(match[1]) is not None,
     r"needs (\d+) cores": lambda match: (os.cpu_count() or 1) >= int(match[1]),
 }
 

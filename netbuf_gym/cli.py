@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
-from netbuf_gym.commands import completion, jobs, listing, reproduce, simulate, trace, validate
+from netbuf_gym.commands import completion, jobs, listing, live, reproduce, simulate, trace, validate
+from netbuf_gym.commands.common import assignment
 from netbuf_gym.errors import NetbufError, SimulatorFault
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.version import __version__
@@ -27,6 +28,7 @@ COMMANDS = {
     "validate": validate,
     "reproduce": reproduce,
     "trace": trace,
+    "live": live,
     "list": listing,
     "completion": completion,
 }
@@ -51,9 +53,19 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
         found, left = self.parse_known_args(args, namespace)
+        if isinstance(getattr(found, "words", None), list):  # settings, which may stand among options
+            words = [word for word in left if "=" in word and not word.startswith("-")]
+            left = [word for word in left if word not in words]
+            found.words = [*found.words, *map(self._assignment, words)]
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}{self._hint(left[0], getattr(found, 'command', None))}")
         return found
+
+    def _assignment(self, word: str) -> tuple[str, object]:
+        try:
+            return assignment(word)
+        except argparse.ArgumentTypeError as error:
+            self.error(str(error))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -104,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
     for name, module in COMMANDS.items():
         own = commands.add_parser(name, help=module.HELP, description=module.HELP)
         module.add(own)
-        if not getattr(module, "INTERMIXED", False):
+        if not getattr(module, "INTERMIXED", False) and not getattr(module, "WORDS", False):
             own.epilog = f"{own.epilog}\n{WHY_OPTIONS}" if own.epilog else WHY_OPTIONS
     for name, text in JOBS.items():
         jobs.add(commands.add_parser(name, help=text), name)

@@ -71,7 +71,7 @@ class Engine(Unique):
         recipe: str = "default",
         history: int | None = None,
         reward: Any = None,
-        interval_s: float = 0.1,
+        interval_s: float | None = None,
         agents: int = 1,
         plant: str | dict[str, Any] = "sim",
         threads: int = 1,
@@ -86,7 +86,7 @@ class Engine(Unique):
         self.agents = whole(rules.agents_argument, agents, 1, MAX_AGENTS)
         self.worlds = whole("worlds", worlds, 1, MAX_ROWS // self.agents)
         self.rows = self.worlds * self.agents
-        self.interval_s = real("interval_s", interval_s, 0.001, 100.0)
+        self.interval_s = real("interval_s", rules.default_interval_s if interval_s is None else interval_s, 0.001, 100.0)
         self.interval_ns = round(self.interval_s * 1e9)
         self.max_episode_steps = None if max_episode_steps is None else whole("max_episode_steps", max_episode_steps, 1, 2**62)
         world = resolve(rules.default_scenario if scenario is None else scenario, self.agents)

@@ -16,6 +16,7 @@ from netbuf_gym.results import Result
 from netbuf_gym.running import Progress, Watch
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.types import AGENT, Link, Scenario
+from netbuf_gym.scenarios.udp import udp_names
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.traffic_results import ProbeResult, Switches, TrafficResult, completed, opened, switch_result
 from netbuf_gym.udp_results import UdpResults, udp_result
@@ -118,7 +119,7 @@ def _run(
     if scenario.udp:
         finite["udp"] = UdpResults(
             udp_result(name, source.packet_bytes, a, b, span_s)
-            for name, source, a, b in zip(scenario.udp_names(), scenario.udp, before[3], after[3], strict=True)
+            for name, source, a, b in zip(udp_names(scenario.udp), scenario.udp, before[3], after[3], strict=True)
         )
     if any(isinstance(flow.app, Video) for flow in scenario.flows):
         finite["videos"] = video_results(scenario, world.video_stats())

@@ -33,7 +33,7 @@ LAYERS = (
     ("rollout", "baselines"),
     ("integrations", "validate"),
     ("conf", "zoo"),
-    ("reproduce",),  # plays trained agents too
+    ("reproduce", "live"),  # play trained agents too
     ("commands",),
     ("cli",),
     ("__main__", "pages", "completion"),
@@ -334,6 +334,12 @@ OWNED = {
         "kinds of packets are the protocol, between those that send, carry and receive them"
     ),
     r"cpp/src/parameter\.cc: .*Parameter::Kind::": "which values a parameter takes, where they are checked",
+    r"cpp/src/kernel/btf\.cc: .*\bkind\(\)": "kinds of types are BTF's, where it is read",
+    r"cpp/src/live/receiver_meter\.cc: .*\bkind == k[A-Z]": "kinds of options are TCP's, where headers are read",
+    r"netbuf_gym/(live/netlink|plants/linux/(bpf/objects|tcp_table|proxy/socks))\.py: .*\bkind\b": (
+        "kinds are those of netlink's messages, of ELF's sections, of SOCKS5's addresses, where they are read"
+    ),
+    r"netbuf_gym/plants/linux/setup\.py: .*\bstack != ": "a kernel has one stack",
 }
 """Places that own a difference (file: line, as a pattern), and why it is theirs."""
 

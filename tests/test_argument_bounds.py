@@ -9,7 +9,7 @@ from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.vector import VectorEnv
 
-ALL = ("netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0", "netbuf/ReceiverWindow-v0")
+ALL = ("netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0", "netbuf/ReceiverWindow-v0", "netbuf/HostBuffers-v0")
 
 
 def made(env_id, **kwargs):

@@ -64,7 +64,7 @@ def offered(made, line):
         ("train scenario=", ["scenario=ppcc/1", "scenario=rlbm/default", "scenario=trace:", "scenario=training"], []),
         ("train scenario=ppcc/2 scenario.kwargs.ra", ["scenario.kwargs.rate_mbps="], []),
         ("train reward=switch_tail reward.kwargs.sl", ["reward.kwargs.slowdown_weight="], []),
-        ("train env=", ["env=congestion_window", "env=queue_threshold", "env=receiver_window"], []),
+        ("train env=", ["env=congestion_window", "env=host_buffers", "env=queue_threshold", "env=receiver_window"], []),
         ("train seed=1 se", [], ["seed="]),
         ("demo exp", ["experiment="], []),
         ("evaluate baselines=", ["baselines=[", "baselines=[cubic"], []),

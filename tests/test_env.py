@@ -38,6 +38,13 @@ VARIANTS = {
         {"acts_on": "target_and_k", "drain": False, "sender": "cubic"},
         {"scenario": "ppcc/random", "history": 1},
     ],
+    "netbuf/HostBuffers-v0": [
+        {},
+        {"recipe": "auter"},
+        {"recipe": "auter", "actions": "flat"},
+        {"recipe": "direct", "history": 1},
+        {"acts_on": "tcp", "actions": "multi", "scenario": "ppcc/2"},
+    ],
 }
 """What the checkers run over, for every id of the registry."""
 

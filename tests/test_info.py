@@ -15,6 +15,7 @@ TASKS = {
     "congestion_window": {"scenario": SHORT},
     "queue_threshold": {"scenario": {"name": "rlbm/default", "duration_s": 1.0, "load": 0.8}},
     "receiver_window": {"scenario": {"name": "nuwa/trace", "duration_s": 1.0}},
+    "host_buffers": {"scenario": {"name": "auter/local", "duration_s": 1.0}, "interval_s": 0.1},
 }
 
 

@@ -12,7 +12,7 @@ from netbuf_gym import rendering, tasks
 from netbuf_gym.rendering import CHART_PANEL, CHART_WIDTH, PANEL, WIDTH, Recorder, frames_per_second, strips
 from netbuf_gym.tasks import Panel
 
-IDS = ["netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0", "netbuf/ReceiverWindow-v0"]
+IDS = ["netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0", "netbuf/ReceiverWindow-v0", "netbuf/HostBuffers-v0"]
 
 
 def without_matplotlib(monkeypatch):

@@ -10,7 +10,8 @@ import pytest
 from netbuf_gym import recipes, rewards, tasks, wrappers
 
 ROOT = Path(__file__).parent.parent
-NAMES = ("rewards.md", "environment.md", "simulator.md", "queue_threshold.md", "receiver_window.md", "../README.md")
+TASKS = ("queue_threshold.md", "receiver_window.md", "host_buffers.md")
+NAMES = ("rewards.md", "environment.md", "simulator.md", *TASKS, "../README.md")
 PAGES = {name: (ROOT / "docs" / name).read_text() for name in NAMES}
 
 

@@ -1,4 +1,5 @@
 // The description of a world.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -63,6 +64,22 @@ void bind_config(nb::module_& m) {
       .def_rw("queue_cap", &SwitchConfig::queue_cap)
       .def_rw("scheduler", &SwitchConfig::scheduler)
       .def_rw("quanta", &SwitchConfig::quanta);
+
+  nb::class_<HostConfig>(m, "HostConfig", "Where flows end; see netbuf_gym.scenarios.Host. Sizes in bytes, times in ns.")
+      .def(nb::init<>())
+      .def_rw("name", &HostConfig::name)
+      .def_rw("tcp_rmem", &HostConfig::tcp_rmem)
+      .def_rw("tcp_wmem", &HostConfig::tcp_wmem)
+      .def_rw("socket_bytes", &HostConfig::socket_bytes)
+      .def_rw("tcp_mem", &HostConfig::tcp_mem)
+      .def_rw("devices", &HostConfig::devices)
+      .def_rw("ring_packets", &HostConfig::ring_packets)
+      .def_rw("ring_stall_ns", &HostConfig::ring_stall_ns)
+      .def_rw("notsent_lowat_bytes", &HostConfig::notsent_lowat_bytes)
+      .def_rw("limit_output_bytes", &HostConfig::limit_output_bytes)
+      .def_rw("moderate_rcvbuf", &HostConfig::moderate_rcvbuf)
+      .def_rw("kernel", &HostConfig::kernel)
+      .def_rw("agent", &HostConfig::agent);
 
   nb::class_<ArrivalsConfig>(m, "ArrivalsConfig", "When flows are opened; see netbuf_gym.scenarios.PoissonArrivals, Incast, FlowList.")
       .def(nb::init<>())
@@ -131,6 +148,10 @@ void bind_config(nb::module_& m) {
       .def_rw("app_rate_bps", &FlowConfig::app_rate_bps)
       .def_rw("send_buffer_bytes", &FlowConfig::send_buffer_bytes)
       .def_rw("receive_buffer_bytes", &FlowConfig::receive_buffer_bytes)
+      .def_rw("sender_host", &FlowConfig::sender_host)
+      .def_rw("receiver_host", &FlowConfig::receiver_host)
+      .def_rw("sndbuf_bytes", &FlowConfig::sndbuf_bytes)
+      .def_rw("rcvbuf_bytes", &FlowConfig::rcvbuf_bytes)
       .def_rw("window_clamp_bytes", &FlowConfig::window_clamp_bytes)
       .def_rw("receiver", &FlowConfig::receiver)
       .def_rw("receiver_parameters", &FlowConfig::receiver_parameters)
@@ -142,7 +163,8 @@ void bind_config(nb::module_& m) {
       .def_rw("relay_from", &FlowConfig::relay_from)
       .def_rw("relay_buffer_bytes", &FlowConfig::relay_buffer_bytes)
       .def_rw("initial_cwnd_packets", &FlowConfig::initial_cwnd_packets)
-      .def_rw("priority", &FlowConfig::priority);
+      .def_rw("priority", &FlowConfig::priority)
+      .def_rw("relay", &FlowConfig::relay);
 
   nb::class_<TrafficConfig>(m, "TrafficConfig", "Senders and the flows that they open; see netbuf_gym.scenarios.Traffic.")
       .def(nb::init<>())
@@ -164,6 +186,7 @@ void bind_config(nb::module_& m) {
           }, nb::arg().none())
       .def_rw("probes", &WorldConfig::probes)
       .def_rw("udp", &WorldConfig::udp)
+      .def_rw("hosts", &WorldConfig::hosts)
       .def_rw("mss", &WorldConfig::mss)
       .def_rw("min_rto_ns", &WorldConfig::min_rto_ns)
       .def_rw("delayed_ack_packets", &WorldConfig::delayed_ack_packets)

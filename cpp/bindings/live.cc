@@ -81,6 +81,7 @@ void bind_live(nb::module_& m) {
       .def_rw("route", &LiveSocket::route)
       .def_rw("cc", &LiveSocket::cc)
       .def_rw("send_buffer_bytes", &LiveSocket::send_buffer_bytes)
+      .def_rw("asked_send_bytes", &LiveSocket::asked_send_bytes)
       .def_rw("receive_buffer_bytes", &LiveSocket::receive_buffer_bytes)
       .def_rw("window_clamp_bytes", &LiveSocket::window_clamp_bytes)
       .def_rw("notsent_lowat_bytes", &LiveSocket::notsent_lowat_bytes)
@@ -105,7 +106,11 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const Emulator::Guard guard = e.hold();
         const Time now = e.advance();
         nb::list all;
-        for (Link& link : e.links()) all.append(link_stats(link, now));
+        for (Link& link : e.links()) {
+          nb::dict one = link_stats(link, now);
+          one["queue_bytes"] = link.queue_bytes();
+          all.append(one);
+        }
         return all;
       }, "Cumulative counters, one dict a link, as a World's.")
       .def("switch_stats", [](Emulator& e) {
@@ -171,9 +176,8 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
       .def("limit_packets", [](Emulator& e, uint32_t link, int64_t packets) {
         const Emulator::Guard guard = e.hold();
         Link& one = at(e.links(), link, "link");
-        if (one.managed()) throw std::invalid_argument("link " + one.name() + " has a queue discipline: must be first in, first out");
         e.advance();
-        one.limit_packets(packets);
+        one.resize_queue(packets);
       }, "link"_a, "packets"_a, "Another limit of a link's queue from now on; 0: none. What waits stays.")
       .def("counters", [](Emulator& e) {
         const Emulator::Guard guard = e.hold();
@@ -271,6 +275,10 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const LiveFlows::Guard guard = f.hold();
         return f.switch_changed(sw);
       }, "switch"_a, "Whether the worst slowdown of the flows that complete is another one than when this was last asked.")
+      .def("cap_buffers", [](LiveFlows& f, uint32_t node, int64_t bytes) {
+        const LiveFlows::Guard guard = f.hold();
+        f.cap_buffers(node, bytes);
+      }, "node"_a, "bytes"_a, "Send buffers that connections opened from now on ask for at a node are at most as large.")
       .def("set_window", [](LiveFlows& f, uint32_t flow, double bytes) {
         const LiveFlows::Guard guard = f.hold();
         f.set_window(flow, bytes);

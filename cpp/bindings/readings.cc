@@ -7,6 +7,7 @@
 
 #include "bindings.h"
 #include "netbuf/report.h"
+#include "netbuf/socket_buffer.h"
 #include "netbuf/video.h"
 
 namespace nb = nanobind;
@@ -125,7 +126,6 @@ nb::dict link_stats(Link& link, Time now) {
   d["sojourn_sum2"] = s.sojourn_sum2;
   d["queue_integral_packet_s"] = s.queue_integral;
   d["queue_packets"] = link.queue_packets();
-  d["queue_bytes"] = link.queue_bytes();
   d["queue_max_packets"] = s.queue_max;
   d["busy_s"] = s.busy;
   return d;
@@ -260,6 +260,77 @@ nb::list udp_stats(World& world) {
   return all;
 }
 
+nb::list host_stats(World& world) {
+  nb::list all;
+  const Time now = world.now();
+  for (const Host& host : world.hosts()) {
+    SendSum sent = host.totals.sent;
+    int64_t received = host.totals.received_bytes;
+    uint64_t connections = 0;
+    for (const SendBuffer* one : host.senders()) {
+      if (one->open()) sent.add(one->whole(now));
+      connections += one->open() && !one->closed();
+    }
+    for (const ReceiveBuffer* one : host.receivers()) {
+      received += one->receiver().read_bytes();
+      connections += one->open();
+    }
+    const auto page = static_cast<double>(kPage);
+    double queued = 0;
+    for (const uint32_t device : host.settings().devices) queued += world.links()[device].stats(now).queue_integral;
+    nb::dict d;
+    d["name"] = host.settings().name;
+    d["now_s"] = seconds(now);
+    d["sent_bytes"] = sent.acked_bytes;
+    d["received_bytes"] = received;
+    d["flows_completed"] = host.totals.completed;
+    d["connections"] = connections;
+    d["connections_opened"] = host.totals.opened;
+    d["connections_closed"] = host.totals.closed;
+    d["packets_sent"] = sent.packets_sent;
+    d["packets_retransmitted"] = sent.packets_retransmitted;
+    d["rtt_count"] = sent.rtt_count;
+    d["rtt_sum_s"] = seconds(sent.rtt_sum);
+    d["rtt_min_s"] = seconds_or_nan(sent.rtt_least);
+    d["busy_s"] = seconds(sent.busy);
+    d["rwnd_limited_s"] = seconds(sent.window_limited);
+    d["sndbuf_limited_s"] = seconds(sent.buffer_limited);
+    d["memory_bytes"] = static_cast<double>(host.memory().value()) * page;
+    d["memory_mean_bytes"] = now > 0 ? host.memory().integral(now) / static_cast<double>(now) * page : 0.0;
+    d["memory_max_bytes"] = static_cast<double>(host.memory().most()) * page;
+    d["memory_pressure_s"] = seconds(host.pressure_time(now));
+    d["packets_refused"] = host.totals.refused;
+    d["ring_mean_packets"] = now > 0 && !host.settings().devices.empty() ? queued / seconds(now) : seconds_or_nan(kNever);
+    d["interrupted_s"] = seconds(host.interrupted(now));
+    all.append(d);
+  }
+  return all;
+}
+
+// Of the sockets at hosts: one row a flow that lives as long as the world.
+nb::list socket_stats(World& world) {
+  nb::list all;
+  for (const Flow& flow : world.flows()) {
+    nb::dict d;
+    if (const SendBuffer* send = flow.sender.buffer()) {
+      const SendShare life = send->whole(world.now());
+      d["sndbuf_bytes"] = send->limit();
+      d["send_queued_bytes"] = send->queued();
+      d["unsent_bytes"] = send->unsent();
+      d["busy_s"] = seconds(life.busy);
+      d["rwnd_limited_s"] = seconds(life.window_limited);
+      d["sndbuf_limited_s"] = seconds(life.buffer_limited);
+    }
+    if (const ReceiveBuffer* receive = flow.receiver.buffer()) {
+      d["rcvbuf_bytes"] = receive->limit();
+      d["receive_queued_bytes"] = receive->queued();
+      d["window_bytes"] = flow.receiver.advertised_bytes();
+    }
+    all.append(d);
+  }
+  return all;
+}
+
 nb::dict traffic_stats(World& world) {
   const TrafficTotals t = world.traffic_totals();
   nb::dict d;
@@ -322,6 +393,9 @@ void bind_readings(nb::module_& m, nb::class_<SharedWorld>& world, nb::class_<Sh
   add("probe_delays", [](World& w) { return probe_delays(w); },
       "Delays in seconds of the probe packets that arrived, one array a probe.");
   add("udp_stats", [](World& w) { return udp_stats(w); }, "Cumulative counters, one dict a source of datagrams.");
+  add("host_stats", [](World& w) { return host_stats(w); }, "Cumulative counters, one dict a host.");
+  add("socket_stats", [](World& w) { return socket_stats(w); },
+      "Of each flow what its sockets at hosts have and hold: a dict, empty for a flow without hosts.");
   add("probe_sent", [](World& w) { return probe_sent(w); }, "Packets sent, one number a probe.");
 
   const char* ideal = "Base RTT, and what the slowest link takes to carry the bytes of a flow that starts then.";

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "netbuf/app.h"
+#include "netbuf/host.h"
 #include "netbuf/packet.h"
 #include "netbuf/queue_discipline.h"
 #include "netbuf/receiver_control.h"
@@ -179,7 +180,8 @@ void check_bounded(const WorldConfig& config, const FlowConfig& flow, const std:
     }
   }
   if (!delay) reject(at + ".path", "links without rate and delay", "a path and return_path that take time");
-  if (application_of(flow).outruns(flow) && !rate && flow.send_buffer_bytes == 0 && flow.receive_buffer_bytes == 0) {
+  const bool buffered = flow.send_buffer_bytes > 0 || flow.receive_buffer_bytes > 0 || flow.sender_host >= 0 || flow.receiver_host >= 0;
+  if (application_of(flow).outruns(flow) && !rate && !buffered) {
     reject(at + ".path", "infinitely fast links", "a path with a finite rate, or a flow with a send or receive buffer");
   }
 }
@@ -303,16 +305,25 @@ void check_traffic(const WorldConfig& config) {
     check(arrivals, "traffic.arrivals[" + std::to_string(i) + "]", traffic.senders.size());
     highest = std::max(highest, Catalogue<ArrivalsRecord>::find(arrivals.kind)->highest_priority(arrivals, traffic));
   }
+  const auto check_leg = [&](FlowConfig leg, const std::string& at) {
+    leg.app = "sized", leg.size_bytes = 1, leg.start_ns = leg.stop_ns = 0;
+    if (leg.controlled || leg.relay_from >= 0) reject(at + ".cc", leg.cc, "a sender that neither an agent controls nor relays");
+    check(leg, at, config.links.size(), config.stack);
+    check_bounded(config, leg, at);
+    for (const auto* path : {&leg.path, &leg.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
+  };
   for (size_t i = 0; i < traffic.senders.size(); ++i) {
-    FlowConfig sender = traffic.senders[i];
-    const std::string at = "traffic.senders[" + std::to_string(i) + "]";
-    sender.app = "sized", sender.size_bytes = 1, sender.start_ns = sender.stop_ns = 0;
-    if (sender.controlled || sender.relay_from >= 0) {
-      reject(at + ".cc", sender.cc, "a sender that neither an agent controls nor relays");
+    const FlowConfig& sender = traffic.senders[i];
+    const std::string at = "traffic.senders[" + std::to_string(i) + "]", relay = at + ".relay";
+    check_leg(sender, at);
+    if (sender.relay.size() > 1) reject(relay, sender.relay.size(), "one at most");
+    for (const FlowConfig& leg : sender.relay) {
+      check_leg(leg, relay);
+      if (leg.relay_buffer_bytes <= 0) reject(relay + ".relay_buffer_bytes", leg.relay_buffer_bytes, "positive");
+      if (leg.sender_host < 0 || leg.sender_host != sender.receiver_host) {
+        reject(relay + ".sender_host", leg.sender_host, "the host at which the first leg ends");
+      }
     }
-    check(sender, at, config.links.size(), config.stack);
-    check_bounded(config, sender, at);
-    for (const auto* path : {&sender.path, &sender.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
   }
 }
 
@@ -324,6 +335,7 @@ void validate(const WorldConfig& config) {
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");
   for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size(), config.stack);
   check_relays(config.flows);
+  check_hosts(config);
   for (size_t i = 0; i < config.flows.size(); ++i) check_bounded(config, config.flows[i], "flows[" + std::to_string(i) + "]");
   std::vector<bool> taken(config.links.size(), false);
   for (size_t i = 0; i < config.switches.size(); ++i) check(config.switches[i], "switches[" + std::to_string(i) + "]", config.links, taken);

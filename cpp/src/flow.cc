@@ -2,16 +2,29 @@
 
 #include <algorithm>
 
+#include "netbuf/socket_buffer.h"
+
 namespace netbuf {
 
 Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Network& network, Rng* rng)
     : ends_(!application_of(config).endless || config.stop_ns > 0),
       path(index, config, profile, network),
-      sender(config, world, profile, path, timers_, rng),
+      sender(config, world, config.sender_host < 0 ? profile : network.host_profile, path, timers_, rng),
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();
+  if (config.sender_host >= 0) {
+    Host& host = network.hosts[static_cast<size_t>(config.sender_host)];
+    const std::vector<uint32_t>& devices = host.settings().devices;
+    const bool rings = std::find(devices.begin(), devices.end(), config.path.front()) != devices.end();
+    const Link* device = rings ? &network.links[config.path.front()] : nullptr;
+    sender.attach(std::make_unique<SendBuffer>(host, sender, config, profile.mss, device));
+  }
+  if (config.receiver_host >= 0) {
+    sender.limit_by_receiver();
+    receiver.attach(std::make_unique<ReceiveBuffer>(network.hosts[static_cast<size_t>(config.receiver_host)], receiver, config, profile.mss));
+  }
   if (const Application& app = application_of(config); app.answers) [[unlikely]] {
     Ends ends = app.ends(config, receiver);
     attach(std::move(ends.source));
@@ -67,7 +80,7 @@ Flow::Turn Flow::turn(const Flight& flight) const {
   const Path::Departure departure = path.departure(packet);
   const Time since = departure.busy_since;
   if (since < begun) return {begun, departure.packet_before, departure.slow ? since : -since};
-  if (packet.sent_at == sender.timed_out()) return {begun, sender.timed_out_set(), 0};
+  if (const auto [timed_out, set] = sender.timed_out(); packet.sent_at == timed_out) return {begun, set, 0};
   return {begun, packet.kind == kSyn ? 0 : departure.ack, 0};
 }
 
@@ -81,7 +94,7 @@ Flow::Turn Flow::timer_turn() const {
   }
 }
 
-bool Flow::finished() const { return receiver.closed() && sender.tcb.una == sender.tcb.nxt && path.empty(); }
+bool Flow::finished() const { return receiver.closed() && receiver.unread_bytes() == 0 && sender.tcb.una == sender.tcb.nxt && path.empty(); }
 
 // ---- results
 

@@ -5,30 +5,42 @@
 
 namespace netbuf {
 
+std::vector<const FlowConfig*> legs_of(const FlowConfig& sender) {
+  std::vector<const FlowConfig*> legs{&sender};
+  for (const FlowConfig& leg : sender.relay) legs.push_back(&leg);
+  return legs;
+}
+
 IdealTimes::IdealTimes(const std::vector<FlowConfig>& senders, const std::vector<Link>& links) {
   for (const FlowConfig& sender : senders) {
-    Time delays = 0;
-    double rtt = 0, slowest = std::numeric_limits<double>::infinity();
-    for (const auto* path : {&sender.path, &sender.return_path}) {
-      for (const uint32_t link : *path) rtt += seconds(links[link].delay()), delays += links[link].delay();
+    Way& way = ways_.emplace_back();
+    double slowest = std::numeric_limits<double>::infinity();
+    for (const FlowConfig* leg : legs_of(sender)) {
+      way.last = 0;
+      for (const auto* path : {&leg->path, &leg->return_path}) {
+        for (const uint32_t link : *path) way.rtt += seconds(links[link].delay()), way.last += links[link].delay();
+      }
+      way.delays += way.last;
+      for (const uint32_t link : leg->path) {
+        const Link& one = links[link];
+        if (!one.constant_rate()) way.varying.push_back(&one);
+        if (one.constant_rate()) slowest = std::min(slowest, one.mean_rate_bps());
+      }
     }
-    varying_.emplace_back();
-    for (const uint32_t link : sender.path) {
-      const Link& one = links[link];
-      if (!one.constant_rate()) varying_.back().push_back(&one);
-      if (one.constant_rate()) slowest = std::min(slowest, one.mean_rate_bps());
-    }
-    base_rtt_.push_back(delays);
-    base_rtt_s_.push_back(rtt);
-    seconds_per_byte_.push_back(8 / slowest);
+    way.seconds_per_byte = 8 / slowest;
+    way.first = way.delays - way.last;
+    if (sender.relay.empty()) continue;
+    way.delays *= 2;
+    way.rtt *= 2;
   }
 }
 
 double IdealTimes::seconds_of(uint32_t sender, int64_t size_bytes, Time start) const {
   const auto bytes = static_cast<double>(size_bytes);
-  double carrying = bytes * seconds_per_byte_[sender];
-  for (const Link* link : varying_[sender]) carrying = std::max(carrying, link->carry_s(start + base_rtt_[sender], bytes * 8));
-  return base_rtt_s_[sender] + carrying;
+  const Way& way = ways_[sender];
+  double carrying = bytes * way.seconds_per_byte;
+  for (const Link* link : way.varying) carrying = std::max(carrying, link->carry_s(start + way.delays, bytes * 8));
+  return way.rtt + carrying;
 }
 
 std::vector<std::vector<uint32_t>> crossed_switches(const std::vector<FlowConfig>& senders, const std::vector<SwitchConfig>& switches) {
@@ -38,7 +50,9 @@ std::vector<std::vector<uint32_t>> crossed_switches(const std::vector<FlowConfig
     for (uint32_t i = 0; i < switches.size(); ++i) {
       const std::vector<uint32_t>& ports = switches[i].ports;
       const auto is_port = [&](uint32_t link) { return std::find(ports.begin(), ports.end(), link) != ports.end(); };
-      if (std::any_of(sender.path.begin(), sender.path.end(), is_port)) crossed.back().push_back(i);
+      for (const FlowConfig* leg : legs_of(sender)) {
+        if (std::any_of(leg->path.begin(), leg->path.end(), is_port)) crossed.back().push_back(i);
+      }
     }
   }
   return crossed;

@@ -1,6 +1,18 @@
 #include "netbuf/links.h"
 
+#include <algorithm>
+
 namespace netbuf {
+
+namespace {
+
+bool is_ring(const WorldConfig& config, uint32_t link) {
+  return std::any_of(config.hosts.begin(), config.hosts.end(), [link](const HostConfig& host) {
+    return host.agent && std::find(host.devices.begin(), host.devices.end(), link) != host.devices.end();
+  });
+}
+
+}  // namespace
 
 void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vector<Link>& links,
                  std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed) {
@@ -18,7 +30,7 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
     Link::Maker make;
     if (s != UINT32_MAX) {
       make = [&, s = s, port = port](const DisciplineSetting& setting) { return switches[s]->make_port(port, setting.sink); };
-    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0) {
+    } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0 || is_ring(config, i)) {
       if (link.discipline.empty()) link.discipline = "droptail";
       make = [&](const DisciplineSetting& setting) { return make_discipline(link.discipline, link.discipline_parameters, setting); };
     } else {

@@ -20,7 +20,7 @@ struct Link::Managed final : DropSink {
   uint32_t index, device_limit;
   std::unique_ptr<QueueDiscipline> discipline;
   Ring<Queued> device;
-  Time next = kNever, since = 0;
+  Time next = kNever, since = 0, stalled_until = 0;
   int64_t begun = 0;               // bytes of the packets whose transmission has begun
   double area = 0;                 // packet nanoseconds in the discipline, up to since
   std::unique_ptr<Outages> outages;  // that empty the queue
@@ -117,8 +117,24 @@ void Link::serve(Time now) {
   if (next != before) m.host->rescheduled(m.index);
 }
 
+void Link::stall(Time now, Time until) {
+  managed_->stalled_until = until;
+  serve(now);
+}
+
+Time Link::backlog_end(Time now) const {
+  if (!managed_) return free_at_;
+  const double waiting = static_cast<double>(managed_bytes()) * (ns_per_byte_ > 0 ? ns_per_byte_ : 8e9 / mean_rate_bps());
+  return std::max({now, free_at_, managed_->stalled_until}) + static_cast<Time>(waiting);
+}
+
+void Link::resize_queue(int64_t packets) {
+  limit_packets_ = packets > 0 ? packets : kNoLimit;
+  if (managed_) managed_->discipline->resize(limit_packets_);
+}
+
 Time Link::ready(Time now) {
-  const Time from = std::max(now, free_at_);
+  const Time from = std::max({now, free_at_, managed_->stalled_until});
   if (schedule_ == Schedule::constant) return from;
   if (schedule_ == Schedule::opportunities) {
     seek_opportunity(now);

@@ -1,5 +1,9 @@
 #include "netbuf/openings.h"
 
+#include <algorithm>
+
+#include "netbuf/relay.h"
+
 namespace netbuf {
 
 Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first, Network& network,
@@ -14,10 +18,12 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
       ideal_(config.traffic.front().senders, network.links) {
   template_.links.clear();
   template_.flows.clear();
+  template_.hosts.clear();
   for (ArrivalsConfig& arrivals : template_.traffic.front().arrivals) arrivals = {};
   for (FlowConfig& sender : template_.traffic.front().senders) {
     sender.app = "sized";
     sender.stop_ns = 0;
+    for (FlowConfig& leg : sender.relay) leg.app = "sized", leg.stop_ns = 0;
   }
   for (const auto& crossed : crossed_switches(config.traffic.front().senders, config.switches)) {
     crossed_.emplace_back();
@@ -25,8 +31,7 @@ Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint6
   }
 }
 
-void Openings::run(Time) {
-  const FlowArrival arrival = traffic_.pop();
+uint32_t Openings::open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed) {
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
     slots_.push_back(std::make_unique<Slot>());
@@ -34,15 +39,34 @@ void Openings::run(Time) {
   const uint32_t number = free_slots_.back();
   free_slots_.pop_back();
   Slot& slot = *slots_[number];
-  FlowConfig& config = template_.traffic.front().senders[arrival.sender];
-  config.start_ns = arrival.start;
+  config.start_ns = start;
   config.size_bytes = arrival.size_bytes;
   config.priority = arrival.priority;
   slot.opened = static_cast<uint32_t>(opened_.size());
   slot.completed = false;
-  opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, number});
+  slot.relayed = relayed;
   slot.flow.emplace(first_ + number, config, template_, profile_, network_, rng_);
-  host_.opened(first_ + number, *slot.flow);
+  return number;
+}
+
+// Over a relay both legs begin when a client's request would have let them: its SYN has reached the relay half a round trip after
+// the arrival, its request one and a half, and then the relay's request goes on like that. Who sends data opens connections here.
+void Openings::run(Time) {
+  const FlowArrival arrival = traffic_.pop();
+  FlowConfig& config = template_.traffic.front().senders[arrival.sender];
+  if (config.relay.empty()) [[likely]] {
+    const uint32_t number = open(config, arrival, arrival.start, false);
+    opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, number});
+    return host_.opened(first_ + number, *slots_[number]->flow);
+  }
+  const Time first = ideal_.first_leg(arrival.sender), last = ideal_.last_leg(arrival.sender);
+  FlowConfig& relay = config.relay.front();
+  const uint32_t up = open(config, arrival, arrival.start + last * 3 / 2 + first / 2, true);
+  const uint32_t down = open(relay, arrival, arrival.start + last / 2, false);
+  opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, down});
+  make_relay({&*slots_[up]->flow, first_ + up}, {&*slots_[down]->flow, first_ + down}, relay.relay_buffer_bytes,
+             [this](uint32_t index) { host_.woken_by_relay(index); });
+  for (const uint32_t number : {std::min(up, down), std::max(up, down)}) host_.opened(first_ + number, *slots_[number]->flow);
 }
 
 void Openings::after_event(uint32_t index, Time now) {
@@ -51,16 +75,20 @@ void Openings::after_event(uint32_t index, Time now) {
   if (!slot.completed) {
     if (flow.completed_at() == kNever) return;
     slot.completed = true;
-    const OpenedFlow& opened = opened_[slot.opened];
-    const Completion done{slot.opened, flow.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes, opened.start)};
-    completions_.push_back(done);
-    for (SharedBuffer* sw : crossed_[opened.sender]) sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
+    if (!slot.relayed) {
+      const OpenedFlow& opened = opened_[slot.opened];
+      const Completion done{slot.opened, flow.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes, opened.start)};
+      completions_.push_back(done);
+      for (SharedBuffer* sw : crossed_[opened.sender]) sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
+    }
   }
   if (!flow.finished()) return;
-  OpenedFlow& opened = opened_[slot.opened];
-  opened.received_bytes = flow.receiver.counters().delivered_bytes;
-  opened.slot = OpenedFlow::kForgotten;
-  count(forgotten_, flow);
+  if (!slot.relayed) {
+    OpenedFlow& opened = opened_[slot.opened];
+    opened.received_bytes = flow.receiver.counters().delivered_bytes;
+    opened.slot = OpenedFlow::kForgotten;
+  }
+  count(forgotten_, slot);
   slot.flow.reset();
   free_slots_.push_back(index - first_);
   host_.forgotten(index);
@@ -73,12 +101,13 @@ int64_t Openings::received_bytes(const OpenedFlow& flow) const {
 TrafficTotals Openings::totals() const {
   TrafficTotals sum = forgotten_;
   for (const auto& slot : slots_) {
-    if (slot->flow) count(sum, *slot->flow);
+    if (slot->flow) count(sum, *slot);
   }
   return sum;
 }
 
-void Openings::count(TrafficTotals& totals, const Flow& flow) {
+void Openings::count(TrafficTotals& totals, const Slot& slot) {
+  const Flow& flow = *slot.flow;
   const FlowCounters c = flow.counters();
   totals.connected += flow.sender.tcb.established;
   totals.packets_sent += c.packets_sent;
@@ -87,6 +116,7 @@ void Openings::count(TrafficTotals& totals, const Flow& flow) {
   totals.timeouts += c.timeouts;
   totals.queue_drops += c.queue_drops;
   totals.random_losses += c.random_losses;
+  if (slot.relayed) return;
   totals.received_bytes += c.received_bytes;
   totals.delivered_bytes += c.delivered_bytes;
 }

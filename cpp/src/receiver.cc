@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "netbuf/socket_buffer.h"
+
 namespace netbuf {
 
 namespace {
@@ -28,6 +30,8 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
   attach(reader_of(config, profile.mss));
 }
 
+Receiver::~Receiver() = default;
+
 void Receiver::receive_data(const Packet& packet) {
   const uint32_t index = packet.segment;
   now_ = packet.time;
@@ -44,6 +48,9 @@ void Receiver::receive_data(const Packet& packet) {
     if (!accept(packet)) return;
   }
   if (tunes_window_) {  // after a long silence the sender starts anew and needs every ACK
+    if (buffer_ && !before(index, rcv_nxt_) && !buffer_->admits(packet.bytes, index == rcv_nxt_, unread_bytes())) [[unlikely]] {
+      return send_ack();
+    }
     if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = now_;
   }
@@ -185,6 +192,7 @@ void Receiver::receive_beyond(const Packet& packet) {
 // (tcp_rcv_rtt_measure_ts), here the handshake has told how the clocks stand. The window is ahead of any sender here that is
 // not limited by its own; what shows is the ACKs.
 void Receiver::tune_window(const Packet& packet) {
+  if (buffer_) return tune_buffer(packet);
   WindowTuning& w = tuning_;
   if (w.offered < w.allowed) {
     w.offered = std::min<int64_t>(w.offered + 2 * packet.bytes, w.allowed);
@@ -200,6 +208,18 @@ void Receiver::tune_window(const Packet& packet) {
   }
   round_mark_ = now_ + ack_lead_;
   w.round_bytes = counters_.delivered_bytes;
+}
+
+// Likewise where the buffer is a host's, which knows by how much.
+void Receiver::tune_buffer(const Packet& packet) {
+  if (buffer_->arrived(now_, packet.bytes, unread_bytes(), held_bytes_)) quick_acks_ |= 1;
+  int64_t beyond = 0;
+  if (!out_of_order_.empty()) beyond = static_cast<int64_t>(out_of_order_.ranges().back().end - rcv_nxt_) * profile_.mss;
+  if (beyond > 0 && packet.segment != rcv_nxt_ - 1) buffer_->reordered(beyond);
+  if (packet.sent_at < round_mark_) return;
+  buffer_->round(read_bytes() - tuning_.round_bytes, unread_bytes(), beyond);
+  round_mark_ = now_ + ack_lead_;
+  tuning_.round_bytes = read_bytes();
 }
 
 // ---- acknowledgements
@@ -245,6 +265,12 @@ void Receiver::attach(std::unique_ptr<ReceiverControl> control) {
   window_clamp_ = clamp_ = next_clamp_ = control_->initial_window();
 }
 
+void Receiver::attach(std::unique_ptr<ReceiveBuffer> buffer) {
+  buffer_ = std::move(buffer);
+  window_limited_ = tunes_window_ = true;
+  tuning_.offered = 0;  // every packet is looked at
+}
+
 void Receiver::read(Time now) {
   read_bytes_ = sink_->read(now, counters_.delivered_bytes);
   timers_.set_no_later(Alarm::reading, sink_->next(now));
@@ -255,11 +281,12 @@ void Receiver::on_reading(Time now) {
   timers_.set(Alarm::reading, kNever);
   read(now);
   ask_again(now);
+  if (buffer_) buffer_->hold(now, unread_bytes(), held_bytes_);
   int64_t step;
   const int64_t edge = window_edge(step), delivered = counters_.delivered_bytes;
   // As Linux does: only a window that has at least doubled is worth an ACK of its own.
   if (edge - window_edge_ < std::max<int64_t>(1, step) || edge - delivered < 2 * (window_edge_ - delivered)) return;
-  if (window_limited_) send_ack(kAckWindow);
+  if (window_limited_ && (!buffer_ || state_ == State::stream)) send_ack(kAckWindow);
 }
 
 // A request is a segment that is sent again until something comes of it (RFC 6298, of which the handshake is the only sample). On
@@ -285,6 +312,10 @@ int64_t Receiver::window_edge(int64_t& step) const {
   int64_t space = window_clamp_;
   if (control_ && control_->counts_network()) space += held_bytes_;
   step = std::min<int64_t>(profile_.mss, window_clamp_ / 2);
+  if (buffer_) {
+    space = std::min(space, buffer_->window(unread_bytes(), held_bytes_));
+    step = 1;
+  }
   if (receive_buffer_ > 0) {
     space = std::min(space, receive_buffer_ - (sink_ ? counters_.delivered_bytes - read_bytes_ : 0));
     step = std::min(step, receive_buffer_ / 2);

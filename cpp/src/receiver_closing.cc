@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "netbuf/receiver.h"
+#include "netbuf/socket_buffer.h"
 
 namespace netbuf {
 
@@ -23,6 +24,7 @@ void Receiver::receive_small(const Packet& packet) {
       echo_sent_ = packet.sent_at;
       syn_answered_ = now_;
       set_timer(now_ + profile_.initial_rto);
+      if (buffer_) buffer_->begin(now_);
       if (sink_) sink_->opened(now_);
     } else if (profile_.counts_syn_answers && ++tries_ == profile_.syn_tries) {
       state_ = State::closed;
@@ -60,6 +62,7 @@ void Receiver::close(bool in_order) {
   send_ack(kAckFin);
   if (profile_.acknowledges_around_fin) send_ack();
   state_ = State::last_ack;
+  if (buffer_) buffer_->end(now_);
   tries_ = 0;
   const Time spread = std::max(profile_.rtt_granularity, 2 * handshake_rtt_);
   if (profile_.repeats_fin) {

@@ -8,9 +8,7 @@ namespace netbuf {
 namespace {
 
 struct Relay {
-  Flow& upstream;
-  Flow& downstream;
-  uint32_t upstream_index, downstream_index;
+  Leg upstream, downstream;                  // null once they are gone
   int64_t buffer;
   std::function<void(uint32_t)> woken;
   int64_t arrived = 0, read = 0, sent = 0;
@@ -26,20 +24,22 @@ struct Relay {
     return read;
   }
   void wake_downstream(Time now) {
-    downstream.sender.wake_source(now);
-    woken(downstream_index);
+    if (!downstream.flow) return;
+    downstream.flow->sender.wake_source(now);
+    woken(downstream.index);
   }
   void give(Time now, int64_t sent_now) {
     sent = sent_now;
-    if (arrived == read) return;
-    upstream.receiver.wake_sink(now);
-    woken(upstream_index);
+    if (arrived == read || !upstream.flow) return;
+    upstream.flow->receiver.wake_sink(now);
+    woken(upstream.index);
   }
 };
 
 class RelaySink final : public Sink {
  public:
   explicit RelaySink(std::shared_ptr<Relay> relay) : relay_(std::move(relay)) {}
+  ~RelaySink() override { relay_->upstream.flow = nullptr; }
   int64_t read(Time now, int64_t arrived) override { return relay_->take(now, arrived); }
   void closed(Time now) override {
     relay_->closed = true;
@@ -53,6 +53,7 @@ class RelaySink final : public Sink {
 class RelaySource final : public Source {
  public:
   explicit RelaySource(std::shared_ptr<Relay> relay) : relay_(std::move(relay)) {}
+  ~RelaySource() override { relay_->downstream.flow = nullptr; }
   Offer offer(Time, int64_t) override { return {relay_->read, kNever, relay_->closed && relay_->read == relay_->arrived}; }
   void taken(Time now, int64_t sent) override { relay_->give(now, sent); }
 
@@ -62,10 +63,10 @@ class RelaySource final : public Source {
 
 }  // namespace
 
-void make_relay(std::deque<Flow>& flows, uint32_t upstream, uint32_t downstream, int64_t buffer_bytes, std::function<void(uint32_t)> woken) {
-  auto relay = std::make_shared<Relay>(Relay{flows[upstream], flows[downstream], upstream, downstream, buffer_bytes, std::move(woken)});
-  flows[upstream].attach(std::make_unique<RelaySink>(relay));
-  flows[downstream].attach(std::make_unique<RelaySource>(relay));
+void make_relay(Leg upstream, Leg downstream, int64_t buffer_bytes, std::function<void(uint32_t)> woken) {
+  auto relay = std::make_shared<Relay>(Relay{upstream, downstream, buffer_bytes, std::move(woken)});
+  upstream.flow->attach(std::make_unique<RelaySink>(relay));
+  downstream.flow->attach(std::make_unique<RelaySource>(relay));
 }
 
 }  // namespace netbuf

@@ -239,7 +239,11 @@ void RateSampler::finish(Tcb& tcb, AckWork& work) {
   if (work.rate.interval < tcb.min_rtt) {  // a rate beyond belief: a retransmission ACKed by the original's ACK
     work.rate.interval = 0;
     work.rate.delivered = -1;
+    return;
   }
+  // The last that the application did not limit, or a higher one that it did (tcp_rate_gen).
+  const double rate = static_cast<double>(work.rate.delivered) * 1e9 / static_cast<double>(std::max<Time>(work.rate.interval, 1));
+  if (!work.rate.app_limited || rate >= estimate_) estimate_ = rate;
 }
 
 }  // namespace netbuf

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "netbuf/socket_buffer.h"
+
 namespace netbuf {
 
 namespace {
@@ -56,6 +58,7 @@ void Sender::on_application(Time now) {
   if (stop_ > 0 && now >= stop_) {
     stream_written_ = std::min(stream_written_, stream_sent_);
     stream_closed_ = true;
+    if (buffer_) return buffer_->stop(now, stream_sent_);
     source_.reset();
     return;
   }
@@ -146,7 +149,19 @@ void Sender::update_source() {
   timers_.set(Alarm::application, next);
 }
 
+void Sender::attach(std::unique_ptr<SendBuffer> buffer) {
+  buffer_ = buffer.get();
+  if (source_) buffer_->attach(std::move(source_));
+  source_ = std::move(buffer);
+  stream_written_ = 0;
+  stream_closed_ = unhindered_ = false;
+  if (!buffer_->measures_rate() || board.rate) return;
+  board.rate = std::make_unique<RateSampler>();
+  takes_clean_acks_ = false;
+}
+
 void Sender::attach(std::unique_ptr<Source> source) {
+  if (buffer_) return buffer_->attach(std::move(source));
   source_ = std::move(source);
   stream_written_ = 0;
   unhindered_ = false;
@@ -154,6 +169,7 @@ void Sender::attach(std::unique_ptr<Source> source) {
 
 void Sender::wake_source(Time now) {
   if (!source_ || !tcb.established) return;  // asked anyway when the connection stands
+  if (buffer_ && buffer_->waits()) return;   // or when there is room
   timers_.set_no_later(Alarm::application, now);
 }
 
@@ -170,8 +186,7 @@ void Sender::on_timer(Time now) {
   timers_.set(Alarm::retransmission, timer_deadline_ > now ? timer_deadline_ : kNever);  // deadlines move
   if (timer_deadline_ > now) return;
   timer_deadline_ = kNever;
-  timed_out_ = now;
-  timed_out_set_ = timer_set_;
+  timed_out_ = {now, timer_set_};
   if (!tcb.established) {  // the SYN or its answer was lost
     back_off();
     if (backoff_ == profile_.syn_tries) return;  // gives up (a number of tries without end is 0)
@@ -241,7 +256,7 @@ bool Sender::send_new_segment() {
   if (tcb.packets_out() == 0 && tcb.now - counters.last_sent > rto() && counters.packets_sent > 0) {
     restart_after_idle();
   }
-  board.push(tcb.now, bytes, closes_ && left == bytes, 0);
+  board.push(tcb.now, bytes, closes_ && stream_closed_ && left == bytes, 0);
   if (board.rate) board.rate->push();
   transmit(index, false);
   ++tcb.nxt;

@@ -39,6 +39,8 @@ void transmit_linux(Sender& s) {
       break;
     }
     uint32_t room = tcb.cwnd_packets - in_flight;
+    bool by_window = false;  // the receiver's window has room for less
+    if (s.buffer_) [[unlikely]] by_window = s.narrow(room);
     if (room > kMinBurst || tcb.pacing_rate > 0) {
       if (limit == 0) limit = s.burst_limit();
       room = std::min(room, limit);
@@ -47,7 +49,7 @@ void transmit_linux(Sender& s) {
     if (s.board.waiting() > 0) [[unlikely]] {
       while (sent < room && s.retransmit_next_lost()) ++sent;
     } else if ((limit == 0 || room < limit) && s.defers(room) && room < (limit ? limit : (limit = s.burst_limit()))) {
-      deferred = true;
+      deferred = !by_window;
       break;
     } else if (s.unhindered_ && in_flight > 0) [[likely]] {
       s.send_full_segments(room, room > 1 ? kPushedData : kData);
@@ -55,7 +57,7 @@ void transmit_linux(Sender& s) {
     } else {
       const int64_t left = (s.stream_left() + tcb.mss - 1) / tcb.mss;
       const auto whole = static_cast<uint32_t>(std::min<int64_t>(room, left));
-      if (in_flight > 0 && !s.source_ && !s.board.rate && s.send_buffer_ == 0 && !s.closes_) {
+      if (in_flight > 0 && (!s.source_ || s.buffer_) && !s.board.rate && s.send_buffer_ == 0 && !s.closes_) {
         // At once what the receiver's window has room for.
         const int64_t usable = std::min(s.window_right_, s.stream_written_) - s.stream_sent_;
         sent = static_cast<uint32_t>(std::clamp<int64_t>(usable / tcb.mss, 0, whole));
@@ -83,6 +85,14 @@ void transmit_linux(Sender& s) {
   }
 }
 
+// At a host groups wait for the receiver's window as they do for the congestion window.
+bool Sender::narrow(uint32_t& room) const {
+  const int64_t open = (window_right_ - stream_sent_) / tcb.mss;
+  if (open <= 0 || open >= room || board.waiting() > 0) return false;
+  room = static_cast<uint32_t>(open);
+  return true;
+}
+
 // Segments of the largest group.
 uint32_t Sender::burst_limit() const {
   if (tcb.pacing_rate > 0 && cc_->owns_window()) return cc_->burst_packets(tcb);
@@ -102,7 +112,8 @@ bool Sender::defers(uint32_t room) const {
   if (!may_defer()) return false;
   if (kBufferSegments - tcb.nxt % kBufferSegments <= room) return false;  // the rest of a socket buffer: it will not grow
   if (stream_closed_ && stream_left() <= static_cast<int64_t>(room) * tcb.mss) return false;
-  if (kWindowDivisor * room >= tcb.cwnd_packets) return false;
+  const int64_t window = buffer_ ? std::min<int64_t>(tcb.cwnd_packets, largest_window_ / tcb.mss) : tcb.cwnd_packets;
+  if (kWindowDivisor * room >= window) return false;
   const Time expected_ack = board.segments[tcb.una].sent_at + tcb.srtt;
   return expected_ack - tcb.now <= std::min(tcb.srtt / 2, kMillisecond);
 }

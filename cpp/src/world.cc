@@ -20,6 +20,7 @@ World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
   }
   build_links(config);
   count_uses(config);
+  build_hosts(config);
   build_flows(config);
   static_flows_ = static_cast<uint32_t>(flows_.size());
   build_one_ways(config, seed);
@@ -43,6 +44,19 @@ void World::build_links(const WorldConfig& config) {
   });
 }
 
+// A ring that can be resized while packets wait in it is a queue of its own.
+void World::build_hosts(const WorldConfig& config) {
+  network_.host_profile = *profile_;
+  network_.host_profile.transmit = transmit_at_host;
+  for (const HostConfig& host : config.hosts) {
+    HostConfig& settings = network_.hosts.emplace_back(host).settings();
+    for (const uint32_t device : host.devices) {
+      if (host.ring_packets > 0) network_.links[device].resize_queue(host.ring_packets);
+      settings.ring_packets = host.ring_packets > 0 ? host.ring_packets : config.links[device].queue_limit_packets;
+    }
+  }
+}
+
 // What a link carries of one direction of one connection alone can be foreseen; several flows of one sender share its links.
 void World::count_uses(const WorldConfig& config) {
   network_.link_uses.assign(config.links.size(), 0);
@@ -52,7 +66,10 @@ void World::count_uses(const WorldConfig& config) {
   };
   for (const FlowConfig& flow : config.flows) use(flow.path, 1), use(flow.return_path, 1);
   for (const TrafficConfig& traffic : config.traffic) {
-    for (const FlowConfig& sender : traffic.senders) use(sender.path, 2), use(sender.return_path, 2);
+    for (const FlowConfig& sender : traffic.senders) {
+      use(sender.path, 2), use(sender.return_path, 2);
+      for (const FlowConfig& leg : sender.relay) use(leg.path, 2), use(leg.return_path, 2);
+    }
   }
   for (const ProbeConfig& probe : config.probes) use(probe.path, 2);
   for (const UdpConfig& udp : config.udp) use(udp.path, 2);
@@ -65,7 +82,9 @@ void World::build_flows(const WorldConfig& config) {
   }
   for (uint32_t i = 0; i < flows_.size(); ++i) {
     const FlowConfig& flow = config.flows[i];
-    if (flow.relay_from >= 0) make_relay(flows_, static_cast<uint32_t>(flow.relay_from), i, flow.relay_buffer_bytes, [this](uint32_t flow) { touched_.push_back(first_flow_ + flow); });
+    if (flow.relay_from < 0) continue;
+    const auto upstream = static_cast<uint32_t>(flow.relay_from);
+    make_relay({&flows_[upstream], upstream}, {&flows_[i], i}, flow.relay_buffer_bytes, [this](uint32_t index) { woken_by_relay(index); });
   }
 }
 
@@ -324,6 +343,21 @@ void World::set_window(uint32_t index, double bytes) {
   flows_[index].agent_window(now_, bytes);
   update(first_flow_ + index);
   if (!touched_.empty()) take_notice();
+}
+
+void World::resize_ring(uint32_t index, int64_t packets) {
+  netbuf::Host& host = network_.hosts[index];
+  HostConfig& settings = host.settings();
+  if (packets == settings.ring_packets) return;
+  settings.ring_packets = packets;
+  const Time until = now_ + settings.ring_stall_ns;
+  for (const uint32_t device : settings.devices) {
+    Link& link = network_.links[device];
+    link.resize_queue(packets);
+    if (link.managed() && until > now_) link.stall(now_, until);
+  }
+  host.interrupt(now_, until);
+  take_notice();
 }
 
 Hot World::hot() const {

@@ -235,7 +235,7 @@ TEST(limits_change_while_it_runs) {
   {
     const auto guard = bench.emulator->hold();
     bench.emulator->advance();
-    bench.emulator->links()[0].limit_packets(2);
+    bench.emulator->links()[0].resize_queue(2);
   }
   for (int i = 0; i < 10; ++i) bench.send({});
   CHECK_LE(bench.all(1, 10).size(), 5u);

@@ -73,6 +73,7 @@ std::vector<Arrival> arrivals_of(const WorldConfig& config, Time until) {
 
 TEST(every_receiver_control_fills_a_link) {
   for (const ReceiverControlRecord* record : Catalogue<ReceiverControlRecord>::all()) {
+    if (record->meaning.empty()) continue;  // of another test
     for (const char* cc : {"receiver_driven", "cubic"}) {
       for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
         WorldConfig config = path(10, 40, 300, {received(std::string(record->name), cc)});

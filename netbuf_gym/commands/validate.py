@@ -1,30 +1,38 @@
-"""`netbuf-gym validate`: our simulator beside reference measurements."""
+"""`netbuf-gym validate`: our simulator beside reference measurements, or beside the kernel."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from functools import partial
 from pathlib import Path
 
 from netbuf_gym.commands.common import check_outputs, whole
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic, write_json
-from netbuf_gym.validate import validate
-from netbuf_gym.validate.report import replace_between_marks
+from netbuf_gym.validate import settings, validate
+from netbuf_gym.validate.report import BEGIN, END, replace_between_marks
 
-HELP = "rerun reference measurements in our simulator and judge the difference"
+HELP = "rerun reference measurements in our simulator, or settings on the kernel too, and judge the difference"
 EPILOG = """exit status: 0 all within tolerance, 1 something out of tolerance, 2 bad input
 
 examples:
   netbuf-gym validate reference
   netbuf-gym validate reference/ns3 --only 'ns3-dumbbell/A3*/Cubic/*' --json report.json
   netbuf-gym validate reference --markdown docs/validation.md
+  netbuf-gym validate --against linux --json settings.json
 """
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    parser.add_argument("folder", metavar="DIR", help="a folder with CSV files, read with its subfolders")
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="a folder with CSV files, read with its subfolders")
+    parser.add_argument(
+        "--against",
+        choices=["linux"],
+        help="run hosts' buffer settings on this live plant and in the simulator instead: 40 settings, 20 s each",
+    )
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
     parser.add_argument(
         "--markdown", metavar="FILE", help="write the tables as Markdown; in a file that has them already they are replaced"
@@ -42,14 +50,30 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
+    if (arguments.folder is None) == (arguments.against is None):
+        found = "neither DIR nor --against" if arguments.folder is None else f"DIR = {arguments.folder!r} beside --against"
+        raise ConfigError(f"{found}; valid: one of them")
     check_outputs(arguments.json, arguments.markdown)
     old = _existing(arguments.markdown)
     replace_between_marks(old, "")  # refuses a file with one mark before anything is run
+    if arguments.against:
+        return _against(arguments, old)
     report = validate(arguments.folder, seeds=arguments.seeds, jobs=arguments.jobs, only=arguments.only)
     if arguments.json:
         write_json(arguments.json, report.to_dict())
     if arguments.markdown:
         write_atomic(arguments.markdown, replace_between_marks(old, report.markdown()))
+    print(report.text())
+    return 0 if report.within else 1
+
+
+def _against(arguments: argparse.Namespace, old: str) -> int:
+    """The settings of hosts, live and simulated."""
+    report = settings.compare(arguments.against, arguments.only, arguments.jobs, partial(print, file=sys.stderr))
+    if arguments.json:
+        write_json(arguments.json, report.to_dict())
+    if arguments.markdown:
+        write_atomic(arguments.markdown, replace_between_marks(old, f"{BEGIN}\n{report.markdown()}{END}\n"))
     print(report.text())
     return 0 if report.within else 1
 

@@ -54,16 +54,22 @@ def _of_switches(world: World, scenario: Scenario) -> list[Any]:
     return [counters_of(world)] * len(scenario.agent_switches)
 
 
+def _of_hosts(world: World, scenario: Scenario) -> list[Any]:
+    stats = world.host_stats()
+    return [stats[host] for host in scenario.agent_hosts]
+
+
 KINDS = {
     "sender": Simulated(_to_next, _of_senders),
     "receiver": Simulated(_to_next, _of_receivers),
     "switch": Simulated(_to_change, _of_switches),
+    "host": Simulated(_to_next, _of_hosts),
 }
 """By the name of the kind, which is the core's too."""
 
 
 class SimPlant(Plant):
-    """`worlds` simulated worlds with `agents` controlled senders, receivers or switches each.
+    """`worlds` simulated worlds with `agents` controlled senders, receivers, switches or hosts each.
 
     Worlds are reset one by one and advance together. Times are integer nanoseconds, so that a thousand intervals of
     0.1 s are exactly 100 s. No world fails by itself: what the simulator finds inconsistent raises `SimulatorFault`.
@@ -101,7 +107,7 @@ class SimPlant(Plant):
         return batch.telemetry, batch.control.reshape(self.worlds, self.agents, -1), batch.agent_mask
 
     def reset(self, world: int, scenario: Scenario, seed: int) -> None:
-        """Starts a world anew at time 0; as many senders, receivers or switches are agents' as the plant has agents.
+        """Starts a world anew at time 0; as many senders, receivers, switches or hosts are agents' as the plant has agents.
 
         Raises:
             ConfigError: the core refuses the scenario.
@@ -144,7 +150,7 @@ class SimPlant(Plant):
         return Advance(elapsed, {})
 
     def report(self, world: int) -> list[Any]:
-        """Of senders a dict each (`sender_counters`), of a switch `Counters`."""
+        """Of senders and hosts a dict each (`sender_counters`, `World.host_stats`), of a switch `Counters`."""
         return self._of_kind.counters(self.world(world), self._scenarios[world])
 
     def world(self, world: int) -> World:

@@ -86,6 +86,14 @@ class World(Unique):
         """Current values of switches' queues, `(switches, queues, 4)`: packets, bytes, threshold, drops."""
         return self._source.switch_sample(*self._at)
 
+    def host_stats(self) -> list[dict[str, Any]]:
+        """Cumulative counters, one dict a host."""
+        return self._source.host_stats(*self._at)
+
+    def socket_stats(self) -> list[dict[str, Any]]:
+        """Of each flow what its sockets at hosts have and hold: a dict, empty for a flow without hosts."""
+        return self._source.socket_stats(*self._at)
+
     def video_stats(self) -> list[dict | None]:
         """What each flow's video client has played so far, and its chunks; None for flows without one."""
         return self._source.video_stats(*self._at)

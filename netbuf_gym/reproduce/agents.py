@@ -12,8 +12,15 @@ from netbuf_gym.reproduce.settings import Settings
 from netbuf_gym.scenarios import Scenario
 
 
-def load(settings: Settings, scenario: Scenario) -> Contender:
-    """The agent of a campaign, under its scheme's name, checked against one of the worlds that it will meet.
+def load(settings: Settings, scenario: Scenario, key: str = "agent", name: str = "", task: str = "") -> Contender:
+    """An agent of a campaign, checked against one of the worlds that it will meet.
+
+    Args:
+        settings: The campaign's.
+        scenario: One of its worlds.
+        key: Of the settings, whose file it is.
+        name: How tables call it; "": as the learned scheme.
+        task: That it was trained for; "": the settings'.
 
     Raises:
         CheckpointError: Its file cannot be read, or does not fit the environment.
@@ -26,19 +33,20 @@ def load(settings: Settings, scenario: Scenario) -> Contender:
         from netbuf_gym.zoo import checkpoint
         from netbuf_gym.zoo.saved import SavedAgent
     torch.set_num_threads(1)
-    saved = checkpoint.read(settings.agent)
-    if (saved.env.get("schema") or {}).get("task") != settings.task:
-        valid = f"an agent for {settings.task}"
-        raise ConfigError(f"agent = {settings.agent!r} was trained on {saved.env.get('id')!r}; valid: {valid}")
-    agent = SavedAgent(saved, settings.learned)
-    rollout.check(agent, scenario.to_dict(), task=settings.task)  # refuses what does not fit before any work is done
+    file, task = getattr(settings, key), task or settings.task
+    saved = checkpoint.read(file)
+    if (saved.env.get("schema") or {}).get("task") != task:
+        valid = f"an agent for {task}"
+        raise ConfigError(f"{key} = {file!r} was trained on {saved.env.get('id')!r}; valid: {valid}")
+    agent = SavedAgent(saved, name or settings.learned)
+    rollout.check(agent, scenario.to_dict(), task=task)  # refuses what does not fit before any work is done
     return agent
 
 
-def sha256(settings: Settings) -> str:
-    """Of the file of a campaign's agent; "" where none plays."""
-    if settings.learned not in settings.schemes:
+def sha256(settings: Settings, key: str = "agent") -> str:
+    """Of the file of an agent of a campaign's; "" where none plays."""
+    if not set(settings.agents[key][0]).intersection(settings.schemes):
         return ""
     from netbuf_gym.zoo import checkpoint
 
-    return hashlib.sha256(Path(checkpoint.read(settings.agent).path).read_bytes()).hexdigest()
+    return hashlib.sha256(Path(checkpoint.read(getattr(settings, key)).path).read_bytes()).hexdigest()

@@ -193,6 +193,7 @@ class Campaign:
                 "netbuf_gym": __version__,
                 "machine": machine(),
                 "jobs": self.jobs,
+                "begun": time.strftime("%Y-%m-%d"),
                 "seconds": 0.0,
                 "runs": self.runs,
                 **self.work.identity,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from netbuf_gym.arguments import choice
+from netbuf_gym.reproduce.auter.experiment import AUTER
 from netbuf_gym.reproduce.experiment import Experiment
+from netbuf_gym.reproduce.live.experiment import LIVE
 from netbuf_gym.reproduce.nuwa.experiment import NUWA
 from netbuf_gym.reproduce.rlbm.experiment import RLBM
 
-EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA)}
+EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, AUTER, LIVE)}
 
 
 def experiment(name: str) -> Experiment[Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from netbuf_gym import stats
 from netbuf_gym.reproduce.results import Runs
 
-LOWER, HIGHER, NOT_LOWER = "lower", "higher", "not lower"
+LOWER, HIGHER, NOT_LOWER, AT_MOST = "lower", "higher", "not lower", "at most"
 SAME = 0.01
 """Up to this share less counts as the same."""
 HOLDS, OPPOSITE, UNDECIDED = "holds", "the opposite holds", "no difference shown"
@@ -33,8 +33,8 @@ class Claim:
         figures: Where.
         measure: What of.
         rivals: Schemes that it is compared with.
-        expected: LOWER, HIGHER or NOT_LOWER.
-        least: The relative change that its words ask for ("significant", "much"), our reading of them.
+        expected: LOWER, HIGHER, NOT_LOWER or AT_MOST.
+        least: The relative change that its words ask for ("significant", "much"), our reading of them; of AT_MOST the most.
         where: Columns and their values, of the cells that it speaks of; empty: all.
         by: RATIO: relative changes; DIFFERENCE: of what may be 0 or below.
     """
@@ -62,6 +62,11 @@ def change(runs: Runs, scheme: str, rival: str, measure: str, cells: Sequence[st
     Returns:
         the mean with its interval; None without any pair of values (by ratio: of values above 0).
     """
+    return interval(list(changes(runs, scheme, rival, measure, cells, by).values()))
+
+
+def changes(runs: Runs, scheme: str, rival: str, measure: str, cells: Sequence[str], by: str = RATIO) -> dict[float, float]:
+    """Of each seed the mean change over common cells, as `change` has it."""
     theirs = dict(zip(_keys(runs, rival, cells), runs.where(scheme=rival).columns[measure].tolist(), strict=True))
     by_seed: dict[float, list[float]] = {}
     for key, value in zip(_keys(runs, scheme, cells), runs.where(scheme=scheme).columns[measure].tolist(), strict=True):
@@ -70,13 +75,30 @@ def change(runs: Runs, scheme: str, rival: str, measure: str, cells: Sequence[st
             by_seed.setdefault(key[-1], []).append(value - other)
         elif by == RATIO and value > 0 and other > 0:
             by_seed.setdefault(key[-1], []).append(math.log(value / other))
-    return interval([float(np.mean(values)) for values in by_seed.values()])
+    return {seed: float(np.mean(values)) for seed, values in by_seed.items()}
+
+
+def contrast(
+    here: Runs, there: Runs, scheme: str, rival: str, measure: str, cells: Sequence[str], by: str = RATIO
+) -> stats.Interval | None:
+    """By how much the change from the rival to the scheme is larger in some cells than in others, under the same seeds.
+
+    Args:
+        here, there: Some of a campaign's runs, and others; further arguments as for `change`.
+
+    Returns:
+        the mean difference of the changes (by ratio: of logarithms) with its interval; None where no seed has both.
+    """
+    first, second = (changes(runs, scheme, rival, measure, cells, by) for runs in (here, there))
+    return interval([value - second[seed] for seed, value in first.items() if seed in second])
 
 
 def verdict(expected: str, found: stats.Interval, least: float = 0.0, by: str = RATIO) -> str:
     """Whether a claim holds, by a change (of a logarithm, or a difference) with its interval."""
     if expected == NOT_LOWER:
         return HOLDS if found.low >= -SAME else "does not hold" if found.high < -SAME else "not shown"
+    if expected == AT_MOST:
+        return HOLDS if found.high <= least else "does not hold" if found.low > least else "not shown"
     low, high = (found.low, found.high) if expected == HIGHER else (-found.high, -found.low)
     if low <= 0:
         return OPPOSITE if high < 0 else UNDECIDED

@@ -30,6 +30,8 @@ class Settings:
         learned: The scheme that is a trained agent.
         task: The task that such an agent was trained for.
         shipped: The name of the one that comes with the package.
+        agents: Of each key that names the file of an agent, the schemes that play with it and the name of the one that comes
+            with the package; where there is nothing else than `learned` and `shipped`, it follows of them.
         names: All schemes.
         by_default: Those of them that need no agent and are run where none are named.
         schemes: Those that are run.
@@ -41,12 +43,18 @@ class Settings:
     learned: ClassVar[str]
     task: ClassVar[str]
     shipped: ClassVar[str]
+    agents: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]]
     names: ClassVar[tuple[str, ...]]
     by_default: ClassVar[tuple[str, ...]]
     schemes: tuple[str, ...]
     seeds: int
     first_seed: int
     agent: str
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "agents" not in vars(cls):
+            cls.agents = {"agent": ((cls.learned,), cls.shipped)}
 
     @property
     def label(self) -> str:
@@ -67,46 +75,59 @@ class Settings:
 
     def command(self) -> str:
         """The shortest command line that means this."""
-        schemes = (*self.by_default, self.learned) if self.agent else self.by_default
+        files = self.files()
         made: Any = type(self)
-        normal, words = made(schemes=schemes, agent=self.agent).to_dict() | {"agent": ""}, [f"{COMMAND} {self.experiment}"]
+        played = (scheme for key in files for scheme in self.agents[key][0])
+        normal = made(schemes=(*self.by_default, *played), **files).to_dict() | dict.fromkeys(self.agents, "")
+        words = [f"{COMMAND} {self.experiment}"]
         for key, value in self.to_dict().items():
             if value != normal[key]:
                 text = f"[{','.join(map(shortest, value))}]" if isinstance(value, list) else shortest(value)
                 words.append(shlex.quote(f"{key}={text}") if not text.startswith("[") else f"{key}={text}")
         return " ".join(words)
 
+    def files(self) -> dict[str, str]:
+        """The files of agents that were given, by their keys."""
+        return {key: file for key in self.agents if (file := getattr(self, key))}
+
     def require_agent(self) -> None:
-        """Raises ConfigError where there is an agent without its scheme, or the scheme without an agent."""
-        if self.learned in self.schemes and not self.agent:
-            valid = "agent=FILE, a model or run directory"
-            raise ConfigError(f"schemes holds {self.learned!r}, but there is no agent; valid: {valid}")
-        if self.agent and self.learned not in self.schemes:
-            raise ConfigError(f"agent = {self.agent!r}, but schemes has no {self.learned!r}; valid: both or neither")
+        """Raises ConfigError where there is an agent without its schemes, or one of these without an agent."""
+        for key, (schemes, _) in self.agents.items():
+            file = getattr(self, key)
+            playing = [scheme for scheme in schemes if scheme in self.schemes]
+            if playing and not file:
+                what = "agent" if key == "agent" else f"{key}=FILE"
+                valid = f"{key}=FILE, a model or run directory"
+                raise ConfigError(f"schemes holds {playing[0]!r}, but there is no {what}; valid: {valid}")
+            if file and not playing:
+                missing = " or ".join(map(repr, schemes))
+                raise ConfigError(f"{key} = {file!r}, but schemes has no {missing}; valid: both or neither")
 
     @classmethod
-    def bundled(cls) -> str:
-        """The trained agent that comes with the package; "" where there is none."""
-        return from_here(library.path_of(cls.shipped)) if cls.shipped in library.names() else ""
+    def bundled(cls, key: str = "agent") -> str:
+        """The trained agent of a key that comes with the package; "" where there is none."""
+        shipped = cls.agents[key][1]
+        return from_here(library.path_of(shipped)) if shipped in library.names() else ""
 
     @classmethod
     def made(cls, given: Mapping[str, Any]) -> Settings:
-        """The settings that were given, with what follows of them: `schemes=all`, and an agent together with its scheme.
+        """The settings that were given, with what follows of them: `schemes=all`, and agents together with their schemes.
 
         Raises:
             ConfigError: A value out of range.
             CheckpointError: An agent that is neither a file nor a name.
         """
         given = dict(given)
-        agent = given.get("agent")
         if given.get("schemes") == ("all",):
-            given["schemes"] = cls.names if agent or cls.bundled() else tuple(name for name in cls.names if name != cls.learned)
-        elif agent and "schemes" not in given:
-            given["schemes"] = (*cls.by_default, cls.learned)
-        if cls.learned in given.get("schemes", ()) and not agent and (found := cls.bundled()):
-            given["agent"] = found
-        if given.get("agent") and (path := library.path_of(given["agent"], "agent")) != Path(given["agent"]):
-            given["agent"] = from_here(path)
+            absent = {one for key, (own, _) in cls.agents.items() if not given.get(key) and not cls.bundled(key) for one in own}
+            given["schemes"] = tuple(name for name in cls.names if name not in absent)
+        elif "schemes" not in given and (played := [one for key in cls.agents if given.get(key) for one in cls.agents[key][0]]):
+            given["schemes"] = (*cls.by_default, *played)
+        for key, (schemes, _) in cls.agents.items():
+            if set(schemes).intersection(given.get("schemes", ())) and not given.get(key) and (found := cls.bundled(key)):
+                given[key] = found
+            if given.get(key) and (path := library.path_of(given[key], key)) != Path(given[key]):
+                given[key] = from_here(path)
         return cls(**given)
 
 

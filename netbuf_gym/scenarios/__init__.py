@@ -20,6 +20,7 @@ from netbuf_gym.scenarios.delays import handovers, interruptions, leo_delays, ro
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, CoDel, Discipline, DropTail, FqCoDel
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import AGENT, STACKS
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.named import (
@@ -39,6 +40,7 @@ from netbuf_gym.scenarios.own_control import AckEvent, OwnControl
 from netbuf_gym.scenarios.scheme_catalogue import SCHEMES, Scheme
 from netbuf_gym.scenarios.scheme_catalogue import register as register_scheme
 from netbuf_gym.scenarios.schemes import DT_ALPHAS
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.shared_buffer import shared_buffer
 from netbuf_gym.scenarios.sizes import DATA_MINING, SIZES, WEB_SEARCH, SizeDistribution, sizes_of
 from netbuf_gym.scenarios.switches import (
@@ -54,7 +56,7 @@ from netbuf_gym.scenarios.switches import (
     Switch,
 )
 from netbuf_gym.scenarios.topologies import dumbbell, last_hop
-from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
@@ -97,6 +99,7 @@ __all__ = [
     "FlowList",
     "FqCoDel",
     "GilbertElliott",
+    "Host",
     "Incast",
     "Jitter",
     "Link",
@@ -110,6 +113,7 @@ __all__ = [
     "RandomDumbbell",
     "RateTrace",
     "ReceiverControl",
+    "Relay",
     "RoundRobin",
     "Scenario",
     "Scheduler",

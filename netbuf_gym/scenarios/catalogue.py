@@ -249,8 +249,9 @@ def _values(
     return tuple(sorted(values.items()))
 
 
-def cc_name(cc: str | CongestionControl | ReceiverControl | OwnControl) -> str:
-    """The name alone, of a receiver control likewise."""
+def cc_name(cc: Any) -> str:
+    """The name alone of a congestion control, as flows have it (a name, a `CongestionControl` or an `OwnControl`), or of a
+    receiver control."""
     return cc if isinstance(cc, str) else cc.name
 
 

@@ -10,10 +10,12 @@ from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
 from netbuf_gym.scenarios.disciplines import discipline_of
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import ADMISSIONS, SCHEDULERS, Switch
-from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.traffic import ARRIVALS, Arrivals, Probe, Traffic
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
 from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
@@ -30,7 +32,7 @@ def to_dict(scenario: Any) -> dict:
     """A JSON-able dictionary of a `Scenario`; fields at their default are left out."""
     data = {
         "schema": SCHEMA,
-        **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes", "udp")),
+        **_plain(scenario, skip=("links", "flows", "switches", "traffic", "probes", "udp", "hosts")),
         "links": [_link(link) for link in scenario.links],
         "flows": [_flow(flow) for flow in scenario.flows],
     }
@@ -42,6 +44,8 @@ def to_dict(scenario: Any) -> dict:
         data["probes"] = [_plain(probe) for probe in scenario.probes]
     if scenario.udp:
         data["udp"] = [_plain(source) for source in scenario.udp]
+    if scenario.hosts:
+        data["hosts"] = [_plain(host) for host in scenario.hosts]
     return data
 
 
@@ -55,7 +59,7 @@ def from_dict(kind: type, data: object) -> Any:
     schema = data.pop("schema", None)
     if schema != SCHEMA:
         raise ScenarioError(f"schema = {shown(schema)}; valid: {SCHEMA!r}")
-    for field in ("links", "flows", *(name for name in ("switches", "probes", "udp") if name in data)):
+    for field in ("links", "flows", *(name for name in ("switches", "probes", "udp", "hosts") if name in data)):
         if not isinstance(data.get(field), list):
             raise ScenarioTypeError(f"{field} = {shown(data.get(field))} is not a list")
     data["links"] = [_read_link(f"links[{i}]", link) for i, link in enumerate(data["links"])]
@@ -68,6 +72,8 @@ def from_dict(kind: type, data: object) -> Any:
         data["probes"] = [_make(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
     if "udp" in data:
         data["udp"] = [_make(f"udp[{i}]", UdpSource, source) for i, source in enumerate(data["udp"])]
+    if "hosts" in data:
+        data["hosts"] = [_make(f"hosts[{i}]", Host, host) for i, host in enumerate(data["hosts"])]
     return _make("scenario", kind, data)
 
 
@@ -112,9 +118,21 @@ def _switch(switch: Switch) -> dict:
 def _traffic(traffic: Traffic) -> dict:
     return {
         **_plain(traffic, skip=("senders", "arrivals")),
-        "senders": [_plain(sender) for sender in traffic.senders],
+        "senders": [_sender(sender) for sender in traffic.senders],
         "arrivals": [_arrivals(arrivals) for arrivals in traffic.arrivals],
     }
+
+
+def _sender(sender: Sender) -> dict:
+    data = _plain(sender, skip=("relay",))
+    return data if sender.relay is None else {**data, "relay": _plain(sender.relay)}
+
+
+def _read_sender(field: str, data: object) -> Sender:
+    data = dict(_mapping(field, data))
+    if data.get("relay") is not None:
+        data["relay"] = _make(f"{field}.relay", Relay, data["relay"])
+    return _make(field, Sender, data)
 
 
 def _arrivals(arrivals: Arrivals) -> dict:
@@ -158,7 +176,7 @@ def _read_traffic(field: str, data: object) -> Traffic:
     for name in ("senders", "arrivals"):
         if not isinstance(data.get(name), list):
             raise ScenarioTypeError(f"{field}.{name} = {shown(data.get(name))} is not a list")
-    data["senders"] = [_make(f"{field}.senders[{i}]", Sender, sender) for i, sender in enumerate(data["senders"])]
+    data["senders"] = [_read_sender(f"{field}.senders[{i}]", sender) for i, sender in enumerate(data["senders"])]
     data["arrivals"] = [_read_arrivals(f"{field}.arrivals[{i}]", a) for i, a in enumerate(data["arrivals"])]
     return _make(field, Traffic, data)
 

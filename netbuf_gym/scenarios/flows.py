@@ -15,6 +15,7 @@ from netbuf_gym.scenarios.catalogue import (
     congestion_control,
     receiver_control,
 )
+from netbuf_gym.scenarios.hosts import check_sockets
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.video import Video
@@ -90,6 +91,10 @@ class Flow:
         initial_cwnd_packets: 1 to 1000.
         name: For people.
         priority: Its queue at switches, 0 to 63.
+        sender_host, receiver_host: Names of the `Host`s of `Scenario.hosts` whose sockets its ends are; None: ends whose
+            buffers are what `send_buffer_bytes` and `receive_buffer_bytes` say.
+        sndbuf_bytes, rcvbuf_bytes: What the applications ask for at these hosts (SO_SNDBUF, SO_RCVBUF), 1 to 2**40; the
+            kernel caps it by `Host.socket_bytes`, doubles it, and leaves it so. None: autotuning.
     """
 
     cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
@@ -109,6 +114,10 @@ class Flow:
     initial_cwnd_packets: int = 10
     name: str = ""
     priority: int = 0
+    sender_host: str | None = None
+    receiver_host: str | None = None
+    sndbuf_bytes: int | None = None
+    rcvbuf_bytes: int | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -139,7 +148,7 @@ class Flow:
             put(self, "read_mbps", checks.number("flow.read_mbps", self.read_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS))
             if isinstance(self.app, Video):
                 raise ScenarioError(f"flow.read_mbps = {self.read_mbps:g} beside app = Video(...); valid: None")
-            if self.receive_buffer_bytes is None:
+            if self.receive_buffer_bytes is None and self.receiver_host is None:
                 raise ScenarioError(
                     f"flow.read_mbps = {self.read_mbps:g} without receive_buffer_bytes, which what is not read yet fills;"
                     " valid: both, or None"
@@ -148,3 +157,8 @@ class Flow:
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("flow.name", self.name)
         put(self, "priority", checks.integer("flow.priority", self.priority, 0, MAX_QUEUES - 1))
+        check_sockets(self, "flow")
+        for field, host in (("send_buffer_bytes", "sender_host"), ("receive_buffer_bytes", "receiver_host")):
+            size, name = getattr(self, field), getattr(self, host)
+            if size is not None and name is not None:
+                raise ScenarioError(f"flow.{field} = {size} beside {host} = {name!r}; valid: one of them, or neither")

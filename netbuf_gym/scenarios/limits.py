@@ -17,6 +17,8 @@ DATA_BYTES = {stack: profile["data_bytes"] for stack, profile in _PROFILES.items
 """A full data packet on the wire: IP without a link header, and with the two bytes of PPP in the ns3 stack."""
 PACES = {stack: profile["paces"] for stack, profile in _PROFILES.items()}
 """Whether senders that do not pace themselves can be paced."""
+HAS_HOSTS = {stack: bool(profile["has_hosts"]) for stack, profile in _PROFILES.items()}
+"""Whether flows can end at hosts, whose sockets' buffers follow the stack's rules."""
 ACK_BYTES = {stack: profile["ack_bytes"] for stack, profile in _PROFILES.items()}
 
 

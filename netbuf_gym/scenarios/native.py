@@ -8,11 +8,13 @@ from typing import Any
 from netbuf_gym import _core
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import DRR, AgentThresholds, StaticThresholds, Switch
-from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Sender, Traffic
+from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals, Probe, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.udp import UdpSource
 from netbuf_gym.scenarios.video import Video
@@ -25,13 +27,17 @@ def world_config(scenario: Scenario) -> _core.WorldConfig:
     config = _core.WorldConfig()
     config.links = _converted(scenario.links, link_config)
     config.flows = [flow_config(flow) for flow in scenario.flows]
+    if scenario.hosts:
+        config.hosts = [host_config(host) for host in scenario.hosts]
+        names = [host.name for host in scenario.hosts]
+        config.flows = [_at_hosts(made, flow, names) for made, flow in zip(config.flows, scenario.flows, strict=True)]
     config.stack = scenario.stack
     config.hystart = scenario.hystart
     config.pacing = scenario.pacing
     if scenario.switches:
         config.switches = [switch_config(switch) for switch in scenario.switches]
     if scenario.traffic is not None:
-        config.traffic = traffic_config(scenario.traffic)
+        config.traffic = traffic_config(scenario.traffic, [host.name for host in scenario.hosts])
     if scenario.probes:
         config.probes = [probe_config(probe) for probe in scenario.probes]
     if scenario.udp:
@@ -141,6 +147,33 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     return config
 
 
+def host_config(host: Host) -> _core.HostConfig:
+    """Converts one host, whose devices are indices."""
+    config = _core.HostConfig()
+    config.name = host.name
+    config.tcp_rmem, config.tcp_wmem = list(host.tcp_rmem), list(host.tcp_wmem)
+    config.socket_bytes = host.socket_bytes
+    config.tcp_mem = list(host.tcp_mem or ())
+    config.devices = [int(link) for link in host.devices]
+    config.ring_packets = host.ring_packets or 0
+    config.ring_stall_ns = nanoseconds(host.ring_stall_s)
+    config.notsent_lowat_bytes = host.notsent_lowat_bytes or 0
+    config.limit_output_bytes = host.limit_output_bytes or 0
+    config.moderate_rcvbuf = host.moderate_rcvbuf
+    config.kernel = host.kernel_number
+    config.agent = host.agent
+    return config
+
+
+def _at_hosts(config: _core.FlowConfig, end: Flow | Sender | Relay, hosts: list[str]) -> _core.FlowConfig:
+    """The flow with its sockets at the hosts of these names."""
+    if end.sender_host is not None:
+        config.sender_host, config.sndbuf_bytes = hosts.index(end.sender_host), end.sndbuf_bytes or 0
+    if end.receiver_host is not None:
+        config.receiver_host, config.rcvbuf_bytes = hosts.index(end.receiver_host), end.rcvbuf_bytes or 0
+    return config
+
+
 def video_config(video: Video) -> _core.VideoConfig:
     """Converts a video client."""
     config = _core.VideoConfig()
@@ -183,22 +216,37 @@ def switch_config(switch: Switch) -> _core.SwitchConfig:
     return config
 
 
-def traffic_config(traffic: Traffic) -> _core.TrafficConfig:
-    """Converts the traffic."""
+def traffic_config(traffic: Traffic, hosts: list[str]) -> _core.TrafficConfig:
+    """Converts the traffic of a world with hosts of these names."""
     config = _core.TrafficConfig()
     config.senders = _converted(traffic.senders, sender_config)
+    if hosts:
+        config.senders = [_legs(sender, hosts) for sender in traffic.senders]
     config.arrivals = [arrivals_config(arrivals) for arrivals in traffic.arrivals]
     config.priority_below = list(traffic.priority_below)
     return config
 
 
-def sender_config(sender: Sender) -> _core.FlowConfig:
-    """Converts one sender to the template of its flows."""
+def sender_config(sender: Sender | Relay) -> _core.FlowConfig:
+    """Converts one sender, or what relays its flows, to the template of its flows."""
     config = _core.FlowConfig()
-    _set_cc(config, sender.cc)
+    if sender.cc is not None:
+        _set_cc(config, sender.cc)
     config.path = list(sender.path)
     config.return_path = list(sender.return_path)
     config.initial_cwnd_packets = sender.initial_cwnd_packets
+    return config
+
+
+def _legs(sender: Sender, hosts: list[str]) -> _core.FlowConfig:
+    """A sender in a world with hosts, with the leg that its flows are relayed over."""
+    config = _at_hosts(sender_config(sender), sender, hosts)
+    if sender.relay is not None:
+        relay = _at_hosts(sender_config(sender.relay), sender.relay, hosts)
+        if sender.relay.cc is None:
+            _set_cc(relay, sender.cc)
+        relay.relay_buffer_bytes = sender.relay.buffer_bytes
+        config.relay = [relay]
     return config
 
 

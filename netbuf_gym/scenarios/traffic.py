@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,42 +14,14 @@ from numpy.typing import ArrayLike
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
 from netbuf_gym.files import csv_fields, parsed, write_atomic
-from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT, CongestionControl, congestion_control
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
-from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, records, sizes_of
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
 
 MIN_RATE_PER_S = 1e-9
 MAX_RATE_PER_S = 1e6
 COLUMNS = ("flow_id", "start_s", "sender", "size_bytes", "priority")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sender:
-    """A host that opens flows.
-
-    Args:
-        cc: Congestion control of its flows, as in `Flow`; not "agent".
-        path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
-        initial_cwnd_packets: 1 to 1000.
-        name: For people.
-    """
-
-    cc: str | Mapping[str, Any] | CongestionControl | OwnControl | Callable[..., Any] = "cubic"
-    path: Sequence[int | str]
-    return_path: Sequence[int | str]
-    initial_cwnd_packets: int = 10
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "cc", congestion_control("sender.cc", self.cc, WITHOUT_AGENT))
-        put(self, "path", checks.sequence("sender.path", self.path, "links"))
-        put(self, "return_path", checks.sequence("sender.return_path", self.return_path, "links"))
-        cwnd = checks.integer("sender.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
-        put(self, "initial_cwnd_packets", cwnd)
-        checks.text("sender.name", self.name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
@@ -24,6 +25,7 @@ from netbuf_gym.scenarios.catalogue import (
 )
 from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.hosts import Host, check_ends, placed_hosts
 from netbuf_gym.scenarios.limits import (
     ACK_BYTES,
     AGENT,
@@ -39,9 +41,10 @@ from netbuf_gym.scenarios.limits import (
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.switches import Admission, AgentThresholds, Switch
-from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Sender, Traffic
-from netbuf_gym.scenarios.udp import UdpSource
+from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals, Probe, Traffic
+from netbuf_gym.scenarios.udp import UdpSource, udp_names
 from netbuf_gym.traces.types import MAX_RATE_MBPS
 
 __all__ = [
@@ -82,6 +85,7 @@ class Scenario:
         traffic: Finite flows that are opened as time goes on; random arrivals may make at most 5 million in the mean.
         probes: `Probe`s.
         udp: `UdpSource`s: datagrams that nothing answers, names unique.
+        hosts: `Host`s that flows end at, names unique; Linux stack. What is no end at a host has the buffers that it says.
         mss_bytes: Largest segment, 100 to 9000; None: the stack's, 1448.
         min_rto_ms: Least retransmission time-out, 1 to 60000; None: the stack's, 200 (linux) or 1000 (ns3).
         delayed_ack: An ACK at the latest after this many segments, 1 to 1000; None: the stack's, 2.
@@ -102,6 +106,7 @@ class Scenario:
     traffic: Traffic | None = None
     probes: Sequence[Probe] = ()
     udp: Sequence[UdpSource] = ()
+    hosts: Sequence[Host] = ()
     mss_bytes: int | None = None
     min_rto_ms: float | None = None
     delayed_ack: int | None = None
@@ -147,24 +152,25 @@ class Scenario:
         put(self, "probes", self._placed("probes", _items("probes", self.probes), Probe, index))
         put(self, "udp", self._placed("udp", _items("udp", self.udp), UdpSource, index))
         source: dict[str, int] = {}
-        for i, name in enumerate(self.udp_names()):
+        for i, name in enumerate(udp_names(self.udp)):
             if source.setdefault(name, i) != i:
                 raise ScenarioError(f"udp[{i}].name = {name!r} is taken by udp[{source[name]}]; valid: unique names")
         put(self, "switches", self._placed("switches", _items("switches", self.switches), Switch, index))
         self._check_switches()
-
-    def udp_names(self) -> list[str]:
-        """What results call the sources of datagrams: `udp-N`, where they have no name."""
-        return [source.name or f"udp-{i}" for i, source in enumerate(self.udp)]
+        ports = {port for switch in self.switches for port in switch.ports}
+        put(self, "hosts", placed_hosts(_items("hosts", self.hosts), partial(self._indices, index=index), ports, self.stack))
+        check_ends("flows", self.flows, self.hosts)
+        for sender in self.traffic.senders if self.traffic is not None else ():
+            check_ends("traffic.senders", sender.legs, self.hosts)
 
     def _placed(self, field: str, items: tuple, cls: type, index: dict[str, int]) -> tuple:
         """Whatever crosses links, with its links as indices; the same tuple when it had them so."""
-        valid = sender_controls(self.stack) if cls is Sender else congestion_controls(self.stack)
+        valid = congestion_controls(self.stack) if cls is Flow else sender_controls(self.stack)
         placed = []
         for i, item in enumerate(items):
             if not isinstance(item, cls):
                 raise ScenarioTypeError(f"{field}[{i}] = {shown(item)} is not a {cls.__name__}")
-            if cls in (Flow, Sender) and not isinstance(item.cc, OwnControl):
+            if cls in (Flow, Sender, Relay) and item.cc is not None and not isinstance(item.cc, OwnControl):
                 if cc_name(item.cc) not in valid:
                     raise ScenarioError(
                         f"{field}[{i}].cc = {cc_name(item.cc)!r} is not in the {self.stack} stack; valid: {', '.join(valid)}"
@@ -172,6 +178,9 @@ class Scenario:
                 if isinstance(item.cc, CongestionControl):
                     congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
             changes = {}
+            if cls is Sender and item.relay is not None:
+                (relay,) = self._placed(f"{field}[{i}].relay", (item.relay,), Relay, index)
+                changes = {} if relay is item.relay else {"relay": relay}
             for name in _LINK_FIELDS[cls]:
                 given = getattr(item, name)
                 links = self._indices(f"{field}[{i}].{name}", given, index)
@@ -233,7 +242,9 @@ class Scenario:
                             f"{what}[{k}].priority = {item.priority} is beyond the {switch.queues} queues of switch "
                             f"{switch.name!r}; valid: 0..{switch.queues - 1}"
                         )
-            if self.traffic is not None and any(_crosses(sender, switch) for sender in self.traffic.senders):
+            if self.traffic is not None and any(
+                _crosses(leg, switch) for sender in self.traffic.senders for leg in sender.legs
+            ):
                 self.traffic.check_queues(switch.queues, switch.name)
         for i, link in enumerate(self.links):
             if link.device_packets and link.discipline is None and i not in owner:
@@ -303,6 +314,11 @@ class Scenario:
         return tuple(i for i, switch in enumerate(self.switches) if isinstance(switch.admission, AgentThresholds))
 
     @property
+    def agent_hosts(self) -> tuple[int, ...]:
+        """Indices of the hosts whose buffers an agent sets."""
+        return tuple(i for i, host in enumerate(self.hosts) if host.agent)
+
+    @property
     def mss(self) -> int:
         """The largest segment, bytes."""
         return MSS_BYTES if self.mss_bytes is None else self.mss_bytes
@@ -335,9 +351,13 @@ class Scenario:
         """The ideal completion time of a flow of the traffic that starts at `start_s`, seconds: propagation there and
         back, and its bytes (without headers) at the slowest link of its path. A link of varying rate takes as long as its
         trace says from when the handshake can be over, a propagation there and back after the start: no byte sets out
-        before, and so no flow is faster than that."""
+        before, and so no flow is faster than that. Over a relay it is twice there and back on either leg, from the client's
+        SYN on."""
         rtt_s = self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3
-        links = [self.links[i] for i in self.traffic.senders[sender].path]
+        legs = self.traffic.senders[sender].legs
+        if len(legs) > 1:
+            rtt_s = 2e-3 * sum(self.links[i].least_delay_ms for leg in legs for i in (*leg.path, *leg.return_path))
+        links = [self.links[i] for leg in legs for i in leg.path]
         return rtt_s + max(link.carrying_s(size_bytes, start_s + rtt_s) for link in links)
 
     @property
@@ -438,13 +458,14 @@ def _steered(receiver: str | ReceiverControl) -> bool:
 _LINK_FIELDS = {
     Flow: ("path", "return_path"),
     Sender: ("path", "return_path"),
+    Relay: ("path", "return_path"),
     Probe: ("path",),
     UdpSource: ("path",),
     Switch: ("ports",),
 }
 
 
-def _crosses(item: Flow | Sender | Probe | UdpSource, switch: Switch) -> bool:
+def _crosses(item: Flow | Sender | Relay | Probe | UdpSource, switch: Switch) -> bool:
     """Whether packets of it, data or ACKs, pass a port of the switch."""
     return any(not set(getattr(item, name)).isdisjoint(switch.ports) for name in _LINK_FIELDS[type(item)])
 

@@ -79,3 +79,8 @@ class UdpSource:
         if self.on_s is None or self.off_s is None:
             return self.rate_mbps
         return self.rate_mbps * self.on_s / (self.on_s + self.off_s)
+
+
+def udp_names(sources: Sequence[UdpSource]) -> list[str]:
+    """What results call the sources of datagrams of a scenario: `udp-N`, where they have no name."""
+    return [source.name or f"udp-{i}" for i, source in enumerate(sources)]

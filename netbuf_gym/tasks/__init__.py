@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 
 from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
+from netbuf_gym.tasks.host_buffers.rules import HostBuffers
 from netbuf_gym.tasks.pages import documented, feature_table, telemetry_table
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
 from netbuf_gym.tasks.receiver_window.rules import ReceiverWindow
@@ -26,6 +27,7 @@ __all__ = [
     "FIRST",
     "CongestionWindow",
     "Feature",
+    "HostBuffers",
     "Panel",
     "QueueThreshold",
     "ReceiverWindow",

@@ -79,7 +79,8 @@ class Task(ABC):
         agents: controlled agents in each world.
 
     Attributes:
-        name, recipes, default_history, default_scenario: of the task.
+        name, recipes, default_history, default_scenario, default_interval_s: of the task; the last one is the time between
+            decisions unless another is asked for.
         options: further arguments that its environments take, and the constructor by name.
         agents_argument: what environments call the number of agents in a world beside `agents`.
         kind: of its agents: what plants must measure and take.
@@ -96,6 +97,7 @@ class Task(ABC):
     recipes: ClassVar[tuple[str, ...]] = ("default",)
     default_history: ClassVar[dict[str, int]] = {"default": 1}
     default_scenario: ClassVar[str]
+    default_interval_s: ClassVar[float] = 0.1
     options: ClassVar[tuple[str, ...]] = ()
     agents_argument: ClassVar[str] = "agents"
 

@@ -63,7 +63,7 @@ def test_listings_have_it(capsys):
 @pytest.mark.parametrize(
     ("plant", "message"),
     [
-        ("mars", "plant = 'mars' is unknown; valid: linux, rooms, sim"),
+        ("linux2", "plant = 'linux2' is unknown; did you mean 'linux'\\? valid: linux, rooms, sim"),
         (3, "plant = 3 is neither a name nor a dict with a name; valid: linux, rooms, sim"),
         ({"jitter": 1}, "neither a name nor a dict"),
         (

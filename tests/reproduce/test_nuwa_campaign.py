@@ -202,7 +202,7 @@ def test_a_trace_turned_is_the_same_trace_later():
     ],
 )
 def test_bad_arguments(tmp_path, capsys, argument, message, monkeypatch):
-    monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls: ""))
+    monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
     assert main(["reproduce", "nuwa", *argument.split(), f"output={tmp_path / 'out'}"]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1

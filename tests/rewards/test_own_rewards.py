@@ -197,7 +197,7 @@ def test_what_telemetry_is():
 
 @pytest.mark.parametrize("task", tasks.records(), ids=lambda record: record.name)
 def test_all_quantities_are_finite_from_the_start_on(task):
-    worlds = {"congestion_window": SHORT, "queue_threshold": SWITCH, "receiver_window": SHORT}
+    worlds = {"congestion_window": SHORT, "queue_threshold": SWITCH, "receiver_window": SHORT, "host_buffers": SHORT}
     env = VectorEnv(2, task=task.name, scenario=worlds[task.name])
     env.reset(seed=1)
     telemetry = Telemetry(env.engine.tracker)

@@ -26,7 +26,9 @@ def test_every_choice_composes_and_builds(group):
         name = str(OmegaConf.load(CONF / group / f"{choice}.yaml").get("name"))
         of_switches = name.startswith("rlbm/") or name in SWITCH_REWARDS
         of_receivers = name.startswith("nuwa/") or name == "running_utility"
+        of_hosts = name.startswith("auter/") or name in ("auter", "host_utility")
         task = ["env=queue_threshold"] if of_switches else ["env=receiver_window"] if of_receivers else []
+        task = ["env=host_buffers"] if of_hosts else task
         config = load("train", [*task, f"{group}={choice}", "env.num_envs=2", "twins=1"])
         check_training(config)
         env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))

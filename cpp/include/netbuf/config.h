@@ -1,5 +1,6 @@
 // The description of a world as the core takes it: plain data, checked by validate().
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -64,6 +65,23 @@ struct SwitchConfig {
   std::vector<int64_t> quanta;             // drr only: bytes a round
 };
 
+// What the sockets of a host are given and may take. Bytes.
+struct HostConfig {
+  std::string name;
+  std::array<int64_t, 3> tcp_rmem{4096, 131'072, 6'291'456};  // least, initial, largest by autotuning
+  std::array<int64_t, 3> tcp_wmem{4096, 16'384, 4'194'304};
+  int64_t socket_bytes = 212'992;          // the largest explicit buffer (net.core.rmem_max and wmem_max)
+  std::vector<int64_t> tcp_mem;            // of all sockets: low, pressure, high; empty: never limits
+  std::vector<uint32_t> devices;           // links whose queue is its ring
+  int64_t ring_packets = 0;                // 0: as the links say
+  Time ring_stall_ns = 2'100'000'000;      // a resize lets nothing leave for so long
+  int64_t notsent_lowat_bytes = 0;         // 0: never limits, likewise below
+  int64_t limit_output_bytes = 0;
+  bool moderate_rcvbuf = true;
+  uint32_t kernel = 6018;                  // version: 1000 times major, and minor
+  bool agent = false;                      // sets what of this can be set
+};
+
 // What a video client plays, and how.
 struct VideoConfig {
   std::vector<double> bitrate_bps;         // rising
@@ -91,6 +109,8 @@ struct FlowConfig {
   bool random_on_off = false;              // exponential periods
   double app_rate_bps = 0;                 // while on; 0: as fast as TCP takes it
   int64_t send_buffer_bytes = 0, receive_buffer_bytes = 0;  // 0: never limits
+  int32_t sender_host = -1, receiver_host = -1;  // indices; -1: no host, whose buffers are as above
+  int64_t sndbuf_bytes = 0, rcvbuf_bytes = 0;    // explicit buffers at hosts (SO_SNDBUF, SO_RCVBUF); 0: the kernel's own
   int64_t window_clamp_bytes = 0;          // the receiver advertises no more than this; 0: no clamp
   std::string receiver;                    // receiver control, which limits what is advertised; empty: none
   std::map<std::string, double> receiver_parameters;  // those that are not at their defaults
@@ -105,6 +125,8 @@ struct FlowConfig {
   int64_t relay_buffer_bytes = 0;          // what the relay holds at most between the two
   uint32_t initial_cwnd_packets = 10;
   uint32_t priority = 0;                   // its queue at every switch
+  // Of a sender of traffic: the leg that its flows are relayed over, one at most. It begins at the host where the first leg ends.
+  std::vector<FlowConfig> relay;
 };
 
 // Flows that are opened as time goes on.
@@ -154,6 +176,7 @@ struct WorldConfig {
   std::vector<TrafficConfig> traffic;      // at most one
   std::vector<ProbeConfig> probes;
   std::vector<UdpConfig> udp;
+  std::vector<HostConfig> hosts;
   uint32_t mss = 0;                        // 0: the stack's own, likewise below
   Time min_rto_ns = 0;
   uint32_t delayed_ack_packets = 0;

@@ -161,6 +161,8 @@ class Link final : public EventSource {
   void offer(Time now, Queued& item);      // a packet arrives; transmit() is for links that are not managed
   Time next() const override;              // when the next packet can be sent; kNever: not before the next offer
   void run(Time now) override;
+  void stall(Time now, Time until);        // nothing leaves before
+  Time backlog_end(Time now) const;        // when what waits here will have left
   bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
 
   // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when a
@@ -177,8 +179,8 @@ class Link final : public EventSource {
   Time transmission_time(uint32_t wire_bytes) const { return static_cast<Time>(wire_bytes * ns_per_byte_ + 0.5); }
   Time delay() const { return delay_; }     // the least, where it changes; without jitter
 
-  // Another limit of a first-in first-out queue, of packets that come from now on; 0: none. What waits stays.
-  void limit_packets(int64_t packets) { limit_packets_ = packets > 0 ? packets : kNoLimit; }
+  // Another limit of its queue, of packets that come from now on; 0: none. What waits stays.
+  void resize_queue(int64_t packets);
 
   LinkStats stats(Time now);  // notes first
   double offered_bits(Time now) const;       // what the rate could have carried by now; infinity when unlimited

@@ -24,6 +24,7 @@ struct LiveSocket {
   uint32_t route = 0;
   std::string cc;                    // of the kernel's; empty: the namespace's default
   int64_t send_buffer_bytes = 0, receive_buffer_bytes = 0;  // SO_SNDBUF, SO_RCVBUF
+  int64_t asked_send_bytes = 0;      // what send_buffer_bytes would be without the cap of the sender's host
   int64_t window_clamp_bytes = 0;    // TCP_WINDOW_CLAMP of the receiver
   int64_t notsent_lowat_bytes = 0;
   int64_t pacing_bytes_per_s = 0;    // SO_MAX_PACING_RATE
@@ -76,6 +77,7 @@ class LiveFlows {
   int sender_fd(uint32_t flow) const;    // -1: not open; the thread's own
   int receiver_fd(uint32_t flow) const;
   void set_window(uint32_t flow, double bytes);  // of a limited one
+  void cap_buffers(uint32_t node, int64_t bytes);  // of what connections that are opened from now on ask for at their sender's node
 
  private:
   enum class Task : uint8_t { open, offer, read, window, look };

@@ -41,6 +41,7 @@ class Openings final : public EventSource {
    public:
     virtual void opened(uint32_t index, Flow& flow) = 0;
     virtual void forgotten(uint32_t index) = 0;
+    virtual void woken_by_relay(uint32_t index) = 0;  // its next event has changed
 
    protected:
     ~Host() = default;
@@ -68,8 +69,10 @@ class Openings final : public EventSource {
     std::optional<Flow> flow;
     uint32_t opened = 0;                     // index
     bool completed = false;
+    bool relayed = false;                    // the leg to a relay: what comes of it is told of the one from there
   };
-  static void count(TrafficTotals& totals, const Flow& flow);
+  uint32_t open(FlowConfig& config, const FlowArrival& arrival, Time start, bool relayed);
+  static void count(TrafficTotals& totals, const Slot& slot);
 
   uint32_t first_;
   Network& network_;

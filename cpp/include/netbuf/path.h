@@ -1,9 +1,11 @@
 // The two directions of a connection's path. It carries packets and ACKs from link to link, and knows nothing of what they mean.
 #pragma once
+#include <deque>
 #include <vector>
 
 #include "netbuf/config.h"
 #include "netbuf/flights.h"
+#include "netbuf/host.h"
 #include "netbuf/link.h"
 #include "netbuf/stack.h"
 
@@ -18,6 +20,8 @@ struct Network {
   uint64_t packets_received = 0;     // data, at all receivers
   int64_t delivered_bytes = 0;       // in order, to all receiving applications
   const Time* clock = nullptr;       // the world's
+  std::deque<Host> hosts;
+  StackProfile host_profile{};       // of senders at hosts
 };
 
 class Path {

@@ -47,6 +47,7 @@ class QueueDiscipline {
   virtual bool dequeue(Time now, Queued& item) = 0;         // the next to send; false when none is left
   virtual uint32_t packets() const = 0;
   virtual int64_t bytes() const = 0;
+  virtual void resize(int64_t) {}                           // where the limit of packets can be another one: it is
   virtual size_t memory_bytes() const = 0;
 };
 

@@ -13,6 +13,8 @@
 
 namespace netbuf {
 
+class ReceiveBuffer;
+
 // Cumulative.
 struct ReceiverCounters {
   uint64_t packets_received = 0; // data, duplicates included
@@ -24,6 +26,7 @@ struct ReceiverCounters {
 class Receiver {
  public:
   Receiver(const FlowConfig& config, const StackProfile& profile, Path& path, Timers& timers, Network& network);
+  ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -38,9 +41,11 @@ class Receiver {
   // ---- the application's and the control's side
   void attach(std::unique_ptr<Sink> sink) { sink_ = std::move(sink); }
   void attach(std::unique_ptr<ReceiverControl> control);
+  void attach(std::unique_ptr<ReceiveBuffer> buffer);           // of a host
   void wake_sink(Time now) { timers_.set(Alarm::reading, now); }  // the sink can read more: opens the window
   Sink* sink() { return sink_.get(); }
   ReceiverControl* control() const { return control_.get(); }
+  const ReceiveBuffer* buffer() const { return buffer_.get(); }
   bool agent_controlled() const { return agent_controlled_; }
   void hear(Echoes* echoes) { echoes_ = echoes; }                 // for the control
 
@@ -52,6 +57,8 @@ class Receiver {
 
   const ReceiverCounters& counters() const { return counters_; }
   bool closed() const { return state_ == State::closed; }
+  Time last_event() const { return now_; }
+  int64_t read_bytes() const { return sink_ ? read_bytes_ : counters_.delivered_bytes; }
   int64_t unread_bytes() const { return sink_ ? counters_.delivered_bytes - read_bytes_ : 0; }
   int64_t buffered_bytes() const { return unread_bytes() + held_bytes_; }
   int64_t advertised_bytes() const { return std::max<int64_t>(0, window_edge_ - counters_.delivered_bytes); }
@@ -87,6 +94,7 @@ class Receiver {
   void send_ack(uint8_t flags = 0, const uint32_t* duplicate = nullptr);  // duplicate: the segment of a D-SACK
   void delay_ack(Time deadline);
   void tune_window(const Packet& packet);
+  void tune_buffer(const Packet& packet);
   int64_t window_edge(int64_t& step) const;  // what the window could reach to, and by how much it should move at least
   uint32_t advertised_window();
 
@@ -131,6 +139,7 @@ class Receiver {
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<ReceiverControl> control_;
   Request request_;
+  std::unique_ptr<ReceiveBuffer> buffer_;    // of a host
   Echoes* echoes_ = nullptr;
   int64_t held_bytes_ = 0;       // beyond a hole
   uint32_t newest_ = 0;          // the segment after the newest that has arrived

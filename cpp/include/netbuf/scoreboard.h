@@ -56,6 +56,7 @@ class RateSampler {
   void forget(uint32_t una) { marks_.pop_to(una); }
   void finish(Tcb& tcb, AckWork& work);  // the sample of an ACK
   size_t memory_bytes() const { return marks_.memory_bytes(); }
+  double estimate() const { return estimate_; }  // packets a second, as TCP_INFO tells it; 0: none yet
 
  private:
   struct Mark {
@@ -68,6 +69,7 @@ class RateSampler {
   Time newest_sent_ = 0;
   uint32_t newest_segment_ = 0;
   bool have_ = false, newest_retransmitted_ = false;
+  double estimate_ = 0;
 };
 
 class Scoreboard {

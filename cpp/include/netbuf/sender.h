@@ -2,6 +2,7 @@
 // receiver by its ACKs only. Split over sender.cc, acknowledgement.cc and transmission_{linux,ns3}.cc.
 #pragma once
 #include <memory>
+#include <utility>
 
 #include "netbuf/app.h"
 #include "netbuf/echoes.h"
@@ -25,6 +26,9 @@ struct SenderCounters {
 // What each stack does when the window, or the application, may let something go.
 void transmit_linux(Sender& sender);
 void transmit_ns3(Sender& sender);
+void transmit_at_host(Sender& sender);       // where its socket has a buffer of a host
+
+class SendBuffer;
 
 class Sender {
  public:
@@ -41,6 +45,8 @@ class Sender {
 
   // ---- the application's side
   void attach(std::unique_ptr<Source> source);
+  void attach(std::unique_ptr<SendBuffer> buffer);
+  SendBuffer* buffer() const { return buffer_; }
   void wake_source(Time now);                // the source has more to send, or is closed
   void limit_by_receiver(Echoes* echoes = nullptr) {
     unhindered_ = false;
@@ -83,8 +89,7 @@ class Sender {
   Time first_sent() const { return first_sent_; }
   Time first_ack() const { return first_ack_; }
   Time timer_set() const { return timer_set_; }     // when the deadline was decided on
-  Time timed_out() const { return timed_out_; }     // when the timer last went off; -1: never
-  Time timed_out_set() const { return timed_out_set_; }
+  std::pair<Time, Time> timed_out() const { return timed_out_; }  // when the timer last went off (-1: never) and had been set
   template <class Hot>
   void add_to(Hot& hot) const {
     hot.add(cc_.get(), 128);
@@ -95,6 +100,7 @@ class Sender {
  private:
   friend void transmit_linux(Sender& sender);
   friend void transmit_ns3(Sender& sender);
+  friend void transmit_at_host(Sender& sender);
 
   // sender.cc
   void start_connection();
@@ -119,6 +125,7 @@ class Sender {
 
   // transmission_linux.cc
   double window_rate() const;
+  bool narrow(uint32_t& room) const;
   uint32_t burst_limit() const;
   bool may_defer() const;
   bool defers(uint32_t room) const;
@@ -146,9 +153,10 @@ class Sender {
   int64_t stream_sent_ = 0, stream_written_ = kEndless, una_bytes_ = 0, window_right_ = kEndless, send_buffer_;
   int64_t largest_window_ = 0;
   std::unique_ptr<Source> source_;
+  SendBuffer* buffer_ = nullptr;     // the source, where the socket is a host's
   Echoes* echoes_ = nullptr;     // what a receiver control is told of ACKs
   Time start_, stop_, first_sent_ = 0, first_ack_ = 0;
-  Time timed_out_ = -1, timed_out_set_ = 0;
+  std::pair<Time, Time> timed_out_{-1, 0};
   Time time_wait_until_ = kNever;  // the closing sender forgets the connection then; kNever: it is not closed
 };
 

@@ -31,6 +31,7 @@ struct StackProfile {
   void (*transmit)(Sender&);               // sends what the window lets go
 
   // ---- sender
+  bool has_hosts;                          // what sockets' buffers do is known of it
   bool paces;                              // windows of controls that do not pace themselves, where the world asks for it
   bool confirms_repeated_syn_ack;          // else such an answer starts the window anew
   bool first_data_is_an_event;             // a nanosecond after the handshake

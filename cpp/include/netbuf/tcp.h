@@ -108,6 +108,7 @@ class CongestionControl {
   virtual void control(Tcb&, const AckEvent&) {}               // owns_window(): sets cwnd and pacing rate on every ACK
   virtual void on_receiver_limit() {}                          // before all: what is advertised may be less than there is to send
   virtual uint32_t burst_packets(const Tcb&) const { return 2; }  // packets sent back to back when paced
+  virtual uint32_t buffer_windows() const { return 2; }  // how many windows a socket's send buffer is to hold
 
   bool owns_window() const { return owns_window_; }
   bool wants_rate() const { return wants_rate_; }

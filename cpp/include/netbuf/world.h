@@ -51,6 +51,8 @@ class World final : private Link::Host, private Openings::Host {
   std::deque<Flow>& flows() { return flows_; }
   std::vector<Link>& links() { return network_.links; }
   std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
+  std::deque<netbuf::Host>& hosts() { return network_.hosts; }
+  void resize_ring(uint32_t host, int64_t packets);
   void set_window(uint32_t flow, double bytes);  // of a flow that an agent controls
   // Runs until one of these flows' receivers has got data after now, at most to until. True if one has.
   bool run_to_data(std::span<const uint32_t> flows, Time until);
@@ -87,8 +89,10 @@ class World final : private Link::Host, private Openings::Host {
   // Openings::Host
   void opened(uint32_t index, Flow& flow) override;
   void forgotten(uint32_t index) override;
+  void woken_by_relay(uint32_t index) override { touched_.push_back(first_flow_ + index); }
 
   void build_links(const WorldConfig& config);
+  void build_hosts(const WorldConfig& config);
   void count_uses(const WorldConfig& config);
   void build_flows(const WorldConfig& config);
   void build_one_ways(const WorldConfig& config, uint64_t seed);

@@ -102,6 +102,7 @@ class Bbr : public CongestionControl {
   }
 
   void increase_window(Tcb&, const AckEvent&) override {}
+  uint32_t buffer_windows() const override { return 3; }
 
   int64_t ssthresh(Tcb& tcb) override {
     save_cwnd(tcb);

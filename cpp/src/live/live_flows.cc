@@ -431,6 +431,16 @@ void LiveFlows::write(uint32_t index, Time now) {
   }
 }
 
+void LiveFlows::cap_buffers(uint32_t node, int64_t bytes) {
+  for (std::vector<LiveSocket>* sockets : {&flow_sockets_, &sender_sockets_}) {
+    for (LiveSocket& socket : *sockets) {
+      if (socket.asked_send_bytes > 0 && routes_[socket.route].sender_node == node) {
+        socket.send_buffer_bytes = std::min(socket.asked_send_bytes, bytes);
+      }
+    }
+  }
+}
+
 void LiveFlows::set_window(uint32_t flow, double bytes) {
   windows_.at(flow) = bytes;
   if (place_of_flow_[flow] == kNone) return;

@@ -23,6 +23,7 @@ class DropTail final : public QueueDiscipline {
   }
   uint32_t packets() const override { return queue_.size(); }
   int64_t bytes() const override { return bytes_; }
+  void resize(int64_t packets) override { limit_packets_ = packets; }
   size_t memory_bytes() const override { return sizeof *this + queue_.memory_bytes(); }
 
  private:

@@ -83,6 +83,16 @@ def world_counters(scenario: Scenario, report: Mapping[str, Any]) -> Counters:
     )
 
 
+def counters_of_host(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
+    """A dict for each host, as the simulator's `World.host_stats` has them."""
+    if not report:
+        counts = ("sent_bytes", "received_bytes", "flows_completed", "packets_sent", "packets_retransmitted", "rtt_count")
+        sums = ("now_s", "rtt_sum_s", "memory_mean_bytes", "memory_max_bytes", "ring_mean_packets")
+        return [{**dict.fromkeys(counts, 0), **dict.fromkeys(sums, 0.0), "rtt_min_s": math.nan} for _ in places]
+    shared = {"now_s": report["now_s"], "flows_completed": report["traffic"]["flows_completed"]}
+    return [{**shared, **own} for own in report["agents"]]
+
+
 def _controlled(scenario: Scenario) -> list[int]:
     return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
 
@@ -90,6 +100,7 @@ def _controlled(scenario: Scenario) -> list[int]:
 KINDS: dict[str, Carried] = {
     "sender": Carried(_controlled, counters_of_flow, Agents("sender", senders=True)),
     "receiver": Carried(lambda scenario: list(scenario.agent_receivers), counters_of_flow, Agents("receiver", receivers=True)),
+    "host": Carried(lambda scenario: list(scenario.agent_hosts), counters_of_host, Agents("host")),
     "switch": Carried(lambda scenario: list(scenario.agent_switches), counters_of_switch, Agents("switch")),
 }
 """By the name of the kind."""

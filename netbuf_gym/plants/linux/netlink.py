@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+from typing import Any
 
 _NEWLINK, _NEWROUTE = 16, 24
 _REQUEST, _ACK, _CREATE, _REPLACE = 1, 4, 0x400, 0x100
@@ -12,7 +13,7 @@ _ERROR = 2
 _HEADER = struct.Struct("=IHHII")
 _UP = 1
 _MTU, _QUEUE_LENGTH = 4, 13                       # IFLA_*
-_DESTINATION, _DEVICE, _TABLE, _METRICS = 1, 4, 15, 8  # RTA_*
+_DESTINATION, _DEVICE, _SOURCE, _TABLE, _METRICS = 1, 4, 7, 15, 8  # RTA_*
 MAIN, LOCAL = 254, 255
 _UNICAST, _LOCAL_TYPE = 1, 2
 INITCWND, FEATURES, QUICKACK = 11, 12, 15         # RTAX_*
@@ -51,22 +52,27 @@ class Netlink:
         body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, socket.if_nametoindex(device), 0, 0)
         self._ask(_NEWLINK, 0, body + attribute(_QUEUE_LENGTH, struct.pack("=I", packets)))
 
-    def route(self, to: str, bits: int, device: str, metrics: dict[int, int] | None = None) -> None:
-        """Sends what goes to `to`/`bits` over a device; `metrics` by RTAX_ number."""
-        self._route(to, bits, device, MAIN, _UNICAST, 0, metrics)
+    def route(
+        self, to: str, bits: int, device: str, metrics: dict[int, int | bytes] | None = None, source: str | None = None
+    ) -> None:
+        """Sends what goes to `to`/`bits` over a device; `metrics` by RTAX_ number; `source` of sockets without an address."""
+        self._route(to, bits, device, MAIN, _UNICAST, 0, metrics, source)
 
     def local(self, to: str, bits: int) -> None:
         """Makes all addresses of `to`/`bits` this namespace's own."""
-        self._route(to, bits, "lo", LOCAL, _LOCAL_TYPE, 254, None)
+        self._route(to, bits, "lo", LOCAL, _LOCAL_TYPE, 254, None, None)
 
     def _route(
-        self, to: str, bits: int, device: str, table: int, kind: int, scope: int, metrics: dict[int, int] | None
+        self, to: str, bits: int, device: str, table: int, kind: int, scope: int, metrics: Any, source: str | None
     ) -> None:
         body = struct.pack("=BBBBBBBBI", socket.AF_INET, bits, 0, 0, table, 3, scope, kind, 0)
         body += attribute(_DESTINATION, socket.inet_aton(to))
         body += attribute(_DEVICE, struct.pack("=I", socket.if_nametoindex(device)))
+        if source is not None:
+            body += attribute(_SOURCE, socket.inet_aton(source))
         if metrics:
-            body += attribute(_METRICS, b"".join(attribute(key, struct.pack("=I", value)) for key, value in metrics.items()))
+            packed = {key: struct.pack("=I", value) if isinstance(value, int) else value for key, value in metrics.items()}
+            body += attribute(_METRICS, b"".join(attribute(key, value) for key, value in packed.items()))
         self._ask(_NEWROUTE, _CREATE | _REPLACE, body)
 
     def _ask(self, kind: int, flags: int, body: bytes) -> None:

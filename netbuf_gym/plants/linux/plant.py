@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.arguments import truth
+from netbuf_gym.arguments import choice, truth
 from netbuf_gym.errors import ConfigError, PlantFault
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
 from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun
+from netbuf_gym.plants.linux.relayed import PROXIES, relayed
 from netbuf_gym.plants.linux.setup import Setup
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
 
@@ -32,15 +33,29 @@ class LinuxPlant(Plant):
 
     Args:
         realtime: ask for a real-time priority for the links' thread (where this user may have one).
+        proxy: of worlds with an agent's host: real programs send and fetch what its flows would, through `"plain"`, a relay of
+            this package's, or `"shadowsocks"`; None: plain sockets.
     """
 
     kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
     untils: ClassVar[tuple[str, ...]] = (INTERVAL, EVENT)
     in_world: ClassVar[bool] = True
 
-    def __init__(self, worlds: int, agents: int, kind: AgentKind, threads: int = 1, *, realtime: bool = True):
+    def __init__(
+        self,
+        worlds: int,
+        agents: int,
+        kind: AgentKind,
+        threads: int = 1,
+        *,
+        realtime: bool = True,
+        proxy: str | None = None,
+    ):
         self._carried = KINDS[kind.name]
         self._realtime = truth("realtime", realtime)
+        self._proxy = None if proxy is None else choice("proxy", proxy, PROXIES)
+        if proxy is not None and kind.name != "host":
+            raise ConfigError(f"proxy = {proxy!r}; valid with agents of kind {kind.name!r}: None")
         super().__init__(worlds, agents, kind, threads)
         self._processes: list[Process | None] = [None] * worlds
         self._scenarios: list[Any] = [None] * worlds
@@ -49,6 +64,7 @@ class LinuxPlant(Plant):
         self._elapsed_column = kind.telemetry.index("elapsed_s")
         self._about: list[Mapping[str, Any]] = [{}] * worlds
         self._setup: Setup | None = None
+        self._prepared_for: Any = None
         self._closed = False
 
     @classmethod
@@ -167,9 +183,16 @@ class LinuxPlant(Plant):
             self._end(world)
 
     def _prepared(self, scenario: Any) -> Setup:
-        if self._setup is None or self._setup.scenario is not scenario:
+        if self._setup is None or self._prepared_for is not scenario:
             agents = replace(self._carried.agents, parameters=self.kind.parameters)
-            self._setup = Setup(scenario, agents, self._realtime)
+            if self._proxy is None:
+                self._setup = Setup(scenario, agents, self._realtime)
+            else:
+                bare, work = relayed(scenario)
+                self._setup = Setup(bare, agents, self._realtime)
+                control = self._setup.message["flows"][0]["cc"]
+                self._setup.message["work"] = {**work, "proxy": self._proxy, "control": control}
+            self._prepared_for = scenario
         return self._setup
 
     def _fail(self, world: int, reason: str) -> None:

@@ -10,12 +10,13 @@ from typing import Any, cast
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.linux.codec import encode
+from netbuf_gym.plants.linux.hosts import capped, hosts_message
 from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.native import flow_config, world_config
 from netbuf_gym.scenarios.own_control import OwnControl
-from netbuf_gym.scenarios.traffic import Sender
+from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.types import Scenario
 
 HEADERS_BYTES = 52
@@ -100,6 +101,7 @@ class Setup:
         flows = [self._socket(f"flows[{i}]", flow) for i, flow in enumerate(scenario.flows)]
         senders = [] if scenario.traffic is None else scenario.traffic.senders
         opening = [self._socket(f"traffic.senders[{i}]", sender) for i, sender in enumerate(senders)]
+        hosts = hosts_message(scenario, self.node, self._refuse)
         self.message: dict[str, Any] = {
             "do": "start",
             "world": encode(world_config(scenario)),
@@ -111,6 +113,7 @@ class Setup:
             "senders": opening,
             "metrics": sorted(self._metrics.items()),
             "sysctls": self._sysctls(),
+            "hosts": hosts,
             "realtime": realtime,
             "bottlenecks": [scenario.tightest_link(i) for i in range(len(scenario.flows))],
             "kind": agents.kind,
@@ -166,6 +169,11 @@ class Setup:
         socket: dict[str, Any] = {"route": number, "cc": self._control(at, one.cc)}
         if self.scenario.pacing:
             socket["pacing_bytes_per_s"] = PACED_BYTES_PER_S
+        if one.sndbuf_bytes is not None:
+            socket["asked_send_bytes"] = one.sndbuf_bytes
+            socket["send_buffer_bytes"] = capped(self.scenario, one.sender_host, one.sndbuf_bytes)
+        if one.rcvbuf_bytes is not None:
+            socket["receive_buffer_bytes"] = capped(self.scenario, one.receiver_host, one.rcvbuf_bytes)
         if isinstance(one, Flow):
             socket |= self._flow_socket(at, one)
         return socket
@@ -190,7 +198,7 @@ class Setup:
         if flow.send_buffer_bytes is not None:
             # SO_SNDBUF would hold a whole burst of 64 KiB more than it says.
             socket |= {"limited": True, "window_bytes": flow.send_buffer_bytes}
-        elif flow.cc != AGENT:
+        elif cc_name(flow.cc) != AGENT and flow.sender_host is None:  # a host has settings of its own
             socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if flow.receive_buffer_bytes is not None:
             socket["receive_buffer_bytes"] = round(flow.receive_buffer_bytes / WINDOW_OF_BUFFER)

@@ -51,6 +51,8 @@ class LiveWorld:
         for number in range(setup["nodes"]):
             self.nodes.append(Node(number, setup["mtu"]))
             self.nodes[-1].set(setup["sysctls"])
+        for host in setup["hosts"]:
+            self.nodes[host["node"]].set(host["sysctls"])
         for node, metrics in setup["metrics"]:
             self.nodes[node].routes([(address, {int(key): value for key, value in one.items()}) for address, one in metrics])
         routes = [_made(_core.Route(), one) for one in setup["routes"]]
@@ -100,9 +102,12 @@ class LiveWorld:
 
     def sleep(self, until_ns: int, wire: Wire) -> None:
         """Until this time of the world, or until the controller is gone (`wire.Ended`)."""
+        look_s = math.inf if self.kind is None else self.kind.look_s
         while (left_ns := until_ns - self.emulator.now_ns) > 0:
-            if wire.idle(left_ns * 1e-9):
+            if wire.idle(min(left_ns * 1e-9, look_s)):
                 return
+            if look_s < math.inf:
+                self.kind.look()
 
     def failure(self) -> str:
         """Why the world cannot go on; empty: it can."""

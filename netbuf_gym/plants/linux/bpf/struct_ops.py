@@ -91,8 +91,7 @@ class StructOps:
 
     def __init__(self, source: BpfObject, entries: int, prefix: str = "nb"):
         operations, value = _kernel()
-        # By chance: a name is the whole machine's, and processes of other namespaces have the same numbers.
-        self.name = f"{prefix}_{os.urandom(6).hex()}"[: _NAME_BYTES - 1]
+        self.name = f"{prefix}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # unique on the machine
         self.maps: dict[str, int] = {}
         self._open: list[int] = []
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,12 @@ class Kind:
     def about(self) -> dict[str, Any]:
         """What is told of it once it is made, for `info`."""
         return {}
+
+    look_s = math.inf
+    """How often `look` is called in an interval."""
+
+    def look(self) -> None:
+        """Looks at what changes within an interval."""
 
     def begin(self) -> None:
         """An interval begins; the first when the emulator and the flows have just been started."""

@@ -1,0 +1,161 @@
+"""What keeps tuning harmless: allowed ranges, how fast a setting may change, and the watchdog."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netbuf_gym.arguments import real
+
+LEAST_SAMPLES = 3
+"""Of usual throughput and latency, before anything is called worse than usual."""
+BUSY_SHARE = 0.1
+"""Of an interval that connections must have been busy for, in sum, for it to tell anything of the network."""
+
+
+class Pace:
+    """How fast settings may change: within any `per_s` seconds the greatest value over the least is at most `factor`.
+
+    Args:
+        factor: above 1 to 1000.
+        per_s: 0 to 86400; 0: as fast as it likes.
+
+    Raises:
+        ConfigError: out of range.
+    """
+
+    def __init__(self, factor: float = 2.0, per_s: float = 10.0):
+        self.factor = real("most_factor", factor, 1.0, 1000.0, low_open=True)
+        self.per_s = real("per_s", per_s, 0.0, 86400.0)
+        self._past: dict[Hashable, deque[tuple[float, int]]] = {}
+
+    def clipped(self, place: Hashable, now: int, wanted: int, time_s: float) -> int:
+        """The value nearest to `wanted` that a place may take at a time, `now` being what it has."""
+        if self.per_s == 0:
+            return wanted
+        past = self._past.setdefault(place, deque())
+        while past and past[0][0] <= time_s - self.per_s:
+            past.popleft()
+        held = [now, *(value for _, value in past)]
+        low, high = math.ceil(max(held) / self.factor), math.floor(min(held) * self.factor)
+        return min(max(wanted, low), high) if low <= high else now
+
+    def took(self, place: Hashable, before: int, time_s: float) -> None:
+        """Says that a place had this value until now."""
+        self._past.setdefault(place, deque()).append((time_s, before))
+
+
+@dataclass
+class Usual:
+    """What throughput and latency usually are: means that forget with time.
+
+    Attributes:
+        memory_s: in which an old value fades to a third.
+        count: of intervals that tell.
+    """
+
+    memory_s: float
+    count: int = 0
+    rate_bps: float = math.nan
+    latency_s: float = math.nan
+
+    def take(self, rate_bps: float, latency_s: float, elapsed_s: float) -> None:
+        """One more interval."""
+        self.count += 1
+        share = max(1 / self.count, min(elapsed_s / self.memory_s, 1.0))
+        self.rate_bps = _blend(self.rate_bps, rate_bps, share)
+        self.latency_s = _blend(self.latency_s, latency_s, share)
+
+
+def _blend(old: float, new: float, share: float) -> float:
+    return new if math.isnan(old) else old if math.isnan(new) else old + share * (new - old)
+
+
+@dataclass
+class Watchdog:
+    """Sees throughput or latency become worse than usual and says when the last good settings are to be restored.
+
+    Throughput is that of busy connections, so that users who want less are no reason. Settings are good once nothing was worse
+    for as long as it takes to call something worse. If it is worse although the last good settings are in force, the network
+    has changed: what is usual is learnt anew.
+
+    Args:
+        factor: by which throughput is less, or latency more, than usual, above 1 to 1000.
+        hold_s: for how long, before it acts, 0 to 86400.
+        pause_s: for which nothing is tuned after that, 0 to 86400.
+        memory_s: of what is usual, 1 to 86400.
+
+    Raises:
+        ConfigError: out of range.
+    """
+
+    factor: float = 2.0
+    hold_s: float = 15.0
+    pause_s: float = 60.0
+    memory_s: float = 300.0
+    good: Any = field(default=None, init=False)
+    why: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        real("worse_factor", self.factor, 1.0, 1000.0, low_open=True)
+        real("worse_for_s", self.hold_s, 0.0, 86400.0)
+        real("pause_s", self.pause_s, 0.0, 86400.0)
+        real("memory_s", self.memory_s, 1.0, 86400.0)
+        self._usual = Usual(self.memory_s)
+        self._worse_since = self._well_since = self._paused_until = math.nan
+        self._settings: Any = None
+
+    def start(self, settings: Any) -> None:
+        """Begins with the settings that are in force."""
+        self.good = self._settings = settings
+
+    def paused(self, time_s: float) -> bool:
+        """Whether nothing is to be tuned now."""
+        return time_s < self._paused_until
+
+    def judge(self, telemetry: Mapping[str, float], settings: Any, time_s: float) -> Any:
+        """The settings to restore after an interval that ended at `time_s`, `settings` in force; None: all is well."""
+        elapsed_s = telemetry["elapsed_s"]
+        if settings != self._settings:
+            self._settings, self._well_since = settings, math.nan
+        self.why = ""
+        if telemetry["busy_s"] < BUSY_SHARE * elapsed_s:
+            return None
+        rate_bps, latency_s = 8 * telemetry["sent_bytes"] / telemetry["busy_s"], telemetry["latency_s"]
+        worse = self._worse(rate_bps, latency_s)
+        begin_s = time_s - elapsed_s
+        if not worse:
+            self._worse_since = math.nan
+            self._usual.take(rate_bps, latency_s, elapsed_s)
+            if math.isnan(self._well_since):
+                self._well_since = begin_s
+            if time_s - self._well_since >= self.hold_s:
+                self.good = settings
+            return None
+        self._well_since = math.nan
+        if math.isnan(self._worse_since):
+            self._worse_since = begin_s
+        if time_s - self._worse_since < self.hold_s:
+            return None
+        self._worse_since = math.nan
+        if settings == self.good:
+            self._usual = Usual(self.memory_s)
+            self.why = f"{worse} with settings that were good: the network has changed, what is usual is learnt anew"
+            return None
+        self._paused_until = time_s + self.pause_s
+        pause = f"nothing is tuned for {self.pause_s:g} s"
+        self.why = f"{worse} for {self.hold_s:g} s: the last good settings are restored, {pause}"
+        return self.good
+
+    def _worse(self, rate_bps: float, latency_s: float) -> str:
+        """What is worse than usual, in words."""
+        if self._usual.count < LEAST_SAMPLES:
+            return ""
+        if rate_bps * self.factor < self._usual.rate_bps:
+            return f"throughput is {rate_bps * 1e-6:.3g} Mbit/s where {self._usual.rate_bps * 1e-6:.3g} is usual"
+        if latency_s > self._usual.latency_s * self.factor:
+            return f"latency is {latency_s * 1e3:.3g} ms where {self._usual.latency_s * 1e3:.3g} is usual"
+        return ""

@@ -1,0 +1,259 @@
+"""Settings of a host that can be read and changed: sysctls, and the rings of its network devices.
+
+A setting has a value of one or more whole numbers. What is tuned is a knob: one control of the agents, and the places in
+settings that it is written to.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.live import rings
+from netbuf_gym.nearest import instead
+
+Value = tuple[int, ...]
+
+SYSCTLS = Path("/proc/sys")
+TCP_LOW, BUFFER_HIGH = 4096, 64 << 20
+"""Bytes that a TCP buffer's parts, and any buffer at most, are set to, unless other ranges are given."""
+
+
+class SettingError(ConfigError):
+    """A setting that is not there, cannot be read or cannot be written, and why."""
+
+
+class Setting(ABC):
+    """One thing that can be set.
+
+    Attributes:
+        name: as users know it.
+        labels: of the numbers of its value, in their order; one, "", where there is one.
+        exact: whether it is read back as it was written.
+    """
+
+    name: str
+    labels: tuple[str, ...] = ("",)
+    exact: bool = True
+
+    @abstractmethod
+    def read(self) -> Value:
+        """Its value; raises SettingError."""
+
+    @abstractmethod
+    def write(self, value: Value) -> None:
+        """Sets it; raises SettingError. What the kernel made of it, `read` says."""
+
+    @abstractmethod
+    def require_writable(self) -> None:
+        """Raises SettingError where it could not be set, without setting anything."""
+
+    @abstractmethod
+    def limits(self, index: int) -> tuple[int, int]:
+        """The least and the greatest that the number at `index` of its value may be."""
+
+    def checked(self, value: Sequence[int]) -> Value:
+        """`value`, if it can be this setting's; raises SettingError."""
+        if len(value) != len(self.labels) or not all(isinstance(one, int) and not isinstance(one, bool) for one in value):
+            raise SettingError(f"{self.name} = {shown(list(value))}; valid: {len(self.labels)} whole numbers")
+        for index, one in enumerate(value):
+            low, high = self.limits(index)
+            if not low <= one <= high:
+                label = f" ({self.labels[index]})" if self.labels[index] else ""
+                raise SettingError(f"{self.name}{label} = {one}; valid: {low} to {high}")
+        return tuple(value)
+
+
+@dataclass(frozen=True)
+class SysctlKind:
+    """What is known of a sysctl: labels of its numbers, the range of each, whether it is of a network namespace."""
+
+    labels: tuple[str, ...]
+    low: int
+    high: int
+    in_namespace: bool = True
+
+
+TRIPLE = ("min", "default", "max")
+KINDS = {
+    "net.ipv4.tcp_rmem": SysctlKind(TRIPLE, 1, 2**31 - 1),
+    "net.ipv4.tcp_wmem": SysctlKind(TRIPLE, 1, 2**31 - 1),
+    "net.ipv4.tcp_limit_output_bytes": SysctlKind(("",), 4096, 2**31 - 1),
+    "net.ipv4.tcp_notsent_lowat": SysctlKind(("",), 4096, 2**32 - 1),
+    "net.core.rmem_max": SysctlKind(("",), 2304, 2**31 - 1, in_namespace=False),
+    "net.core.wmem_max": SysctlKind(("",), 4608, 2**31 - 1, in_namespace=False),
+    "net.core.rmem_default": SysctlKind(("",), 2304, 2**31 - 1, in_namespace=False),
+    "net.core.wmem_default": SysctlKind(("",), 4608, 2**31 - 1, in_namespace=False),
+}
+
+
+class Sysctl(Setting):
+    """A sysctl of `KINDS`.
+
+    Args:
+        name: with dots.
+        root: the folder that stands for /proc/sys.
+
+    Raises:
+        ConfigError: another name.
+    """
+
+    def __init__(self, name: str, root: Path = SYSCTLS):
+        if name not in KINDS:
+            raise ConfigError(f"setting {shown(name)} is none that is tuned; {instead(name, KINDS)}")
+        self.name, self._kind = name, KINDS[name]
+        self.labels = self._kind.labels
+        self.path = root.joinpath(*name.split("."))
+
+    def read(self) -> Value:
+        """See `Setting.read`."""
+        try:
+            value = tuple(int(word) for word in self.path.read_text().split())
+        except OSError as error:
+            raise SettingError(f"{self.name} cannot be read: {error.strerror} ({self.path})") from None
+        if len(value) != len(self.labels):
+            raise SettingError(f"{self.name} holds {len(value)} numbers; valid: {len(self.labels)}")
+        return value
+
+    def write(self, value: Value) -> None:
+        """See `Setting.write`."""
+        try:
+            handle = os.open(self.path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+            try:
+                os.write(handle, (" ".join(map(str, value)) + "\n").encode())
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise self._refused(error) from None
+
+    def require_writable(self) -> None:
+        """See `Setting.require_writable`: opening asks the kernel, root or not."""
+        try:
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CLOEXEC))
+        except OSError as error:
+            raise self._refused(error) from None
+
+    def limits(self, index: int) -> tuple[int, int]:
+        """See `Setting.limits`."""
+        return self._kind.low, self._kind.high
+
+    def checked(self, value: Sequence[int]) -> Value:
+        """See `Setting.checked`; of three numbers none is less than the one before it."""
+        value = super().checked(value)
+        if list(value) != sorted(value):
+            raise SettingError(f"{self.name} = {' '.join(map(str, value))}; valid: min <= default <= max")
+        return value
+
+    def _refused(self, error: OSError) -> SettingError:
+        if error.errno == errno.EROFS:
+            why = "/proc/sys is mounted read-only; valid: a host, or a container, where it is not"
+        elif error.errno in (errno.EACCES, errno.EPERM) and not self._kind.in_namespace and os.geteuid() == 0:
+            why = "it is the whole machine's, and read-only in this network namespace; valid: outside of it"
+        elif error.errno in (errno.EACCES, errno.EPERM):
+            why = "no privileges; valid: root, or CAP_NET_ADMIN in this network namespace"
+        else:
+            why = error.strerror or "an error without a name"
+        return SettingError(f"{self.name} cannot be set: {why}")
+
+
+class Ring(Setting):
+    """The ring of a network device, in packets: what it sends from.
+
+    Args:
+        device: its name.
+        access: what reads and writes rings; the kernel, through its netlink, unless a test gives another.
+    """
+
+    exact = False  # drivers round to what they have
+
+    def __init__(self, device: str, access: rings.Access | None = None):
+        self.device, self.name = device, f"ring of {device}"
+        self._access = access if access is not None else rings.Kernel()
+        self._most: int | None = None
+
+    def read(self) -> Value:
+        """See `Setting.read`."""
+        return (self._asked().tx,)
+
+    def write(self, value: Value) -> None:
+        """See `Setting.write`."""
+        self._do(lambda: self._access.set(self.device, value[0]))
+
+    def require_writable(self) -> None:
+        """See `Setting.require_writable`: setting what it is already tells, and no driver stops for it."""
+        self.write(self.read())
+
+    def limits(self, index: int) -> tuple[int, int]:
+        """See `Setting.limits`; the greatest is the device's."""
+        if self._most is None:
+            self._most = self._asked().tx_max
+        return min(64, self._most), self._most
+
+    def _asked(self) -> rings.Rings:
+        return self._do(lambda: self._access.get(self.device))
+
+    def _do(self, what: Callable[[], rings.Rings]) -> rings.Rings:
+        try:
+            return what()
+        except OSError as error:
+            if error.errno == errno.EOPNOTSUPP:
+                why = "this device has no ring that could be set, as virtual ones have none; valid: a network card"
+            elif error.errno in (errno.EPERM, errno.EACCES):
+                why = "no privileges; valid: root, or CAP_NET_ADMIN in this network namespace"
+            elif error.errno == errno.ENODEV:
+                why = "there is no such device"
+            elif error.errno == errno.ENOENT:
+                why = "the kernel has no ethtool over netlink; valid: Linux 5.6 or newer"
+            else:
+                why = error.strerror or "an error without a name"
+            raise SettingError(f"{self.name} cannot be used: {why}") from None
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One control of the agents on this host.
+
+    Attributes:
+        control: its name, as `netbuf_gym.tasks.host_buffers` has it.
+        places: names of settings, and which number of each.
+        low, high: the range that it is kept in, unless another is given.
+    """
+
+    control: str
+    places: tuple[tuple[str, int], ...]
+    low: int
+    high: int
+
+
+KNOBS = {
+    knob.control: knob
+    for knob in (
+        Knob("socket_bytes", (("net.core.rmem_max", 0), ("net.core.wmem_max", 0)), 5120, BUFFER_HIGH),
+        Knob("tcp_rmem_default_bytes", (("net.ipv4.tcp_rmem", 1),), TCP_LOW, BUFFER_HIGH),
+        Knob("tcp_rmem_max_bytes", (("net.ipv4.tcp_rmem", 2),), TCP_LOW, BUFFER_HIGH),
+        Knob("tcp_wmem_default_bytes", (("net.ipv4.tcp_wmem", 1),), TCP_LOW, BUFFER_HIGH),
+        Knob("tcp_wmem_max_bytes", (("net.ipv4.tcp_wmem", 2),), TCP_LOW, BUFFER_HIGH),
+        Knob("limit_output_bytes", (("net.ipv4.tcp_limit_output_bytes", 0),), 16384, 16 << 20),
+        Knob("notsent_lowat_bytes", (("net.ipv4.tcp_notsent_lowat", 0),), 16384, 2**32 - 1),
+    )
+}
+
+
+def ring_knob(ring: Setting) -> Knob:
+    """The control `ring_packets`, of a device's ring."""
+    return Knob("ring_packets", ((ring.name, 0),), 64, 4096)
+
+
+def changed(value: Value, parts: Mapping[int, int]) -> Value:
+    """A value with some of its numbers replaced."""
+    return tuple(parts.get(index, one) for index, one in enumerate(value))
+
+
+def text_of(value: Value) -> str:
+    """A value as sysctl shows it."""
+    return " ".join(map(str, value))

@@ -1,0 +1,246 @@
+"""What a host's TCP connections do in an interval, from what the kernel tells of them now and then.
+
+The values have the names of the telemetry of agents of kind `host`. A connection that comes and goes between two looks is
+known from what the kernel says of it at its end.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from netbuf_gym.plants.linux.tcp_table import ESTABLISHED, FIELDS, NO_RTT, Connections, Table, joined
+
+CUMULATIVE = (
+    *("bytes_acked", "bytes_received", "data_segs_out", "total_retrans"),
+    *("busy_us", "rwnd_limited_us", "sndbuf_limited_us"),
+)
+COLUMNS = [FIELDS.index(name) for name in CUMULATIVE]
+PAGE_BYTES = 4096
+SHORT_S = 0.01
+"""How long a connection was there at least that came and went between two looks, where nothing tells."""
+
+
+@dataclass
+class Known:
+    """Connections that were there at the last look, by cookie in ascending order.
+
+    Attributes:
+        cookie, counters: `(n,)` and `(n, len(CUMULATIVE))`, as they were at the interval's start; 0 of those opened since.
+        since_s: when each was first seen, by the meter's clock.
+        rtt_sum_s, rtt_count: of the looks in this interval.
+        waits: whether it had gone at the end of the last interval, and the kernel's last word on it was missing.
+    """
+
+    cookie: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+    counters: np.ndarray = field(default_factory=lambda: np.zeros((0, len(CUMULATIVE))))
+    since_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    rtt_sum_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    rtt_count: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    waits: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    def find(self, cookie: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where these are, and whether they are."""
+        if not len(self.cookie):
+            return np.zeros(len(cookie), int), np.zeros(len(cookie), bool)
+        at = np.minimum(np.searchsorted(self.cookie, cookie), len(self.cookie) - 1)
+        return at, self.cookie[at] == cookie
+
+    def add(self, cookie: np.ndarray, now_s: float) -> None:
+        """Those that were opened meanwhile."""
+        if not len(cookie):
+            return
+        order = np.argsort(np.concatenate([self.cookie, cookie]), kind="stable")
+        more = len(cookie)
+        self.cookie = np.concatenate([self.cookie, cookie])[order]
+        self.counters = np.concatenate([self.counters, np.zeros((more, len(CUMULATIVE)))])[order]
+        self.since_s = np.concatenate([self.since_s, np.full(more, now_s)])[order]
+        self.rtt_sum_s = np.concatenate([self.rtt_sum_s, np.zeros(more)])[order]
+        self.rtt_count = np.concatenate([self.rtt_count, np.zeros(more)])[order]
+        self.waits = np.concatenate([self.waits, np.zeros(more, bool)])[order]
+
+
+class HostMeter:
+    """Measures the connections of the network namespace that it is made in.
+
+    Args:
+        local: whether connections over the loopback device count.
+        own_memory: whether memory is the sum over the namespace's connections; otherwise it is the machine's, of sockstat.
+
+    Raises:
+        OSError: the kernel does not tell of connections.
+    """
+
+    def __init__(self, local: bool = False, own_memory: bool = True):
+        self._local, self._own_memory = local, own_memory
+        self._connections = Connections()
+        # What is read stays that of the namespace in which the file was opened.
+        self._netstat = os.open("/proc/thread-self/net/netstat", os.O_RDONLY | os.O_CLOEXEC)
+        self._sockstat = os.open("/proc/thread-self/net/sockstat", os.O_RDONLY | os.O_CLOEXEC)
+        self._known = Known()
+        self._memory: list[float] = []
+        self._ended: list[Table] = []
+        self._opened = 0
+        self._memory_limit = _third(Path("/proc/sys/net/ipv4/tcp_mem"))
+        self._pressure_ms = self._pressure()
+        self._now = self._look(time.monotonic())
+        self._begin_s = self._seen_s = time.monotonic()
+        self._begin(self._now, joined([]))
+
+    def close(self) -> None:
+        """Gives back its sockets."""
+        self._connections.close()
+        for descriptor in (self._netstat, self._sockstat):
+            os.close(descriptor)
+
+    def look(self) -> Table:
+        """Looks in the middle of an interval, for its mean round-trip times and memory; what there is."""
+        now_s = time.monotonic()
+        self._now = self._look(now_s)
+        self._seen_s = now_s
+        return self._now
+
+    def measure(self) -> dict[str, float]:
+        """Looks, ends the interval and begins the next: what it came to, by name; without what is set, and the ring."""
+        now = self.look()
+        now_s, begin_s = self._seen_s, self._begin_s
+        elapsed_s = max(now_s - begin_s, 1e-9)
+        ended = self._ended_now()
+        known = self._known
+        at, seen = known.find(np.concatenate([now.cookie, ended.cookie]))
+        values = np.concatenate([now.values, ended.values])
+        before = np.where(seen[:, None], known.counters[at] if len(known.counters) else 0.0, 0.0)
+        grown = np.maximum(np.nan_to_num(values[:, COLUMNS] - before), 0.0)
+        acked, received, packets, again, busy_us, rwnd_us, sndbuf_us = grown.T
+        table = Table(np.concatenate([now.cookie, ended.cookie]), values)
+        waiting = np.nan_to_num(table["unacked"]) + np.nan_to_num(table["notsent_bytes"]) > 0
+        sending = (packets > 0) | (busy_us > 0) | (waiting & (np.arange(len(table)) < len(now)))
+        since_s = np.where(seen, known.since_s[at] if len(known.since_s) else now_s, now_s)
+        there_s = np.maximum(np.where(seen, now_s - np.maximum(since_s, begin_s), busy_us * 1e-6), SHORT_S)
+        rtt_s = self._rtt_s(table, at, seen)
+        live = now["state"] == ESTABLISHED
+        least_s = np.where(table["min_rtt_us"] < NO_RTT, table["min_rtt_us"], np.nan)[sending] * 1e-6
+        pressure_ms = self._pressure()
+        found = {
+            "elapsed_s": elapsed_s,
+            "sent_bytes": float(acked.sum()),
+            "received_bytes": float(received.sum()),
+            "throughput_bps": _mean((8 * acked / there_s)[sending]),
+            "total_throughput_bps": float(8 * acked.sum() / elapsed_s),
+            "latency_s": _mean(rtt_s[sending]),
+            "rtt_min_s": _mean(least_s),
+            "loss": _mean((again / np.maximum(packets, 1))[packets > 0]),
+            "packets_sent": float(packets.sum()),
+            "packets_retransmitted": float(again.sum()),
+            "connections": float(live.sum()),
+            "connections_opened": float(self._opened + (~known.find(ended.cookie)[1]).sum()),
+            "connections_closed": float(len(ended)),
+            "flows_sending": float(sending.sum()),
+            "rwnd_limited_s": float(rwnd_us.sum() * 1e-6),
+            "sndbuf_limited_s": float(sndbuf_us.sum() * 1e-6),
+            "busy_s": float(busy_us.sum() * 1e-6),
+            "cwnd_bytes": _mean((table["cwnd"] * table["snd_mss"])[sending]),
+            "unsent_bytes": float(np.nansum(now["notsent_bytes"])),
+            "in_flight_bytes": float(np.maximum(np.nan_to_num(now["wqueue"] - now["notsent_bytes"]), 0).sum()),
+            "send_buffer_bytes": _mean(now["sndbuf"][live]),
+            "receive_buffer_bytes": _mean(now["rcvbuf"][live]),
+            "send_queued_bytes": float(np.nansum(now["wmem_queued"])),
+            "receive_queued_bytes": float(np.nansum(now["rmem_alloc"])),
+            "memory_bytes": float(np.mean(self._memory)),
+            "memory_limit_bytes": self._memory_limit,
+            "memory_pressure": min(max(pressure_ms - self._pressure_ms, 0.0) * 1e-3 / elapsed_s, 1.0),
+            "delivery_rate_bps": 8 * _most(table["delivery_rate"][sending]),
+        }
+        self._pressure_ms = pressure_ms
+        self._begin(now, ended)
+        return found
+
+    def _begin(self, now: Table, ended: Table) -> None:
+        """The next interval begins with these connections, and those that have gone without a last word yet."""
+        known = self._known
+        at, seen = known.find(now.cookie)
+        since_s = np.where(seen, known.since_s[at] if len(known.since_s) else 0.0, self._seen_s)
+        late = ~np.isin(known.cookie, np.concatenate([now.cookie, ended.cookie])) & ~known.waits
+        cookie = np.concatenate([now.cookie, known.cookie[late]])
+        order, count = np.argsort(cookie), len(cookie)
+        self._known = Known(
+            cookie[order],
+            np.concatenate([np.nan_to_num(now.values[:, COLUMNS]), known.counters[late]])[order],
+            np.concatenate([since_s, known.since_s[late]])[order],
+            np.zeros(count),
+            np.zeros(count),
+            (np.arange(count) >= len(now))[order],
+        )
+        self._memory, self._ended, self._opened = [], [], 0
+        self._begin_s = self._seen_s
+
+    def _look(self, now_s: float) -> Table:
+        table = self._chosen(self._connections.read())
+        self._ended.append(self._chosen(self._connections.ended()))
+        fresh = table.cookie[~self._known.find(table.cookie)[1]]
+        self._opened += len(fresh)
+        self._known.add(fresh, now_s)
+        at, seen = self._known.find(table.cookie)
+        rtt_us = table["rtt_us"]
+        told = seen & (rtt_us > 0)
+        self._known.rtt_sum_s[at[told]] += rtt_us[told] * 1e-6
+        self._known.rtt_count[at[told]] += 1
+        self._memory.append(self._memory_now(table))
+        return table
+
+    def _chosen(self, table: Table) -> Table:
+        return table if self._local else table.where(table["local"] == 0)
+
+    def _ended_now(self) -> Table:
+        """Those that ended in this interval; of one told of twice the last word."""
+        cookie = np.concatenate([table.cookie for table in self._ended])
+        values = np.concatenate([table.values for table in self._ended])
+        _, last = np.unique(cookie[::-1], return_index=True)
+        kept = len(cookie) - 1 - last
+        gone = ~np.isin(cookie[kept], self._now.cookie)
+        return Table(cookie[kept][gone], values[kept][gone])
+
+    def _rtt_s(self, table: Table, at: np.ndarray, seen: np.ndarray) -> np.ndarray:
+        count = np.where(seen, self._known.rtt_count[at] if len(self._known.cookie) else 0, 0)
+        total = np.where(seen, self._known.rtt_sum_s[at] if len(self._known.cookie) else 0, 0)
+        last_s = np.where(table["rtt_us"] > 0, table["rtt_us"] * 1e-6, np.nan)
+        return np.where(count > 0, total / np.maximum(count, 1), last_s)
+
+    def _memory_now(self, table: Table) -> float:
+        if self._own_memory:
+            return float(sum(np.nansum(table[name]) for name in ("rmem_alloc", "wmem_queued", "fwd_alloc")))
+        for line in os.pread(self._sockstat, 4096, 0).decode().splitlines():
+            words = line.split()
+            if words and words[0] == "TCP:" and "mem" in words:
+                return float(words[words.index("mem") + 1]) * PAGE_BYTES
+        return float("nan")
+
+    def _pressure(self) -> float:
+        """Milliseconds under memory pressure since the namespace began."""
+        lines = os.pread(self._netstat, 1 << 16, 0).decode().splitlines()
+        for head, values in zip(lines[::2], lines[1::2], strict=False):
+            names = head.split()
+            if "TCPMemoryPressuresChrono" in names:
+                return float(values.split()[names.index("TCPMemoryPressuresChrono")])
+        return 0.0
+
+
+def _third(path: Path) -> float:
+    try:
+        return float(path.read_text().split()[2]) * PAGE_BYTES
+    except (OSError, IndexError, ValueError):
+        return float("nan")
+
+
+def _mean(values: np.ndarray) -> float:
+    told = values[np.isfinite(values)]
+    return float(told.mean()) if len(told) else float("nan")
+
+
+def _most(values: np.ndarray) -> float:
+    told = values[np.isfinite(values)]
+    return float(told.max()) if len(told) else float("nan")

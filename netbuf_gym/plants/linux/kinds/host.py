@@ -1,0 +1,237 @@
+"""Hosts: an agent sets the buffers of a node's sockets and its ring, and sees what the kernel tells of its connections."""
+
+from __future__ import annotations
+
+import math
+import os
+import site
+import socket
+import time
+from contextlib import suppress
+from typing import Any
+
+from netbuf_gym.plants.linux.kinds import base
+from netbuf_gym.plants.linux.netlink import Netlink
+from netbuf_gym.plants.linux.nodes import DEVICE, get_sysctl
+
+NAN = math.nan
+TRIPLES = ("tcp_rmem", "tcp_wmem")
+SINGLE = {"limit_output_bytes": "tcp_limit_output_bytes", "notsent_lowat_bytes": "tcp_notsent_lowat"}
+CONTROLS = (
+    *("ring_packets", "socket_bytes", "tcp_rmem_default_bytes", "tcp_rmem_max_bytes", "tcp_wmem_default_bytes"),
+    *("tcp_wmem_max_bytes", "limit_output_bytes", "notsent_lowat_bytes", "window_clamp_bytes"),
+)
+TELEMETRY = (
+    *("elapsed_s", "sent_bytes", "received_bytes", "throughput_bps", "total_throughput_bps", "latency_s", "rtt_min_s", "loss"),
+    *("packets_sent", "packets_retransmitted", "connections", "connections_opened", "connections_closed", "flows_sending"),
+    *("rwnd_limited_s", "sndbuf_limited_s", "busy_s", "cwnd_bytes", "unsent_bytes", "in_flight_bytes", "send_buffer_bytes"),
+    *("receive_buffer_bytes", "send_queued_bytes", "receive_queued_bytes", "memory_bytes", "memory_limit_bytes"),
+    *("memory_pressure", "ring_packets", "socket_bytes", "tcp_rmem_default_bytes", "tcp_rmem_max_bytes"),
+    *("tcp_wmem_default_bytes", "tcp_wmem_max_bytes", "ring_queue_packets", "ring_drops", "interrupted_s"),
+    "delivery_rate_bps",
+)
+"""Of agents of kind `host`; a test sees to it that the schema has the same."""
+TCP_WINDOW_CLAMP = 10
+SYSCTL_MOST, UNSIGNED_MOST = 2**31 - 1, 2**32 - 1
+
+
+class Buffers:
+    """A node's sysctls of buffers, open for as long as the world is there."""
+
+    def __init__(self, node: Any):
+        node.enter()
+        self._files: dict[str, int] = {}
+        for name in (*TRIPLES, *SINGLE.values()):
+            with suppress(FileNotFoundError):
+                self._files[name] = os.open(f"/proc/sys/net/ipv4/{name}", os.O_RDWR | os.O_CLOEXEC)
+        self._values = {name: [int(word) for word in get_sysctl(f"net.ipv4.{name}").split()] for name in self._files}
+
+    def get(self, name: str, index: int) -> float:
+        """A number of a sysctl, as it was last set; NaN where the kernel has none of this name."""
+        return float(self._values[name][index]) if name in self._values else NAN
+
+    def set(self, name: str, parts: dict[int, float]) -> None:
+        """Sets numbers of a sysctl by their places; of three none is above the next."""
+        if name not in self._files or not parts:
+            return
+        values, most = self._values[name], UNSIGNED_MOST if name == "tcp_notsent_lowat" else SYSCTL_MOST
+        wanted = [min(max(round(parts.get(i, one)), 1), most) for i, one in enumerate(values)]
+        if len(wanted) == 3:
+            wanted[1] = min(wanted[1], wanted[2])
+            wanted[0] = min(wanted[0], wanted[1])
+        if wanted != values:
+            os.pwrite(self._files[name], " ".join(map(str, wanted)).encode() + b"\n", 0)
+            self._values[name] = wanted
+
+    def close(self) -> None:
+        """Lets them go."""
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files = {}
+
+
+class Tuned:
+    """One host of an agent's."""
+
+    def __init__(self, world: Any, host: dict[str, Any]):
+        from netbuf_gym.plants.linux.host_meter import HostMeter
+
+        self.world, self.node = world, world.nodes[host["node"]]
+        self.devices: list[int] = host["devices"]
+        self.ring_packets = NAN if host["ring_packets"] is None or not self.devices else float(host["ring_packets"])
+        self.socket_bytes = float(host["socket_bytes"])
+        self.routes = [i for i, route in enumerate(world.setup["routes"]) if route["sender_node"] == host["node"]]
+        flows = len(world.setup["flows"])
+        self.receiving = [i for i in range(flows) if world.setup["routes"][i]["receiver_node"] == host["node"]]
+        self.buffers = Buffers(self.node)
+        self.meter = HostMeter()
+        self.interrupted_s = 0.0
+        self.sums = dict.fromkeys(("sent_bytes", "received_bytes", "packets_sent", "packets_retransmitted"), 0.0)
+        self.memory_s, self.memory_max, self.seconds = 0.0, 0.0, 0.0
+        if not math.isnan(self.ring_packets):
+            self._resize(self.ring_packets)
+        self.interrupted_s = 0.0
+        self._drops = 0
+
+    def apply(self, row: list[float]) -> None:
+        """Sets what is no NaN."""
+        told = {name: value for name, value in zip(CONTROLS, row, strict=True) if not math.isnan(value)}
+        for name in TRIPLES:
+            controls = {1: f"{name}_default_bytes", 2: f"{name}_max_bytes"}
+            self.buffers.set(name, {index: told[control] for index, control in controls.items() if control in told})
+        for control, name in SINGLE.items():
+            self.buffers.set(name, {0: told[control]} if control in told else {})
+        if "ring_packets" in told and self.devices and round(told["ring_packets"]) != self.ring_packets:
+            self._resize(round(told["ring_packets"]))
+        if "socket_bytes" in told:
+            self.socket_bytes = float(round(told["socket_bytes"]))
+            self.world.flows.cap_buffers(self.node.number, round(self.socket_bytes))
+        if "window_clamp_bytes" in told:
+            self._clamp(round(told["window_clamp_bytes"]))
+
+    def _resize(self, packets: float) -> None:
+        """Another ring: the queue of the links that leave the host, and that of its device."""
+        before_s = time.monotonic()
+        self.node.enter()
+        with Netlink() as netlink:
+            netlink.set_queue(DEVICE, round(packets))
+        self.interrupted_s += time.monotonic() - before_s
+        for link in self.devices:
+            self.world.emulator.limit_packets(link, round(packets))
+        self.ring_packets = float(round(packets))
+
+    def _clamp(self, size: int) -> None:
+        for flow in self.receiving:
+            descriptor = self.world.flows.receiver_fd(flow)
+            if descriptor < 0:
+                continue
+            with socket.socket(fileno=descriptor) as own, suppress(OSError):
+                own.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, min(size, SYSCTL_MOST))
+
+    def observe(self) -> list[float]:
+        """The telemetry of the interval."""
+        found = self.meter.measure()
+        seconds = found["elapsed_s"]
+        for name in self.sums:
+            self.sums[name] += found[name]
+        self.memory_s += found["memory_bytes"] * seconds
+        self.memory_max = max(self.memory_max, found["memory_bytes"])
+        self.seconds += seconds
+        for name in TRIPLES:
+            found[f"{name}_default_bytes"], found[f"{name}_max_bytes"] = self.buffers.get(name, 1), self.buffers.get(name, 2)
+        links = self.world.emulator.link_stats()
+        drops = sum(links[link]["queue_drops"] for link in self.devices)
+        found |= {
+            "ring_packets": self.ring_packets,
+            "socket_bytes": self.socket_bytes,
+            "ring_queue_packets": float(sum(links[link]["queue_packets"] for link in self.devices)) if self.devices else NAN,
+            "ring_drops": float(drops - self._drops) if self.devices else NAN,
+            "interrupted_s": self.interrupted_s,
+        }
+        self._drops, self.interrupted_s = drops, 0.0
+        return [found[name] for name in TELEMETRY]
+
+    def report(self) -> dict[str, Any]:
+        """Counters since the world began."""
+        routes = [self.world.emulator.route_stat(route) for route in self.routes]
+        least = [route["rtt_min_s"] for route in routes if route["rtt_count"]]
+        links = self.world.emulator.link_stats()
+        ring = sum(links[link]["queue_integral_packet_s"] for link in self.devices)
+        return {
+            **{name: round(value) for name, value in self.sums.items()},
+            "rtt_count": sum(route["rtt_count"] for route in routes),
+            "rtt_sum_s": sum(route["rtt_sum_s"] for route in routes),
+            "rtt_min_s": min(least, default=NAN),
+            "memory_mean_bytes": self.memory_s / max(self.seconds, 1e-9),
+            "memory_max_bytes": self.memory_max,
+            "ring_mean_packets": ring / max(self.world.emulator.now_ns * 1e-9, 1e-9),
+        }
+
+    def close(self) -> None:
+        """Gives back what it holds."""
+        self.meter.close()
+        self.buffers.close()
+
+
+class Kind(base.Kind):
+    """Hosts of agents. Explicit buffers are capped by `socket_bytes` here, since net.core is the whole machine's."""
+
+    look_s = 0.25
+
+    def __init__(self, world: Any):
+        super().__init__(world)
+        site.main()  # numpy, which a world's process does without otherwise
+        self._hosts: list[Tuned] = []
+        self._workload: Any = None
+        self._begun = False
+        try:
+            for place in self.places:
+                self._hosts.append(Tuned(world, world.setup["hosts"][place]))
+            if world.setup.get("work"):
+                from netbuf_gym.plants.linux.proxy.workload import Workload
+
+                self._workload = Workload(world, world.setup["work"], world.setup["seed"])
+        except BaseException:
+            self.close()
+            raise
+
+    def about(self) -> dict[str, Any]:
+        """How the ring is made."""
+        return {"ring": "the device's transmit queue, and that of the emulated links that leave the host"}
+
+    def begin(self) -> None:
+        """See `base.Kind`; the meter's intervals follow each other by themselves."""
+        if self._workload is not None and not self._begun:
+            self._workload.start()
+        self._begun = True
+
+    def look(self) -> None:
+        """See `base.Kind`."""
+        if self._workload is not None:
+            self._workload.look()
+        for host in self._hosts:
+            host.meter.look()
+
+    def apply(self, control: list[list[float]]) -> None:
+        """See `base.Kind`."""
+        for host, row in zip(self._hosts, control, strict=True):
+            host.apply(row)
+
+    def observe(self) -> list[list[float]]:
+        """See `base.Kind`."""
+        return [host.observe() for host in self._hosts]
+
+    def report(self) -> list[dict[str, Any]]:
+        """See `base.Kind`."""
+        clients = {} if self._workload is None else self._workload.look()
+        more = {"flows_completed": clients["completed"]} if clients else {}
+        return [{**host.report(), **more} for host in self._hosts]
+
+    def close(self) -> None:
+        """See `base.Kind`."""
+        if self._workload is not None:
+            self._workload.close()
+            self._workload = None
+        for host in self._hosts:
+            host.close()
+        self._hosts = []

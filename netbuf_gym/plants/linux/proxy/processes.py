@@ -1,0 +1,193 @@
+"""Programs in network namespaces: started, waited for, and ended with what started them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.plants.linux import system
+from netbuf_gym.plants.linux.proxy import socks
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = "shadowsocks-libev"
+CIPHER = "aes-256-gcm"
+READY_S = 10.0
+
+
+@contextmanager
+def within(namespace: int) -> Iterator[None]:
+    """Takes the calling thread into a network namespace (a descriptor), and back; sockets made there stay there."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        system.setns(namespace, system.NEWNET)
+        try:
+            yield
+        finally:
+            system.setns(home, system.NEWNET)
+    finally:
+        os.close(home)
+
+
+class Program:
+    """A process in a network namespace that ends with the thread that started it.
+
+    Args:
+        argv: what is run.
+        namespace: a descriptor of the network namespace.
+        name: what messages call it.
+        ready: whether it says `ready` on standard output, which is waited for.
+
+    Raises:
+        RuntimeError: it ended instead; the message has its last words.
+    """
+
+    def __init__(self, argv: Sequence[str], namespace: int, name: str, ready: bool = True):
+        self.name, self._words = name, tempfile.TemporaryFile()
+
+        def enter() -> None:
+            system.setns(namespace, system.NEWNET)
+            system.die_with_parent()
+
+        stdout = subprocess.PIPE if ready else self._words
+        self.process = subprocess.Popen(
+            list(argv), stdin=subprocess.PIPE, stdout=stdout, stderr=self._words, preexec_fn=enter
+        )
+        if ready:
+            try:
+                self._wait()
+            except BaseException:
+                self.close()
+                raise
+
+    def _wait(self) -> None:
+        assert self.process.stdout is not None
+        readable, _, _ = select.select([self.process.stdout], [], [], READY_S)
+        line = self.process.stdout.readline() if readable else b""
+        if line.strip() != b"ready":
+            raise self.failure(f"did not begin within {READY_S:g} s" if not readable else "")
+
+    def failure(self, why: str = "") -> RuntimeError:
+        """Why it is not there any more, in its own words."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.5)
+        self._words.seek(0)
+        lines = self._words.read().decode(errors="replace").strip().splitlines()
+        words = next((line for line in reversed(lines) if "ERROR" in line or "Error" in line), lines[-1] if lines else "")
+        return RuntimeError(f"{self.name}: {why or words or f'ended with status {self.process.returncode}'}")
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self.process.poll() is None
+
+    def close(self) -> None:
+        """Ends it."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self._words):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+def script(name: str, namespace: int, *arguments: Any) -> Program:
+    """One of the scripts of this package: `relay`, `target`, `load`."""
+    argv = [sys.executable, "-I", "-S", str(HERE / f"{name}.py"), *map(str, arguments)]
+    return Program(argv, namespace, name)
+
+
+def program_of(name: str) -> str:
+    """Where a program of shadowsocks-libev is; raises FileNotFoundError, which says what to install."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/local/bin")
+    if found is None:
+        raise FileNotFoundError(2, f"{name} is not installed (Debian: apt install {PACKAGE})")
+    return found
+
+
+class Shadowsocks:
+    """`ss-server` in one network namespace, `ss-local` in another; a SOCKS5 proxy for the latter. A context.
+
+    Args:
+        server, client: descriptors of the namespaces.
+        address, port: where the server listens, and the client connects to.
+        socks_port: of the SOCKS5 proxy, on the client's 127.0.0.1.
+
+    Raises:
+        FileNotFoundError: shadowsocks-libev is not installed.
+        RuntimeError: one of them did not begin, in its own words (a port in use, for one).
+    """
+
+    def __init__(self, server: int, client: int, address: str, port: int = 8388, socks_port: int = 1080):
+        programs = [program_of(name) for name in ("ss-server", "ss-local")]
+        self._client, self.socks = client, ("127.0.0.1", socks_port)
+        self._folder = tempfile.TemporaryDirectory(prefix="netbuf-gym-")
+        config: dict[str, Any] = {
+            "server": address,
+            "server_port": port,
+            "password": os.urandom(16).hex(),
+            "method": CIPHER,
+            "timeout": 600,
+            "no_delay": True,
+        }
+        own = {"local_address": self.socks[0], "local_port": socks_port}
+        self.programs: list[Program] = []
+        try:
+            for path, namespace, more in zip(programs, (server, client), ({}, own), strict=True):
+                name = Path(path).name
+                file = Path(self._folder.name, f"{name}.json")
+                file.touch(0o600)
+                file.write_text(json.dumps({**config, **more}))
+                self.programs.append(Program([path, "-c", str(file)], namespace, name, ready=False))
+        except BaseException:
+            self.close()
+            raise
+
+    def check(self, target: tuple[str, int], timeout_s: float = READY_S) -> float:
+        """Connects through both to a target that listens, again and again until it can; the seconds that took.
+
+        Raises:
+            RuntimeError: it cannot.
+        """
+        begin = time.monotonic()
+        last: OSError | None = None
+        while time.monotonic() < begin + timeout_s:
+            dead = next((one for one in self.programs if not one.alive), None)
+            if dead is not None:
+                raise dead.failure()
+            try:
+                with within(self._client):
+                    connection = socket.socket()
+                with connection:
+                    connection.settimeout(max(0.1, begin + timeout_s - time.monotonic()))
+                    connection.connect(self.socks)
+                    socks.greet(connection, target)
+                    connection.sendall((1).to_bytes(8, "big"))
+                    if connection.recv(1):
+                        return time.monotonic() - begin
+            except OSError as error:
+                last = error
+            time.sleep(0.01)
+        raise RuntimeError(f"shadowsocks does not reach {target[0]}:{target[1]} within {timeout_s:g} s: {last}")
+
+    def __enter__(self) -> Shadowsocks:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends both."""
+        for program in self.programs:
+            program.close()
+        self._folder.cleanup()

@@ -1,0 +1,139 @@
+"""The worlds of the studies: the task's own, with a proxy that relays what it gets from a target near by.
+
+What the paper leaves open and we chose: how long runs take, that every host starts with the paper's default settings, that
+sweeps of bandwidth, loss and flow size are made without extra latency and with 40 ms, and that each seed's round trip is up to
+5 % longer than the region's or the testbed's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import rollout
+from netbuf_gym.reproduce.auter import paper
+from netbuf_gym.reproduce.auter.schemes import TASK
+from netbuf_gym.scenarios import Scenario
+from netbuf_gym.tasks.host_buffers.scenarios import LOCAL_RTT_MS, MIXED_SIZES, REGIONS
+from netbuf_gym.tasks.host_buffers.settings import DEFAULT
+from netbuf_gym.tasks.host_buffers.worlds import RELAY_BYTES, host_world, long_run, one_size
+
+SPREAD = 0.05
+"""Round trips are longer than the scenario's by up to this share of it."""
+STREAM = 0x61757472
+"""Keeps what is drawn from a seed here apart from what else is."""
+MEMORY_BYTES = 96 * 2**20
+"""What TCP may take of the proxy's memory: what Linux lets it have of 1 GB, as the paper's servers have."""
+PAGES_LOAD = 0.1
+"""Share of a region's rate that visits to pages make up."""
+FILES_LOAD = 0.3
+"""The same of files at the testbed."""
+
+LATENCIES_MS = (0, 20, 40, 80, 100)
+BANDWIDTHS_MBPS = (10, 20, 50, 100, 200)
+LOSSES = (0.0, 0.0001, 0.001, 0.005, 0.01)
+SIZES = {"10kB": 10_000, "100kB": 100_000, "1MB": 1_000_000, "10MB": 10_000_000, "100MB": 100_000_000}
+MIXED = "mixed"
+CONNECTIONS = (1, 10, 100, 300, 1000)
+EXTRA_MS = (0, 40)
+"""Latencies that are added to the testbed's where something else is swept."""
+
+LIVE_MBPS = 100.0
+"""What links of live worlds carry at most."""
+
+REGION_S = {"es-ea": 600.0, "es-we": 120.0, "es-es": 60.0}
+"""How long runs are: what is slow is cheap, and needs longer for as many pages."""
+SWEEP_S, FILES_S, MEMORY_S = 60.0, 300.0, 60.0
+
+
+def world(scenario: Scenario, seed: int) -> rollout.World:
+    """A world with an agent in the proxy's place, as an environment draws it."""
+    return rollout.draw(TASK, scenario, [seed])[0]
+
+
+def region(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
+    """A region with short or long traffic; long where the cell does not say."""
+    name = cell.removesuffix("-short").removesuffix("-long")
+    own = {**REGIONS[name]}
+    own["rtt_ms"] *= _longer(seed)
+    if live:
+        own["rate_mbps"] = min(own["rate_mbps"], LIVE_MBPS)
+    kind: dict[str, Any] = {"traffic": "short", "load": PAGES_LOAD} if cell.endswith("-short") else {}
+    return _made(f"auter/{name}", duration_s, **own, **kind)
+
+
+def region_s(cell: str) -> float:
+    """How long a run there takes."""
+    return REGION_S[cell.removesuffix("-short").removesuffix("-long")]
+
+
+def latency(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
+    """A long connection over the testbed with extra latency."""
+    return _local(float(cell.removesuffix("ms")), seed, duration_s)
+
+
+def bandwidth(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
+    """A long connection over the testbed at a rate."""
+    rate, extra_ms = swept(cell)
+    return _local(extra_ms, seed, duration_s, rate_mbps=float(rate.removesuffix("mbps")))
+
+
+def loss(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
+    """A long connection over the testbed with random loss."""
+    share, extra_ms = swept(cell)
+    return _local(extra_ms, seed, duration_s, loss=float(share.removesuffix("%")) / 100)
+
+
+def flow_size(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
+    """Files of a size that arrive at random at the testbed."""
+    size, extra_ms = swept(cell)
+    sizes = one_size(SIZES[size]) if size in SIZES else MIXED_SIZES
+    return _local(extra_ms, seed, duration_s, traffic="short", sizes=sizes, load=FILES_LOAD)
+
+
+def memory(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
+    """So many connections over 100 Mbit/s and 64 ms."""
+    return _made("auter/connections", duration_s, connections=int(cell), rtt_ms=64.0 * _longer(seed), stagger_s=0.01)
+
+
+def hours(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
+    """A path that changes for so long, in a way of the seed's."""
+    drawn = int(np.random.default_rng((seed, STREAM)).integers(2**62))
+    path = long_run(drawn, hours=duration_s / 3600, rtt_ms=242.0, rate_mbps=4.0, loss=0.002)
+    return _made("auter/hours", path.pop("duration_s"), buffer_packets=200, **path)
+
+
+def cell_of(value: str, extra_ms: int) -> str:
+    """What the column `cell` calls a point of a sweep."""
+    return f"{value}+{extra_ms}ms"
+
+
+def swept(cell: str) -> tuple[str, float]:
+    """A point of a sweep: its value, and the extra latency."""
+    value, _, extra = cell.partition("+")
+    return value, float(extra.removesuffix("ms"))
+
+
+def crossed(values: tuple[str, ...]) -> tuple[str, ...]:
+    """The cells of a sweep of these values."""
+    return tuple(cell_of(value, extra_ms) for extra_ms in EXTRA_MS for value in values)
+
+
+def lasting_hours(hours_given: float | None, live: bool) -> float:
+    """How many hours the long run takes."""
+    return hours_given or (1 / 3 if live else float(paper.HOURS))
+
+
+def _local(extra_ms: float, seed: int, duration_s: float, **own: Any) -> Scenario:
+    """The testbed: 100 Mbit/s, unless it is said otherwise."""
+    return _made("auter/local", duration_s, rtt_ms=(LOCAL_RTT_MS + extra_ms) * _longer(seed), **own)
+
+
+def _made(name: str, duration_s: float, **own: Any) -> Scenario:
+    limits = {"relay_bytes": RELAY_BYTES, "memory_bytes": MEMORY_BYTES, "settings": DEFAULT}
+    return host_world(duration_s=duration_s, name=name, **limits, **own)
+
+
+def _longer(seed: int) -> float:
+    return float(np.random.default_rng((seed, STREAM)).uniform(1, 1 + SPREAD))

@@ -1,0 +1,76 @@
+"""The experiment as an object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym.reproduce.experiment import Experiment, Work
+from netbuf_gym.reproduce.live.figures import draw_all
+from netbuf_gym.reproduce.live.measures import MEASURES
+from netbuf_gym.reproduce.live.schemes import NAMES, SCHEMES
+from netbuf_gym.reproduce.live.sections import SECTIONS
+from netbuf_gym.reproduce.live.settings import KEYS_OF_AGENTS, Settings
+from netbuf_gym.reproduce.live.work import KEYS, TEXTS, Both
+from netbuf_gym.reproduce.live.worlds import WORLDS
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+
+
+class LiveExperiment(Experiment[Settings]):
+    """Contenders in the simulator and on the kernel, in the same worlds."""
+
+    name = Settings.experiment
+    summary = "the same contenders in the simulator and on the kernel: how far apart they are"
+    settings = Settings
+    keys = KEYS
+    texts = TEXTS
+    measures = MEASURES
+    explained = {
+        "task": "the environment's",
+        "world": "rate, round trip and queue; of queue thresholds packets a queue and load",
+        "scheme": "who plays",
+        "plant": "sim: the simulator; linux: the kernel",
+    }
+    sections = SECTIONS
+    choices = {
+        "tasks": dict.fromkeys(WORLDS, ""),
+        "schemes": {"all": ""} | dict.fromkeys(NAMES, ""),
+        "sender": "named:agents",
+        "receiver": "named:agents",
+        "switch": "named:agents",
+    }
+    examples = ("schemes=all jobs=2", "tasks=[congestion_window] schemes=[cubic,bbr] worlds=3")
+    help = ""
+
+    def work(self, settings: Settings) -> Both:
+        """See `Experiment.work`."""
+        return Both(settings)
+
+    def draw(self, work: Work[Any], runs: Runs, folder: Path) -> list[Path]:
+        """See `Experiment.draw`."""
+        assert isinstance(work, Both)
+        return draw_all(work, runs, folder)
+
+
+def _help() -> str:
+    schemes = "\n".join(f"      {task}: {', '.join(names)}" for task, names in SCHEMES.items())
+    shipped = "\n".join(
+        f"  {key + '=FILE':24} the agent of {task}; default: {Settings.agents[key][1]}, which comes with the package"
+        for key, task in KEYS_OF_AGENTS.items()
+    )
+    return f"""\
+  tasks=[{",".join(WORLDS)}]
+  schemes=[{",".join(Settings.by_default)}]
+      or all, with the trained agents:
+{schemes}
+{shipped}
+  worlds=null              how many of each task's worlds; null: all
+  duration_s=30            of every run
+  repeats=1                runs of a cell on each plant; of queue_threshold five times as many
+  first_seed={FIRST_EVALUATION_SEED}       of the runs
+      jobs=N is how many kernel worlds run beside each other, too"""
+
+
+LiveExperiment.help = _help()
+LIVE = LiveExperiment()

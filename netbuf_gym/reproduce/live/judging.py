@@ -1,0 +1,146 @@
+"""How far the kernel is from the simulator: cell by cell, and in the order of the schemes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from netbuf_gym.reproduce.live.measures import ACTIONS, SLOWDOWN, UTILITY, compared
+from netbuf_gym.reproduce.live.schemes import RANKED
+from netbuf_gym.reproduce.live.work import LIVE, SIMULATED
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.tables import markdown_table
+
+RELATIVE, ABSOLUTE = 0.10, 0.02
+"""What utilities may differ by: this share of the simulator's, or so much."""
+OF_SLOWDOWN = 0.20
+GAP = 0.02
+"""Differences between schemes above which their order counts."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scheme in a world on both plants, means over the seeds.
+
+    Attributes:
+        distance: Total variation between the distributions of actions, 0 to 1; NaN where nothing was decided.
+    """
+
+    task: str
+    world: str
+    scheme: str
+    simulated: float
+    live: float
+    distance: float
+
+    @property
+    def difference(self) -> float:
+        """Live less simulated."""
+        return self.live - self.simulated
+
+    @property
+    def within(self) -> bool:
+        """Whether the plants agree."""
+        if compared(self.task) == SLOWDOWN:
+            return abs(self.difference) <= OF_SLOWDOWN * self.simulated
+        return abs(self.difference) <= max(ABSOLUTE, RELATIVE * abs(self.simulated))
+
+
+def cells_of(runs: Runs) -> list[Cell]:
+    """All that were run on both plants."""
+    cells = []
+    for task in runs.values("task"):
+        own = runs.where(task=task)
+        for world in own.values("world"):
+            for scheme in own.values("scheme"):
+                both = [own.where(world=world, scheme=scheme, plant=plant) for plant in (SIMULATED, LIVE)]
+                if all(map(len, both)):
+                    simulated, live = (float(np.nanmean(one.columns[compared(task)])) for one in both)
+                    shares = [np.array([one.columns[name].mean() for name in ACTIONS]) for one in both]
+                    cells.append(Cell(task, world, scheme, simulated, live, float(np.abs(shares[0] - shares[1]).sum() / 2)))
+    return cells
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two schemes in a world, the better one in the simulator first, further apart there than `GAP`."""
+
+    task: str
+    world: str
+    better: str
+    worse: str
+    simulated: float
+    live: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether their order is the same on the kernel."""
+        return self.live > 0
+
+
+def pairs_of(cells: list[Cell]) -> list[Pair]:
+    """All pairs of the schemes whose order counts."""
+    pairs = []
+    by_world: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        if cell.scheme in RANKED and compared(cell.task) == UTILITY:
+            by_world.setdefault((cell.task, cell.world), []).append(cell)
+    for (task, world), own in by_world.items():
+        for better in own:
+            for worse in own:
+                gap = better.simulated - worse.simulated
+                if gap > GAP:
+                    pairs.append(Pair(task, world, better.scheme, worse.scheme, gap, better.live - worse.live))
+    return pairs
+
+
+def summary_table(cells: list[Cell]) -> str:
+    """Of each task and scheme, how many cells agree and how far they are apart."""
+    rows = []
+    for task in dict.fromkeys(cell.task for cell in cells):
+        for scheme in dict.fromkeys(cell.scheme for cell in cells if cell.task == task):
+            own = [cell for cell in cells if (cell.task, cell.scheme) == (task, scheme)]
+            relative = compared(task) == SLOWDOWN
+            off = np.array([cell.difference / (cell.simulated if relative else 1.0) for cell in own])
+            factor, unit = (100.0, " %") if relative else (1.0, "")
+            distances = [cell.distance for cell in own if math.isfinite(cell.distance)]
+            rows.append(
+                [
+                    task,
+                    scheme,
+                    f"{sum(cell.within for cell in own)} of {len(own)}",
+                    f"{np.median(off) * factor:+.3g}{unit}",
+                    f"{np.abs(off).max() * factor:.3g}{unit}",
+                    f"{np.mean(distances):.2f}" if distances else "-",
+                ]
+            )
+    head = ["task", "contender", "within", "median difference", "largest", "actions' distance"]
+    return markdown_table(head, rows)
+
+
+def outside_table(cells: list[Cell]) -> str:
+    """The cells that do not agree."""
+    rows = [
+        [cell.task, cell.world, cell.scheme, f"{cell.simulated:.3f}", f"{cell.live:.3f}", f"{cell.difference:+.3f}"]
+        for cell in cells
+        if not cell.within
+    ]
+    return markdown_table(["task", "world", "contender", "simulator", "kernel", "difference"], rows)
+
+
+def order_said(cells: list[Cell]) -> str:
+    """In how many pairs the order of schemes is the same, and the others."""
+    pairs = pairs_of(cells)
+    if not pairs:
+        return "No two of " + ", ".join(RANKED) + f" were further apart than {GAP:g} in the simulator."
+    lost = [pair for pair in pairs if not pair.kept]
+    lines = [
+        f"Of {len(pairs)} pairs among {', '.join(RANKED)} that are more than {GAP:g} apart in the simulator, "
+        f"{len(pairs) - len(lost)} have the same order on the kernel."
+    ]
+    rows = [[p.task, p.world, p.better, p.worse, f"{p.simulated:+.3f}", f"{p.live:+.3f}"] for p in lost]
+    if rows:
+        lines += ["", markdown_table(["task", "world", "better", "worse", "simulator", "kernel"], rows)]
+    return "\n".join(lines)

@@ -1,0 +1,53 @@
+"""What the page about the campaign shows of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from netbuf_gym.reproduce.experiment import Section
+from netbuf_gym.reproduce.live import judging
+from netbuf_gym.reproduce.live.measures import MEASURES
+from netbuf_gym.reproduce.live.work import KEYS, LIVE, TEXTS
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
+
+POLICIES = "policies"
+
+
+def policies(source: Path, folder: Path) -> str:
+    """The Markdown of a campaign; copies its figures and its means."""
+    description = described(source)
+    runs = Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+    write_means(runs, folder / "means.csv.gz")
+    cells = judging.cells_of(runs)
+    lines = [f"{ran(description)} Begun {description.get('begun', 'on a day not recorded')}.", ""]
+    lines += [
+        f"{sum(cell.within for cell in cells)} of {len(cells)} cells are within tolerance: utilities within "
+        f"{judging.RELATIVE:.0%} or {judging.ABSOLUTE:g}, mean slowdowns within {judging.OF_SLOWDOWN:.0%}.",
+        "",
+        judging.summary_table(cells),
+        "",
+    ]
+    if not all(cell.within for cell in cells):
+        lines += ["### Cells out of tolerance", "", judging.outside_table(cells), ""]
+    lines += ["### Order of the contenders", "", judging.order_said(cells), "", "### The emulator", "", _emulator(runs), ""]
+    lines += ["### Figures", "", *pictures(sorted((source / "figures").glob("*.png")), folder)]
+    return "\n".join(lines)
+
+
+def _emulator(runs: Runs) -> str:
+    """How late it was."""
+    live = runs.where(plant=LIVE).columns
+    if not len(live["late_p50_ms"]) or np.isnan(live["late_p50_ms"]).all():
+        return "Not measured."
+    half, most, worst = (np.nanmedian(live[f"late_{name}_ms"]) for name in ("p50", "p99", "max"))
+    stretch = np.nanmax(np.abs(live["rate_error"]))
+    return (
+        f"Packets left it {half:.3f} ms late at the median, {most:.2f} ms at the 99th percentile, {worst:.1f} ms at most "
+        f"(medians over the runs); its rates were off by {stretch:.2%} at most."
+    )
+
+
+SECTIONS: dict[str, Section] = {POLICIES: policies}

@@ -1,0 +1,79 @@
+"""The runs of the campaign: every cell in the simulator, then every cell on the kernel."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym import rollout
+from netbuf_gym.contenders import Contender
+from netbuf_gym.reproduce import agents
+from netbuf_gym.reproduce.experiment import Chunk, Part, Work
+from netbuf_gym.reproduce.live.measures import ACTIONS, MEASURES, measures_of, timing_of
+from netbuf_gym.reproduce.live.schemes import LEARNED, SCHEMES, Observed, contender_of, observed
+from netbuf_gym.reproduce.live.settings import KEYS_OF_AGENTS, Settings
+from netbuf_gym.reproduce.live.worlds import WORLDS
+
+KEYS = ("task", "world", "scheme", "plant", "seed")
+TEXTS = ("task", "world", "scheme", "plant")
+SIMULATED, LIVE = "sim", "linux"
+PLANTS = (SIMULATED, LIVE)
+
+
+def parts_of(settings: Settings) -> list[Part]:
+    """All parts, those of the simulator first: nothing shall run beside the kernel's."""
+    parts = []
+    for plant in PLANTS:
+        for task in settings.tasks:
+            for world in list(WORLDS[task])[: settings.worlds]:
+                for scheme in SCHEMES[task]:
+                    if scheme in settings.schemes:
+                        runs = tuple((task, world, scheme, plant, seed) for seed in settings.seeds_of(task))
+                        parts.append(Part(f"{plant}-{task}-{world}-{scheme}", runs))
+    return parts
+
+
+class Both(Work[Settings]):
+    """The runs, and who plays in them."""
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.parts = parts_of(settings)
+        played = LEARNED in settings.schemes
+        own = {key: task for key, task in KEYS_OF_AGENTS.items() if played and task in settings.tasks}
+        self.identity = {f"{key}_sha256": agents.sha256(settings, key) for key in KEYS_OF_AGENTS}
+        self._learned = {
+            task: agents.load(settings, self.world(task, next(iter(WORLDS[task]))), key, LEARNED, task)
+            for key, task in own.items()
+        }
+
+    def world(self, task: str, name: str) -> Any:
+        """A world by its task and name."""
+        return WORLDS[task][name](self.settings.duration_s)
+
+    def contender(self, task: str, scheme: str) -> Contender:
+        """Who plays under a scheme."""
+        return self._learned[task] if scheme == LEARNED else contender_of(scheme, task)
+
+    def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
+        """A run at a time."""
+        return (Chunk(part, (run,)) for part in parts for run in part.runs)
+
+    def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
+        """See `Work.run`."""
+        (key,) = chunk.runs
+        task, world, scheme, plant, seed = key
+        contender = observed(self.contender(task, scheme))
+        found: dict[str, float] = {}
+
+        def keep(view: rollout.View) -> None:
+            found.update(measures_of(view.report()) | timing_of(view.simulated))
+
+        one = rollout.World(self.world(task, world), seed, seed)
+        rollout.play(contender, [one], keep, task=task, stop=stop, plant=plant)
+        if isinstance(contender, Observed):
+            found |= dict(zip(ACTIONS, contender.shares.tolist(), strict=True))
+        return [dict(zip(KEYS, key, strict=True)) | dict.fromkeys(MEASURES, math.nan) | found]

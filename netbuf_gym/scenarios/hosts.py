@@ -1,0 +1,158 @@
+"""Hosts: what the settings of a kernel give the sockets of the flows that end at them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
+
+PAGE_BYTES = 4096
+_KERNEL = re.compile(r"([1-9]\d?)\.(\d{1,3})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A Linux host: the buffers of its sockets, the memory that these may take, and its ring.
+
+    A flow that ends at a host (`Flow.sender_host`, `Flow.receiver_host`) has there the buffer that Linux' rules give it: the
+    default when the connection is opened, from where autotuning lets it grow to the maximum. A changed default acts on
+    connections that are opened from then on; a maximum on what autotuning does from then on, so that a larger one lets
+    established connections grow and a smaller one takes no receive buffer back. Explicit buffers (`Flow.sndbuf_bytes`,
+    `Flow.rcvbuf_bytes`) are not tuned.
+
+    Args:
+        name: unique in the scenario.
+        tcp_rmem, tcp_wmem: least, default and largest size of receive and send buffers, 1 to 2**40 bytes
+            (`net.ipv4.tcp_rmem`, `tcp_wmem`). Buffers hold packets with their overhead, not payload alone.
+        socket_bytes: cap of explicit buffers, 1 to 2**40 bytes (`net.core.rmem_max` and `wmem_max`).
+        tcp_mem: low, pressure and high mark of what all sockets together hold, bytes (`net.ipv4.tcp_mem`, which counts pages);
+            None: memory never limits.
+        ring_packets: size of the ring of `device`, 1 to 2**20 packets; None: the queue limit of that link.
+        device: the link whose queue is the host's ring, or several: names or indices. Packets leave the host over it.
+        ring_stall_s: for how long a resize of the ring lets nothing leave, 0 to 3600 seconds.
+        notsent_lowat_bytes: unsent data from which on a socket takes no more, 1 to 2**32 bytes (`tcp_notsent_lowat`).
+        limit_output_bytes: what a socket may have in the host's queues below TCP, 1 to 2**40 bytes
+            (`tcp_limit_output_bytes`); None: no limit, as of devices that let go of a packet's owner at once.
+        moderate_rcvbuf: whether receive buffers are tuned (`tcp_moderate_rcvbuf`).
+        kernel: version whose autotuning it is, as "6.18". It changed with 6.6, 6.16 and 6.18.
+        agent: whether an agent of kind "host" sets what can be set.
+
+    Raises:
+        ScenarioError: a field out of range, a default or mark that is not below the next.
+    """
+
+    name: str
+    tcp_rmem: Sequence[int] = (4096, 131072, 6291456)
+    tcp_wmem: Sequence[int] = (4096, 16384, 4194304)
+    socket_bytes: int = 212992
+    tcp_mem: Sequence[int] | None = None
+    ring_packets: int | None = None
+    device: str | int | Sequence[str | int] | None = None
+    ring_stall_s: float = 2.1
+    notsent_lowat_bytes: int | None = None
+    limit_output_bytes: int | None = None
+    moderate_rcvbuf: bool = True
+    kernel: str = "6.18"
+    agent: bool = False
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        if not checks.text("host.name", self.name):
+            raise ScenarioError("host.name is empty; valid: a name")
+        put(self, "tcp_rmem", _three("host.tcp_rmem", self.tcp_rmem, 1))
+        put(self, "tcp_wmem", _three("host.tcp_wmem", self.tcp_wmem, 1))
+        put(self, "socket_bytes", checks.integer("host.socket_bytes", self.socket_bytes, 1, MAX_COUNT))
+        if self.tcp_mem is not None:
+            put(self, "tcp_mem", _three("host.tcp_mem", self.tcp_mem, PAGE_BYTES))
+            if not self.tcp_mem[0] <= self.tcp_mem[1] <= self.tcp_mem[2]:
+                raise ScenarioError(f"host.tcp_mem = {self.tcp_mem} does not rise; valid: low, pressure, high")
+        if self.device is not None and not isinstance(self.device, (str, int)):
+            put(self, "device", checks.sequence("host.device", self.device, "links"))
+        if self.ring_packets is not None:
+            put(self, "ring_packets", checks.integer("host.ring_packets", self.ring_packets, 1, 2**20))
+            if self.device is None:
+                raise ScenarioError(f"host.ring_packets = {self.ring_packets} without a device; valid: both, or None")
+        put(self, "ring_stall_s", checks.number("host.ring_stall_s", self.ring_stall_s, 0, 3600))
+        for field, most in (("notsent_lowat_bytes", 2**32), ("limit_output_bytes", MAX_COUNT)):
+            if getattr(self, field) is not None:
+                put(self, field, checks.integer(f"host.{field}", getattr(self, field), 1, most))
+        put(self, "moderate_rcvbuf", checks.boolean("host.moderate_rcvbuf", self.moderate_rcvbuf))
+        put(self, "agent", checks.boolean("host.agent", self.agent))
+        self.kernel_number  # noqa: B018  # refuses what is no version
+
+    @property
+    def devices(self) -> tuple[str | int, ...]:
+        """The links whose queue is its ring."""
+        if self.device is None:
+            return ()
+        return (self.device,) if isinstance(self.device, (str, int)) else tuple(self.device)
+
+    @property
+    def kernel_number(self) -> int:
+        """The version as the core takes it: 1000 times the major number, and the minor."""
+        found = _KERNEL.fullmatch(self.kernel) if isinstance(self.kernel, str) else None
+        if found is None:
+            raise ScenarioError(f'host.kernel = {shown(self.kernel)} is no version; valid: "6.18", as `uname -r` begins')
+        return int(found[1]) * 1000 + int(found[2])
+
+
+def _three(field: str, value: object, least: int) -> tuple[int, int, int]:
+    """Three sizes in bytes."""
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 3:
+        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: three numbers of bytes")
+    first, second, third = (checks.integer(f"{field}[{i}]", number, least, MAX_COUNT) for i, number in enumerate(value))
+    return first, second, third
+
+
+def check_sockets(end: object, what: str) -> None:
+    """What a flow or a sender says of its sockets at hosts: names, and buffers where there are hosts."""
+    for host_field, field in (("sender_host", "sndbuf_bytes"), ("receiver_host", "rcvbuf_bytes")):
+        host, size = getattr(end, host_field), getattr(end, field)
+        if host is not None and not checks.text(f"{what}.{host_field}", host):
+            raise ScenarioError(f"{what}.{host_field} is empty; valid: the name of a host, or None")
+        if size is None:
+            continue
+        object.__setattr__(end, field, checks.integer(f"{what}.{field}", size, 1, MAX_COUNT))
+        if host is None:
+            raise ScenarioError(f"{what}.{field} = {size} without {host_field}; valid: both, or None")
+
+
+def placed_hosts(hosts: tuple, indices: Callable[[str, tuple], tuple], ports: Container[int], stack: str) -> tuple:
+    """The hosts of a scenario, with their devices as indices; the same tuple when they had them so.
+
+    Args:
+        indices: the indices of links, from what the scenario calls them by and the field that does.
+        ports: links that are ports of switches.
+    """
+    names: dict[str, int] = {}
+    placed = []
+    for i, host in enumerate(hosts):
+        if not isinstance(host, Host):
+            raise ScenarioTypeError(f"hosts[{i}] = {shown(host)} is not a Host")
+        if names.setdefault(host.name, i) != i:
+            raise ScenarioError(f"hosts[{i}].name = {host.name!r} is taken by hosts[{names[host.name]}]; valid: unique names")
+        device = indices(f"hosts[{i}].device", host.devices)
+        for link in device:
+            if link in ports:
+                raise ScenarioError(f"hosts[{i}].device = {link} is the port of a switch; valid: another link")
+        placed.append(host if device == host.devices else replace(host, device=device))
+    if hosts and not HAS_HOSTS[stack]:
+        valid = ", ".join(name for name, has in HAS_HOSTS.items() if has)
+        raise ScenarioError(f"hosts is not empty in the {stack} stack; valid: stack = {valid}")
+    return hosts if all(a is b for a, b in zip(hosts, placed, strict=True)) else tuple(placed)
+
+
+def check_ends(field: str, ends: Sequence[Any], hosts: tuple) -> None:
+    """Refuses flows, or the legs of a sender, that end at a host which is not there."""
+    names = [host.name for host in hosts]
+    for i, end in enumerate(ends):
+        for end_field in ("sender_host", "receiver_host"):
+            name = getattr(end, end_field)
+            if name is not None and name not in names:
+                valid = ", ".join(map(repr, names)) or "None, for there are no hosts"
+                raise ScenarioError(f"{field}[{i}].{end_field} = {name!r} is no host; valid: {valid}")

@@ -1,0 +1,53 @@
+"""The host-buffers task: a host decides how large its ring, its socket buffers and its TCP buffers are."""
+
+from netbuf_gym.tasks.host_buffers.contenders import CONTENDERS, Bpftune, Keep, Setting, WithCongestionControl
+from netbuf_gym.tasks.host_buffers.features import AUTER_FEATURES, DEFAULT_FEATURES
+from netbuf_gym.tasks.host_buffers.measures import MEASURES
+from netbuf_gym.tasks.host_buffers.meter import Meter
+from netbuf_gym.tasks.host_buffers.report import episode_reports
+from netbuf_gym.tasks.host_buffers.rewards import REWARDS, AuterReward, HostUtility
+from netbuf_gym.tasks.host_buffers.rules import RECIPES, HostBuffers
+from netbuf_gym.tasks.host_buffers.scenarios import SCENARIOS
+from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED, Settings
+from netbuf_gym.tasks.host_buffers.telemetry import HOST, TELEMETRY
+from netbuf_gym.tasks.host_buffers.worlds import HostPaths, host_world
+from netbuf_gym.tasks.record import TaskRecord
+
+RECORD = TaskRecord(
+    rules=HostBuffers,
+    ids=("netbuf/HostBuffers-v0",),
+    summary="a host: the sizes of its ring, socket and TCP buffers, every 3 s",
+    rewards=REWARDS,
+    contenders=CONTENDERS,
+    measures=MEASURES,
+    scenarios=SCENARIOS,
+    page="host_buffers.md",
+)
+
+__all__ = [
+    "AUTER_FEATURES",
+    "CONTENDERS",
+    "DEFAULT",
+    "DEFAULT_FEATURES",
+    "GRID",
+    "HOST",
+    "MEASURES",
+    "NAMED",
+    "RECIPES",
+    "RECORD",
+    "REWARDS",
+    "SCENARIOS",
+    "TELEMETRY",
+    "AuterReward",
+    "Bpftune",
+    "HostBuffers",
+    "HostPaths",
+    "HostUtility",
+    "Keep",
+    "Meter",
+    "Setting",
+    "Settings",
+    "WithCongestionControl",
+    "episode_reports",
+    "host_world",
+]

@@ -1,0 +1,171 @@
+"""What a host observes of its connections and buffers: ratios that carry over between paths, or the paper's seven features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netbuf_gym.tasks.host_buffers.settings import RING_RANGE, SOCKET_RANGE, TCP_RANGE
+from netbuf_gym.tasks.host_buffers.tracker import CONTROL, FIELD, Tracker
+from netbuf_gym.tasks.task import Feature
+
+RATE_RANGE_BPS = (1e4, 1e10)
+RTT_RANGE_S = (1e-3, 1.0)
+MEMORY_RANGE_BYTES = (2.0**16, 2.0**36)
+MOST_CONNECTIONS = 4096.0
+
+AUTER_FEATURES = (
+    Feature("throughput", *RATE_RANGE_BPS, "log of throughput of a connection, mean over them, in bit/s"),
+    Feature("latency", *RTT_RANGE_S, "log of round-trip time, mean over the connections, in seconds"),
+    Feature("loss", 0, 1, "packets sent again over packets sent, mean over the connections"),
+    Feature("ring", *RING_RANGE, "log of ring size in packets"),
+    Feature("socket", *SOCKET_RANGE, "log of cap of explicit socket buffers in bytes"),
+    Feature("tcp_default", *TCP_RANGE, "log of TCP default in bytes, the larger of both directions"),
+    Feature("tcp_max", *TCP_RANGE, "log of TCP maximum in bytes, the larger of both directions"),
+)
+"""The paper's seven; it states neither ranges nor scales, so that these are ours."""
+
+DEFAULT_FEATURES = (
+    Feature("rtt_inflation", 1, 8, "log of latency / least round trip lately"),
+    Feature("queueing", 1, 1.5, "log of latency / least round trip lately, more finely"),
+    Feature("buffer_in_bdp", 1 / 16, 4096, "log of TCP maximum / (highest delivery rate lately * least round trip)", floor=-1),
+    Feature("buffer_near_bdp", 1 / 4, 4, "likewise, more finely", floor=-1),
+    Feature("buffer_in_use", 1, 4096, "log of TCP maximum / (rate of a connection * least round trip)"),
+    Feature("buffer_near_use", 1, 8, "likewise, more finely"),
+    Feature("cwnd_in_bdp", 1 / 16, 16, "log of window / (highest delivery rate lately * least round trip)", floor=-1),
+    Feature("cwnd_in_buffer", 1 / 64, 64, "log of window / send buffer", floor=-1),
+    Feature("send_buffer", 1 / 64, 1, "log of send buffer / TCP maximum"),
+    Feature("receive_buffer", 1 / 64, 1, "log of receive buffer / TCP maximum"),
+    Feature("rate_change", 1 / 4, 4, "log of rate of a connection / the one of an interval earlier", floor=-1),
+    Feature("latency_change", 1 / 4, 4, "log of latency / the one of an interval earlier", floor=-1),
+    Feature("tcp_change", 1 / 4, 4, "log of TCP maximum / the one of an interval earlier", floor=-1),
+    Feature("tcp_max", *TCP_RANGE, "log of TCP maximum in bytes, the larger of both directions"),
+    Feature("tcp_default", *TCP_RANGE, "log of TCP default in bytes, the larger of both directions"),
+    Feature("socket", *SOCKET_RANGE, "log of cap of explicit socket buffers in bytes"),
+    Feature("ring", *RING_RANGE, "log of ring size in packets; 0 without one"),
+    Feature("rate_size", *RATE_RANGE_BPS, "log of rate of a connection in bit/s"),
+    Feature("least_rtt", *RTT_RANGE_S, "log of least round trip lately in seconds"),
+    Feature("memory", *MEMORY_RANGE_BYTES, "log of TCP's and the ring's memory in bytes"),
+    Feature("connections", 1, MOST_CONNECTIONS, "log of 1 + connections alive"),
+    Feature("rwnd_limited", 0, 1, "share of the busy time for which the other side's window held connections up"),
+    Feature("sndbuf_limited", 0, 1, "share of the busy time for which send buffers held connections up"),
+    Feature("busy", 0, 1, "share of the connections' time with data to carry"),
+    Feature("rate", 0, 1, "rate of a connection / highest one lately"),
+    Feature("loss", 0, 0.25, "sqrt of packets sent again over packets sent, mean over the connections"),
+    Feature("unsent", 0, 1, "written and not sent yet, of what is written and not acknowledged"),
+    Feature("send_fill", 0, 2, "memory that send buffers hold / their limits", floor=-1),
+    Feature("receive_fill", 0, 2, "memory that receive buffers hold / their limits", floor=-1),
+    Feature("memory_use", 0, 1, "TCP's memory / its limit; 0 without one"),
+    Feature("pressure", 0, 1, "share of the interval under memory pressure"),
+    Feature("turnover", 0, 1, "connections that were opened, of all of the interval"),
+    Feature("receives", 0, 1, "bytes received, of bytes sent and received"),
+    Feature("ring_fill", 0, 1, "sqrt of packets in the ring / its size"),
+    Feature("ring_loss", 0, 1, "sqrt of packets that found the ring full / packets sent"),
+    Feature("interrupted", 0, 1, "share of the interval for which the ring was being resized"),
+)
+"""What Linux tells of a host's sockets, and of the highest rate and the least round trip lately."""
+
+_COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
+_LOGS = _COLUMN["rwnd_limited"]
+"""The first features are logarithms."""
+
+_ONE, _TINY = np.float32(1), np.float32(1e-9)
+
+
+def _scales(features: tuple[Feature, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """What logarithms are taken times, and less afterwards, so that `low` is the floor and `high` is 1; `(n, 1)` each."""
+    low = np.log([feature.low for feature in features])
+    high = np.log([feature.high for feature in features])
+    floor = np.array([feature.floor for feature in features])
+    scale = (1 - floor) / (high - low)
+    return scale.astype(np.float32)[:, None], (scale * low - floor).astype(np.float32)[:, None]
+
+
+_SCALE, _LESS = _scales(DEFAULT_FEATURES[:_LOGS])
+_AUTER = (0, 1, 3, 4, 5, 6)
+_AUTER_SCALE, _AUTER_LESS = _scales(tuple(AUTER_FEATURES[k] for k in _AUTER))
+
+
+def observe_auter(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """The 7 features, each clipped to its range and scaled to [0, 1], into `out` of shape `(7, rows)`.
+
+    A field without a measurement keeps its last value; before the first it is the least.
+    """
+    last, settings = tracker.last, tracker.settings
+    values = (
+        last[FIELD["throughput_bps"]],
+        last[FIELD["latency_s"]],
+        np.nan_to_num(settings[:, CONTROL["ring_packets"]]),
+        settings[:, CONTROL["socket_bytes"]],
+        tracker.tcp_default,
+        tracker.tcp_max,
+    )
+    for column, value, scale, less in zip(_AUTER, values, _AUTER_SCALE, _AUTER_LESS, strict=True):
+        out[column] = np.log(np.maximum(value, _TINY)) * scale - less
+    out[2] = last[FIELD["loss"]]
+    return np.clip(out, 0, 1, out=out)
+
+
+def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+    """The features of `DEFAULT_FEATURES`, each clipped to its range, into `out` of shape `(36, rows)`.
+
+    A field without a measurement keeps its last value. Ratios to a rate or a round trip are 1 before there is one.
+    """
+    last, settings = tracker.last, tracker.settings
+
+    def of(name: str) -> np.ndarray:
+        return last[FIELD[name]]
+
+    def ratio(value: np.ndarray, to: np.ndarray, otherwise: float = 1.0) -> np.ndarray:
+        known = (to > 0) & (value > 0)
+        return np.where(known, value / np.where(known, to, _ONE), otherwise)
+
+    tcp, least = tracker.tcp_max, tracker.least_rtt
+    product = tracker.peak_delivery * least / np.float32(8)
+    inflation = ratio(tracker.latency, least)
+    in_bdp, in_use = ratio(tcp, product), ratio(tcp, tracker.rate * least / np.float32(8))
+    logs = out[:_LOGS]
+    logs[0] = logs[1] = inflation
+    logs[2] = logs[3] = in_bdp
+    logs[4] = logs[5] = in_use
+    logs[6] = ratio(of("cwnd_bytes"), product)
+    logs[7] = ratio(of("cwnd_bytes"), of("send_buffer_bytes"))
+    logs[8] = ratio(of("send_buffer_bytes"), tcp)
+    logs[9] = ratio(of("receive_buffer_bytes"), tcp)
+    logs[10] = ratio(tracker.rate, tracker.previous_rate)
+    logs[11] = ratio(tracker.latency, tracker.previous_latency)
+    logs[12] = ratio(tcp, tracker.previous_tcp)
+    logs[13] = tcp
+    logs[14] = tracker.tcp_default
+    logs[15] = settings[:, CONTROL["socket_bytes"]]
+    logs[16] = np.nan_to_num(settings[:, CONTROL["ring_packets"]])
+    logs[17] = tracker.rate
+    logs[18] = least
+    logs[19] = tracker.memory
+    logs[20] = of("connections") + _ONE
+    np.log(np.maximum(logs, _TINY, out=logs), out=logs)
+    logs *= _SCALE
+    logs -= _LESS
+
+    busy = np.maximum(of("busy_s"), _TINY)
+    connections = of("connections")
+    there = connections + of("connections_closed")
+    out[21] = of("rwnd_limited_s") / busy
+    out[22] = of("sndbuf_limited_s") / busy
+    out[23] = of("busy_s") / np.maximum(of("elapsed_s") * there, _TINY)
+    out[24] = tracker.rate / np.maximum(tracker.peak_rate, _ONE)
+    out[25] = np.sqrt(np.minimum(of("loss") * np.float32(4), _ONE))
+    out[26] = of("unsent_bytes") / np.maximum(of("unsent_bytes") + of("in_flight_bytes"), _ONE)
+    out[27] = of("send_queued_bytes") / np.maximum(of("send_buffer_bytes") * connections, _ONE) - _ONE
+    out[28] = of("receive_queued_bytes") / np.maximum(of("receive_buffer_bytes") * connections, _ONE) - _ONE
+    out[29] = np.where(of("memory_limit_bytes") > 0, of("memory_bytes") / np.maximum(of("memory_limit_bytes"), _ONE), 0)
+    out[30] = of("memory_pressure")
+    out[31] = of("connections_opened") / np.maximum(there, _ONE)
+    out[32] = of("received_bytes") / np.maximum(of("received_bytes") + of("sent_bytes"), _ONE)
+    out[33] = np.sqrt(of("ring_queue_packets") / np.maximum(of("ring_packets"), _ONE))
+    out[34] = np.sqrt(of("ring_drops") / np.maximum(of("packets_sent"), _ONE))
+    out[35] = of("interrupted_s") / np.maximum(of("elapsed_s"), _TINY)
+    np.maximum(out, _FLOOR, out=out)
+    return np.minimum(out, _ONE, out=out)
+
+
+_FLOOR = np.array([feature.floor for feature in DEFAULT_FEATURES], np.float32)[:, None]

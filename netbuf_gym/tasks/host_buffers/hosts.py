@@ -1,0 +1,179 @@
+"""Hosts of scenarios as the task sees them: their settings, and what their paths offer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.scenarios.hosts import Host
+from netbuf_gym.scenarios.traffic import FlowList
+from netbuf_gym.scenarios.types import DATA_BYTES, Scenario
+from netbuf_gym.tasks.host_buffers.actions import BEGINNING
+from netbuf_gym.tasks.host_buffers.settings import Settings
+from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS
+from netbuf_gym.tasks.task import outage
+
+NAME = "host"
+"""Of the host that a scenario without any is given."""
+
+ENDLESS_BYTES = 2**40
+"""A flow of this size lasts as long as its world."""
+
+LEAST_RTT_S = 1e-6
+"""What a base RTT of 0 counts as where others are divided by it."""
+
+
+def with_hosts(scenario: Scenario) -> Scenario:
+    """The scenario, with one host that sends all that is sent where it has none; without a ring."""
+    if scenario.hosts:
+        return scenario
+    flows = tuple(replace(flow, sender_host=NAME) for flow in scenario.flows)
+    traffic = scenario.traffic
+    if traffic is not None:
+        traffic = replace(traffic, senders=tuple(replace(one, sender_host=NAME) for one in traffic.senders))
+    return replace(scenario, hosts=(Host(name=NAME),), flows=flows, traffic=traffic)
+
+
+def changed(scenario: Scenario, which: Sequence[int], change: Callable[[Host], Host]) -> Scenario:
+    """The scenario with some hosts changed, the same object where that changes nothing; ConfigError for a bad value."""
+    try:
+        hosts = tuple(change(host) if i in which else host for i, host in enumerate(scenario.hosts))
+        return scenario if hosts == tuple(scenario.hosts) else replace(scenario, hosts=hosts)
+    except ScenarioError as error:
+        raise ConfigError(str(error)) from None
+
+
+def set_to(host: Host, settings: Settings) -> Host:
+    """The host with these settings; the ring only where it has a device."""
+
+    def three(old: Sequence[int], default: int, most: int) -> tuple[int, int, int]:
+        return min(int(old[0]), default), default, most
+
+    own: dict[str, Any] = {} if host.device is None else {"ring_packets": settings.ring_packets}
+    return replace(
+        host,
+        tcp_rmem=three(host.tcp_rmem, settings.rmem_default_bytes, settings.rmem_max_bytes),
+        tcp_wmem=three(host.tcp_wmem, settings.wmem_default_bytes, settings.wmem_max_bytes),
+        socket_bytes=settings.socket_bytes,
+        **own,
+    )
+
+
+def settings_of(scenario: Scenario, host: Host) -> list[float]:
+    """What a host starts with, in the order of the controls; NaN for a ring that it has not."""
+    said = {
+        "ring_packets": _ring(scenario, host),
+        "socket_bytes": host.socket_bytes,
+        "tcp_rmem_default_bytes": host.tcp_rmem[1],
+        "tcp_rmem_max_bytes": host.tcp_rmem[2],
+        "tcp_wmem_default_bytes": host.tcp_wmem[1],
+        "tcp_wmem_max_bytes": host.tcp_wmem[2],
+        "limit_output_bytes": host.limit_output_bytes,
+        "notsent_lowat_bytes": host.notsent_lowat_bytes,
+        "window_clamp_bytes": None,
+    }
+    return [float(BEGINNING.get(one.name, math.nan) if said[one.name] is None else said[one.name]) for one in CONTROLS]
+
+
+def _ring(scenario: Scenario, host: Host) -> float | None:
+    if not host.devices:
+        return None
+    if host.ring_packets is not None:
+        return host.ring_packets
+    return scenario.links[host.devices[0]].queue_packets  # of a scenario's hosts devices are indices
+
+
+def agent_hosts(scenario: Scenario) -> list[int]:
+    """The indices of the hosts that agents set."""
+    return [i for i, host in enumerate(scenario.hosts) if host.agent]
+
+
+def connections_of(scenario: Scenario, host: Host) -> list[tuple[Sequence[int], Sequence[int], Sequence[int], int]]:
+    """What a host carries: of each of its lasting connections, and of each sender whose finite flows it sends or relays.
+
+    What it only receives counts where it sends nothing.
+
+    Returns:
+        of each: the links that bound it, the way of what the host sends or receives, the way back, and how many connections of
+        it last as long as the world.
+    """
+    sent, received = [], []
+    for flow in scenario.flows:
+        if flow.sender_host == host.name:
+            sent.append((flow.path, flow.path, flow.return_path, 1))
+        elif flow.receiver_host == host.name:
+            received.append((flow.path, flow.path, flow.return_path, 1))
+    for number, sender in enumerate(() if scenario.traffic is None else scenario.traffic.senders):
+        relay, count = sender.relay, _lasting(scenario, number)
+        if relay is not None and relay.host == host.name:
+            sent.append(((*sender.path, *relay.path), relay.path, relay.return_path, count))
+        elif sender.sender_host == host.name:
+            sent.append((sender.path, sender.path, sender.return_path, count))
+        elif host.name in (sender.receiver_host, relay and relay.receiver_host):
+            way = sender if relay is None else relay
+            received.append(((*sender.path, *way.path), way.path, way.return_path, count))
+    return sent or received
+
+
+def _lasting(scenario: Scenario, sender: int) -> int:
+    """How many flows of a sender of traffic are larger than what is ever carried."""
+    arrivals = () if scenario.traffic is None else scenario.traffic.arrivals
+    lists = [one for one in arrivals if isinstance(one, FlowList)]
+    return sum(int(((one.sender == sender) & (one.size_bytes >= ENDLESS_BYTES)).sum()) for one in lists)
+
+
+def offer(scenario: Scenario, host: Host) -> tuple[float, float, float]:
+    """What the world offers a host: capacity and share of a connection in bit/s, base RTT in s.
+
+    The capacity is that of the slowest links of what it carries, each once; the share is an even one of the lasting
+    connections; the base RTT is a mean over all.
+
+    Raises:
+        ConfigError: no connection of the host crosses a link of finite rate, or these carry nothing.
+    """
+    slowest: dict[int, float] = {}
+    rtts, lasting = [], 0
+    for links, path, back, count in connections_of(scenario, host):
+        rates = {link: scenario.links[link].mean_mbps(scenario.duration_s) for link in links}
+        tightest = min(rates, key=lambda link: rates[link]) if rates else None
+        if tightest is not None and math.isfinite(rates[tightest]):
+            slowest[tightest] = rates[tightest] * 1e6
+        size = DATA_BYTES[scenario.stack]
+        rtts.append(sum(_pass_ms(scenario, link, size) for link in path) + sum(_pass_ms(scenario, link, 0) for link in back))
+        lasting += count
+    if not slowest:
+        at = f"scenario {scenario.name!r}: nothing limits what host {host.name!r} sends or receives"
+        raise ConfigError(f"{at}, so that there is nothing to control; valid: a link with rate_mbps or a trace on its paths")
+    capacity = sum(slowest.values())
+    if not capacity > 0:
+        raise ConfigError(outage(scenario))
+    return capacity, capacity / max(lasting, 1), max(float(np.mean(rtts)) * 1e-3, LEAST_RTT_S)
+
+
+def _pass_ms(scenario: Scenario, link: int, size_bytes: int) -> float:
+    one = scenario.links[link]
+    return one.least_delay_ms + one.service_ms(size_bytes)
+
+
+def with_congestion_control(scenario: Scenario, which: Sequence[int], cc: Any) -> Scenario:
+    """The scenario with another congestion control of all that some hosts send."""
+    names = {scenario.hosts[i].name for i in which}
+
+    def own(flow: Any) -> Any:
+        relay = getattr(flow, "relay", None)
+        if relay is not None and relay.host in names:
+            flow = replace(flow, relay=replace(relay, cc=cc))
+        return replace(flow, cc=cc) if flow.sender_host in names else flow
+
+    try:
+        traffic = scenario.traffic
+        if traffic is not None:
+            traffic = replace(traffic, senders=tuple(own(one) for one in traffic.senders))
+        return replace(scenario, flows=tuple(own(flow) for flow in scenario.flows), traffic=traffic)
+    except ScenarioError as error:
+        raise ConfigError(str(error)) from None

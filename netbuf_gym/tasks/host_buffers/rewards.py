@@ -1,0 +1,115 @@
+"""Rewards of the host-buffers task: the paper's, ours, and the utilities of `netbuf_gym.rewards.utility`.
+
+They read the task's tracker. Throughput is that of a connection, mean over those with something to send; what an interval did
+not measure counts with its last value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from netbuf_gym.arguments import real, truth
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.rewards import UTILITIES
+from netbuf_gym.rewards.ranges import ThreeSigmaRange
+from netbuf_gym.tasks.host_buffers.meter import DELAY_WEIGHT, MEMORY_WEIGHT, terms_of
+from netbuf_gym.tasks.host_buffers.tracker import Tracker
+
+
+@dataclass(frozen=True)
+class AuterReward:
+    """Auter's: x_thr R(throughput) + x_lat R(latency) + x_loss R(loss), a value of each decision.
+
+    R(v) = (v - least) / (greatest - least) over the samples of all agents and episodes so far that are no outliers by the
+    three-sigma rule (`netbuf_gym.rewards.ranges.ThreeSigmaRange`); 0 as long as all are alike. The paper does not state the
+    weights; these are ours.
+
+    Args:
+        throughput_weight: x_thr, above 0 to 100, and above the size of both others.
+        latency_weight, loss_weight: x_lat and x_loss, below 0.
+        memory: how many samples are remembered, 2 to 10 million.
+        clip: R to [0, 1]; else the R of an outlier is below 0 or above 1, by at most 1e6.
+    """
+
+    throughput_weight: float = 1.0
+    latency_weight: float = -0.5
+    loss_weight: float = -0.5
+    memory: int = 10_000
+    clip: bool = True
+    name: ClassVar[str] = "auter"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "latency", "loss")
+    requires: ClassVar[tuple[str, ...]] = ("throughput_bps", "latency_s", "loss")
+
+    def __post_init__(self) -> None:
+        real("throughput_weight", self.throughput_weight, 0, 100, low_open=True)
+        for name in ("latency_weight", "loss_weight"):
+            value = real(name, getattr(self, name), -100, 0)
+            if not value < 0:
+                raise ConfigError(f"{name} = {shown(value)}; valid: -100 to below 0")
+            if not self.throughput_weight > abs(value):
+                given = f"throughput_weight = {shown(self.throughput_weight)} beside {name} = {shown(value)}"
+                raise ConfigError(f"{given}; valid: above the size of latency_weight and of loss_weight")
+        truth("clip", self.clip)
+        self.__dict__["_ranges"] = tuple(ThreeSigmaRange(self.memory) for _ in self.terms)
+
+    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
+        """Writes the terms, `(3, rows)`."""
+        now = dict(zip(tracker.names, tracker.now, strict=True))
+        weights = (self.throughput_weight, self.latency_weight, self.loss_weight)
+        for row, field, weight, samples in zip(out, self.requires, weights, self.__dict__["_ranges"], strict=True):
+            samples.update(now[field])
+            row[...] = weight * samples.normalize(tracker[field], self.clip)
+
+
+@dataclass(frozen=True)
+class HostUtility:
+    """Log-utility of a connection's throughput, less queueing and memory, times the length of the interval.
+
+    Per second: a ln(x) - b (y - 1) - c ln(1 + m) - d l, with x = throughput of a connection / fair share, within 0.001 and 10,
+    y = latency / base RTT, within 1 and 8, m = memory of TCP and the ring / twice the path's product, l = packets sent again /
+    sent. By its defaults it is the utility that reports tell.
+
+    Args:
+        throughput_weight, delay_weight, memory_weight, loss_weight: weights a, b, c, d, 0 to 100.
+        progress: share of the utility of the interval before that is taken off, 0 to 1. With 1 a policy is rewarded with what
+            became better, which, the best policy being the same, leaves out what its world offers and learns faster.
+    """
+
+    throughput_weight: float = 1.0
+    delay_weight: float = DELAY_WEIGHT
+    memory_weight: float = MEMORY_WEIGHT
+    loss_weight: float = 0.0
+    progress: float = 0.0
+    name: ClassVar[str] = "host_utility"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "memory", "loss")
+    requires: ClassVar[tuple[str, ...]] = ("elapsed_s", "throughput_ratio", "rtt_ratio", "memory_ratio", "loss_ratio")
+
+    def __post_init__(self) -> None:
+        for name in ("throughput_weight", "delay_weight", "memory_weight", "loss_weight"):
+            real(name, getattr(self, name), 0, 100)
+        real("progress", self.progress, 0, 1)
+
+    def __call__(self, tracker: Tracker, out: np.ndarray) -> None:
+        """Writes the terms, `(4, rows)`."""
+        terms_of(tracker, out[:3])
+        out[3] = tracker.loss_ratio()
+        weights = (self.throughput_weight, -self.delay_weight, -self.memory_weight, -self.loss_weight)
+        out *= np.array(weights, np.float32)[:, None]
+        begun = tracker.rate > 0
+        if self.progress:
+            self._compare(tracker, out, begun)
+        out *= tracker["elapsed_s"] * begun
+
+    def _compare(self, tracker: Tracker, out: np.ndarray, begun: np.ndarray) -> None:
+        """Takes off what there was an interval earlier; nothing, where there was none."""
+        before = self.__dict__.setdefault("_before", np.zeros_like(out))
+        now = out.copy()
+        compared = tracker.decisions > 1
+        out -= np.float32(self.progress) * np.where(compared, before, now)
+        np.copyto(before, now)
+
+
+REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*UTILITIES, AuterReward, HostUtility)}

@@ -1,0 +1,74 @@
+"""Settings of a host's buffers: what they are called, their ranges, and those that people recommend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RING_RANGE = (64.0, 4096.0)
+SOCKET_RANGE = (5120.0, 67_108_864.0)
+TCP_RANGE = (512.0, 67_108_864.0)
+"""The paper's, of an Ubuntu 18.04 with an e1000e: packets, bytes, bytes."""
+
+RING_SLOT_BYTES = 2048
+"""What a packet of a ring takes of memory, filled or not: drivers of Ethernet devices keep half a page for each."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The buffers of a host.
+
+    Attributes:
+        ring_packets: size of the ring.
+        socket_bytes: cap of explicit socket buffers (net.core.{r,w}mem_max).
+        rmem_default_bytes, rmem_max_bytes: net.ipv4.tcp_rmem[1] and [2].
+        wmem_default_bytes, wmem_max_bytes: net.ipv4.tcp_wmem[1] and [2].
+    """
+
+    ring_packets: int
+    socket_bytes: int
+    rmem_default_bytes: int
+    rmem_max_bytes: int
+    wmem_default_bytes: int
+    wmem_max_bytes: int
+
+    @classmethod
+    def of_paper(cls, ring: int, tcp: int, socket: int) -> Settings:
+        """Of a row of the paper's Table I, its columns in this order.
+
+        It has one number for TCP where Linux has two. They are read as the guides that it takes them from have them: the TCP
+        column is what connections begin with, and the larger of the TCP and the socket column what autotuning may make of it.
+        """
+        most = max(tcp, socket)
+        return cls(ring, socket, tcp, most, tcp, most)
+
+
+DEFAULT = Settings.of_paper(256, 65_536, 212_992)
+"""The paper's `default`."""
+
+NAMED: dict[str, Settings] = {
+    "default": DEFAULT,
+    "tune-1": Settings.of_paper(512, 1_048_576, 4_194_304),
+    "tune-2": Settings.of_paper(256, 87_380, 67_108_864),
+    "max": Settings.of_paper(4096, 67_108_864, 67_108_864),
+    "autotuning": Settings(256, 212_992, 131_072, 6_291_456, 16_384, 4_194_304),
+}
+"""The paper's four, and Linux as it comes, which tunes every connection's buffers by itself up to its own maxima."""
+
+GRID_RINGS = (64, 256, 512, 1024, 4096)
+GRID_TCP_BYTES = (131_072, 524_288, 2_097_152, 8_388_608, 67_108_864)
+GRID_SOCKET_BYTES = (212_992, 4_194_304, 67_108_864)
+
+
+def constant(ring: int, tcp: int, socket: int) -> Settings:
+    """TCP maxima of `tcp` bytes both ways, and Linux's defaults below them."""
+    linux = NAMED["autotuning"]
+    return Settings(ring, socket, min(linux.rmem_default_bytes, tcp), tcp, min(linux.wmem_default_bytes, tcp), tcp)
+
+
+GRID: dict[str, Settings] = {
+    f"ring {ring}, tcp {tcp}, socket {socket}": constant(ring, tcp, socket)
+    for ring in GRID_RINGS
+    for tcp in GRID_TCP_BYTES
+    for socket in GRID_SOCKET_BYTES
+}
+"""Constant settings, 5 x 5 x 3, that an agent is set beside the best of."""

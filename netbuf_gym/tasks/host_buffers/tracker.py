@@ -1,0 +1,180 @@
+"""What an environment remembers of each host's telemetry, row by row, for decisions, observations and rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netbuf_gym.tasks.host_buffers.meter import Meter
+from netbuf_gym.tasks.host_buffers.settings import RING_SLOT_BYTES
+from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
+from netbuf_gym.tasks.tracking import LastMeasured, Quantity
+
+FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
+CONTROL = {control.name: column for column, control in enumerate(CONTROLS)}
+
+PEAK_MEMORY_S = 120.0
+"""Time constant, of time in which something was sent, with which the highest rates so far are forgotten."""
+
+LEAST_MEMORY_S = 300.0
+"""Time constant with which the least round trip moves towards the present one: a path may have become longer."""
+
+MEASURED = tuple(name for name in CONTROL if name in FIELD)
+"""The settings that telemetry tells; of the others what was decided last is in force."""
+
+_SETTING_FIELDS = np.array([FIELD[name] for name in MEASURED])
+_SETTING_CONTROLS = np.array([CONTROL[name] for name in MEASURED])
+
+
+class Tracker(LastMeasured):
+    """The last measured value of every telemetry field, and what needs more than one interval to know.
+
+    Args:
+        rows: number of agents, over all worlds.
+        interval_s: the nominal length of a decision interval.
+
+    Attributes (all float32 of shape `(rows,)` unless stated):
+        settings: float64 `(rows, controls)`, the settings in force, in the order of the controls; NaN: there is none to set.
+        first: likewise, those that the world started with.
+        previous_tcp: float64, the larger TCP maximum an interval earlier, bytes.
+        requests: int64 `(2, rows)`, consecutive requests for a larger and for a smaller ring (`actions.request_ring`).
+        rate: of a connection in bit/s, mean: what it sent, or of a host that only receives, what it got; the last one measured.
+        latency, previous_rate, previous_latency: the last ones measured, bit/s and seconds, and those of an interval earlier.
+        peak_rate, peak_delivery: highest rate of a connection lately, and highest delivery rate by the kernel's estimate.
+        least_rtt: least round trip lately, in seconds; 0 before the first.
+        memory: bytes, the host's TCP memory and its ring's.
+        decisions: int64, intervals so far in which there was a rate, this one included.
+        capacity_bps, share_bps, base_rtt_s: what the world offers the host's connections. For rewards and reports; never
+            observed.
+        meter: adds up what reports tell.
+    """
+
+    def __init__(self, rows: int, interval_s: float):
+        super().__init__(TELEMETRY, rows)
+        self.interval_s = interval_s
+        self.settings = np.full((rows, len(CONTROLS)), np.nan)
+        self.first = self.settings.copy()
+        self.previous_tcp = np.ones(rows)
+        self.requests = np.zeros((2, rows), np.int64)
+        self.decisions = np.zeros(rows, np.int64)
+        self._memory = np.zeros((8, rows), np.float32)
+        self.rate, self.latency, self.previous_rate, self.previous_latency = self._memory[:4]
+        self.peak_rate, self.peak_delivery, self.least_rtt, self.memory = self._memory[4:]
+        self._world = np.ones((3, rows), np.float32)
+        self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
+        self.meter = Meter(rows)
+
+    def reset(
+        self,
+        rows: slice,
+        *,
+        settings: Sequence[Sequence[float]],
+        capacity_bps: Sequence[float],
+        share_bps: Sequence[float],
+        base_rtt_s: Sequence[float],
+    ) -> None:
+        """Forgets everything measured on these rows; their world starts anew with these settings, in the order of controls."""
+        self.forget(rows)
+        self._memory[:, rows] = 0
+        self.requests[:, rows] = 0
+        self.decisions[rows] = 0
+        self.settings[rows] = self.first[rows] = settings
+        self.last[_SETTING_FIELDS, rows] = np.nan_to_num(self.settings[rows][:, _SETTING_CONTROLS].T)
+        self.previous_tcp[rows] = self.tcp_max[rows]
+        self.memory[rows] = self.ring_bytes[rows]
+        self.capacity_bps[rows], self.share_bps[rows], self.base_rtt_s[rows] = capacity_bps, share_bps, base_rtt_s
+        self.meter.reset(rows)
+
+    @property
+    def tcp_max(self) -> np.ndarray:
+        """The larger of the TCP maxima in force, bytes, float64 `(rows,)`."""
+        return np.maximum(self.settings[:, CONTROL["tcp_rmem_max_bytes"]], self.settings[:, CONTROL["tcp_wmem_max_bytes"]])
+
+    @property
+    def tcp_default(self) -> np.ndarray:
+        """The larger of the TCP defaults in force, bytes, float64 `(rows,)`."""
+        columns = CONTROL["tcp_rmem_default_bytes"], CONTROL["tcp_wmem_default_bytes"]
+        return np.maximum(*(self.settings[:, column] for column in columns))
+
+    @property
+    def ring_bytes(self) -> np.ndarray:
+        """What the ring takes of memory, float64 `(rows,)`; 0 without one."""
+        return np.nan_to_num(self.settings[:, CONTROL["ring_packets"]]) * RING_SLOT_BYTES
+
+    def update(self, telemetry: np.ndarray) -> None:
+        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        self.previous_tcp[:] = self.tcp_max
+        self.previous_rate[:], self.previous_latency[:] = self.rate, self.latency
+        super().update(telemetry)
+        for field, control in zip(_SETTING_FIELDS, _SETTING_CONTROLS, strict=True):
+            now = telemetry[:, field]
+            np.copyto(self.settings[:, control], now, where=~np.isnan(now))
+        last = self.last
+        elapsed = last[FIELD["elapsed_s"]]
+        self._take_rate(telemetry, elapsed)
+        np.copyto(self.latency, last[FIELD["latency_s"]])
+        self._take_least(telemetry, elapsed)
+        np.add(last[FIELD["memory_bytes"]], self.ring_bytes, out=self.memory, casting="same_kind")
+        for before, now in ((self.previous_rate, self.rate), (self.previous_latency, self.latency)):
+            np.copyto(before, now, where=before <= 0)  # an interval earlier there was nothing to compare with
+        self.decisions += self.rate > 0
+        self.meter.add(self, telemetry)
+
+    def _take_rate(self, telemetry: np.ndarray, elapsed: np.ndarray) -> None:
+        sent = telemetry[:, FIELD["throughput_bps"]]
+        connections = np.fmax(telemetry[:, FIELD["connections"]] + telemetry[:, FIELD["connections_closed"]], 1)
+        received = telemetry[:, FIELD["received_bytes"]] * 8 / (np.maximum(elapsed, 1e-9) * connections)
+        rate = np.where(np.isnan(sent), np.where(received > 0, received, np.nan), sent)
+        measured = ~np.isnan(rate)
+        np.copyto(self.rate, rate, where=measured, casting="same_kind")
+        kept = np.exp(elapsed * measured * np.float32(-1 / PEAK_MEMORY_S))
+        np.maximum(self.peak_rate * kept, np.nan_to_num(rate), out=self.peak_rate, casting="same_kind")
+        delivery = np.fmax(np.nan_to_num(telemetry[:, FIELD["delivery_rate_bps"]]), np.nan_to_num(rate))
+        np.maximum(self.peak_delivery * kept, delivery, out=self.peak_delivery, casting="same_kind")
+
+    def _take_least(self, telemetry: np.ndarray, elapsed: np.ndarray) -> None:
+        """The least round trip lately: at most what was measured now, and growing slowly towards that."""
+        now = np.fmin(telemetry[:, FIELD["rtt_min_s"]], telemetry[:, FIELD["latency_s"]])
+        towards = 1 - np.exp(elapsed * np.float32(-1 / LEAST_MEMORY_S))
+        aged = self.least_rtt + np.maximum(self.latency - self.least_rtt, 0) * towards
+        known = self.least_rtt > 0
+        least = np.where(np.isnan(now), self.least_rtt, np.where(known, np.fmin(aged, now), now))
+        np.copyto(self.least_rtt, least, casting="same_kind")
+
+    def throughput_ratio(self) -> np.ndarray:
+        """Rate of a connection over its share of what the world offers; 0 before there is one."""
+        return self.rate / self.share_bps
+
+    def rtt_ratio(self) -> np.ndarray:
+        """Round-trip time over what is least possible, at least 1; 1 before the first sample."""
+        return np.maximum(self.latency / self.base_rtt_s, np.float32(1))
+
+    def queueing_s(self) -> np.ndarray:
+        """Round-trip time less what is least possible, in seconds, at least 0."""
+        return np.where(self.latency > 0, np.maximum(self.latency - self.base_rtt_s, np.float32(0)), np.float32(0))
+
+    def loss_ratio(self) -> np.ndarray:
+        """Packets sent again over packets sent."""
+        return np.minimum(self["loss"], np.float32(1))
+
+    def memory_ratio(self) -> np.ndarray:
+        """Memory of TCP and ring over twice what the world's path holds, at least 64 KiB."""
+        holds = np.maximum(self.capacity_bps * self.base_rtt_s * np.float32(2 / 8), np.float32(65_536))
+        return self.memory / holds
+
+    quantities = (
+        Quantity("throughput_ratio", "1", "rate of a connection, mean, over its fair share", throughput_ratio),
+        Quantity("rtt_ratio", "1", "latency / base RTT, at least 1", rtt_ratio),
+        Quantity("queueing_s", "s", "latency - base RTT, at least 0", queueing_s),
+        Quantity("loss_ratio", "1", "packets sent again / sent, mean over the connections; 0 when there were none", loss_ratio),
+        Quantity("memory_ratio", "1", "TCP's and the ring's memory / twice the path's product, at least 64 KiB", memory_ratio),
+        Quantity("total_memory_bytes", "B", "TCP's and the ring's memory", lambda self: self.memory),
+        Quantity("capacity_bps", "bit/s", "mean rates of the slowest links of its paths", lambda self: self.capacity_bps),
+        Quantity("share_bps", "bit/s", "an even share of it for each lasting connection", lambda self: self.share_bps),
+        Quantity("base_rtt_s", "s", "base RTT: propagation and transmission, there and back", lambda self: self.base_rtt_s),
+        Quantity("rate_bps", "bit/s", "rate of a connection, mean, as last measured", lambda self: self.rate),
+        Quantity("least_rtt_s", "s", "least round trip lately; 0 before the first", lambda self: self.least_rtt),
+        Quantity("tcp_max_bytes", "B", "larger of the TCP maxima", lambda self: self.tcp_max.astype(np.float32)),
+        Quantity("previous_rate_bps", "bit/s", "rate of a connection an interval earlier", lambda self: self.previous_rate),
+    )

@@ -1,0 +1,152 @@
+"""What keeps tuning harmless: ranges, pace, watchdog."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.live.fence import Pace, Watchdog
+from netbuf_gym.live.host import HostSettings
+from netbuf_gym.live.settings import Setting
+
+FREE = Pace(1000.0, 0.0)
+
+
+@given(
+    wanted=st.lists(st.integers(1, 10**9), min_size=1, max_size=30),
+    factor=st.floats(1.01, 8),
+    gaps=st.lists(st.floats(0.1, 20), min_size=30, max_size=30),
+)
+def test_within_the_time_no_value_is_further_than_the_factor_from_another(wanted, factor, gaps):
+    pace, now, time_s, held = Pace(factor, 10.0), 10**6, 0.0, [(-math.inf, 0.0, 10**6)]
+    for wish, gap in zip(wanted, gaps, strict=False):
+        time_s += gap
+        became = pace.clipped("x", now, wish, time_s)
+        if became != now:
+            pace.took("x", now, time_s)
+            held[-1] = (held[-1][0], time_s, now)
+            held.append((time_s, math.inf, became))
+            now = became
+            last = [value for begin, end, value in held if end > time_s - 10.0]
+            assert max(last) <= min(last) * factor * (1 + 1e-9) + 1
+
+
+def test_a_wish_is_reached_step_by_step():
+    pace, now, seen = Pace(2.0, 10.0), 100, []
+    for step in range(6):
+        became = pace.clipped("x", now, 1000, step * 5.0)
+        if became != now:
+            pace.took("x", now, step * 5.0)
+        now = became
+        seen.append(now)
+    assert seen == [200, 200, 400, 400, 800, 800]
+
+
+class Memory(Setting):
+    def __init__(self, name, value, labels=("",)):
+        self.name, self.value, self.labels = name, value, labels
+
+    def read(self):
+        return self.value
+
+    def write(self, value):
+        self.value = value
+
+    def require_writable(self):
+        pass
+
+    def limits(self, index):
+        return 1, 2**31
+
+
+def host(**ranges):
+    rmem = Memory("net.ipv4.tcp_rmem", (4096, 131072, 6291456), ("min", "default", "max"))
+    return HostSettings([rmem, Memory("net.core.rmem_max", (212992,)), Memory("net.core.wmem_max", (4194304,))], ranges)
+
+
+def test_wishes_are_kept_in_range_and_in_order():
+    one = host()
+    values = one.read()
+
+    def wished(**controls):
+        return one.wished(values, controls, FREE, 0.0, ())
+
+    assert wished(tcp_rmem_max_bytes=1e12) == {"net.ipv4.tcp_rmem": (4096, 131072, 64 << 20)}
+    assert wished(tcp_rmem_max_bytes=65536.2) == {"net.ipv4.tcp_rmem": (4096, 65536, 65536)}
+    assert wished(tcp_rmem_default_bytes=1) == {"net.ipv4.tcp_rmem": (4096, 4096, 6291456)}
+    assert wished(socket_bytes=212992) == {"net.core.wmem_max": (212992,)}
+    assert wished(tcp_rmem_max_bytes=math.nan, ring_packets=5, window_clamp_bytes=1) == {}
+    assert one.wished(values, {"socket_bytes": 1e6}, FREE, 0.0, ["net.core.wmem_max"]) == {"net.core.rmem_max": (1000000,)}
+    assert one.telemetry(values) == {
+        "socket_bytes": 212992.0,
+        "tcp_rmem_default_bytes": 131072.0,
+        "tcp_rmem_max_bytes": 6291456.0,
+    }
+    narrow = host(tcp_rmem_max_bytes=(5000000, 7000000))
+    assert narrow.wished(values, {"tcp_rmem_max_bytes": 1}, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": (4096, 131072, 5000000)}
+    for ranges, message in (({"tcp_rmem_max_bytes": (5, 4)}, "LOW <= HIGH"), ({"nothing": (1, 2)}, "no such control")):
+        with pytest.raises(ConfigError, match=message):
+            host(**ranges)
+
+
+def measured(mbps=50.0, latency_s=0.05, busy_s=5.0):
+    return {"elapsed_s": 5.0, "busy_s": busy_s, "sent_bytes": mbps * 1e6 / 8 * busy_s, "latency_s": latency_s}
+
+
+def test_the_watchdog_restores_the_last_good_settings():
+    dog, time_s = Watchdog(2.0, 10.0, 30.0), 0.0
+    dog.start({"a": 1})
+
+    def after(telemetry, settings):
+        nonlocal time_s
+        time_s += 5.0
+        return dog.judge(telemetry, settings, time_s)
+
+    for _ in range(4):
+        assert after(measured(), {"a": 1}) is None
+    for _ in range(3):
+        assert after(measured(45), {"a": 2}) is None
+    assert dog.good == {"a": 2}  # well for ten seconds
+    assert after(measured(20), {"a": 3}) is None  # once
+    assert after(measured(50, 0.15), {"a": 3}) == {"a": 2}
+    assert "latency is 150 ms where" in dog.why and "for 10 s" in dog.why
+    assert dog.paused(time_s) and dog.paused(time_s + 29) and not dog.paused(time_s + 31)
+
+
+def test_users_who_want_less_are_no_reason():
+    dog = Watchdog(2.0, 5.0)
+    dog.start(1)
+    for step in range(4):
+        dog.judge(measured(), 1, 5.0 * step)
+    for step in range(4, 9):
+        assert dog.judge(measured(50, busy_s=0.6), 2, 5.0 * step) is None
+        assert dog.judge(measured(0.1, 1.0, busy_s=0.1), 2, 5.0 * step) is None
+
+
+def test_a_network_that_has_changed_is_learnt_anew():
+    dog = Watchdog(2.0, 10.0)
+    dog.start(1)
+    for step in range(1, 5):
+        dog.judge(measured(), 1, 5.0 * step)
+    said = []
+    for step in range(5, 12):
+        assert dog.judge(measured(10), 1, 5.0 * step) is None
+        said.append(dog.why)
+    assert sum("the network has changed" in one for one in said) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Pace(1.0), "most_factor"),
+        (lambda: Pace(2.0, -1), "per_s"),
+        (lambda: Watchdog(math.nan), "worse_factor"),
+        (lambda: Watchdog(2.0, -1), "worse_for_s"),
+        (lambda: Watchdog(2.0, 1, -1), "pause_s"),
+    ],
+)
+def test_arguments_out_of_range(make, message):
+    with pytest.raises(ConfigError, match=f"{message} = .*valid: "):
+        make()

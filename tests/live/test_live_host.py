@@ -1,0 +1,146 @@
+"""Hosts on the live plant: what an agent sets is set, what is measured is measured, through plain sockets and real proxies."""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from namespaces import ROOT, why_not
+
+import netbuf_gym  # noqa: F401  # registers the environments
+from netbuf_gym import scenarios, tasks
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.plants.linux.kinds import host as live
+from netbuf_gym.plants.linux.proxy import processes
+from netbuf_gym.plants.linux.relayed import relayed
+from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
+
+WORLD = {"name": "auter/local", "extra_ms": 16.0, "rate_mbps": 30.0, "duration_s": 4.0}
+
+
+@pytest.fixture
+def possible():
+    if why_not():
+        pytest.skip(why_not())
+    try:
+        with open("/dev/net/tun", "r+b", buffering=0):
+            pass
+    except OSError as error:
+        pytest.skip(f"/dev/net/tun: {error.strerror}")
+
+
+def made(proxy=None, **world):
+    plant = {"name": "linux", "proxy": proxy} if proxy else "linux"
+    kwargs = {"plant": plant, "interval_s": 2.0, "scenario": {**WORLD, **world}, "recipe": "direct"}
+    return gym.make("netbuf/HostBuffers-v0", disable_env_checker=True, **kwargs)
+
+
+def telemetry(env):
+    return {name: float(value[0]) for name, value in env.unwrapped.engine.told("telemetry").items()}
+
+
+def test_names_are_those_of_the_kind():
+    assert live.TELEMETRY == TELEMETRY.names
+    assert live.CONTROLS == tuple(one.name for one in CONTROLS)
+
+
+def test_what_is_set_is_set_and_acts(possible):
+    env = made()
+    env.reset(seed=1)
+    engine = env.unwrapped.engine
+    told = {}
+    for most in (16_384, 4_194_304):
+        control = engine.plant.control
+        control.fill(math.nan)
+        for name, value in {"tcp_wmem_max_bytes": most, "tcp_wmem_default_bytes": 16_384, "ring_packets": 100}.items():
+            control[0, 0, live.CONTROLS.index(name)] = value
+        engine.plant.apply(control)
+        advance = engine.plant.advance(2_000_000_000)
+        assert not advance.failures
+        row = dict(zip(live.TELEMETRY, engine.plant.telemetry[0, 0].tolist(), strict=True))
+        assert row["tcp_wmem_max_bytes"] == most and row["ring_packets"] == 100
+        told[most] = row
+    small, large = told.values()
+    assert small["total_throughput_bps"] < 0.6 * large["total_throughput_bps"]  # 16 KiB in 20 ms is no 30 Mbit/s
+    assert large["send_buffer_bytes"] > 2 * small["send_buffer_bytes"]
+    assert large["total_throughput_bps"] == pytest.approx(29e6, rel=0.1)
+    assert 0.0199 < large["rtt_min_s"] < 0.035 and small["interrupted_s"] > 0 == large["interrupted_s"]
+    assert small["sndbuf_limited_s"] > 0.5 and small["memory_bytes"] < large["memory_bytes"]
+    assert large["connections"] == 1 and large["flows_sending"] == 1 and small["connections_opened"] == 1
+    counted = engine.plant.report(0)[0]
+    assert counted["sent_bytes"] == pytest.approx(small["sent_bytes"] + large["sent_bytes"]) and counted["rtt_count"] > 100
+    env.close()
+
+
+@pytest.mark.parametrize("proxy", ["plain", "shadowsocks"])
+def test_through_a_proxy(possible, proxy):
+    if proxy == "shadowsocks":
+        try:
+            processes.program_of("ss-server")
+        except FileNotFoundError as error:
+            pytest.skip(error.strerror)
+    env = made(proxy, traffic="mixed")
+    env.reset(seed=1)
+    rows = []
+    for _ in range(2):
+        _, _, _, _, info = env.step(env.action_space.sample() * 0 + 0.5)
+        assert "failure" not in info, info
+        rows.append(telemetry(env))
+    assert rows[-1]["total_throughput_bps"] > 15e6 and rows[0]["connections_opened"] > 3
+    report = env.unwrapped.engine.report(0)[0]
+    assert report["flows_completed"] > 2 and np.isfinite(report["latency_ms"])
+    env.close()
+
+
+def test_a_missing_proxy_is_named(possible, monkeypatch):
+    monkeypatch.setattr(processes.shutil, "which", lambda *words, **kwargs: None)
+    with pytest.raises(FileNotFoundError, match=r"ss-server is not installed \(Debian: apt install shadowsocks-libev\)"):
+        processes.program_of("ss-server")
+
+
+@pytest.mark.skipif(not ROOT, reason="enters network namespaces, which takes root")
+def test_ports_in_use_and_dead_proxies(namespace):
+    code = """
+import os
+from netbuf_gym.plants.linux.proxy.processes import *
+here = os.open("/proc/self/ns/net", os.O_RDONLY)
+import subprocess; subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+target = script("target", here, "127.0.0.1", 9000)
+try:
+    script("relay", here, "127.0.0.1", 9000, "127.0.0.1", 9000)
+except RuntimeError as error:
+    print(error)
+with Shadowsocks(here, here, "127.0.0.1") as first:
+    assert first.check(("127.0.0.1", 9000)) < 5
+    try:
+        Shadowsocks(here, here, "127.0.0.1").check(("127.0.0.1", 9000))
+    except RuntimeError as error:
+        print(error)
+    first.programs[1].process.kill()
+    try:
+        first.check(("127.0.0.1", 9000))
+    except RuntimeError as error:
+        print(error)
+print(target.alive); target.close(); print(target.alive)
+"""
+    try:
+        processes.program_of("ss-server")
+    except FileNotFoundError as error:
+        pytest.skip(error.strerror)
+    said = namespace.python(code).splitlines()
+    assert "relay: " in said[0] and "Address already in use" in said[0]
+    assert "ss-server: " in said[1] and "failed to bind address" in said[1]
+    assert said[2].startswith("ss-local: ") and said[3:] == ["True", "False"]
+
+
+def test_worlds_that_no_proxy_can_carry():
+    rules = tasks.get("host_buffers").rules()
+    for own in ({"explicit_bytes": 65536}, {"size_bytes": "mixed", "memory_bytes": 10**6}):
+        world = rules.control(scenarios.get("auter/local", **own))
+        if "explicit_bytes" in own:
+            with pytest.raises(ConfigError, match="sndbuf_bytes = 65536; valid with a proxy on plant 'linux': None"):
+                relayed(world)
+        else:
+            bare, work = relayed(world)
+            assert bare.traffic is None and len(bare.flows) == 1 and work["arrivals_per_s"] > 0 and len(work["sizes"][0]) == 10
+    assert relayed(rules.control(scenarios.get("auter/local")))[1]["bulk"] == [{"start_s": 0.0}]

@@ -1,0 +1,228 @@
+"""`netbuf-gym live tune` and `restore`, in network namespaces only."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from netbuf_gym import cli
+from netbuf_gym.live.journal import Journal
+
+NAMES = ("tcp_rmem", "tcp_wmem", "tcp_limit_output_bytes", "tcp_notsent_lowat")
+FAST = Path(__file__).with_name("fast_tuner.py")
+WISH = "tcp_wmem_max_bytes=6000000"
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "state" / "live.json"
+
+
+def all_of(namespace):
+    return {name: namespace.get(name) for name in NAMES}
+
+
+def fast(namespace, journal):
+    return subprocess.Popen(
+        [*namespace.enter, sys.executable, FAST, journal], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(process, what):
+    seen = []
+    while len(seen) < 100 and (line := process.stdout.readline()):
+        seen.append(line)
+        if what in line:
+            return line
+    process.kill()
+    raise AssertionError(f"{seen} {process.stderr.read()}")
+
+
+def test_killed_at_any_moment(namespace, journal):
+    original, rng = all_of(namespace), random.Random(1)
+    changed = 0
+    for _ in range(5):
+        process = fast(namespace, journal)
+        wait_for(process, "4")
+        time.sleep(rng.uniform(0.0, 0.2))
+        process.kill()
+        process.communicate()
+        changed += all_of(namespace) != original
+        done = namespace.live("restore", "--journal", journal)
+        assert done.returncode == 0, done.stderr
+        assert all_of(namespace) == original, done.stdout
+        assert not journal.exists()
+    assert changed == 5
+
+
+def test_the_next_start_restores_first(namespace, journal):
+    original = all_of(namespace)
+    process = fast(namespace, journal)
+    wait_for(process, "4")
+    process.kill()
+    process.communicate()
+    left = all_of(namespace)
+    assert left != original
+    dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3, "--journal", journal)
+    assert dry.returncode == 0 and "left changed by a former run: net.ipv4." in dry.stdout
+    assert all_of(namespace) == left and journal.exists()  # it changes nothing, and says so
+    again = fast(namespace, journal)
+    assert "left by a former run: net.ipv4." in again.stdout.readline()
+    wait_for(again, "4")
+    again.send_signal(signal.SIGTERM)
+    again.communicate()
+    assert all_of(namespace) == original and not journal.exists()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_bring_everything_back(namespace, journal, number, status):
+    original = all_of(namespace)
+    process = namespace.start("tune", WISH, "--apply", "--interval", 3, "--journal", journal)
+    assert "set net.ipv4.tcp_wmem: " in wait_for(process, "set net")
+    assert namespace.get("tcp_wmem")[2] == 6000000
+    process.send_signal(number)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (status, -number), err  # the second signal may find the handlers gone, and all restored
+    assert "net.ipv4.tcp_wmem is 4096 16384 4194304 again, after 4096 16384 6000000" in out
+    assert all_of(namespace) == original and list(journal.parent.iterdir()) == []
+
+
+def test_a_reader_that_goes_away_brings_everything_back(namespace, journal):
+    original = all_of(namespace)
+    process = namespace.start("tune", WISH, "--apply", "--interval", 3, "--journal", journal)
+    wait_for(process, "set net")
+    process.stdout.close()
+    assert process.wait(timeout=60) == 141
+    process.stderr.close()
+    assert all_of(namespace) == original and not journal.exists()
+
+
+def test_two_tuners(namespace, journal, tmp_path):
+    process = fast(namespace, journal)
+    wait_for(process, "4")
+    try:
+        inside = namespace.run("sh", "-c", "echo").returncode
+        assert inside == 0
+        for words in (("tune", WISH, "--apply", "--interval", 3), ("restore",)):
+            for own in (journal, tmp_path / "other.json"):  # the same settings, whatever the journal
+                done = namespace.live(*words, "--journal", own)
+                assert done.returncode == 2 and f"by process {process.pid} already" in done.stderr, done.stderr
+        assert process.poll() is None
+        dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3, "--journal", journal)
+        assert dry.returncode == 0
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+
+
+def test_what_somebody_else_changes_is_theirs(namespace, journal):
+    original = all_of(namespace)
+    process = fast(namespace, journal)
+    wait_for(process, "4")
+    namespace.set("tcp_wmem", 4096, 12345, 123456)
+    line = wait_for(process, "somebody else")
+    assert "net.ipv4.tcp_wmem is 4096 12345 123456" in line
+    wait_for(process, "3")  # the others are tuned on
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate()
+    assert "net.ipv4.tcp_wmem is 4096 12345 123456, which somebody else has set (it was 4096 16384 4194304)" in out
+    assert all_of(namespace) == {**original, "tcp_wmem": (4096, 12345, 123456)}
+    assert not journal.exists()
+
+
+def test_a_dry_run_changes_nothing(namespace, journal, tmp_path):
+    original = all_of(namespace)
+    log, plot = tmp_path / "tune.csv", tmp_path / "tune.png"
+    words = ("tune", "--interval", "3", WISH, "--duration", "7", "--journal", journal, "--log", log, "--plot", plot)
+    done = namespace.live(*words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("would set net.ipv4.tcp_wmem: 4096 16384 4194304 -> 4096 16384 6000000 (fixed)") == 2
+    assert "dry run" in done.stdout and all_of(namespace) == original and not journal.parent.exists()
+    rows = log.read_text().splitlines()
+    assert len(rows) == 3 and rows[0].startswith("time_s,elapsed_s,") and "net.ipv4.tcp_wmem max" in rows[0]
+    assert plot.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_set_by_and_by(namespace, journal):
+    options = ("--most-factor", "1.5", "--per", "3", "--range", "tcp_wmem_max_bytes=1000000:8000000")
+    words = ("tune", "--apply", "tcp_wmem_max_bytes=1e9", "--interval", 3, "--duration", 9, "--journal", journal, *options)
+    done = namespace.live(*words)
+    assert done.returncode == 0, done.stderr
+    steps = [line.split("-> 4096 16384 ")[1].split()[0] for line in done.stdout.splitlines() if " set net" in line]
+    assert steps == ["6291456", "8000000"]
+    assert namespace.get("tcp_wmem")[2] == 4194304
+
+
+def test_the_machines_own_settings_are_not_there_in_a_namespace(namespace, journal):
+    done = namespace.live("tune", WISH, "--apply", "--interval", 3, "--settings", "net.core.rmem_max", "--journal", journal)
+    assert done.returncode == 2 and "net.core.rmem_max cannot be set: it is the whole machine's" in done.stderr
+    assert not journal.exists()
+
+
+def test_read_only_sysctls(namespace, journal):
+    script = "mount -o bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "
+    words = f"{sys.executable} -m netbuf_gym live tune {WISH} --apply --interval 3 --journal {journal}"
+    done = namespace.run("unshare", "-m", "sh", "-c", script + words)
+    assert done.returncode == 2, done.stderr
+    assert "net.ipv4.tcp_rmem cannot be set: /proc/sys is mounted read-only" in done.stderr
+    assert done.stderr.count("\n") == 1 and not journal.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives up being root")
+def test_no_privileges(namespace, tmp_path):
+    code = (
+        "import os, sys; from netbuf_gym import cli; os.setgid(65534); os.setuid(65534);"
+        f"words = ['{WISH}', '--apply', '--interval', '3', '--journal', '/tmp/nobody-{os.getpid()}'];"
+        "sys.exit(cli.main(['live', 'tune', *words]))"
+    )
+    done = namespace.run(sys.executable, "-c", code)
+    assert done.returncode == 2 and "no privileges; valid: root" in done.stderr, done.stderr
+    assert not list(Path("/tmp").glob(f"nobody-{os.getpid()}*"))
+
+
+def test_a_device_without_a_ring(namespace, journal):
+    for device, message in (("lo", "has no ring that could be set"), ("none0", "there is no such device")):
+        done = namespace.live("tune", WISH, "--apply", "--interval", 3, "--ring", device, "--journal", journal)
+        assert done.returncode == 2 and f"ring of {device} cannot be used: " in done.stderr and message in done.stderr
+
+
+def test_nothing_to_restore(namespace, journal):
+    done = namespace.live("restore", "--journal", journal)
+    assert done.returncode == 0 and "nothing to restore" in done.stdout
+    journal.parent.mkdir(exist_ok=True)
+    journal.write_text("{")
+    done = namespace.live("restore", "--journal", journal)
+    assert done.returncode == 2 and f"{journal}: is no journal" in done.stderr and journal.read_text() == "{"
+    assert Journal.read(journal.with_name("none")) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tune", "--interval", "2"], "--interval = 2.0 is out of range; valid: 3 to 10"),
+        (["tune", "--interval", "nan"], "'nan' is not a finite number"),
+        (["tune", "--duration", "1"], "--duration = 1.0 is out of range; valid: 5"),
+        (["tune", "--most-factor", "1", "x=1"], "most_factor = 1.0 is out of range; valid: above 1"),
+        (["tune", "--per", "-1"], "per_s = -1.0 is out of range; valid: 0 to"),
+        (["tune", "--worse-factor", "0"], "worse_factor = 0.0"),
+        (["tune", "--range", "nothing=1:2"], "'nothing=1:2' is not CONTROL=LOW:HIGH"),
+        (["tune", "--settings", "net.ipv4.ip_forward", WISH], "'net.ipv4.ip_forward' is none that is tuned"),
+        (["tune", "tcp_wmem_max=1"], "tcp_wmem_max_bytes"),
+        (["tune", "tcp_wmem_max_bytes=x"], "tcp_wmem_max_bytes = 'x'"),
+        (["tune", "tcp_wmem_max_bytes=1", "--apply", "contender=bpftune"], "several decide"),
+        (["tune", "--apply", "nothing"], "'nothing' is not NAME=VALUE"),
+        (["tune", "--log", "/nowhere/x.csv"], "there is no folder /nowhere"),
+        (["tune", "--plot", "x.gif"], "no known plot format"),
+        (["nothing"], "invalid choice"),
+    ],
+)
+def test_bad_input(capsys, words, message):
+    assert cli.main(["live", *words]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""

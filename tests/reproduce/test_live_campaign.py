@@ -1,0 +1,113 @@
+"""The comparison of the simulator with the kernel: its worlds, its runs on both, and how they are judged."""
+
+import math
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from netbuf_gym.cli import main
+from netbuf_gym.plants.linux import machine
+from netbuf_gym.reproduce.campaign import Campaign
+from netbuf_gym.reproduce.live import judging, schemes, worlds
+from netbuf_gym.reproduce.live.experiment import LIVE
+from netbuf_gym.reproduce.live.measures import ACTIONS, MEASURES
+from netbuf_gym.reproduce.live.settings import Settings
+from netbuf_gym.reproduce.live.work import KEYS, parts_of
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.reproduce.showing import described
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+def test_worlds_cover_what_is_asked():
+    for task in (worlds.SENDER, worlds.RECEIVER):
+        made = [make(5.0) for make in worlds.WORLDS[task].values()]
+        assert len(made) >= 12 and sum(world.name == worlds.TRACE for world in made) == 1
+    assert len(worlds.WORLDS[worlds.SWITCH]) >= 12
+    rates, trips, queues = (np.array(column) for column in zip(*worlds.PATHS, strict=True))
+    assert (rates.min(), rates.max()) == (5, 100) and (trips.min(), trips.max()) == (10, 150)
+    assert (queues.min(), queues.max()) == (0.5, 4)
+    world = worlds.WORLDS[worlds.SENDER]["10M-40ms-1bdp"](5.0)
+    assert (world.capacity_mbps, world.propagation_rtt_ms(), world.buffer_packets, world.agents) == (10, 40, 33, 1)
+
+
+def test_the_simulators_runs_come_first():
+    parts = parts_of(Settings(worlds=2, schemes=("cubic", "naive")))
+    plants = [part.runs[0][KEYS.index("plant")] for part in parts]
+    assert plants == sorted(plants, reverse=True) and set(plants) == {"sim", "linux"}
+    seeds = {part.runs[0][0]: len(part.runs) for part in parts}
+    assert seeds == {worlds.SENDER: 1, worlds.RECEIVER: 1, worlds.SWITCH: 5}
+
+
+def test_actions_are_counted_by_their_places():
+    assert schemes.binned(np.array([0, 10, 10]), spaces.Discrete(11)).tolist() == [1, *[0] * 9, 2]
+    assert schemes.binned(np.array([0, 21]), spaces.Discrete(22)).tolist() == [1, *[0] * 9, 1]
+    box = spaces.Box(-1.0, 1.0, (2,))
+    assert schemes.binned(np.array([[-1.0, 1.0], [0.0, 0.0]]), box).tolist() == [1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1]
+
+
+def runs_of(values: dict) -> Runs:
+    """Rows of utilities by (world, scheme, plant) of senders; actions all in one place."""
+    columns = {name: [] for name in (*KEYS, *MEASURES)}
+    for (world, scheme, plant), utility in values.items():
+        row = dict.fromkeys(MEASURES, math.nan) | dict.fromkeys(ACTIONS, 0.0) | {"utility": utility}
+        row[ACTIONS[3 if plant == "sim" else 4]] = 1.0
+        row |= {"task": worlds.SENDER, "world": world, "scheme": scheme, "plant": plant, "seed": 1}
+        for name, column in columns.items():
+            column.append(row[name])
+    return Runs("", {name: np.array(column) for name, column in columns.items()}, KEYS, tuple(MEASURES))
+
+
+def test_cells_agree_within_a_tenth_or_two_hundredths():
+    values = {
+        ("a", "cubic", "sim"): -1.0, ("a", "cubic", "linux"): -1.09,
+        ("b", "cubic", "sim"): -1.0, ("b", "cubic", "linux"): -1.11,
+        ("c", "cubic", "sim"): -0.01, ("c", "cubic", "linux"): -0.029,
+        ("d", "cubic", "sim"): -0.01, ("d", "cubic", "linux"): 0.011,
+    }  # fmt: skip
+    cells = judging.cells_of(runs_of(values))
+    assert [cell.within for cell in cells] == [True, False, True, False]
+    assert [cell.distance for cell in cells] == [1.0] * 4
+    assert "2 of 4" in judging.summary_table(cells)
+    assert [line.split("|")[2].strip() for line in judging.outside_table(cells).splitlines()[2:]] == ["b", "d"]
+
+
+def test_an_order_that_is_lost_is_named():
+    values = {
+        ("a", "agent", "sim"): -0.1, ("a", "agent", "linux"): -0.1,
+        ("a", "cubic", "sim"): -0.2, ("a", "cubic", "linux"): -0.05,
+        ("a", "bbr", "sim"): -0.11, ("a", "bbr", "linux"): -0.3,
+    }  # fmt: skip
+    pairs = judging.pairs_of(judging.cells_of(runs_of(values)))
+    assert {(pair.better, pair.worse): pair.kept for pair in pairs} == {("agent", "cubic"): False, ("bbr", "cubic"): False}
+    said = judging.order_said(judging.cells_of(runs_of(values)))
+    assert "Of 2 pairs" in said and "0 have the same order" in said
+
+
+def test_both_plants_in_one_campaign(tmp_path):
+    if reason := machine.look().missing:
+        pytest.skip(f"no live worlds: {reason}")
+    settings = Settings(tasks=(worlds.SENDER,), schemes=("cubic", "queue_target"), worlds=1, duration_s=2.0)
+    campaign = Campaign(LIVE, settings, tmp_path / "out", jobs=2)
+    runs = LIVE.read(campaign.run(quiet))
+    assert len(runs) == 4 and np.isfinite(runs.columns["utility"]).all()
+    live = runs.where(plant="linux").columns
+    assert (live["late_p50_ms"] >= 0).all() and (np.abs(live["rate_error"]) < 0.01).all()
+    shares = np.array([runs.where(scheme="queue_target").columns[name] for name in ACTIONS])
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0)
+    assert described(tmp_path / "out")["begun"][:2] == "20"
+    drawn = campaign.draw(tmp_path / "out" / "figures")
+    assert [path.name for path in drawn] == ["cells_congestion_window.png"]
+    page = LIVE.sections["policies"](tmp_path / "out", tmp_path)
+    assert "of 2 cells are within tolerance" in page and "ms late at the median" in page
+
+
+@pytest.mark.parametrize(
+    "words", ["tasks=[kettle]", "worlds=0", "duration_s=0", "repeats=0", "schemes=[agent] sender=none.zip"]
+)
+def test_bad_settings_are_refused(words, capsys):
+    assert main(["reproduce", "live", *words.split()]) == 2
+    assert "valid:" in capsys.readouterr().err
