@@ -15,7 +15,7 @@ EPILOG = """examples:
   netbuf-gym live tune tcp_wmem_max_bytes=16777216 --apply --range tcp_wmem_max_bytes=1048576:33554432
   netbuf-gym live restore
   netbuf-gym live run contender=autotuning,max task=host_buffers scenario=auter/local --set duration_s=60 --plot run.png
-  netbuf-gym live run contender=tune-1 task=host_buffers --proxy shadowsocks --set traffic=mixed
+  netbuf-gym live run contender=tune-1 task=host_buffers scenario=auter/local --proxy shadowsocks --set traffic=mixed
 """
 WORDS = True
 """Its verbs take KEY=VALUE."""

@@ -65,7 +65,7 @@ def test_what_is_set_is_set_and_acts(possible):
     assert large["send_buffer_bytes"] > 2 * small["send_buffer_bytes"]
     assert large["total_throughput_bps"] == pytest.approx(29e6, rel=0.1)
     assert 0.0199 < large["rtt_min_s"] < 0.035 and small["interrupted_s"] > 0 == large["interrupted_s"]
-    assert small["sndbuf_limited_s"] > 0.5 and small["memory_bytes"] < large["memory_bytes"]
+    assert small["memory_bytes"] < large["memory_bytes"]
     assert large["connections"] == 1 and large["flows_sending"] == 1 and small["connections_opened"] == 1
     counted = engine.plant.report(0)[0]
     assert counted["sent_bytes"] == pytest.approx(small["sent_bytes"] + large["sent_bytes"]) and counted["rtt_count"] > 100

@@ -162,9 +162,9 @@ class Shadowsocks:
         begin = time.monotonic()
         last: OSError | None = None
         while time.monotonic() < begin + timeout_s:
-            dead = next((one for one in self.programs if not one.alive), None)
-            if dead is not None:
-                raise dead.failure()
+            if not all(one.alive for one in self.programs):
+                time.sleep(0.1)  # the server's words say more than what its client makes of them
+                raise next(one for one in self.programs if not one.alive).failure()
             try:
                 with within(self._client):
                     connection = socket.socket()
