@@ -77,9 +77,11 @@ def test_agents_play_as_themselves_and_with_bbr():
     with_bbr = contender_of(WITH_BBR[LEARNED], "regions", "es-we-long", agent)
     assert contender_of(LEARNED, "regions", "es-we-long", agent) is agent
     scenario = ALL["regions"].made(Settings(), "es-we-long", 0).scenario
-    assert [str(flow.cc) for flow in scenario.flows] == ["cubic"]
-    placed = with_bbr.place(scenario)
-    assert "bbr" in str(placed.flows[0].cc) and placed.hosts == scenario.hosts
+    relays = [one.traffic.senders[0].relay for one in (scenario, with_bbr.place(scenario))]
+    assert "cubic" in str(relays[0].cc) and "bbr" in str(relays[1].cc)
+    assert with_bbr.place(scenario).hosts == scenario.hosts
+    live = ALL["regions"].world("es-we-long", 0, 10.0, True)
+    assert live.flows and live.hosts[0].tcp_mem is None and live.capacity_mbps == worlds.LIVE_MBPS
     assert set(WITH_BBR.values()) <= set(NAMES)
 
 
@@ -102,7 +104,6 @@ def test_cells_are_the_papers_points():
     assert slow.capacity_mbps == 10
     lossy = ALL["loss"].world("0.5%+0ms", 0, 10.0, False)
     assert lossy.links[lossy.bottleneck].loss == pytest.approx(0.005)
-    assert ALL["regions"].world("es-we-long", 0, 10.0, True).capacity_mbps == worlds.LIVE_MBPS
     assert worlds.lasting_hours(None, False) == paper.HOURS and worlds.lasting_hours(None, True) * 60 == pytest.approx(20)
 
 

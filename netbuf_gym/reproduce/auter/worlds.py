@@ -131,9 +131,9 @@ def _local(extra_ms: float, seed: int, duration_s: float, live: bool, **own: Any
 
 
 def _made(name: str, duration_s: float, live: bool, **own: Any) -> Scenario:
-    """A world; live its memory is this machine's."""
-    limits = {"relay_bytes": RELAY_BYTES, "memory_bytes": None if live else MEMORY_BYTES, "settings": DEFAULT}
-    return host_world(duration_s=duration_s, name=name, **limits, **own)
+    """A world; live its memory is this machine's, and the proxy sends by itself: what it relays there is not told of it."""
+    limits: dict[str, Any] = {} if live else {"relay_bytes": RELAY_BYTES, "memory_bytes": MEMORY_BYTES}
+    return host_world(duration_s=duration_s, name=name, settings=DEFAULT, **limits, **own)
 
 
 def _longer(seed: int) -> float:
