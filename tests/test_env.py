@@ -238,7 +238,7 @@ def test_a_scenario_may_be_given_as_a_dict_of_its_own():
         ({"per_ack": 1}, "per_ack"),
         ({"senders": 2}, "senders = 2"),
         ({"agents": 2}, "agents = 2"),
-        ({"plant": "linux"}, "plant"),
+        ({"plant": "mars"}, "plant"),
         ({"reward": "most"}, "reward"),
         ({"threads": 0}, "threads"),
         ({"render_mode": "human"}, "render_mode"),

@@ -227,6 +227,8 @@ def test_an_agent_without_an_environment_is_refused():
 def test_a_fault_of_the_simulator_is_raised_as_one(monkeypatch):
 
     class Broken:
+        now_ns = 0
+
         def __init__(self, config, seed):
             pass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -76,9 +77,12 @@ def _sender(path: Path | None, duration_s: float) -> Scenario:
 def _receiver(path: Path | None, duration_s: float) -> Scenario:
     own: dict[str, Any] = {"receivers": [AGENT], "rtt_ms": 40, "duration_s": duration_s}
     if path is None:
-        return receiver_world(**own, trace=_trace_mbps(duration_s), buffer_packets=100, name=TRACE)
-    own |= {"rtt_ms": path.rtt_ms, "buffer_packets": path.packets, "name": path.name}
-    return receiver_world(**own, rate_mbps=path.rate_mbps)
+        own |= {"trace": _trace_mbps(duration_s), "buffer_packets": 100, "name": TRACE}
+    else:
+        own |= {"rtt_ms": path.rtt_ms, "buffer_packets": path.packets, "name": path.name, "rate_mbps": path.rate_mbps}
+    world = receiver_world(**own)
+    clamped = tuple(replace(flow, clamp_interval_ms=0) for flow in world.flows)  # as the kernel takes a window that is set
+    return replace(world, flows=clamped)
 
 
 def _switch(size: int, load: float, duration_s: float) -> Scenario:

@@ -6,14 +6,25 @@ The utility of an interval is ln(x) - 0.2 (y - 1) - 0.03 ln(1 + m), with x = thr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from netbuf_gym.tasks.host_buffers.telemetry import TELEMETRY
 
-if TYPE_CHECKING:
-    from netbuf_gym.tasks.host_buffers.tracker import Tracker
+
+class Tracked(Protocol):
+    """What is known of the hosts of rows (`tracker.Tracker`)."""
+
+    rate: np.ndarray
+    memory: np.ndarray
+
+    def throughput_ratio(self) -> np.ndarray: ...
+
+    def rtt_ratio(self) -> np.ndarray: ...
+
+    def memory_ratio(self) -> np.ndarray: ...
+
 
 DELAY_WEIGHT, MEMORY_WEIGHT = 0.2, 0.03
 LEAST_SHARE, MOST_SHARE, MOST_INFLATION = 1e-3, 10.0, 8.0
@@ -23,7 +34,7 @@ _ELAPSED, _RATE, _LATENCY, _INTERRUPTED = (
 )
 
 
-def terms_of(tracker: Tracker, out: np.ndarray) -> np.ndarray:
+def terms_of(tracker: Tracked, out: np.ndarray) -> np.ndarray:
     """ln(x), y - 1 and ln(1 + m) of the interval just ended, `(3, rows)`, into `out`."""
     np.log(np.clip(tracker.throughput_ratio(), np.float32(LEAST_SHARE), np.float32(MOST_SHARE)), out=out[0])
     np.minimum(tracker.rtt_ratio(), np.float32(MOST_INFLATION), out=out[1])
@@ -50,7 +61,7 @@ class Meter:
         """Forgets everything of these rows; their worlds start anew."""
         self._sums[:, rows] = 0
 
-    def add(self, tracker: Tracker, telemetry: np.ndarray) -> None:
+    def add(self, tracker: Tracked, telemetry: np.ndarray) -> None:
         """Takes in an interval of every row: the telemetry, `(rows, fields)`, and the tracker that has taken it in."""
         elapsed = np.fmax(telemetry[:, _ELAPSED], 0)  # 0 of a NaN
         begun = elapsed * (tracker.rate > 0)

@@ -29,6 +29,7 @@ PROXY = "proxy"
 """What the host is called."""
 
 KINDS = ("long", "short", "mixed")
+LASTING, PAGES = ("long", "mixed"), ("short", "mixed")
 """Of traffic: connections that send as long as the world lasts, pages of the web, or both."""
 
 MAX_CONNECTIONS = 10_000
@@ -151,9 +152,9 @@ def host_world(
         "sndbuf_bytes": explicit_bytes,
     }
     stagger_s = checks.number("stagger_s", stagger_s, 0, MAX_DURATION_S)
-    starts = [i * stagger_s for i in range(0 if kind == "short" else count)]
+    starts = [i * stagger_s for i in range(count if kind in LASTING else 0)]
     arrivals: list[Arrivals] = []
-    if kind != "long":
+    if kind in PAGES:
         chosen = WEB_OBJECTS if sizes is None else sizes_of(sizes)
         arrivals.append(PoissonArrivals.for_load(load, mean_mbps, chosen))
     if relay_bytes is None:
