@@ -34,10 +34,10 @@ while True:
 WATCHED = ("net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/ipv4/tcp_available_congestion_control", "net/core/rmem_max")
 
 
-def state(spaces=frozenset()):
+def state(spaces=frozenset(), since=0):
     """What killing may leave behind, as it is now."""
     return {
-        "namespaces": sorted(live_worlds.in_use(set(spaces))),
+        "namespaces": sorted(live_worlds.in_use(set(spaces), since)),
         "devices": sorted(os.listdir("/sys/class/net")),
         **{name: " ".join(sorted(Path("/proc/sys", name).read_text().split())) for name in WATCHED},
     }
@@ -53,9 +53,10 @@ def kill_one(starting, after_s, before):
     spaces = live_worlds.namespaces(pids) - live_worlds.namespaces([os.getpid()])
     controller.kill()
     controller.communicate()
+    since = live_worlds.ticks()
     end = time.monotonic() + SETTLED_S
     while True:
-        left = {name: (before[name], now) for name, now in state(spaces).items() if now != before[name]}
+        left = {name: (before[name], now) for name, now in state(spaces, since).items() if now != before[name]}
         if live_worlds.processes() - pids:  # other programs' worlds have congestion controls too
             left.pop(WATCHED[2], None)
         alive = live_worlds.processes(controller.pid) | {pid for pid in pids if Path(f"/proc/{pid}").exists()}

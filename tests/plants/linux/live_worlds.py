@@ -1,5 +1,6 @@
 """What tests of live worlds have in common: whether there can be any here, small worlds, and what is left of them."""
 
+import math
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -70,7 +71,20 @@ def namespaces(pids):
     return found
 
 
-def in_use(spaces):
-    """Those of these namespaces that some process is in."""
-    here = namespaces(int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
+def in_use(spaces, since=math.inf):
+    """Those of these namespaces that some process is in which began before `since` (ticks): their numbers are given anew."""
+    here = namespaces(int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and began(path) <= since)
     return here & spaces
+
+
+def began(process):
+    """When a process (a path of /proc) began, in clock ticks since the machine did; never, of one that is gone."""
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[19])
+    except OSError:
+        return math.inf
+
+
+def ticks():
+    """The time in clock ticks since the machine began."""
+    return int(float(Path("/proc/uptime").read_text().split()[0]) * os.sysconf("SC_CLK_TCK"))
