@@ -12,8 +12,8 @@ from netbuf_gym.rollout import View
 from netbuf_gym.traffic_results import completed
 
 OF_A_RUN = {
-    "throughput_mbps": "of a flow: size over completion time, mean over flows; of flows that last, and live: payload that was "
-    "acknowledged over time, mean over connections and intervals",
+    "throughput_mbps": "of a flow: size over completion time, mean over flows; of flows that last payload acknowledged "
+    "over time, mean over connections and intervals",
     "goodput_mbps": "payload acknowledged over all connections, over the run",
     "share": "that over the mean rate of the path's slowest link",
     "latency_ms": "round-trip time, mean over connections, then over intervals",
@@ -93,12 +93,10 @@ class Watch:
 
 
 def flows_of(view: View) -> dict[str, float]:
-    """Of a simulated world the flows that completed, client's end; nothing of live ones, which are known by the host alone."""
-    try:
-        rows = np.asarray(view.simulated.completions())
-    except (AttributeError, NotImplementedError):
+    """Of a world's finite flows those that completed, at the client's end; nothing where there are none."""
+    if view.scenario.traffic is None:
         return {}
-    found = completed(view.scenario, rows)
+    found = completed(view.scenario, np.asarray(view.simulated.completions()))
     if not len(found):
         return {"flows": 0.0}
     rates = found["size_bytes"] * 8e-6 / found["fct_s"]
