@@ -55,7 +55,7 @@ def session(settings: Settings, seed: int, stop: threading.Event) -> list[dict[s
     worlds = make_worlds(config.env.id, 1, 1, kwargs)
     seen: list[list[float]] = []
 
-    engine = worlds.unwrapped.engine
+    engine: Any = worlds.unwrapped.engine
 
     class Watch(BaseCallback):
         """Keeps what each epoch came to."""
