@@ -41,8 +41,8 @@ CAPABILITIES = {
     r"needs a GPU": lambda match: has_gpu(),
     r"needs (bash|zsh|fish)\b": lambda match: shutil.which(match[1]) is not None,
     r"needs root": lambda match: os.geteuid() == 0,
-    r"^(no live worlds|not root|no network namespace)\b": lambda match: has_live_worlds(),
-    r"needs (ss-server|ss-local)\b": lambda match: shutil.which(match[1]) is not None,
+    r"^(no live worlds|not root|no network namespaces?\b|no unshare|no user namespaces)": lambda match: has_live_worlds(),
+    r"^(ss-server|ss-local) is not installed": lambda match: shutil.which(match[1]) is not None,
     r"needs (\d+) cores": lambda match: (os.cpu_count() or 1) >= int(match[1]),
 }
 

@@ -51,7 +51,9 @@ std::vector<std::vector<uint32_t>> crossed_switches(const std::vector<FlowConfig
       const std::vector<uint32_t>& ports = switches[i].ports;
       const auto is_port = [&](uint32_t link) { return std::find(ports.begin(), ports.end(), link) != ports.end(); };
       for (const FlowConfig* leg : legs_of(sender)) {
-        if (std::any_of(leg->path.begin(), leg->path.end(), is_port)) crossed.back().push_back(i);
+        if (!std::any_of(leg->path.begin(), leg->path.end(), is_port)) continue;
+        crossed.back().push_back(i);
+        break;
       }
     }
   }

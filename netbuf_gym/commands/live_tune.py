@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from netbuf_gym import rollout
@@ -96,10 +96,11 @@ def run(arguments: argparse.Namespace) -> int:
             left = session.leftovers(path)
             if left:
                 _say(f"left changed by a former run: {', '.join(left)} (netbuf-gym live restore)")
-            _tune(arguments, None, words, pace, watchdog, ended, duration_s)
+            draw = _tune(arguments, None, words, pace, watchdog, ended, duration_s)
         else:
             with session.changing(path, _say) as journal:
-                _tune(arguments, journal, words, pace, watchdog, ended, duration_s)
+                draw = _tune(arguments, journal, words, pace, watchdog, ended, duration_s)
+    draw()  # takes a while: when all is as it was
     return 128 + ended.number if ended.number else 0
 
 
@@ -121,7 +122,8 @@ def _tune(
     watchdog: Watchdog,
     ended: Ended,
     duration_s: float,
-) -> None:
+) -> Callable[[], None]:
+    """Tunes, and gives what draws it where a plot is asked for."""
     host = host_of(arguments, journal is not None)
     decider = decider_of(words, arguments.interval, host.telemetry(host.read()))
     meter = _meter(arguments.local)
@@ -129,22 +131,26 @@ def _tune(
         tuner = Tuner(host, decider, meter, journal, pace, watchdog, arguments.interval)
         mode = "sets" if journal is not None else "dry run: only says what it would set (--apply sets)"
         _say(f"{decider.name}, every {arguments.interval:g} s; {mode}; {', '.join(host.settings)}")
-        log, steps = session.Log(arguments.log), []
+        log = session.Log(arguments.log)
+        steps: list[Step] = []
 
         def each(step: Step) -> None:
-            steps.append(step)
+            if arguments.plot:
+                steps.append(step)
             log.add(step)
             for line in lines(step, journal is not None):
                 _say(line)
 
-        try:
-            tuner.run(each, ended, duration_s)
-        finally:
-            if arguments.plot and steps:
-                what = "tuned" if journal is not None else "observed, nothing set"
-                session.plot(steps, host, arguments.plot, f"this host, {what} by {decider.name}")
+        tuner.run(each, ended, duration_s)
     finally:
         meter.close()
+
+    def draw() -> None:
+        if steps:
+            what = "tuned" if journal is not None else "observed, nothing set"
+            session.plot(steps, host, arguments.plot, f"this host, {what} by {decider.name}")
+
+    return draw
 
 
 def _meter(local: bool) -> HostMeter:

@@ -157,16 +157,25 @@ class Journal:
             setting.write(value)
             became = setting.read()
         except SettingError:
-            if before is None:
-                del self.entries[setting.name]
-            else:
-                self.entries[setting.name] = before
-            self.write()
+            self._take_back(setting, now, before)
             raise
         if became != value:  # a driver rounds
             self.entries[setting.name] = replace(entry, ours=(value, became))
             self.write()
         return became
+
+    def _take_back(self, setting: Setting, was: Value, before: Entry | None) -> None:
+        """What was written down of a change that failed, unless that is seen to have acted all the same, or nothing is seen."""
+        try:
+            if setting.read() != was:
+                return
+        except SettingError:
+            return
+        if before is None:
+            del self.entries[setting.name]
+        else:
+            self.entries[setting.name] = before
+        self.write()
 
     def changed_by_others(self, setting: Setting) -> bool:
         """Whether somebody else has changed a setting that this journal tells of; it is marked then."""

@@ -19,7 +19,8 @@ NLM_F_CAPPED, NLM_F_ACK_TLVS = 0x100, 0x200
 NLMSGERR_ATTR_MSG = 1
 NLA_F_NESTED, NLA_TYPE = 0x8000, 0x3FFF
 GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 16, 3, 1, 2
-TIMEOUT_S = 5.0
+TIMEOUT_S = 30.0
+"""For an answer: a driver that resizes its rings may take seconds."""
 
 
 def attribute(kind: int, value: bytes | int | str | Mapping[int, bytes | int | str]) -> bytes:

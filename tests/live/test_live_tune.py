@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from netbuf_gym import cli
+from netbuf_gym.live import session
 from netbuf_gym.live.journal import Journal
+from netbuf_gym.live.settings import Sysctl
 
 NAMES = ("tcp_rmem", "tcp_wmem", "tcp_limit_output_bytes", "tcp_notsent_lowat")
 FAST = Path(__file__).with_name("fast_tuner.py")
@@ -117,7 +119,7 @@ def test_two_tuners(namespace, journal, tmp_path):
         dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3, "--journal", journal)
         assert dry.returncode == 0
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         process.communicate()
 
 
@@ -129,7 +131,7 @@ def test_what_somebody_else_changes_is_theirs(namespace, journal):
     line = wait_for(process, "somebody else")
     assert "net.ipv4.tcp_wmem is 4096 12345 123456" in line
     wait_for(process, "3")  # the others are tuned on
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     out, _ = process.communicate()
     assert "net.ipv4.tcp_wmem is 4096 12345 123456, which somebody else has set (it was 4096 16384 4194304)" in out
     assert all_of(namespace) == {**original, "tcp_wmem": (4096, 12345, 123456)}
@@ -222,7 +224,9 @@ def test_nothing_to_restore(namespace, journal):
         (["nothing"], "invalid choice"),
     ],
 )
-def test_bad_input(capsys, words, message):
+def test_bad_input(capsys, monkeypatch, words, message):
+    monkeypatch.setattr(Sysctl, "write", lambda self, value: pytest.fail("a setting of this machine's would have been set"))
+    monkeypatch.setattr(session, "changing", lambda *_: pytest.fail("this machine would have been tuned"))
     assert cli.main(["live", *words]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""

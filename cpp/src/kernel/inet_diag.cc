@@ -108,7 +108,12 @@ void list_tcp_sockets(int netlink, const DiagRequest& request, std::vector<doubl
     if (got <= 0) fail(got < 0 ? errno : EIO, "the kernel does not list its TCP sockets");
     auto left = static_cast<uint32_t>(got);
     for (auto* message = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
-      if (message->nlmsg_type == NLMSG_DONE) return;
+      if (message->nlmsg_type == NLMSG_DONE) {
+        int error = 0;
+        if (message->nlmsg_len >= NLMSG_LENGTH(sizeof error)) std::memcpy(&error, NLMSG_DATA(message), sizeof error);
+        if (error < 0) fail(-error, "the kernel does not list its TCP sockets");
+        return;
+      }
       if (message->nlmsg_type == NLMSG_ERROR) {
         const auto* error = static_cast<const nlmsgerr*>(NLMSG_DATA(message));
         fail(-error->error, "the kernel does not list its TCP sockets");

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kChunk = 256;        // packets
 constexpr int kBatch = 64;              // packets of one node between two looks at the clock
+constexpr int kTurns = 16;              // of all nodes, before whoever waits for the lock has it
 constexpr uint32_t kHeader = 20;        // of IPv4, the least
 
 void check(const Emulator::Setting& setting) {
@@ -103,7 +104,7 @@ void Emulator::run() {
 
 void Emulator::poll() {
   bool more = true;
-  while (more) {
+  for (int turn = 0; more && turn < kTurns && !thread_.stopping(); ++turn) {
     more = false;
     for (uint32_t node = 0; node < nodes_.size(); ++node) {
       const Time at = now();

@@ -319,7 +319,11 @@ void LiveFlows::accept(uint32_t listener) {
     sockaddr_in from{};
     socklen_t size = sizeof from;
     Descriptor fd(accept4(listeners_[listener].fd.get(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd) return;
+    if (!fd) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno != EAGAIN) fail_system("accepting a connection");
+      return;
+    }
     const auto found = awaited_.find(listeners_[listener].route << 16 | ntohs(from.sin_port));
     if (found == awaited_.end()) continue;
     const uint32_t index = found->second;

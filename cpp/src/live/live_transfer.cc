@@ -42,6 +42,7 @@ void LiveFlows::sender_event(uint32_t index, uint32_t events, Time now) {
     connection.flow == kNone ? ++connected_ : flow_stats_[connection.flow].connected = true;
   }
   if (events & EPOLLOUT) write(index, now);
+  if (!places_[index].connection) return;   // writing has failed
   if ((events & (EPOLLRDHUP | EPOLLHUP)) && connection.finished_writing) {
     connection.sender.reset();
     if (connection.flow != kNone) place_of_flow_[connection.flow] = kNone;
@@ -181,6 +182,7 @@ void LiveFlows::read(uint32_t index, Time now) {
   }
   if (!over) return;
   set_option(fd, SOL_SOCKET, SO_LINGER, linger{0, 0}, "SO_LINGER");  // everything has been read: a FIN, not a reset
+  shutdown(fd, SHUT_WR);                     // now: duplicates of it may be about
   connection.receiver.reset();
   close_if_done(index);
 }

@@ -1,5 +1,6 @@
 #include "netbuf/receiver_meter.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "netbuf/live.h"
 #include "receiver_controls/nuwa.h"
 
 namespace netbuf {
@@ -151,7 +153,8 @@ void ReceiverMeter::apply(Time now) {
 }
 
 void ReceiverMeter::clamp(int socket) {
-  socket_ = Descriptor(::dup(socket));
+  socket_ = Descriptor(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
+  if (!socket_) fail_system("a duplicate of a receiver's socket");
   clamped_at_ = -1;
 }
 

@@ -70,15 +70,13 @@ def world_counters(scenario: Scenario, report: Mapping[str, Any]) -> Counters:
         delays = [np.zeros(0)] * len(scenario.probes)
         return Counters(0.0, np.zeros((0, 7)), [], [link] * len(scenario.links), [], traffic, delays)
     flows = [{**route, **flow} for route, flow in zip(report["routes"], report["flows"], strict=False)]
-    traffic = dict(report["traffic"])
-    traffic["delivered_bytes"] -= sum(flow["delivered_bytes"] for flow in report["flows"])
     return Counters(
         report["now_s"],
         np.array(report["completions"], np.float64).reshape(-1, 7),
         report["switches"],
         report["links"],
         flows,
-        traffic,
+        report["traffic"],
         [np.array(delays, np.float64) for delays in report["probes"]],
     )
 

@@ -98,8 +98,6 @@ class LinuxPlant(Plant):
             found = f"{len(places)} agents of kind {self.kind.name!r}"
             raise ConfigError(f"scenario {scenario.name!r} has {found}; valid: 1 to {self.agents}")
         self._scenarios[world] = None
-        if world in self._failures:  # its process may be gone, or anywhere
-            self._end(world)
         process = self._processes[world] or Process()
         self._processes[world] = process
         try:
@@ -196,7 +194,9 @@ class LinuxPlant(Plant):
         return self._setup
 
     def _fail(self, world: int, reason: str) -> None:
+        """Its process goes: one that is late would answer another question."""
         self._failures.setdefault(world, reason)
+        self._end(world)
 
     def _end(self, world: int) -> None:
         process, self._processes[world] = self._processes[world], None

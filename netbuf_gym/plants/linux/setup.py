@@ -149,6 +149,8 @@ class Setup:
 
     def _socket(self, at: str, one: Flow | Sender) -> dict[str, Any]:
         """What the sockets of a flow, or of all flows of a sender, are given; it gets a route of its own."""
+        if getattr(one, "relay", None) is not None:
+            self._refuse(f"{at}.relay", "Relay(...)", "None: what is sent sets out at the host itself")
         number = len(self.routes)
         ends = self.node(getattr(one, "sender_host", None) or ""), self.node(getattr(one, "receiver_host", None) or " ")
         self.routes.append(

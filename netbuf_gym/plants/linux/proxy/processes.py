@@ -47,12 +47,13 @@ class Program:
         namespace: a descriptor of the network namespace.
         name: what messages call it.
         ready: whether it says `ready` on standard output, which is waited for.
+        keep: descriptors that it is given.
 
     Raises:
         RuntimeError: it ended instead; the message has its last words.
     """
 
-    def __init__(self, argv: Sequence[str], namespace: int, name: str, ready: bool = True):
+    def __init__(self, argv: Sequence[str], namespace: int, name: str, ready: bool = True, keep: Sequence[int] = ()):
         self.name, self._words = name, tempfile.TemporaryFile()
 
         def enter() -> None:
@@ -61,7 +62,7 @@ class Program:
 
         stdout = subprocess.PIPE if ready else self._words
         self.process = subprocess.Popen(
-            list(argv), stdin=subprocess.PIPE, stdout=stdout, stderr=self._words, preexec_fn=enter
+            list(argv), stdin=subprocess.PIPE, stdout=stdout, stderr=self._words, preexec_fn=enter, pass_fds=tuple(keep)
         )
         if ready:
             try:
@@ -131,7 +132,6 @@ class Shadowsocks:
     def __init__(self, server: int, client: int, address: str, port: int = 8388, socks_port: int = 1080):
         programs = [program_of(name) for name in ("ss-server", "ss-local")]
         self._client, self.socks = client, ("127.0.0.1", socks_port)
-        self._folder = tempfile.TemporaryDirectory(prefix="netbuf-gym-")
         config: dict[str, Any] = {
             "server": address,
             "server_port": port,
@@ -145,10 +145,10 @@ class Shadowsocks:
         try:
             for path, namespace, more in zip(programs, (server, client), ({}, own), strict=True):
                 name = Path(path).name
-                file = Path(self._folder.name, f"{name}.json")
-                file.touch(0o600)
-                file.write_text(json.dumps({**config, **more}))
-                self.programs.append(Program([path, "-c", str(file)], namespace, name, ready=False))
+                with os.fdopen(os.memfd_create(name), "wb", buffering=0) as file:  # a file on the disk would outlive a kill
+                    file.write(json.dumps({**config, **more}).encode())
+                    argv = [path, "-c", f"/proc/self/fd/{file.fileno()}"]
+                    self.programs.append(Program(argv, namespace, name, ready=False, keep=[file.fileno()]))
         except BaseException:
             self.close()
             raise
@@ -190,4 +190,3 @@ class Shadowsocks:
         """Ends both."""
         for program in self.programs:
             program.close()
-        self._folder.cleanup()
