@@ -22,7 +22,7 @@ from netbuf_gym import plants, tasks
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender, InWorld, Policy
 from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of, take_agents
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, PlantFault, shown
 from netbuf_gym.plants.simulator import World as Simulated
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.worlds import ScenarioLike
@@ -71,7 +71,7 @@ class View:
 
     @property
     def simulated(self) -> Simulated:
-        """Its counters and samples, more than agents are told; of simulated worlds only."""
+        """Its counters and samples, more than agents are told; of plants that tell them."""
         return self._simulated()
 
     def show(self) -> dict[str, float]:
@@ -79,8 +79,20 @@ class View:
         return self._show()
 
     def report(self) -> list[dict[str, Any]]:
-        """What each agent, or what is in its place, achieved so far."""
+        """What each agent, or what is in its place, achieved so far; `failure` says why a world has failed."""
         return self._report()
+
+    def whole_report(self) -> list[dict[str, Any]]:
+        """The same of a world that has come to its end.
+
+        Raises:
+            PlantFault: it has failed; says why.
+        """
+        reports = self.report()
+        for one in reports:
+            if "failure" in one:
+                raise PlantFault(f"world {self.index} of scenario {self.scenario.name!r} has failed: {one['failure']}")
+        return reports
 
 
 Look = Callable[[View], None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -74,7 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [(key, label) for key, label in measures.series if all(key in series for series in found.values())]
         world = scenario if isinstance(scenario, str) else scenario["name"]
         plots.time_series(found, arguments.plot, rows, f"{task} on this kernel: {world}, seed {arguments.seed}")
-    return 0
+    failed = {name: report["failure"] for name, report in reports.items() if "failure" in report}
+    for name, why in failed.items():
+        print(f"netbuf-gym: the world of {name} has failed: {why}", file=sys.stderr)
+    return 3 if failed else 0
 
 
 def _players(words: Mapping[str, Any]) -> tuple[str, list[Contender]]:

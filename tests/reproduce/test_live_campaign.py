@@ -35,7 +35,7 @@ def test_worlds_cover_what_is_asked():
 
 
 def test_the_simulators_runs_come_first():
-    parts = parts_of(Settings(worlds=2, schemes=("cubic", "naive")))
+    parts = parts_of(Settings(tasks=tuple(worlds.WORLDS), worlds=2, schemes=("cubic", "naive")))
     plants = [part.runs[0][KEYS.index("plant")] for part in parts]
     assert plants == sorted(plants, reverse=True) and set(plants) == {"sim", "linux"}
     seeds = {part.runs[0][0]: len(part.runs) for part in parts}
@@ -101,12 +101,12 @@ def test_both_plants_in_one_campaign(tmp_path):
     assert described(tmp_path / "out")["begun"][:2] == "20"
     drawn = campaign.draw(tmp_path / "out" / "figures")
     assert [path.name for path in drawn] == ["cells_congestion_window.png"]
-    page = LIVE.sections["policies"](tmp_path / "out", tmp_path)
+    page = LIVE.sections[worlds.SENDER](tmp_path / "out", tmp_path)
     assert "of 2 cells are within tolerance" in page and "ms late at the median" in page
 
 
 @pytest.mark.parametrize(
-    "words", ["tasks=[kettle]", "worlds=0", "duration_s=0", "repeats=0", "schemes=[agent] sender=none.zip"]
+    "words", ["tasks=[kettle]", "worlds=0", "duration_s=0", "repeats=0", "duration_s=60", "schemes=[agent] sender=none.zip"]
 )
 def test_bad_settings_are_refused(words, capsys):
     assert main(["reproduce", "live", *words.split()]) == 2

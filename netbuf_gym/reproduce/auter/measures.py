@@ -75,7 +75,7 @@ class Watch:
 
     def end(self, view: View) -> None:
         """Takes what the run came to."""
-        self._report = view.report()[0]
+        self._report = view.whole_report()[0]
         self._flows = flows_of(view)
 
     def rows(self) -> list[dict[str, float]]:

@@ -38,7 +38,6 @@ DEFAULT_SCHEMES = tuple(name for name in NAMES if not any(name in schemes for sc
 
 SIM, LINUX = "sim", "linux"
 PLANTS = {SIM: "the simulator", LINUX: "the kernel of this machine, live"}
-LIVE_STUDIES = (REGIONS,)
 LIVE_S = 90 * 60.0
 """The most that the live runs of a campaign may take together."""
 

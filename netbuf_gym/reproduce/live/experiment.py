@@ -12,7 +12,7 @@ from netbuf_gym.reproduce.live.schemes import NAMES, SCHEMES
 from netbuf_gym.reproduce.live.sections import SECTIONS
 from netbuf_gym.reproduce.live.settings import KEYS_OF_AGENTS, Settings
 from netbuf_gym.reproduce.live.work import KEYS, TEXTS, Both
-from netbuf_gym.reproduce.live.worlds import WORLDS
+from netbuf_gym.reproduce.live.worlds import SENDER, WORLDS
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
@@ -40,7 +40,7 @@ class LiveExperiment(Experiment[Settings]):
         "receiver": "named:agents",
         "switch": "named:agents",
     }
-    examples = ("schemes=all jobs=2", "tasks=[congestion_window] schemes=[cubic,bbr] worlds=3")
+    examples = ("schemes=all", "tasks=[queue_threshold] schemes=all duration_s=22", "schemes=[cubic,bbr] worlds=3")
     help = ""
 
     def work(self, settings: Settings) -> Both:
@@ -60,7 +60,7 @@ def _help() -> str:
         for key, task in KEYS_OF_AGENTS.items()
     )
     return f"""\
-  tasks=[{",".join(WORLDS)}]
+  tasks=[{SENDER}]          of {", ".join(WORLDS)}; of the kernel's runs 90 minutes at most
   schemes=[{",".join(Settings.by_default)}]
       or all, with the trained agents:
 {schemes}

@@ -16,7 +16,7 @@ LEARNED = "agent"
 SCHEMES: Mapping[str, tuple[str, ...]] = {
     SENDER: (LEARNED, "cubic", "bbr", "newreno", "queue_target", "keep", "random"),
     RECEIVER: (LEARNED, "nuwa", "cubic", "bbr", "newreno", "keep", "random"),
-    SWITCH: (LEARNED, "naive", "sophisticated", "dt", "random"),
+    SWITCH: (LEARNED, "naive", "dt", "random"),
 }
 NAMES = tuple(dict.fromkeys(name for names in SCHEMES.values() for name in names))
 RANKED = (LEARNED, "cubic", "bbr", "newreno")

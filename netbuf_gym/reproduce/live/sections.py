@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.experiment import Section
 from netbuf_gym.reproduce.live import judging
 from netbuf_gym.reproduce.live.measures import MEASURES
 from netbuf_gym.reproduce.live.work import KEYS, LIVE, TEXTS
+from netbuf_gym.reproduce.live.worlds import WORLDS
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
 
-POLICIES = "policies"
 
-
-def policies(source: Path, folder: Path) -> str:
-    """The Markdown of a campaign; copies its figures and its means."""
+def policies(task: str, source: Path, folder: Path) -> str:
+    """The Markdown of a campaign of one task; copies its figures and its means."""
     description = described(source)
+    if description["settings"]["tasks"] != [task]:
+        raise ConfigError(f"{source}: has tasks {description['settings']['tasks']}; valid for the section {task}: [{task}]")
     runs = Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
-    write_means(runs, folder / "means.csv.gz")
+    write_means(runs, folder / f"means-{task}.csv.gz")
     cells = judging.cells_of(runs)
     lines = [f"{ran(description)} Begun {description.get('begun', 'on a day not recorded')}.", ""]
     lines += [
@@ -50,4 +53,4 @@ def _emulator(runs: Runs) -> str:
     )
 
 
-SECTIONS: dict[str, Section] = {POLICIES: policies}
+SECTIONS: dict[str, Section] = {task: partial(policies, task) for task in WORLDS}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from netbuf_gym.arguments import choice, real, whole
-from netbuf_gym.reproduce.live.schemes import LEARNED, NAMES
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.reproduce.live.schemes import LEARNED, NAMES, SCHEMES
 from netbuf_gym.reproduce.live.worlds import RECEIVER, SENDER, SWITCH, WORLDS
 from netbuf_gym.reproduce.settings import Settings as Common
 from netbuf_gym.reproduce.settings import unique
@@ -15,6 +16,9 @@ from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 KEYS_OF_AGENTS = {"sender": SENDER, "receiver": RECEIVER, "switch": SWITCH}
 """The task of each key that names an agent's file."""
+
+LIVE_S = 5400.0
+"""What the kernel's runs of a campaign may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,7 @@ class Settings(Common):
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = tuple(name for name in NAMES if name != LEARNED)
 
-    tasks: tuple[str, ...] = tuple(WORLDS)
+    tasks: tuple[str, ...] = (SENDER,)
     schemes: tuple[str, ...] = by_default
     worlds: int | None = None
     duration_s: float = 30.0
@@ -62,6 +66,19 @@ class Settings(Common):
         put(self, "repeats", whole("repeats", self.repeats, 1, 100))
         put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
         self.require_agent()
+        live_s = sum(
+            len(list(WORLDS[task])[: self.worlds]) * len(self.playing(task)) * len(self.seeds_of(task)) * self.duration_s
+            for task in self.tasks
+        )
+        if live_s > LIVE_S:
+            raise ConfigError(
+                f"the kernel's runs take {live_s / 60:.0f} minutes of real time; valid: {LIVE_S / 60:.0f} or less, by fewer"
+                " tasks=, worlds= or schemes=, or a shorter duration_s="
+            )
+
+    def playing(self, task: str) -> list[str]:
+        """The schemes that play a task."""
+        return [scheme for scheme in SCHEMES[task] if scheme in self.schemes]
 
     def seeds_of(self, task: str) -> list[int]:
         """Of every cell of a task: what one flow does is decided by the path, what many do by when they come."""

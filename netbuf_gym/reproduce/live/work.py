@@ -13,7 +13,7 @@ from netbuf_gym.contenders import Contender
 from netbuf_gym.reproduce import agents
 from netbuf_gym.reproduce.experiment import Chunk, Part, Work
 from netbuf_gym.reproduce.live.measures import ACTIONS, MEASURES, measures_of, timing_of
-from netbuf_gym.reproduce.live.schemes import LEARNED, SCHEMES, Observed, contender_of, observed
+from netbuf_gym.reproduce.live.schemes import LEARNED, Observed, contender_of, observed
 from netbuf_gym.reproduce.live.settings import KEYS_OF_AGENTS, Settings
 from netbuf_gym.reproduce.live.worlds import WORLDS
 
@@ -29,10 +29,9 @@ def parts_of(settings: Settings) -> list[Part]:
     for plant in PLANTS:
         for task in settings.tasks:
             for world in list(WORLDS[task])[: settings.worlds]:
-                for scheme in SCHEMES[task]:
-                    if scheme in settings.schemes:
-                        runs = tuple((task, world, scheme, plant, seed) for seed in settings.seeds_of(task))
-                        parts.append(Part(f"{plant}-{task}-{world}-{scheme}", runs))
+                for scheme in settings.playing(task):
+                    runs = tuple((task, world, scheme, plant, seed) for seed in settings.seeds_of(task))
+                    parts.append(Part(f"{plant}-{task}-{world}-{scheme}", runs))
     return parts
 
 
@@ -70,7 +69,7 @@ class Both(Work[Settings]):
         found: dict[str, float] = {}
 
         def keep(view: rollout.View) -> None:
-            found.update(measures_of(view.report()) | timing_of(view.simulated))
+            found.update(measures_of(view.whole_report()) | timing_of(view.simulated))
 
         one = rollout.World(self.world(task, world), seed, seed)
         rollout.play(contender, [one], keep, task=task, stop=stop, plant=plant)
