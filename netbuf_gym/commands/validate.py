@@ -13,6 +13,9 @@ from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.validate import settings, validate
 from netbuf_gym.validate.report import BEGIN, END, replace_between_marks
 
+MARKS = {"linux": (BEGIN.replace("validate", "validate --against linux"), END.replace("validate", "validate --against linux"))}
+"""Of what is written of each that is compared with, in Markdown."""
+
 HELP = "rerun reference measurements in our simulator, or settings on the kernel too, and judge the difference"
 EPILOG = """exit status: 0 all within tolerance, 1 something out of tolerance, 2 bad input
 
@@ -55,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"{found}; valid: one of them")
     check_outputs(arguments.json, arguments.markdown)
     old = _existing(arguments.markdown)
-    replace_between_marks(old, "")  # refuses a file with one mark before anything is run
+    marks = MARKS.get(arguments.against, (BEGIN, END))
+    replace_between_marks(old, "", marks)  # refuses a file with one mark before anything is run
     if arguments.against:
         return _against(arguments, old)
     report = validate(arguments.folder, seeds=arguments.seeds, jobs=arguments.jobs, only=arguments.only)
@@ -69,11 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _against(arguments: argparse.Namespace, old: str) -> int:
     """The settings of hosts, live and simulated."""
+    begin, end = MARKS[arguments.against]
     report = settings.compare(arguments.against, arguments.only, arguments.jobs, partial(print, file=sys.stderr))
     if arguments.json:
         write_json(arguments.json, report.to_dict())
     if arguments.markdown:
-        write_atomic(arguments.markdown, replace_between_marks(old, f"{BEGIN}\n{report.markdown()}{END}\n"))
+        write_atomic(arguments.markdown, replace_between_marks(old, f"{begin}\n{report.markdown()}{end}\n", (begin, end)))
     print(report.text())
     return 0 if report.within else 1
 

@@ -93,24 +93,7 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
     Raises:
         ConfigError: an unknown name or argument, one that is missing, or a plant that does not carry agents of this kind.
     """
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    if not isinstance(spec, dict) or "name" not in spec:
-        raise ConfigError(f"plant = {shown(spec)} is neither a name nor a dict with a name; valid: {', '.join(names())}")
-    name, cls = spec["name"], get(spec["name"])
-    if kind.name not in cls.kinds:
-        carried = ", ".join(cls.kinds) or "none"
-        raise ConfigError(f"plant {name!r} carries no agents of kind {kind.name!r}; those that it carries: {carried}")
-    own = {key: value for key, value in spec.items() if key != "name"}
-    parameters = inspect.signature(cls).parameters
-    valid = [key for key in parameters if key not in inspect.signature(Plant).parameters]
-    for key in own:
-        if key not in valid:
-            raise ConfigError(f"plant {name!r} has no argument {key!r}; {instead(key, valid)}")
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    for key in valid:
-        if key not in own and parameters[key].default is inspect.Parameter.empty and parameters[key].kind in named:
-            raise ConfigError(f"plant {name!r} needs argument {key!r}; valid: a dict of name and {key}")
+    name, cls, own = _asked(spec, kind)
     plant = cls(worlds, agents, kind, threads, **own)
     for what, array, columns in (
         ("telemetry", plant.telemetry, len(kind.telemetry.fields)),
@@ -123,6 +106,29 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
     return plant
 
 
+def _asked(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], dict[str, Any]]:
+    """The name, the class and the own arguments of a plant that is asked for, for agents of a kind (None: for none)."""
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if not isinstance(spec, dict) or "name" not in spec:
+        raise ConfigError(f"plant = {shown(spec)} is neither a name nor a dict with a name; valid: {', '.join(names())}")
+    name, cls = spec["name"], get(spec["name"])
+    if kind is not None and kind.name not in cls.kinds:
+        carried = ", ".join(cls.kinds) or "none"
+        raise ConfigError(f"plant {name!r} carries no agents of kind {kind.name!r}; those that it carries: {carried}")
+    own = {key: value for key, value in spec.items() if key != "name"}
+    parameters = inspect.signature(cls).parameters
+    valid = [key for key in parameters if key not in inspect.signature(Plant).parameters]
+    for key in own:
+        if key not in valid:
+            raise ConfigError(f"plant {name!r} has no argument {key!r}; {instead(key, valid)}")
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    for key in valid:
+        if key not in own and parameters[key].default is inspect.Parameter.empty and parameters[key].kind in named:
+            raise ConfigError(f"plant {name!r} needs argument {key!r}; valid: a dict of name and {key}")
+    return name, cls, own
+
+
 def lone(spec: str | dict[str, Any], scenario: Any, seed: int) -> Any:
     """A world without agents on a plant; see `Plant.lone`.
 
@@ -130,11 +136,11 @@ def lone(spec: str | dict[str, Any], scenario: Any, seed: int) -> Any:
         spec: as for `make`.
 
     Raises:
-        ConfigError, PlantFault: as `Plant.lone`.
+        ConfigError: an unknown name or argument, or one that is missing; or as `Plant.lone`.
+        PlantFault: as `Plant.lone`.
     """
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    return get(spec["name"]).lone(scenario, seed, **{key: value for key, value in spec.items() if key != "name"})
+    _, cls, own = _asked(spec, None)
+    return cls.lone(scenario, seed, **own)
 
 
 register("sim", "netbuf_gym.plants.sim:SimPlant")

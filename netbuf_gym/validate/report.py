@@ -302,15 +302,16 @@ def _comparison(c: Comparison) -> dict:
     }
 
 
-def replace_between_marks(old: str, new: str) -> str:
+def replace_between_marks(old: str, new: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """`old` with what stands between the marks replaced by `new` (marks included); `new` alone when it has none.
 
     Raises:
         ConfigError: One mark without the other, or in the wrong order.
     """
-    begin, end = old.find(BEGIN), old.find(END)
+    first, last = marks
+    begin, end = old.find(first), old.find(last)
     if begin < 0 and end < 0:
         return new if not old.strip() else old.rstrip("\n") + "\n\n" + new
     if begin < 0 or end < begin:
-        raise ConfigError(f"the file holds only one of {BEGIN} and {END}, or in the wrong order")
-    return old[:begin] + new.rstrip("\n") + old[end + len(END) :]
+        raise ConfigError(f"the file holds only one of {first} and {last}, or in the wrong order")
+    return old[:begin] + new.rstrip("\n") + old[end + len(last) :]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym.arguments import choice, truth
-from netbuf_gym.errors import ConfigError, PlantFault
+from netbuf_gym.errors import ConfigError, PlantFault, shown
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
@@ -68,9 +68,11 @@ class LinuxPlant(Plant):
         self._closed = False
 
     @classmethod
-    def lone(cls, scenario: Any, seed: int, **options: Any) -> LiveRun:
+    def lone(cls, scenario: Any, seed: int, *, realtime: bool = True, proxy: str | None = None) -> LiveRun:
         """See `Plant.lone`."""
-        return LiveRun(scenario, seed, **options)
+        if proxy is not None:
+            raise ConfigError(f"proxy = {shown(proxy)}; valid in a world without agents: None")
+        return LiveRun(scenario, seed, truth("realtime", realtime))
 
     def world(self, world: int) -> LiveReadings:
         """What a world has counted so far, whenever it is asked.
