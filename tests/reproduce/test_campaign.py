@@ -259,8 +259,8 @@ def test_bad_outputs(tmp_path, capsys):
 
 
 def test_unknown_experiments_and_keys_given_twice(capsys):
-    assert main(["reproduce", "auter"]) == 2
-    assert "experiment = 'auter' is unknown; valid: rlbm" in capsys.readouterr().err
+    assert main(["reproduce", "kettle"]) == 2
+    assert "experiment = 'kettle' is unknown; valid: rlbm" in capsys.readouterr().err
     assert reproduce("seeds=1", "seeds=2") == 2
     assert "seeds is given twice" in capsys.readouterr().err
 
