@@ -53,7 +53,7 @@ def test_version_and_help(command):
         (["simulate", "--warmup", "nan"], "'nan' is not a finite number"),
         (["simulate", "--set", "novalue"], "'novalue' is not NAME=VALUE"),
         (["simulate", "--senders", "cubic,,bbr"], "holds an empty name"),
-        (["validate"], "required: DIR"),
+        (["validate"], "neither DIR nor --against; valid: one of them"),
         (["validate", ".", "--seeds", "1"], "'1' is not a whole number from 2"),
         (["trace"], "required"),
         (["list", "nothing"], "invalid choice"),

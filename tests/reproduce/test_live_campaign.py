@@ -106,7 +106,7 @@ def test_both_plants_in_one_campaign(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", ["tasks=[kettle]", "worlds=0", "duration_s=0", "repeats=0", "duration_s=60", "schemes=[agent] sender=none.zip"]
+    "words", ["tasks=[kettle]", "worlds=0", "duration_s=0", "repeats=0", "duration_s=900", "schemes=[agent] sender=none.zip"]
 )
 def test_bad_settings_are_refused(words, capsys):
     assert main(["reproduce", "live", *words.split()]) == 2

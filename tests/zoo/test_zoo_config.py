@@ -158,6 +158,9 @@ def test_evaluation_seeds_are_never_training_seeds():
 def test_minibatches_of_every_experiment_divide_its_rollouts(experiment):
     """stable-baselines3 warns otherwise."""
     config = load("train", [f"experiment={experiment}"])
+    if "n_steps" not in config.algo.kwargs:  # learns from a memory, in minibatches of any size
+        assert config.algo.kwargs.buffer_size >= config.algo.kwargs.batch_size
+        return
     rollout = config.algo.kwargs.n_steps * config.env.num_envs
     assert rollout % config.algo.kwargs.batch_size == 0 and rollout >= config.algo.kwargs.batch_size
 

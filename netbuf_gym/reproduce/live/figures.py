@@ -58,8 +58,7 @@ def scatter(cells: list[Cell], task: str) -> Any:
     if slow:
         axes.set_xscale("log")
         axes.set_yscale("log")
-    dress(axes, f"{what}, simulator", f"{what}, kernel", f"{task.replace('_', ' ')}: {len(cells)} cells")
-    axes.legend(fontsize=9, framealpha=0.9)
+    dress(axes, f"{what}, simulator", f"{what}, kernel", f"{task.replace('_', ' ')}: {len(cells)} cells", legend=1)
     return figure
 
 
@@ -73,6 +72,5 @@ def actions(runs: Runs) -> Any:
     for number, (plant, one) in enumerate(zip(("simulator", "kernel"), shares, strict=True)):
         axes.bar(np.arange(len(one)) + 0.4 * number - 0.2, 100 * one, 0.4, color=COLOURS[number], label=plant)
     axes.set_xticks(range(len(ACTIONS)))
-    dress(axes, "action of the trained agent", "share of decisions (%)")
-    axes.legend()
+    dress(axes, "action of the trained agent", "share of decisions (%)", legend=1)
     return figure
