@@ -159,8 +159,8 @@ class Journal:
         except SettingError:
             self._take_back(setting, now, before)
             raise
-        if became != value or not setting.exact:  # a driver rounds; two values mean that it was not read back yet
-            self.entries[setting.name] = replace(entry, ours=(became,) if not setting.exact else (value, became))
+        if became != value:  # a driver rounds
+            self.entries[setting.name] = replace(entry, ours=(value, became))
             self.write()
         return became
 

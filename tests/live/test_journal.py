@@ -159,7 +159,7 @@ def test_a_driver_that_rounds(path):
     assert ring.limits(0) == (64, 1024)
     journal = fresh(path)
     assert journal.set(ring, (300,)) == (320,)
-    assert Journal.read(path).entries["ring of eth9"].ours == ((320,),)
+    assert Journal.read(path).entries["ring of eth9"].ours == ((300,), (320,))
     done = restore(Journal.read(path), lambda name: Ring("eth9", access))
     assert access.tx == 256 and done[0].outcome == "restored"
 
