@@ -68,7 +68,9 @@ class LinuxPlant(Plant):
         self._closed = False
 
     @classmethod
-    def lone(cls, scenario: Any, seed: int, *, realtime: bool = True, proxy: str | None = None) -> LiveRun:
+    def lone(
+        cls, scenario: Any, seed: int, *, realtime: bool = True, proxy: str | None = None, **options: Any
+    ) -> LiveRun:
         """See `Plant.lone`."""
         if proxy is not None:
             raise ConfigError(f"proxy = {shown(proxy)}; valid in a world without agents: None")
