@@ -17,9 +17,13 @@ void fail_system(const std::string& what) { throw std::system_error(errno, std::
 PriorityLock::PriorityLock() {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
   pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
   int error = pthread_mutex_init(&mutex_, &attributes);
-  if (error != 0) error = pthread_mutex_init(&mutex_, nullptr);  // a kernel without it
+  if (error != 0) {                    // a kernel without it
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_NONE);
+    error = pthread_mutex_init(&mutex_, &attributes);
+  }
   pthread_mutexattr_destroy(&attributes);
   if (error != 0) throw std::system_error(error, std::generic_category(), "making a lock");
 }
