@@ -72,8 +72,8 @@ class Settings(Common):
         ) / AT_ONCE
         if live_s > LIVE_S:
             raise ConfigError(
-                f"the kernel's runs take {live_s / 60:.0f} minutes of real time, {AT_ONCE} at once; valid: {LIVE_S / 60:.0f} or less, by fewer"
-                " tasks=, worlds= or schemes=, or a shorter duration_s="
+                f"the kernel's runs take {live_s / 60:.0f} minutes of real time, {AT_ONCE} at once; valid: {LIVE_S / 60:.0f} or"
+                " less, by fewer tasks=, worlds= or schemes=, or a shorter duration_s="
             )
 
     def playing(self, task: str) -> list[str]:
