@@ -111,10 +111,11 @@ def test_long_paths():
 
 def test_agents_on_long_paths_are_compared_cell_by_cell(tmp_path):
     cells = [worlds.PATHS[4].name, worlds.PATHS[3].name]  # a deep queue, a shallow one
+    rival = ((10.0, 4.0, 2.0), (4.0, 1.0, 2.0))
     means = {
         "seed 0": [(10.0, 1.2, 2.0), (8.0, 1.4, 2.0)],
         "seed 1": [(5.0, 1.6, 2.0), (8.0, 1.4, 2.0)],
-        **dict.fromkeys(("default", "autotuning", "constant"), [(10.0, 4.0, 2.0), (4.0, 1.0, 2.0)]),
+        **dict.fromkeys(("default", "autotuning", "constant"), rival),
         "max": [(10.0, 4.0, 8.0), (4.0, 1.0, 8.0)],
     }
     rows = [
