@@ -33,8 +33,8 @@ WINDOW_OF_BUFFER = 1.25
 """A receive window by the SO_RCVBUF that gives it."""
 
 UNLIMITED_BYTES = 64 << 20
-"""Buffers where the scenario does not limit them. From the beginning: by autotuning a send buffer is two windows, which binds
-where a lost segment stands before all that was delivered after it."""
+"""Buffers where the scenario does not limit them; a receive buffer grows to it, as the simulator's does. A send buffer is as
+large from the beginning: autotuned it is two windows, which binds where a lost segment stands before all that was delivered."""
 
 STEERED_BYTES = 4 << 20
 """A receive buffer where receivers' windows are steered: fixed, since autotuning sets the clamp as well, and no larger than
@@ -139,9 +139,8 @@ class Setup:
     def _sysctls(self) -> dict[str, str]:
         scenario = self.scenario
         steered = any(flow.receiver is not None for flow in scenario.flows)
-        receive = STEERED_BYTES if steered else UNLIMITED_BYTES
         sysctls = {
-            "net.ipv4.tcp_rmem": f"4096 {receive} {receive}",
+            "net.ipv4.tcp_rmem": f"4096 {STEERED_BYTES} {STEERED_BYTES}" if steered else f"4096 131072 {UNLIMITED_BYTES}",
             "net.ipv4.tcp_wmem": f"4096 {UNLIMITED_BYTES} {UNLIMITED_BYTES}",
             "net.ipv4.tcp_timestamps": "2",  # the monotonic clock, without an offset
         }
