@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.live import rings
+from netbuf_gym.live import netlink, rings
 from netbuf_gym.nearest import instead
 
 Value = tuple[int, ...]
@@ -115,7 +115,7 @@ class Sysctl(Setting):
         try:
             value = tuple(int(word) for word in self.path.read_text().split())
         except OSError as error:
-            raise SettingError(f"{self.name} cannot be read: {error.strerror} ({self.path})") from None
+            raise SettingError(f"{self.name} cannot be read: {_said(error)} ({self.path})") from None
         if len(value) != len(self.labels):
             raise SettingError(f"{self.name} holds {len(value)} numbers; valid: {len(self.labels)}")
         return value
@@ -157,7 +157,7 @@ class Sysctl(Setting):
         elif error.errno in (errno.EACCES, errno.EPERM):
             why = "no privileges; valid: root, or CAP_NET_ADMIN in this network namespace"
         else:
-            why = error.strerror or "an error without a name"
+            why = _said(error)
         return SettingError(f"{self.name} cannot be set: {why}")
 
 
@@ -209,9 +209,15 @@ class Ring(Setting):
                 why = "there is no such device"
             elif error.errno == errno.ENOENT:
                 why = "the kernel has no ethtool over netlink; valid: Linux 5.6 or newer"
+            elif isinstance(error, TimeoutError) and error.errno is None:
+                why = f"the kernel has not answered for {netlink.TIMEOUT_S:g} s; its driver may be changing it still"
             else:
-                why = error.strerror or "an error without a name"
+                why = _said(error)
             raise SettingError(f"{self.name} cannot be used: {why}") from None
+
+
+def _said(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__
 
 
 @dataclass(frozen=True)
