@@ -47,7 +47,7 @@ def noted() -> Path | None:
 def forget() -> None:
     """Takes the note away, unless its journal is there still."""
     path, journal = note_path(), noted()
-    if journal is None or not journal.exists():
+    if journal is None or not os.path.exists(journal):
         try:
             path.unlink(missing_ok=True)
         except OSError:

@@ -45,24 +45,29 @@ def alone(journal: Path, begins: bool = True) -> Iterator[None]:
         if not begins and not journal.parent.is_dir():
             yield
             return
-        with _held(journal):
+        with held(journal):
             yield
 
 
+def beside(journal: Path) -> Path:
+    """The file that is locked for a journal; it is there for as long as that is held, or was when its holder was killed."""
+    return journal.with_name(journal.name + ".lock")
+
+
 @contextmanager
-def _held(journal: Path) -> Iterator[None]:
-    """A lock beside a journal; what killed processes have left half written of the journal is taken away."""
-    path = journal.with_name(journal.name + ".lock")
+def held(journal: Path) -> Iterator[None]:
+    """Holds a journal alone; what killed processes have left half written of it is taken away. Raises as `alone` does."""
+    path = beside(journal)
     with naming(journal):
         journal.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held = _is(handle, path)  # not one that its holder took away
+            ours = _is(handle, path)  # not one that its holder took away
         except BlockingIOError:
-            held = False
-        if not held:
+            ours = False
+        if not ours:
             pid = os.pread(handle, 20, 0).decode(errors="replace").strip()
             raise Busy(_message(f"journal {journal} is in use", int(pid) if pid.isdigit() else 0, os.geteuid()))
         os.ftruncate(handle, 0)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.live import known
+from netbuf_gym.live import known, lock
 from netbuf_gym.live.host import setting_of
 from netbuf_gym.live.journal import Journal, Place, Restored, default_path, restore
-from netbuf_gym.live.lock import alone
 from netbuf_gym.live.settings import Setting
 
 Say = Callable[[str], object]
@@ -28,25 +28,36 @@ def leftovers(path: Path) -> list[str]:
         path: of the journal that is asked for; those that are known of otherwise are looked at as well.
     """
     here = Place.here()
-    return [name for journal in _journals(path) if not journal.place.gone(here) for name in journal.entries]
+    journals = [journal for one in known.journals(path) if (journal := _of_here(one, path)) is not None]
+    return [name for journal in journals if not journal.place.gone(here) for name in journal.entries]
 
 
 def restore_left(path: Path, make: Callable[[str], Setting] = setting_of) -> list[Restored]:
     """Brings back what journals tell of, see `leftovers`; nothing where there is none. The caller holds the lock."""
-    found = [one for journal in _journals(path) for one in restore(journal, make)]
+    found = []
+    for one in known.journals(path):
+        if one == path:
+            found += _restored(one, path, make)
+        elif os.path.exists(one) or os.path.exists(lock.beside(one)):
+            with suppress(lock.Busy), lock.held(one):  # busy: another namespace's tuner, which found nothing of ours in it
+                found += _restored(one, path, make)
     known.forget()
     return found
 
 
-def _journals(path: Path) -> list[Journal]:
-    """The journals that there are: the one of this path, and others of this namespace."""
-    here = Place.here()
-    found = []
-    for one in known.journals(path):
-        journal = Journal.read(one)
-        if journal is not None and (one == path or journal.place.namespace == here.namespace or journal.place.gone(here)):
-            found.append(journal)
-    return found
+def _restored(one: Path, path: Path, make: Callable[[str], Setting]) -> list[Restored]:
+    journal = _of_here(one, path)
+    return [] if journal is None else restore(journal, make)
+
+
+def _of_here(one: Path, path: Path) -> Journal | None:
+    """A journal; None where there is none, or one of another namespace that was not asked for."""
+    if one != path and not os.path.exists(one):  # nor where it may not be looked at
+        return None
+    journal, here = Journal.read(one), Place.here()
+    if journal is None or one == path or journal.place.namespace == here.namespace or journal.place.gone(here):
+        return journal
+    return None
 
 
 @contextmanager
@@ -56,7 +67,7 @@ def changing(path: Path, say: Say, make: Callable[[str], Setting] = setting_of) 
     Raises:
         Busy: somebody tunes already. ConfigError: a former run's settings cannot be brought back, or, at the end, one's own.
     """
-    with alone(path):
+    with lock.alone(path):
         _say_all(restore_left(path, make), say, "left by a former run: ")
         journal = Journal(path, Place.here())
         why = known.note(path)

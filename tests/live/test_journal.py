@@ -182,7 +182,7 @@ def test_a_ring_that_somebody_else_changed_is_left_alone(path, wanted):
     fresh(path).set(Ring("eth9", access), (wanted,))
     access.tx = 512  # after a kill, or between the last step and the end
     done = restore(Journal.read(path), lambda name: Ring("eth9", access))
-    assert access.tx == 512 and done[0].outcome == "left" and "ring of eth9 is 512, which somebody else has set" in done[0].words
+    assert access.tx == 512 and done[0].outcome == "left" and "is 512, which somebody else has set" in done[0].words
 
 
 @pytest.mark.parametrize("step", ["first", "second"])
@@ -295,7 +295,7 @@ def test_any_user_can_take_the_name_so_that_the_holders_user_is_said(monkeypatch
             with lock.alone(path):
                 pass
         monkeypatch.setattr(lock, "_holder", lambda: (4711, 1234))
-        with pytest.raises(lock.Busy, match="by process 4711 of user 1234 already, or it only says so; valid: .*see what it is"):
+        with pytest.raises(lock.Busy, match=r"by process 4711 of user 1234 already, or it only says so; valid: "):
             with lock.alone(path):
                 pass
 

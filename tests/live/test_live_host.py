@@ -104,7 +104,6 @@ def test_ports_in_use_and_dead_proxies(namespace):
 import os
 from netbuf_gym.plants.linux.proxy.processes import *
 here = os.open("/proc/self/ns/net", os.O_RDONLY)
-import subprocess; subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 target = script("target", here, "127.0.0.1", 9000)
 try:
     script("relay", here, "127.0.0.1", 9000, "127.0.0.1", 9000)
