@@ -242,7 +242,7 @@ class Deciding:
             return deciding.decider(self.contender, self.interval_s, host.telemetry(host.read()), **env)
         numbers = {name: float(value) for name, value in self.words.items() if name in CONTROLS}
         for name in numbers:
-            host.require(name, f"{name} = {numbers[name]:g} would do nothing")
+            host.require(name, f"{name} = {numbers[name]:.0f} would do nothing")
         return Fixed(numbers)
 
 

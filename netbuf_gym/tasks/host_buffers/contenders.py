@@ -105,9 +105,9 @@ class WithCongestionControl(Decider):
 class Bpftune(Decider):
     """bpftune's rule for TCP buffers, once an interval, from the settings on that it begins with.
 
-    A maximum grows by a quarter when the buffers in use come within a quarter of it. It stops growing for good where the
-    correlation of buffer size and smoothed round-trip time, over at least ten intervals, passes a threshold: then a larger
-    buffer only adds delay. Size and round trip are correlated over all intervals so far.
+    A maximum grows by a quarter when the buffers in use come within a quarter of it; without connections none is in use. It
+    stops growing for good where the correlation of buffer size and smoothed round-trip time, over at least ten intervals,
+    passes a threshold: then a larger buffer only adds delay. Size and round trip are correlated over all intervals so far.
 
     Args:
         near: share of the maximum that the buffer must be away from it, above 0 to below 1.
@@ -164,7 +164,8 @@ class Bpftune(Decider):
                 delays.append(inflation)
             if len(sizes) >= self.samples:
                 stopped |= _correlation(np.array(sizes), np.array(delays)) > self.threshold
-            grows = (used >= 1 - self.near) & ~stopped & (state is not None)
+            there = (now[:, _COLUMN["connections"]] > 0) | (now[:, _COLUMN["turnover"]] > 0) | (now[:, _COLUMN["busy"]] > 0)
+            grows = (used >= 1 - self.near) & there & ~stopped & (state is not None)  # without connections, of none now
             most = np.minimum(np.where(grows, most * (1 + self.growth), most), TCP_RANGE[1])
             actions = np.repeat(start[None], rows, axis=0)
             actions[:, 3] = 2 * np.log(most / TCP_RANGE[0]) / np.log(TCP_RANGE[1] / TCP_RANGE[0]) - 1
