@@ -5,6 +5,7 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
+from busy_machine import undisturbed
 from namespaces import ROOT, why_not
 
 import netbuf_gym  # noqa: F401  # registers the environments
@@ -44,6 +45,7 @@ def test_names_are_those_of_the_kind():
     assert live.CONTROLS == tuple(one.name for one in CONTROLS)
 
 
+@undisturbed
 def test_what_is_set_is_set_and_acts(possible):
     env = made()
     env.reset(seed=1)
