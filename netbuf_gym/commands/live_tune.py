@@ -20,9 +20,10 @@ from netbuf_gym.live.fence import Pace, Watchdog
 from netbuf_gym.live.host import HostSettings, usable
 from netbuf_gym.live.journal import Journal
 from netbuf_gym.live.lock import alone
-from netbuf_gym.live.settings import KINDS, KNOBS, Ring, Sysctl
+from netbuf_gym.live.settings import KNOBS, Ring, Sysctl
 from netbuf_gym.live.tuner import Ended, Step, Tuner, ending
 from netbuf_gym.plants.linux.host_meter import HostMeter
+from netbuf_gym.plants.linux.sysctls import KINDS
 
 USUAL = "bpftune"
 CONTROLS = ("ring_packets", *KNOBS)

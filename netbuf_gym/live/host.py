@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.live.fence import Pace
-from netbuf_gym.live.settings import KINDS, KNOBS, TRIPLE, Knob, Ring, Setting, SettingError, Sysctl, Value, changed, ring_knob
+from netbuf_gym.live.settings import KNOBS, Knob, Ring, Setting, SettingError, Sysctl, Value, changed, ring_knob
 from netbuf_gym.nearest import instead
+from netbuf_gym.plants.linux.sysctls import KINDS, TRIPLE
 
 Values = dict[str, Value]
 """Of settings, by name."""

@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from netbuf_gym.live.netlink import Generic
-from netbuf_gym.live.settings import KINDS, Ring, SettingError, Sysctl
+from netbuf_gym.live.settings import Ring, SettingError, Sysctl
 from netbuf_gym.plants.linux.bpf.struct_ops import unavailable
 from netbuf_gym.plants.linux.machine import Machine, look
 from netbuf_gym.plants.linux.proxy.processes import program_of
 from netbuf_gym.plants.linux.setup import available_controls
+from netbuf_gym.plants.linux.sysctls import KINDS
 from netbuf_gym.plants.linux.system import BPF_PRIVILEGES, may_register_bpf
 from netbuf_gym.plants.linux.tcp_table import Connections
 

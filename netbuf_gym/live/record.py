@@ -12,8 +12,8 @@ from typing import Any
 
 from netbuf_gym import plots
 from netbuf_gym.live.host import HostSettings
-from netbuf_gym.live.settings import KINDS
 from netbuf_gym.live.tuner import Step
+from netbuf_gym.plants.linux.sysctls import KINDS
 
 
 class Log:

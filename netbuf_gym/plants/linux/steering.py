@@ -6,11 +6,11 @@ import errno
 from typing import Any
 
 from netbuf_gym import _core
+from netbuf_gym.plants.linux.agreed import DRIVEN, address
 from netbuf_gym.plants.linux.bpf.struct_ops import BpfError, unavailable
 from netbuf_gym.plants.linux.bpf.windows import SteeredSockets
 from netbuf_gym.plants.linux.system import BPF_PRIVILEGES
 
-DRIVEN = "receiver_driven"
 INSTEAD = "cubic"
 """The kernel's control where ours cannot be: its window binds as well as the receiver's."""
 
@@ -32,8 +32,7 @@ def addresses(setup: dict[str, Any], flow: int) -> tuple[str, str]:
     """The sender's and the receiver's address of a flow."""
     number = setup["flows"][flow]["route"]
     route = setup["routes"][number]
-    own, other = (f"10.{route[end]}.{number >> 8}.{number & 255}" for end in ("sender_node", "receiver_node"))
-    return own, other
+    return address(route["sender_node"], number), address(route["receiver_node"], number)
 
 
 class Steering:

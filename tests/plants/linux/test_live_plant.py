@@ -319,3 +319,20 @@ def test_what_a_machine_lacks_is_said(monkeypatch):
         assert process.ask({**setup, "seed": 1, "places": []})["about"]["kernel"] == os.uname().release  # and goes on
     finally:
         process.close()
+
+
+@pytest.mark.parametrize(
+    ("plant", "said"),
+    [
+        ({"name": "linux", "realtme": True}, "plant 'linux' has no argument 'realtme'"),
+        ({"name": "linux", "realtime": "no"}, "realtime = 'no'"),
+        ({"name": "linux", "proxy": "plain"}, "proxy = 'plain'; valid in a world without agents: None"),
+        ({"name": "sim", "realtime": True}, "plant 'sim' has no argument 'realtime'"),
+        ({"realtime": True}, "is neither a name nor a dict with a name"),
+        ({}, "is neither a name nor a dict with a name"),
+        ("linus", "plant = 'linus'"),
+    ],
+)
+def test_a_plant_without_agents_is_asked_for_as_one_with_them(plant, said):
+    with pytest.raises(ConfigError, match=said):
+        nb.simulate(dumbbell(), plant=plant)
