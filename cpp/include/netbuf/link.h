@@ -189,6 +189,9 @@ class Link final : public EventSource {
   int64_t queue_bytes() const { return managed_ ? managed_bytes() : queued_bytes_; }
   double sojourn_sum() const { return seconds(sojourn_ns_); }
   const LinkStats& counters() const { return stats_; }
+  Time free_at() const { return free_at_; }  // when all that it transmits will have left; of a managed link what it has begun with
+  // Bytes of the packets that free_at() is about, and of all before.
+  int64_t taken_bytes() const { return managed_ ? begun_bytes() : stats_.bytes_out + queued_bytes_; }
   const std::string& name() const { return name_; }
   double rate_bps(Time at) const;   // infinity when unlimited, mean rate of delivery opportunities
   double mean_rate_bps() const;     // over the period of a varying rate, or until its last step
@@ -233,6 +236,7 @@ class Link final : public EventSource {
   Time ready(Time now);                    // from when on a transmission can begin; now, or later
   void transmit_now(Time now, const Queued& item);
   bool caught_by_outage(Time now, const Queued& item);
+  int64_t begun_bytes() const;             // of the packets whose transmission has begun
   uint32_t managed_packets() const;
   int64_t managed_bytes() const;
   LinkStats managed_stats(Time now);
