@@ -10,6 +10,7 @@ from netbuf_gym.commands.live_tune import contender_of, interval_of
 from netbuf_gym.contenders import Callback, RandomAction
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.live.deciding import TASK, decider
+from netbuf_gym.tasks.host_buffers.actions import FACTORS
 from netbuf_gym.tasks.host_buffers.settings import NAMED
 
 HERE = {
@@ -63,10 +64,12 @@ def test_others_begin_with_what_is_in_force(name):
 
 
 def test_an_agents_steps_are_of_what_is_in_force():
-    larger = Callback(lambda observations: np.full(len(observations), 4), "a fifth more")  # of the TCP maxima
+    action, factor = 4, FACTORS["tcp"][3]  # of the TCP maxima; action 0 leaves all as it is
+    assert factor > 1
+    larger = Callback(lambda observations: np.full(len(observations), action), "somewhat more")
     decided = decider(larger, 5.0, HERE).decide(told())
-    assert decided["tcp_rmem_max_bytes"] == pytest.approx(1.2 * HERE["tcp_rmem_max_bytes"])
-    assert decided["tcp_wmem_max_bytes"] == pytest.approx(1.2 * HERE["tcp_wmem_max_bytes"])
+    assert decided["tcp_rmem_max_bytes"] == pytest.approx(factor * HERE["tcp_rmem_max_bytes"])
+    assert decided["tcp_wmem_max_bytes"] == pytest.approx(factor * HERE["tcp_wmem_max_bytes"])
     assert decided["tcp_rmem_default_bytes"] == HERE["tcp_rmem_default_bytes"]
 
 

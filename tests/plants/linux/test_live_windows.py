@@ -159,11 +159,11 @@ def test_environments(env):
 
 def test_without_privileges_the_window_is_kept_from_user_space():
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import test_live_windows as t; "
+        "import sys; sys.path[:0] = sys.argv[1:]; import test_live_windows as t; "
         "rows, _, about = t.run('linux', t.path(), t.SENDER, lambda step: {'cwnd_bytes': t.BDP}, 15); "
         "print(about['window']); print(t.np.median(rows['throughput_bps'][8:]))"
     )
-    command = ["unshare", "-Ur", sys.executable, "-c", code, str(alone.HERE)]
+    command = ["unshare", "-Ur", sys.executable, "-c", code, str(alone.HERE), str(alone.HERE.parents[1])]
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except FileNotFoundError:
