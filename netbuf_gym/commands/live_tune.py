@@ -139,11 +139,11 @@ def _tune(
         mode = "sets" if journal is not None else "dry run: only says what it would set (--apply sets)"
         _say(f"{decider.name}, every {who.interval_s:g} s; {mode}; {', '.join(host.settings)}")
         log = record.Log(arguments.log)
-        steps: list[Step] = []
+        kept = record.Kept()
 
         def each(step: Step) -> None:
             if arguments.plot:
-                steps.append(step)
+                kept.add(step)
             log.add(step)
             for line in lines(step, journal is not None):
                 _say(line)
@@ -153,9 +153,9 @@ def _tune(
         meter.close()
 
     def draw() -> None:
-        if steps:
+        if kept.steps:
             what = "tuned" if journal is not None else "observed, nothing set"
-            record.plot(steps, host, arguments.plot, f"this host, {what} by {decider.name}")
+            record.plot(kept.steps, host, arguments.plot, f"this host, {what} by {decider.name}")
 
     return draw
 

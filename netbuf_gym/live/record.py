@@ -77,6 +77,26 @@ def _free(path: Path) -> Path:
     return found
 
 
+class Kept:
+    """Steps of a run that is to be drawn: all of a short one, every second, fourth, ... of a long one.
+
+    Args:
+        most: of them that are kept, 2 or more.
+    """
+
+    def __init__(self, most: int = 5000):
+        self.steps: list[Step] = []
+        self._most, self._every, self._count = most, 1, 0
+
+    def add(self, step: Step) -> None:
+        """One more."""
+        if self._count % self._every == 0:
+            self.steps.append(step)
+        self._count += 1
+        if len(self.steps) > self._most:
+            self.steps, self._every = self.steps[::2], 2 * self._every
+
+
 def _columns(name: str, count: int) -> list[str]:
     labels = KINDS[name].labels if name in KINDS else ("",) * count
     return [f"{name} {label}".rstrip() for label in labels]

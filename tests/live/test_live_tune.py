@@ -14,6 +14,7 @@ from netbuf_gym import cli
 from netbuf_gym.live import session
 from netbuf_gym.live.journal import Journal
 from netbuf_gym.live.settings import Sysctl
+from netbuf_gym.live.tuner import Tuner
 
 NAMES = ("tcp_rmem", "tcp_wmem", "tcp_limit_output_bytes", "tcp_notsent_lowat")
 FAST = Path(__file__).with_name("fast_tuner.py")
@@ -271,6 +272,7 @@ def test_nothing_to_restore(namespace, journal):
 )
 def test_bad_input(capsys, monkeypatch, words, message):
     monkeypatch.setattr(Sysctl, "write", lambda self, value: pytest.fail("a setting of this machine's would have been set"))
+    monkeypatch.setattr(Tuner, "run", lambda *_: pytest.fail("this would have gone on for ever"))
     monkeypatch.setattr(session, "changing", lambda *_: pytest.fail("this machine would have been tuned"))
     assert cli.main(["live", *words]) == 2
     captured = capsys.readouterr()

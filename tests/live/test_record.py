@@ -1,8 +1,9 @@
 """What a tuner did, in CSV: a row as soon as a step is over, after those of former runs."""
 
 import csv
+from itertools import pairwise
 
-from netbuf_gym.live.record import Log
+from netbuf_gym.live.record import Kept, Log
 from netbuf_gym.live.tuner import Step
 
 
@@ -39,3 +40,12 @@ def test_a_file_of_other_columns_is_kept_beside(tmp_path):
         Log(str(path)).add(step(5.0, **{f"more_{number}": 1.0}))
     assert "more_2" in rows(path)[0] and "more_0" in rows(tmp_path / "tune.csv.1")[0]
     assert "more_1" in rows(tmp_path / "tune.csv.2")[0]
+
+
+def test_of_a_long_run_a_part_is_kept_from_its_begin_to_its_end():
+    kept = Kept(most=10)
+    for number in range(1000):
+        kept.add(step(float(number)))
+    times = [one.time_s for one in kept.steps]
+    assert 5 <= len(times) <= 10 and times[0] == 0 and times[-1] > 870
+    assert len({late - early for early, late in pairwise(times)}) == 1
