@@ -27,7 +27,7 @@ def possible():
         with open("/dev/net/tun", "r+b", buffering=0):
             pass
     except OSError as error:
-        pytest.skip(f"/dev/net/tun: {error.strerror}")
+        pytest.skip(f"no live worlds: /dev/net/tun: {error.strerror}")
 
 
 def made(proxy=None, **world):
@@ -100,7 +100,7 @@ def test_a_missing_proxy_is_named(possible, monkeypatch):
         processes.program_of("ss-server")
 
 
-@pytest.mark.skipif(not ROOT, reason="enters network namespaces, which takes root")
+@pytest.mark.skipif(not ROOT, reason="needs root: enters network namespaces")
 def test_ports_in_use_and_dead_proxies(namespace):
     code = """
 import os

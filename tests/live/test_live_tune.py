@@ -220,7 +220,7 @@ def test_read_only_sysctls(namespace, journal):
     assert done.stderr.count("\n") == 1 and not journal.exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives up being root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which it gives up")
 def test_no_privileges(namespace, tmp_path):
     code = (
         "import os, sys; from netbuf_gym import cli; os.setgid(65534); os.setuid(65534);"
