@@ -1,4 +1,4 @@
-"""Network namespaces for tests: a process holds one, commands are run in it."""
+"""Network namespaces for tests: a process holds one, commands are run in it. /var/lib in them is their own."""
 
 import os
 import shutil
@@ -17,17 +17,26 @@ def why_not() -> str:
 
 
 ROOT = os.geteuid() == 0
-UNSHARE = ["unshare", "-n"] if ROOT else ["unshare", "-Urn"]
+UNSHARE = ["unshare", "-nm"] if ROOT else ["unshare", "-Urnm"]
+HOLDER = """
+import ctypes, fcntl, signal, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: it goes with the tests
+assert not libc.mount(b"none", b"/var/lib", b"tmpfs", 0, b""), ctypes.get_errno()
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+    fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH14x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
+print(1, flush=True)
+signal.pause()
+"""
 
 
 class Namespace:
-    """A network namespace with its loopback device up; a context."""
+    """A network namespace with its loopback device up, and an empty /var/lib; a context."""
 
     def __enter__(self):
-        script = "echo 1; exec sleep 1000"
-        self.holder = subprocess.Popen([*UNSHARE, "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+        self.holder = subprocess.Popen([*UNSHARE, sys.executable, "-S", "-c", HOLDER], stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "1\n"
-        self.enter = ["nsenter", "-t", str(self.holder.pid), "-n"]
+        self.enter = ["nsenter", "-t", str(self.holder.pid), "-n", "-m", f"--wd={os.getcwd()}"]
         if not ROOT:
             self.enter += ["-U", "--preserve-credentials"]
         return self

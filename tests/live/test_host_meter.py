@@ -3,9 +3,8 @@
 import json
 
 SETUP = """
-import json, socket, subprocess, threading, time
+import json, socket, time
 from netbuf_gym.plants.linux.host_meter import HostMeter
-subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 listener = socket.create_server(("127.0.0.1", 0), backlog=600)
 def pair():
     near = socket.create_connection(listener.getsockname())

@@ -5,6 +5,7 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
+from busy_machine import undisturbed
 from namespaces import ROOT, why_not
 
 import netbuf_gym  # noqa: F401  # registers the environments
@@ -26,7 +27,7 @@ def possible():
         with open("/dev/net/tun", "r+b", buffering=0):
             pass
     except OSError as error:
-        pytest.skip(f"/dev/net/tun: {error.strerror}")
+        pytest.skip(f"no live worlds: /dev/net/tun: {error.strerror}")
 
 
 def made(proxy=None, **world):
@@ -44,6 +45,7 @@ def test_names_are_those_of_the_kind():
     assert live.CONTROLS == tuple(one.name for one in CONTROLS)
 
 
+@undisturbed
 def test_what_is_set_is_set_and_acts(possible):
     env = made()
     env.reset(seed=1)
@@ -98,13 +100,12 @@ def test_a_missing_proxy_is_named(possible, monkeypatch):
         processes.program_of("ss-server")
 
 
-@pytest.mark.skipif(not ROOT, reason="enters network namespaces, which takes root")
+@pytest.mark.skipif(not ROOT, reason="needs root: enters network namespaces")
 def test_ports_in_use_and_dead_proxies(namespace):
     code = """
 import os
 from netbuf_gym.plants.linux.proxy.processes import *
 here = os.open("/proc/self/ns/net", os.O_RDONLY)
-import subprocess; subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 target = script("target", here, "127.0.0.1", 9000)
 try:
     script("relay", here, "127.0.0.1", 9000, "127.0.0.1", 9000)

@@ -1,6 +1,5 @@
 """Runs a piece of a test in a process and a network namespace of its own, where sockets and settings are nobody else's."""
 
-import ctypes
 import fcntl
 import json
 import os
@@ -12,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from netbuf_gym.plants.linux import system
 from netbuf_gym.plants.linux.bpf import struct_ops
 
 HERE = Path(__file__).resolve().parent
-CLONE_NEWNET = 0x40000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 
 
@@ -38,8 +37,7 @@ def needs_bpf() -> None:
 
 def enter() -> None:
     """This process gets a network namespace of its own, whose loopback works."""
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "unshare(CLONE_NEWNET)")
+    system.unshare(system.NEWNET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
 

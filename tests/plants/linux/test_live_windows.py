@@ -9,6 +9,7 @@ import alone
 import gymnasium as gym
 import numpy as np
 import pytest
+from busy_machine import undisturbed
 
 import netbuf_gym as nb
 from netbuf_gym import plants
@@ -62,6 +63,7 @@ def live():
         made.close()
 
 
+@undisturbed
 def test_a_senders_window_is_the_agents():
     def decide(step):
         return {"cwnd_bytes": 1.5 * BDP} if step else {}
@@ -98,6 +100,7 @@ def test_a_time_out_halts_until_the_next_decision():
     assert rows["cwnd_bytes"][-1] == rows["mss_bytes"][-1]
 
 
+@undisturbed
 def test_a_receivers_window_is_advertised():
     # From early on: slow start's own end would empty the queue, and take its share of the window.
     def decide(step):
@@ -111,6 +114,7 @@ def test_a_receivers_window_is_advertised():
     assert np.median(rows["receive_rate_bps"][10:15]) == pytest.approx(40_000 * 8 / 0.0504, rel=0.1)
 
 
+@undisturbed
 def test_nuwas_rule_keeps_the_queue_where_the_simulators_does():
     there, _, _ = run("linux", steered(path()), RECEIVER, lambda step: {}, 50)
     here, _, _ = run("sim", steered(path()), RECEIVER, lambda step: {}, 50)
@@ -155,11 +159,11 @@ def test_environments(env):
 
 def test_without_privileges_the_window_is_kept_from_user_space():
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import test_live_windows as t; "
+        "import sys; sys.path[:0] = sys.argv[1:]; import test_live_windows as t; "
         "rows, _, about = t.run('linux', t.path(), t.SENDER, lambda step: {'cwnd_bytes': t.BDP}, 15); "
         "print(about['window']); print(t.np.median(rows['throughput_bps'][8:]))"
     )
-    command = ["unshare", "-Ur", sys.executable, "-c", code, str(alone.HERE)]
+    command = ["unshare", "-Ur", sys.executable, "-c", code, str(alone.HERE), str(alone.HERE.parents[1])]
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except FileNotFoundError:

@@ -12,12 +12,12 @@ import socket
 import struct
 from typing import Any
 
+from netbuf_gym.plants.linux.agreed import NOTSENT_LOWAT_BYTES
 from netbuf_gym.plants.linux.kinds import base
 from netbuf_gym.plants.linux.steering import addresses, steered_sockets
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
-NOTSENT_LOWAT_BYTES = 128 * 1024
 _INFO = struct.Struct("=8B24I4Q6I4Q2I2Q6I2HI")
 _NAMES = {
     "snd_mss": 10, "unacked": 12, "sacked": 13, "lost": 14, "retrans": 15, "snd_ssthresh": 25, "snd_cwnd": 26,
@@ -149,7 +149,7 @@ class Kind(base.Kind):
         """A row by what the kernel's acknowledgements have counted."""
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now if key in then}
-        mss = now["mss"] or (now["snd_mss"] if "snd_mss" in now else self.world.setup["mtu"] - 52)
+        mss = now["mss"] or (now["snd_mss"] if "snd_mss" in now else self.world.setup["mtu"] - self.world.setup["headers"])
         acks, sent = grown["acks"], grown["packets_sent"]
         in_flight = grown["in_flight_sum"] * mss
         overruled = math.isnan(self._windows[at]) or now["timeouts"] > self._timeouts[at]
