@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from netbuf_gym.live.netlink import Generic
 from netbuf_gym.live.settings import KINDS, Ring, SettingError, Sysctl
-from netbuf_gym.plants.linux.tcp_table import Connections
+from netbuf_gym.plants.linux.diag import TcpSockets
+from netbuf_gym.plants.linux.netlink import Generic
 
 CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
 CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = 12, 21, 38, 39
@@ -101,8 +101,8 @@ def _tun() -> Finding:
 
 def _diag() -> Finding:
     try:
-        with Connections() as connections:
-            count = len(connections.read())
+        with TcpSockets() as sockets:
+            count = len(sockets.list())
     except OSError as error:
         why = error.strerror or str(error)
         return Finding("INET_DIAG", False, why, "observation of connections", "modprobe tcp_diag", required=True)

@@ -1,22 +1,12 @@
 """Network namespaces for tests: a process holds one, commands are run in it."""
 
-import os
-import shutil
 import subprocess
 import sys
 
+import loopback
+from machines import ROOT
+
 SYSCTLS = "/proc/sys/net/ipv4/"
-
-
-def why_not() -> str:
-    """Why there are none here; "" where there are."""
-    if not (shutil.which("unshare") and shutil.which("nsenter")):
-        return "no unshare or nsenter (util-linux)"
-    done = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True)
-    return "" if done.returncode == 0 else f"no network namespaces: {done.stderr.strip()}"
-
-
-ROOT = os.geteuid() == 0
 UNSHARE = ["unshare", "-n"] if ROOT else ["unshare", "-Urn"]
 
 
@@ -24,8 +14,7 @@ class Namespace:
     """A network namespace with its loopback device up; a context."""
 
     def __enter__(self):
-        script = "echo 1; exec sleep 1000"
-        self.holder = subprocess.Popen([*UNSHARE, "sh", "-c", script], stdout=subprocess.PIPE, text=True)
+        self.holder = subprocess.Popen([*UNSHARE, sys.executable, loopback.__file__], stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "1\n"
         self.enter = ["nsenter", "-t", str(self.holder.pid), "-n"]
         if not ROOT:

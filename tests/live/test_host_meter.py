@@ -3,9 +3,8 @@
 import json
 
 SETUP = """
-import json, socket, subprocess, threading, time
+import json, socket, time
 from netbuf_gym.plants.linux.host_meter import HostMeter
-subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 listener = socket.create_server(("127.0.0.1", 0), backlog=600)
 def pair():
     near = socket.create_connection(listener.getsockname())
@@ -56,9 +55,13 @@ def test_a_thousand_connections(namespace):
 pairs = [pair() for _ in range(500)]
 meter = HostMeter(local=True)
 for near, far in pairs: pass_on(near, far, 100)
-begin = time.process_time(); meter.look(); look_s = time.process_time() - begin
-found = meter.measure()
-print(found["connections"], found["flows_sending"], look_s)
+looks = []
+for _ in range(20):
+    begin = time.thread_time(); meter.look(); looks.append(time.thread_time() - begin)
+begin = time.thread_time(); found = meter.measure(); measure_s = time.thread_time() - begin
+print(found["connections"], found["flows_sending"], min(looks), measure_s)
 """
-    connections, sending, look_s = map(float, namespace.python("import resource\n" + SETUP + code).split())
-    assert (connections, sending) == (1000, 500) and look_s < 0.05
+    connections, sending, look_s, measure_s = map(float, namespace.python(SETUP + code).split())
+    assert (connections, sending) == (1000, 500)
+    assert look_s < 0.005  # the best of several: 2 ms on a quiet machine
+    assert measure_s < 0.05  # the one there is

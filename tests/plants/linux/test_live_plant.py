@@ -13,7 +13,8 @@ import gymnasium as gym
 import live_worlds
 import numpy as np
 import pytest
-from live_worlds import dumbbell, needs_live_worlds
+from live_worlds import dumbbell
+from machines import needs_live_worlds
 
 import netbuf_gym as nb
 from netbuf_gym import plants, rollout
