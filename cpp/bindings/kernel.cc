@@ -141,6 +141,11 @@ void bind_kernel(nb::module_& m) {
   }, "The columns of tcp_info.");
   m.def("tcp_info", &tcp_info_of, "sockets"_a,
         "TCP_INFO of descriptors, float64 (sockets, columns); NaN: not known to this kernel, or no TCP socket.");
+  m.def("tcp_info_row", [](int socket) {
+    std::vector<double> row(tcp_info_fields().size());
+    if (!read_tcp_info(socket, row.data())) row.clear();
+    return row;
+  }, "socket"_a, "TCP_INFO of a descriptor, a list by tcp_info_columns(); empty: no TCP socket. Without numpy.");
   m.def("inet_diag_columns", &diag_columns, "The columns of inet_diag.");
   m.def("inet_diag", &listed, "netlink"_a, "states"_a, "local_port"_a, "remote_port"_a, "v6"_a,
         "The TCP sockets of the namespace in which a NETLINK_SOCK_DIAG socket was opened, float64 (sockets, columns).");

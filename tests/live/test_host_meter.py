@@ -55,13 +55,14 @@ def test_a_thousand_connections(namespace):
 pairs = [pair() for _ in range(500)]
 meter = HostMeter(local=True)
 for near, far in pairs: pass_on(near, far, 100)
-looks = []
-for _ in range(20):
-    begin = time.thread_time(); meter.look(); looks.append(time.thread_time() - begin)
-begin = time.thread_time(); found = meter.measure(); measure_s = time.thread_time() - begin
-print(found["connections"], found["flows_sending"], min(looks), measure_s)
+found = meter.measure()
+def best(what):
+    took = []
+    for _ in range(20):
+        begin = time.thread_time(); what(); took.append(time.thread_time() - begin)
+    return min(took)
+print(found["connections"], found["flows_sending"], best(meter.look), best(meter.measure))
 """
     connections, sending, look_s, measure_s = map(float, namespace.python(SETUP + code).split())
     assert (connections, sending) == (1000, 500)
-    assert look_s < 0.005  # the best of several: 2 ms on a quiet machine
-    assert measure_s < 0.05  # the one there is
+    assert look_s < 0.0035 and measure_s < 0.005  # of the processor; 1 and 2 ms on two slow cores

@@ -9,6 +9,7 @@ import machines
 import numpy as np
 import pytest
 
+from netbuf_gym import _core
 from netbuf_gym.plants.linux import diag, tcp_info
 
 
@@ -38,6 +39,8 @@ def test_tcp_info_is_the_kernels(connection):
     assert told["acked_bytes"] == 3001  # the SYN counts
     assert np.isnan(told["ssthresh_packets"])  # infinite yet
     assert rows[1, tcp_info.INDEX["received_bytes"]] == 3000
+    one = dict(zip(tcp_info.COLUMNS, _core.tcp_info_row(sender.fileno()), strict=True))
+    assert {name: one[name] for name in ("mss_bytes", "acked_bytes")} == {"mss_bytes": told["mss_bytes"], "acked_bytes": 3001}
     assert 0 < told["rtt_s"] < 1
     ends = {"sent_bytes": 208, "receive_window_bytes": 236, "timeouts": 244}
     late = [name for name, end in ends.items() if end > len(raw)]
@@ -47,6 +50,7 @@ def test_tcp_info_is_the_kernels(connection):
 def test_what_is_no_tcp_socket_is_unknown():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         assert np.isnan(tcp_info.tcp_info([sock, 10_000])).all()
+        assert _core.tcp_info_row(sock.fileno()) == []
 
 
 def test_a_listing_holds_both_ends(connection):

@@ -10,9 +10,9 @@ import math
 import os
 from typing import Any
 
+from netbuf_gym import _core
 from netbuf_gym.plants.linux.kinds import base
 from netbuf_gym.plants.linux.steering import addresses, steered_sockets
-from netbuf_gym.plants.linux.tcp_info import INDEX, tcp_info
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
@@ -22,7 +22,7 @@ TOLD = (
     *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts"),
 )
 """What is read of TCP_INFO."""
-PLACES = [INDEX[name] for name in TOLD]
+PLACES = [_core.tcp_info_columns().index(name) for name in TOLD]
 
 
 class Kind(base.Kind):
@@ -121,10 +121,12 @@ class Kind(base.Kind):
         info: dict[str, float] = {"timeouts": 0.0}
         descriptor = world.flows.sender_fd(flow)
         if descriptor >= 0:
-            told = dict(zip(TOLD, tcp_info([descriptor])[0, PLACES].tolist(), strict=True))
+            row = _core.tcp_info_row(descriptor)
             os.close(descriptor)
-            if not math.isnan(told["mss_bytes"]):
-                info = told | ({"timeouts": 0.0} if math.isnan(told["timeouts"]) else {})
+            if row:
+                info = {name: row[at] for name, at in zip(TOLD, PLACES, strict=True)}
+                if math.isnan(info["timeouts"]):
+                    info["timeouts"] = 0.0
         return {
             **world.emulator.route_stat(flow),
             **info,
