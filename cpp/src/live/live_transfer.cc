@@ -116,17 +116,19 @@ void LiveFlows::set_window(uint32_t flow, double bytes) {
 }
 
 void LiveFlows::look() {
+  for (uint32_t flow = 0; flow < place_of_flow_.size(); ++flow) look(flow);
+}
+
+void LiveFlows::look(uint32_t flow) {
   static const size_t cwnd = tcp_info_index("cwnd_packets"), mss = tcp_info_index("mss_bytes");
-  const Time at = now(), since = at - looked_;
-  looked_ = at;
-  for (uint32_t flow = 0; flow < place_of_flow_.size(); ++flow) {
-    LiveFlowStats& stats = flow_stats_[flow];
-    if (!stats.info.empty() && stats.connected) stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
-    const int fd = sender_fd(flow);
-    if (fd < 0) continue;
-    std::vector<double> info(tcp_info_fields().size());
-    if (read_tcp_info(fd, info.data())) stats.info = std::move(info);
-  }
+  const Time at = now(), since = at - looked_[flow];
+  looked_[flow] = at;
+  LiveFlowStats& stats = flow_stats_[flow];
+  if (!stats.info.empty() && stats.connected) stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
+  const int fd = sender_fd(flow);
+  if (fd < 0) return;
+  std::vector<double> info(tcp_info_fields().size());
+  if (read_tcp_info(fd, info.data())) stats.info = std::move(info);
 }
 
 // ---- the receiving end
