@@ -49,6 +49,9 @@ class Table:
 
 def joined(tables: Iterable[Table]) -> Table:
     """Several tables as one."""
+    tables = [table for table in tables if len(table)]
+    if len(tables) == 1:
+        return tables[0]
     return Table(np.concatenate([np.zeros((0, len(COLUMNS))), *(table.rows for table in tables)]))
 
 

@@ -164,7 +164,10 @@ class HostMeter:
         here = now["cookie"]
         at, seen = known.find(here)
         since_s = np.where(seen, known.since_s[at] if len(known.since_s) else 0.0, self._seen_s)
-        late = ~np.isin(known.cookie, np.concatenate([here, ended["cookie"]])) & ~known.waits
+        late = ~known.waits
+        late[at[seen]] = False
+        at_end, told = known.find(ended["cookie"])
+        late[at_end[told]] = False
         cookie = np.concatenate([here, known.cookie[late]])
         order, count = np.argsort(cookie), len(cookie)
         self._known = Known(
@@ -198,6 +201,8 @@ class HostMeter:
     def _ended_now(self) -> Table:
         """Those that ended in this interval; of one told of twice the last word."""
         told = joined(self._ended)
+        if not len(told):
+            return told
         _, last = np.unique(told["cookie"][::-1], return_index=True)
         final = told.where(len(told) - 1 - last)
         return final.where(~np.isin(final["cookie"], self._now["cookie"]))
