@@ -34,9 +34,10 @@ def has_live_worlds() -> bool:
 
 
 def has_kernel_windows() -> bool:
+    from netbuf_gym.plants.linux import system
     from netbuf_gym.plants.linux.bpf import struct_ops
 
-    return not struct_ops.unavailable()
+    return system.may_register_bpf() and not struct_ops.unavailable()
 
 
 def has_user_namespaces() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import fcntl
+import glob
 import json
 import math
 import os
@@ -48,18 +49,48 @@ def _write(path: Path, raw: bytes) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when it is whole; `write_atomic` for what is too large to hold twice."""
+def replacing(path: Path, synced: bool = False) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when it is whole; `write_atomic` for what is too large to hold twice.
+
+    Args:
+        synced: it is on the disk, too, when it takes the place, and that it did when this ends.
+    """
     path = path.resolve()
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
+            if synced:
+                file.flush()
+                os.fsync(file.fileno())
         os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    if synced:
+        sync_folder(path.parent)
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name[:50]}."
+
+
+def sync_folder(folder: Path) -> None:
+    """Has what was made, renamed and taken away in a folder on the disk; nothing where there is none."""
+    if not folder.is_dir():
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def unfinished(path: Path) -> list[Path]:
+    """What killed processes have left of files that were to take the place of `path`; or living ones are still writing."""
+    path = path.resolve()
+    return sorted(one for one in path.parent.glob(f"{glob.escape(_prefix(path))}????????") if one.is_file())
 
 
 @contextmanager

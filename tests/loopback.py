@@ -1,7 +1,6 @@
-"""Sets the loopback device of a network namespace up. As a program it says "1" then, and holds the namespace until it ends."""
+"""Sets the loopback device of a network namespace up."""
 
 import fcntl
-import signal
 import socket
 import struct
 
@@ -12,9 +11,3 @@ def up() -> None:
     """In the namespace of this thread."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
-
-
-if __name__ == "__main__":
-    up()
-    print(1, flush=True)
-    signal.pause()

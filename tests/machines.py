@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pytest
 
-from netbuf_gym.plants.linux import machine
+from netbuf_gym.plants.linux import machine, system
 from netbuf_gym.plants.linux.bpf import struct_ops
 from netbuf_gym.plants.linux.proxy import processes
 
@@ -29,7 +29,8 @@ def needs_live_worlds() -> None:
 def needs_bpf() -> None:
     """Live worlds, and a kernel that takes congestion controls of ours."""
     needs_live_worlds()
-    needs_root()
+    if not system.may_register_bpf():
+        pytest.skip(f"no windows in the kernel: no privileges ({system.BPF_PRIVILEGES})")
     if reason := struct_ops.unavailable():
         pytest.skip(f"no windows in the kernel: {reason}")
 

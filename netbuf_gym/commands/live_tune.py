@@ -5,26 +5,29 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym import rollout
+from netbuf_gym import rollout, tasks
 from netbuf_gym.arguments import choice, real
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot
 from netbuf_gym.commands.common import real as number_of
+from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.live import session
-from netbuf_gym.live.deciding import TASK, Contending, Decider, Fixed
+from netbuf_gym.live import deciding, record, session
+from netbuf_gym.live.deciding import TASK, Decider, Fixed
 from netbuf_gym.live.fence import Pace, Watchdog
 from netbuf_gym.live.host import HostSettings, usable
 from netbuf_gym.live.journal import Journal
 from netbuf_gym.live.lock import alone
-from netbuf_gym.live.settings import KINDS, KNOBS, Ring, Sysctl
+from netbuf_gym.live.settings import KNOBS, Ring, Sysctl
 from netbuf_gym.live.tuner import Ended, Step, Tuner, ending
 from netbuf_gym.plants.linux.host_meter import HostMeter
+from netbuf_gym.plants.linux.sysctls import KINDS
 
 USUAL = "bpftune"
 CONTROLS = ("ring_packets", *KNOBS)
-LEAST_S, MOST_S = 3.0, 10.0
+USUAL_S, LEAST_S, MOST_S = 5.0, 3.0, 10.0
 """Between decisions: less tells little of the network, more is slow."""
 DEFAULT_SETTINGS = tuple(name for name in KINDS if not name.endswith("mem_default"))
 """TCP takes nothing from net.core.*mem_default."""
@@ -42,7 +45,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
         f"its environment; or numbers that are to be reached: {', '.join(CONTROLS)}",
     )
     verb.add_argument("--apply", action="store_true", help="set what is decided; the original values are back at the end")
-    verb.add_argument("--interval", type=number_of, default=5.0, metavar="S", help="between decisions, 3 to 10 (default: 5)")
+    verb.add_argument("--interval", type=number_of, metavar="S", help="between decisions, 3 to 10 (default: the model's, or 5)")
     verb.add_argument("--duration", type=number_of, metavar="S", help="seconds to tune for (default: until Ctrl-C)")
     verb.add_argument("--settings", type=lambda text: text.split(","), metavar="A,B,...", help=f"of {', '.join(KINDS)}; "
                       "each must be there (default: those that are, but for the defaults of net.core)")
@@ -60,7 +63,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
                       help="nothing is tuned for so long after that (default: 60)")
     verb.add_argument("--local", action="store_true", help="count connections over the loopback device as well")
     _journal(verb)
-    verb.add_argument("--log", metavar="FILE", help="write a row of CSV after each interval")
+    verb.add_argument("--log", metavar="FILE", help="write a row of CSV after each interval, after those that are there")
     verb.add_argument("--plot", metavar="FILE", help="draw what happened, at the end (.png, .pdf or .svg)")
     verb = verbs.add_parser("restore", help="bring back what a tuner that was killed has left changed")
     _journal(verb)
@@ -84,28 +87,32 @@ def run(arguments: argparse.Namespace) -> int:
     path = session.journal_path(arguments.journal)
     if arguments.verb == "restore":
         return _restore(path)
-    real("--interval", arguments.interval, LEAST_S, MOST_S)
-    duration_s = math.inf if arguments.duration is None else real("--duration", arguments.duration, arguments.interval, 1e9)
     check_outputs(arguments.log, arguments.plot)
     check_plot(arguments.plot)
+    if arguments.interval is not None:
+        real("--interval", arguments.interval, LEAST_S, MOST_S)
     pace = Pace(arguments.most_factor, arguments.per)
     watchdog = Watchdog(arguments.worse_factor, arguments.worse_for, arguments.pause)
     words = checked_words(assignments(arguments.words))
+    contender = contender_of(words)
+    interval_s = interval_of(arguments.interval, contender)
+    duration_s = math.inf if arguments.duration is None else real("--duration", arguments.duration, interval_s, 1e9)
+    deciding_as = Deciding(words, contender, interval_s)
     with ending() as ended:
         if not arguments.apply:
             left = session.leftovers(path)
             if left:
                 _say(f"left changed by a former run: {', '.join(left)} (netbuf-gym live restore)")
-            draw = _tune(arguments, None, words, pace, watchdog, ended, duration_s)
+            draw = _tune(arguments, None, deciding_as, pace, watchdog, ended, duration_s)
         else:
             with session.changing(path, _say) as journal:
-                draw = _tune(arguments, journal, words, pace, watchdog, ended, duration_s)
+                draw = _tune(arguments, journal, deciding_as, pace, watchdog, ended, duration_s)
     draw()  # takes a while: when all is as it was
     return 128 + ended.number if ended.number else 0
 
 
 def _restore(path: Any) -> int:
-    with ending(), alone(path):
+    with ending(), alone(path, begins=False):
         found = session.restore_left(path)
     for one in found:
         _say(one.words)
@@ -117,7 +124,7 @@ def _restore(path: Any) -> int:
 def _tune(
     arguments: argparse.Namespace,
     journal: Journal | None,
-    words: Mapping[str, Any],
+    who: Deciding,
     pace: Pace,
     watchdog: Watchdog,
     ended: Ended,
@@ -125,18 +132,18 @@ def _tune(
 ) -> Callable[[], None]:
     """Tunes, and gives what draws it where a plot is asked for."""
     host = host_of(arguments, journal is not None)
-    decider = decider_of(words, arguments.interval, host.telemetry(host.read()))
+    decider = who.on(host)
     meter = _meter(arguments.local)
     try:
-        tuner = Tuner(host, decider, meter, journal, pace, watchdog, arguments.interval)
+        tuner = Tuner(host, decider, meter, journal, pace, watchdog, who.interval_s)
         mode = "sets" if journal is not None else "dry run: only says what it would set (--apply sets)"
-        _say(f"{decider.name}, every {arguments.interval:g} s; {mode}; {', '.join(host.settings)}")
-        log = session.Log(arguments.log)
-        steps: list[Step] = []
+        _say(f"{decider.name}, every {who.interval_s:g} s; {mode}; {', '.join(host.settings)}")
+        log = record.Log(arguments.log)
+        kept = record.Kept()
 
         def each(step: Step) -> None:
             if arguments.plot:
-                steps.append(step)
+                kept.add(step)
             log.add(step)
             for line in lines(step, journal is not None):
                 _say(line)
@@ -146,9 +153,9 @@ def _tune(
         meter.close()
 
     def draw() -> None:
-        if steps:
+        if kept.steps:
             what = "tuned" if journal is not None else "observed, nothing set"
-            session.plot(steps, host, arguments.plot, f"this host, {what} by {decider.name}")
+            record.plot(kept.steps, host, arguments.plot, f"this host, {what} by {decider.name}")
 
     return draw
 
@@ -191,22 +198,53 @@ def checked_words(words: Mapping[str, Any]) -> dict[str, Any]:
     numbers = any(name in CONTROLS for name in words)
     if numbers + ("model" in words) + ("contender" in words) > 1:
         raise ConfigError("several decide; valid: one of contender=NAME, model=FILE and numbers to be reached")
+    if numbers and "recipe" in words:
+        raise ConfigError(f"recipe = {shown(words['recipe'])} does nothing beside numbers; valid: with contender= or model=")
     return dict(words)
 
 
-def decider_of(words: Mapping[str, Any], interval_s: float, in_force: Mapping[str, float]) -> Decider:
-    """Who decides, on a host with these settings; raises ConfigError."""
-    numbers = {name: float(value) for name, value in words.items() if name in CONTROLS}
-    if numbers:
-        return Fixed(numbers)
-    env = {"recipe": words["recipe"]} if "recipe" in words else {}
-    if "model" in words:
-        from netbuf_gym import zoo
+def contender_of(words: Mapping[str, Any]) -> Contender | None:
+    """The contender that decides, a trained agent among them; None: numbers do. Raises ConfigError, CheckpointError."""
+    if any(name in CONTROLS for name in words):
+        return None
+    if "model" not in words:
+        return rollout.contender_of(words.get("contender", USUAL), TASK)
+    from netbuf_gym import zoo
 
-        contender = zoo.load(words["model"]).contender
-    else:
-        contender = rollout.contender_of(words.get("contender", USUAL), TASK)
-    return Contending(contender, interval_s, in_force, **env)
+    agent = zoo.load(words["model"])
+    task = tasks.task_of(agent.env_id)
+    if task != TASK:
+        raise ConfigError(f"model = {shown(words['model'])} is an agent of task {task!r}; valid here: one of task {TASK!r}")
+    return agent.contender
+
+
+def interval_of(asked: float | None, contender: Contender | None) -> float:
+    """Seconds between decisions: as asked for, else as a model was trained, else `USUAL_S`; raises ConfigError."""
+    own = None if contender is None else contender.env.get("interval_s")
+    if asked is not None or own is None:
+        return USUAL_S if asked is None else asked
+    if not LEAST_S <= own <= MOST_S:
+        raise ConfigError(f"the model decides every {own:g} s; valid here: {LEAST_S:g} to {MOST_S:g} s, as --interval says")
+    return float(own)
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """Who decides: as the command line has it, the contender of that (None: the numbers), and seconds between decisions."""
+
+    words: Mapping[str, Any]
+    contender: Contender | None
+    interval_s: float
+
+    def on(self, host: HostSettings) -> Decider:
+        """What decides on a host; raises ConfigError."""
+        if self.contender is not None:
+            env = {"recipe": self.words["recipe"]} if "recipe" in self.words else {}
+            return deciding.decider(self.contender, self.interval_s, host.telemetry(host.read()), **env)
+        numbers = {name: float(value) for name, value in self.words.items() if name in CONTROLS}
+        for name in numbers:
+            host.require(name, f"{name} = {numbers[name]:.0f} would do nothing")
+        return Fixed(numbers)
 
 
 def lines(step: Step, applied: bool) -> list[str]:

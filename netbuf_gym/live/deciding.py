@@ -11,11 +11,12 @@ import numpy as np
 
 from netbuf_gym import tasks
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.tasks.history import History
-from netbuf_gym.tasks.host_buffers.hosts import changed, settings_of
+from netbuf_gym.tasks.host_buffers.contenders import Bpftune, Keep, Setting
+from netbuf_gym.tasks.host_buffers.hosts import changed
 from netbuf_gym.worlds import example, resolve
 
 TASK = "host_buffers"
@@ -47,11 +48,59 @@ class Fixed:
         return dict(self.controls)
 
 
-class Contending:
-    """A contender of the host-buffers task, or a trained agent, as it decides in an environment.
+class FromHere:
+    """What a rule decides that says of every control what it is to be: each stays as it is here until the rule has changed it.
+
+    Args:
+        rule: whose first decision is what it begins with.
+    """
+
+    def __init__(self, rule: Decider):
+        self.name, self._rule = rule.name, rule
+        self._first: dict[str, float] | None = None
+        self._changed: set[str] = set()
+
+    def decide(self, telemetry: Mapping[str, float]) -> dict[str, float]:
+        """See `Decider.decide`."""
+        decided = self._rule.decide(telemetry)
+        first = self._first = decided if self._first is None else self._first
+        self._changed |= {name for name, value in decided.items() if value != first.get(name)}
+        return {name: value for name, value in decided.items() if name in self._changed}
+
+
+def decider(contender: Contender, interval_s: float, in_force: Mapping[str, float], **env: Any) -> Decider:
+    """What decides on a host as a contender of the host-buffers task does in an environment.
+
+    One that is settings asks for these; all others begin with what is in force here.
 
     Args:
         contender: one that decides; what acts in the simulated world itself has nothing to say here.
+        interval_s: between decisions.
+        in_force: settings of the host as they are now, by the names of controls.
+        env: arguments of the environment that are not the contender's own.
+
+    Raises:
+        ConfigError: the contender does not decide, or on more than buffers, or an argument is wrong, or would do nothing.
+        CheckpointError: the agent knows other rules.
+    """
+    if isinstance(contender, (Setting, Keep)) and env:
+        name, value = next(iter(env.items()))
+        raise ConfigError(f"{name} = {shown(value)} does nothing with contender {contender.name!r}; valid: the contender alone")
+    if isinstance(contender, Setting):
+        if contender.cc is not None:
+            why = f"sets congestion control {contender.cc!r}, which is not tuned here"
+            raise ConfigError(f"contender {contender.name!r} {why}; valid: a contender of buffers alone")
+        return Fixed(contender.settings.controls, contender.name)
+    if isinstance(contender, Bpftune):
+        return FromHere(Contending(contender.on(contender.first.but(in_force)), interval_s, in_force, **env))
+    return Contending(contender, interval_s, in_force, **env)
+
+
+class Contending:
+    """A contender of the host-buffers task, or a trained agent, as it decides in an environment, from what is in force on.
+
+    Args:
+        contender: one that decides.
         interval_s: between decisions.
         in_force: settings of the host as they are now, by the names of controls.
         env: arguments of the environment that are not the contender's own.
@@ -68,14 +117,12 @@ class Contending:
         self.name = contender.name
         self._rules = rules = record.rules(recipe, history, 1, **record.rules.fitted(first), **own)
         there = _as_here(rules.control(first), in_force)
-        placed = contender.place(there)
-        self._asked = _differing(there, placed)
         policy = contender.start(rules, [0])
         if policy is None:
             raise ConfigError(f"contender {contender.name!r} acts in the simulated world itself; valid: one that decides")
         self._policy, self._state, self._first = policy, None, True
         self._tracker = rules.make_tracker(1, interval_s)
-        rules.start(self._tracker, slice(0, 1), placed)
+        rules.start(self._tracker, slice(0, 1), there)
         self._history = History(1, rules.history, rules.width)
         self._features = np.zeros((rules.width, 1), np.float32)
         self._control = np.full((1, len(rules.kind.controls)), np.nan)
@@ -95,7 +142,7 @@ class Contending:
         checked = self._rules.check_actions(actions, 1)
         control = self._rules.decode(checked, self._tracker, self._control)
         decided = dict(zip((one.name for one in self._rules.kind.controls), control[0].tolist(), strict=True))
-        return {**self._asked, **{name: value for name, value in decided.items() if not math.isnan(value)}}
+        return {name: value for name, value in decided.items() if not math.isnan(value)}
 
 
 def _as_here(world: Scenario, in_force: Mapping[str, float]) -> Scenario:
@@ -114,14 +161,3 @@ def _as_here(world: Scenario, in_force: Mapping[str, float]) -> Scenario:
         return replace(host, **found)
 
     return changed(world, world.agent_hosts, own)
-
-
-def _differing(before: Scenario, after: Scenario) -> dict[str, float]:
-    """What a contender asks of the host from the start on, by the names of controls."""
-    host = before.agent_hosts[0]
-    values = (settings_of(world, world.hosts[host]) for world in (before, after))
-    return {
-        one.name: new
-        for one, old, new in zip(tasks.get(TASK).rules.kind.controls, *values, strict=True)
-        if new != old and not math.isnan(new)
-    }

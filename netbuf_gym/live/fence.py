@@ -78,13 +78,13 @@ def _blend(old: float, new: float, share: float) -> float:
 class Watchdog:
     """Sees throughput or latency become worse than usual and says when the last good settings are to be restored.
 
-    Throughput is that of busy connections, so that users who want less are no reason. Settings are good once nothing was worse
-    for as long as it takes to call something worse. If it is worse although the last good settings are in force, the network
-    has changed: what is usual is learnt anew.
+    Throughput is that of busy connections, so that users who want less are no reason: only intervals that tell something add up
+    to anything. Settings are good once nothing was worse for as long as it takes to call something worse. If it is worse
+    although the last good settings are in force, the network has changed: what is usual is learnt anew.
 
     Args:
         factor: by which throughput is less, or latency more, than usual, above 1 to 1000.
-        hold_s: for how long, before it acts, 0 to 86400.
+        hold_s: for how long, in intervals that tell something, none of them better, before it acts, 0 to 86400.
         pause_s: for which nothing is tuned after that, 0 to 86400.
         memory_s: of what is usual, 1 to 86400.
 
@@ -96,7 +96,7 @@ class Watchdog:
     hold_s: float = 15.0
     pause_s: float = 60.0
     memory_s: float = 300.0
-    good: Any = field(default=None, init=False)
+    good: Mapping[str, Any] = field(default_factory=dict, init=False)
     why: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
@@ -105,50 +105,54 @@ class Watchdog:
         real("pause_s", self.pause_s, 0.0, 86400.0)
         real("memory_s", self.memory_s, 1.0, 86400.0)
         self._usual = Usual(self.memory_s)
-        self._worse_since = self._well_since = self._paused_until = math.nan
-        self._settings: Any = None
+        self._worse_s = self._well_s = 0.0
+        self._paused_until = math.nan
+        self._settings: Mapping[str, Any] = {}
 
-    def start(self, settings: Any) -> None:
-        """Begins with the settings that are in force."""
-        self.good = self._settings = settings
+    def start(self, settings: Mapping[str, Any]) -> None:
+        """Begins with the settings that are in force, by name."""
+        self.good = self._settings = dict(settings)
 
     def paused(self, time_s: float) -> bool:
         """Whether nothing is to be tuned now."""
         return time_s < self._paused_until
 
-    def judge(self, telemetry: Mapping[str, float], settings: Any, time_s: float) -> Any:
-        """The settings to restore after an interval that ended at `time_s`, `settings` in force; None: all is well."""
+    def judge(self, telemetry: Mapping[str, float], settings: Mapping[str, Any], time_s: float) -> Mapping[str, Any]:
+        """The settings to restore, of those that are not as they were when all was well; none: all is well.
+
+        Args:
+            telemetry: of an interval.
+            settings: in force during it, those that are tuned: what others have taken over is left out from then on.
+            time_s: when it ended.
+        """
         elapsed_s = telemetry["elapsed_s"]
         if settings != self._settings:
-            self._settings, self._well_since = settings, math.nan
+            self._settings, self._well_s = dict(settings), 0.0
         self.why = ""
         if telemetry["busy_s"] < BUSY_SHARE * elapsed_s:
-            return None
+            return {}
         rate_bps, latency_s = 8 * telemetry["sent_bytes"] / telemetry["busy_s"], telemetry["latency_s"]
         worse = self._worse(rate_bps, latency_s)
-        begin_s = time_s - elapsed_s
         if not worse:
-            self._worse_since = math.nan
+            self._worse_s = 0.0
             self._usual.take(rate_bps, latency_s, elapsed_s)
-            if math.isnan(self._well_since):
-                self._well_since = begin_s
-            if time_s - self._well_since >= self.hold_s:
-                self.good = settings
-            return None
-        self._well_since = math.nan
-        if math.isnan(self._worse_since):
-            self._worse_since = begin_s
-        if time_s - self._worse_since < self.hold_s:
-            return None
-        self._worse_since = math.nan
-        if settings == self.good:
+            self._well_s += elapsed_s
+            if self._well_s >= self.hold_s:
+                self.good = self._settings
+            return {}
+        self._well_s = 0.0
+        self._worse_s += elapsed_s
+        if self._worse_s < self.hold_s:
+            return {}
+        self._worse_s = 0.0
+        restored = {name: good for name, good in self.good.items() if settings.get(name, good) != good}
+        if not restored:
             self._usual = Usual(self.memory_s)
             self.why = f"{worse} with settings that were good: the network has changed, what is usual is learnt anew"
-            return None
+            return {}
         self._paused_until = time_s + self.pause_s
-        pause = f"nothing is tuned for {self.pause_s:g} s"
-        self.why = f"{worse} for {self.hold_s:g} s: the last good settings are restored, {pause}"
-        return self.good
+        self.why = f"{worse} for {self.hold_s:g} s: nothing is tuned for {self.pause_s:g} s"
+        return restored
 
     def _worse(self, rate_bps: float, latency_s: float) -> str:
         """What is worse than usual, in words."""

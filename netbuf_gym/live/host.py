@@ -10,12 +10,13 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.live.fence import Pace
 from netbuf_gym.live.settings import KNOBS, Knob, Ring, Setting, SettingError, Sysctl, Value, changed, ring_knob
 from netbuf_gym.nearest import instead
+from netbuf_gym.plants.linux.sysctls import KINDS, TRIPLE
 
 Values = dict[str, Value]
 """Of settings, by name."""
 
-IMPLIED_BY = {"net.ipv4.tcp_rmem": (0, 1, 2), "net.ipv4.tcp_wmem": (0, 1, 2)}
-"""Settings whose numbers must not fall: of which each is at most the next."""
+RISING = frozenset(name for name, kind in KINDS.items() if kind.labels == TRIPLE)
+"""Settings of which each number is at most the next."""
 
 
 def setting_of(name: str) -> Setting:
@@ -32,7 +33,7 @@ class HostSettings:
         ranges: by control, where another than the knob's own is allowed.
 
     Raises:
-        ConfigError: a range of a control that there is not, or an empty one.
+        ConfigError: a range of a control that there is not, or is not among these, or an empty one.
     """
 
     def __init__(self, settings: Iterable[Setting], ranges: Mapping[str, tuple[int, int]] | None = None):
@@ -42,14 +43,28 @@ class HostSettings:
             if isinstance(setting, Ring):
                 knobs["ring_packets"] = ring_knob(setting)
         for control, (low, high) in (ranges or {}).items():
-            if control not in knobs:
+            if control not in knobs and control != "ring_packets":
                 raise ConfigError(f"range of {control!r}: there is no such control here; {instead(control, knobs)}")
             if not 1 <= low <= high <= 2**32 - 1:
                 raise ConfigError(f"range of {control} = {low}:{high}; valid: LOW:HIGH with 1 <= LOW <= HIGH <= {2**32 - 1}")
-            knobs[control] = replace(knobs[control], low=low, high=high)
+            if control in knobs:
+                knobs[control] = replace(knobs[control], low=low, high=high)
         self.knobs = {name: knob for name, knob in knobs.items() if all(place in given for place, _ in knob.places)}
+        self._places = {name: [place for place, _ in knob.places] for name, knob in knobs.items()}
+        for control, (low, high) in (ranges or {}).items():
+            self.require(control, f"range of {control} = {low}:{high} would do nothing")
         used = {place for knob in self.knobs.values() for place, _ in knob.places}
         self.settings = {name: setting for name, setting in given.items() if name in used}
+
+    def require(self, control: str, what: str) -> None:
+        """Raises ConfigError, which begins so, where nothing is tuned that a control turns."""
+        if control in self.knobs:
+            return
+        if control not in self._places:
+            raise ConfigError(f"{what}: no ring is tuned; valid: --ring DEVICE beside it, or another control")
+        needed = " and ".join(self._places[control])
+        valid = ", ".join(self.knobs) or "none of these settings has one"
+        raise ConfigError(f"{what}: {needed} {'are' if ' and ' in needed else 'is'} not tuned here; valid controls: {valid}")
 
     def read(self) -> Values:
         """What is in force; raises SettingError."""
@@ -87,16 +102,18 @@ class HostSettings:
 
     def _allowed(self, knob: Knob, name: str, index: int, now: Value, wanted: float, pace: Pace, time_s: float) -> int:
         low, high = self.settings[name].limits(index)
-        if name in IMPLIED_BY:
+        if name in RISING:
             low = max(low, now[0])
         low, high = max(low, knob.low), min(high, knob.high)
         aim = round(min(max(wanted, low), max(low, high)))
+        if (wanted - now[index]) * (aim - now[index]) <= 0:  # what is out of range and to go further stays
+            return now[index]
         return pace.clipped((name, index), now[index], aim, time_s)
 
 
 def _ordered(name: str, value: Value) -> Value:
     """A value whose default is at most its maximum: the default gives way."""
-    if name not in IMPLIED_BY:
+    if name not in RISING:
         return value
     least, default, most = value
     return least, min(max(default, least), most), most

@@ -11,14 +11,13 @@ import json
 import os
 import socket
 import stat
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, located
-from netbuf_gym.files import naming
+from netbuf_gym.files import naming, replacing, sync_folder
 from netbuf_gym.live.settings import Setting, SettingError, Value, text_of
 
 VERSION = 1
@@ -45,6 +44,17 @@ class Place:
                 cookie = 0
         return cls(BOOT_ID.read_text().strip(), os.stat("/proc/self/ns/net").st_ino, cookie)
 
+    def gone(self, here: Place) -> str:
+        """Why settings of this place are no more, as far as can be told from another; "": they may be there.
+
+        The kernel gives the inode of a namespace that has ended to a new one, and never a cookie.
+        """
+        if self.boot_id != here.boot_id:
+            return "the machine was started anew since, with its own settings"
+        if self.namespace == here.namespace and self.cookie != here.cookie:
+            return "its network namespace is gone, and its settings with it; this is another one of the same number"
+        return ""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -52,7 +62,8 @@ class Entry:
 
     Attributes:
         original: its value before.
-        ours: the values that it may have through us; the last one is meant.
+        ours: the values that it may have through us; the last one is meant. Two of a setting that is not exact: it may have any
+            value through us, for what was made of the last one was not read back, or not seen to be in force yet.
         foreign: what somebody else made of it; None: nobody did.
     """
 
@@ -121,7 +132,7 @@ class Journal:
         if not self.entries:
             with naming(self.path):
                 self.path.unlink(missing_ok=True)
-                _sync_folder(self.path.parent)
+                sync_folder(self.path.parent)
             return
         settings = {
             name: {"original": one.original, "ours": one.ours, "foreign": one.foreign} for name, one in self.entries.items()
@@ -136,7 +147,9 @@ class Journal:
             "settings": settings,
         }
         with naming(self.path):
-            write_synced(self.path, json.dumps(data, indent=1).encode())
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(self.path, synced=True) as file:
+                file.write(json.dumps(data, indent=1).encode())
 
     def set(self, setting: Setting, value: Value) -> Value:
         """Sets a setting, written down before, and gives what it is then.
@@ -159,8 +172,9 @@ class Journal:
         except SettingError:
             self._take_back(setting, now, before)
             raise
-        if became != value:  # a driver rounds
-            self.entries[setting.name] = replace(entry, ours=(value, became))
+        if not setting.exact or became != value:  # where drivers round, two values say that it was not read back yet
+            old = became == now != value
+            self.entries[setting.name] = replace(entry, ours=(now, value) if old else (became,))
             self.write()
         return became
 
@@ -217,18 +231,16 @@ def restore(journal: Journal, make: Callable[[str], Setting]) -> list[Restored]:
         make: the setting of a name.
 
     Raises:
-        ConfigError: the journal is of another network namespace. OSError: it cannot be written.
+        ConfigError: the journal is of another network namespace that may still be there. OSError: it cannot be written.
     """
     here = Place.here()
-    if journal.place.boot_id != here.boot_id:
-        found = [
-            Restored(name, "as it was", f"{name}: the machine was started anew since, with its own settings")
-            for name in journal.entries
-        ]
+    gone = journal.place.gone(here)
+    if gone:
+        found = [Restored(name, "as it was", f"{name}: {gone}") for name in journal.entries]
         journal.entries.clear()
         journal.write()
         return found
-    if (journal.place.namespace, journal.place.cookie) != (here.namespace, here.cookie):
+    if journal.place.namespace != here.namespace:
         raise ConfigError(
             f"{journal.path}: is of network namespace {journal.place.namespace}, and this is {here.namespace}; valid: restore "
             "in that one, or remove the file where that one is gone, and its settings with it"
@@ -258,32 +270,6 @@ def _restore_one(name: str, entry: Entry, make: Callable[[str], Setting]) -> Res
         return Restored(name, "restored", f"{name} is {text_of(setting.read())} again, after {text_of(now)}")
     except ConfigError as error:
         return Restored(name, "failed", f"{name} is not {original} again: {error}")
-
-
-def write_synced(path: Path, data: bytes) -> None:
-    """Writes a file anew: whole and on the disk, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _entry(data: Mapping[str, Any]) -> Entry:

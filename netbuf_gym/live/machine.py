@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import os
 import platform
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from netbuf_gym.live.settings import KINDS, Ring, SettingError, Sysctl
+from netbuf_gym.live.settings import Ring, SettingError, Sysctl
+from netbuf_gym.plants.linux.bpf.struct_ops import unavailable
 from netbuf_gym.plants.linux.diag import TcpSockets
+from netbuf_gym.plants.linux.machine import Machine, look
 from netbuf_gym.plants.linux.netlink import Generic
+from netbuf_gym.plants.linux.proxy.processes import program_of
+from netbuf_gym.plants.linux.setup import available_controls
+from netbuf_gym.plants.linux.sysctls import KINDS
+from netbuf_gym.plants.linux.system import BPF_PRIVILEGES, may_register_bpf
 
-CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
-CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = 12, 21, 38, 39
 CONTROLS = ("cubic", "reno", "bbr")
+PROGRAMS = ("ss-server", "ss-local")
 
 
 @dataclass(frozen=True)
@@ -49,54 +49,34 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """All of them; nothing is changed."""
-    return [check() for check in CHECKS]
+    """All of them; nothing is changed. What live plants need is tried as they try it."""
+    tried = look()
+    shadowsocks = "live hosts behind a Shadowsocks proxy; the plain relay does without"
+    return [
+        _system(),
+        _worlds(tried),
+        _diag(),
+        _struct_ops(),
+        _congestion(),
+        *(_program(name, shadowsocks) for name in PROGRAMS),
+        _sysctls(),
+        _rings(),
+    ]
 
 
 def _system() -> Finding:
     ok = sys.platform == "linux" and sys.byteorder == "little"
     found = f"{platform.system()} {platform.release()} {platform.machine()}"
-    return Finding("Linux", ok, found, "everything live", required=True)
+    remedy = "" if ok else "a little-endian machine with Linux"
+    return Finding("Linux", ok, found, "everything live", remedy, required=True)
 
 
-def _namespaces() -> Finding:
-    why = _in_child(_new_namespace)
-    words = "as root" if os.geteuid() == 0 else "in a user namespace"
-    remedy = "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
-    remedy += "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), user.max_user_namespaces above 0"
-    found = f"can be made, {words}" if not why else f"cannot be made: {why}"
-    return Finding("network namespaces", not why, found, "live plants", "" if not why else remedy, required=True)
-
-
-def _new_namespace() -> int:
-    flags = CLONE_NEWNET if os.geteuid() == 0 else CLONE_NEWNET | CLONE_NEWUSER
-    libc = ctypes.CDLL(None, use_errno=True)
-    return 0 if libc.unshare(flags) == 0 else ctypes.get_errno()
-
-
-def _in_child(what: Callable[[], int]) -> str:
-    """What the error is that a function gives in a process of its own; "": none."""
-    pid = os.fork()
-    if pid == 0:
-        code = errno.EINVAL
-        try:
-            code = what()
-        finally:
-            os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return "" if code == 0 else os.strerror(code) if code > 0 else f"signal {-code}"
-
-
-def _tun() -> Finding:
-    path = "/dev/net/tun"
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
-        remedy = "modprobe tun" if error.errno in (errno.ENOENT, errno.ENODEV) else f"chmod 0666 {path}"
-        if error.errno == errno.ENOENT:
-            remedy += "; in a container: --device /dev/net/tun"
-        return Finding(path, False, error.strerror or str(error), "links of live plants", remedy, required=True)
-    return Finding(path, True, "can be opened", "links of live plants", required=True)
+def _worlds(tried: Machine) -> Finding:
+    how = "as root" if os.geteuid() == 0 else "in a user namespace"
+    how += ", links with a real-time priority" if tried.realtime else ", links without a real-time priority"
+    found = "cannot be made" if tried.missing else f"can be made, {how}"
+    what = "live plants: namespaces, and TUN devices in them"
+    return Finding("live worlds", not tried.missing, found, what, tried.missing, required=True)
 
 
 def _diag() -> Finding:
@@ -109,48 +89,29 @@ def _diag() -> Finding:
     return Finding("INET_DIAG", True, f"tells of {count} connections", "observation of connections", required=True)
 
 
-def _btf() -> Finding:
-    ok = Path("/sys/kernel/btf/vmlinux").is_file()
-    remedy = "" if ok else "a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's own has it)"
-    what = "congestion windows of agents in the kernel; without it a sender is limited from user space"
-    return Finding("BTF", ok, "there" if ok else "there is no /sys/kernel/btf/vmlinux", what, remedy)
-
-
 def _struct_ops() -> Finding:
-    held = capabilities()
-    root = _in_first_user_namespace()
-    able = root and CAP_NET_ADMIN in held and (CAP_SYS_ADMIN in held or {CAP_BPF, CAP_PERFMON} <= held)
-    found = "may be loaded" if able else "no privileges" if root else "no privileges: not in the first user namespace"
     what = "congestion windows of agents in the kernel; without it a sender is limited from user space"
-    remedy = "" if able else "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"
-    return Finding("BPF struct_ops", able, found, what, remedy)
-
-
-def capabilities() -> set[int]:
-    """Of this process, those in effect."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("CapEff:"):
-            mask = int(line.split()[1], 16)
-            return {bit for bit in range(64) if mask >> bit & 1}
-    return set()
-
-
-def _in_first_user_namespace() -> bool:
-    words = Path("/proc/self/uid_map").read_text().split()
-    return words[:3] == ["0", "0", "4294967295"]
+    reason = unavailable()
+    if reason:
+        return Finding("BPF struct_ops", False, "not on this kernel", what, reason)
+    able = may_register_bpf()
+    found = "congestion controls may be registered" if able else "no privileges"
+    return Finding("BPF struct_ops", able, found, what, "" if able else BPF_PRIVILEGES)
 
 
 def _congestion() -> Finding:
-    have = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    have = available_controls()
     missing = [name for name in CONTROLS if name not in have]
     remedy = "" if not missing else " ".join(f"modprobe tcp_{name};" for name in missing).rstrip(";")
-    return Finding("congestion controls", not missing, " ".join(have), "baselines, and their comparison with agents", remedy)
+    found = " ".join(sorted(have)) or "the kernel does not say"
+    return Finding("congestion controls", not missing, found, "baselines, and their comparison with agents", remedy)
 
 
-def _program(name: str, package: str, what: str) -> Finding:
-    path = shutil.which(name) or next((p for p in (f"/usr/sbin/{name}", f"/sbin/{name}") if os.access(p, os.X_OK)), None)
-    if path is None:
-        return Finding(name, False, "not installed", what, f"apt install {package}")
+def _program(name: str, what: str) -> Finding:
+    try:
+        path = program_of(name)
+    except FileNotFoundError as error:
+        return Finding(name, False, "not installed", what, error.strerror or str(error))
     return Finding(name, True, _version(path) or path, what)
 
 
@@ -192,18 +153,3 @@ def _rings() -> Finding:
             continue
     told = ", ".join(found) or "no device has one"
     return Finding("rings", bool(found), told, "live tune --ring", "" if found else "a network card")
-
-
-CHECKS: tuple[Callable[[], Finding], ...] = (
-    _system,
-    _namespaces,
-    _tun,
-    _diag,
-    _btf,
-    _struct_ops,
-    _congestion,
-    lambda: _program("ss-server", "shadowsocks-libev", "live hosts behind a Shadowsocks proxy; the plain relay does without"),
-    lambda: _program("ss-local", "shadowsocks-libev", "live hosts behind a Shadowsocks proxy; the plain relay does without"),
-    _sysctls,
-    _rings,
-)

@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.live import rings
+from netbuf_gym.live import netlink, rings
 from netbuf_gym.nearest import instead
+from netbuf_gym.plants.linux.sysctls import KINDS, PLACES
+from netbuf_gym.tasks.host_buffers.actions import RANGES
 
 Value = tuple[int, ...]
 
 SYSCTLS = Path("/proc/sys")
-TCP_LOW, BUFFER_HIGH = 4096, 64 << 20
-"""Bytes that a TCP buffer's parts, and any buffer at most, are set to, unless other ranges are given."""
+LEAST_BYTES = 4096
+"""Of any buffer on a host that is in use, unless another range is given; agents' ranges are those of the task else."""
 
 
 class SettingError(ConfigError):
@@ -69,29 +71,6 @@ class Setting(ABC):
         return tuple(value)
 
 
-@dataclass(frozen=True)
-class SysctlKind:
-    """What is known of a sysctl: labels of its numbers, the range of each, whether it is of a network namespace."""
-
-    labels: tuple[str, ...]
-    low: int
-    high: int
-    in_namespace: bool = True
-
-
-TRIPLE = ("min", "default", "max")
-KINDS = {
-    "net.ipv4.tcp_rmem": SysctlKind(TRIPLE, 1, 2**31 - 1),
-    "net.ipv4.tcp_wmem": SysctlKind(TRIPLE, 1, 2**31 - 1),
-    "net.ipv4.tcp_limit_output_bytes": SysctlKind(("",), 4096, 2**31 - 1),
-    "net.ipv4.tcp_notsent_lowat": SysctlKind(("",), 4096, 2**32 - 1),
-    "net.core.rmem_max": SysctlKind(("",), 2304, 2**31 - 1, in_namespace=False),
-    "net.core.wmem_max": SysctlKind(("",), 4608, 2**31 - 1, in_namespace=False),
-    "net.core.rmem_default": SysctlKind(("",), 2304, 2**31 - 1, in_namespace=False),
-    "net.core.wmem_default": SysctlKind(("",), 4608, 2**31 - 1, in_namespace=False),
-}
-
-
 class Sysctl(Setting):
     """A sysctl of `KINDS`.
 
@@ -115,7 +94,7 @@ class Sysctl(Setting):
         try:
             value = tuple(int(word) for word in self.path.read_text().split())
         except OSError as error:
-            raise SettingError(f"{self.name} cannot be read: {error.strerror} ({self.path})") from None
+            raise SettingError(f"{self.name} cannot be read: {_said(error)} ({self.path})") from None
         if len(value) != len(self.labels):
             raise SettingError(f"{self.name} holds {len(value)} numbers; valid: {len(self.labels)}")
         return value
@@ -157,7 +136,7 @@ class Sysctl(Setting):
         elif error.errno in (errno.EACCES, errno.EPERM):
             why = "no privileges; valid: root, or CAP_NET_ADMIN in this network namespace"
         else:
-            why = error.strerror or "an error without a name"
+            why = _said(error)
         return SettingError(f"{self.name} cannot be set: {why}")
 
 
@@ -209,9 +188,15 @@ class Ring(Setting):
                 why = "there is no such device"
             elif error.errno == errno.ENOENT:
                 why = "the kernel has no ethtool over netlink; valid: Linux 5.6 or newer"
+            elif isinstance(error, TimeoutError) and error.errno is None:
+                why = f"the kernel has not answered for {netlink.TIMEOUT_S:g} s; its driver may be changing it still"
             else:
-                why = error.strerror or "an error without a name"
+                why = _said(error)
             raise SettingError(f"{self.name} cannot be used: {why}") from None
+
+
+def _said(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -230,23 +215,17 @@ class Knob:
     high: int
 
 
-KNOBS = {
-    knob.control: knob
-    for knob in (
-        Knob("socket_bytes", (("net.core.rmem_max", 0), ("net.core.wmem_max", 0)), 5120, BUFFER_HIGH),
-        Knob("tcp_rmem_default_bytes", (("net.ipv4.tcp_rmem", 1),), TCP_LOW, BUFFER_HIGH),
-        Knob("tcp_rmem_max_bytes", (("net.ipv4.tcp_rmem", 2),), TCP_LOW, BUFFER_HIGH),
-        Knob("tcp_wmem_default_bytes", (("net.ipv4.tcp_wmem", 1),), TCP_LOW, BUFFER_HIGH),
-        Knob("tcp_wmem_max_bytes", (("net.ipv4.tcp_wmem", 2),), TCP_LOW, BUFFER_HIGH),
-        Knob("limit_output_bytes", (("net.ipv4.tcp_limit_output_bytes", 0),), 16384, 16 << 20),
-        Knob("notsent_lowat_bytes", (("net.ipv4.tcp_notsent_lowat", 0),), 16384, 2**32 - 1),
-    )
-}
+def _knob(control: str, places: tuple[tuple[str, int], ...]) -> Knob:
+    low, high = RANGES[control]
+    return Knob(control, places, max(int(low), LEAST_BYTES if control.endswith("_bytes") else 1), int(high))
+
+
+KNOBS = {control: _knob(control, places) for control, places in PLACES.items()}
 
 
 def ring_knob(ring: Setting) -> Knob:
     """The control `ring_packets`, of a device's ring."""
-    return Knob("ring_packets", ((ring.name, 0),), 64, 4096)
+    return _knob("ring_packets", ((ring.name, 0),))
 
 
 def changed(value: Value, parts: Mapping[int, int]) -> Value:

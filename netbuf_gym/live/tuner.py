@@ -94,20 +94,19 @@ class Tuner:
         values = self.host.read()
         notes = self._others(values)
         telemetry = {**self.meter.measure(), **self.host.telemetry(values)}
-        restored = self.watchdog.judge(telemetry, values, time_s)
-        if self.watchdog.why:
-            notes.append(self.watchdog.why)
-        if restored is not None:
-            wishes = {name: value for name, value in restored.items() if value != values[name]}
-            why = "the last good setting"
-        else:
+        tuned = {name: value for name, value in values.items() if name not in self.left_alone}
+        wishes, why = dict(self.watchdog.judge(telemetry, tuned, time_s)), "the last good setting"
+        restores = bool(wishes)
+        if not restores:
             controls = self.decider.decide(telemetry)
             paused = self.watchdog.paused(time_s)
             wishes = {} if paused else self.host.wished(values, controls, self.pace, time_s, self.left_alone)
             why = self.decider.name
-        changes = [Change(name, values[name], value, why) for name, value in wishes.items() if name not in self.left_alone]
+        changes = [Change(name, values[name], value, why) for name, value in wishes.items()]
         if self.journal is not None:
             changes = [done for change in changes if (done := self._made(change, time_s, notes)) is not None]
+        if self.watchdog.why:
+            notes.append(self.watchdog.why + (", the last good settings are restored" if restores and changes else ""))
         return Step(time_s, telemetry, values, tuple(changes), tuple(notes))
 
     def _others(self, values: Values) -> list[str]:

@@ -29,7 +29,8 @@ class Host:
     Args:
         name: unique in the scenario.
         tcp_rmem, tcp_wmem: least, default and largest size of receive and send buffers, 1 to 2**40 bytes
-            (`net.ipv4.tcp_rmem`, `tcp_wmem`). Buffers hold packets with their overhead, not payload alone.
+            (`net.ipv4.tcp_rmem`, `tcp_wmem`), in any order, as Linux takes them. Buffers hold packets with their overhead, not
+            payload alone.
         socket_bytes: cap of explicit buffers, 1 to 2**40 bytes (`net.core.rmem_max` and `wmem_max`).
         tcp_mem: low, pressure and high mark of what all sockets together hold, bytes (`net.ipv4.tcp_mem`, which counts pages);
             None: memory never limits.
@@ -44,7 +45,7 @@ class Host:
         agent: whether an agent of kind "host" sets what can be set.
 
     Raises:
-        ScenarioError: a field out of range, a default or mark that is not below the next.
+        ScenarioError: a field out of range, a mark of `tcp_mem` above the next, a ring without a device.
     """
 
     name: str

@@ -1,7 +1,6 @@
-"""A tuner that decides twenty times a second: `python fast_tuner.py JOURNAL`; for tests, in a namespace of its own."""
+"""A tuner that decides twenty times a second: `python fast_tuner.py [JOURNAL]`; for tests, in a namespace of its own."""
 
 import sys
-from pathlib import Path
 
 from netbuf_gym.live import session
 from netbuf_gym.live.fence import Pace
@@ -28,12 +27,12 @@ class Restless:
         return {**dict.fromkeys(names, size), "tcp_rmem_default_bytes": 70_000 + self.count}
 
 
-def main(journal):
-    with ending() as ended, session.changing(Path(journal), print) as book:
+def main(journal=None):
+    with ending() as ended, session.changing(session.journal_path(journal), print) as book:
         host = HostSettings([Sysctl(name) for name in NAMES])
         tuner = Tuner(host, Restless(), HostMeter(), book, Pace(1000.0, 0.0), interval_s=0.05)
         tuner.run(lambda step: print(len(step.changes), *step.notes, flush=True), ended)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

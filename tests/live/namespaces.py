@@ -1,22 +1,35 @@
-"""Network namespaces for tests: a process holds one, commands are run in it."""
+"""Network namespaces for tests: a process holds one, commands are run in it. /var/lib in them is their own."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
-import loopback
-from machines import ROOT
-
+ROOT = os.geteuid() == 0
 SYSCTLS = "/proc/sys/net/ipv4/"
-UNSHARE = ["unshare", "-n"] if ROOT else ["unshare", "-Urn"]
+TESTS = str(Path(__file__).resolve().parents[1])
+UNSHARE = ["unshare", "-nm"] if ROOT else ["unshare", "-Urnm"]
+HOLDER = """
+import ctypes, signal, sys
+sys.path.insert(0, sys.argv[1])
+import loopback
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: it goes with the tests
+assert not libc.mount(b"none", b"/var/lib", b"tmpfs", 0, b""), ctypes.get_errno()
+loopback.up()
+print(1, flush=True)
+signal.pause()
+"""
 
 
 class Namespace:
-    """A network namespace with its loopback device up; a context."""
+    """A network namespace with its loopback device up, and an empty /var/lib; a context."""
 
     def __enter__(self):
-        self.holder = subprocess.Popen([*UNSHARE, sys.executable, loopback.__file__], stdout=subprocess.PIPE, text=True)
+        command = [*UNSHARE, sys.executable, "-S", "-c", HOLDER, TESTS]
+        self.holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "1\n"
-        self.enter = ["nsenter", "-t", str(self.holder.pid), "-n"]
+        self.enter = ["nsenter", "-t", str(self.holder.pid), "-n", "-m", f"--wd={os.getcwd()}"]
         if not ROOT:
             self.enter += ["-U", "--preserve-credentials"]
         return self

@@ -86,9 +86,22 @@ def test_wishes_are_kept_in_range_and_in_order():
     }
     narrow = host(tcp_rmem_max_bytes=(5000000, 7000000))
     assert narrow.wished(values, {"tcp_rmem_max_bytes": 1}, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": (4096, 131072, 5000000)}
-    for ranges, message in (({"tcp_rmem_max_bytes": (5, 4)}, "LOW <= HIGH"), ({"nothing": (1, 2)}, "no such control")):
+    for ranges, message in (
+        ({"tcp_rmem_max_bytes": (5, 4)}, "LOW <= HIGH"),
+        ({"nothing": (1, 2)}, "no such control"),
+        ({"ring_packets": (64, 128)}, "range of ring_packets = 64:128 would do nothing: no ring is tuned; valid: --ring"),
+        ({"tcp_wmem_max_bytes": (1, 2)}, r"net\.ipv4\.tcp_wmem is not tuned here; valid controls: socket_bytes, tcp_r"),
+    ):
         with pytest.raises(ConfigError, match=message):
             host(**ranges)
+
+
+def test_what_is_out_of_range_is_moved_into_it_only_by_who_wants_that():
+    one = host(tcp_rmem_max_bytes=(4096, 5000000))
+    values = one.read()
+    assert one.wished(values, {"tcp_rmem_max_bytes": 6291456}, FREE, 0.0, ()) == {}
+    assert one.wished(values, {"tcp_rmem_max_bytes": 7e6}, FREE, 0.0, ()) == {}
+    assert one.wished(values, {"tcp_rmem_max_bytes": 6e6}, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": (4096, 131072, 5000000)}
 
 
 def measured(mbps=50.0, latency_s=0.05, busy_s=5.0):
@@ -105,11 +118,11 @@ def test_the_watchdog_restores_the_last_good_settings():
         return dog.judge(telemetry, settings, time_s)
 
     for _ in range(4):
-        assert after(measured(), {"a": 1}) is None
+        assert after(measured(), {"a": 1}) == {}
     for _ in range(3):
-        assert after(measured(45), {"a": 2}) is None
+        assert after(measured(45), {"a": 2}) == {}
     assert dog.good == {"a": 2}  # well for ten seconds
-    assert after(measured(20), {"a": 3}) is None  # once
+    assert after(measured(20), {"a": 3}) == {}  # once
     assert after(measured(50, 0.15), {"a": 3}) == {"a": 2}
     assert "latency is 150 ms where" in dog.why and "for 10 s" in dog.why
     assert dog.paused(time_s) and dog.paused(time_s + 29) and not dog.paused(time_s + 31)
@@ -117,22 +130,56 @@ def test_the_watchdog_restores_the_last_good_settings():
 
 def test_users_who_want_less_are_no_reason():
     dog = Watchdog(2.0, 5.0)
-    dog.start(1)
+    dog.start({"a": 1})
     for step in range(4):
-        dog.judge(measured(), 1, 5.0 * step)
+        dog.judge(measured(), {"a": 1}, 5.0 * step)
     for step in range(4, 9):
-        assert dog.judge(measured(50, busy_s=0.6), 2, 5.0 * step) is None
-        assert dog.judge(measured(0.1, 1.0, busy_s=0.1), 2, 5.0 * step) is None
+        assert dog.judge(measured(50, busy_s=0.6), {"a": 2}, 5.0 * step) == {}
+        assert dog.judge(measured(0.1, 1.0, busy_s=0.1), {"a": 2}, 5.0 * step) == {}
+
+
+IDLE = measured(0.1, busy_s=0.0)
+
+
+def judged(dog, intervals, settings, begin=0):
+    """What is to be restored after intervals of 5 s, one by one."""
+    return [dog.judge(one, settings, 5.0 * (begin + step + 1)) for step, one in enumerate(intervals)]
+
+
+def test_only_intervals_that_tell_add_up():
+    dog = Watchdog(2.0, 15.0)
+    dog.start({"a": 1})
+    judged(dog, [measured()] * 4, {"a": 1})
+    quiet = [IDLE] * 100
+    worse = [measured(10), *quiet, measured(10), *quiet]
+    assert not any(judged(dog, worse, {"a": 2}, 4)) and not dog.why  # 10 s worse, and an hour of quiet
+    assert judged(dog, [measured(10)], {"a": 2}, 300) == [{"a": 1}]
+    dog.start({"a": 1})
+    judged(dog, [measured(), *quiet, measured(), *quiet], {"a": 2}, 400)
+    assert dog.good == {"a": 1}  # well for 10 s only
+    judged(dog, [measured()], {"a": 2}, 700)
+    assert dog.good == {"a": 2}
+
+
+def test_what_others_took_over_is_not_waited_for():
+    dog = Watchdog(2.0, 10.0)
+    dog.start({"a": 1, "b": 1})
+    judged(dog, [measured()] * 4, {"a": 1, "b": 1})
+    assert judged(dog, [measured(10)] * 2, {"a": 1}, 4) == [{}, {}]  # b is somebody else's from here on
+    assert "the network has changed" in dog.why
+    dog.start({"a": 1, "b": 1})
+    judged(dog, [measured()] * 4, {"a": 1, "b": 1}, 6)
+    assert judged(dog, [measured(10)] * 2, {"a": 2}, 10) == [{}, {"a": 1}]
 
 
 def test_a_network_that_has_changed_is_learnt_anew():
     dog = Watchdog(2.0, 10.0)
-    dog.start(1)
+    dog.start({"a": 1})
     for step in range(1, 5):
-        dog.judge(measured(), 1, 5.0 * step)
+        dog.judge(measured(), {"a": 1}, 5.0 * step)
     said = []
     for step in range(5, 12):
-        assert dog.judge(measured(10), 1, 5.0 * step) is None
+        assert dog.judge(measured(10), {"a": 1}, 5.0 * step) == {}
         said.append(dog.why)
     assert sum("the network has changed" in one for one in said) == 1
 

@@ -1,8 +1,11 @@
 """The journal: whatever happens, the original values come back, and nobody else's are overwritten."""
 
+import errno
 import json
 import os
+import socket
 
+import machines
 import pytest
 
 from netbuf_gym.errors import ConfigError
@@ -138,6 +141,15 @@ def test_another_namespaces_journal_is_refused(root, path):
     assert path.exists()
 
 
+def test_a_namespace_that_was_given_the_number_anew(root, path):
+    here = Place.here()
+    machines.needs_linux(5, 14)
+    Journal(path, Place(here.boot_id, here.namespace, here.cookie + 1)).set(Sysctl(NAME, root), WANTED)
+    done = restore(Journal.read(path), lambda name: Sysctl(name, root))
+    assert [one.outcome for one in done] == ["as it was"] and "its network namespace is gone" in done[0].words
+    assert Sysctl(NAME, root).read() == WANTED and not path.exists()
+
+
 class FakeRings:
     """A card whose driver rounds up to multiples of 64."""
 
@@ -159,9 +171,57 @@ def test_a_driver_that_rounds(path):
     assert ring.limits(0) == (64, 1024)
     journal = fresh(path)
     assert journal.set(ring, (300,)) == (320,)
-    assert Journal.read(path).entries["ring of eth9"].ours == ((300,), (320,))
+    assert Journal.read(path).entries["ring of eth9"].ours == ((320,),)
     done = restore(Journal.read(path), lambda name: Ring("eth9", access))
     assert access.tx == 256 and done[0].outcome == "restored"
+
+
+@pytest.mark.parametrize("wanted", [300, 320], ids=["rounded", "as it was meant"])
+def test_a_ring_that_somebody_else_changed_is_left_alone(path, wanted):
+    access = FakeRings()
+    fresh(path).set(Ring("eth9", access), (wanted,))
+    access.tx = 512  # after a kill, or between the last step and the end
+    done = restore(Journal.read(path), lambda name: Ring("eth9", access))
+    assert access.tx == 512 and done[0].outcome == "left" and "is 512, which somebody else has set" in done[0].words
+
+
+@pytest.mark.parametrize("step", ["first", "second"])
+def test_a_ring_whose_change_was_killed_before_it_was_read_back(path, step):
+    class Killed(BaseException):
+        pass
+
+    access, journal = FakeRings(), fresh(path)
+    ring = Ring("eth9", access)
+    if step == "second":
+        journal.set(ring, (400,))
+
+    def acts_and_ends(device, tx):
+        FakeRings.set(access, device, tx)
+        raise Killed
+
+    access.set = acts_and_ends
+    with pytest.raises(Killed):
+        journal.set(ring, (300,))
+    del access.set
+    assert access.tx == 320
+    assert [one.outcome for one in restore(Journal.read(path), lambda name: Ring("eth9", access))] == ["restored"]
+    assert access.tx == 256
+
+
+def test_a_driver_that_does_not_answer_in_time(path):
+    access, journal = FakeRings(), fresh(path)
+
+    def acts_too_late(device, tx):
+        FakeRings.set(access, device, tx)
+        raise TimeoutError("timed out")
+
+    access.set = acts_too_late
+    with pytest.raises(SettingError, match=r"ring of eth9 cannot be used: the kernel has not answered for 30 s"):
+        journal.set(Ring("eth9", access), (300,))
+    assert list(Journal.read(path).entries) == ["ring of eth9"]
+    del access.set
+    restore(Journal.read(path), lambda name: Ring("eth9", access))
+    assert access.tx == 256
 
 
 def test_killed_before_it_was_known_how_the_driver_rounds(path):
@@ -200,6 +260,55 @@ def test_the_lock_goes_with_its_holder(path):
     with lock.alone(path):
         assert [one.name for one in path.parent.iterdir()] == ["live.json.lock"]
     assert list(path.parent.iterdir()) == []
+
+
+def test_what_a_killed_process_has_half_written_goes(path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def killed(*names):
+        monkeypatch.undo()
+        monkeypatch.setattr(journals.Path, "unlink", lambda self, **options: None)  # nothing is cleaned by who is dead
+        raise Killed
+
+    journal = fresh(path)
+    journal.entries[NAME] = journals.Entry(ORIGINAL, (WANTED,))
+    path.parent.mkdir()
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(Killed):
+        journal.write()
+    monkeypatch.undo()
+    assert len(list(path.parent.iterdir())) == 1 and not path.exists()
+    with lock.alone(path):
+        pass
+    assert list(path.parent.iterdir()) == []
+
+
+def test_nothing_to_restore_makes_no_folder(path):
+    with lock.alone(path, begins=False):
+        assert not path.parent.exists()
+
+
+def test_any_user_can_take_the_name_so_that_the_holders_user_is_said(monkeypatch, path):
+    with lock.alone(path):
+        with pytest.raises(lock.Busy, match=f"by process {os.getpid()} already; valid: one tuner at a time .kill -INT"):
+            with lock.alone(path):
+                pass
+        monkeypatch.setattr(lock, "_holder", lambda: (4711, 1234))
+        with pytest.raises(lock.Busy, match=r"by process 4711 of user 1234 already, or it only says so; valid: "):
+            with lock.alone(path):
+                pass
+
+
+def test_a_kernel_without_such_addresses_is_not_busy(monkeypatch, path):
+    class Refusing(socket.socket):
+        def bind(self, address):
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(lock.socket, "socket", Refusing)
+    with pytest.raises(PermissionError):
+        with lock.alone(path):
+            pass
 
 
 def test_bad_values_are_refused(root):

@@ -6,6 +6,7 @@ import gymnasium as gym
 import machines
 import numpy as np
 import pytest
+from busy_machine import undisturbed
 
 import netbuf_gym  # noqa: F401  # registers the environments
 from netbuf_gym import scenarios, tasks
@@ -38,6 +39,7 @@ def test_names_are_those_of_the_kind():
     assert live.CONTROLS == tuple(one.name for one in CONTROLS)
 
 
+@undisturbed
 def test_what_is_set_is_set_and_acts(possible):
     env = made()
     env.reset(seed=1)

@@ -15,6 +15,7 @@ from netbuf_gym import cli
 from netbuf_gym.live import session
 from netbuf_gym.live.journal import Journal
 from netbuf_gym.live.settings import Sysctl
+from netbuf_gym.live.tuner import Tuner
 
 NAMES = ("tcp_rmem", "tcp_wmem", "tcp_limit_output_bytes", "tcp_notsent_lowat")
 FAST = Path(__file__).with_name("fast_tuner.py")
@@ -30,17 +31,20 @@ def all_of(namespace):
     return {name: namespace.get(name) for name in NAMES}
 
 
-def fast(namespace, journal):
-    return subprocess.Popen(
-        [*namespace.enter, sys.executable, FAST, journal], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def fast(namespace, *journal):
+    argv = [*namespace.enter, sys.executable, FAST, *journal]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def in_default_place(namespace):
+    return namespace.run("sh", "-c", "ls -A /var/lib/netbuf-gym 2>/dev/null").stdout.split()
 
 
 def wait_for(process, what):
     seen = []
     while len(seen) < 100 and (line := process.stdout.readline()):
         seen.append(line)
-        if what in line:
+        if line == what or (what in line and not what.endswith("\n")):
             return line
     process.kill()
     raise AssertionError(f"{seen} {process.stderr.read()}")
@@ -51,7 +55,7 @@ def test_killed_at_any_moment(namespace, journal):
     changed = 0
     for _ in range(5):
         process = fast(namespace, journal)
-        wait_for(process, "4")
+        wait_for(process, "4\n")
         time.sleep(rng.uniform(0.0, 0.2))
         process.kill()
         process.communicate()
@@ -66,7 +70,7 @@ def test_killed_at_any_moment(namespace, journal):
 def test_the_next_start_restores_first(namespace, journal):
     original = all_of(namespace)
     process = fast(namespace, journal)
-    wait_for(process, "4")
+    wait_for(process, "4\n")
     process.kill()
     process.communicate()
     left = all_of(namespace)
@@ -76,10 +80,50 @@ def test_the_next_start_restores_first(namespace, journal):
     assert all_of(namespace) == left and journal.exists()  # it changes nothing, and says so
     again = fast(namespace, journal)
     assert "left by a former run: net.ipv4." in again.stdout.readline()
-    wait_for(again, "4")
+    wait_for(again, "4\n")
+    assert all_of(namespace) != original
     again.send_signal(signal.SIGTERM)
     again.communicate()
     assert all_of(namespace) == original and not journal.exists()
+
+
+@pytest.mark.parametrize("then", ["restore", "tune", "another journal"])
+def test_a_journal_elsewhere_is_found_by_the_next_start(namespace, journal, then):
+    original = all_of(namespace)
+    process = fast(namespace, journal)
+    wait_for(process, "4\n")
+    process.kill()
+    process.communicate()
+    assert all_of(namespace) != original and in_default_place(namespace) != []
+    dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3)
+    assert "left changed by a former run: net.ipv4." in dry.stdout, dry.stderr
+    words = ["tune", "contender=keep", "--apply", "--interval", 3, "--duration", 3]
+    if then == "another journal":
+        words += ["--journal", journal.with_name("other.json")]
+    done = namespace.live(*(["restore"] if then == "restore" else words))
+    assert done.returncode == 0, done.stderr
+    assert "net.ipv4.tcp_wmem is 4096 16384 4194304 again" in done.stdout and all_of(namespace) == original
+    assert list(journal.parent.iterdir()) == [] and in_default_place(namespace) == []
+
+
+def test_a_journal_in_the_default_place_is_found_by_a_start_with_another_one(namespace, journal):
+    original = all_of(namespace)
+    process = fast(namespace)
+    wait_for(process, "4\n")
+    process.kill()
+    process.communicate()
+    assert all_of(namespace) != original
+    done = namespace.live("restore", "--journal", journal)
+    assert done.returncode == 0 and all_of(namespace) == original, done.stderr
+    assert in_default_place(namespace) == [] and not journal.parent.exists()
+
+
+def test_where_no_note_can_be_left_of_a_journal_elsewhere_that_is_said(namespace, journal):
+    name = "/var/lib/netbuf-gym/live-$(stat -Lc %i /proc/self/ns/net).json.elsewhere"
+    assert namespace.run("sh", "-c", f"mkdir -p {name}").returncode == 0  # a folder in its place
+    done = namespace.live("tune", "contender=keep", "--apply", "--interval", 3, "--duration", 3, "--journal", journal)
+    assert done.returncode == 0, done.stderr
+    assert f"a start that is not given --journal {journal} will not find it: /var/lib/netbuf-gym/live-" in done.stdout
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -108,7 +152,7 @@ def test_a_reader_that_goes_away_brings_everything_back(namespace, journal):
 
 def test_two_tuners(namespace, journal, tmp_path):
     process = fast(namespace, journal)
-    wait_for(process, "4")
+    wait_for(process, "4\n")
     try:
         inside = namespace.run("sh", "-c", "echo").returncode
         assert inside == 0
@@ -127,11 +171,11 @@ def test_two_tuners(namespace, journal, tmp_path):
 def test_what_somebody_else_changes_is_theirs(namespace, journal):
     original = all_of(namespace)
     process = fast(namespace, journal)
-    wait_for(process, "4")
+    wait_for(process, "4\n")
     namespace.set("tcp_wmem", 4096, 12345, 123456)
     line = wait_for(process, "somebody else")
     assert "net.ipv4.tcp_wmem is 4096 12345 123456" in line
-    wait_for(process, "3")  # the others are tuned on
+    wait_for(process, "3\n")  # the others are tuned on
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate()
     assert "net.ipv4.tcp_wmem is 4096 12345 123456, which somebody else has set (it was 4096 16384 4194304)" in out
@@ -222,12 +266,42 @@ def test_nothing_to_restore(namespace, journal):
         (["tune", "--apply", "nothing"], "'nothing' is not NAME=VALUE"),
         (["tune", "--log", "/nowhere/x.csv"], "there is no folder /nowhere"),
         (["tune", "--plot", "x.gif"], "no known plot format"),
+        (["tune", "tcp_wmem_max_bytes=1", "recipe=direct"], "recipe = 'direct' does nothing beside numbers"),
+        (["tune", "contender=nobody"], "'nobody'"),
         (["nothing"], "invalid choice"),
     ],
 )
 def test_bad_input(capsys, monkeypatch, words, message):
     monkeypatch.setattr(Sysctl, "write", lambda self, value: pytest.fail("a setting of this machine's would have been set"))
+    monkeypatch.setattr(Tuner, "run", lambda *_: pytest.fail("this would have gone on for ever"))
     monkeypatch.setattr(session, "changing", lambda *_: pytest.fail("this machine would have been tuned"))
     assert cli.main(["live", *words]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["ring_packets=512"], "ring_packets = 512 would do nothing: no ring is tuned; valid: --ring DEVICE"),
+        (["socket_bytes=100000"], "socket_bytes = 100000 would do nothing: net.core.rmem_max and net.core.wmem_max are not"),
+        ([WISH, "--settings", "net.ipv4.tcp_rmem"], "tcp_wmem_max_bytes = 6000000 would do nothing: net.ipv4.tcp_wmem is not"),
+        ([WISH, "--range", "ring_packets=64:128"], "range of ring_packets = 64:128 would do nothing: no ring is tuned"),
+        (["contender=bbr"], "contender 'bbr' sets congestion control 'bbr', which is not tuned here"),
+        (["contender=max", "recipe=direct"], "recipe = 'direct' does nothing with contender 'max'"),
+    ],
+)
+def test_words_that_would_do_nothing_are_refused(namespace, journal, words, message):
+    original = all_of(namespace)
+    done = namespace.live("tune", *words, "--apply", "--interval", 3, "--duration", 3, "--journal", journal)
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert all_of(namespace) == original and list(journal.parent.iterdir()) == [] and in_default_place(namespace) == []
+
+
+def test_an_administrators_settings_are_what_bpftune_begins_with(namespace, journal):
+    namespace.set("tcp_rmem", 4096, 262144, 33554432)
+    namespace.set("tcp_wmem", 4096, 65536, 16777216)
+    tuned = all_of(namespace)
+    done = namespace.live("tune", "--apply", "--interval", 3, "--duration", 9, "--journal", journal)
+    assert done.returncode == 0 and "bpftune, every 3 s; sets; " in done.stdout, done.stderr
+    assert "set net" not in done.stdout.replace("cannot be set", "") and all_of(namespace) == tuned

@@ -79,13 +79,14 @@ def test_bad_contenders_are_named():
         rollout.evaluate("max", task="host_buffers", scenario=SMALL, seeds=[1], recipe="direct")
 
 
-def observation(send=0.5, receive=0.1, inflation=1.0):
+def observation(send=0.5, receive=0.1, inflation=1.0, connections=1):
     """Two stacked vectors of two hosts: of the second one no buffer is in use."""
     vectors = np.zeros((2, 72), np.float32)
+    names = [feature.name for feature in DEFAULT_FEATURES]
     for name, value in (("send_buffer", send), ("receive_buffer", receive)):
-        column = [feature.name for feature in DEFAULT_FEATURES].index(name)
-        vectors[0, 36 + column] = 1 + np.log(value) / np.log(64)
+        vectors[0, 36 + names.index(name)] = 1 + np.log(value) / np.log(64)
     vectors[:, 36] = np.log(inflation) / np.log(8)
+    vectors[:, 36 + names.index("connections")] = np.log(1 + connections) / np.log(4096)
     return vectors
 
 
@@ -106,6 +107,16 @@ def test_bpftunes_rule_by_hand():
     for _ in range(20):
         actions, state = policy(observation(0.9), state, np.zeros(2, bool))
     np.testing.assert_allclose(maxima(actions), [67_108_864, 6_291_456], rtol=1e-5)  # the most
+
+
+def test_bpftune_grows_nothing_without_connections():
+    policy = Bpftune().start(HostBuffers("direct"), [1, 2])
+    _, state = policy(observation(1.0), None, np.ones(2, bool))
+    for _ in range(3):
+        actions, state = policy(observation(1.0, connections=0), state, np.zeros(2, bool))
+    np.testing.assert_allclose(maxima(actions), 6_291_456, rtol=1e-5)
+    actions, state = policy(observation(1.0), state, np.zeros(2, bool))
+    np.testing.assert_allclose(maxima(actions), [6_291_456 * 1.25, 6_291_456], rtol=1e-5)
 
 
 def test_bpftune_stops_where_buffers_only_add_delay():

@@ -17,6 +17,8 @@ from typing import Any
 from netbuf_gym.plants.linux.nodes import Node
 from netbuf_gym.plants.linux.wire import Ended, Wire
 
+DOES = ("start", "step", "report", "opened", "check", "end")
+
 
 def check() -> bool:
     """Makes two nodes, and lets them go; whether a thread may have a real-time priority. OSError says what is missing."""
@@ -70,7 +72,7 @@ def serve(wire: Wire) -> int:
                 elif message["do"] == "opened":
                     answer = {"opened": world.flows.flows_opened()}
                 else:
-                    answer = {"error": f"do = {message['do']!r}"}
+                    answer = {"error": f"do = {message['do']!r}; valid: {', '.join(DOES)}"}
             except OSError as error:
                 text = str(error.strerror or error)
                 answer = {"error": text, "config": message["do"] in ("start", "check")}

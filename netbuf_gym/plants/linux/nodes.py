@@ -101,7 +101,8 @@ def set_sysctl(name: str, value: str) -> None:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise OSError(error.errno, f"sysctl {name} = {value}: {os.strerror(error.errno or 0)}") from None
+        valid = "a value that this kernel takes" if error.errno == errno.EINVAL else "/proc/sys that may be written to here"
+        raise OSError(error.errno, f"sysctl {name} = {value}: {os.strerror(error.errno or 0)}; valid: {valid}") from None
 
 
 def get_sysctl(name: str) -> str:

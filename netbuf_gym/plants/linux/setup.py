@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.plants.linux.agreed import DRIVEN, HEADERS_BYTES, NOTSENT_LOWAT_BYTES, address
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import capped, hosts_message
 from netbuf_gym.plants.linux.netlink import FEATURES, INITCWND, INITRWND, QUICKACK
@@ -20,15 +21,8 @@ from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.types import Scenario
 
-HEADERS_BYTES = 52
-"""Of IPv4 and of TCP with time stamps."""
-
-DRIVEN = "receiver_driven"
 CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
 """Congestion controls that the kernel has too, and what it calls them."""
-
-NOTSENT_LOWAT_BYTES = 128 * 1024
-"""What a socket takes ahead of what is sent: enough for the sleeps of a thread, little enough to stop when a flow stops."""
 
 WINDOW_OF_BUFFER = 1.25
 """A receive window by the SO_RCVBUF that gives it."""
@@ -156,7 +150,7 @@ class Setup:
         self.routes.append(
             {"sender_node": ends[0], "receiver_node": ends[1], "path": list(one.path), "return_path": list(one.return_path)}
         )
-        addresses = [f"10.{node}.{number >> 8}.{number & 255}" for node in ends]
+        addresses = [address(node, number) for node in ends]
         if one.initial_cwnd_packets != KERNEL_INITIAL_CWND:
             self._metric(ends[0], addresses[1], INITCWND, one.initial_cwnd_packets)
         if self.scenario.delayed_ack == 1:

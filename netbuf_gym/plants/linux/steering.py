@@ -6,11 +6,11 @@ import errno
 from typing import Any
 
 from netbuf_gym import _core
+from netbuf_gym.plants.linux.agreed import DRIVEN, address
 from netbuf_gym.plants.linux.bpf.struct_ops import BpfError, unavailable
 from netbuf_gym.plants.linux.bpf.windows import SteeredSockets
+from netbuf_gym.plants.linux.system import BPF_PRIVILEGES
 
-DRIVEN = "receiver_driven"
-PRIVILEGES = "; it takes CAP_SYS_ADMIN, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, in the machine's own user namespace"
 INSTEAD = "cubic"
 """The kernel's control where ours cannot be: its window binds as well as the receiver's."""
 
@@ -23,7 +23,7 @@ def steered_sockets(control: str, most: int) -> tuple[SteeredSockets | None, str
     try:
         return SteeredSockets(control, most), ""
     except BpfError as error:
-        return None, f"{error.strerror}{PRIVILEGES if error.errno == errno.EPERM else ''}"
+        return None, f"{error.strerror}{f'; it takes {BPF_PRIVILEGES}' if error.errno == errno.EPERM else ''}"
     except OSError as error:
         return None, str(error)
 
@@ -32,8 +32,7 @@ def addresses(setup: dict[str, Any], flow: int) -> tuple[str, str]:
     """The sender's and the receiver's address of a flow."""
     number = setup["flows"][flow]["route"]
     route = setup["routes"][number]
-    own, other = (f"10.{route[end]}.{number >> 8}.{number & 255}" for end in ("sender_node", "receiver_node"))
-    return own, other
+    return address(route["sender_node"], number), address(route["receiver_node"], number)
 
 
 class Steering:

@@ -8,6 +8,10 @@ import os
 import signal
 
 NEWNS, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
+NET_ADMIN, SYS_ADMIN, PERFMON, BPF = 12, 21, 38, 39
+"""Capabilities."""
+BPF_PRIVILEGES = "CAP_SYS_ADMIN, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, in the machine's own user namespace"
+"""What a congestion control of BPF programs takes."""
 _SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -42,6 +46,24 @@ def pidfd_open(pid: int) -> int:
         OSError: ESRCH: there is no such process any more; ENOSYS: the kernel is older than 5.3.
     """
     return _check(_libc.syscall(ctypes.c_long(434), ctypes.c_int(pid), ctypes.c_uint(0)), "pidfd_open")
+
+
+def capabilities() -> set[int]:
+    """Of this process, those in effect, by number."""
+    with open("/proc/self/status") as file:
+        for line in file:
+            if line.startswith("CapEff:"):
+                mask = int(line.split()[1], 16)
+                return {bit for bit in range(64) if mask >> bit & 1}
+    return set()
+
+
+def may_register_bpf() -> bool:
+    """Whether this process has `BPF_PRIVILEGES`."""
+    with open("/proc/self/uid_map") as file:
+        first = file.read().split()[:3] == ["0", "0", "4294967295"]
+    held = capabilities()
+    return first and (SYS_ADMIN in held or {BPF, PERFMON, NET_ADMIN} <= held)
 
 
 def isolate() -> None:

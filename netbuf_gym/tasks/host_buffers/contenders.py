@@ -103,40 +103,53 @@ class WithCongestionControl(Decider):
 
 
 class Bpftune(Decider):
-    """bpftune's rule for TCP buffers, once an interval, from Linux's own settings on.
+    """bpftune's rule for TCP buffers, once an interval, from the settings on that it begins with.
 
-    A maximum grows by a quarter when the buffers in use come within a quarter of it. It stops growing for good where the
-    correlation of buffer size and smoothed round-trip time, over at least ten intervals, passes a threshold: then a larger
-    buffer only adds delay. Size and round trip are correlated over all intervals so far.
+    A maximum grows by a quarter when the buffers in use come within a quarter of it; without connections none is in use. It
+    stops growing for good where the correlation of buffer size and smoothed round-trip time, over at least ten intervals,
+    passes a threshold: then a larger buffer only adds delay. Size and round trip are correlated over all intervals so far.
 
     Args:
         near: share of the maximum that the buffer must be away from it, above 0 to below 1.
         growth: what is added, as a share, above 0 to 10.
         threshold: of the correlation, 0 to 1.
         samples: least number of intervals that are correlated, 3 to 10000.
+        first: the settings that the host begins with, Linux's own unless others are given.
     """
 
     name = "bpftune"
     recipes = ("direct",)
 
-    def __init__(self, near: float = 0.25, growth: float = 0.25, threshold: float = 0.75, samples: int = 10):
+    def __init__(
+        self,
+        near: float = 0.25,
+        growth: float = 0.25,
+        threshold: float = 0.75,
+        samples: int = 10,
+        first: Settings = NAMED["autotuning"],
+    ):
         self.near = real("near", near, 0.001, 0.999)
         self.growth = real("growth", growth, 0.001, 10)
         self.threshold = real("threshold", threshold, 0, 1)
         self.samples = whole("samples", samples, 3, 10_000)
+        self.first = first
+
+    def on(self, first: Settings) -> Bpftune:
+        """The same rule on a host that begins with other settings."""
+        return Bpftune(self.near, self.growth, self.threshold, self.samples, first)
 
     def place(self, scenario: Scenario) -> Scenario:
-        """The same world, from Linux's own settings on."""
-        return changed(scenario, agent_hosts(scenario), lambda host: set_to(host, NAMED["autotuning"]))
+        """The same world, with the settings that it begins with."""
+        return changed(scenario, agent_hosts(scenario), lambda host: set_to(host, self.first))
 
     def start(self, rules: HostBuffers, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
         self._require_recipe(rules)
         rows = len(seeds) * rules.agents
-        linux = NAMED["autotuning"]
-        first = np.full(rows, float(max(linux.rmem_max_bytes, linux.wmem_max_bytes)))
+        own = self.first
+        first = np.full(rows, float(max(own.rmem_max_bytes, own.wmem_max_bytes)))
         width = rules.width
-        start = to_unit(linux.ring_packets, linux.socket_bytes, linux.rmem_default_bytes, linux.rmem_max_bytes)
+        start = to_unit(own.ring_packets, own.socket_bytes, own.rmem_default_bytes, own.rmem_max_bytes)
         sizes: list[np.ndarray] = []
         delays: list[np.ndarray] = []
 
@@ -151,7 +164,8 @@ class Bpftune(Decider):
                 delays.append(inflation)
             if len(sizes) >= self.samples:
                 stopped |= _correlation(np.array(sizes), np.array(delays)) > self.threshold
-            grows = (used >= 1 - self.near) & ~stopped & (state is not None)
+            there = (now[:, _COLUMN["connections"]] > 0) | (now[:, _COLUMN["turnover"]] > 0) | (now[:, _COLUMN["busy"]] > 0)
+            grows = (used >= 1 - self.near) & there & ~stopped & (state is not None)  # without connections, of none now
             most = np.minimum(np.where(grows, most * (1 + self.growth), most), TCP_RANGE[1])
             actions = np.repeat(start[None], rows, axis=0)
             actions[:, 3] = 2 * np.log(most / TCP_RANGE[0]) / np.log(TCP_RANGE[1] / TCP_RANGE[0]) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 RING_RANGE = (64.0, 4096.0)
@@ -30,6 +31,23 @@ class Settings:
     rmem_max_bytes: int
     wmem_default_bytes: int
     wmem_max_bytes: int
+
+    @property
+    def controls(self) -> dict[str, float]:
+        """By the names of an agent's controls."""
+        return {
+            "ring_packets": float(self.ring_packets),
+            "socket_bytes": float(self.socket_bytes),
+            "tcp_rmem_default_bytes": float(self.rmem_default_bytes),
+            "tcp_rmem_max_bytes": float(self.rmem_max_bytes),
+            "tcp_wmem_default_bytes": float(self.wmem_default_bytes),
+            "tcp_wmem_max_bytes": float(self.wmem_max_bytes),
+        }
+
+    def but(self, controls: Mapping[str, float]) -> Settings:
+        """These with others, by the names of controls; names of none of them do nothing."""
+        found = {name: int(controls.get(name, value)) for name, value in self.controls.items()}
+        return Settings(*found.values())
 
     @classmethod
     def of_paper(cls, ring: int, tcp: int, socket: int) -> Settings:

@@ -17,10 +17,16 @@ def dumbbell(**changes):
     return nb.scenarios.dumbbell(**{**given, **changes})
 
 
-def started(scenario, agents=None, **more):
-    """A process with a world that runs the scenario, which has begun."""
+def made(scenario, agents=None, **more):
+    """A process with a world that is to run the scenario."""
     process = Process()
     process.ask({**Setup(scenario, agents or Agents()).message, "seed": 1, "places": [], **more})
+    return process
+
+
+def started(scenario, agents=None, **more):
+    """A process with a world that runs the scenario, which has begun."""
+    process = made(scenario, agents, **more)
     step(process, 0.05)
     return process
 

@@ -11,6 +11,7 @@ import gymnasium as gym
 import machines
 import numpy as np
 import pytest
+from busy_machine import undisturbed
 
 import netbuf_gym as nb
 from netbuf_gym import plants
@@ -56,6 +57,7 @@ def live():
     machines.needs_bpf()
 
 
+@undisturbed
 def test_a_senders_window_is_the_agents():
     def decide(step):
         return {"cwnd_bytes": 1.5 * BDP} if step else {}
@@ -92,6 +94,7 @@ def test_a_time_out_halts_until_the_next_decision():
     assert rows["cwnd_bytes"][-1] == rows["mss_bytes"][-1]
 
 
+@undisturbed
 def test_a_receivers_window_is_advertised():
     # From early on: slow start's own end would empty the queue, and take its share of the window.
     def decide(step):
@@ -105,6 +108,7 @@ def test_a_receivers_window_is_advertised():
     assert np.median(rows["receive_rate_bps"][10:15]) == pytest.approx(40_000 * 8 / 0.0504, rel=0.1)
 
 
+@undisturbed
 def test_nuwas_rule_keeps_the_queue_where_the_simulators_does():
     there, _, _ = run("linux", steered(path()), RECEIVER, lambda step: {}, 50)
     here, _, _ = run("sim", steered(path()), RECEIVER, lambda step: {}, 50)

@@ -84,7 +84,7 @@ class SteeredSockets:
 
     def _take(self, key: int) -> int:
         if not self._free:
-            raise OSError(f"{len(self._keys)} sockets have congestion control {self.name!r}: no row is left")
+            raise OSError(f"{len(self._keys)} sockets have congestion control {self.name!r}; valid: at most that many")
         number = self._free.pop()
         for cell in range(number * len(FIELDS), (number + 1) * len(FIELDS)):
             self._cells[cell] = 0

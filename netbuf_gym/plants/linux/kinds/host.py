@@ -13,10 +13,9 @@ from typing import Any
 from netbuf_gym.plants.linux.kinds import base
 from netbuf_gym.plants.linux.netlink import Routing
 from netbuf_gym.plants.linux.nodes import DEVICE, get_sysctl
+from netbuf_gym.plants.linux.sysctls import INT_MAX, KINDS, PLACES
 
 NAN = math.nan
-TRIPLES = ("tcp_rmem", "tcp_wmem")
-SINGLE = {"limit_output_bytes": "tcp_limit_output_bytes", "notsent_lowat_bytes": "tcp_notsent_lowat"}
 CONTROLS = (
     *("ring_packets", "socket_bytes", "tcp_rmem_default_bytes", "tcp_rmem_max_bytes", "tcp_wmem_default_bytes"),
     *("tcp_wmem_max_bytes", "limit_output_bytes", "notsent_lowat_bytes", "window_clamp_bytes"),
@@ -32,7 +31,8 @@ TELEMETRY = (
 )
 """Of agents of kind `host`; a test sees to it that the schema has the same."""
 TCP_WINDOW_CLAMP = 10
-SYSCTL_MOST, UNSIGNED_MOST = 2**31 - 1, 2**32 - 1
+OWN = {control: places[0] for control, places in PLACES.items() if KINDS[places[0][0]].in_namespace}
+"""By control, the sysctl that is a node's own, and which number of it."""
 
 
 class Buffers:
@@ -41,21 +41,32 @@ class Buffers:
     def __init__(self, node: Any):
         node.enter()
         self._files: dict[str, int] = {}
-        for name in (*TRIPLES, *SINGLE.values()):
-            with suppress(FileNotFoundError):
-                self._files[name] = os.open(f"/proc/sys/net/ipv4/{name}", os.O_RDWR | os.O_CLOEXEC)
-        self._values = {name: [int(word) for word in get_sysctl(f"net.ipv4.{name}").split()] for name in self._files}
+        for name, _ in OWN.values():
+            if name not in self._files:
+                with suppress(FileNotFoundError):
+                    self._files[name] = os.open("/proc/sys/" + name.replace(".", "/"), os.O_RDWR | os.O_CLOEXEC)
+        self._values = {name: [int(word) for word in get_sysctl(name).split()] for name in self._files}
 
-    def get(self, name: str, index: int) -> float:
-        """A number of a sysctl, as it was last set; NaN where the kernel has none of this name."""
+    def get(self, control: str) -> float:
+        """What a control of `OWN` was last set to; NaN where the kernel has no sysctl for it."""
+        name, index = OWN[control]
         return float(self._values[name][index]) if name in self._values else NAN
 
-    def set(self, name: str, parts: dict[int, float]) -> None:
+    def set(self, told: dict[str, float]) -> None:
+        """Sets what controls of `OWN` say; others are left out."""
+        parts: dict[str, dict[int, float]] = {}
+        for control, value in told.items():
+            if control in OWN:
+                name, index = OWN[control]
+                parts.setdefault(name, {})[index] = value
+        for name, own in parts.items():
+            if name in self._files:
+                self._set(name, own)
+
+    def _set(self, name: str, parts: dict[int, float]) -> None:
         """Sets numbers of a sysctl by their places; of three none is above the next."""
-        if name not in self._files or not parts:
-            return
-        values, most = self._values[name], UNSIGNED_MOST if name == "tcp_notsent_lowat" else SYSCTL_MOST
-        wanted = [min(max(round(parts.get(i, one)), 1), most) for i, one in enumerate(values)]
+        values, kind = self._values[name], KINDS[name]
+        wanted = [min(max(round(parts.get(i, one)), kind.low), kind.high) for i, one in enumerate(values)]
         if len(wanted) == 3:
             wanted[1] = min(wanted[1], wanted[2])
             wanted[0] = min(wanted[0], wanted[1])
@@ -96,11 +107,7 @@ class Tuned:
     def apply(self, row: list[float]) -> None:
         """Sets what is no NaN."""
         told = {name: value for name, value in zip(CONTROLS, row, strict=True) if not math.isnan(value)}
-        for name in TRIPLES:
-            controls = {1: f"{name}_default_bytes", 2: f"{name}_max_bytes"}
-            self.buffers.set(name, {index: told[control] for index, control in controls.items() if control in told})
-        for control, name in SINGLE.items():
-            self.buffers.set(name, {0: told[control]} if control in told else {})
+        self.buffers.set(told)
         if "ring_packets" in told and self.devices and round(told["ring_packets"]) != self.ring_packets:
             self._resize(round(told["ring_packets"]))
         if "socket_bytes" in told:
@@ -126,7 +133,7 @@ class Tuned:
             if descriptor < 0:
                 continue
             with socket.socket(fileno=descriptor) as own, suppress(OSError):
-                own.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, min(size, SYSCTL_MOST))
+                own.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, min(size, INT_MAX))
 
     def observe(self) -> list[float]:
         """The telemetry of the interval."""
@@ -137,8 +144,7 @@ class Tuned:
         self.memory_s += found["memory_bytes"] * seconds
         self.memory_max = max(self.memory_max, found["memory_bytes"])
         self.seconds += seconds
-        for name in TRIPLES:
-            found[f"{name}_default_bytes"], found[f"{name}_max_bytes"] = self.buffers.get(name, 1), self.buffers.get(name, 2)
+        found |= {control: self.buffers.get(control) for control in OWN if control in TELEMETRY}
         links = [self.world.emulator.link_stat(link) for link in self.devices]
         drops = sum(link["queue_drops"] for link in links)
         found |= {

@@ -11,12 +11,12 @@ import os
 from typing import Any
 
 from netbuf_gym import _core
+from netbuf_gym.plants.linux.agreed import NOTSENT_LOWAT_BYTES
 from netbuf_gym.plants.linux.kinds import base
 from netbuf_gym.plants.linux.steering import addresses, steered_sockets
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
-NOTSENT_LOWAT_BYTES = 128 * 1024
 TOLD = (
     *("mss_bytes", "unacked_packets", "sacked_packets", "lost_packets", "retransmitting_packets", "ssthresh_packets"),
     *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts"),
@@ -142,7 +142,8 @@ class Kind(base.Kind):
         """A row by what the kernel's acknowledgements have counted."""
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now if key in then}
-        mss = now["mss"] or (now["mss_bytes"] if "mss_bytes" in now else self.world.setup["mtu"] - 52)
+        headers = self.world.setup["headers"]
+        mss = now["mss"] or (now["mss_bytes"] if "mss_bytes" in now else self.world.setup["mtu"] - headers)
         acks, sent = grown["acks"], grown["packets_sent"]
         in_flight = grown["in_flight_sum"] * mss
         overruled = math.isnan(self._windows[at]) or now["timeouts"] > self._timeouts[at]

@@ -17,7 +17,7 @@ class Kind(base.Kind):
         for place in self.places:
             found = world.config.switches[place].queues
             if found != queues:
-                raise ValueError(f"queues = {found} at a switch: must be {queues}")
+                raise ValueError(f"queues = {found} at switch {place}; valid: {queues}, as agents have")
 
     def begin(self) -> None:
         """See `base.Kind`."""

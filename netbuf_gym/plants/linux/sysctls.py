@@ -1,0 +1,42 @@
+"""The sysctls of buffers: their numbers, what the kernel takes for each, and which control of a host's agent each number is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TRIPLE = ("min", "default", "max")
+INT_MAX, UINT_MAX = 2**31 - 1, 2**32 - 1
+
+
+@dataclass(frozen=True)
+class SysctlKind:
+    """What is known of a sysctl: labels of its numbers, the range of each, whether it is of a network namespace."""
+
+    labels: tuple[str, ...]
+    low: int
+    high: int
+    in_namespace: bool = True
+
+
+KINDS = {
+    "net.ipv4.tcp_rmem": SysctlKind(TRIPLE, 1, INT_MAX),
+    "net.ipv4.tcp_wmem": SysctlKind(TRIPLE, 1, INT_MAX),
+    "net.ipv4.tcp_limit_output_bytes": SysctlKind(("",), 1, INT_MAX),
+    "net.ipv4.tcp_notsent_lowat": SysctlKind(("",), 1, UINT_MAX),
+    "net.core.rmem_max": SysctlKind(("",), 2304, INT_MAX, in_namespace=False),
+    "net.core.wmem_max": SysctlKind(("",), 4608, INT_MAX, in_namespace=False),
+    "net.core.rmem_default": SysctlKind(("",), 2304, INT_MAX, in_namespace=False),
+    "net.core.wmem_default": SysctlKind(("",), 4608, INT_MAX, in_namespace=False),
+}
+"""By name."""
+
+PLACES = {
+    "socket_bytes": (("net.core.rmem_max", 0), ("net.core.wmem_max", 0)),
+    "tcp_rmem_default_bytes": (("net.ipv4.tcp_rmem", 1),),
+    "tcp_rmem_max_bytes": (("net.ipv4.tcp_rmem", 2),),
+    "tcp_wmem_default_bytes": (("net.ipv4.tcp_wmem", 1),),
+    "tcp_wmem_max_bytes": (("net.ipv4.tcp_wmem", 2),),
+    "limit_output_bytes": (("net.ipv4.tcp_limit_output_bytes", 0),),
+    "notsent_lowat_bytes": (("net.ipv4.tcp_notsent_lowat", 0),),
+}
+"""By the name of a control, the sysctls that it is written to, and which number of each."""
