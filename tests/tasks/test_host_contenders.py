@@ -81,11 +81,12 @@ def test_bad_contenders_are_named():
 
 def observation(send=0.5, receive=0.1, inflation=1.0):
     """Two stacked vectors of two hosts: of the second one no buffer is in use."""
-    vectors = np.zeros((2, 72), np.float32)
+    width = len(DEFAULT_FEATURES)
+    vectors = np.zeros((2, 2 * width), np.float32)
     for name, value in (("send_buffer", send), ("receive_buffer", receive)):
         column = [feature.name for feature in DEFAULT_FEATURES].index(name)
-        vectors[0, 36 + column] = 1 + np.log(value) / np.log(64)
-    vectors[:, 36] = np.log(inflation) / np.log(8)
+        vectors[0, width + column] = 1 + np.log(value) / np.log(64)
+    vectors[:, width] = np.log(inflation) / np.log(8)
     return vectors
 
 
