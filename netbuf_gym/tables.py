@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 NUMBER = re.compile(r"(p = )?[+-]?\d[\d.]*(e[+-]?\d+)?( %)?")
 """What is set to the right: a number, a percentage, a probability."""
@@ -54,3 +57,13 @@ def percent(value: float | None) -> str:
 
 def _numeric(cell: str) -> bool:
     return cell in ("", "-", "mean") or NUMBER.fullmatch(cell) is not None
+
+
+def csv_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], comment: str) -> str:
+    """Rows as CSV, six significant digits, with a comment in the first line."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([f"{row[name]:.6g}" if isinstance(row[name], float) else row[name] for name in columns])
+    return f"# {comment}\n{out.getvalue()}"

@@ -7,12 +7,13 @@ from netbuf_gym.cli import main
 from netbuf_gym.contenders import ConstantAction
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce import page
-from netbuf_gym.reproduce.auter import constants, paper, training, tune_constant, worlds
+from netbuf_gym.reproduce.auter import constants, paper, trained, training, tune_constant, worlds
 from netbuf_gym.reproduce.auter.experiment import AUTER
 from netbuf_gym.reproduce.auter.schemes import LEARNED, NAMES, RECIPE, WITH_BBR, agent_of, contender_of
 from netbuf_gym.reproduce.auter.settings import DEFAULT_STUDIES, STUDIES, Settings
 from netbuf_gym.reproduce.auter.studies import ALL, PIECES
 from netbuf_gym.reproduce.auter.work import Studies, parts_of
+from netbuf_gym.tables import csv_table
 from netbuf_gym.tasks.host_buffers.settings import DEFAULT, GRID, NAMED
 
 SHORT = ["duration_s=5", "hours=0.02", "seeds=2", "jobs=2"]
@@ -30,7 +31,7 @@ def test_every_study_runs_and_goes_on(tmp_path, capsys):
     words = ["reproduce", "auter", studies, "schemes=[default,max]", *SHORT, f"output={output}"]
     assert main(words) == 0
     runs = AUTER.read(output / "runs.csv")
-    assert set(runs.values("study")) == set(DEFAULT_STUDIES) - {"bandwidth", "loss", "flow_size"}
+    assert set(runs.values("study")) == set(DEFAULT_STUDIES) - {"bandwidth", "loss", "flow_size", "paths"}
     assert runs.values("plant") == ["sim"]
     text = (output / "runs.csv").read_text()
     assert len(list((output / "figures").glob("*.png"))) == 6
@@ -85,15 +86,55 @@ def test_agents_play_as_themselves_and_with_bbr():
     assert set(WITH_BBR.values()) <= set(NAMES)
 
 
-def test_every_host_begins_with_the_papers_default_and_a_round_trip_of_its_own():
+def test_every_host_begins_with_the_papers_default_or_linux_own_and_has_a_round_trip_of_its_own():
     for name, study in ALL.items():
         for cell in study.own_cells:
             first, other = (study.world(cell, seed, 60.0, False) for seed in (0, 1))
             host = first.hosts[0]
-            assert (host.tcp_rmem[1:], host.tcp_wmem[1:]) == ((65_536, 212_992),) * 2, (name, cell)
+            linux = ((131_072, 6_291_456), (16_384, 4_194_304))
+            begins = linux if name == "paths" else ((65_536, 212_992),) * 2
+            assert (host.tcp_rmem[1:], host.tcp_wmem[1:]) == begins, (name, cell)
             assert (host.ring_packets, host.socket_bytes) == (256, 212_992)
             assert first == study.world(cell, 0, 60.0, False)
             assert first != other, (name, cell)
+
+
+def test_long_paths():
+    study = ALL["paths"]
+    live, simulated = (study.cells(Settings(studies=("paths",), plant=plant)) for plant in ("linux", "sim"))
+    assert set(live) < set(simulated) and (len(live), len(simulated)) == (12, 24)
+    assert all(path.rtt_ms >= 40 for path in worlds.PATHS) and {path.connections for path in worlds.PATHS} == {1, 4}
+    both = [study.world(live[2], 3, 30.0, plant) for plant in (False, True)]
+    assert both[0] == both[1] and live[2] == "5mbps-104ms-2bdp-x4-0.1%"
+    assert both[0].links[1].loss == 0.001 and len(both[0].flows) == 4
+
+
+def test_agents_on_long_paths_are_compared_cell_by_cell(tmp_path):
+    cells = [worlds.PATHS[4].name, worlds.PATHS[3].name]  # a deep queue, a shallow one
+    rival = ((10.0, 4.0, 2.0), (4.0, 1.0, 2.0))
+    means = {
+        "seed 0": [(10.0, 1.2, 2.0), (8.0, 1.4, 2.0)],
+        "seed 1": [(5.0, 1.6, 2.0), (8.0, 1.4, 2.0)],
+        **dict.fromkeys(("default", "autotuning", "constant"), rival),
+        "max": [(10.0, 4.0, 8.0), (4.0, 1.0, 8.0)],
+    }
+    rows = [
+        dict(zip(trained.COLUMNS, (who, cell, *values), strict=True))
+        for who, own in means.items()
+        for cell, values in zip(cells, own, strict=True)
+    ]
+    (tmp_path / "x.csv").write_text(csv_table(trained.COLUMNS, rows, "a command"))
+    said = [[one.strip() for one in line.split("|")[1:-1]] for line in trained.shown(tmp_path / "x.csv").splitlines()[4:]]
+    root = f"{2**0.5:.3f}"
+    assert said[0] == ["0", *[f"{root} (1.000)"] * 4, "1.30", "1.20", "0.250"]
+    assert said[1] == ["1", *["1.000 (0.500)"] * 4, "1.50", "1.60", "0.250"]
+
+
+def test_what_is_no_folder_of_agents_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="holds no seed"):
+        trained.main([f"runs={tmp_path}"])
+    with pytest.raises(ConfigError, match="'kettle=1' is unknown; valid: runs="):
+        trained.main(["kettle=1"])
 
 
 def test_cells_are_the_papers_points():
@@ -126,7 +167,7 @@ def test_the_best_constant_is_that_of_the_table(tmp_path):
     for study, cell in tune_constant.cells():
         assert constants.best(study, cell) in GRID.values()
     assert constants.best("memory", "1000") == constants.best("long_run", "es-ea") in GRID.values()
-    assert tune_constant.table(rows, "x").count("\n") == 77
+    assert csv_table(constants.COLUMNS, rows, "x").count("\n") == 77
 
 
 @pytest.mark.parametrize(

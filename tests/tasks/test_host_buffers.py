@@ -29,13 +29,12 @@ GOLDEN = {
     "rate_change": 0.5,
     "latency_change": 0.5,
     "tcp_change": 0.0,
-    "tcp_max": math.log(6_291_456 / 512) / math.log(131_072),
-    "tcp_default": math.log(256) / math.log(131_072),
-    "socket": math.log(212_992 / 5120) / math.log(67_108_864 / 5120),
-    "ring": 1 / 3,  # 256 of 64 to 4096
-    "rate_size": math.log(1600) / math.log(1e6),
-    "least_rtt": math.log(100) / math.log(1000),
-    "memory": math.log((1e6 + 256 * 2048) / 2**16) / math.log(2**20),
+    "tcp_default": math.log(6_291_456 / 131_072) / math.log(4096),
+    "socket_in_bdp": 2 * math.log(212_992 / 200_000 * 16) / math.log(65_536) - 1,
+    "ring_in_bdp": math.log(256 * 1500 / 200_000) / math.log(256),
+    "memory_in_bdp": 2 * math.log((1e6 + 256 * 2048) / 2 / 200_000 * 4) / math.log(16_384) - 1,  # two connections
+    "bdp_packets": math.log(200_000 / 1500) / math.log(256),
+    "round_trips": math.log(30) / math.log(1024),
     "connections": math.log(3) / math.log(4096),
     "rwnd_limited": 0.25,
     "sndbuf_limited": 0.5,
@@ -100,7 +99,8 @@ def test_default_observation_golden():
 def test_auter_observation_golden():
     task, made = HostBuffers("auter"), tracker(settings=[settings(ring=512, tcp=MIB)])
     made.update(sent(10.0, rtt_s=0.1, loss=0.25))
-    golden = [0.5, 2 / 3, 0.25, 0.5, GOLDEN["socket"], GOLDEN["tcp_default"], math.log(2048) / math.log(131_072)]
+    socket, tcp_default = math.log(212_992 / 5120) / math.log(67_108_864 / 5120), math.log(256) / math.log(131_072)
+    golden = [0.5, 2 / 3, 0.25, 0.5, socket, tcp_default, math.log(2048) / math.log(131_072)]
     np.testing.assert_allclose(observed(task, made), golden, atol=1e-6)
     assert [feature.name for feature in AUTER_FEATURES][:3] == ["throughput", "latency", "loss"] and len(AUTER_FEATURES) == 7
 

@@ -81,12 +81,12 @@ def test_bad_contenders_are_named():
 
 def observation(send=0.5, receive=0.1, inflation=1.0, connections=1):
     """Two stacked vectors of two hosts: of the second one no buffer is in use."""
-    vectors = np.zeros((2, 72), np.float32)
-    names = [feature.name for feature in DEFAULT_FEATURES]
+    width, names = len(DEFAULT_FEATURES), [feature.name for feature in DEFAULT_FEATURES]
+    vectors = np.zeros((2, 2 * width), np.float32)
     for name, value in (("send_buffer", send), ("receive_buffer", receive)):
-        vectors[0, 36 + names.index(name)] = 1 + np.log(value) / np.log(64)
-    vectors[:, 36] = np.log(inflation) / np.log(8)
-    vectors[:, 36 + names.index("connections")] = np.log(1 + connections) / np.log(4096)
+        vectors[0, width + names.index(name)] = 1 + np.log(value) / np.log(64)
+    vectors[:, width] = np.log(inflation) / np.log(8)
+    vectors[:, width + names.index("connections")] = np.log(1 + connections) / np.log(4096)
     return vectors
 
 

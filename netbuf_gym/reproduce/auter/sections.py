@@ -6,12 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.reproduce.auter import claims, tables
+from netbuf_gym.reproduce.auter import claims, long_paths, tables, trained
 from netbuf_gym.reproduce.auter.measures import MEASURES
 from netbuf_gym.reproduce.auter.settings import (
     LINUX,
     LONG_RUN,
     MEMORY,
+    PATHS,
     PLANTS,
     REGIONS,
     SETTINGS,
@@ -26,12 +27,13 @@ from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
 
 KEYS = ("study", "cell", "plant", "scheme", "step", "seed")
 TEXTS = ("study", "cell", "plant", "scheme")
-SIMULATED, LIVE = "simulated", "live"
+SIMULATED, LIVE, TRAINED = "simulated", "live", "trained"
 TITLES = {
     SETTINGS: "Table I: hand-tuned settings",
     REGIONS: "Table IV: three regions",
     MEMORY: "Fig. 9: memory",
     LONG_RUN: "Fig. 8: the long run",
+    PATHS: "Long paths, from Linux's own settings on",
 }
 
 
@@ -73,6 +75,9 @@ def studies(name: str, plant: str, source: Path, folder: Path) -> str:
         lines += ["Round-trip time, ms (the paper's):", "", tables.regions_table(runs, "latency_ms", 1), ""]
         lines += ["Memory, MB:", "", tables.regions_table(runs, "memory_mb", 2), ""]
         show("regions", "regions_scatter")
+    if PATHS in present:
+        lines += [f"### {TITLES[PATHS]}", "", long_paths.table(runs), ""]
+        lines += ["Throughput, Mbit/s (RTT over the least possible):", "", long_paths.cells_table(runs), ""]
     if any(study in present for study in SWEEPS):
         lines += ["### Fig. 4 to 7: latency, bandwidth, loss, size of flows", "", "Throughput, Mbit/s:", ""]
         for study, table in tables.all_sweeps(runs):
@@ -99,5 +104,6 @@ def training(source: Path, folder: Path) -> str:
 SECTIONS: dict[str, Section] = {
     SIMULATED: partial(studies, SIMULATED, SIM),
     TRAINING: training,
+    TRAINED: trained.shown,
     LIVE: partial(studies, LIVE, LINUX),
 }

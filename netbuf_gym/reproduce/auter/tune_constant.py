@@ -10,8 +10,6 @@ netbuf_gym/reproduce/auter/constant_search.csv), from which `constants.best` tak
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -28,7 +26,7 @@ from netbuf_gym.reproduce.auter.schemes import CONSTANT
 from netbuf_gym.reproduce.auter.settings import PATHS, REGIONS, SWEEPS, Settings
 from netbuf_gym.reproduce.auter.studies import ALL
 from netbuf_gym.reproduce.parallel import in_parallel
-from netbuf_gym.tables import text_table
+from netbuf_gym.tables import csv_table, text_table
 from netbuf_gym.tasks.host_buffers.contenders import Setting
 from netbuf_gym.tasks.host_buffers.settings import GRID
 from netbuf_gym.version import __version__
@@ -57,7 +55,8 @@ def main(argv: Sequence[str]) -> int:
     with ProgressBar("tune_constant") as bar:
         rows = search(range(seeds), jobs, bar)
     command = f"python -m netbuf_gym.reproduce.auter.tune_constant seeds={seeds}"
-    write_atomic(given["output"], table(rows, f"netbuf-gym {__version__}: {command}; means over the seeds 0 to {seeds - 1}"))
+    comment = f"netbuf-gym {__version__}: {command}; means over the seeds 0 to {seeds - 1}"
+    write_atomic(given["output"], csv_table(constants.COLUMNS, rows, comment))
     shown = [[study, cell, constants.best_of(rows, study, cell)] for study, cell in cells()]
     print(text_table(("study", "cell", "best"), [*shown, ["all", "", constants.best_of(rows)]]))
     print(f"written to {given['output']}")
@@ -101,16 +100,6 @@ def search(
             values = (study, cell, one.ring_packets, one.rmem_max_bytes, one.socket_bytes, *means)
             rows.append(dict(zip(constants.COLUMNS, values, strict=True)))
     return rows
-
-
-def table(rows: Sequence[dict[str, Any]], comment: str) -> str:
-    """The rows as CSV, six significant digits, with a comment in the first line."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(constants.COLUMNS)
-    for row in rows:
-        writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in row.values()])
-    return f"# {comment}\n{out.getvalue()}"
 
 
 def _asks(scenario: Any) -> bool:

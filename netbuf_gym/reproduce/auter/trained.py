@@ -1,0 +1,124 @@
+"""Plays every seed of a training campaign on long paths, beside settings and the kernel's autotuning.
+
+    python -m netbuf_gym.reproduce.auter.trained [runs=runs/campaign/host_buffers/host_buffers] [seeds=3] [jobs=N] [output=FILE]
+
+`runs` holds a run directory for each training seed, as `python -m netbuf_gym.zoo.campaign experiment=host_buffers` leaves
+them; `seeds` worlds of each cell of the study `paths`, from the first evaluation seed on. Writes a row for each agent or rival
+in each cell (FILE, by default netbuf_gym/reproduce/auter/trained.csv), which docs/auter.md shows, and prints the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.arguments import whole
+from netbuf_gym.contenders import Contender
+from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.files import write_atomic
+from netbuf_gym.progress import ProgressBar
+from netbuf_gym.reproduce import agents
+from netbuf_gym.reproduce.auter import paper
+from netbuf_gym.reproduce.auter.long_paths import MEASURED, Means, seeds_table
+from netbuf_gym.reproduce.auter.schemes import CONSTANT, KERNEL, LEARNED, contender_of
+from netbuf_gym.reproduce.auter.settings import PATHS, Settings
+from netbuf_gym.reproduce.auter.studies import ALL
+from netbuf_gym.reproduce.parallel import in_parallel
+from netbuf_gym.tables import csv_table
+from netbuf_gym.version import __version__
+
+TABLE = Path(__file__).resolve().parent / "trained.csv"
+RUNS = "runs/campaign/host_buffers/host_buffers"
+RIVALS = (paper.DEFAULT, KERNEL, CONSTANT, paper.MAX)
+COLUMNS = ("who", "cell", *MEASURED)
+AGENT = "seed "
+"""What the names of agents begin with; their training seed follows."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns 0.
+
+    Raises:
+        ConfigError: An argument that is unknown or out of range, or a folder without trained agents.
+        OSError: The table cannot be written.
+    """
+    if any(argument in ("-h", "--help") for argument in argv):
+        print(__doc__)
+        return 0
+    given = {"runs": RUNS, "seeds": "3", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
+    for argument in argv:
+        key, equals, value = argument.partition("=")
+        if not equals or key not in given:
+            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
+        given[key] = value
+    seeds, jobs = (whole(key, int(given[key]) if given[key].isdecimal() else given[key], 1, 1000) for key in ("seeds", "jobs"))
+    settings = Settings(studies=(PATHS,), seeds=seeds)
+    models = models_in(Path(given["runs"]))
+    playing: dict[str, Contender | None] = {f"{AGENT}{seed}": _agent(path) for seed, path in models.items()}
+    with ProgressBar("trained") as bar:
+        rows = play(playing | dict.fromkeys(RIVALS), settings, jobs, bar)
+    command = "python -m netbuf_gym.reproduce.auter.trained" + (f" seeds={seeds}" if seeds != 3 else "")
+    comment = f"netbuf-gym {__version__}: {command}; means over {seeds} worlds of each cell"
+    write_atomic(given["output"], csv_table(COLUMNS, rows, comment))
+    print(shown(Path(given["output"])))
+    print(f"written to {given['output']}")
+    return 0
+
+
+def models_in(folder: Path) -> dict[int, Path]:
+    """The trained agents of a campaign's folder, by training seed; raises ConfigError where there are none."""
+    found = {int(path.parent.name[4:]): path for path in folder.glob("seed*/model.zip") if path.parent.name[4:].isdecimal()}
+    if not found:
+        raise ConfigError(f"runs = {str(folder)!r}: holds no seed*/model.zip; valid: the runs of a training campaign")
+    return dict(sorted(found.items()))
+
+
+def _agent(path: Path) -> Contender:
+    settings = Settings(studies=(PATHS,), schemes=(LEARNED,), agent=str(path))
+    return agents.load(settings, ALL[PATHS].example(settings), "agent", LEARNED)
+
+
+def play(playing: dict[str, Contender | None], settings: Settings, jobs: int, progress: Any) -> list[dict[str, Any]]:
+    """A row of means for each player in each cell; who is None plays as the scheme of the name."""
+    tasks = [(who, cell) for who in playing for cell in ALL[PATHS].cells(settings)]
+
+    def one(task: tuple[str, str]) -> list[float]:
+        who, cell = task
+        contender = playing[who] or contender_of(who, PATHS, cell)
+        found = ALL[PATHS].play(contender, settings, cell, settings.seed_list())
+        return [float(np.mean([row[name] for row in found])) for name in MEASURED]
+
+    found: dict[tuple[str, str], list[float]] = {}
+    for task, means in in_parallel(one, tasks, jobs):
+        found[task] = means
+        progress(len(found), len(tasks))
+    return [dict(zip(COLUMNS, (*task, *found[task]), strict=True)) for task in tasks]
+
+
+def shown(source: Path, folder: Path | None = None) -> str:
+    """The Markdown of such a table."""
+    lines = source.read_text(encoding="utf-8").splitlines()
+    means: dict[str, Means] = {}
+    for row in csv.DictReader(lines[1:]):
+        cell = {name: float(row[name]) for name in MEASURED}
+        means[row["who"]] = {**means.get(row["who"], {}), row["cell"]: cell}
+    trained = {int(who.removeprefix(AGENT)): own for who, own in means.items() if who.startswith(AGENT)}
+    rivals = {who: own for who, own in means.items() if not who.startswith(AGENT)}
+    return f"`{lines[0].removeprefix('# ')}`\n\n{seeds_table(trained, rivals)}"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (NetbufError, OSError) as error:
+        print(f"trained: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("trained: interrupted", file=sys.stderr)
+        sys.exit(130)
