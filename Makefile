@@ -1,4 +1,4 @@
-# make demo | test | lint | sanitize | fuzz | kills | benchmark | native | bpf | mutate | clean
+# make demo | test | lint | sanitize | fuzz | kills | benchmark | benchmark-live | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -31,7 +31,7 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-cpp test-python lint sanitize fuzz kills benchmark native check-machine clean
+.PHONY: demo test test-cpp test-python lint sanitize fuzz kills benchmark benchmark-live native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
@@ -66,6 +66,10 @@ kills: $(VENV)/.test native
 benchmark: $(VENV)/.train native
 	$(BIN)/python benchmarks/simulator.py --json runs/benchmarks/simulator.json $(BENCHMARK_ARGS)
 	$(BIN)/python benchmarks/training.py --json runs/benchmarks/training.json $(BENCHMARK_ARGS)
+
+# Of live worlds, in real time: on a machine that has nothing else to do.
+benchmark-live: $(VENV)/.train native
+	$(BIN)/python benchmarks/live.py --json runs/benchmarks/live.json $(BENCHMARK_ARGS)
 
 native: $(BUILD)/.built $(VENV)/.package
 

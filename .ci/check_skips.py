@@ -12,6 +12,7 @@ import importlib.util
 import os
 import re
 import shutil
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -26,8 +27,31 @@ def has_gpu() -> bool:
 
 
 def has_live_worlds() -> bool:
-    """As root, with what links between namespaces are made of: the tests of live worlds must run."""
-    return os.geteuid() == 0 and Path("/dev/net/tun").exists() and Path("/proc/self/ns/net").exists()
+    """Whether one can be made: then the tests of live worlds must run."""
+    from netbuf_gym.plants.linux import machine
+
+    return not machine.look().missing
+
+
+def has_kernel_windows() -> bool:
+    from netbuf_gym.plants.linux import system
+    from netbuf_gym.plants.linux.bpf import struct_ops
+
+    return system.may_register_bpf() and not struct_ops.unavailable()
+
+
+def has_user_namespaces() -> bool:
+    return subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0
+
+
+def has_program(name: str) -> bool:
+    return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin:/usr/local/bin") is not None
+
+
+def has_linux(version: str) -> bool:
+    """A kernel of this version or newer, as "6.7"."""
+    release = os.uname().release.split("-")[0].split(".")[:2]
+    return [int(part) for part in release] >= [int(part) for part in version.split(".")]
 
 
 def has_module(name: str) -> bool:
@@ -39,10 +63,12 @@ CAPABILITIES = {
     r"\.\./shared is not here": lambda match: SHARED.is_dir(),
     r"could not import '([\w.]+)'": lambda match: has_module(match[1]),
     r"needs a GPU": lambda match: has_gpu(),
-    r"needs (bash|zsh|fish)\b": lambda match: shutil.which(match[1]) is not None,
+    r"needs (bash|zsh|fish|unshare|nsenter|ss-server|ss-local)\b": lambda match: has_program(match[1]),
     r"needs root": lambda match: os.geteuid() == 0,
-    r"^(no live worlds|not root|no network namespaces?\b|no unshare|no user namespaces)": lambda match: has_live_worlds(),
-    r"^(ss-server|ss-local) is not installed": lambda match: shutil.which(match[1]) is not None,
+    r"needs user namespaces": lambda match: has_user_namespaces(),
+    r"needs Linux (\d+\.\d+)": lambda match: has_linux(match[1]),
+    r"^no live worlds: ": lambda match: has_live_worlds(),
+    r"^no windows in the kernel: ": lambda match: has_kernel_windows(),
     r"needs (\d+) cores": lambda match: (os.cpu_count() or 1) >= int(match[1]),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import re
@@ -120,9 +121,9 @@ def table(rows: list[Row]) -> str:
 
 
 def number(value: float) -> str:
-    """Three significant digits; thousands separated; no exponent."""
-    if value == 0:
-        return "0"
+    """Three significant digits; thousands separated; no exponent. "-" for NaN."""
+    if value == 0 or math.isnan(value):
+        return "-" if value else "0"
     digits = max(0, 2 - int(f"{abs(value):e}".split("e")[1]))
     return f"{round(value, digits) if digits else float(f'{value:.3g}'):,.{digits}f}"
 

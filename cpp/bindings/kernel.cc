@@ -3,11 +3,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <cerrno>
+#include <atomic>
+#include <limits>
 #include <memory>
 #include <system_error>
 
@@ -35,31 +34,40 @@ Matrix matrix(std::vector<double>&& rows, size_t columns) {
 
 Matrix tcp_info_of(const std::vector<int>& sockets) {
   const size_t columns = tcp_info_fields().size();
-  std::vector<double> rows(sockets.size() * columns);
+  std::vector<double> rows(sockets.size() * columns, std::numeric_limits<double>::quiet_NaN());
   {
     nb::gil_scoped_release release;
-    for (size_t i = 0; i < sockets.size(); ++i) {
-      uint8_t info[512];
-      socklen_t bytes = sizeof info;
-      if (getsockopt(sockets[i], IPPROTO_TCP, TCP_INFO, info, &bytes) < 0) bytes = 0;
-      read_tcp_info({info, bytes}, &rows[i * columns]);
-    }
+    for (size_t i = 0; i < sockets.size(); ++i) read_tcp_info(sockets[i], &rows[i * columns]);
   }
   return matrix(std::move(rows), columns);
 }
 
-Matrix listed(int netlink, uint32_t states, uint16_t local_port, uint16_t remote_port, bool v6) {
+// Rows that `ask` fills, of inet_diag's columns; what the kernel refuses is an OSError in its words and ours.
+template <class Ask>
+Matrix sockets(Ask&& ask) {
   std::vector<double> rows;
   try {
     nb::gil_scoped_release release;
-    list_tcp_sockets(netlink, {AF_INET, states, local_port, remote_port}, rows);
-    if (v6) list_tcp_sockets(netlink, {AF_INET6, states, local_port, remote_port}, rows);
+    ask(rows);
   } catch (const std::system_error& error) {
-    errno = error.code().value();
-    PyErr_SetFromErrnoWithFilename(PyExc_OSError, "NETLINK_SOCK_DIAG");
+    PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code().value(), error.what()).ptr());
     throw nb::python_error();
   }
   return matrix(std::move(rows), diag_columns().size());
+}
+
+Matrix listed(int netlink, uint32_t states, uint16_t local_port, uint16_t remote_port, bool v6) {
+  static std::atomic<size_t> before{0};  // who lists a thousand sockets will do so again
+  return sockets([&](std::vector<double>& rows) {
+    rows.reserve(before);
+    list_tcp_sockets(netlink, {AF_INET, states, local_port, remote_port}, rows);
+    if (v6) list_tcp_sockets(netlink, {AF_INET6, states, local_port, remote_port}, rows);
+    before = rows.size();
+  });
+}
+
+Matrix ended(int netlink) {
+  return sockets([&](std::vector<double>& rows) { list_ended_tcp_sockets(netlink, rows); });
 }
 
 ReceiverMeter& meter_of(Emulator& emulator, uint32_t route) {
@@ -146,9 +154,16 @@ void bind_kernel(nb::module_& m) {
   }, "The columns of tcp_info.");
   m.def("tcp_info", &tcp_info_of, "sockets"_a,
         "TCP_INFO of descriptors, float64 (sockets, columns); NaN: not known to this kernel, or no TCP socket.");
+  m.def("tcp_info_row", [](int socket) {
+    std::vector<double> row(tcp_info_fields().size());
+    if (!read_tcp_info(socket, row.data())) row.clear();
+    return row;
+  }, "socket"_a, "TCP_INFO of a descriptor, a list by tcp_info_columns(); empty: no TCP socket. Without numpy.");
   m.def("inet_diag_columns", &diag_columns, "The columns of inet_diag.");
   m.def("inet_diag", &listed, "netlink"_a, "states"_a, "local_port"_a, "remote_port"_a, "v6"_a,
         "The TCP sockets of the namespace in which a NETLINK_SOCK_DIAG socket was opened, float64 (sockets, columns).");
+  m.def("inet_diag_ended", &ended, "netlink"_a,
+        "Those that a non-blocking one, bound to the groups of destroyed sockets, was told of since this was last asked.");
   m.def("meter_receiver", [](Emulator& emulator, uint32_t route, const FlowConfig& flow, uint32_t mss) {
     auto meter = std::make_unique<ReceiverMeter>(flow, mss);
     const Emulator::Guard guard = emulator.hold();

@@ -13,7 +13,10 @@ from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.validate import settings, validate
 from netbuf_gym.validate.report import BEGIN, END, replace_between_marks
 
-MARKS = {"linux": (BEGIN.replace("validate", "validate --against linux"), END.replace("validate", "validate --against linux"))}
+SEEDS = 30
+MARKS = {
+    "linux": ("<!-- netbuf-gym validate --against linux: begin -->", "<!-- netbuf-gym validate --against linux: end -->"),
+}
 """Of what is written of each that is compared with, in Markdown."""
 
 HELP = "rerun reference measurements in our simulator, or settings on the kernel too, and judge the difference"
@@ -43,11 +46,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seeds",
         type=whole(2, 100_000),
-        default=30,
         metavar="N",
-        help="our runs of a cell in which chance decides (default: 30)",
+        help=f"our runs of a cell in which chance decides (default: {SEEDS}); not with --against",
     )
-    parser.add_argument("--jobs", type=whole(1, 1024), metavar="N", help="runs at a time (default: one for each core)")
+    jobs = f"runs at a time (default: one for each core, or {settings.LIVE_JOBS} where they are live)"
+    parser.add_argument("--jobs", type=whole(1, 1024), metavar="N", help=jobs)
     parser.add_argument("--only", metavar="PATTERN", help="only cells whose id holds this, or matches it (with *, ?, [...])")
 
 
@@ -56,13 +59,15 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.folder is None) == (arguments.against is None):
         found = "neither DIR nor --against" if arguments.folder is None else f"DIR = {arguments.folder!r} beside --against"
         raise ConfigError(f"{found}; valid: one of them")
+    if arguments.against and arguments.seeds is not None:
+        raise ConfigError(f"--seeds {arguments.seeds} beside --against; valid: with DIR, a setting is run once on each plant")
     check_outputs(arguments.json, arguments.markdown)
     old = _existing(arguments.markdown)
     marks = MARKS.get(arguments.against, (BEGIN, END))
     replace_between_marks(old, "", marks)  # refuses a file with one mark before anything is run
     if arguments.against:
         return _against(arguments, old)
-    report = validate(arguments.folder, seeds=arguments.seeds, jobs=arguments.jobs, only=arguments.only)
+    report = validate(arguments.folder, seeds=arguments.seeds or SEEDS, jobs=arguments.jobs, only=arguments.only)
     if arguments.json:
         write_json(arguments.json, report.to_dict())
     if arguments.markdown:

@@ -9,15 +9,15 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from netbuf_gym.live.netlink import Generic
 from netbuf_gym.live.settings import Ring, SettingError, Sysctl
 from netbuf_gym.plants.linux.bpf.struct_ops import unavailable
+from netbuf_gym.plants.linux.diag import TcpSockets
 from netbuf_gym.plants.linux.machine import Machine, look
+from netbuf_gym.plants.linux.netlink import Generic
 from netbuf_gym.plants.linux.proxy.processes import program_of
 from netbuf_gym.plants.linux.setup import available_controls
 from netbuf_gym.plants.linux.sysctls import KINDS
 from netbuf_gym.plants.linux.system import BPF_PRIVILEGES, may_register_bpf
-from netbuf_gym.plants.linux.tcp_table import Connections
 
 CONTROLS = ("cubic", "reno", "bbr")
 PROGRAMS = ("ss-server", "ss-local")
@@ -81,8 +81,8 @@ def _worlds(tried: Machine) -> Finding:
 
 def _diag() -> Finding:
     try:
-        with Connections() as connections:
-            count = len(connections.read())
+        with TcpSockets() as sockets:
+            count = len(sockets.list())
     except OSError as error:
         why = error.strerror or str(error)
         return Finding("INET_DIAG", False, why, "observation of connections", "modprobe tcp_diag", required=True)

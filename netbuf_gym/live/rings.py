@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import Protocol
 
-from netbuf_gym.live.netlink import Generic, attribute
+from netbuf_gym.plants.linux.netlink import Generic, attribute
 
 RINGS_GET, RINGS_SET = 15, 16
 HEADER, TX_MAX, TX = 1, 5, 9

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.live import netlink, rings
+from netbuf_gym.live import rings
 from netbuf_gym.nearest import instead
+from netbuf_gym.plants.linux import netlink
 from netbuf_gym.plants.linux.sysctls import KINDS, PLACES
 from netbuf_gym.tasks.host_buffers.actions import RANGES
 

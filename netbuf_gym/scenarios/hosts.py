@@ -12,6 +12,7 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.limits import HAS_HOSTS, MAX_COUNT
 
 PAGE_BYTES = 4096
+"""Of simulated hosts, whatever machine simulates them."""
 _KERNEL = re.compile(r"([1-9]\d?)\.(\d{1,3})")
 
 

@@ -7,10 +7,13 @@ One bulk flow from a host to another over 50 Mbit/s, in the simulator and on a l
 from __future__ import annotations
 
 import itertools
+import math
+import os
 import platform
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
@@ -33,6 +36,8 @@ THROUGHPUT = {"cubic": 0.10, "bbr": 0.20}
 """How far the simulator's may be off, as a share."""
 RTT_SHARE, RTT_MS = 0.20, 5.0
 """Likewise of the mean round-trip time; the larger of the two holds."""
+LIVE_JOBS = 2
+"""Live worlds at a time, unless more are asked for."""
 HEADER = ("control", "maximum", "latency", "live Mbit/s", "simulated", "error", "live RTT ms", "simulated", "verdict")
 
 
@@ -83,7 +88,9 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """By what share the simulated throughput is off."""
+        """By what share the simulated throughput is off; NaN where nothing was delivered live."""
+        if not self.live.throughput_mbps:
+            return math.nan
         return self.simulated.throughput_mbps / self.live.throughput_mbps - 1
 
     @property
@@ -160,13 +167,15 @@ def recorded(data: Mapping[str, Any]) -> list[tuple[Cell, Measured]]:
     ]
 
 
-def measure(plant: str, cell: Cell) -> Measured:
-    """Runs a cell on a plant.
+def measure(plant: str, cell: Cell, look: Callable[[], object] | None = None) -> Measured:
+    """Runs a cell on a plant; `look` is called now and then meanwhile, and may end it by raising.
 
     Raises:
         ConfigError, PlantFault: as `netbuf_gym.plants.lone`.
     """
     with closing(plants.lone(plant, cell.scenario(), 1)) as world:
+        if look is not None:
+            world.between = look
         world.run(round(WARMUP_S * 1e9))
         before, begun_ns = dict(world.flow_stats()[0]), world.now_ns
         world.run(round(DURATION_S * 1e9))
@@ -195,24 +204,45 @@ def compare(
     jobs: int | None = None,
     watch: Callable[[str], object] = lambda line: None,
 ) -> SettingsReport:
-    """Runs settings on a live plant and in the simulator.
+    """Runs settings on a live plant and then, so that live worlds are not disturbed, in the simulator.
 
     Args:
         against: the live plant.
         only: which of them (`cells`).
-        jobs: live worlds at a time; None: 2. More than the machine carries disturb each other.
-        watch: told of every cell that is done.
+        jobs: live worlds at a time; None: 2. More than the machine carries disturb each other. Simulated, None: one a core.
+        watch: told of every cell that is done on a plant.
+
+    Raises:
+        ConfigError, PlantFault: as `measure`; what runs then is ended, as when this is interrupted.
     """
-
-    def one(cell: Cell) -> Compared:
-        compared = Compared(cell, measure(against, cell), measure("sim", cell))
-        watch(f"{cell.id}: {compared.live.throughput_mbps:.2f} Mbit/s live, {compared.simulated.throughput_mbps:.2f} simulated")
-        return compared
-
-    chosen: Sequence[Cell] = cells(only)
-    with ThreadPoolExecutor(jobs or 2) as pool:
-        compared = tuple(pool.map(one, chosen))
+    chosen = cells(only)
+    live = _measured(against, chosen, jobs or LIVE_JOBS, watch)
+    simulated = _measured("sim", chosen, jobs or os.cpu_count() or 1, watch)
+    compared = tuple(map(Compared, chosen, live, simulated))
     return SettingsReport(compared, against, platform.release(), time.strftime("%Y-%m-%d"))
+
+
+def _measured(plant: str, chosen: Sequence[Cell], jobs: int, watch: Callable[[str], object]) -> list[Measured]:
+    """All of these cells on a plant, `jobs` at a time."""
+    stop = threading.Event()
+
+    def look() -> None:
+        if stop.is_set():
+            raise CancelledError
+
+    def one(cell: Cell) -> Measured:
+        measured = measure(plant, cell, look)
+        watch(f"{cell.id} on {plant}: {measured.throughput_mbps:.2f} Mbit/s, {measured.rtt_ms:.1f} ms")
+        return measured
+
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(one, cell) for cell in chosen]
+        try:
+            return [future.result() for future in running]
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -16,7 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from namespaces import Namespace, why_not
+from namespaces import Namespace
+
+from netbuf_gym.plants.linux import machine
 
 NAMES = ("tcp_rmem", "tcp_wmem", "tcp_limit_output_bytes", "tcp_notsent_lowat")
 FAST = Path(__file__).with_name("fast_tuner.py")
@@ -72,8 +74,8 @@ def main():
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    if reason := why_not():
-        sys.exit(f"no network namespaces: {reason}")
+    if reason := machine.look().missing:
+        sys.exit(f"no live worlds: {reason}")
     draw, caught, bad = random.Random(arguments.seed), 0, 0
     with Namespace() as namespace, tempfile.TemporaryDirectory() as name:
         folder, original = Path(name), values(namespace)

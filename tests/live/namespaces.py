@@ -1,30 +1,22 @@
 """Network namespaces for tests: a process holds one, commands are run in it. /var/lib in them is their own."""
 
 import os
-import shutil
 import subprocess
 import sys
-
-SYSCTLS = "/proc/sys/net/ipv4/"
-
-
-def why_not() -> str:
-    """Why there are none here; "" where there are."""
-    if not (shutil.which("unshare") and shutil.which("nsenter")):
-        return "no unshare or nsenter (util-linux)"
-    done = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True)
-    return "" if done.returncode == 0 else f"no network namespaces: {done.stderr.strip()}"
-
+from pathlib import Path
 
 ROOT = os.geteuid() == 0
+SYSCTLS = "/proc/sys/net/ipv4/"
+TESTS = str(Path(__file__).resolve().parents[1])
 UNSHARE = ["unshare", "-nm"] if ROOT else ["unshare", "-Urnm"]
 HOLDER = """
-import ctypes, fcntl, signal, socket, struct
+import ctypes, signal, sys
+sys.path.insert(0, sys.argv[1])
+import loopback
 libc = ctypes.CDLL(None, use_errno=True)
 libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: it goes with the tests
 assert not libc.mount(b"none", b"/var/lib", b"tmpfs", 0, b""), ctypes.get_errno()
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-    fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH14x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
+loopback.up()
 print(1, flush=True)
 signal.pause()
 """
@@ -34,7 +26,8 @@ class Namespace:
     """A network namespace with its loopback device up, and an empty /var/lib; a context."""
 
     def __enter__(self):
-        self.holder = subprocess.Popen([*UNSHARE, sys.executable, "-S", "-c", HOLDER], stdout=subprocess.PIPE, text=True)
+        command = [*UNSHARE, sys.executable, "-S", "-c", HOLDER, TESTS]
+        self.holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.holder.stdout.readline() == "1\n"
         self.enter = ["nsenter", "-t", str(self.holder.pid), "-n", "-m", f"--wd={os.getcwd()}"]
         if not ROOT:

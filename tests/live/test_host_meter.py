@@ -55,9 +55,14 @@ def test_a_thousand_connections(namespace):
 pairs = [pair() for _ in range(500)]
 meter = HostMeter(local=True)
 for near, far in pairs: pass_on(near, far, 100)
-begin = time.process_time(); meter.look(); look_s = time.process_time() - begin
 found = meter.measure()
-print(found["connections"], found["flows_sending"], look_s)
+def best(what):
+    took = []
+    for _ in range(20):
+        begin = time.thread_time(); what(); took.append(time.thread_time() - begin)
+    return min(took)
+print(found["connections"], found["flows_sending"], best(meter.look), best(meter.measure))
 """
-    connections, sending, look_s = map(float, namespace.python("import resource\n" + SETUP + code).split())
-    assert (connections, sending) == (1000, 500) and look_s < 0.05
+    connections, sending, look_s, measure_s = map(float, namespace.python(SETUP + code).split())
+    assert (connections, sending) == (1000, 500)
+    assert look_s < 0.0035 and measure_s < 0.005  # of the processor; 1 and 2 ms on two slow cores

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 
+import machines
 import pytest
 
 from netbuf_gym.errors import ConfigError
@@ -142,8 +143,7 @@ def test_another_namespaces_journal_is_refused(root, path):
 
 def test_a_namespace_that_was_given_the_number_anew(root, path):
     here = Place.here()
-    if not here.cookie:
-        pytest.skip("no network namespaces with cookies: Linux before 5.14")
+    machines.needs_linux(5, 14)
     Journal(path, Place(here.boot_id, here.namespace, here.cookie + 1)).set(Sysctl(NAME, root), WANTED)
     done = restore(Journal.read(path), lambda name: Sysctl(name, root))
     assert [one.outcome for one in done] == ["as it was"] and "its network namespace is gone" in done[0].words

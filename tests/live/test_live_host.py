@@ -3,10 +3,10 @@
 import math
 
 import gymnasium as gym
+import machines
 import numpy as np
 import pytest
 from busy_machine import undisturbed
-from namespaces import ROOT, why_not
 
 import netbuf_gym  # noqa: F401  # registers the environments
 from netbuf_gym import scenarios, tasks
@@ -21,13 +21,7 @@ WORLD = {"name": "auter/local", "extra_ms": 16.0, "rate_mbps": 30.0, "duration_s
 
 @pytest.fixture
 def possible():
-    if why_not():
-        pytest.skip(why_not())
-    try:
-        with open("/dev/net/tun", "r+b", buffering=0):
-            pass
-    except OSError as error:
-        pytest.skip(f"no live worlds: /dev/net/tun: {error.strerror}")
+    machines.needs_live_worlds()
 
 
 def made(proxy=None, **world):
@@ -77,10 +71,7 @@ def test_what_is_set_is_set_and_acts(possible):
 @pytest.mark.parametrize("proxy", ["plain", "shadowsocks"])
 def test_through_a_proxy(possible, proxy):
     if proxy == "shadowsocks":
-        try:
-            processes.program_of("ss-server")
-        except FileNotFoundError as error:
-            pytest.skip(error.strerror)
+        machines.needs_shadowsocks()
     env = made(proxy, traffic="mixed")
     env.reset(seed=1)
     rows = []
@@ -100,7 +91,6 @@ def test_a_missing_proxy_is_named(possible, monkeypatch):
         processes.program_of("ss-server")
 
 
-@pytest.mark.skipif(not ROOT, reason="needs root: enters network namespaces")
 def test_ports_in_use_and_dead_proxies(namespace):
     code = """
 import os
@@ -124,10 +114,8 @@ with Shadowsocks(here, here, "127.0.0.1") as first:
         print(error)
 print(target.alive); target.close(); print(target.alive)
 """
-    try:
-        processes.program_of("ss-server")
-    except FileNotFoundError as error:
-        pytest.skip(error.strerror)
+    machines.needs_root()  # enters network namespaces
+    machines.needs_shadowsocks()
     said = namespace.python(code).splitlines()
     assert "relay: " in said[0] and "Address already in use" in said[0]
     assert "ss-server: " in said[1] and "failed to bind address" in said[1]

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import machines
 import pytest
 
 from netbuf_gym import cli
@@ -220,8 +221,8 @@ def test_read_only_sysctls(namespace, journal):
     assert done.stderr.count("\n") == 1 and not journal.exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which it gives up")
 def test_no_privileges(namespace, tmp_path):
+    machines.needs_root()  # which it gives up
     code = (
         "import os, sys; from netbuf_gym import cli; os.setgid(65534); os.setuid(65534);"
         f"words = ['{WISH}', '--apply', '--interval', '3', '--journal', '/tmp/nobody-{os.getpid()}'];"

@@ -2,13 +2,13 @@
 
 import math
 
+import machines
 import numpy as np
 import pytest
 from gymnasium import spaces
 
 import netbuf_gym as nb
 from netbuf_gym.cli import main
-from netbuf_gym.plants.linux import machine
 from netbuf_gym.reproduce.campaign import Campaign
 from netbuf_gym.reproduce.live import judging, schemes, worlds
 from netbuf_gym.reproduce.live.experiment import LIVE
@@ -108,8 +108,7 @@ def test_an_order_that_is_lost_is_named():
 
 
 def test_both_plants_in_one_campaign(tmp_path):
-    if reason := machine.look().missing:
-        pytest.skip(f"no live worlds: {reason}")
+    machines.needs_live_worlds()
     settings = Settings(tasks=(worlds.SENDER,), schemes=("cubic", "queue_target"), worlds=1, duration_s=2.0)
     campaign = Campaign(LIVE, settings, tmp_path / "out", jobs=2)
     runs = LIVE.read(campaign.run(quiet))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.validate import settings
+from netbuf_gym.validate.report import BEGIN, END
 from netbuf_gym.validate.settings import Cell, Compared, Measured, SettingsReport
 
 RECORDED = Path(__file__).parents[1] / "data" / "settings_linux.json"
@@ -45,7 +49,7 @@ def test_settings_are_chosen_by_name():
 def test_a_comparison_runs_both_plants(monkeypatch):
     asked = []
 
-    def measure(plant, cell):
+    def measure(plant, cell, look):
         asked.append((plant, cell.id))
         return Measured(10.0, 20.0)
 
@@ -53,9 +57,60 @@ def test_a_comparison_runs_both_plants(monkeypatch):
     report = settings.compare("linux", "settings/cubic/*/40", watch=lambda line: None)
     assert report.within and len(report.cells) == 4
     assert sorted(asked) == sorted((plant, one.cell.id) for one in report.cells for plant in ("linux", "sim"))
+    assert [plant for plant, _ in asked] == ["linux"] * 4 + ["sim"] * 4  # simulations would disturb live worlds
+
+
+@pytest.mark.parametrize("stopped_by", [KeyboardInterrupt, ConfigError])
+def test_what_ends_a_comparison_ends_its_worlds(monkeypatch, stopped_by):
+    begun, running = [], threading.Event()
+
+    def measure(plant, cell, look):
+        begun.append(cell.id)
+        if len(begun) == 1:
+            assert running.wait(10)
+            raise stopped_by
+        running.set()
+        for _ in range(1000):
+            look()
+            time.sleep(0.01)
+        raise AssertionError("a world ran on")
+
+    monkeypatch.setattr(settings, "measure", measure)
+    with pytest.raises(stopped_by):
+        settings.compare("linux", "settings/cubic/*")
+    assert 2 <= len(begun) < 5  # of twenty
+
+
+def test_a_run_looks_whether_it_shall_end():
+    def look():
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        settings.measure("sim", settings.cells("cubic/1 mib/100")[0], look)
+
+
+def test_nothing_delivered_is_out_of_tolerance():
+    for simulated in (0.0, 40.0):
+        silent = Compared(Cell("cubic", 1 << 20, 40.0), Measured(0.0, math.nan), Measured(simulated, 50.0))
+        assert not silent.within
+        assert "OUT" in SettingsReport((silent,), "linux", "6.18", "2026-01-01").text()
 
 
 def test_the_command_takes_a_folder_or_a_plant(capsys, tmp_path):
     assert main(["validate"]) == 2
     assert "neither DIR nor --against" in capsys.readouterr().err
     assert main(["validate", str(tmp_path), "--against", "linux"]) == 2
+    assert main(["validate", "--against", "linux", "--seeds", "40"]) == 2
+    assert "--seeds 40 beside --against" in capsys.readouterr().err
+
+
+def test_each_comparison_has_a_place_of_its_own_in_a_page(monkeypatch, tmp_path):
+    page = tmp_path / "page.md"
+    other = f"{BEGIN}\nof ns-3\n{END}"
+    page.write_text(f"# Page\n\n{other}\n\nlast words\n")
+    monkeypatch.setattr(settings, "measure", lambda plant, cell, look: Measured(10.0, 20.0))
+    for only in ("settings/cubic/*/40", "settings/bbr/*/40"):
+        assert main(["validate", "--against", "linux", "--only", only, "--markdown", str(page)]) == 0
+    text = page.read_text()
+    assert other in text and "last words" in text
+    assert "| bbr " in text and "| cubic " not in text and text.count("validate --against linux: begin") == 1

@@ -1,7 +1,13 @@
 #include "netbuf/kernel/tcp_info.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <cstring>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 namespace netbuf {
 
@@ -9,7 +15,8 @@ namespace {
 
 using enum TcpInfoField::Type;
 constexpr double kMillisecondUnit = 1e-3, kMicrosecondUnit = 1e-6;
-constexpr double kInfiniteThreshold = 0x7fffffff, kNoSample = 0xffffffff;
+constexpr double kInfiniteThreshold = 0x7fffffff, kNoSample = 0xffffffff, kUnpaced = 0x1p64;  // ~0, as a double is rounded
+constexpr size_t kMostBytes = 512;
 
 // Offsets do not change: fields are only added at the end. In brackets the kernel that the fields below came with.
 constexpr TcpInfoField kFields[] = {
@@ -35,7 +42,7 @@ constexpr TcpInfoField kFields[] = {
     {"since_ack_received_s", 56, u32, kMillisecondUnit},
     {"path_mtu_bytes", 60, u32},
     {"receive_threshold_bytes", 64, u32},
-    {"rtt_s", 68, u32, kMicrosecondUnit},
+    {"rtt_s", 68, u32, kMicrosecondUnit, 0},
     {"rtt_deviation_s", 72, u32, kMicrosecondUnit},
     {"ssthresh_packets", 76, u32, 1, kInfiniteThreshold},
     {"cwnd_packets", 80, u32},
@@ -45,7 +52,7 @@ constexpr TcpInfoField kFields[] = {
     {"receive_space_bytes", 96, u32},
     {"retransmitted_packets", 100, u32},
     // [3.15]
-    {"pacing_rate_bytes_per_s", 104, u64},
+    {"pacing_rate_bytes_per_s", 104, u64, 1, kUnpaced},
     // [4.1, 4.2]
     {"acked_bytes", 120, u64},
     {"received_bytes", 128, u64},
@@ -105,7 +112,14 @@ double raw(const uint8_t* at, TcpInfoField::Type type) {
 
 std::span<const TcpInfoField> tcp_info_fields() { return kFields; }
 
-void read_tcp_info(std::span<const uint8_t> data, double* out) {
+size_t tcp_info_index(std::string_view name) {
+  for (size_t i = 0; i < std::size(kFields); ++i) {
+    if (kFields[i].name == name) return i;
+  }
+  throw std::out_of_range("tcp_info has no field " + std::string(name));
+}
+
+void parse_tcp_info(std::span<const uint8_t> data, double* out) {
   for (const TcpInfoField& field : kFields) {
     double value = std::numeric_limits<double>::quiet_NaN();
     if (field.offset + length(field.type) <= data.size()) {
@@ -114,6 +128,14 @@ void read_tcp_info(std::span<const uint8_t> data, double* out) {
     }
     *out++ = value;
   }
+}
+
+bool read_tcp_info(int fd, double* out) {
+  uint8_t data[kMostBytes];
+  socklen_t bytes = sizeof data;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, data, &bytes) != 0) return false;
+  parse_tcp_info({data, bytes}, out);
+  return true;
 }
 
 }  // namespace netbuf

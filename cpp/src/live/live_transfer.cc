@@ -22,7 +22,6 @@ constexpr int64_t kWrite = 16 * 1024;         // a blocking writer, or a larger 
 constexpr int kWritesInTurn = 32;             // of one connection before others have theirs
 constexpr int64_t kRead = 1 << 20;
 constexpr Time kWindowLook = 500 * kMicrosecond;
-constexpr size_t kInfoBytes = 512;
 std::array<char, kWrite> zeros{};
 
 }  // namespace
@@ -121,25 +120,15 @@ void LiveFlows::look() {
 }
 
 void LiveFlows::look(uint32_t flow) {
-  static const auto [cwnd, mss] = [] {
-    size_t cwnd = 0, mss = 0;
-    for (size_t i = 0; i < tcp_info_fields().size(); ++i) {
-      if (tcp_info_fields()[i].name == "cwnd_packets") cwnd = i;
-      if (tcp_info_fields()[i].name == "mss_bytes") mss = i;
-    }
-    return std::pair(cwnd, mss);
-  }();
+  static const size_t cwnd = tcp_info_index("cwnd_packets"), mss = tcp_info_index("mss_bytes");
   const Time at = now(), since = at - looked_[flow];
   looked_[flow] = at;
   LiveFlowStats& stats = flow_stats_[flow];
   if (!stats.info.empty() && stats.connected) stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
   const int fd = sender_fd(flow);
   if (fd < 0) return;
-  uint8_t data[kInfoBytes];
-  socklen_t size = sizeof data;
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, data, &size) != 0) return;
-  stats.info.resize(tcp_info_fields().size());
-  read_tcp_info({data, size}, stats.info.data());
+  std::vector<double> info(tcp_info_fields().size());
+  if (read_tcp_info(fd, info.data())) stats.info = std::move(info);
 }
 
 // ---- the receiving end

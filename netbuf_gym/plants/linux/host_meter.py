@@ -13,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym.plants.linux.tcp_table import ESTABLISHED, FIELDS, NO_RTT, Connections, Table, joined
+from netbuf_gym.plants.linux.diag import ESTABLISHED, INDEX, PAGE_BYTES, Sockstat, Table, TcpSockets, joined
 
 CUMULATIVE = (
-    *("bytes_acked", "bytes_received", "data_segs_out", "total_retrans"),
-    *("busy_us", "rwnd_limited_us", "sndbuf_limited_us"),
+    *("acked_bytes", "received_bytes", "data_segments_sent", "retransmitted_packets"),
+    *("busy_s", "rwnd_limited_s", "sndbuf_limited_s"),
 )
-COLUMNS = [FIELDS.index(name) for name in CUMULATIVE]
-PAGE_BYTES = 4096
+COLUMNS = [INDEX[name] for name in CUMULATIVE]
+MEMORY = ("receive_queued_bytes", "send_queued_bytes", "memory_reserve_bytes")
+"""What a connection takes of it."""
 SHORT_S = 0.01
 """How long a connection was there at least that came and went between two looks, where nothing tells."""
 
@@ -36,7 +37,7 @@ class Known:
         waits: whether it had gone at the end of the last interval, and the kernel's last word on it was missing.
     """
 
-    cookie: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+    cookie: np.ndarray = field(default_factory=lambda: np.zeros(0))
     counters: np.ndarray = field(default_factory=lambda: np.zeros((0, len(CUMULATIVE))))
     since_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
     rtt_sum_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -77,10 +78,10 @@ class HostMeter:
 
     def __init__(self, local: bool = False, own_memory: bool = True):
         self._local, self._own_memory = local, own_memory
-        self._connections = Connections()
+        self._sockets = TcpSockets()
         # What is read stays that of the namespace in which the file was opened.
         self._netstat = os.open("/proc/thread-self/net/netstat", os.O_RDONLY | os.O_CLOEXEC)
-        self._sockstat = os.open("/proc/thread-self/net/sockstat", os.O_RDONLY | os.O_CLOEXEC)
+        self._sockstat = Sockstat()
         self._known = Known()
         self._memory: list[float] = []
         self._ended: list[Table] = []
@@ -93,9 +94,9 @@ class HostMeter:
 
     def close(self) -> None:
         """Gives back its sockets."""
-        self._connections.close()
-        for descriptor in (self._netstat, self._sockstat):
-            os.close(descriptor)
+        self._sockets.close()
+        self._sockstat.close()
+        os.close(self._netstat)
 
     def look(self) -> Table:
         """Looks in the middle of an interval, for its mean round-trip times and memory; what there is."""
@@ -111,19 +112,17 @@ class HostMeter:
         elapsed_s = max(now_s - begin_s, 1e-9)
         ended = self._ended_now()
         known = self._known
-        at, seen = known.find(np.concatenate([now.cookie, ended.cookie]))
-        values = np.concatenate([now.values, ended.values])
+        table = joined([now, ended])
+        at, seen = known.find(table["cookie"])
         before = np.where(seen[:, None], known.counters[at] if len(known.counters) else 0.0, 0.0)
-        grown = np.maximum(np.nan_to_num(values[:, COLUMNS] - before), 0.0)
-        acked, received, packets, again, busy_us, rwnd_us, sndbuf_us = grown.T
-        table = Table(np.concatenate([now.cookie, ended.cookie]), values)
-        waiting = np.nan_to_num(table["unacked"]) + np.nan_to_num(table["notsent_bytes"]) > 0
-        sending = (packets > 0) | (busy_us > 0) | (waiting & (np.arange(len(table)) < len(now)))
+        grown = np.maximum(np.nan_to_num(table.rows[:, COLUMNS] - before), 0.0)
+        acked, received, packets, again, busy_s, rwnd_s, sndbuf_s = grown.T
+        waiting = np.nan_to_num(table["unacked_packets"]) + np.nan_to_num(table["unsent_bytes"]) > 0
+        sending = (packets > 0) | (busy_s > 0) | (waiting & (np.arange(len(table)) < len(now)))
         since_s = np.where(seen, known.since_s[at] if len(known.since_s) else now_s, now_s)
-        there_s = np.maximum(np.where(seen, now_s - np.maximum(since_s, begin_s), busy_us * 1e-6), SHORT_S)
+        there_s = np.maximum(np.where(seen, now_s - np.maximum(since_s, begin_s), busy_s), SHORT_S)
         rtt_s = self._rtt_s(table, at, seen)
         live = now["state"] == ESTABLISHED
-        least_s = np.where(table["min_rtt_us"] < NO_RTT, table["min_rtt_us"], np.nan)[sending] * 1e-6
         pressure_ms = self._pressure()
         found = {
             "elapsed_s": elapsed_s,
@@ -132,28 +131,28 @@ class HostMeter:
             "throughput_bps": _mean((8 * acked / there_s)[sending]),
             "total_throughput_bps": float(8 * acked.sum() / elapsed_s),
             "latency_s": _mean(rtt_s[sending]),
-            "rtt_min_s": _mean(least_s),
+            "rtt_min_s": _mean(table["rtt_min_s"][sending]),
             "loss": _mean((again / np.maximum(packets, 1))[packets > 0]),
             "packets_sent": float(packets.sum()),
             "packets_retransmitted": float(again.sum()),
             "connections": float(live.sum()),
-            "connections_opened": float(self._opened + (~known.find(ended.cookie)[1]).sum()),
+            "connections_opened": float(self._opened + (~known.find(ended["cookie"])[1]).sum()),
             "connections_closed": float(len(ended)),
             "flows_sending": float(sending.sum()),
-            "rwnd_limited_s": float(rwnd_us.sum() * 1e-6),
-            "sndbuf_limited_s": float(sndbuf_us.sum() * 1e-6),
-            "busy_s": float(busy_us.sum() * 1e-6),
-            "cwnd_bytes": _mean((table["cwnd"] * table["snd_mss"])[sending]),
-            "unsent_bytes": float(np.nansum(now["notsent_bytes"])),
-            "in_flight_bytes": float(np.maximum(np.nan_to_num(now["wqueue"] - now["notsent_bytes"]), 0).sum()),
-            "send_buffer_bytes": _mean(now["sndbuf"][live]),
-            "receive_buffer_bytes": _mean(now["rcvbuf"][live]),
-            "send_queued_bytes": float(np.nansum(now["wmem_queued"])),
-            "receive_queued_bytes": float(np.nansum(now["rmem_alloc"])),
+            "rwnd_limited_s": float(rwnd_s.sum()),
+            "sndbuf_limited_s": float(sndbuf_s.sum()),
+            "busy_s": float(busy_s.sum()),
+            "cwnd_bytes": _mean((table["cwnd_packets"] * table["mss_bytes"])[sending]),
+            "unsent_bytes": float(np.nansum(now["unsent_bytes"])),
+            "in_flight_bytes": float(np.maximum(np.nan_to_num(now["send_queue_bytes"] - now["unsent_bytes"]), 0).sum()),
+            "send_buffer_bytes": _mean(now["send_buffer_bytes"][live]),
+            "receive_buffer_bytes": _mean(now["receive_buffer_bytes"][live]),
+            "send_queued_bytes": float(np.nansum(now["send_queued_bytes"])),
+            "receive_queued_bytes": float(np.nansum(now["receive_queued_bytes"])),
             "memory_bytes": float(np.mean(self._memory)),
             "memory_limit_bytes": self._memory_limit,
             "memory_pressure": min(max(pressure_ms - self._pressure_ms, 0.0) * 1e-3 / elapsed_s, 1.0),
-            "delivery_rate_bps": 8 * _most(table["delivery_rate"][sending]),
+            "delivery_rate_bps": 8 * _most(table["delivery_rate_bytes_per_s"][sending]),
         }
         self._pressure_ms = pressure_ms
         self._begin(now, ended)
@@ -162,14 +161,18 @@ class HostMeter:
     def _begin(self, now: Table, ended: Table) -> None:
         """The next interval begins with these connections, and those that have gone without a last word yet."""
         known = self._known
-        at, seen = known.find(now.cookie)
+        here = now["cookie"]
+        at, seen = known.find(here)
         since_s = np.where(seen, known.since_s[at] if len(known.since_s) else 0.0, self._seen_s)
-        late = ~np.isin(known.cookie, np.concatenate([now.cookie, ended.cookie])) & ~known.waits
-        cookie = np.concatenate([now.cookie, known.cookie[late]])
+        late = ~known.waits
+        late[at[seen]] = False
+        at_end, told = known.find(ended["cookie"])
+        late[at_end[told]] = False
+        cookie = np.concatenate([here, known.cookie[late]])
         order, count = np.argsort(cookie), len(cookie)
         self._known = Known(
             cookie[order],
-            np.concatenate([np.nan_to_num(now.values[:, COLUMNS]), known.counters[late]])[order],
+            np.concatenate([np.nan_to_num(now.rows[:, COLUMNS]), known.counters[late]])[order],
             np.concatenate([since_s, known.since_s[late]])[order],
             np.zeros(count),
             np.zeros(count),
@@ -179,45 +182,40 @@ class HostMeter:
         self._begin_s = self._seen_s
 
     def _look(self, now_s: float) -> Table:
-        table = self._chosen(self._connections.read())
-        self._ended.append(self._chosen(self._connections.ended()))
-        fresh = table.cookie[~self._known.find(table.cookie)[1]]
+        table = self._chosen(self._sockets.list())
+        self._ended.append(self._chosen(self._sockets.ended()))
+        cookie = table["cookie"]
+        fresh = cookie[~self._known.find(cookie)[1]]
         self._opened += len(fresh)
         self._known.add(fresh, now_s)
-        at, seen = self._known.find(table.cookie)
-        rtt_us = table["rtt_us"]
-        told = seen & (rtt_us > 0)
-        self._known.rtt_sum_s[at[told]] += rtt_us[told] * 1e-6
+        at, seen = self._known.find(cookie)
+        told = seen & ~np.isnan(table["rtt_s"])
+        self._known.rtt_sum_s[at[told]] += table["rtt_s"][told]
         self._known.rtt_count[at[told]] += 1
         self._memory.append(self._memory_now(table))
         return table
 
     def _chosen(self, table: Table) -> Table:
-        return table if self._local else table.where(table["local"] == 0)
+        return table if self._local else table.where(table["loopback"] == 0)
 
     def _ended_now(self) -> Table:
         """Those that ended in this interval; of one told of twice the last word."""
-        cookie = np.concatenate([table.cookie for table in self._ended])
-        values = np.concatenate([table.values for table in self._ended])
-        _, last = np.unique(cookie[::-1], return_index=True)
-        kept = len(cookie) - 1 - last
-        gone = ~np.isin(cookie[kept], self._now.cookie)
-        return Table(cookie[kept][gone], values[kept][gone])
+        told = joined(self._ended)
+        if not len(told):
+            return told
+        _, last = np.unique(told["cookie"][::-1], return_index=True)
+        final = told.where(len(told) - 1 - last)
+        return final.where(~np.isin(final["cookie"], self._now["cookie"]))
 
     def _rtt_s(self, table: Table, at: np.ndarray, seen: np.ndarray) -> np.ndarray:
         count = np.where(seen, self._known.rtt_count[at] if len(self._known.cookie) else 0, 0)
         total = np.where(seen, self._known.rtt_sum_s[at] if len(self._known.cookie) else 0, 0)
-        last_s = np.where(table["rtt_us"] > 0, table["rtt_us"] * 1e-6, np.nan)
-        return np.where(count > 0, total / np.maximum(count, 1), last_s)
+        return np.where(count > 0, total / np.maximum(count, 1), table["rtt_s"])
 
     def _memory_now(self, table: Table) -> float:
         if self._own_memory:
-            return float(sum(np.nansum(table[name]) for name in ("rmem_alloc", "wmem_queued", "fwd_alloc")))
-        for line in os.pread(self._sockstat, 4096, 0).decode().splitlines():
-            words = line.split()
-            if words and words[0] == "TCP:" and "mem" in words:
-                return float(words[words.index("mem") + 1]) * PAGE_BYTES
-        return float("nan")
+            return float(sum(np.nansum(table[name]) for name in MEMORY))
+        return float(self._sockstat.read()["memory_bytes"])
 
     def _pressure(self) -> float:
         """Milliseconds under memory pressure since the namespace began."""

@@ -1,88 +1,191 @@
-"""Routes and devices over raw netlink: the few requests that a world's namespaces need. A request that fails raises OSError."""
+"""Netlink: a request, its answer, and the few requests that are needed: of routes and devices, and of generic families."""
 
 from __future__ import annotations
 
 import os
 import socket
 import struct
-from typing import Any
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TypeVar
 
-_NEWLINK, _NEWROUTE = 16, 24
-_REQUEST, _ACK, _CREATE, _REPLACE = 1, 4, 0x400, 0x100
-_ERROR = 2
-_HEADER = struct.Struct("=IHHII")
-_UP = 1
-_MTU, _QUEUE_LENGTH = 4, 13                       # IFLA_*
-_DESTINATION, _DEVICE, _SOURCE, _TABLE, _METRICS = 1, 4, 7, 15, 8  # RTA_*
-MAIN, LOCAL = 254, 255
-_UNICAST, _LOCAL_TYPE = 1, 2
-INITCWND, FEATURES, QUICKACK = 11, 12, 15         # RTAX_*
+HEADER = struct.Struct("=IHHII")
+"""Of a message: length, type, flags, sequence number, port."""
+GENERIC = struct.Struct("=BBH")
+ATTRIBUTE = struct.Struct("=HH")
+ERROR = struct.Struct("=i")
+DEVICE = struct.Struct("=BxHiII")
+"""struct ifinfomsg: family, type, number, flags, which of them are meant."""
+ROUTE = struct.Struct("=BBBBBBBBI")
+"""struct rtmsg: family, bits of destination and source, TOS, table, protocol, scope, type, flags."""
+
+NETLINK_GENERIC, SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 16, 270, 10, 11
+NLMSG_ERROR, NLM_F_REQUEST, NLM_F_ACK, NLM_F_REPLACE, NLM_F_CREATE = 2, 1, 4, 0x100, 0x400
+NLM_F_CAPPED, NLM_F_ACK_TLVS = 0x100, 0x200
+NLMSGERR_ATTR_MSG = 1
+NLA_F_NESTED, NLA_TYPE = 0x8000, 0x3FFF
+GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 16, 3, 1, 2
+RTM_NEWLINK, RTM_NEWROUTE, RTPROT_BOOT = 16, 24, 3
+IFF_UP, IFLA_MTU, IFLA_TXQLEN = 1, 4, 13
+RTA_DST, RTA_OIF, RTA_PREFSRC, RTA_METRICS = 1, 4, 7, 8
+RT_TABLE_MAIN, RT_TABLE_LOCAL, RTN_UNICAST, RTN_LOCAL, RT_SCOPE_UNIVERSE, RT_SCOPE_HOST = 254, 255, 1, 2, 0, 254
+INITCWND, FEATURES, INITRWND, QUICKACK, CC_ALGO = 11, 12, 14, 15, 16
+"""Metrics of routes: RTAX_*."""
+TIMEOUT_S = 30.0
+"""For an answer: a driver that resizes its rings may take seconds."""
+
+Value = bytes | int | str | Mapping[int, "bytes | int | str"]
+Self = TypeVar("Self", bound="Netlink")
 
 
-def attribute(kind: int, value: bytes) -> bytes:
-    """A netlink attribute, padded."""
-    return struct.pack("=HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+def attribute(kind: int, value: Value) -> bytes:
+    """An attribute: bytes as they are, a number as 32 bits, text ended by a zero, a mapping as attributes within it."""
+    if isinstance(value, Mapping):
+        kind |= NLA_F_NESTED
+        value = b"".join(attribute(one, inner) for one, inner in value.items())
+    elif isinstance(value, str):
+        value = value.encode() + b"\0"
+    elif isinstance(value, int):
+        value = struct.pack("=I", value)
+    return ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + b"\0" * (-len(value) % 4)
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    """The attributes of a message by their kinds; what is cut off at the end is left out."""
+    found, at = {}, 0
+    while at + ATTRIBUTE.size <= len(data):
+        length, kind = ATTRIBUTE.unpack_from(data, at)
+        if length < ATTRIBUTE.size or at + length > len(data):
+            break
+        found[kind & NLA_TYPE] = data[at + ATTRIBUTE.size : at + length]
+        at += length + (-length % 4)
+    return found
 
 
 class Netlink:
-    """A connection to the kernel's routing, of the network namespace in which it is made."""
+    """A socket to a part of the kernel, of the network namespace that it is opened in. A context.
 
-    def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
-        self._socket.bind((0, 0))
-        self._number = 0
+    Args:
+        protocol: which part, NETLINK_*.
 
-    def __enter__(self) -> Netlink:
+    Raises:
+        OSError: the kernel has none.
+    """
+
+    def __init__(self, protocol: int):
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, protocol)
+        try:
+            for option in (NETLINK_CAP_ACK, NETLINK_EXT_ACK):
+                self._socket.setsockopt(SOL_NETLINK, option, 1)
+            self._socket.settimeout(TIMEOUT_S)
+            self._socket.bind((0, 0))
+        except BaseException:
+            self._socket.close()
+            raise
+        self._sequence = 0
+
+    def __enter__(self: Self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._socket.close()
 
+    def request(self, kind: int, flags: int, body: bytes) -> bytes:
+        """Sends one message; what the last that answers it holds, empty where it was only acknowledged.
+
+        Raises:
+            OSError: refused, in the kernel's words where it has some, or not answered.
+        """
+        self._sequence += 1
+        flags |= NLM_F_REQUEST | NLM_F_ACK
+        self._socket.send(HEADER.pack(HEADER.size + len(body), kind, flags, self._sequence, 0) + body)
+        found = b""
+        while True:
+            data, at = self._socket.recv(1 << 16), 0
+            while at + HEADER.size <= len(data):
+                length, answer, told, sequence, _ = HEADER.unpack_from(data, at)
+                if length < HEADER.size:
+                    break
+                payload, at = data[at + HEADER.size : at + length], at + length + (-length % 4)
+                if sequence != self._sequence:
+                    continue
+                if answer == NLMSG_ERROR:
+                    _raise_refusal(payload, told)
+                    return found
+                found = payload
+
+
+def _raise_refusal(payload: bytes, flags: int) -> None:
+    (code,) = ERROR.unpack_from(payload)
+    if code == 0:
+        return
+    said = os.strerror(-code)
+    if flags & NLM_F_ACK_TLVS:
+        skipped = ERROR.size + HEADER.size
+        if not flags & NLM_F_CAPPED:
+            skipped = ERROR.size + HEADER.unpack_from(payload, ERROR.size)[0]
+        words = attributes(payload[skipped:]).get(NLMSGERR_ATTR_MSG)
+        if words:
+            said = f"{said} ({words.rstrip(bytes(1)).decode(errors='replace')})"
+    raise OSError(-code, said)
+
+
+class Generic(Netlink):
+    """To the kernel's generic families."""
+
+    def __init__(self) -> None:
+        super().__init__(NETLINK_GENERIC)
+
+    def family(self, name: str) -> int:
+        """The number of a family; raises OSError (ENOENT) where the kernel does not have it."""
+        answer = self.ask(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, attribute(CTRL_ATTR_FAMILY_NAME, name))
+        return int(struct.unpack("=H", answer[CTRL_ATTR_FAMILY_ID])[0])
+
+    def ask(self, family: int, command: int, body: bytes, version: int = 1) -> dict[int, bytes]:
+        """Sends one request; the attributes of its answer, none where it was only acknowledged. Raises OSError."""
+        return attributes(self.request(family, 0, GENERIC.pack(command, version, 0) + body)[GENERIC.size :])
+
+
+class Routing(Netlink):
+    """To the kernel's devices and routes."""
+
+    def __init__(self) -> None:
+        super().__init__(socket.NETLINK_ROUTE)
+
     def set_up(self, device: str, mtu: int | None = None, queue_packets: int | None = None) -> None:
-        """Sets a device up, and its MTU and transmit queue."""
-        body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, socket.if_nametoindex(device), _UP, _UP)
-        if mtu is not None:
-            body += attribute(_MTU, struct.pack("=I", mtu))
-        if queue_packets is not None:
-            body += attribute(_QUEUE_LENGTH, struct.pack("=I", queue_packets))
-        self._ask(_NEWLINK, 0, body)
+        """Sets a device up, and its MTU and transmit queue. Raises OSError."""
+        given = {IFLA_MTU: mtu, IFLA_TXQLEN: queue_packets}
+        self._change(device, IFF_UP, {kind: value for kind, value in given.items() if value is not None})
 
     def set_queue(self, device: str, packets: int) -> None:
-        """Sets a device's transmit queue."""
-        body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, socket.if_nametoindex(device), 0, 0)
-        self._ask(_NEWLINK, 0, body + attribute(_QUEUE_LENGTH, struct.pack("=I", packets)))
+        """Sets a device's transmit queue. Raises OSError."""
+        self._change(device, 0, {IFLA_TXQLEN: packets})
 
     def route(
-        self, to: str, bits: int, device: str, metrics: dict[int, int | bytes] | None = None, source: str | None = None
+        self, to: str, bits: int, device: str, metrics: Mapping[int, int | bytes] | None = None, source: str | None = None
     ) -> None:
-        """Sends what goes to `to`/`bits` over a device; `metrics` by RTAX_ number; `source` of sockets without an address."""
-        self._route(to, bits, device, MAIN, _UNICAST, 0, metrics, source)
+        """Sends what goes to `to`/`bits` over a device; `metrics` by RTAX_ number; `source` of sockets without an address.
+
+        Raises:
+            OSError: refused.
+        """
+        more: dict[int, Value] = {} if source is None else {RTA_PREFSRC: socket.inet_aton(source)}
+        if metrics:
+            more[RTA_METRICS] = metrics
+        self._route(to, bits, device, (RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_UNIVERSE, RTN_UNICAST), more)
 
     def local(self, to: str, bits: int) -> None:
-        """Makes all addresses of `to`/`bits` this namespace's own."""
-        self._route(to, bits, "lo", LOCAL, _LOCAL_TYPE, 254, None, None)
+        """Makes all addresses of `to`/`bits` this namespace's own. Raises OSError."""
+        self._route(to, bits, "lo", (RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_HOST, RTN_LOCAL), {})
 
-    def _route(
-        self, to: str, bits: int, device: str, table: int, kind: int, scope: int, metrics: Any, source: str | None
-    ) -> None:
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, bits, 0, 0, table, 3, scope, kind, 0)
-        body += attribute(_DESTINATION, socket.inet_aton(to))
-        body += attribute(_DEVICE, struct.pack("=I", socket.if_nametoindex(device)))
-        if source is not None:
-            body += attribute(_SOURCE, socket.inet_aton(source))
-        if metrics:
-            packed = {key: struct.pack("=I", value) if isinstance(value, int) else value for key, value in metrics.items()}
-            body += attribute(_METRICS, b"".join(attribute(key, value) for key, value in packed.items()))
-        self._ask(_NEWROUTE, _CREATE | _REPLACE, body)
+    def _change(self, device: str, flags: int, given: Mapping[int, int]) -> None:
+        body = DEVICE.pack(socket.AF_UNSPEC, 0, socket.if_nametoindex(device), flags, flags)
+        self.request(RTM_NEWLINK, 0, body + b"".join(attribute(kind, value) for kind, value in given.items()))
 
-    def _ask(self, kind: int, flags: int, body: bytes) -> None:
-        self._number += 1
-        self._socket.send(_HEADER.pack(_HEADER.size + len(body), kind, _REQUEST | _ACK | flags, self._number, 0) + body)
-        while True:
-            answer = self._socket.recv(65536)
-            _, kind_back, _, number, _ = _HEADER.unpack_from(answer)
-            if kind_back == _ERROR and number == self._number:
-                code = struct.unpack_from("=i", answer, _HEADER.size)[0]
-                if code != 0:
-                    raise OSError(-code, f"netlink request {kind}: {os.strerror(-code)}")
-                return
+    def _route(self, to: str, bits: int, device: str, about: tuple[int, int, int, int], more: Mapping[int, Value]) -> None:
+        given = {RTA_DST: socket.inet_aton(to), RTA_OIF: socket.if_nametoindex(device), **more}
+        body = ROUTE.pack(socket.AF_INET, bits, 0, 0, *about, 0)
+        body += b"".join(attribute(kind, value) for kind, value in given.items())
+        self.request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, body)

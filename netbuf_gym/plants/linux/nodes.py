@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from netbuf_gym.plants.linux import system
-from netbuf_gym.plants.linux.netlink import Netlink
+from netbuf_gym.plants.linux.netlink import Routing
 
 DEVICE = "tun0"
 _TUNSETIFF = 0x400454CA
@@ -52,7 +52,7 @@ class Node:
             system.unshare(system.NEWNET)
             self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
             self.tun = _tun()
-            with Netlink() as netlink:
+            with Routing() as netlink:
                 netlink.set_up("lo")
                 netlink.set_up(DEVICE, mtu, RING_PACKETS)
                 netlink.local(f"10.{number}.0.0", 16)
@@ -76,7 +76,7 @@ class Node:
     def routes(self, metrics: Iterable[tuple[str, Mapping[int, int]]]) -> None:
         """Gives the ways to some addresses of other nodes metrics of their own, by RTAX_ number."""
         self.enter()
-        with Netlink() as netlink:
+        with Routing() as netlink:
             for address, values in metrics:
                 netlink.route(address, 32, DEVICE, dict(values))
 

@@ -12,6 +12,7 @@ from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.plants.linux.agreed import DRIVEN, HEADERS_BYTES, NOTSENT_LOWAT_BYTES, address
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import capped, hosts_message
+from netbuf_gym.plants.linux.netlink import FEATURES, INITCWND, INITRWND, QUICKACK
 from netbuf_gym.scenarios.catalogue import CongestionControl, cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
@@ -33,9 +34,6 @@ large from the beginning: autotuned it is two windows, which binds where a lost 
 STEERED_BYTES = 4 << 20
 """A receive buffer where receivers' windows are steered: fixed, since autotuning sets the clamp as well, and no larger than
 advertised windows of a fine scale (128 bytes) reach."""
-
-INITCWND, FEATURES, INITRWND, QUICKACK = 11, 12, 14, 15
-"""RTAX_ numbers of a route's metrics."""
 
 MOST_FIRST_SEGMENTS = 1000
 USEC_TIMESTAMPS = 16

@@ -1,30 +1,14 @@
-"""What tests of live worlds have in common: whether there can be any here, small worlds, and what is left of them."""
+"""What tests of live worlds have in common: small worlds, and what is left of them."""
 
 import math
 import os
-from functools import lru_cache
 from pathlib import Path
 
-import pytest
-
 import netbuf_gym as nb
-from netbuf_gym.plants.linux import machine
 from netbuf_gym.plants.linux.process import Process
 from netbuf_gym.plants.linux.setup import Agents, Setup
 
 BOOT = "netbuf_gym/plants/linux/boot.py"
-
-
-@lru_cache
-def missing() -> str:
-    """Why this machine can have no live worlds; empty: it can."""
-    return machine.look().missing
-
-
-def needs_live_worlds() -> None:
-    """Skips the test, with the reason, where there can be none."""
-    if reason := missing():
-        pytest.skip(f"no live worlds: {reason}")
 
 
 def dumbbell(**changes):

@@ -17,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 
 import alone
+import machines
 import pytest
 
 from netbuf_gym.plants.linux.bpf import objects, struct_ops, windows
@@ -91,7 +92,7 @@ def window_in_force(control: str) -> dict:
 
 
 def test_the_window_is_what_was_set():
-    alone.needs_bpf()
+    machines.needs_bpf()
     found = alone.run(__name__, "window_in_force", "agent")
     row, mss = found["row"], found["mss"]
     assert found["listed"] and not found["still_listed"]
@@ -107,7 +108,7 @@ def test_the_window_is_what_was_set():
 
 
 def test_slow_start_and_then_a_window_that_never_binds():
-    alone.needs_bpf()
+    machines.needs_bpf()
     found = alone.run(__name__, "window_in_force", "receiver_driven")
     row = found["row"]
     assert row["acks"] > 10
@@ -146,7 +147,7 @@ def after_a_time_out() -> dict:
 
 def test_what_is_not_steered_keeps_its_control():
     """A socket that never was given a row runs the control all the same: its window stays what it began with."""
-    alone.needs_bpf()
+    machines.needs_bpf()
     assert alone.run(__name__, "without_a_row") == 10
 
 
@@ -164,7 +165,7 @@ def without_a_row() -> int:
 
 
 def test_rows_are_given_back():
-    alone.needs_bpf()
+    machines.needs_bpf()
     assert alone.run(__name__, "rows_given_out") == [0, "no row is left", 0]
 
 
@@ -182,7 +183,7 @@ def rows_given_out() -> list:
 
 
 def test_nothing_stays_registered_after_a_kill():
-    alone.needs_bpf()
+    machines.needs_bpf()
     code = (
         "from netbuf_gym.plants.linux.bpf.windows import SteeredSockets; import time; "
         "steered = SteeredSockets(); print(steered.name, flush=True); time.sleep(60)"
@@ -199,7 +200,7 @@ def test_nothing_stays_registered_after_a_kill():
 
 
 def test_two_at_a_time():
-    alone.needs_bpf()
+    machines.needs_bpf()
     first, second = windows.SteeredSockets("agent", 1), windows.SteeredSockets("agent", 1)
     try:
         assert first.name != second.name
@@ -225,7 +226,6 @@ def test_refused_by_the_kernel(monkeypatch):
         raise struct_ops.BpfError(errno.EPERM, "BPF map 'slots' cannot be made")
 
     monkeypatch.setattr("netbuf_gym.plants.linux.bpf.syscalls.create_map", refuse)
-    if struct_ops.unavailable():
-        pytest.skip(struct_ops.unavailable())
+    machines.needs_bpf()
     with pytest.raises(struct_ops.BpfError, match="cannot be made"):
         windows.SteeredSockets("agent", 1)

@@ -14,7 +14,8 @@ import live_worlds
 import numpy as np
 import pytest
 from busy_machine import undisturbed
-from live_worlds import dumbbell, needs_live_worlds
+from live_worlds import dumbbell
+from machines import needs_live_worlds
 
 import netbuf_gym as nb
 from netbuf_gym import plants, rollout

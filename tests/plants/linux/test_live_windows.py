@@ -1,12 +1,14 @@
 """Kernel senders and receivers steered by agents, beside the simulator's in the same worlds."""
 
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
 
 import alone
 import gymnasium as gym
+import machines
 import numpy as np
 import pytest
 from busy_machine import undisturbed
@@ -14,7 +16,6 @@ from busy_machine import undisturbed
 import netbuf_gym as nb
 from netbuf_gym import plants
 from netbuf_gym.plants.linux import steering
-from netbuf_gym.plants.linux.bpf import struct_ops
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
 
@@ -53,14 +54,7 @@ def run(plant, scenario, kind, decide, steps):
 
 @pytest.fixture(scope="module", autouse=True)
 def live():
-    alone.needs_bpf()
-    made = plants.make("linux", 1, 1, SENDER)
-    try:
-        made.reset(0, path(), 1)
-    except nb.NetbufError as error:
-        pytest.skip(str(error))
-    finally:
-        made.close()
+    machines.needs_bpf()
 
 
 @undisturbed
@@ -125,8 +119,8 @@ def test_nuwas_rule_keeps_the_queue_where_the_simulators_does():
 
 @pytest.mark.parametrize("unit", [1000, 1])
 def test_delay_by_time_stamps(unit):
-    if unit == 1 and struct_ops.release() < (6, 7):
-        pytest.skip("tcp_usec_ts came with Linux 6.7")
+    if unit == 1:
+        machines.needs_linux(6, 7)  # tcp_usec_ts
     scenario = steered(path(), timestamp_resolution_us=unit, clock_offset_ms=500, clock_drift_ppm=20)
     rows, _, _ = run("linux", scenario, RECEIVER, lambda step: {"k": 0, "window_bytes": 2 * BDP}, 30)
     error = np.abs(rows["queue_delay_mean_s"] - rows["true_queue_delay_mean_s"])[15:]
@@ -158,18 +152,15 @@ def test_environments(env):
 
 
 def test_without_privileges_the_window_is_kept_from_user_space():
+    machines.needs_user_namespaces()
     code = (
-        "import sys; sys.path[:0] = sys.argv[1:]; import test_live_windows as t; "
+        "import test_live_windows as t; "
         "rows, _, about = t.run('linux', t.path(), t.SENDER, lambda step: {'cwnd_bytes': t.BDP}, 15); "
         "print(about['window']); print(t.np.median(rows['throughput_bps'][8:]))"
     )
-    command = ["unshare", "-Ur", sys.executable, "-c", code, str(alone.HERE), str(alone.HERE.parents[1])]
-    try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    except FileNotFoundError:
-        pytest.skip("no unshare here")
-    if "Operation not permitted" in child.stderr and not child.stdout:
-        pytest.skip("no user namespaces here")
+    command = ["unshare", "-Ur", sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": alone.PATHS}
+    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert child.returncode == 0, child.stderr
     window, rate = child.stdout.splitlines()[-2:]
     assert window.startswith("from user space") and "BPF" in window

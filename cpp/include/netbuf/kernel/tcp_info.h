@@ -18,7 +18,11 @@ struct TcpInfoField {
 };
 
 std::span<const TcpInfoField> tcp_info_fields();
+// Which of them it is. Throws std::out_of_range.
+size_t tcp_info_index(std::string_view name);
 // One number for each field; data: what the kernel gave.
-void read_tcp_info(std::span<const uint8_t> data, double* out);
+void parse_tcp_info(std::span<const uint8_t> data, double* out);
+// Of a descriptor. False, and nothing is written, where it is no TCP socket.
+bool read_tcp_info(int fd, double* out);
 
 }  // namespace netbuf

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from netbuf_gym.plants.linux.kinds import base
-from netbuf_gym.plants.linux.netlink import Netlink
+from netbuf_gym.plants.linux.netlink import Routing
 from netbuf_gym.plants.linux.nodes import DEVICE, get_sysctl
 from netbuf_gym.plants.linux.sysctls import INT_MAX, KINDS, PLACES
 
@@ -120,7 +120,7 @@ class Tuned:
         """Another ring: the queue of the links that leave the host, and that of its device."""
         before_s = time.monotonic()
         self.node.enter()
-        with Netlink() as netlink:
+        with Routing() as netlink:
             netlink.set_queue(DEVICE, round(packets))
         self.interrupted_s += time.monotonic() - before_s
         for link in self.devices:

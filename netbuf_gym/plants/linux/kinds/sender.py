@@ -8,32 +8,21 @@ from __future__ import annotations
 
 import math
 import os
-import socket
-import struct
 from typing import Any
 
+from netbuf_gym import _core
 from netbuf_gym.plants.linux.agreed import NOTSENT_LOWAT_BYTES
 from netbuf_gym.plants.linux.kinds import base
 from netbuf_gym.plants.linux.steering import addresses, steered_sockets
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
-_INFO = struct.Struct("=8B24I4Q6I4Q2I2Q6I2HI")
-_NAMES = {
-    "snd_mss": 10, "unacked": 12, "sacked": 13, "lost": 14, "retrans": 15, "snd_ssthresh": 25, "snd_cwnd": 26,
-    "total_retrans": 31, "data_segs_out": 41, "total_rto": 56,
-}  # fmt: skip
-
-
-def tcp_info(descriptor: int) -> dict[str, int]:
-    """Some of TCP_INFO of a socket; empty when it is none any more."""
-    try:
-        with socket.socket(fileno=os.dup(descriptor)) as own:
-            raw = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
-    except OSError:
-        return {}
-    values = _INFO.unpack(raw.ljust(_INFO.size, b"\0"))
-    return {name: values[at] for name, at in _NAMES.items()}
+TOLD = (
+    *("mss_bytes", "unacked_packets", "sacked_packets", "lost_packets", "retransmitting_packets", "ssthresh_packets"),
+    *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts"),
+)
+"""What is read of TCP_INFO."""
+PLACES = [_core.tcp_info_columns().index(name) for name in TOLD]
 
 
 class Kind(base.Kind):
@@ -102,7 +91,7 @@ class Kind(base.Kind):
     def report(self) -> list[dict[str, Any]]:
         """See `base.Kind`: time-outs, and in the kernel the round trips as its acknowledgements have them."""
         if self._steered is None:
-            return [{"timeouts": self._now(at, flow)["total_rto"]} for at, flow in enumerate(self.places)]
+            return [{"timeouts": self._now(at, flow)["timeouts"]} for at, flow in enumerate(self.places)]
         reports = []
         for number in self._rows:
             row = self._steered.row(number)
@@ -129,11 +118,15 @@ class Kind(base.Kind):
     def _now(self, at: int, flow: int) -> dict[str, Any]:
         world = self.world
         link = world.emulator.link_stat(world.setup["bottlenecks"][flow])
-        info = {"total_rto": 0}
+        info: dict[str, float] = {"timeouts": 0.0}
         descriptor = world.flows.sender_fd(flow)
         if descriptor >= 0:
-            info |= tcp_info(descriptor)
+            row = _core.tcp_info_row(descriptor)
             os.close(descriptor)
+            if row:
+                info = {name: row[at] for name, at in zip(TOLD, PLACES, strict=True)}
+                if math.isnan(info["timeouts"]):
+                    info["timeouts"] = 0.0
         return {
             **world.emulator.route_stat(flow),
             **info,
@@ -149,16 +142,17 @@ class Kind(base.Kind):
         """A row by what the kernel's acknowledgements have counted."""
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now if key in then}
-        mss = now["mss"] or (now["snd_mss"] if "snd_mss" in now else self.world.setup["mtu"] - self.world.setup["headers"])
+        headers = self.world.setup["headers"]
+        mss = now["mss"] or (now["mss_bytes"] if "mss_bytes" in now else self.world.setup["mtu"] - headers)
         acks, sent = grown["acks"], grown["packets_sent"]
         in_flight = grown["in_flight_sum"] * mss
         overruled = math.isnan(self._windows[at]) or now["timeouts"] > self._timeouts[at]
-        cwnd = now.get("snd_cwnd", now["cwnd"])
+        cwnd = now.get("cwnd_packets", now["cwnd"])
         since_sent = then["last_sent_ns"] if then["packets_sent"] else now["first_sent_ns"]
         since_ack = then["last_ack_us"] if then["acks"] else now["first_ack_us"]
         ssthresh = now["ssthresh"] or INFINITE_SSTHRESH
-        known = "unacked" in now
-        left, again = grown.get("data_segs_out", sent), grown.get("total_retrans", grown["packets_retransmitted"])
+        left = grown.get("data_segments_sent", sent)
+        again = grown.get("retransmitted_packets", grown["packets_retransmitted"])
         return [
             elapsed_s,
             NAN if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
@@ -179,7 +173,7 @@ class Kind(base.Kind):
             again,
             acks,
             grown["timeouts"],
-            (now["unacked"] - now["sacked"] - now["lost"] + now["retrans"]) * mss if known else 0.0,
+            _in_flight_bytes(now, mss),
             now["rtt_least_us"] * 1e-6 if now["rtt_count"] else NAN,
             _ratio(grown["sojourn_sum_s"], grown["sojourn_count"]),
             now["queue_packets"],
@@ -190,15 +184,13 @@ class Kind(base.Kind):
         """A row by what has passed the sender's device."""
         elapsed_s = now["time_s"] - then["time_s"]
         grown = {key: now[key] - then[key] for key in now if key in then}
-        known = "snd_mss" in now
-        mss = now["snd_mss"] if known else NAN
-        ssthresh = now["snd_ssthresh"] if known else INFINITE_SSTHRESH
-        cwnd = now["snd_cwnd"] * mss if known else NAN
+        mss = now.get("mss_bytes", NAN)
+        cwnd = now.get("cwnd_packets", NAN) * mss
         window = self._windows[at]
         sent, acks = grown["packets_sent"], grown["acks"]
         return [
             elapsed_s,
-            NAN if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
+            now.get("ssthresh_packets", NAN) * mss,
             cwnd if math.isnan(window) else min(cwnd, window),
             mss,
             grown["in_flight_sum_bytes"],
@@ -215,13 +207,21 @@ class Kind(base.Kind):
             grown["packets_retransmitted"],
             grown["packets_retransmitted"],
             acks,
-            grown["total_rto"],
-            (now["unacked"] - now["sacked"] - now["lost"] + now["retrans"]) * mss if known else 0.0,
+            grown["timeouts"],
+            _in_flight_bytes(now, mss),
             now["rtt_min_s"],
             _ratio(grown["sojourn_sum_s"], grown["sojourn_count"]),
             now["queue_packets"],
             grown["queue_drops"],
         ]
+
+
+def _in_flight_bytes(now: dict[str, Any], mss: float) -> float:
+    """As the kernel reckons it; none of a connection that is gone."""
+    if "unacked_packets" not in now:
+        return 0.0
+    gone = now["sacked_packets"] + now["lost_packets"] - now["retransmitting_packets"]
+    return float((now["unacked_packets"] - gone) * mss)
 
 
 def _ratio(amount: float, count: float) -> float:

@@ -7,14 +7,12 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from netbuf_gym.plants.linux.netlink import Netlink
+from netbuf_gym.plants.linux.netlink import CC_ALGO, Routing
 from netbuf_gym.plants.linux.nodes import DEVICE
 from netbuf_gym.plants.linux.proxy.processes import Program, Shadowsocks, program_of, script
 
 TARGET = ("127.0.0.1", 9000)
 PORT = 8388
-CC_ALGO = 16
-"""RTAX_CC_ALGO: the congestion control of a route."""
 
 
 class Workload:
@@ -48,7 +46,7 @@ class Workload:
             (self._client, self._addresses[0], self._addresses[1], {}),
         ):
             node.enter()
-            with Netlink() as netlink:
+            with Routing() as netlink:
                 netlink.route(to, 32, DEVICE, metrics, source)
 
     def start(self) -> None:
