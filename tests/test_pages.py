@@ -50,7 +50,7 @@ WORLDS = {
 def test_floors_are_where_observations_end(task, kwargs):
     env = VectorEnv(8, task=task, **kwargs, history=1)
     rules = env.engine.task
-    env.reset(seed=1)
+    env.reset(seed=2)
     env.action_space.seed(1)
     seen = np.array([env.step(env.action_space.sample())[0] for _ in range(90)]).reshape(-1, rules.width)
     for feature, low in zip(rules.features, seen.min(axis=0), strict=True):
