@@ -279,6 +279,11 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         const LiveFlows::Guard guard = f.hold();
         f.cap_buffers(node, bytes);
       }, "node"_a, "bytes"_a, "Send buffers that connections opened from now on ask for at a node are at most as large.")
+      .def("clamp_windows", [](LiveFlows& f, uint32_t node, int64_t bytes) {
+        const LiveFlows::Guard guard = f.hold();
+        return f.clamp_windows(node, bytes);
+      }, "node"_a, "bytes"_a, R"(Receive windows of all connections that a node receives, now or from now on, are at most as large; but for receivers with a
+control of their own. Returns how many there are.)")
       .def("set_window", [](LiveFlows& f, uint32_t flow, double bytes) {
         const LiveFlows::Guard guard = f.hold();
         f.set_window(flow, bytes);
