@@ -12,6 +12,7 @@ from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.plants.linux.kinds import host as live
 from netbuf_gym.plants.linux.proxy import processes
+from netbuf_gym.plants.linux.proxy.workload import MOST_FAILURES, Workload
 from netbuf_gym.plants.linux.relayed import relayed
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
 
@@ -131,6 +132,18 @@ print(target.alive); target.close(); print(target.alive)
     assert "relay: " in said[0] and "Address already in use" in said[0]
     assert "ss-server: " in said[1] and "failed to bind address" in said[1]
     assert said[2].startswith("ss-local: ") and said[3:] == ["True", "False"]
+
+
+def test_a_proxy_that_serves_nobody_fails_its_world():
+    workload = Workload.__new__(Workload)
+    workload._received = workload._failures = 0
+    told = {"received_bytes": 0, "why": "Connection refused"}
+    workload._judge({**told, "failures": MOST_FAILURES - 1})
+    with pytest.raises(RuntimeError, match="through the proxy: 3 connections have failed, the last: Connection refused"):
+        workload._judge({**told, "failures": MOST_FAILURES})
+    workload._judge({**told, "failures": 10 * MOST_FAILURES, "received_bytes": 1})  # some of it comes
+    with pytest.raises(RuntimeError, match="3 connections have failed"):
+        workload._judge({**told, "failures": 11 * MOST_FAILURES, "received_bytes": 1})
 
 
 def test_worlds_that_no_proxy_can_carry():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,13 +71,14 @@ class HostMeter:
     Args:
         local: whether connections over the loopback device count.
         own_memory: whether memory is the sum over the namespace's connections; otherwise it is the machine's, of sockstat.
+        behind: ports. Of a host that relays, its ends of connections to them over the loopback device are part of that sum.
 
     Raises:
         OSError: the kernel does not tell of connections.
     """
 
-    def __init__(self, local: bool = False, own_memory: bool = True):
-        self._local, self._own_memory = local, own_memory
+    def __init__(self, local: bool = False, own_memory: bool = True, behind: Sequence[int] = ()):
+        self._local, self._own_memory, self._behind = local, own_memory, list(behind)
         self._connections = Connections()
         # What is read stays that of the namespace in which the file was opened.
         self._netstat = os.open("/proc/thread-self/net/netstat", os.O_RDONLY | os.O_CLOEXEC)
@@ -179,7 +181,8 @@ class HostMeter:
         self._begin_s = self._seen_s
 
     def _look(self, now_s: float) -> Table:
-        table = self._chosen(self._connections.read())
+        every = self._connections.read()
+        table = self._chosen(every)
         self._ended.append(self._chosen(self._connections.ended()))
         fresh = table.cookie[~self._known.find(table.cookie)[1]]
         self._opened += len(fresh)
@@ -189,7 +192,7 @@ class HostMeter:
         told = seen & (rtt_us > 0)
         self._known.rtt_sum_s[at[told]] += rtt_us[told] * 1e-6
         self._known.rtt_count[at[told]] += 1
-        self._memory.append(self._memory_now(table))
+        self._memory.append(self._memory_now(every))
         return table
 
     def _chosen(self, table: Table) -> Table:
@@ -212,6 +215,7 @@ class HostMeter:
 
     def _memory_now(self, table: Table) -> float:
         if self._own_memory:
+            table = table.where((table["local"] == 0) | self._local | np.isin(table["peer_port"], self._behind))
             return float(sum(np.nansum(table[name]) for name in ("rmem_alloc", "wmem_queued", "fwd_alloc")))
         for line in os.pread(self._sockstat, 4096, 0).decode().splitlines():
             words = line.split()

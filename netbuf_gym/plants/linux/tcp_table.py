@@ -25,7 +25,7 @@ ESTABLISHED = 1
 TCP_DESTROY, TCP6_DESTROY = 1 << 0, 1 << 2
 NO_RTT = 0xFFFFFFFF
 
-MESSAGE_BYTES, COOKIE_AT, ADDRESSES_AT, WQUEUE_AT = 72, 44, 8, 60
+MESSAGE_BYTES, COOKIE_AT, PEER_PORT_AT, ADDRESSES_AT, WQUEUE_AT = 72, 44, 6, 8, 60
 INFO_FIELDS = {
     "retrans_out": (36, "u4"),
     "snd_mss": (16, "u4"),
@@ -45,8 +45,9 @@ INFO_FIELDS = {
 }
 """Where `tcp_info` has what is read of it."""
 MEMORY_FIELDS = {"rmem_alloc": 0, "rcvbuf": 1, "sndbuf": 3, "fwd_alloc": 4, "wmem_queued": 5}
-FIELDS = ("state", "local", "wqueue", *INFO_FIELDS, *MEMORY_FIELDS)
-"""Of a connection, in this order; `local` is 1 between addresses of the loopback device. Times in us, rates in bytes/s."""
+FIELDS = ("state", "local", "peer_port", "wqueue", *INFO_FIELDS, *MEMORY_FIELDS)
+"""Of a connection, in this order; `local` is 1 between addresses of the loopback device, or of one address with itself;
+`peer_port` is the other end's. Times in us, rates in bytes/s."""
 
 
 class Table:
@@ -176,8 +177,9 @@ def _group(raw: np.ndarray, data: bytes, length: int, starts: np.ndarray) -> Tab
     values = np.full((len(starts), len(FIELDS)), np.nan)
     values[:, 0] = head[:, 1]
     values[:, 1] = _loopback(head)
-    values[:, 2] = _numbers(head, WQUEUE_AT, "u4")
-    column = 3
+    values[:, 2] = head[:, PEER_PORT_AT] * 256.0 + head[:, PEER_PORT_AT + 1]
+    values[:, 3] = _numbers(head, WQUEUE_AT, "u4")
+    column = 4
     for offset, kind in INFO_FIELDS.values():
         if INFO in places and places[INFO] + offset + int(kind[1]) <= length:
             values[:, column] = _numbers(rows, places[INFO] + offset, kind)

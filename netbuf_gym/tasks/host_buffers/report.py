@@ -33,6 +33,7 @@ def episode_reports(
         loss_rate: packets sent again over packets sent (0 when none was sent).
         memory_mb: mean TCP memory and the ring's, 10^6 bytes; tcp_memory_mb: the former alone; peak_memory_mb: its greatest.
         flows_completed, interrupted_s, duration_s, scenario: as they say.
+        flows_failed: connections of clients that broke; only where real programs fetch what is sent (a live world's `proxy`).
     """
     reports = []
     for host, own, measured in zip(hosts, counters, achieved, strict=True):
@@ -58,6 +59,7 @@ def episode_reports(
                 "interrupted_s": measured["interrupted_s"],
                 "duration_s": duration_s,
                 "scenario": scenario.name,
+                **({"flows_failed": int(own["flows_failed"])} if "flows_failed" in own else {}),
             }
         )
     return reports

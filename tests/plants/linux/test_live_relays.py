@@ -13,6 +13,7 @@ from live_worlds import dumbbell, needs_live_worlds
 
 import netbuf_gym as nb
 from netbuf_gym.plants.linux.codec import decode, encode
+from netbuf_gym.plants.linux.process import Process
 from netbuf_gym.plants.linux.setup import Agents, Setup
 
 WORLD = {"rate_mbps": 30.0, "extra_ms": 36.0, "relay_bytes": 65536, "duration_s": 6.0}
@@ -70,8 +71,6 @@ def joined(rate_mbps, duration_s=20.0):
 
 def test_what_a_relay_holds_is_its_buffer():
     needs_live_worlds()
-    from netbuf_gym.plants.linux.process import Process
-
     process = Process()
     try:
         process.ask(joined(4))
@@ -146,8 +145,8 @@ def test_a_clamp_binds_connections_that_stand_and_those_opened_later():
 def test_hosts_of_any_kind_of_traffic(seed):
     """The default world of the environment is relayed in a quarter of its episodes."""
     needs_live_worlds()
-    env = gym.make("netbuf/HostBuffers-v0", plant="linux", interval_s=0.5, scenario={"name": "auter/any", "duration_s": 1.0,
-                   "relay_probability": 1.0}, disable_env_checker=True)
+    scenario = {"name": "auter/any", "duration_s": 1.0, "relay_probability": 1.0}
+    env = gym.make("netbuf/HostBuffers-v0", plant="linux", interval_s=0.5, scenario=scenario, disable_env_checker=True)
     env.reset(seed=seed)
     ended = False
     while not ended:
