@@ -13,9 +13,10 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.plants.linux.kinds import host as live
 from netbuf_gym.plants.linux.proxy import processes
 from netbuf_gym.plants.linux.proxy.workload import MOST_FAILURES, Workload
-from netbuf_gym.plants.linux.relayed import relayed
+from netbuf_gym.plants.linux.relayed import Proxy, relayed
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
 
+PLAIN = Proxy("plain")
 WORLD = {"name": "auter/local", "extra_ms": 16.0, "rate_mbps": 30.0, "duration_s": 4.0}
 
 
@@ -152,8 +153,54 @@ def test_worlds_that_no_proxy_can_carry():
         world = rules.control(scenarios.get("auter/local", **own))
         if "explicit_bytes" in own:
             with pytest.raises(ConfigError, match="sndbuf_bytes = 65536; valid with a proxy on plant 'linux': None"):
-                relayed(world)
+                relayed(world, PLAIN)
         else:
-            bare, work = relayed(world)
+            bare, work = relayed(world, PLAIN)
             assert bare.traffic is None and len(bare.flows) == 1 and work["arrivals_per_s"] > 0 and len(work["sizes"][0]) == 10
-    assert relayed(rules.control(scenarios.get("auter/local")))[1]["bulk"] == [{"start_s": 0.0}]
+    assert relayed(rules.control(scenarios.get("auter/local")), PLAIN)[1]["bulk"] == [{"start_s": 0.0}]
+
+
+def test_a_relay_of_the_scenarios_is_the_proxy():
+    rules = tasks.get("host_buffers").rules()
+    own, through = (
+        relayed(rules.control(scenarios.get("auter/local", traffic="mixed", relay_bytes=relay_bytes)), PLAIN)
+        for relay_bytes in (None, 65536)
+    )
+    assert own[1] == through[1] and own[0].flows == through[0].flows
+
+
+def test_pages_of_several_objects(possible):
+    pages = {"name": "plain", "page": [3, 5], "think_s": 0.05}
+    work = relayed(tasks.get("host_buffers").rules().control(scenarios.get("auter/local")), Proxy.of(pages))[1]
+    assert work["page"] == [3, 5] and work["think_s"] == 0.05
+    told = {}
+    for proxy in ("plain", pages):
+        env = made(proxy, traffic="short", load=0.3)
+        env.reset(seed=1)
+        rows = []
+        for _ in range(2):
+            *_, info = env.step(env.action_space.sample() * 0 + 0.5)
+            assert "failure" not in info, info
+            rows.append(telemetry(env))
+        opened = sum(row["connections_opened"] for row in rows)
+        told[str(proxy)] = env.unwrapped.engine.report(0)[0]["flows_completed"], opened
+        env.close()
+    (alone, connections), (together, fewer) = told.values()
+    assert alone > 20 and alone == pytest.approx(connections, abs=12)
+    assert together > 10 and together > 2 * fewer
+
+
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [
+        ("none", "proxy = 'none'"),
+        ({"page": [1, 2]}, r"proxy = \{'page': \[1, 2\]\}; valid: name, and page and think_s beside it"),
+        ({"name": "plain", "pages": 3}, "valid: name, and page and think_s beside it"),
+        ({"name": "plain", "page": [3, 2]}, r"proxy\.page\[1\] = 2"),
+        ({"name": "plain", "page": [3]}, r"proxy\.page = \[3\]; valid: two numbers"),
+        ({"name": "plain", "think_s": -1}, r"proxy\.think_s = -1"),
+    ],
+)
+def test_proxies_are_checked(proxy, said):
+    with pytest.raises(ConfigError, match=said):
+        made(proxy)

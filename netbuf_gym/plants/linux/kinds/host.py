@@ -192,7 +192,8 @@ class Kind(base.Kind):
             clamps = f"connections of the proxy that stand, looked for every {self.look_s:g} s"
         elif not any(host.receives for host in self._hosts):
             clamps = "none: the hosts receive no connections"
-        return {"ring": "the device's transmit queue, and that of the emulated links that leave the host", "window_clamp": clamps}
+        ring = "the device's transmit queue, and that of the emulated links that leave the host"
+        return {"ring": ring, "window_clamp": clamps}
 
     def begin(self) -> None:
         """See `base.Kind`; the meter's intervals follow each other by themselves."""

@@ -13,7 +13,7 @@ LISTENING = "0A"
 
 
 class Health:
-    """A connection to a program from its own namespace now and then, which says nothing, and is let go when it has been accepted.
+    """A connection to a program from its own namespace now and then, which says nothing and goes once it has been accepted.
 
     Args:
         name: what messages call the program.
