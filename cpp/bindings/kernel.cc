@@ -69,9 +69,15 @@ ReceiverMeter& meter_of(Emulator& emulator, uint32_t route) {
 }
 
 nb::dict receiver_stat(Emulator& emulator, uint32_t route) {
-  const Emulator::Guard guard = emulator.hold();
-  const ReceiverMeter& meter = meter_of(emulator, route);
-  const MeterCounters& c = meter.counters();
+  MeterCounters c;
+  int64_t held, advertised, clamp;
+  uint32_t mss;
+  {
+    const Emulator::Guard guard = emulator.hold();
+    const ReceiverMeter& meter = meter_of(emulator, route);
+    c = meter.counters();
+    held = meter.held_bytes(), advertised = meter.advertised_bytes(), clamp = meter.clamp_bytes(), mss = meter.mss();
+  }
   nb::dict d;
   d["packets_received"] = c.packets_received;
   d["received_bytes"] = c.received_bytes;
@@ -79,16 +85,19 @@ nb::dict receiver_stat(Emulator& emulator, uint32_t route) {
   d["segments_missing"] = c.segments_missing;
   d["segments_repeated"] = c.segments_repeated;
   d["stamps_missing"] = c.stamps_missing;
-  d["held_bytes"] = meter.held_bytes();
-  d["advertised_bytes"] = meter.advertised_bytes();
-  d["clamp_bytes"] = meter.clamp_bytes();
-  d["mss_bytes"] = meter.mss();
+  d["held_bytes"] = held;
+  d["advertised_bytes"] = advertised;
+  d["clamp_bytes"] = clamp;
+  d["mss_bytes"] = mss;
   return d;
 }
 
 nb::dict receiver_reading(Emulator& emulator, uint32_t route) {
-  const Emulator::Guard guard = emulator.hold();
-  const MeterReading r = meter_of(emulator, route).read(monotonic());
+  MeterReading r;
+  {
+    const Emulator::Guard guard = emulator.hold();
+    r = meter_of(emulator, route).read(monotonic());
+  }
   nb::dict d;
   d["window_bytes"] = r.window_bytes;
   d["queue_delay_last_s"] = r.queue_delay_last_s;

@@ -1,10 +1,11 @@
 // The live plant's native half: links in real time, and connections of the kernel's.
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <fcntl.h>
+
+#include <tuple>
 
 #include "bindings.h"
 #include "netbuf/live_flows.h"
@@ -17,8 +18,31 @@ namespace {
 
 double seconds_or_nan(Time t) { return t >= kNever ? std::numeric_limits<double>::quiet_NaN() : seconds(t); }
 
-nb::dict tap_stats(const Tap& tap) {
-  const TapCounters& c = tap.counters();
+// What is read while others wait for the lock; Python's objects are made when it has been given back: they may take a while, of a
+// garbage collection.
+struct TapReading {
+  explicit TapReading(const Tap& tap)
+      : counters(tap.counters()), in_flight_bytes(tap.in_flight_bytes()), interval_rtt_min(tap.interval_rtt_min) {}
+  TapCounters counters;
+  int64_t in_flight_bytes;
+  Time interval_rtt_min;
+};
+
+template <class Held, class Read>
+auto held(Held& what, Read&& read) {
+  const auto guard = what.hold();
+  return read();
+}
+
+template <class T>
+nb::list dicts(const std::vector<T>& readings, nb::dict (*dict)(const T&)) {
+  nb::list all;
+  for (const T& one : readings) all.append(dict(one));
+  return all;
+}
+
+nb::dict tap_stats(const TapReading& tap) {
+  const TapCounters& c = tap.counters;
   nb::dict d;
   d["packets_sent"] = c.packets_sent;
   d["packets_retransmitted"] = c.packets_retransmitted;
@@ -30,7 +54,7 @@ nb::dict tap_stats(const Tap& tap) {
   d["random_losses"] = c.random_losses;
   d["acks"] = c.acks;
   d["in_flight_sum_bytes"] = c.in_flight_sum;
-  d["in_flight_bytes"] = tap.in_flight_bytes();
+  d["in_flight_bytes"] = tap.in_flight_bytes;
   d["rtt_count"] = c.rtt_count;
   d["rtt_sum_s"] = seconds(c.rtt_sum);
   d["rtt_min_s"] = seconds_or_nan(c.rtt_min);
@@ -53,6 +77,12 @@ nb::dict flow_stats(const LiveFlowStats& flow) {
   d["cwnd_integral_byte_s"] = flow.cwnd_integral_byte_s;
   d["info"] = flow.info;
   d["failure"] = flow.failure;
+  return d;
+}
+
+nb::dict live_link_stats(const LinkReading& link) {
+  nb::dict d = link_stats(link);
+  d["queue_bytes"] = link.bytes;
   return d;
 }
 
@@ -103,32 +133,32 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
       .def_prop_ro("failure", &Emulator::failure, "Why its thread has ended; empty while it runs.")
       .def_prop_ro("realtime", &Emulator::realtime, "Whether its thread has a real-time priority.")
       .def("link_stats", [](Emulator& e) {
-        const Emulator::Guard guard = e.hold();
-        const Time now = e.advance();
-        nb::list all;
-        for (Link& link : e.links()) {
-          nb::dict one = link_stats(link, now);
-          one["queue_bytes"] = link.queue_bytes();
-          all.append(one);
-        }
-        return all;
+        return dicts(held(e, [&] {
+          const Time now = e.advance();
+          std::vector<LinkReading> all;
+          for (Link& link : e.links()) all.emplace_back(link, now);
+          return all;
+        }), &live_link_stats);
       }, "Cumulative counters, one dict a link, as a World's.")
+      .def("link_stat", [](Emulator& e, uint32_t link) {
+        return live_link_stats(held(e, [&] {
+          const Time now = e.advance();
+          return LinkReading(at(e.links(), link, "link"), now);
+        }));
+      }, "link"_a, "Of one link.")
       .def("switch_stats", [](Emulator& e) {
-        const Emulator::Guard guard = e.hold();
-        const Time now = e.advance();
-        nb::list all;
-        for (const auto& sw : e.switches()) all.append(switch_stats(*sw, now));
-        return all;
+        return dicts(held(e, [&] {
+          const Time now = e.advance();
+          std::vector<SwitchReading> all;
+          for (const auto& sw : e.switches()) all.emplace_back(*sw, now);
+          return all;
+        }), &switch_stats);
       }, "One dict a switch, as a World's.")
       .def("route_stats", [](Emulator& e) {
-        const Emulator::Guard guard = e.hold();
-        nb::list all;
-        for (const Tap& tap : e.taps()) all.append(tap_stats(tap));
-        return all;
+        return dicts(held(e, [&] { return std::vector<TapReading>(e.taps().begin(), e.taps().end()); }), &tap_stats);
       }, "What passed the sender's end of each route, a dict each, cumulative.")
       .def("route_stat", [](Emulator& e, uint32_t route) {
-        const Emulator::Guard guard = e.hold();
-        return tap_stats(at(e.taps(), route, "route"));
+        return tap_stats(held(e, [&] { return TapReading(at(e.taps(), route, "route")); }));
       }, "route"_a)
       .def("begin_interval", [](Emulator& e, uint32_t route) {
         const Emulator::Guard guard = e.hold();
@@ -161,11 +191,12 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         return all;
       }, "Packets sent, a number a probe.")
       .def("udp_stats", [](Emulator& e) {
-        const Emulator::Guard guard = e.hold();
-        e.advance();
-        nb::list all;
-        for (const UdpSource& source : e.udp()) all.append(udp_stats(source));
-        return all;
+        return dicts(held(e, [&] {
+          e.advance();
+          std::vector<UdpCounters> all;
+          for (const UdpSource& source : e.udp()) all.push_back(source.counters());
+          return all;
+        }), &udp_stats);
       })
       .def("set_alpha", [](Emulator& e, uint32_t sw, uint32_t queue, double alpha) {
         const Emulator::Guard guard = e.hold();
@@ -180,13 +211,12 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         one.resize_queue(packets);
       }, "link"_a, "packets"_a, "Another limit of a link's queue from now on; 0: none. What waits stays.")
       .def("counters", [](Emulator& e) {
-        const Emulator::Guard guard = e.hold();
-        const EmulatorCounters c = e.counters();
-        const Lateness& late = e.lateness();
+        const auto [c, late, reading, kept, in_network] =
+            held(e, [&] { return std::tuple(e.counters(), e.lateness(), e.reading(), e.rate_kept(), e.in_network()); });
         nb::dict d;
         d["packets_read"] = c.packets_read;
         d["packets_written"] = c.packets_written;
-        d["packets_in_network"] = e.in_network();
+        d["packets_in_network"] = in_network;
         d["strays"] = c.strays;
         d["refused"] = c.refused;
         d["wakes"] = c.wakes;
@@ -197,9 +227,19 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         d["late_p99_s"] = late.percentile_s(0.99);
         d["late_p999_s"] = late.percentile_s(0.999);
         d["late_max_s"] = late.max_s();
-        d["rate_error"] = late.stretch();
+        d["read_late_p50_s"] = reading.percentile_s(0.5);
+        d["read_late_p90_s"] = reading.percentile_s(0.9);
+        d["read_late_p99_s"] = reading.percentile_s(0.99);
+        d["read_late_max_s"] = reading.max_s();
+        d["rate_error"] = kept.error();
+        d["rate_busy_s"] = kept.busy_s;
         return d;
-      }, "Packets, and how late they were written: percentiles; rate_error: how much longer than scheduled all deliveries took.");
+      }, R"(Packets, and how true their times are.
+
+late_*_s: how late packets were written, against when the links had them arrive.
+read_late_*_s: how long packets had waited to be read, at most.
+rate_error: how much more (less: negative) links carried than their schedules could, relative, by the wall clock, while they were
+saturated for 0.1 s or more, which was rate_busy_s long, of all links together; NaN: none was.)");
 
   nb::class_<LiveFlows>(m, "LiveFlows", "A world's connections over sockets of the kernel; see cpp/include/netbuf/live_flows.h.")
       .def("__init__", [](LiveFlows* self, const WorldConfig& world, uint64_t seed, Emulator& emulator, const std::vector<int>& namespaces,
@@ -211,12 +251,18 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
       .def("stop", &LiveFlows::stop, nb::call_guard<nb::gil_scoped_release>(), "Ends all connections.")
       .def_prop_ro("failure", &LiveFlows::failure, "Why its thread has ended; empty while it runs.")
       .def("flow_stats", [](LiveFlows& f) {
-        const LiveFlows::Guard guard = f.hold();
-        f.look();
-        nb::list all;
-        for (const LiveFlowStats& flow : f.flows()) all.append(flow_stats(flow));
-        return all;
+        return dicts(held(f, [&] {
+          f.look();
+          return f.flows();
+        }), &flow_stats);
       }, "One dict a flow, cumulative; info: its sender's TCP_INFO by tcp_info_columns(), empty before the first look.")
+      .def("flow_stat", [](LiveFlows& f, uint32_t flow) {
+        return flow_stats(held(f, [&] {
+          if (flow >= f.flows().size()) throw nb::index_error(("flow " + std::to_string(flow)).c_str());
+          f.look(flow);
+          return f.flows()[flow];
+        }));
+      }, "flow"_a, "Of one flow.")
       .def("failures", [](LiveFlows& f) {
         const LiveFlows::Guard guard = f.hold();
         std::vector<std::pair<uint32_t, std::string>> all;
@@ -226,15 +272,19 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         return all;
       }, "Flows whose connections have failed, and why.")
       .def("totals", [](LiveFlows& f) {
-        const LiveFlows::Guard guard = f.hold();
+        const auto [started, connected, completed, failed, bytes, open] = held(f, [&] {
+          return std::tuple(f.opened().size(), f.connected(), f.completions().size(), f.failed(), f.traffic_delivered_bytes(),
+                            f.open_connections());
+        });
         nb::dict d;
-        d["flows_started"] = f.opened().size();
-        d["flows_connected"] = f.connected();
-        d["flows_completed"] = f.completions().size();
-        d["delivered_bytes"] = f.traffic_delivered_bytes();
-        d["connections"] = f.open_connections();
+        d["flows_started"] = started;
+        d["flows_connected"] = connected;
+        d["flows_completed"] = completed;
+        d["flows_failed"] = failed;
+        d["delivered_bytes"] = bytes;
+        d["connections"] = open;
         return d;
-      }, "Of the traffic's flows; connections: that are open, of the traffic and others.")
+      }, "Of the traffic's flows; failed: could not be opened, or broke; connections: that are open, of the traffic and others.")
       .def("completions", [](LiveFlows& f, size_t first) {
         const LiveFlows::Guard guard = f.hold();
         std::vector<std::vector<double>> rows;

@@ -109,23 +109,23 @@ nb::list video_stats(World& world) {
 
 }  // namespace
 
-nb::dict link_stats(Link& link, Time now) {
-  const LinkStats s = link.stats(now);
+nb::dict link_stats(const LinkReading& link) {
+  const LinkStats& s = link.stats;
   nb::dict d;
-  d["name"] = link.name();
+  d["name"] = link.name;
   d["packets_in"] = s.packets_in;
   d["packets_out"] = s.packets_out;
   d["bytes_out"] = s.bytes_out;
   d["bytes_sent"] = s.bytes_sent;
   d["used_bits"] = s.used_bits;
-  d["offered_bits"] = link.offered_bits(now);
+  d["offered_bits"] = link.offered_bits;
   d["queue_drops"] = s.queue_drops;
   d["random_losses"] = s.random_losses;
   d["sojourn_sum_s"] = s.sojourn_sum;
   d["sojourn_count"] = s.packets_out;
   d["sojourn_sum2"] = s.sojourn_sum2;
   d["queue_integral_packet_s"] = s.queue_integral;
-  d["queue_packets"] = link.queue_packets();
+  d["queue_packets"] = link.packets;
   d["queue_max_packets"] = s.queue_max;
   d["busy_s"] = s.busy;
   return d;
@@ -135,7 +135,7 @@ namespace {
 
 nb::list link_stats(World& world) {
   nb::list all;
-  for (Link& link : world.links()) all.append(link_stats(link, world.now()));
+  for (Link& link : world.links()) all.append(link_stats(LinkReading(link, world.now())));
   return all;
 }
 
@@ -159,45 +159,55 @@ Matrix flows_opened(const World& world) {
   });
 }
 
-nb::dict queue_stats(const SharedBuffer& sw, uint32_t port, uint32_t index, Time now) {
-  const SharedBuffer::Queue& queue = sw.queue(port, index);
+nb::dict queue_stats(const SwitchReading::Queue& queue) {
   nb::dict d;
-  d["port"] = port;
-  d["queue"] = index;
+  d["port"] = queue.port;
+  d["queue"] = queue.queue;
   d["arrivals"] = queue.counters.arrivals;
   d["drops"] = queue.counters.drops;
   d["departures"] = queue.counters.departures;
   d["bytes_out"] = queue.counters.bytes_out;
   d["sojourn_sum_s"] = seconds(queue.counters.sojourn);
-  d["packets"] = queue.size();
-  d["packets_mean"] = queue.packets.mean(now);
-  d["packets_p99"] = queue.packets.percentile(0.99, now);
-  d["packets_max"] = queue.packets.max();
+  d["packets"] = queue.packets;
+  d["packets_mean"] = queue.mean;
+  d["packets_p99"] = queue.p99;
+  d["packets_max"] = queue.max;
   return d;
 }
 
 }  // namespace
 
-nb::dict switch_stats(const SharedBuffer& sw, Time now) {
-  const auto capacity = static_cast<double>(sw.capacity());
-  const double step = static_cast<double>(sw.occupancy_step()) / capacity;
-  nb::dict d;
-  d["time_s"] = seconds(now);
-  d["capacity"] = sw.capacity();
-  d["occupancy"] = static_cast<double>(sw.occupancy()) / capacity;
-  d["occupancy_mean"] = sw.occupancy_histogram().mean(now) * step;
-  d["occupancy_p99"] = sw.occupancy_histogram().percentile(0.99, now) * step;
-  d["occupancy_max"] = static_cast<double>(sw.occupancy_max()) / capacity;
-  nb::list queues;
+SwitchReading::SwitchReading(const SharedBuffer& sw, Time now) : time(now), capacity(sw.capacity()) {
+  const auto whole = static_cast<double>(capacity);
+  const double step = static_cast<double>(sw.occupancy_step()) / whole;
+  occupancy = static_cast<double>(sw.occupancy()) / whole;
+  mean = sw.occupancy_histogram().mean(now) * step;
+  p99 = sw.occupancy_histogram().percentile(0.99, now) * step;
+  max = static_cast<double>(sw.occupancy_max()) / whole;
   for (uint32_t port = 0; port < sw.ports(); ++port) {
-    for (uint32_t q = 0; q < sw.queues(); ++q) queues.append(queue_stats(sw, port, q, now));
+    for (uint32_t q = 0; q < sw.queues(); ++q) {
+      const SharedBuffer::Queue& queue = sw.queue(port, q);
+      const TimeHistogram& lengths = queue.packets;
+      queues.push_back({port, q, queue.counters, queue.size(), lengths.mean(now), lengths.percentile(0.99, now), lengths.max()});
+    }
   }
+}
+
+nb::dict switch_stats(const SwitchReading& sw) {
+  nb::dict d;
+  d["time_s"] = seconds(sw.time);
+  d["capacity"] = sw.capacity;
+  d["occupancy"] = sw.occupancy;
+  d["occupancy_mean"] = sw.mean;
+  d["occupancy_p99"] = sw.p99;
+  d["occupancy_max"] = sw.max;
+  nb::list queues;
+  for (const SwitchReading::Queue& queue : sw.queues) queues.append(queue_stats(queue));
   d["queues"] = queues;
   return d;
 }
 
-nb::dict udp_stats(const UdpSource& source) {
-  const UdpCounters& c = source.counters();
+nb::dict udp_stats(const UdpCounters& c) {
   nb::dict d;
   d["packets_sent"] = c.sent;
   d["packets_received"] = c.received;
@@ -214,7 +224,7 @@ namespace {
 
 nb::list switch_stats(World& world) {
   nb::list all;
-  for (const auto& sw : world.switches()) all.append(switch_stats(*sw, world.now()));
+  for (const auto& sw : world.switches()) all.append(switch_stats(SwitchReading(*sw, world.now())));
   return all;
 }
 
@@ -256,7 +266,7 @@ std::vector<uint64_t> probe_sent(World& world) {
 
 nb::list udp_stats(World& world) {
   nb::list all;
-  for (const UdpSource& source : world.udp()) all.append(udp_stats(source));
+  for (const UdpSource& source : world.udp()) all.append(udp_stats(source.counters()));
   return all;
 }
 

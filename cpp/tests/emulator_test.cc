@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -68,6 +70,7 @@ class Bench {
   void send(uint32_t node, const std::vector<uint8_t>& bytes) {
     while (write(ours_[node], bytes.data(), bytes.size()) < 0) std::this_thread::yield();  // a pair holds ten datagrams or so
   }
+  bool try_send(uint32_t node, const std::vector<uint8_t>& bytes) { return write(ours_[node], bytes.data(), bytes.size()) > 0; }
   std::vector<uint8_t> received(uint32_t node) {
     std::vector<uint8_t> bytes(2000);
     const ssize_t length = read(ours_[node], bytes.data(), bytes.size());
@@ -100,6 +103,33 @@ Emulator::Setting setting(double mbps, double rtt_ms, int64_t queue_packets = 0)
   Emulator::Setting setting;
   setting.world = worlds::dumbbell(mbps, rtt_ms, queue_packets, {"cubic"});
   return setting;
+}
+
+// A thread that sends as fast as it can, as long as it lives.
+class Flood {
+ public:
+  Flood(Bench& bench, const Sent& sent)
+      : thread_([this, &bench, from = sent.from, bytes = packet(sent)] {
+          while (!over_) {
+            if (!bench.try_send(from, bytes)) std::this_thread::yield();
+          }
+        }) {}
+  ~Flood() {
+    over_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+// Data of TCP, as far as the emulator looks at them.
+std::vector<uint8_t> segment(const Sent& sent) {
+  std::vector<uint8_t> p = packet(sent);
+  p[9] = 6;
+  p[32] = 5 << 4;
+  return p;
 }
 
 TEST(packets_take_their_time_in_order) {
@@ -166,10 +196,13 @@ TEST(strays_go_nowhere) {
   std::vector<uint8_t> foreign = packet({});
   foreign[12] = 192;
   bench.send(0, foreign);
-  CHECK_EQ(bench.all(1, 6).size(), 0u);
-  CHECK_EQ(bench.emulator->counters().strays, 6u);
+  std::vector<uint8_t> small = packet({});
+  small[0] = 0x44;                                // a header of 16 bytes
+  bench.send(0, small);
+  CHECK_EQ(bench.all(1, 7).size(), 0u);
+  CHECK_EQ(bench.emulator->counters().strays, 7u);
   bench.send({});
-  CHECK_EQ(bench.all(1, 7).size(), 1u);
+  CHECK_EQ(bench.all(1, 8).size(), 1u);
 }
 
 TEST(priorities_are_code_points) {
@@ -251,6 +284,118 @@ TEST(it_stops_at_once_and_once_only) {
   bench.emulator->stop();
   bench.emulator->stop();
   CHECK_LT(monotonic() - begun, kSecond);
+}
+
+TEST(a_flood_keeps_nobody_waiting) {
+  Bench bench(setting(1, 1, 10));
+  bench.emulator->start(monotonic());
+  Flood one(bench, {}), other(bench, {.from = 1, .to = 0});
+  while (bench.emulator->now() < 50 * kMillisecond) std::this_thread::yield();
+  for (int i = 0; i < 20; ++i) {
+    const Time begun = monotonic();
+    const auto guard = bench.emulator->hold();
+    CHECK_LT(monotonic() - begun, kSecond);
+  }
+  const Time begun = monotonic();
+  bench.emulator->stop();
+  CHECK_LT(monotonic() - begun, kSecond);
+  CHECK_GT(bench.emulator->counters().packets_read, 100u);
+}
+
+TEST(nothing_is_written_once_it_has_stopped) {
+  Bench bench(setting(12, 20));
+  bench.emulator->start(monotonic());
+  for (int i = 0; i < 3; ++i) bench.send({});
+  while (bench.emulator->counters().packets_read < 3) std::this_thread::yield();
+  bench.emulator->stop();
+  const uint64_t before = bench.emulator->counters().packets_written;
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  bench.emulator->advance();
+  CHECK_EQ(bench.emulator->counters().packets_written, before);
+}
+
+// The emulator is not started: all arrives at time 0.
+TEST(nodes_take_turns_at_a_full_queue) {
+  Emulator::Setting shared = setting(1, 0, 12);   // 13 of 20 packets find room
+  shared.routes = {{0, 2, {0}, {1}}, {1, 2, {0}, {1}}};
+  Bench bench(shared, 3);
+  for (uint32_t node = 0; node < 2; ++node) {
+    for (int i = 0; i < 10; ++i) bench.send(node, segment({.from = node, .to = 2, .route = node}));
+  }
+  bench.emulator->poll();
+  const uint64_t first = bench.emulator->taps()[0].counters().queue_drops, second = bench.emulator->taps()[1].counters().queue_drops;
+  CHECK_EQ(first + second, 7u);
+  CHECK_GE(std::min(first, second), 2u);
+}
+
+TEST(every_node_is_first_at_times) {
+  Emulator::Setting shared = setting(1, 0, 1);    // two of three packets find room
+  const uint32_t waves = 4;
+  for (uint32_t wave = 0; wave < waves; ++wave) {
+    shared.world.links.push_back(worlds::link(1, 0));
+    shared.world.links.back().queue_limit_packets = 1;
+    for (uint32_t node = 0; node < 3; ++node) shared.routes.push_back({node, 3, {2 + wave}, {1}});
+  }
+  Bench bench(shared, 4);
+  std::array<uint64_t, 3> drops{};
+  for (uint32_t wave = 0; wave < waves; ++wave) {
+    for (uint32_t node = 0; node < 3; ++node) bench.send(node, segment({.from = node, .to = 3, .route = 3 * wave + node}));
+    bench.emulator->poll();
+    for (uint32_t node = 0; node < 3; ++node) drops[node] += bench.emulator->taps()[3 * wave + node].counters().queue_drops;
+  }
+  CHECK_EQ(drops[0] + drops[1] + drops[2], waves);
+  for (const uint64_t one : drops) CHECK_GE(one, 1u);
+}
+
+// What a saturated link has carried, while the emulator is kept from running for 0.2 of 0.8 s or not at all.
+RateKept kept_while(Emulator::Setting setting, bool stalled) {
+  Bench bench(std::move(setting));
+  bench.emulator->start(monotonic());
+  const Flood flood(bench, {});
+  while (bench.emulator->now() < 300 * kMillisecond) std::this_thread::yield();
+  if (stalled) {
+    const auto guard = bench.emulator->hold();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  while (bench.emulator->now() < 800 * kMillisecond) std::this_thread::yield();
+  const auto guard = bench.emulator->hold();
+  if (stalled) CHECK_GE(bench.emulator->reading().max_s(), 0.15);
+  return bench.emulator->rate_kept();
+}
+
+TEST(a_link_that_idles_for_want_of_the_processor_is_not_true_to_its_rate) {
+  Emulator::Setting steady = setting(12, 2, 5);   // a queue of 5 ms
+  Emulator::Setting traced = steady, managed = steady;
+  traced.world.links[0].trace_ns = {kMillisecond};
+  traced.world.links[0].trace_period_ns = kMillisecond;
+  managed.world.links[0].discipline = "fq_codel";
+  for (const Emulator::Setting& one : {steady, traced, managed}) {
+    const RateKept kept = kept_while(one, false), stalled = kept_while(one, true);
+    CHECK_GT(kept.busy_s, 0.1);
+    CHECK_GT(kept.error(), -0.1);                 // 0.001 on a machine that is not busy
+    CHECK_LT(kept.error(), 0.02);
+    CHECK_GT(stalled.busy_s, 0.2);
+    CHECK_LT(stalled.error(), kept.error() - 0.1);
+  }
+}
+
+TEST(no_rate_is_measured_of_links_that_are_seldom_busy) {
+  Bench bench(setting(100, 2));
+  bench.emulator->start(monotonic());
+  for (int i = 0; i < 20; ++i) {
+    bench.send({});
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  CHECK_EQ(bench.all(1, 20).size(), 20u);
+  CHECK_EQ(bench.emulator->rate_kept().busy_s, 0.0);
+  CHECK(std::isnan(bench.emulator->rate_kept().error()));
+  CHECK_EQ(bench.emulator->reading().count(), 20u);
+}
+
+TEST(a_lock_is_not_taken_twice) {
+  PriorityLock lock;
+  const std::unique_lock<PriorityLock> guard(lock);
+  CHECK_THROWS(lock.lock(), std::system_error);
 }
 
 TEST(a_closed_descriptor_is_told) {

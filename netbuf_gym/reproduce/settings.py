@@ -77,7 +77,7 @@ class Settings:
         """The shortest command line that means this."""
         files = self.files()
         made: Any = type(self)
-        played = (scheme for key in files for scheme in self.agents[key][0])
+        played = dict.fromkeys(scheme for key in files for scheme in self.agents[key][0])
         normal = made(schemes=(*self.by_default, *played), **files).to_dict() | dict.fromkeys(self.agents, "")
         words = [f"{COMMAND} {self.experiment}"]
         for key, value in self.to_dict().items():
@@ -121,7 +121,9 @@ class Settings:
         if given.get("schemes") == ("all",):
             absent = {one for key, (own, _) in cls.agents.items() if not given.get(key) and not cls.bundled(key) for one in own}
             given["schemes"] = tuple(name for name in cls.names if name not in absent)
-        elif "schemes" not in given and (played := [one for key in cls.agents if given.get(key) for one in cls.agents[key][0]]):
+        elif "schemes" not in given and (
+            played := dict.fromkeys(one for key in cls.agents if given.get(key) for one in cls.agents[key][0])
+        ):
             given["schemes"] = (*cls.by_default, *played)
         for key, (schemes, _) in cls.agents.items():
             if set(schemes).intersection(given.get("schemes", ())) and not given.get(key) and (found := cls.bundled(key)):

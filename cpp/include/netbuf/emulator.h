@@ -6,6 +6,8 @@
 // Routes are told from each other by addresses: 10.N.H.L is node N's end of route H * 256 + L. The differentiated services code
 // point is the packet's priority at switches.
 #pragma once
+#include <poll.h>
+
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -16,6 +18,7 @@
 #include "netbuf/live.h"
 #include "netbuf/path.h"
 #include "netbuf/probe.h"
+#include "netbuf/rate_check.h"
 #include "netbuf/receiver_meter.h"
 #include "netbuf/tap.h"
 #include "netbuf/udp.h"
@@ -67,7 +70,7 @@ class Emulator final : private Link::Host {
   // ---- all below take turns with the thread: hold the lock over several, and over what references refer to
   using Guard = std::unique_lock<PriorityLock>;
   Guard hold() { return Guard(lock_); }
-  Time advance();                  // brings everything up to now, which is returned
+  Time advance();                  // brings everything up to now, which is returned; once stopped, the last time of that
   std::vector<Link>& links() { return network_.links; }
   std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
   const std::vector<Tap>& taps() const { return taps_; }  // of each route
@@ -78,7 +81,9 @@ class Emulator final : private Link::Host {
   const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
   const std::deque<UdpSource>& udp() const { return udp_; }
   const std::vector<Route>& routes() const { return routes_; }
-  const Lateness& lateness() const { return lateness_; }
+  const Lateness& lateness() const { return lateness_; }   // of what was written, against when it reached the end of its path
+  const Lateness& reading() const { return reading_; }     // bounds of how long packets had waited when they were read
+  RateKept rate_kept() const;      // by all links that have a rate
   EmulatorCounters counters() const;
   size_t in_network() const { return slots_.size() - free_.size(); }  // packets
 
@@ -91,6 +96,8 @@ class Emulator final : private Link::Host {
     Time read_at;                  // as the links have it
     uint32_t route, owner;
     uint32_t bytes;
+    Time unread;                   // how long it may have waited to be read, less what it has waited in queues since
+    RateCheck::Mark mark;          // at the last link that it found saturated
     TapSeen seen;
     uint8_t hop, priority;
     bool backward;
@@ -109,7 +116,11 @@ class Emulator final : private Link::Host {
 
   void run();
   void run_until(Time now);
-  bool read_node(uint32_t node, Time now);
+  void serve();                            // the nodes that are readable, and what is due
+  bool read_node(uint32_t node);
+  void note_wake(const std::vector<pollfd>& ready, Time asleep, Time awake, Time late);
+  void note_transmission(uint32_t link, Slot* slot, Time idle, Time waited);
+  void note_managed(const Queued& item);
   bool place(Slot& slot, uint32_t node, uint32_t length);  // its route; false: it has none
   void move(uint32_t slot, Time now);      // reaches the link of its hop, or its end
   void travel(uint32_t slot, Time arrival);
@@ -122,6 +133,9 @@ class Emulator final : private Link::Host {
   Time epoch_ = 0, now_ = 0;       // now: up to where everything has happened
   bool started_ = false;
   std::vector<int> nodes_;
+  std::vector<uint32_t> readable_; // nodes that may have packets, in the order of their turns
+  uint32_t first_ = 0;             // the node whose turn is first
+  std::vector<Time> empty_at_;     // when there was last known to be nothing at each node
   std::vector<Route> routes_;
   uint32_t mtu_;
   bool ask_realtime_;
@@ -139,7 +153,13 @@ class Emulator final : private Link::Host {
   uint64_t number_ = 0;
   std::vector<Tap> taps_;
   std::vector<std::unique_ptr<ReceiverMeter>> meters_;  // of each route, where there is one
-  Lateness lateness_;
+  Lateness lateness_, reading_;
+  struct Rate {
+    RateCheck check;
+    Time free_at = 0;              // of a managed link, before its last transmission
+    bool limited = false;          // it has a rate
+  };
+  std::vector<Rate> rates_;        // of each link
   EmulatorCounters counters_;
 };
 

@@ -17,8 +17,6 @@ class Lateness {
     ++count_;
     sum_ += static_cast<double>(late);
     if (late > max_) max_ = late;
-    if (count_ == 1) first_due_ = due, first_done_ = done;
-    last_due_ = due, last_done_ = done;
   }
   uint64_t count() const { return count_; }
   double mean_s() const { return count_ ? sum_ * 1e-9 / static_cast<double>(count_) : 0; }
@@ -33,11 +31,6 @@ class Lateness {
       if (seen >= enough && seen > 0) return std::min(static_cast<double>(upper(i)) * 1e-9, max_s());
     }
     return max_s();
-  }
-  // By how much the time between the first and the last was stretched: the error of every rate over the whole.
-  double stretch() const {
-    if (last_due_ <= first_due_) return 0;
-    return static_cast<double>(last_done_ - first_done_) / static_cast<double>(last_due_ - first_due_) - 1;
   }
 
  private:
@@ -56,7 +49,7 @@ class Lateness {
   std::array<uint64_t, kBins> counts_{};
   uint64_t count_ = 0;
   double sum_ = 0;
-  Time max_ = 0, first_due_ = 0, first_done_ = 0, last_due_ = 0, last_done_ = 0;
+  Time max_ = 0;
 };
 
 }  // namespace netbuf

@@ -162,6 +162,7 @@ class Link final : public EventSource {
   Time next() const override;              // when the next packet can be sent; kNever: not before the next offer
   void run(Time now) override;
   void stall(Time now, Time until);        // nothing leaves before
+  int64_t begun_bytes() const;             // of the packets whose transmission has begun
   Time backlog_end(Time now) const;        // when what waits here will have left
   bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
 
@@ -189,6 +190,8 @@ class Link final : public EventSource {
   int64_t queue_bytes() const { return managed_ ? managed_bytes() : queued_bytes_; }
   double sojourn_sum() const { return seconds(sojourn_ns_); }
   const LinkStats& counters() const { return stats_; }
+  Time free_at() const { return free_at_; }  // when all that it transmits will have left; of a managed link what it has begun with
+  int64_t taken_bytes() const { return managed_ ? begun_bytes() : stats_.bytes_out + queued_bytes_; }  // that this is
   const std::string& name() const { return name_; }
   double rate_bps(Time at) const;   // infinity when unlimited, mean rate of delivery opportunities
   double mean_rate_bps() const;     // over the period of a varying rate, or until its last step

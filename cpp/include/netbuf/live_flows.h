@@ -1,5 +1,5 @@
 // The connections of a world over kernel sockets: opened, written, read and closed when the simulator's would be, by one thread that
-// sleeps in epoll, at the emulator's priority: a sender whose application is not run has nothing to send.
+// sleeps in epoll, with a priority next to the emulator's: a sender whose application is not run has nothing to send.
 // Each route has its own pair of addresses, and a listening socket at its receiver's.
 #pragma once
 #include <deque>
@@ -70,7 +70,9 @@ class LiveFlows {
   int64_t delivered_bytes() const { return delivered_; }  // to all receiving applications
   int64_t traffic_delivered_bytes() const { return traffic_delivered_; }
   uint64_t connected() const { return connected_; }      // of the traffic
+  uint64_t failed() const { return failed_; }            // likewise: could not be opened, or whose connection failed
   void look();                                           // at the flows' TCP_INFO, now
+  void look(uint32_t flow);                              // at one flow's
   void begin_switch(uint32_t sw);                        // a decision interval; std::out_of_range: there is no such switch
   std::vector<double> observe_switch(uint32_t sw);       // since then, by switch_fields()
   bool switch_changed(uint32_t sw);                      // SharedBuffer::take_change()
@@ -135,9 +137,12 @@ class LiveFlows {
   void open_leg(uint32_t opened, Task which);
   void join(uint32_t place, std::shared_ptr<Joint> feeds, std::shared_ptr<Joint> fed);
   void pass_on(Joint& joint, Time now);      // what can be
+  void break_relay(Joint& joint, int error); // one of its connections is not there: nor is the other from now on
   void part(const Connection& connection);
   void clamp(const Connection& connection) const;
+  // Its place; kNone: the kernel refuses the connection, and trouble_ says why.
   uint32_t open(const FlowConfig& config, const LiveSocket& socket, uint32_t priority);
+  uint32_t refused(const char* what);
   void accept(uint32_t listener);
   void write(uint32_t place, Time now);
   void read(uint32_t place, Time now);
@@ -183,9 +188,10 @@ class LiveFlows {
   std::vector<double> windows_;
   std::vector<OpenedFlow> opened_;
   std::vector<Completion> completions_;
-  Time looked_ = 0;
+  std::vector<Time> looked_;                 // at each flow
   int64_t delivered_ = 0, traffic_delivered_ = 0;
-  uint64_t connected_ = 0;
+  uint64_t connected_ = 0, failed_ = 0;
+  std::string trouble_;
 };
 
 }  // namespace netbuf

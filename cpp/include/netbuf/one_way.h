@@ -19,6 +19,7 @@ class OneWay : public EventSource {
   // What managed links have done with its packets.
   void resume(const Queued& item, Time arrival) { travel(arrival, item.packet.sent_at, item.hop + 1u); }
   void lost(const Queued&, Link::Fate fate) { lose(fate); }
+  uint32_t link_of(const Queued& item) const { return path_[item.hop]; }  // that manages it
   uint64_t packets_in_network() const { return on_way_; }
 
  protected:

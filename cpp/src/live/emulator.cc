@@ -1,11 +1,12 @@
 #include "netbuf/emulator.h"
 
-#include <poll.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "netbuf/reject.h"
@@ -15,8 +16,9 @@ namespace netbuf {
 namespace {
 
 constexpr uint32_t kChunk = 256;        // packets
-constexpr int kBatch = 64;              // packets of one node between two looks at the clock
-constexpr int kTurns = 16;              // of all nodes, before whoever waits for the lock has it
+constexpr int kTurn = 4;                // packets of one node before the next has its turn
+constexpr Time kHeld = kMillisecond;    // then whoever waits for the lock has it, if there is ever more to read
+constexpr Time kNap = 20 * kMicrosecond;  // shorter sleeps may have been none
 constexpr uint32_t kHeader = 20;        // of IPv4, the least
 
 void check(const Emulator::Setting& setting) {
@@ -59,6 +61,9 @@ Emulator::Emulator(const Setting& setting)
   }
   taps_.resize(routes_.size());
   meters_.resize(routes_.size());
+  empty_at_.resize(nodes_.size());
+  rates_.resize(network_.links.size());
+  for (size_t i = 0; i < rates_.size(); ++i) rates_[i].limited = std::isfinite(network_.links[i].mean_rate_bps());
 }
 
 Emulator::~Emulator() { stop(); }
@@ -67,7 +72,7 @@ void Emulator::start(Time epoch) {
   if (started_) throw std::logic_error("the emulator was started before");
   started_ = true;
   epoch_ = epoch;
-  thread_.start("nb-emulator", ask_realtime_, [this] { run(); });
+  thread_.start("nb-emulator", ask_realtime_ ? kEmulatorPriority : 0, [this] { run(); });
 }
 
 void Emulator::stop() { thread_.stop(); }
@@ -82,40 +87,69 @@ EmulatorCounters Emulator::counters() const { return counters_; }
 // ---- the thread
 
 void Emulator::run() {
+  const RunDelay delay;
   std::vector<pollfd> ready;
   for (const int fd : nodes_) ready.push_back({fd, POLLIN, 0});
   ready.push_back({thread_.waker(), POLLIN, 0});
-  while (!thread_.stopping()) {
-    Time wait;
+  readable_.resize(nodes_.size());
+  std::iota(readable_.begin(), readable_.end(), 0u);
+  for (Time delayed = delay.total(); !thread_.stopping();) {
+    Time due;
     {
       const Guard guard = hold();
-      poll();
+      serve();
       ++counters_.wakes;
       timespec used;
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
       counters_.busy_s = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-      wait = std::clamp<Time>(next() - now(), 0, kSecond);
+      due = next();
     }
+    const Time asleep = now();
+    const Time wait = readable_.empty() ? std::clamp<Time>(due - asleep, 0, kSecond) : 0;
     const timespec timeout{wait / kSecond, wait % kSecond};
     if (::ppoll(ready.data(), ready.size(), &timeout, nullptr) < 0 && errno != EINTR) fail_system("ppoll");
+    const Time awake = now(), before = delayed;
+    delayed = delay.total();
+    note_wake(ready, asleep, awake, std::max(delayed - before, awake - due));
     if (ready.back().revents) thread_.woken();
   }
 }
 
+// late: by how much the thread ran after it was to. If it slept, there was nothing at any node until it was woken.
+void Emulator::note_wake(const std::vector<pollfd>& ready, Time asleep, Time awake, Time late) {
+  const bool slept = readable_.empty() && awake - asleep > kNap;
+  const Time woken = slept ? std::max(asleep, awake - late) : asleep;
+  readable_.clear();
+  const auto nodes = static_cast<uint32_t>(nodes_.size());
+  for (uint32_t i = 0; i < nodes; ++i) {
+    const uint32_t node = (first_ + i) % nodes;
+    if (slept || !ready[node].revents) empty_at_[node] = woken;
+    if (ready[node].revents) readable_.push_back(node);
+  }
+}
+
 void Emulator::poll() {
-  bool more = true;
-  for (int turn = 0; more && turn < kTurns && !thread_.stopping(); ++turn) {
-    more = false;
-    for (uint32_t node = 0; node < nodes_.size(); ++node) {
-      const Time at = now();
-      run_until(at);
-      more |= read_node(node, at);
+  readable_.resize(nodes_.size());
+  for (uint32_t i = 0; i < readable_.size(); ++i) readable_[i] = (first_ + i) % static_cast<uint32_t>(nodes_.size());
+  serve();
+}
+
+// Each node in turn has a few packets read, and another one is first in the next round.
+void Emulator::serve() {
+  if (!readable_.empty()) first_ = (readable_.front() + 1) % static_cast<uint32_t>(nodes_.size());
+  for (const Time begun = now(); !readable_.empty() && now() - begun < kHeld && !thread_.stopping();) {
+    size_t left = 0;
+    for (const uint32_t node : readable_) {
+      if (read_node(node)) readable_[left++] = node;
     }
+    readable_.resize(left);
+    if (left > 1) std::rotate(readable_.begin(), readable_.begin() + 1, readable_.end());
   }
   run_until(now());
 }
 
 Time Emulator::advance() {
+  if (thread_.stopping()) return now_;   // the nodes' descriptors may be closed, or somebody else's
   const Time at = now();
   run_until(at);
   return at;
@@ -152,34 +186,43 @@ void Emulator::run_until(Time now) {
   now_ = std::max(now_, now);
 }
 
-// A batch of what has come from a node; whether there may be more.
-bool Emulator::read_node(uint32_t node, Time now) {
-  for (int i = 0; i < kBatch; ++i) {
+// A few of the packets that have come from a node, each at the time at which it is read; whether there may be more.
+bool Emulator::read_node(uint32_t node) {
+  Time at = now();
+  for (int i = 0; i < kTurn; ++i) {
     const uint32_t index = take_slot();
     Slot& slot = slots_[index];
     const ssize_t length = ::read(nodes_[node], slot.data, mtu_);
     if (length <= 0) {
       free_.push_back(index);
-      if (length < 0 && errno != EAGAIN && errno != EINTR) fail_system("reading from node " + std::to_string(node));
+      if (length < 0 && errno == EINTR) return true;
+      if (length < 0 && errno != EAGAIN) fail_system("reading from node " + std::to_string(node));
+      empty_at_[node] = at;        // before it was asked
       return false;
     }
+    at = now();
+    reading_.add(empty_at_[node], at);
+    run_until(at);
     ++counters_.packets_read;
     if (!place(slot, node, static_cast<uint32_t>(length))) {
       ++counters_.strays;
       free_.push_back(index);
       continue;
     }
-    slot.read_at = now;
-    if (!slot.backward) taps_[slot.route].sent(now, slot.seen);
+    slot.read_at = at;
+    slot.unread = std::max<Time>(0, at - empty_at_[node]);
+    slot.mark = {};
+    if (!slot.backward) taps_[slot.route].sent(at, slot.seen);
     if (ReceiverMeter* meter = meters_[slot.route].get(); meter && slot.backward) meter->answer(monotonic(), slot.data, slot.bytes);
-    move(index, now);
+    move(index, at);
   }
   return true;
 }
 
 bool Emulator::place(Slot& slot, uint32_t node, uint32_t length) {
   const uint8_t* p = slot.data;
-  if (length < kHeader || p[0] >> 4 != 4 || (p[0] & 15u) * 4 > length) return false;
+  const uint32_t header = (p[0] & 15u) * 4;
+  if (length < kHeader || p[0] >> 4 != 4 || header < kHeader || header > length) return false;
   const auto route_of = [](const uint8_t* address) { return uint32_t{address[2]} << 8 | address[3]; };
   const uint8_t *from = p + 12, *to = p + 16;
   const uint32_t number = route_of(to);
@@ -215,9 +258,34 @@ void Emulator::move(uint32_t index, Time now) {
     item.is_ack = !is_data;
     return link.offer(now, item);
   }
+  const Time free_at = link.free_at();
   const Link::Outcome outcome = link.transmit(now, slot.bytes, is_data);
+  if (outcome.fate != Link::Fate::queue_drop) note_transmission(path[slot.hop], &slot, now - free_at, free_at - now);
   if (outcome.fate == Link::Fate::delivered) return travel(index, outcome.arrival);
   lose(index, outcome.fate);
+}
+
+// Of a packet that came to a link that had been idle for so long, or negative: was busy, and waited there. slot: none of a packet of
+// a source of the emulator's own.
+void Emulator::note_transmission(uint32_t link, Slot* slot, Time idle, Time waited) {
+  Rate& rate = rates_[link];
+  if (!rate.limited) return;
+  const bool saturated = rate.check.take(idle, slot ? slot->unread : 0);
+  if (!slot) return;
+  slot->unread = std::max<Time>(0, slot->unread - std::max<Time>(0, waited));
+  if (saturated || slot->mark.link == UINT32_MAX) {
+    slot->mark = {link, rate.check.period(), network_.links[link].taken_bytes(), network_.links[link].free_at()};
+  }
+}
+
+RateKept Emulator::rate_kept() const {
+  RateKept sum;
+  for (size_t i = 0; i < rates_.size(); ++i) {
+    const RateKept one = rates_[i].check.kept(network_.links[i]);
+    sum.busy_s += one.busy_s;
+    sum.error_s += one.error_s;
+  }
+  return sum;
 }
 
 void Emulator::travel(uint32_t index, Time arrival) {
@@ -245,6 +313,7 @@ void Emulator::write_out(uint32_t index, Time due) {
   const ssize_t written = ::write(nodes_[node], slot.data, slot.bytes);
   const Time done = now();
   lateness_.add(due, done);
+  if (slot.mark.link != UINT32_MAX) rates_[slot.mark.link].check.write(network_.links[slot.mark.link], slot.mark, done - due);
   if (written < 0) {
     ++counters_.refused;
   } else {
@@ -271,12 +340,29 @@ uint32_t Emulator::take_slot() {
 
 // ---- what managed links tell
 
+// Its transmission has begun.
+void Emulator::note_managed(const Queued& item) {
+  const bool ours = item.owner >= kOneWayOwner;
+  Slot* slot = ours ? nullptr : &slots_[item.packet.segment];
+  uint32_t link;
+  if (ours) {
+    link = one_ways_[item.owner - kOneWayOwner]->link_of(item);
+  } else {
+    const Route& route = routes_[slot->route];
+    link = (slot->backward ? route.return_path : route.path)[slot->hop];
+  }
+  note_transmission(link, slot, item.arrived - rates_[link].free_at, now_ - item.arrived);
+  rates_[link].free_at = network_.links[link].free_at();
+}
+
 void Emulator::sent(const Queued& item, Time arrival) {
+  note_managed(item);
   if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->resume(item, arrival);
   travel(item.packet.segment, arrival);
 }
 
 void Emulator::lost(const Queued& item, Link::Fate fate) {
+  if (fate == Link::Fate::random_loss) note_managed(item);
   if (item.owner >= kOneWayOwner) return one_ways_[item.owner - kOneWayOwner]->lost(item, fate);
   lose(item.packet.segment, fate);
 }

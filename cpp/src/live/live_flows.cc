@@ -105,6 +105,7 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
     if (flow_sockets_[i].window_bytes > 0) windows_[i] = static_cast<double>(flow_sockets_[i].window_bytes);
   }
   flow_stats_.resize(world_.flows.size());
+  looked_.resize(world_.flows.size());
   switches_.resize(world_.switches.size());
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   timer_ = Descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
@@ -120,6 +121,7 @@ LiveFlows::~LiveFlows() { stop(); }
 // In a thread of its own: a thread's network namespace is where its sockets are made.
 void LiveFlows::listen() {
   std::exception_ptr error;
+  const NoSignals quiet;
   std::thread([&] {
     try {
       for (const auto* sockets : {&flow_sockets_, &sender_sockets_}) {
@@ -149,11 +151,12 @@ void LiveFlows::start() {
   if (thread_.running()) throw std::logic_error("the flows were started before");
   for (uint32_t i = 0; i < world_.flows.size(); ++i) alarms_.push({world_.flows[i].start_ns, i, 0, Task::open});
   if (!world_.flows.empty()) alarms_.push({0, 0, 0, Task::look});
-  thread_.start("nb-flows", emulator_.asks_realtime(), [this] { run(); });
+  thread_.start("nb-flows", emulator_.asks_realtime() ? kFlowsPriority : 0, [this] { run(); });
 }
 
 void LiveFlows::stop() {
   thread_.stop();
+  const Guard guard = hold();
   places_.clear();
   free_.clear();
   listeners_.clear();
@@ -278,6 +281,10 @@ void LiveFlows::open_flow(uint32_t flow, Time now) {
   const FlowConfig& config = world_.flows[flow];
   flow_stats_[flow].start = config.start_ns;
   const uint32_t place = open(config, flow_sockets_[flow], config.priority);
+  if (place == kNone) {
+    flow_stats_[flow].failure = trouble_;
+    return;
+  }
   Connection& connection = *places_[place].connection;
   place_of_flow_[flow] = place;
   connection.flow = flow;
@@ -294,15 +301,15 @@ uint32_t LiveFlows::open(const FlowConfig& config, const LiveSocket& socket, uin
   const Route& route = routes_[socket.route];
   enter(route.sender_node);
   Descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) fail_system("a socket");
+  if (!fd) return refused("a socket");
   prepare(fd.get(), socket, false);
   const int tos = static_cast<int>(priority << 2);
   set_option(fd.get(), IPPROTO_IP, IP_TOS, tos, "IP_TOS");
   set_option(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, "IP_BIND_ADDRESS_NO_PORT");
   sockaddr_in own = address(route.sender_node, socket.route, 0);
-  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) fail_system("binding a socket");
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) return refused("binding a socket");
   const sockaddr_in far = address(route.receiver_node, socket.route, kPort);
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&far), sizeof far) != 0 && errno != EINPROGRESS) fail_system("connecting");
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&far), sizeof far) != 0 && errno != EINPROGRESS) return refused("connecting");
   socklen_t size = sizeof own;
   getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size);
   if (free_.empty()) {
@@ -322,6 +329,11 @@ uint32_t LiveFlows::open(const FlowConfig& config, const LiveSocket& socket, uin
   watch(fd.get(), key_of(index, place.generation & 0x1fffffff, kSender), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
   connection.sender = std::move(fd);
   return index;
+}
+
+uint32_t LiveFlows::refused(const char* what) {
+  trouble_ = std::string(what) + ": " + std::strerror(errno);
+  return kNone;
 }
 
 void LiveFlows::accept(uint32_t listener) {
@@ -382,25 +394,28 @@ bool LiveFlows::switch_changed(uint32_t sw) {
 
 // ---- ends
 
-// One connection's trouble is not its world's: a static flow remembers it, a finite one never completes.
+// One connection's trouble is not its world's: a static flow remembers it, of the traffic's it is counted.
 void LiveFlows::fail(uint32_t index, int error, const char* what) {
   Connection& connection = *places_[index].connection;
-  const std::shared_ptr<Joint> joints[] = {connection.feeds, connection.fed};
+  const std::shared_ptr<Joint> feeds = connection.feeds, fed = connection.fed;
+  const bool whole = connection.size_bytes > 0 && connection.received == connection.size_bytes;
   if (connection.flow != kNone) {
     flow_stats_[connection.flow].failure = std::string(what) + ": " + std::strerror(error);
     place_of_flow_[connection.flow] = kNone;
+  } else if (!whole && !(feeds && feeds->broken) && !(fed && fed->broken)) {
+    ++failed_;
   }
   connection.sender.reset();
   connection.receiver.reset();
   connection.finished_writing = true;
   close_if_done(index);
-  for (const std::shared_ptr<Joint>& joint : joints) {
-    if (!joint) continue;
-    joint->broken = true;
-    for (const uint32_t other : {joint->up, joint->down}) {
-      if (other != kNone) fail(other, error, "the other connection of its relay");
-    }
+  if (feeds && whole) {
+    feeds->over = true;                      // what it was to bring is there
+    pass_on(*feeds, now());
+  } else if (feeds) {
+    break_relay(*feeds, error);
   }
+  if (fed) break_relay(*fed, error);
 }
 
 void LiveFlows::close_if_done(uint32_t index) {

@@ -1,4 +1,6 @@
 // Arrivals of the traffic, and relays: two connections of which one sends on what the other has received. No byte is copied: all are 0.
+#include <cerrno>
+
 #include "netbuf/live_flows.h"
 
 namespace netbuf {
@@ -27,6 +29,11 @@ void LiveFlows::open_leg(uint32_t opened, Task which) {
   }
   const bool down = which == Task::open_down;
   const uint32_t place = open(down ? sender.relay.front() : sender, sender_sockets_[first_leg_[flow.sender] + down], flow.priority);
+  if (place == kNone) {
+    ++failed_;
+    if (joint) break_relay(*joint, errno);
+    return;
+  }
   Connection& connection = *places_[place].connection;
   connection.opened = opened;
   connection.size_bytes = flow.size_bytes;
@@ -52,6 +59,13 @@ void LiveFlows::pass_on(Joint& joint, Time now) {
   }
   if (joint.over && joint.down != kNone) write(joint.down, now);  // its end
   joint.moving = false;
+}
+
+void LiveFlows::break_relay(Joint& joint, int error) {
+  joint.broken = true;
+  for (const uint32_t place : {joint.up, joint.down}) {
+    if (place != kNone) fail(place, error, "the other connection of its relay");
+  }
 }
 
 void LiveFlows::part(const Connection& connection) {

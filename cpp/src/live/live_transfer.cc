@@ -144,6 +144,10 @@ void LiveFlows::set_window(uint32_t flow, double bytes) {
 }
 
 void LiveFlows::look() {
+  for (uint32_t flow = 0; flow < place_of_flow_.size(); ++flow) look(flow);
+}
+
+void LiveFlows::look(uint32_t flow) {
   static const auto [cwnd, mss] = [] {
     size_t cwnd = 0, mss = 0;
     for (size_t i = 0; i < tcp_info_fields().size(); ++i) {
@@ -152,19 +156,17 @@ void LiveFlows::look() {
     }
     return std::pair(cwnd, mss);
   }();
-  const Time at = now(), since = at - looked_;
-  looked_ = at;
-  for (uint32_t flow = 0; flow < place_of_flow_.size(); ++flow) {
-    LiveFlowStats& stats = flow_stats_[flow];
-    if (!stats.info.empty() && stats.connected) stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
-    const int fd = sender_fd(flow);
-    if (fd < 0) continue;
-    uint8_t data[kInfoBytes];
-    socklen_t size = sizeof data;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, data, &size) != 0) continue;
-    stats.info.resize(tcp_info_fields().size());
-    read_tcp_info({data, size}, stats.info.data());
-  }
+  const Time at = now(), since = at - looked_[flow];
+  looked_[flow] = at;
+  LiveFlowStats& stats = flow_stats_[flow];
+  if (!stats.info.empty() && stats.connected) stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
+  const int fd = sender_fd(flow);
+  if (fd < 0) return;
+  uint8_t data[kInfoBytes];
+  socklen_t size = sizeof data;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, data, &size) != 0) return;
+  stats.info.resize(tcp_info_fields().size());
+  read_tcp_info({data, size}, stats.info.data());
 }
 
 // ---- the receiving end

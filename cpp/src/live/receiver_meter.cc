@@ -41,6 +41,7 @@ ReceiverMeter::ReceiverMeter(const FlowConfig& config, uint32_t mss)
 
 bool ReceiverMeter::parse(const uint8_t* packet, uint32_t length, Header& h) {
   if (length < 20 || packet[0] >> 4 != 4 || packet[9] != kTcp) return false;
+  if ((packet[6] & 0x1f) | packet[7]) return false;  // a fragment, not the first
   const uint32_t ip = (packet[0] & 15u) * 4, total = std::min(half(packet + 2), length);
   if (total < ip + 20) return false;
   const uint8_t* tcp = packet + ip;

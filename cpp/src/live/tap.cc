@@ -12,7 +12,7 @@ uint32_t half(const uint8_t* at) { return uint32_t{at[0]} << 8 | at[1]; }
 TapSeen TapSeen::read(const uint8_t* packet, uint32_t length, bool backward) {
   TapSeen seen;
   const uint32_t header = (packet[0] & 15u) * 4;
-  if (packet[9] != 6 || length < header + 20) return seen;
+  if (packet[9] != 6 || length < header + 20 || (packet[6] & 0x1f) | packet[7]) return seen;  // or not a packet's first fragment
   const uint8_t* tcp = packet + header;
   const uint32_t offset = (tcp[12] >> 4) * 4u;
   if (offset < 20 || length < header + offset) return seen;
@@ -80,7 +80,11 @@ void Tap::received(const TapSeen& seen) {
 }
 
 void Tap::answered(Time now, const TapSeen& seen) {
-  if (!seen.tcp || seen.reset) return;
+  if (!seen.tcp) return;
+  if (seen.reset) {
+    connections_.erase(seen.ports);
+    return;
+  }
   const auto found = connections_.find(seen.ports);
   if (found == connections_.end() || seen.syn) return;
   Connection& connection = found->second;
@@ -109,7 +113,7 @@ void Tap::answered(Time now, const TapSeen& seen) {
       segment.sacked = true;
     }
   }
-  counters_.in_flight_sum += static_cast<double>(connection.next - connection.una);
+  if (seen.payload == 0) counters_.in_flight_sum += static_cast<double>(connection.next - connection.una);
   if (seen.fin && segments.empty()) connections_.erase(found);
 }
 

@@ -141,7 +141,7 @@ class LiveReadings(World):
         return self._state["udp"]
 
     def emulator(self) -> dict[str, Any]:
-        """Packets, and how late they were written: percentiles; by how much all rates were off."""
+        """Packets, how late they were read and written (percentiles, s), by how much rates were off (NaN: unknown)."""
         return self._state["emulator"]
 
     def ideal_s(self, sender: int, size_bytes: int, start_ns: int) -> float:

@@ -33,7 +33,8 @@ WINDOW_OF_BUFFER = 1.25
 """A receive window by the SO_RCVBUF that gives it."""
 
 UNLIMITED_BYTES = 64 << 20
-"""What autotuned buffers may grow to where the scenario does not limit them."""
+"""Buffers where the scenario does not limit them. From the beginning: by autotuning a send buffer is two windows, which binds
+where a lost segment stands before all that was delivered after it."""
 
 STEERED_BYTES = 4 << 20
 """A receive buffer where receivers' windows are steered: fixed, since autotuning sets the clamp as well, and no larger than
@@ -142,9 +143,10 @@ class Setup:
     def _sysctls(self) -> dict[str, str]:
         scenario = self.scenario
         steered = any(flow.receiver is not None for flow in scenario.flows)
+        receive = STEERED_BYTES if steered else UNLIMITED_BYTES
         sysctls = {
-            "net.ipv4.tcp_rmem": f"4096 {STEERED_BYTES} {STEERED_BYTES}" if steered else f"4096 131072 {UNLIMITED_BYTES}",
-            "net.ipv4.tcp_wmem": f"4096 16384 {UNLIMITED_BYTES}",
+            "net.ipv4.tcp_rmem": f"4096 {receive} {receive}",
+            "net.ipv4.tcp_wmem": f"4096 {UNLIMITED_BYTES} {UNLIMITED_BYTES}",
             "net.ipv4.tcp_timestamps": "2",  # the monotonic clock, without an offset
         }
         if scenario.min_rto_ms is not None:
@@ -182,6 +184,8 @@ class Setup:
             socket["send_buffer_bytes"] = capped(self.scenario, one.sender_host, one.sndbuf_bytes)
         if one.rcvbuf_bytes is not None:
             socket["receive_buffer_bytes"] = capped(self.scenario, one.receiver_host, one.rcvbuf_bytes)
+        if one.sender_host is None and cc_name(one.cc) != AGENT:  # a host has settings of its own
+            socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if isinstance(one, Flow):
             socket |= self._flow_socket(at, one)
         return socket
@@ -206,8 +210,6 @@ class Setup:
         if flow.send_buffer_bytes is not None:
             # SO_SNDBUF would hold a whole burst of 64 KiB more than it says.
             socket |= {"limited": True, "window_bytes": flow.send_buffer_bytes}
-        elif cc_name(flow.cc) != AGENT and flow.sender_host is None:  # a host has settings of its own
-            socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if flow.receive_buffer_bytes is not None:
             socket["receive_buffer_bytes"] = round(flow.receive_buffer_bytes / WINDOW_OF_BUFFER)
         return socket

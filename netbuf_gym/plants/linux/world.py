@@ -39,7 +39,7 @@ class LiveWorld:
         self.flows: Any = None
         self.steering: Any = None
         self.kind: Any = None
-        self._since_ns = 0
+        self._since_ns = self._due_ns = 0
         try:
             self._make()
         except BaseException:
@@ -83,13 +83,15 @@ class LiveWorld:
         if self.kind is not None and message["control"] is not None:
             self.kind.apply([[math.nan if x is None else x for x in row] for row in message["control"]])
         interval_ns, now_ns = message["interval_ns"], self.emulator.now_ns
-        end_ns = self._since_ns + interval_ns
-        if now_ns - self._since_ns > interval_ns // 2:  # the decision came late: its own interval is a whole one
+        end_ns = self._due_ns + interval_ns
+        if now_ns - self._due_ns > interval_ns // 2:  # the decision came late: its own interval is a whole one
             end_ns = now_ns + interval_ns
         if message["until"] == "event":
             self.kind.wait(end_ns, interval_ns, message["most"], lambda until_ns: self.sleep(until_ns, wire))
+            self._due_ns = self.emulator.now_ns
         else:
             self.sleep(end_ns, wire)
+            self._due_ns = end_ns  # not when it was noticed: intervals would drift from those of a clock
         failure = self.failure()
         if failure:
             return {"error": failure}

@@ -14,7 +14,7 @@ from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 SETTINGS, REGIONS, TRAINING = "settings", "regions", "training"
 LATENCY, BANDWIDTH, LOSS, FLOW_SIZE = "latency", "bandwidth", "loss", "flow_size"
-MEMORY, LONG_RUN = "memory", "long_run"
+MEMORY, LONG_RUN, PATHS = "memory", "long_run", "paths"
 SWEEPS = (LATENCY, BANDWIDTH, LOSS, FLOW_SIZE)
 STUDIES = {
     SETTINGS: "hand-tuned settings in two regions (Table I)",
@@ -25,6 +25,7 @@ STUDIES = {
     FLOW_SIZE: "flows of 10 kB to 100 MB, and mixed ones (Fig. 7)",
     MEMORY: "memory with up to 1000 connections (Fig. 9)",
     LONG_RUN: "31 hours of a path that changes (Fig. 8)",
+    PATHS: "24 paths of 40 ms and more, from Linux's own settings on: what the default agent is judged by (12 of them live)",
     TRAINING: "a training session of the paper's recipe, 4,500 epochs (Fig. 3)",
 }
 DEFAULT_STUDIES = tuple(name for name in STUDIES if name != TRAINING)

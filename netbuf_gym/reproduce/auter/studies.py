@@ -18,6 +18,7 @@ from netbuf_gym.reproduce.auter.settings import (
     LONG_RUN,
     LOSS,
     MEMORY,
+    PATHS,
     REGIONS,
     SETTINGS,
     SIM,
@@ -26,7 +27,8 @@ from netbuf_gym.reproduce.auter.settings import (
 from netbuf_gym.scenarios import Scenario
 
 LIVE_S = 30.0
-"""How long a live run takes, but for long ones."""
+"""How long a live run takes, but for those of `LIVE_PATH_S` and long ones."""
+LIVE_PATH_S = 60.0
 PIECES = 62
 """Of a long run, each with a row of its own."""
 
@@ -101,6 +103,18 @@ class LongRun(Study):
         return worlds.lasting_hours(settings.hours, settings.live) * 3600
 
 
+class OnPaths(Study):
+    """Long paths, fewer of them live; runs are long enough for what an agent does at their beginning to matter little."""
+
+    def cells(self, settings: Settings) -> Sequence[str]:
+        """See `Study.cells`."""
+        return tuple(path.name for path in (worlds.LIVE_PATHS if settings.live else worlds.PATHS))
+
+    def lasting_s(self, settings: Settings, cell: str) -> float:
+        """See `Study.lasting_s`."""
+        return super().lasting_s(settings, cell) if settings.duration_s or not settings.live else LIVE_PATH_S
+
+
 def _always(seconds: float) -> Callable[[str], float]:
     return lambda cell: seconds
 
@@ -122,6 +136,7 @@ ALL: dict[str, Study] = {
         ),
         Study(FLOW_SIZE, worlds.crossed((*worlds.SIZES, worlds.MIXED)), _always(worlds.FILES_S), worlds.flow_size),
         Study(MEMORY, tuple(map(str, worlds.CONNECTIONS)), _always(worlds.MEMORY_S), worlds.memory),
+        OnPaths(PATHS, tuple(path.name for path in worlds.PATHS), _always(worlds.PATH_S), worlds.path),
         LongRun(LONG_RUN, ("es-ea",), _always(0.0), worlds.hours, with_bbr=True),
     )
 }

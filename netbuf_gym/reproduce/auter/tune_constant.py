@@ -3,7 +3,7 @@
     python -m netbuf_gym.reproduce.auter.tune_constant [seeds=5] [jobs=N] [output=FILE]
 
 Every setting of the task's grid (ring x TCP maximum x cap of explicit buffers, 5 x 5 x 3) plays in every cell of the studies
-`regions` and the four sweeps, under the training seeds 0, 1, ...; where connections ask for no buffers of their own the
+`regions`, `paths` and the four sweeps, under the training seeds 0, 1, ...; where connections ask for no buffers of their own the
 cap does nothing, so that its three values are one run. Writes the table of the search (FILE, by default
 netbuf_gym/reproduce/auter/constant_search.csv), from which `constants.best` takes the best of each cell, and prints that.
 """
@@ -25,7 +25,7 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce.auter import constants
 from netbuf_gym.reproduce.auter.schemes import CONSTANT
-from netbuf_gym.reproduce.auter.settings import REGIONS, SWEEPS, Settings
+from netbuf_gym.reproduce.auter.settings import PATHS, REGIONS, SWEEPS, Settings
 from netbuf_gym.reproduce.auter.studies import ALL
 from netbuf_gym.reproduce.parallel import in_parallel
 from netbuf_gym.tables import text_table
@@ -33,7 +33,7 @@ from netbuf_gym.tasks.host_buffers.contenders import Setting
 from netbuf_gym.tasks.host_buffers.settings import GRID
 from netbuf_gym.version import __version__
 
-STUDIES = (REGIONS, *SWEEPS)
+STUDIES = (REGIONS, *SWEEPS, PATHS)
 MEASURED = constants.COLUMNS[-3:]
 
 

@@ -7,7 +7,7 @@ sweeps of bandwidth, loss and flow size are made without extra latency and with 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from netbuf_gym.reproduce.auter import paper
 from netbuf_gym.reproduce.auter.schemes import TASK
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.host_buffers.scenarios import LOCAL_RTT_MS, MIXED_SIZES, REGIONS
-from netbuf_gym.tasks.host_buffers.settings import DEFAULT
+from netbuf_gym.tasks.host_buffers.settings import DEFAULT, NAMED
 from netbuf_gym.tasks.host_buffers.worlds import RELAY_BYTES, host_world, long_run, one_size
 
 SPREAD = 0.05
@@ -42,9 +42,45 @@ EXTRA_MS = (0, 40)
 LIVE_MBPS = 100.0
 """What links of live worlds carry at most."""
 
+class Path(NamedTuple):
+    """A long path: Mbit/s, round trip, queue in bandwidth-delay products, lasting connections, random loss."""
+
+    rate_mbps: float
+    rtt_ms: float
+    buffer_bdp: float
+    connections: int
+    loss: float
+
+    @property
+    def name(self) -> str:
+        """Of its cell."""
+        lossy = f"-{100 * self.loss:g}%" if self.loss else ""
+        return f"{self.rate_mbps:g}mbps-{self.rtt_ms:g}ms-{self.buffer_bdp:g}bdp-x{self.connections}{lossy}"
+
+
+LIVE_PATHS = tuple(
+    Path(*path)
+    for path in (
+        (1, 242, 2, 1, 0.05), (2, 240, 4, 1, 0), (5, 104, 2, 4, 1e-3), (10, 200, 1, 1, 0),
+        (20, 44, 8, 1, 0), (20, 104, 4, 4, 0), (20, 64, 1, 1, 1e-3), (50, 64, 8, 4, 0),
+        (50, 104, 2, 1, 1e-4), (100, 44, 4, 1, 0), (100, 64, 1, 1, 1e-5), (100, 104, 0.5, 1, 0),
+    )
+)  # fmt: skip
+PATHS = LIVE_PATHS + tuple(
+    Path(*path)
+    for path in (
+        (5, 150, 8, 1, 0), (10, 44, 2, 1, 0), (10, 104, 8, 4, 0), (20, 104, 0.5, 4, 0),
+        (20, 200, 2, 1, 1e-4), (50, 44, 1, 1, 0), (50, 64, 8, 1, 0), (50, 150, 1, 4, 0),
+        (100, 64, 8, 4, 0), (100, 200, 1, 1, 0), (200, 44, 2, 1, 0), (200, 64, 4, 4, 1e-5),
+    )
+)  # fmt: skip
+"""Long paths like those of Table IV: round trips of 40 ms and more, from the loss of ES to EA to 200 Mbit/s."""
+DEEP_BDP = 4
+"""From how many products on a queue is deep."""
+
 REGION_S = {"es-ea": 600.0, "es-we": 120.0, "es-es": 60.0}
 """How long runs are: what is slow is cheap, and needs longer for as many pages."""
-SWEEP_S, FILES_S, MEMORY_S = 60.0, 300.0, 60.0
+SWEEP_S, FILES_S, MEMORY_S, PATH_S = 60.0, 300.0, 60.0, 120.0
 
 
 def world(scenario: Scenario, seed: int) -> rollout.World:
@@ -85,6 +121,13 @@ def loss(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenari
     return _local(extra_ms, seed, duration_s, live, loss=float(share.removesuffix("%")) / 100)
 
 
+def path(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
+    """A long path, the same on both plants: the proxy sends what it has, and begins as Linux comes."""
+    own = next(one for one in PATHS if one.name == cell)._asdict()
+    own["rtt_ms"] *= _longer(seed)
+    return host_world(duration_s=duration_s, name="auter/path", settings=NAMED["autotuning"], **own)
+
+
 def flow_size(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
     """Files of a size that arrive at random at the testbed."""
     size, extra_ms = swept(cell)
@@ -100,8 +143,8 @@ def memory(cell: str, seed: int, duration_s: float, live: bool = False) -> Scena
 def hours(cell: str, seed: int, duration_s: float, live: bool = False) -> Scenario:
     """A path that changes for so long, in a way of the seed's."""
     drawn = int(np.random.default_rng((seed, STREAM)).integers(2**62))
-    path = long_run(drawn, hours=duration_s / 3600, rtt_ms=242.0, rate_mbps=4.0, loss=0.002)
-    return _made("auter/hours", path.pop("duration_s"), live, buffer_packets=200, **path)
+    own = long_run(drawn, hours=duration_s / 3600, rtt_ms=242.0, rate_mbps=4.0, loss=0.002)
+    return _made("auter/hours", own.pop("duration_s"), live, buffer_packets=200, **own)
 
 
 def cell_of(value: str, extra_ms: int) -> str:

@@ -26,7 +26,9 @@ MEASURES = {
     "late_p50_ms": "how late packets left the emulator, median",
     "late_p99_ms": "likewise, 99th percentile",
     "late_max_ms": "likewise, the most",
-    "rate_error": "by how much the emulator's clock was stretched over the run",
+    "read_late_p50_ms": "how long packets had waited at most when the emulator read them, median",
+    "read_late_p99_ms": "likewise, 99th percentile",
+    "rate_error": "how much more (less: negative) saturated links carried than their rates allow, relative, by the wall clock",
 }
 
 COMPARED = {
@@ -51,5 +53,5 @@ def timing_of(world: Any) -> dict[str, float]:
     if not isinstance(world, LiveReadings):
         return {}
     timing = world.emulator()
-    late = {f"late_{name}_ms": timing[f"late_{name}_s"] * 1e3 for name in ("p50", "p99", "max")}
-    return {**late, "rate_error": timing["rate_error"]}
+    late = ("late_p50", "late_p99", "late_max", "read_late_p50", "read_late_p99")
+    return {**{f"{name}_ms": timing[f"{name}_s"] * 1e3 for name in late}, "rate_error": timing["rate_error"]}

@@ -46,10 +46,15 @@ def _emulator(runs: Runs) -> str:
     if not len(live["late_p50_ms"]) or np.isnan(live["late_p50_ms"]).all():
         return "Not measured."
     half, most, worst = (np.nanmedian(live[f"late_{name}_ms"]) for name in ("p50", "p99", "max"))
-    stretch = np.nanmax(np.abs(live["rate_error"]))
+    errors = np.abs(live["rate_error"][np.isfinite(live["rate_error"])])
+    rates = "links were never saturated for long"
+    if len(errors):
+        rates = f"rates were off by {np.median(errors):.3%} at the median, {errors.max():.2%} at most"
+    read_half, read_most = (np.nanmedian(live[f"read_late_{name}_ms"]) for name in ("p50", "p99"))
     return (
-        f"Packets left it {half:.3f} ms late at the median, {most:.2f} ms at the 99th percentile, {worst:.1f} ms at most "
-        f"(medians over the runs); its rates were off by {stretch:.2%} at most."
+        f"Packets were read within {read_half:.3f} ms at the median, {read_most:.2f} ms at the 99th percentile, and left it "
+        f"{half:.3f} ms late at the median, {most:.2f} ms at the 99th percentile, {worst:.1f} ms at most (medians over runs). "
+        f"Its {rates}."
     )
 
 

@@ -17,8 +17,8 @@ from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 KEYS_OF_AGENTS = {"sender": SENDER, "receiver": RECEIVER, "switch": SWITCH}
 """The task of each key that names an agent's file."""
 
-LIVE_S = 5400.0
-"""What the kernel's runs of a campaign may take."""
+LIVE_S, AT_ONCE = 5400.0, 2
+"""What the kernel's runs of a campaign may take, and how many of them at least are made at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +69,10 @@ class Settings(Common):
         live_s = sum(
             len(list(WORLDS[task])[: self.worlds]) * len(self.playing(task)) * len(self.seeds_of(task)) * self.duration_s
             for task in self.tasks
-        )
+        ) / AT_ONCE
         if live_s > LIVE_S:
             raise ConfigError(
-                f"the kernel's runs take {live_s / 60:.0f} minutes of real time; valid: {LIVE_S / 60:.0f} or less, by fewer"
+                f"the kernel's runs take {live_s / 60:.0f} minutes of real time, {AT_ONCE} at once; valid: {LIVE_S / 60:.0f} or less, by fewer"
                 " tasks=, worlds= or schemes=, or a shorter duration_s="
             )
 

@@ -19,7 +19,7 @@ STEPS = np.array(list(itertools.product((-1, 0, 1), repeat=3)))
 """By the flat action, the steps of ring, socket and TCP buffer: flat = 9 (ring + 1) + 3 (socket + 1) + (TCP + 1)."""
 
 FACTORS: dict[str, tuple[float, ...]] = {
-    "tcp": (1 / 4, 1 / 1.6, 1 / 1.2, 1.2, 1.6, 4.0),
+    "tcp": (1 / 4, 1 / 1.5, 1 / 1.1, 1.1, 1.5, 4.0),
     "socket": (1 / 4, 4.0),
     "ring": (1 / 2, 2.0),
     "limit_output": (1 / 2, 2.0),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from netbuf_gym.scenarios.limits import DATA_BYTES
 from netbuf_gym.tasks.host_buffers.settings import RING_RANGE, SOCKET_RANGE, TCP_RANGE
 from netbuf_gym.tasks.host_buffers.tracker import CONTROL, FIELD, Tracker
 from netbuf_gym.tasks.task import Feature
 
 RATE_RANGE_BPS = (1e4, 1e10)
 RTT_RANGE_S = (1e-3, 1.0)
-MEMORY_RANGE_BYTES = (2.0**16, 2.0**36)
 MOST_CONNECTIONS = 4096.0
+PACKET_BYTES = float(DATA_BYTES["linux"])
 
 AUTER_FEATURES = (
     Feature("throughput", *RATE_RANGE_BPS, "log of throughput of a connection, mean over them, in bit/s"),
@@ -38,13 +39,12 @@ DEFAULT_FEATURES = (
     Feature("rate_change", 1 / 4, 4, "log of rate of a connection / the one of an interval earlier", floor=-1),
     Feature("latency_change", 1 / 4, 4, "log of latency / the one of an interval earlier", floor=-1),
     Feature("tcp_change", 1 / 4, 4, "log of TCP maximum / the one of an interval earlier", floor=-1),
-    Feature("tcp_max", *TCP_RANGE, "log of TCP maximum in bytes, the larger of both directions"),
-    Feature("tcp_default", *TCP_RANGE, "log of TCP default in bytes, the larger of both directions"),
-    Feature("socket", *SOCKET_RANGE, "log of cap of explicit socket buffers in bytes"),
-    Feature("ring", *RING_RANGE, "log of ring size in packets; 0 without one"),
-    Feature("rate_size", *RATE_RANGE_BPS, "log of rate of a connection in bit/s"),
-    Feature("least_rtt", *RTT_RANGE_S, "log of least round trip lately in seconds"),
-    Feature("memory", *MEMORY_RANGE_BYTES, "log of TCP's and the ring's memory in bytes"),
+    Feature("tcp_default", 1, 4096, "log of TCP maximum / TCP default"),
+    Feature("socket_in_bdp", 1 / 16, 4096, "log of cap of explicit socket buffers / product as above", floor=-1),
+    Feature("ring_in_bdp", 1 / 256, 256, "log of what the ring holds / product as above; 0 without one", floor=-1),
+    Feature("memory_in_bdp", 1 / 4, 4096, "log of TCP's and the ring's memory a connection / product as above", floor=-1),
+    Feature("bdp_packets", 1, 256, "log of product as above in full packets"),
+    Feature("round_trips", 1, 1024, "log of round trips in an interval"),
     Feature("connections", 1, MOST_CONNECTIONS, "log of 1 + connections alive"),
     Feature("rwnd_limited", 0, 1, "share of the busy time for which the other side's window held connections up"),
     Feature("sndbuf_limited", 0, 1, "share of the busy time for which send buffers held connections up"),
@@ -106,7 +106,7 @@ def observe_auter(tracker: Tracker, out: np.ndarray) -> np.ndarray:
 
 
 def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to its range, into `out` of shape `(36, rows)`.
+    """The features of `DEFAULT_FEATURES`, each clipped to its range, into `out` of shape `(35, rows)`.
 
     A field without a measurement keeps its last value. Ratios to a rate or a round trip are 1 before there is one.
     """
@@ -121,6 +121,7 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
 
     tcp, least = tracker.tcp_max, tracker.least_rtt
     product = tracker.peak_delivery * least / np.float32(8)
+    connections = of("connections")
     inflation = ratio(tracker.latency, least)
     in_bdp, in_use = ratio(tcp, product), ratio(tcp, tracker.rate * least / np.float32(8))
     logs = out[:_LOGS]
@@ -134,36 +135,34 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     logs[10] = ratio(tracker.rate, tracker.previous_rate)
     logs[11] = ratio(tracker.latency, tracker.previous_latency)
     logs[12] = ratio(tcp, tracker.previous_tcp)
-    logs[13] = tcp
-    logs[14] = tracker.tcp_default
-    logs[15] = settings[:, CONTROL["socket_bytes"]]
-    logs[16] = np.nan_to_num(settings[:, CONTROL["ring_packets"]])
-    logs[17] = tracker.rate
-    logs[18] = least
-    logs[19] = tracker.memory
-    logs[20] = of("connections") + _ONE
+    logs[13] = ratio(tcp, tracker.tcp_default)
+    logs[14] = ratio(settings[:, CONTROL["socket_bytes"]], product)
+    logs[15] = ratio(np.nan_to_num(settings[:, CONTROL["ring_packets"]]) * PACKET_BYTES, product)
+    logs[16] = ratio(tracker.memory / np.maximum(connections, _ONE), product)
+    logs[17] = product / np.float32(PACKET_BYTES)
+    logs[18] = ratio(of("elapsed_s"), least)
+    logs[19] = connections + _ONE
     np.log(np.maximum(logs, _TINY, out=logs), out=logs)
     logs *= _SCALE
     logs -= _LESS
 
     busy = np.maximum(of("busy_s"), _TINY)
-    connections = of("connections")
     there = connections + of("connections_closed")
-    out[21] = of("rwnd_limited_s") / busy
-    out[22] = of("sndbuf_limited_s") / busy
-    out[23] = of("busy_s") / np.maximum(of("elapsed_s") * there, _TINY)
-    out[24] = tracker.rate / np.maximum(tracker.peak_rate, _ONE)
-    out[25] = np.sqrt(np.minimum(of("loss") * np.float32(4), _ONE))
-    out[26] = of("unsent_bytes") / np.maximum(of("unsent_bytes") + of("in_flight_bytes"), _ONE)
-    out[27] = of("send_queued_bytes") / np.maximum(of("send_buffer_bytes") * connections, _ONE) - _ONE
-    out[28] = of("receive_queued_bytes") / np.maximum(of("receive_buffer_bytes") * connections, _ONE) - _ONE
-    out[29] = np.where(of("memory_limit_bytes") > 0, of("memory_bytes") / np.maximum(of("memory_limit_bytes"), _ONE), 0)
-    out[30] = of("memory_pressure")
-    out[31] = of("connections_opened") / np.maximum(there, _ONE)
-    out[32] = of("received_bytes") / np.maximum(of("received_bytes") + of("sent_bytes"), _ONE)
-    out[33] = np.sqrt(of("ring_queue_packets") / np.maximum(of("ring_packets"), _ONE))
-    out[34] = np.sqrt(of("ring_drops") / np.maximum(of("packets_sent"), _ONE))
-    out[35] = of("interrupted_s") / np.maximum(of("elapsed_s"), _TINY)
+    out[20] = of("rwnd_limited_s") / busy
+    out[21] = of("sndbuf_limited_s") / busy
+    out[22] = of("busy_s") / np.maximum(of("elapsed_s") * there, _TINY)
+    out[23] = tracker.rate / np.maximum(tracker.peak_rate, _ONE)
+    out[24] = np.sqrt(np.minimum(of("loss") * np.float32(4), _ONE))
+    out[25] = of("unsent_bytes") / np.maximum(of("unsent_bytes") + of("in_flight_bytes"), _ONE)
+    out[26] = of("send_queued_bytes") / np.maximum(of("send_buffer_bytes") * connections, _ONE) - _ONE
+    out[27] = of("receive_queued_bytes") / np.maximum(of("receive_buffer_bytes") * connections, _ONE) - _ONE
+    out[28] = np.where(of("memory_limit_bytes") > 0, of("memory_bytes") / np.maximum(of("memory_limit_bytes"), _ONE), 0)
+    out[29] = of("memory_pressure")
+    out[30] = of("connections_opened") / np.maximum(there, _ONE)
+    out[31] = of("received_bytes") / np.maximum(of("received_bytes") + of("sent_bytes"), _ONE)
+    out[32] = np.sqrt(of("ring_queue_packets") / np.maximum(of("ring_packets"), _ONE))
+    out[33] = np.sqrt(of("ring_drops") / np.maximum(of("packets_sent"), _ONE))
+    out[34] = of("interrupted_s") / np.maximum(of("elapsed_s"), _TINY)
     np.maximum(out, _FLOOR, out=out)
     return np.minimum(out, _ONE, out=out)
 

@@ -70,7 +70,7 @@ class HostBuffers(Task):
 
     | Layer             | Factors                         | Of                                                                 |
     |-------------------|---------------------------------|--------------------------------------------------------------------|
-    | `"tcp"`           | 1/4, 1/1.6, 1/1.2, 1.2, 1.6, 4  | the TCP maxima, at least 16384 bytes; the defaults are what they   |
+    | `"tcp"`           | 1/4, 1/1.5, 1/1.1, 1.1, 1.5, 4  | the TCP maxima, at least 16384 bytes; the defaults are what they   |
     |                   |                                 | were at first, or the maximum where it is less                     |
     | `"socket"`        | 1/4, 4                          | the cap of explicit socket buffers                                 |
     | `"ring"`          | 1/2, 2                          | the ring, where there is one; a resize lets nothing pass a while   |
@@ -93,7 +93,7 @@ class HostBuffers(Task):
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipes default and direct, 36 features in [-1, 1]. A value from Low to High is mapped onto what stands before the colon, on
+    Recipes default and direct, 35 features in [-1, 1]. A value from Low to High is mapped onto what stands before the colon, on
     the scale that its meaning names. A rate is that of a connection, mean; the highest rates lately are forgotten with a time
     constant of 120 s, the least round trip lately moves towards the present one with a time constant of 300 s:
 

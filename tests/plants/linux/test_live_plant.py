@@ -85,6 +85,8 @@ def test_the_rate_is_the_links_own():
     assert (last["used_bits"] - first["used_bits"]) / busy_s == pytest.approx(1e7, rel=1e-9)
     assert abs(told["rate_error"]) < 1e-3
     assert 0 <= told["late_p50_s"] <= told["late_p90_s"] <= told["late_p99_s"] <= told["late_p999_s"] <= told["late_max_s"]
+    assert 0 <= told["read_late_p50_s"] <= told["read_late_p90_s"] <= told["read_late_p99_s"] <= told["read_late_max_s"]
+    assert told["rate_busy_s"] > 2
     assert told["refused"] == 0 and told["packets_written"] > 1000
 
 

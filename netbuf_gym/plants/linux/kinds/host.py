@@ -131,12 +131,12 @@ class Tuned:
         self.seconds += seconds
         for name in TRIPLES:
             found[f"{name}_default_bytes"], found[f"{name}_max_bytes"] = self.buffers.get(name, 1), self.buffers.get(name, 2)
-        links = self.world.emulator.link_stats()
-        drops = sum(links[link]["queue_drops"] for link in self.devices)
+        links = [self.world.emulator.link_stat(link) for link in self.devices]
+        drops = sum(link["queue_drops"] for link in links)
         found |= {
             "ring_packets": self.ring_packets,
             "socket_bytes": self.socket_bytes,
-            "ring_queue_packets": float(sum(links[link]["queue_packets"] for link in self.devices)) if self.devices else NAN,
+            "ring_queue_packets": float(sum(link["queue_packets"] for link in links)) if self.devices else NAN,
             "ring_drops": float(drops - self._drops) if self.devices else NAN,
             "interrupted_s": self.interrupted_s,
         }
@@ -147,8 +147,7 @@ class Tuned:
         """Counters since the world began."""
         routes = [self.world.emulator.route_stat(route) for route in self.routes]
         least = [route["rtt_min_s"] for route in routes if route["rtt_count"]]
-        links = self.world.emulator.link_stats()
-        ring = sum(links[link]["queue_integral_packet_s"] for link in self.devices)
+        ring = sum(self.world.emulator.link_stat(link)["queue_integral_packet_s"] for link in self.devices)
         return {
             **{name: round(value) for name, value in self.sums.items()},
             "rtt_count": sum(route["rtt_count"] for route in routes),

@@ -56,7 +56,7 @@ class Kind(base.Kind):
 
     def _now(self, flow: int, route: int) -> dict[str, Any]:
         world = self.world
-        link = world.emulator.link_stats()[world.setup["bottlenecks"][flow]]
+        link = world.emulator.link_stat(world.setup["bottlenecks"][flow])
         tap = world.emulator.route_stat(route)
         row = world.steering.row(flow)
         return {
@@ -65,7 +65,7 @@ class Kind(base.Kind):
             "packets_lost": row["packets_lost"] if row else NAN,
             "cwnd_bytes": row["cwnd"] * row["mss"] if row else NAN,
             "queue_drops": tap["queue_drops"],
-            "application_bytes": world.flows.flow_stats()[flow]["delivered_bytes"],
+            "application_bytes": world.flows.flow_stat(flow)["delivered_bytes"],
             "sojourn_sum_s": link["sojourn_sum_s"],
             "sojourn_count": link["sojourn_count"],
             "queue_packets": link["queue_packets"],

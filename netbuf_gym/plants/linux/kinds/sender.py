@@ -128,7 +128,7 @@ class Kind(base.Kind):
 
     def _now(self, at: int, flow: int) -> dict[str, Any]:
         world = self.world
-        link = world.emulator.link_stats()[world.setup["bottlenecks"][flow]]
+        link = world.emulator.link_stat(world.setup["bottlenecks"][flow])
         info = {"total_rto": 0}
         descriptor = world.flows.sender_fd(flow)
         if descriptor >= 0:
@@ -138,7 +138,7 @@ class Kind(base.Kind):
             **world.emulator.route_stat(flow),
             **info,
             **({} if self._steered is None else self._steered.row(self._rows[at])),
-            "delivered_bytes": world.flows.flow_stats()[flow]["delivered_bytes"],
+            "delivered_bytes": world.flows.flow_stat(flow)["delivered_bytes"],
             "sojourn_sum_s": link["sojourn_sum_s"],
             "sojourn_count": link["sojourn_count"],
             "queue_packets": link["queue_packets"],
