@@ -48,7 +48,8 @@ def test_names_are_those_of_the_kind():
 
 def test_what_is_set_is_set_and_acts(possible):
     env = made()
-    env.reset(seed=1)
+    _, info = env.reset(seed=1)
+    assert info["plant"]["window_clamp"] == "none: the hosts receive no connections"
     engine = env.unwrapped.engine
     told = {}
     for most in (16_384, 4_194_304):

@@ -42,7 +42,8 @@ def test_an_agent_at_the_relay_sees_both_connections():
     for plant in ("linux", "sim"):
         scenario = {"name": "auter/local", "traffic": "long", **WORLD}
         env = gym.make("netbuf/HostBuffers-v0", plant=plant, interval_s=2.0, scenario=scenario, disable_env_checker=True)
-        env.reset(seed=1)
+        _, told = env.reset(seed=1)
+        assert plant == "sim" or told["plant"]["window_clamp"] == "connections that a host receives"
         for _ in range(2):
             *_, info = env.step(env.action_space.sample() * 0)
             assert "failure" not in info, info
@@ -117,8 +118,10 @@ def clamped():
     from netbuf_gym.plants.linux.world import LiveWorld
 
     base = dumbbell(rate_mbps=100, rtt_ms=40, buffer_packets=1000, duration_s=20.0)
-    flows = [nb.scenarios.Flow(path=(0,), return_path=(1,), start_s=start_s) for start_s in (0.0, 1.5)]
-    message = Setup(nb.scenarios.Scenario(links=base.links, flows=flows, duration_s=20.0), Agents()).message
+    way = {"path": (0,), "return_path": (1,), "receiver_host": "reader"}
+    flows = [nb.scenarios.Flow(start_s=start_s, **way) for start_s in (0.0, 1.5)]
+    hosts = [nb.scenarios.Host(name="reader")]
+    message = Setup(nb.scenarios.Scenario(links=base.links, flows=flows, hosts=hosts, duration_s=20.0), Agents()).message
     world = LiveWorld({**message, "seed": 1, "places": []})
     try:
         world._begin()
