@@ -285,6 +285,10 @@ saturated for 0.1 s or more, which was rate_busy_s long, of all links together; 
         d["connections"] = open;
         return d;
       }, "Of the traffic's flows; failed: could not be opened, or broke; connections: that are open, of the traffic and others.")
+      .def("completed_at", [](LiveFlows& f, uint32_t node) {
+        const LiveFlows::Guard guard = f.hold();
+        return f.completed_at(node);
+      }, "node"_a, "Streams of a known size that a node has sent or received to their end, each leg of relayed ones.")
       .def("completions", [](LiveFlows& f, size_t first) {
         const LiveFlows::Guard guard = f.hold();
         std::vector<std::vector<double>> rows;

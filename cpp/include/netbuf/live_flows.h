@@ -71,6 +71,8 @@ class LiveFlows {
   int64_t traffic_delivered_bytes() const { return traffic_delivered_; }
   uint64_t connected() const { return connected_; }      // of the traffic
   uint64_t failed() const { return failed_; }            // likewise: could not be opened, or whose connection failed
+  // Streams of a known size that a node has sent or received to their end, static flows' and each leg's of the traffic's.
+  uint64_t completed_at(uint32_t node) const { return completed_at_.at(node); }
   void look();                                           // at the flows' TCP_INFO, now
   void look(uint32_t flow);                              // at one flow's
   void begin_switch(uint32_t sw);                        // a decision interval; std::out_of_range: there is no such switch
@@ -170,6 +172,7 @@ class LiveFlows {
   std::vector<std::shared_ptr<Joint>> feeds_, fed_;  // of static flows; null: none
   std::unordered_map<uint32_t, std::shared_ptr<Joint>> to_open_;  // by the number of the opened flow, until both legs are
   std::vector<int64_t> clamps_;              // by node; 0: none
+  std::vector<uint64_t> completed_at_;       // by node
   std::optional<Traffic> traffic_;
   Descriptor epoll_, timer_;
   uint32_t node_ = kNone;                    // where the thread is

@@ -99,6 +99,7 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
     fed_[i] = feeds_[static_cast<uint32_t>(flow.relay_from)] = std::make_shared<Joint>(Joint{.buffer = flow.relay_buffer_bytes});
   }
   clamps_.resize(namespaces_.size());
+  completed_at_.resize(namespaces_.size());
   place_of_flow_.assign(world_.flows.size(), kNone);
   windows_.assign(world_.flows.size(), std::numeric_limits<double>::infinity());
   for (uint32_t i = 0; i < flow_sockets_.size(); ++i) {

@@ -227,6 +227,11 @@ void LiveFlows::note_received(Connection& connection, int64_t bytes, Time now) {
   connection.received += bytes;
   delivered_ += bytes;
   const bool complete = connection.size_bytes > 0 && connection.received == connection.size_bytes;
+  if (complete) {
+    const Route& route = routes_[connection.socket->route];
+    ++completed_at_[route.sender_node];
+    if (route.receiver_node != route.sender_node) ++completed_at_[route.receiver_node];
+  }
   if (connection.flow != kNone) {
     LiveFlowStats& stats = flow_stats_[connection.flow];
     stats.delivered_bytes = connection.received;

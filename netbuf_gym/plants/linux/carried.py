@@ -87,7 +87,7 @@ def counters_of_host(scenario: Scenario, places: list[int], report: Mapping[str,
         counts = ("sent_bytes", "received_bytes", "flows_completed", "packets_sent", "packets_retransmitted", "rtt_count")
         sums = ("now_s", "rtt_sum_s", "memory_mean_bytes", "memory_max_bytes", "ring_mean_packets")
         return [{**dict.fromkeys(counts, 0), **dict.fromkeys(sums, 0.0), "rtt_min_s": math.nan} for _ in places]
-    shared = {"now_s": report["now_s"], **{name: report["traffic"][name] for name in ("flows_completed", "flows_failed")}}
+    shared = {"now_s": report["now_s"], "flows_failed": report["traffic"]["flows_failed"]}
     return [{**shared, **own} for own in report["agents"]]
 
 

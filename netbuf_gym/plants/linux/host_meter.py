@@ -121,6 +121,7 @@ class HostMeter:
         table = Table(np.concatenate([now.cookie, ended.cookie]), values)
         waiting = np.nan_to_num(table["unacked"]) + np.nan_to_num(table["notsent_bytes"]) > 0
         sending = (packets > 0) | (busy_us > 0) | (waiting & (np.arange(len(table)) < len(now)))
+        sending &= np.nan_to_num(table["data_segs_out"]) + np.nan_to_num(table["notsent_bytes"]) > 0  # a FIN makes busy too
         since_s = np.where(seen, known.since_s[at] if len(known.since_s) else now_s, now_s)
         there_s = np.maximum(np.where(seen, now_s - np.maximum(since_s, begin_s), busy_us * 1e-6), SHORT_S)
         rtt_s = self._rtt_s(table, at, seen)

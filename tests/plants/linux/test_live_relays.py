@@ -36,11 +36,12 @@ def test_a_relayed_world_is_the_simulators():
     assert np.median(one["slowdown"]) == pytest.approx(np.median(other["slowdown"]), rel=0.3)
 
 
-def test_an_agent_at_the_relay_sees_both_connections():
+@pytest.mark.parametrize("kind", ["long", "mixed"])
+def test_an_agent_at_the_relay_sees_both_connections(kind):
     needs_live_worlds()
-    rows = {}
+    rows, completed = {}, {}
     for plant in ("linux", "sim"):
-        scenario = {"name": "auter/local", "traffic": "long", **WORLD}
+        scenario = {"name": "auter/local", "traffic": kind, **WORLD}
         env = gym.make("netbuf/HostBuffers-v0", plant=plant, interval_s=2.0, scenario=scenario, disable_env_checker=True)
         _, told = env.reset(seed=1)
         assert plant == "sim" or told["plant"]["window_clamp"] == "connections that a host receives"
@@ -48,11 +49,16 @@ def test_an_agent_at_the_relay_sees_both_connections():
             *_, info = env.step(env.action_space.sample() * 0)
             assert "failure" not in info, info
         rows[plant] = {name: float(value[0]) for name, value in env.unwrapped.engine.told("telemetry").items()}
+        completed[plant] = env.unwrapped.engine.report(0)[0]["flows_completed"]
         env.close()
     live, simulated = rows["linux"], rows["sim"]
-    assert live["connections"] == simulated["connections"] == 2 and live["flows_sending"] == 1
+    if kind == "long":
+        assert live["connections"] == simulated["connections"] == 2 and live["flows_sending"] == 1
+    else:
+        for name, rel in (("connections_opened", 0.2), ("flows_sending", 0.4), ("rtt_min_s", 0.4), ("latency_s", 0.6)):
+            assert live[name] == pytest.approx(simulated[name], rel=rel), name
+    assert completed["linux"] == pytest.approx(completed["sim"], abs=6)
     assert live["total_throughput_bps"] == pytest.approx(simulated["total_throughput_bps"], rel=0.1)
-    # What it gets and cannot send on yet waits in its sockets, no more of it than the relay holds in its own buffer.
     assert live["received_bytes"] * 8 / 2 > 0.9 * live["total_throughput_bps"]
     assert live["memory_bytes"] > live["send_queued_bytes"] > 0
 

@@ -150,6 +150,7 @@ class Tuned:
         ring = sum(self.world.emulator.link_stat(link)["queue_integral_packet_s"] for link in self.devices)
         return {
             **{name: round(value) for name, value in self.sums.items()},
+            "flows_completed": self.world.flows.completed_at(self.node.number),
             "rtt_count": sum(route["rtt_count"] for route in routes),
             "rtt_sum_s": sum(route["rtt_sum_s"] for route in routes),
             "rtt_min_s": min(least, default=NAN),
