@@ -187,8 +187,8 @@ def test_pages_of_several_objects(possible):
         told[str(proxy)] = env.unwrapped.engine.report(0)[0]["flows_completed"], opened
         env.close()
     (alone, connections), (together, fewer) = told.values()
-    assert alone > 20 and alone == pytest.approx(connections, abs=12)
-    assert together > 10 and together > 2 * fewer
+    assert 10 < alone <= connections + 2  # told each second
+    assert together > 10 and together > 1.5 * fewer
 
 
 @pytest.mark.parametrize(
