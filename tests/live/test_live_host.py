@@ -1,6 +1,9 @@
 """Hosts on the live plant: what an agent sets is set, what is measured is measured, through plain sockets and real proxies."""
 
 import math
+import os
+import signal
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -93,6 +96,41 @@ def test_through_a_proxy(possible, proxy):
     report = env.unwrapped.engine.report(0)[0]
     assert report["flows_completed"] > 2 and np.isfinite(report["latency_ms"])
     env.close()
+
+
+def test_windows_through_a_proxy_and_its_death(possible):
+    env = made("plain", duration_s=20.0)
+    _, info = env.reset(seed=1)
+    assert info["plant"]["window_clamp"] == "connections of the proxy that stand, looked for every 0.25 s"
+    plant = env.unwrapped.engine.plant
+    control = plant.control
+    control.fill(math.nan)
+    control[0, 0, live.CONTROLS.index("window_clamp_bytes")] = 20_000
+    plant.apply(control)
+    assert not plant.advance(2_000_000_000).failures
+    os.kill(child_of_mine("proxy/relay.py"), signal.SIGKILL)
+    assert plant.advance(2_000_000_000).failures == {0: "relay: ended with status -9"}
+    env.close()
+
+
+def child_of_mine(script):
+    """The process of a script that a live world of this process has started."""
+    helpers = set()
+    for _ in range(2):  # guards, then helpers
+        helpers |= {pid for pid, parent, _ in processes_now() if parent in helpers | {os.getpid()}}
+    (found,) = (pid for pid, parent, words in processes_now() if parent in helpers and script in words)
+    return found
+
+
+def processes_now():
+    """(number, parent, arguments) of each."""
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                yield int(path.name), parent, (path / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
 
 
 def test_a_missing_proxy_is_named(possible, monkeypatch):
