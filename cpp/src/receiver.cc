@@ -230,8 +230,10 @@ void Receiver::delay_ack(Time deadline) {
 }
 
 void Receiver::on_timer(Time now) {
-  timers_.set(Alarm::acknowledgement, deadline_ > now ? deadline_ : kNever);  // deadlines move
-  if (deadline_ > now) return;
+  const bool exact = compressed_ > 0 || state_ != State::stream;  // a high-resolution timer; those of connections as set
+  const Time due = exact ? deadline_ : goes_off(deadline_ - profile_.delayed_ack_timeout, deadline_, profile_.tick);
+  timers_.set(Alarm::acknowledgement, due > now ? due : kNever);  // deadlines move
+  if (due > now) return;
   now_ = now;
   deadline_ = kNever;
   if (state_ == State::syn) return repeat_answer();

@@ -9,7 +9,7 @@ namespace netbuf {
 
 namespace {
 
-constexpr Time kTimeoutMin = 2 * kMillisecond;  // two jiffies, Linux' TCP_TIMEOUT_MIN
+constexpr Time kTimeoutMin = 2 * kMillisecond;  // TCP_TIMEOUT_MIN_US
 
 class LinuxRecovery final : public Recovery {
  public:

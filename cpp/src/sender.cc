@@ -183,8 +183,9 @@ void Sender::set_timer(Time deadline) {
 
 void Sender::on_timer(Time now) {
   tcb.now = now;
-  timers_.set(Alarm::retransmission, timer_deadline_ > now ? timer_deadline_ : kNever);  // deadlines move
-  if (timer_deadline_ > now) return;
+  const Time due = goes_off(timer_set_, timer_deadline_, profile_.tick);
+  timers_.set(Alarm::retransmission, due > now ? due : kNever);  // deadlines move
+  if (due > now) return;
   timer_deadline_ = kNever;
   timed_out_ = {now, timer_set_};
   if (!tcb.established) {  // the SYN or its answer was lost

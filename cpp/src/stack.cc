@@ -6,7 +6,7 @@ namespace netbuf {
 
 namespace {
 
-// Linux 6.x: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS, tcp_comp_sack_delay_ns, TCP_RTO_MIN.
+// Linux 6.x with HZ=250, as Debian's: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS, tcp_comp_sack_delay_ns, TCP_RTO_MIN.
 const StackProfile kLinux{
     .mss = 1448,
     .data_overhead = 52,
@@ -21,6 +21,7 @@ const StackProfile kLinux{
     .initial_rto = kSecond,
     .min_rto = 200 * kMillisecond,
     .max_rto = 120 * kSecond,
+    .tick = 4 * kMillisecond,
     .rtt_granularity = 0,
     .reset_bytes = 40,
     .datagram_overhead = 0,
@@ -64,6 +65,7 @@ const StackProfile kNs3{
     .initial_rto = 3 * kSecond,
     .min_rto = kSecond,
     .max_rto = 60 * kSecond,
+    .tick = 0,
     .rtt_granularity = kMillisecond,
     .reset_bytes = 42,
     .datagram_overhead = 30,

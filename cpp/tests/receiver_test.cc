@@ -29,7 +29,8 @@ TEST(linux_acknowledges_the_first_segments_at_once_then_after_40_ms) {
   World world(drip(Stack::linux_kernel), 1);
   const auto rtt = round_trips(world, 40);
   // Six segments open the window from 45 to what 128 KiB of buffer hold; sixteen more are the quick ACKs of every start.
-  for (size_t i = 0; i < 40; ++i) CHECK_NEAR(static_cast<double>(rtt[i]), (i < 22 ? 40.0 : 80.0) * 1e6, 1e6);
+  // The timer goes off at the tick after 40 ms (on a kernel with HZ=250, of 103 that were measured: 40.4 to 45.8 ms).
+  for (size_t i = 0; i < 40; ++i) CHECK_NEAR(static_cast<double>(rtt[i]), (i < 22 ? 40.0 : 82.0) * 1e6, i < 22 ? 1e6 : 2.1e6);
 }
 
 TEST(linux_acknowledges_at_once_after_a_silence_of_more_than_a_time_out) {

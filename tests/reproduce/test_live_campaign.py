@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+import netbuf_gym as nb
 from netbuf_gym.cli import main
 from netbuf_gym.plants.linux import machine
 from netbuf_gym.reproduce.campaign import Campaign
@@ -13,7 +14,7 @@ from netbuf_gym.reproduce.live import judging, schemes, worlds
 from netbuf_gym.reproduce.live.experiment import LIVE
 from netbuf_gym.reproduce.live.measures import ACTIONS, MEASURES
 from netbuf_gym.reproduce.live.settings import Settings
-from netbuf_gym.reproduce.live.work import KEYS, parts_of
+from netbuf_gym.reproduce.live.work import KEYS, PLANTS, parts_of
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.showing import described
 
@@ -37,7 +38,8 @@ def test_worlds_cover_what_is_asked():
 def test_the_simulators_runs_come_first():
     parts = parts_of(Settings(tasks=tuple(worlds.WORLDS), worlds=2, schemes=("cubic", "naive")))
     plants = [part.runs[0][KEYS.index("plant")] for part in parts]
-    assert plants == sorted(plants, reverse=True) and set(plants) == {"sim", "linux"}
+    assert list(dict.fromkeys(plants)) == ["sim", "noise", "linux"] and plants == sorted(plants, key=PLANTS.index)
+    assert "noise" not in {part.runs[0][3] for part in parts_of(Settings(worlds=1, noise_ms=0))}
     seeds = {part.runs[0][0]: len(part.runs) for part in parts}
     assert seeds == {worlds.SENDER: 1, worlds.RECEIVER: 1, worlds.SWITCH: 5}
 
@@ -72,7 +74,25 @@ def test_cells_agree_within_a_tenth_or_two_hundredths():
     assert [cell.within for cell in cells] == [True, False, True, False]
     assert [cell.distance for cell in cells] == [1.0] * 4
     assert "2 of 4" in judging.summary_table(cells)
-    assert [line.split("|")[2].strip() for line in judging.outside_table(cells).splitlines()[2:]] == ["b", "d"]
+    assert [line.split("|")[1].strip() for line in judging.outside_table(cells).splitlines()[2:]] == ["b", "d"]
+
+
+def test_a_hosts_noise_is_judged_beside():
+    values = {("a", "bbr", "sim"): -0.1, ("a", "bbr", "noise"): -0.15, ("a", "bbr", "linux"): -0.16}
+    (cell,) = judging.cells_of(runs_of(values))
+    assert not cell.within and cell.within_noise
+    assert "| 0 of 1 | 1 of 1 |" in judging.summary_table([cell]) and "-0.150" in judging.outside_table([cell])
+
+
+def test_noise_delays_every_packet_of_every_link():
+    world = worlds.WORLDS[worlds.SENDER]["10M-40ms-1bdp"](5.0).with_senders(["cubic"])
+    rtt = [nb.simulate(one, seed=1).flows[0].rtt_mean_ms for one in (world, worlds.noisy(world, 1.0))]
+    assert all(link.jitter.scale_ms == 1.0 for link in worlds.noisy(world, 1.0).links) and rtt[1] > rtt[0]
+
+
+def test_every_contender_may_be_asked_for():
+    settings = Settings.made({"schemes": ("all",)})
+    assert settings.schemes == schemes.NAMES and "schemes" in settings.command()
 
 
 def test_an_order_that_is_lost_is_named():
@@ -93,7 +113,7 @@ def test_both_plants_in_one_campaign(tmp_path):
     settings = Settings(tasks=(worlds.SENDER,), schemes=("cubic", "queue_target"), worlds=1, duration_s=2.0)
     campaign = Campaign(LIVE, settings, tmp_path / "out", jobs=2)
     runs = LIVE.read(campaign.run(quiet))
-    assert len(runs) == 4 and np.isfinite(runs.columns["utility"]).all()
+    assert len(runs) == 6 and np.isfinite(runs.columns["utility"]).all()
     live = runs.where(plant="linux").columns
     assert (live["late_p50_ms"] >= 0).all() and (np.abs(live["rate_error"]) < 0.01).all()
     shares = np.array([runs.where(scheme="queue_target").columns[name] for name in ACTIONS])

@@ -162,7 +162,6 @@ class Link final : public EventSource {
   Time next() const override;              // when the next packet can be sent; kNever: not before the next offer
   void run(Time now) override;
   void stall(Time now, Time until);        // nothing leaves before
-  int64_t begun_bytes() const;             // of the packets whose transmission has begun
   Time backlog_end(Time now) const;        // when what waits here will have left
   bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
 
@@ -191,7 +190,8 @@ class Link final : public EventSource {
   double sojourn_sum() const { return seconds(sojourn_ns_); }
   const LinkStats& counters() const { return stats_; }
   Time free_at() const { return free_at_; }  // when all that it transmits will have left; of a managed link what it has begun with
-  int64_t taken_bytes() const { return managed_ ? begun_bytes() : stats_.bytes_out + queued_bytes_; }  // that this is
+  // Bytes of the packets that free_at() is about, and of all before.
+  int64_t taken_bytes() const { return managed_ ? begun_bytes() : stats_.bytes_out + queued_bytes_; }
   const std::string& name() const { return name_; }
   double rate_bps(Time at) const;   // infinity when unlimited, mean rate of delivery opportunities
   double mean_rate_bps() const;     // over the period of a varying rate, or until its last step
@@ -236,6 +236,7 @@ class Link final : public EventSource {
   Time ready(Time now);                    // from when on a transmission can begin; now, or later
   void transmit_now(Time now, const Queued& item);
   bool caught_by_outage(Time now, const Queued& item);
+  int64_t begun_bytes() const;             // of the packets whose transmission has begun
   uint32_t managed_packets() const;
   int64_t managed_bytes() const;
   LinkStats managed_stats(Time now);

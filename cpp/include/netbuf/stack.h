@@ -21,6 +21,7 @@ struct StackProfile {
   uint32_t quick_acks;                     // segments acknowledged at once at the start and after trouble
   Time compressed_ack_delay;               // SACK compression after the third duplicate; 0: none
   Time initial_rto, min_rto, max_rto;
+  Time tick;                               // of the clock of time-outs, probes and delayed ACKs (1 / HZ); 0: exact
   Time rtt_granularity;                    // of the time stamps that feed the RTO
   uint32_t reset_bytes;
   uint32_t datagram_overhead;              // of sources that count the payload of an on period in whole bits; 0: they count time

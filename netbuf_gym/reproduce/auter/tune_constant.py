@@ -3,8 +3,8 @@
     python -m netbuf_gym.reproduce.auter.tune_constant [seeds=5] [jobs=N] [output=FILE]
 
 Every setting of the task's grid (ring x TCP maximum x cap of explicit buffers, 5 x 5 x 3) plays in every cell of the studies
-`regions`, `paths` and the four sweeps, under the training seeds 0, 1, ...; where connections ask for no buffers of their own the
-cap does nothing, so that its three values are one run. Writes the table of the search (FILE, by default
+`regions`, `paths` and the four sweeps, under the training seeds 0, 1, ...; where connections ask for no buffers of their own
+the cap does nothing, so that its three values are one run. Writes the table of the search (FILE, by default
 netbuf_gym/reproduce/auter/constant_search.csv), from which `constants.best` takes the best of each cell, and prints that.
 """
 

@@ -30,7 +30,7 @@ class LiveExperiment(Experiment[Settings]):
         "task": "the environment's",
         "world": "rate, round trip and queue; of queue thresholds packets a queue and load",
         "scheme": "who plays",
-        "plant": "sim: the simulator; linux: the kernel",
+        "plant": "sim: the simulator; noise: the simulator with hosts that are late; linux: the kernel",
     }
     sections = SECTIONS
     choices = {
@@ -67,6 +67,7 @@ def _help() -> str:
 {shipped}
   worlds=null              how many of each task's worlds; null: all
   duration_s=30            of every run
+  noise_ms=0.05            by how much hosts are late in the simulator's noisy runs, in the mean; 0: none of these
   repeats=1                runs of a cell on each plant; of queue_threshold five times as many
   first_seed={FIRST_EVALUATION_SEED}       of the runs
       jobs=N is how many kernel worlds run beside each other, too"""

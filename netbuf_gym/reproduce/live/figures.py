@@ -11,7 +11,7 @@ from netbuf_gym.plots import COLOURS, dress, figure_of, write
 from netbuf_gym.reproduce.live.judging import ABSOLUTE, OF_SLOWDOWN, RELATIVE, Cell, cells_of
 from netbuf_gym.reproduce.live.measures import ACTIONS, SLOWDOWN, compared
 from netbuf_gym.reproduce.live.schemes import LEARNED
-from netbuf_gym.reproduce.live.work import PLANTS, Both
+from netbuf_gym.reproduce.live.work import LIVE, SIMULATED, Both
 from netbuf_gym.reproduce.results import Runs
 
 MARKS = "osD^vP*X<>"
@@ -66,7 +66,7 @@ def actions(runs: Runs) -> Any:
     """What the trained agent decided on both plants, over all worlds."""
     if not len(runs):
         return None
-    shares = [np.array([runs.where(plant=plant).columns[name].mean() for name in ACTIONS]) for plant in PLANTS]
+    shares = [np.array([runs.where(plant=plant).columns[name].mean() for name in ACTIONS]) for plant in (SIMULATED, LIVE)]
     figure = figure_of(7.2, 3.4)
     axes = figure.subplots()
     for number, (plant, one) in enumerate(zip(("simulator", "kernel"), shares, strict=True)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from netbuf_gym.reproduce.live.measures import ACTIONS, SLOWDOWN, UTILITY, compared
 from netbuf_gym.reproduce.live.schemes import RANKED
-from netbuf_gym.reproduce.live.work import LIVE, SIMULATED
+from netbuf_gym.reproduce.live.work import LIVE, NOISY, SIMULATED
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.tables import markdown_table
 
@@ -25,6 +25,7 @@ class Cell:
     """A scheme in a world on both plants, means over the seeds.
 
     Attributes:
+        noisy: With a host's noise in the simulator; NaN where that was not run.
         distance: Total variation between the distributions of actions, 0 to 1; NaN where nothing was decided.
     """
 
@@ -32,6 +33,7 @@ class Cell:
     world: str
     scheme: str
     simulated: float
+    noisy: float
     live: float
     distance: float
 
@@ -43,9 +45,16 @@ class Cell:
     @property
     def within(self) -> bool:
         """Whether the plants agree."""
-        if compared(self.task) == SLOWDOWN:
-            return abs(self.difference) <= OF_SLOWDOWN * self.simulated
-        return abs(self.difference) <= max(ABSOLUTE, RELATIVE * abs(self.simulated))
+        return self._near(self.simulated)
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether the kernel agrees with the simulator that has a host's noise."""
+        return self._near(self.noisy)
+
+    def _near(self, simulated: float) -> bool:
+        allowed = OF_SLOWDOWN * simulated if compared(self.task) == SLOWDOWN else max(ABSOLUTE, RELATIVE * abs(simulated))
+        return abs(self.live - simulated) <= allowed
 
 
 def cells_of(runs: Runs) -> list[Cell]:
@@ -57,9 +66,12 @@ def cells_of(runs: Runs) -> list[Cell]:
             for scheme in own.values("scheme"):
                 both = [own.where(world=world, scheme=scheme, plant=plant) for plant in (SIMULATED, LIVE)]
                 if all(map(len, both)):
-                    simulated, live = (float(np.nanmean(one.columns[compared(task)])) for one in both)
+                    simulated, live = (float(one.columns[compared(task)].mean()) for one in both)
+                    noisy = own.where(world=world, scheme=scheme, plant=NOISY).columns[compared(task)]
                     shares = [np.array([one.columns[name].mean() for name in ACTIONS]) for one in both]
-                    cells.append(Cell(task, world, scheme, simulated, live, float(np.abs(shares[0] - shares[1]).sum() / 2)))
+                    distance = float(np.abs(shares[0] - shares[1]).sum() / 2)
+                    mean = float(noisy.mean()) if len(noisy) else math.nan
+                    cells.append(Cell(task, world, scheme, simulated, mean, live, distance))
     return cells
 
 
@@ -111,23 +123,29 @@ def summary_table(cells: list[Cell]) -> str:
                     task,
                     scheme,
                     f"{sum(cell.within for cell in own)} of {len(own)}",
+                    f"{sum(cell.within_noise for cell in own)} of {len(own)}" if math.isfinite(own[0].noisy) else "-",
                     f"{np.median(off) * factor:+.3g}{unit}",
                     f"{np.abs(off).max() * factor:.3g}{unit}",
                     f"{np.mean(distances):.2f}" if distances else "-",
                 ]
             )
-    head = ["task", "contender", "within", "median difference", "largest", "actions' distance"]
+    head = ["task", "contender", "within", "within, with noise", "median difference", "largest", "actions' distance"]
     return markdown_table(head, rows)
 
 
 def outside_table(cells: list[Cell]) -> str:
     """The cells that do not agree."""
     rows = [
-        [cell.task, cell.world, cell.scheme, f"{cell.simulated:.3f}", f"{cell.live:.3f}", f"{cell.difference:+.3f}"]
+        [
+            cell.world,
+            cell.scheme,
+            *("-" if math.isnan(value) else f"{value:.3f}" for value in (cell.simulated, cell.noisy, cell.live)),
+            f"{cell.difference:+.3f}",
+        ]
         for cell in cells
         if not cell.within
     ]
-    return markdown_table(["task", "world", "contender", "simulator", "kernel", "difference"], rows)
+    return markdown_table(["world", "contender", "simulator", "with noise", "kernel", "kernel - simulator"], rows)
 
 
 def order_said(cells: list[Cell]) -> str:

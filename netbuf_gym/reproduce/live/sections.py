@@ -28,7 +28,8 @@ def policies(task: str, source: Path, folder: Path) -> str:
     lines = [f"{ran(description)} Begun {description.get('begun', 'on a day not recorded')}.", ""]
     lines += [
         f"{sum(cell.within for cell in cells)} of {len(cells)} cells are within tolerance: utilities within "
-        f"{judging.RELATIVE:.0%} or {judging.ABSOLUTE:g}, mean slowdowns within {judging.OF_SLOWDOWN:.0%}.",
+        f"{judging.RELATIVE:.0%} or {judging.ABSOLUTE:g}, mean slowdowns within {judging.OF_SLOWDOWN:.0%}."
+        + _with_noise(cells, description["settings"]["noise_ms"]),
         "",
         judging.summary_table(cells),
         "",
@@ -38,6 +39,13 @@ def policies(task: str, source: Path, folder: Path) -> str:
     lines += ["### Order of the contenders", "", judging.order_said(cells), "", "### The emulator", "", _emulator(runs), ""]
     lines += ["### Figures", "", *pictures(sorted((source / "figures").glob("*.png")), folder)]
     return "\n".join(lines)
+
+
+def _with_noise(cells: list[judging.Cell], noise_ms: float) -> str:
+    if not noise_ms:
+        return ""
+    near = sum(cell.within_noise for cell in cells)
+    return f" With packets that are {noise_ms:g} ms late in the mean at each host of the simulator's it is {near}."
 
 
 def _emulator(runs: Runs) -> str:

@@ -30,6 +30,8 @@ class Settings(Common):
         schemes: Of `schemes.NAMES`.
         worlds: How many of each task's; None: all.
         duration_s: Of every run.
+        noise_ms: By how much packets are late at each host in the simulator's noisy runs, mean of an exponential
+            distribution; 0: there are no such runs.
         repeats: Runs of each cell of a task's on each plant; of queue thresholds five times as many.
         sender, receiver, switch: Files of the trained agents.
     """
@@ -50,6 +52,7 @@ class Settings(Common):
     schemes: tuple[str, ...] = by_default
     worlds: int | None = None
     duration_s: float = 30.0
+    noise_ms: float = 0.05
     repeats: int = 1
     first_seed: int = FIRST_EVALUATION_SEED
     sender: str = ""
@@ -63,6 +66,7 @@ class Settings(Common):
         if self.worlds is not None:
             put(self, "worlds", whole("worlds", self.worlds, 1, max(map(len, WORLDS.values()))))
         put(self, "duration_s", real("duration_s", self.duration_s, 1, 3600))
+        put(self, "noise_ms", real("noise_ms", self.noise_ms, 0, 100))
         put(self, "repeats", whole("repeats", self.repeats, 1, 100))
         put(self, "first_seed", whole("first_seed", self.first_seed, 0, 2**62))
         self.require_agent()
@@ -72,8 +76,8 @@ class Settings(Common):
         ) / AT_ONCE
         if live_s > LIVE_S:
             raise ConfigError(
-                f"the kernel's runs take {live_s / 60:.0f} minutes of real time, {AT_ONCE} at once; valid: {LIVE_S / 60:.0f} or less, by fewer"
-                " tasks=, worlds= or schemes=, or a shorter duration_s="
+                f"the kernel's runs take {live_s / 60:.0f} minutes of real time, {AT_ONCE} at once; valid: {LIVE_S / 60:.0f} or"
+                " less, by fewer tasks=, worlds= or schemes=, or a shorter duration_s="
             )
 
     def playing(self, task: str) -> list[str]:

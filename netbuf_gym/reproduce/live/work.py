@@ -1,4 +1,4 @@
-"""The runs of the campaign: every cell in the simulator, then every cell on the kernel."""
+"""The runs of the campaign: every cell in the simulator, without and with a host's noise, then every cell on the kernel."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from netbuf_gym.reproduce.experiment import Chunk, Part, Work
 from netbuf_gym.reproduce.live.measures import ACTIONS, MEASURES, measures_of, timing_of
 from netbuf_gym.reproduce.live.schemes import LEARNED, Observed, contender_of, observed
 from netbuf_gym.reproduce.live.settings import KEYS_OF_AGENTS, Settings
-from netbuf_gym.reproduce.live.worlds import WORLDS
+from netbuf_gym.reproduce.live.worlds import WORLDS, noisy
 
 KEYS = ("task", "world", "scheme", "plant", "seed")
 TEXTS = ("task", "world", "scheme", "plant")
-SIMULATED, LIVE = "sim", "linux"
-PLANTS = (SIMULATED, LIVE)
+SIMULATED, NOISY, LIVE = "sim", "noise", "linux"
+PLANTS = (SIMULATED, NOISY, LIVE)
+"""The simulator, the simulator with a host's noise, and the kernel."""
 
 
 def parts_of(settings: Settings) -> list[Part]:
     """All parts, those of the simulator first: nothing shall run beside the kernel's."""
     parts = []
     for plant in PLANTS:
+        if plant == NOISY and not settings.noise_ms:
+            continue
         for task in settings.tasks:
             for world in list(WORLDS[task])[: settings.worlds]:
                 for scheme in settings.playing(task):
@@ -71,8 +74,11 @@ class Both(Work[Settings]):
         def keep(view: rollout.View) -> None:
             found.update(measures_of(view.whole_report()) | timing_of(view.simulated))
 
-        one = rollout.World(self.world(task, world), seed, seed)
-        rollout.play(contender, [one], keep, task=task, stop=stop, plant=plant)
+        scenario = self.world(task, world)
+        if plant == NOISY:
+            scenario = noisy(scenario, self.settings.noise_ms)
+        own = {"plant": LIVE} if plant == LIVE else {}
+        rollout.play(contender, [rollout.World(scenario, seed, seed)], keep, task=task, stop=stop, **own)
         if isinstance(contender, Observed):
             found |= dict(zip(ACTIONS, contender.shares.tolist(), strict=True))
         return [dict(zip(KEYS, key, strict=True)) | dict.fromkeys(MEASURES, math.nan) | found]

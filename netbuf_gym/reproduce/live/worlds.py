@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from netbuf_gym import traces
 from netbuf_gym.scenarios import Scenario, dumbbell
 from netbuf_gym.scenarios.limits import AGENT, DATA_BYTES
+from netbuf_gym.scenarios.wire import Jitter
 from netbuf_gym.tasks.queue_threshold.scenarios import rlbm_default
 from netbuf_gym.tasks.receiver_window import receiver_world
 
@@ -87,6 +88,12 @@ def _receiver(path: Path | None, duration_s: float) -> Scenario:
 
 def _switch(size: int, load: float, duration_s: float) -> Scenario:
     return rlbm_default(queue_packets=size, load=load, duration_s=duration_s)
+
+
+def noisy(world: Scenario, noise_ms: float) -> Scenario:
+    """The same world on hosts that are late: every packet is delayed at the end of each link, by `noise_ms` in the mean."""
+    jitter = Jitter(distribution="exponential", scale_ms=noise_ms)
+    return replace(world, links=tuple(link if link.jitter else replace(link, jitter=jitter) for link in world.links))
 
 
 Maker = Callable[[float], Scenario]
