@@ -285,6 +285,10 @@ saturated for 0.1 s or more, which was rate_busy_s long, of all links together; 
         d["connections"] = open;
         return d;
       }, "Of the traffic's flows; failed: could not be opened, or broke; connections: that are open, of the traffic and others.")
+      .def("completed_at", [](LiveFlows& f, uint32_t node) {
+        const LiveFlows::Guard guard = f.hold();
+        return f.completed_at(node);
+      }, "node"_a, "Streams of a known size that a node has sent or received to their end, each leg of relayed ones.")
       .def("completions", [](LiveFlows& f, size_t first) {
         const LiveFlows::Guard guard = f.hold();
         std::vector<std::vector<double>> rows;
@@ -329,6 +333,11 @@ saturated for 0.1 s or more, which was rate_busy_s long, of all links together; 
         const LiveFlows::Guard guard = f.hold();
         f.cap_buffers(node, bytes);
       }, "node"_a, "bytes"_a, "Send buffers that connections opened from now on ask for at a node are at most as large.")
+      .def("clamp_windows", [](LiveFlows& f, uint32_t node, int64_t bytes) {
+        const LiveFlows::Guard guard = f.hold();
+        return f.clamp_windows(node, bytes);
+      }, "node"_a, "bytes"_a, R"(Receive windows of all connections that a node receives, now or from now on, are at most as large; but for receivers with a
+control of their own. Returns how many there are.)")
       .def("set_window", [](LiveFlows& f, uint32_t flow, double bytes) {
         const LiveFlows::Guard guard = f.hold();
         f.set_window(flow, bytes);

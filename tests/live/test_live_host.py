@@ -1,6 +1,9 @@
 """Hosts on the live plant: what an agent sets is set, what is measured is measured, through plain sockets and real proxies."""
 
 import math
+import os
+import signal
+from pathlib import Path
 
 import gymnasium as gym
 import machines
@@ -13,9 +16,11 @@ from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.plants.linux.kinds import host as live
 from netbuf_gym.plants.linux.proxy import processes
-from netbuf_gym.plants.linux.relayed import relayed
+from netbuf_gym.plants.linux.proxy.workload import MOST_FAILURES, Workload
+from netbuf_gym.plants.linux.relayed import Proxy, relayed
 from netbuf_gym.tasks.host_buffers.telemetry import CONTROLS, TELEMETRY
 
+PLAIN = Proxy("plain")
 WORLD = {"name": "auter/local", "extra_ms": 16.0, "rate_mbps": 30.0, "duration_s": 4.0}
 
 
@@ -42,7 +47,8 @@ def test_names_are_those_of_the_kind():
 @undisturbed
 def test_what_is_set_is_set_and_acts(possible):
     env = made()
-    env.reset(seed=1)
+    _, info = env.reset(seed=1)
+    assert info["plant"]["window_clamp"] == "none: the hosts receive no connections"
     engine = env.unwrapped.engine
     told = {}
     for most in (16_384, 4_194_304):
@@ -85,6 +91,41 @@ def test_through_a_proxy(possible, proxy):
     env.close()
 
 
+def test_windows_through_a_proxy_and_its_death(possible):
+    env = made("plain", duration_s=20.0)
+    _, info = env.reset(seed=1)
+    assert info["plant"]["window_clamp"] == "connections of the proxy that stand, looked for every 0.25 s"
+    plant = env.unwrapped.engine.plant
+    control = plant.control
+    control.fill(math.nan)
+    control[0, 0, live.CONTROLS.index("window_clamp_bytes")] = 20_000
+    plant.apply(control)
+    assert not plant.advance(2_000_000_000).failures
+    os.kill(child_of_mine("proxy/relay.py"), signal.SIGKILL)
+    assert plant.advance(2_000_000_000).failures == {0: "relay: ended with status -9"}
+    env.close()
+
+
+def child_of_mine(script):
+    """The process of a script that a live world of this process has started."""
+    helpers = set()
+    for _ in range(2):  # guards, then helpers
+        helpers |= {pid for pid, parent, _ in processes_now() if parent in helpers | {os.getpid()}}
+    (found,) = (pid for pid, parent, words in processes_now() if parent in helpers and script in words)
+    return found
+
+
+def processes_now():
+    """(number, parent, arguments) of each."""
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                yield int(path.name), parent, (path / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+
+
 def test_a_missing_proxy_is_named(possible, monkeypatch):
     monkeypatch.setattr(processes.shutil, "which", lambda *words, **kwargs: None)
     with pytest.raises(FileNotFoundError, match=r"ss-server is not installed \(Debian: apt install shadowsocks-libev\)"):
@@ -122,14 +163,72 @@ print(target.alive); target.close(); print(target.alive)
     assert said[2].startswith("ss-local: ") and said[3:] == ["True", "False"]
 
 
+def test_a_proxy_that_serves_nobody_fails_its_world():
+    workload = Workload.__new__(Workload)
+    workload._received = workload._failures = 0
+    told = {"received_bytes": 0, "why": "Connection refused"}
+    workload._judge({**told, "failures": MOST_FAILURES - 1})
+    with pytest.raises(RuntimeError, match="through the proxy: 3 connections have failed, the last: Connection refused"):
+        workload._judge({**told, "failures": MOST_FAILURES})
+    workload._judge({**told, "failures": 10 * MOST_FAILURES, "received_bytes": 1})  # some of it comes
+    with pytest.raises(RuntimeError, match="3 connections have failed"):
+        workload._judge({**told, "failures": 11 * MOST_FAILURES, "received_bytes": 1})
+
+
 def test_worlds_that_no_proxy_can_carry():
     rules = tasks.get("host_buffers").rules()
     for own in ({"explicit_bytes": 65536}, {"size_bytes": "mixed", "memory_bytes": 10**6}):
         world = rules.control(scenarios.get("auter/local", **own))
         if "explicit_bytes" in own:
             with pytest.raises(ConfigError, match="sndbuf_bytes = 65536; valid with a proxy on plant 'linux': None"):
-                relayed(world)
+                relayed(world, PLAIN)
         else:
-            bare, work = relayed(world)
+            bare, work = relayed(world, PLAIN)
             assert bare.traffic is None and len(bare.flows) == 1 and work["arrivals_per_s"] > 0 and len(work["sizes"][0]) == 10
-    assert relayed(rules.control(scenarios.get("auter/local")))[1]["bulk"] == [{"start_s": 0.0}]
+    assert relayed(rules.control(scenarios.get("auter/local")), PLAIN)[1]["bulk"] == [{"start_s": 0.0}]
+
+
+def test_a_relay_of_the_scenarios_is_the_proxy():
+    rules = tasks.get("host_buffers").rules()
+    own, through = (
+        relayed(rules.control(scenarios.get("auter/local", traffic="mixed", relay_bytes=relay_bytes)), PLAIN)
+        for relay_bytes in (None, 65536)
+    )
+    assert own[1] == through[1] and own[0].flows == through[0].flows
+
+
+def test_pages_of_several_objects(possible):
+    pages = {"name": "plain", "page": [3, 5], "think_s": 0.05}
+    work = relayed(tasks.get("host_buffers").rules().control(scenarios.get("auter/local")), Proxy.of(pages))[1]
+    assert work["page"] == [3, 5] and work["think_s"] == 0.05
+    told = {}
+    for proxy in ("plain", pages):
+        env = made(proxy, traffic="short", load=0.3)
+        env.reset(seed=1)
+        rows = []
+        for _ in range(2):
+            *_, info = env.step(env.action_space.sample() * 0 + 0.5)
+            assert "failure" not in info, info
+            rows.append(telemetry(env))
+        opened = sum(row["connections_opened"] for row in rows)
+        told[str(proxy)] = env.unwrapped.engine.report(0)[0]["flows_completed"], opened
+        env.close()
+    (alone, connections), (together, fewer) = told.values()
+    assert 10 < alone <= connections + 2  # told each second
+    assert together > 10 and together > 1.5 * fewer
+
+
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [
+        ("none", "proxy = 'none'"),
+        ({"page": [1, 2]}, r"proxy = \{'page': \[1, 2\]\}; valid: name, and page and think_s beside it"),
+        ({"name": "plain", "pages": 3}, "valid: name, and page and think_s beside it"),
+        ({"name": "plain", "page": [3, 2]}, r"proxy\.page\[1\] = 2"),
+        ({"name": "plain", "page": [3]}, r"proxy\.page = \[3\]; valid: two numbers"),
+        ({"name": "plain", "think_s": -1}, r"proxy\.think_s = -1"),
+    ],
+)
+def test_proxies_are_checked(proxy, said):
+    with pytest.raises(ConfigError, match=said):
+        made(proxy)

@@ -47,7 +47,8 @@ class LiveFlows {
     WorldConfig world;
     uint64_t seed = 0;
     std::vector<int> namespaces;     // network namespaces, a descriptor for each node; the caller's
-    std::vector<LiveSocket> flows, senders;  // as many as the world has
+    std::vector<LiveSocket> flows;
+    std::vector<LiveSocket> senders; // of each sender of the traffic: the leg that it sends on, then its relay's, where it has one
   };
 
   // std::invalid_argument: settings that do not fit the world. The emulator must outlive it.
@@ -70,6 +71,8 @@ class LiveFlows {
   int64_t traffic_delivered_bytes() const { return traffic_delivered_; }
   uint64_t connected() const { return connected_; }      // of the traffic
   uint64_t failed() const { return failed_; }            // likewise: could not be opened, or whose connection failed
+  // Streams of a known size that a node has sent or received to their end, static flows' and each leg's of the traffic's.
+  uint64_t completed_at(uint32_t node) const { return completed_at_.at(node); }
   void look();                                           // at the flows' TCP_INFO, now
   void look(uint32_t flow);                              // at one flow's
   void begin_switch(uint32_t sw);                        // a decision interval; std::out_of_range: there is no such switch
@@ -80,14 +83,28 @@ class LiveFlows {
   int receiver_fd(uint32_t flow) const;
   void set_window(uint32_t flow, double bytes);  // of a limited one
   void cap_buffers(uint32_t node, int64_t bytes);  // of what connections that are opened from now on ask for at their sender's node
+  // Of all connections that a node receives, now and from now on, but for those whose receivers are controlled. How many there are.
+  size_t clamp_windows(uint32_t node, int64_t bytes);
 
  private:
-  enum class Task : uint8_t { open, offer, read, window, look };
+  static constexpr uint32_t kNone = UINT32_MAX;
+  enum class Task : uint8_t { open, open_up, open_down, offer, read, window, look };
   struct Alarm {
     Time time;
     uint32_t place, generation;
     Task task;
     bool operator>(const Alarm& other) const { return time > other.time; }
+  };
+  // Two connections that a relay joins: what has arrived over one is written to the other as soon as there is room between them.
+  // What does not fit stays unread, and closes the window of the first.
+  struct Joint {
+    int64_t buffer;
+    uint32_t up = kNone, down = kNone;  // places, while the connections are there
+    int64_t read = 0, written = 0;
+    int opened = 0;                  // how many of them have been, of a flow of the traffic
+    bool over = false;               // all of the first has been read
+    bool broken = false;             // one of them has failed
+    bool moving = false;
   };
   struct Connection {
     Descriptor sender, receiver;
@@ -95,6 +112,8 @@ class LiveFlows {
     const FlowConfig* config = nullptr;
     uint32_t flow = kNone;           // index of a static flow
     uint32_t opened = kNone;         // or of one of traffic
+    std::shared_ptr<Joint> feeds;    // where what is received goes on
+    std::shared_ptr<Joint> fed;      // where what is sent comes from
     uint32_t key = 0;                // by which the receiving end is told
     int64_t size_bytes = 0;          // 0: no end of its own
     int64_t written = 0, received = 0;
@@ -103,7 +122,6 @@ class LiveFlows {
     std::unique_ptr<Source> source;
     std::unique_ptr<Sink> sink;
   };
-  static constexpr uint32_t kNone = UINT32_MAX;
   struct Place {
     std::optional<Connection> connection;
     uint32_t generation = 0;
@@ -118,6 +136,12 @@ class LiveFlows {
   void alarm(Time time, uint32_t place, Task task);
   void open_flow(uint32_t flow, Time now);
   void open_arrival();
+  void open_leg(uint32_t opened, Task which);
+  void join(uint32_t place, std::shared_ptr<Joint> feeds, std::shared_ptr<Joint> fed);
+  void pass_on(Joint& joint, Time now);      // what can be
+  void break_relay(Joint& joint, int error); // one of its connections is not there: nor is the other from now on
+  void part(const Connection& connection);
+  void clamp(const Connection& connection) const;
   // Its place; kNone: the kernel refuses the connection, and trouble_ says why.
   uint32_t open(const FlowConfig& config, const LiveSocket& socket, uint32_t priority);
   uint32_t refused(const char* what);
@@ -144,6 +168,11 @@ class LiveFlows {
   std::vector<Link> links_;                  // their rates, for ideal times
   std::optional<IdealTimes> ideal_;
   std::vector<std::vector<uint32_t>> crossed_;
+  std::vector<uint32_t> first_leg_;          // of each sender, in sender_sockets_
+  std::vector<std::shared_ptr<Joint>> feeds_, fed_;  // of static flows; null: none
+  std::unordered_map<uint32_t, std::shared_ptr<Joint>> to_open_;  // by the number of the opened flow, until both legs are
+  std::vector<int64_t> clamps_;              // by node; 0: none
+  std::vector<uint64_t> completed_at_;       // by node
   std::optional<Traffic> traffic_;
   Descriptor epoll_, timer_;
   uint32_t node_ = kNone;                    // where the thread is

@@ -59,9 +59,15 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
       rng_(setting.seed ^ 0x6c697665666c6f77) {
   validate(world_);
   mss_ = stack_profile(world_).mss;
-  const size_t senders = world_.traffic.empty() ? 0 : world_.traffic.front().senders.size();
+  size_t legs = 0;
+  for (const TrafficConfig& traffic : world_.traffic) {
+    for (const FlowConfig& sender : traffic.senders) {
+      first_leg_.push_back(static_cast<uint32_t>(legs));
+      legs += legs_of(sender).size();
+    }
+  }
   if (flow_sockets_.size() != world_.flows.size()) reject("flows", flow_sockets_.size(), std::to_string(world_.flows.size()));
-  if (sender_sockets_.size() != senders) reject("senders", sender_sockets_.size(), std::to_string(senders));
+  if (sender_sockets_.size() != legs) reject("senders", sender_sockets_.size(), std::to_string(legs));
   std::vector<bool> used(routes_.size());
   for (const auto* sockets : {&flow_sockets_, &sender_sockets_}) {
     for (const LiveSocket& socket : *sockets) {
@@ -80,11 +86,20 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
   }
   links_.reserve(world_.links.size());
   for (const LinkConfig& link : world_.links) links_.emplace_back(link, &rng_);
-  if (senders > 0) {
+  if (legs > 0) {
     ideal_.emplace(world_.traffic.front().senders, links_);
     crossed_ = crossed_switches(world_.traffic.front().senders, world_.switches);
     traffic_.emplace(world_.traffic.front(), setting.seed);
   }
+  feeds_.resize(world_.flows.size());
+  fed_.resize(world_.flows.size());
+  for (uint32_t i = 0; i < world_.flows.size(); ++i) {
+    const FlowConfig& flow = world_.flows[i];
+    if (flow.relay_from < 0) continue;
+    fed_[i] = feeds_[static_cast<uint32_t>(flow.relay_from)] = std::make_shared<Joint>(Joint{.buffer = flow.relay_buffer_bytes});
+  }
+  clamps_.resize(namespaces_.size());
+  completed_at_.resize(namespaces_.size());
   place_of_flow_.assign(world_.flows.size(), kNone);
   windows_.assign(world_.flows.size(), std::numeric_limits<double>::infinity());
   for (uint32_t i = 0; i < flow_sockets_.size(); ++i) {
@@ -215,6 +230,10 @@ void LiveFlows::run_alarms(Time now) {
       open_flow(due.place, now);
       continue;
     }
+    if (due.task == Task::open_up || due.task == Task::open_down) {
+      open_leg(due.place, due.task);
+      continue;
+    }
     if (due.task == Task::look) {
       look();
       alarms_.push({now + std::max<Time>(kLook, kLookAtOne * static_cast<Time>(world_.flows.size())), 0, 0, Task::look});
@@ -274,21 +293,9 @@ void LiveFlows::open_flow(uint32_t flow, Time now) {
   if (app.sized) connection.size_bytes = config.size_bytes;
   connection.source = app.source(config, mss_, &rng_);
   connection.sink = reader_of(config, mss_);
+  join(place, feeds_[flow], fed_[flow]);
   if (config.stop_ns > 0) alarm(config.stop_ns, place, Task::offer);
   write(place, now);
-}
-
-void LiveFlows::open_arrival() {
-  const FlowArrival arrival = traffic_->pop();
-  const uint32_t place = open(world_.traffic.front().senders[arrival.sender], sender_sockets_[arrival.sender], arrival.priority);
-  if (place == kNone) {
-    ++failed_;
-  } else {
-    Connection& connection = *places_[place].connection;
-    connection.opened = static_cast<uint32_t>(opened_.size());
-    connection.size_bytes = arrival.size_bytes;
-  }
-  opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, 0});
 }
 
 uint32_t LiveFlows::open(const FlowConfig& config, const LiveSocket& socket, uint32_t priority) {
@@ -356,6 +363,7 @@ void LiveFlows::accept(uint32_t listener) {
       const Emulator::Guard guard = emulator_.hold();
       if (ReceiverMeter* meter = emulator_.meter(listeners_[listener].route)) meter->clamp(connection.receiver.get());
     }
+    clamp(connection);
     read(index, now());
   }
 }
@@ -390,16 +398,25 @@ bool LiveFlows::switch_changed(uint32_t sw) {
 // One connection's trouble is not its world's: a static flow remembers it, of the traffic's it is counted.
 void LiveFlows::fail(uint32_t index, int error, const char* what) {
   Connection& connection = *places_[index].connection;
+  const std::shared_ptr<Joint> feeds = connection.feeds, fed = connection.fed;
+  const bool whole = connection.size_bytes > 0 && connection.received == connection.size_bytes;
   if (connection.flow != kNone) {
     flow_stats_[connection.flow].failure = std::string(what) + ": " + std::strerror(error);
     place_of_flow_[connection.flow] = kNone;
-  } else if (connection.received < connection.size_bytes) {
+  } else if (!whole && !(feeds && feeds->broken) && !(fed && fed->broken)) {
     ++failed_;
   }
   connection.sender.reset();
   connection.receiver.reset();
   connection.finished_writing = true;
   close_if_done(index);
+  if (feeds && whole) {
+    feeds->over = true;                      // what it was to bring is there
+    pass_on(*feeds, now());
+  } else if (feeds) {
+    break_relay(*feeds, error);
+  }
+  if (fed) break_relay(*fed, error);
 }
 
 void LiveFlows::close_if_done(uint32_t index) {
@@ -407,6 +424,7 @@ void LiveFlows::close_if_done(uint32_t index) {
   if (connection.sender || connection.receiver) return;
   const auto found = awaited_.find(connection.key);
   if (found != awaited_.end() && found->second == index) awaited_.erase(found);
+  part(connection);
   places_[index].connection.reset();
   free_.push_back(index);
 }

@@ -55,7 +55,10 @@ void LiveFlows::write(uint32_t index, Time now) {
   const int fd = connection.sender.get();
   int64_t upto = connection.size_bytes > 0 ? connection.size_bytes : kEndless;
   bool closed = connection.size_bytes > 0;
-  if (connection.source) {
+  if (connection.fed) {
+    upto = connection.fed->read;
+    closed = connection.fed->over;
+  } else if (connection.source) {
     int unsent = 0;
     ioctl(fd, SIOCOUTQNSD, &unsent);
     const Source::Offer offer = connection.source->offer(now, connection.written - unsent);
@@ -96,6 +99,10 @@ void LiveFlows::write(uint32_t index, Time now) {
     connection.finished_writing = true;
     shutdown(fd, SHUT_WR);
   }
+  if (const std::shared_ptr<Joint> joint = connection.fed; joint && joint->written < connection.written) {
+    joint->written = connection.written;
+    pass_on(*joint, now);
+  }
 }
 
 void LiveFlows::cap_buffers(uint32_t node, int64_t bytes) {
@@ -106,6 +113,26 @@ void LiveFlows::cap_buffers(uint32_t node, int64_t bytes) {
       }
     }
   }
+}
+
+size_t LiveFlows::clamp_windows(uint32_t node, int64_t bytes) {
+  clamps_.at(node) = bytes;
+  size_t count = 0;
+  for (const Place& place : places_) {
+    if (!place.connection || !place.connection->receiver || routes_[place.connection->socket->route].receiver_node != node) continue;
+    clamp(*place.connection);
+    ++count;
+  }
+  return count;
+}
+
+// Again after each read, in which autotuning may have set it to what the buffer has grown to.
+void LiveFlows::clamp(const Connection& connection) const {
+  const uint32_t route = connection.socket->route;
+  const int64_t bytes = clamps_[routes_[route].receiver_node];
+  if (bytes <= 0 || !connection.config->receiver.empty()) return;
+  const int size = static_cast<int>(std::min<int64_t>(bytes, INT32_MAX));
+  setsockopt(connection.receiver.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP, &size, sizeof size);
 }
 
 void LiveFlows::set_window(uint32_t flow, double bytes) {
@@ -137,7 +164,9 @@ void LiveFlows::read(uint32_t index, Time now) {
   Connection& connection = *places_[index].connection;
   if (!connection.receiver) return;
   const int fd = connection.receiver.get();
+  const std::shared_ptr<Joint> joint = connection.feeds;
   int64_t most = kEndless;
+  if (joint) most = joint->written + joint->buffer - joint->read;
   if (connection.sink) {
     int waiting = 0;
     ioctl(fd, FIONREAD, &waiting);
@@ -148,6 +177,8 @@ void LiveFlows::read(uint32_t index, Time now) {
     const ssize_t got = recv(fd, nullptr, static_cast<size_t>(std::min(kRead, most)), MSG_DONTWAIT | MSG_TRUNC);
     if (got > 0) {
       note_received(connection, got, now);
+      clamp(connection);
+      if (joint) joint->read += got;
       most -= got;
       continue;
     }
@@ -171,23 +202,32 @@ void LiveFlows::read(uint32_t index, Time now) {
       epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
     }
   }
-  if (!over) return;
-  set_option(fd, SOL_SOCKET, SO_LINGER, linger{0, 0}, "SO_LINGER");  // everything has been read: a FIN, not a reset
-  shutdown(fd, SHUT_WR);                     // now: duplicates of it may be about
-  connection.receiver.reset();
-  close_if_done(index);
+  if (over) {
+    set_option(fd, SOL_SOCKET, SO_LINGER, linger{0, 0}, "SO_LINGER");  // everything has been read: a FIN, not a reset
+    shutdown(fd, SHUT_WR);                     // now: duplicates of it may be about
+    connection.receiver.reset();
+    if (joint) joint->over = true;
+    close_if_done(index);
+  }
+  if (joint) pass_on(*joint, now);
 }
 
 void LiveFlows::note_received(Connection& connection, int64_t bytes, Time now) {
   connection.received += bytes;
   delivered_ += bytes;
   const bool complete = connection.size_bytes > 0 && connection.received == connection.size_bytes;
+  if (complete) {
+    const Route& route = routes_[connection.socket->route];
+    ++completed_at_[route.sender_node];
+    if (route.receiver_node != route.sender_node) ++completed_at_[route.receiver_node];
+  }
   if (connection.flow != kNone) {
     LiveFlowStats& stats = flow_stats_[connection.flow];
     stats.delivered_bytes = connection.received;
     if (complete) stats.completed = now;
     return;
   }
+  if (connection.feeds) return;              // what comes of it is told of the leg from the relay
   traffic_delivered_ += bytes;
   OpenedFlow& opened = opened_[connection.opened];
   opened.received_bytes = connection.received;

@@ -82,12 +82,12 @@ def world_counters(scenario: Scenario, report: Mapping[str, Any]) -> Counters:
 
 
 def counters_of_host(scenario: Scenario, places: list[int], report: Mapping[str, Any]) -> list[Any]:
-    """A dict for each host, as the simulator's `World.host_stats` has them."""
+    """A dict for each host, as the simulator's `World.host_stats` has them; and `flows_failed`."""
     if not report:
         counts = ("sent_bytes", "received_bytes", "flows_completed", "packets_sent", "packets_retransmitted", "rtt_count")
         sums = ("now_s", "rtt_sum_s", "memory_mean_bytes", "memory_max_bytes", "ring_mean_packets")
         return [{**dict.fromkeys(counts, 0), **dict.fromkeys(sums, 0.0), "rtt_min_s": math.nan} for _ in places]
-    shared = {"now_s": report["now_s"], "flows_completed": report["traffic"]["flows_completed"]}
+    shared = {"now_s": report["now_s"], "flows_failed": report["traffic"]["flows_failed"]}
     return [{**shared, **own} for own in report["agents"]]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,13 +72,14 @@ class HostMeter:
     Args:
         local: whether connections over the loopback device count.
         own_memory: whether memory is the sum over the namespace's connections; otherwise it is the machine's, of sockstat.
+        behind: ports. Of a host that relays, its ends of connections to them over the loopback device are part of that sum.
 
     Raises:
         OSError: the kernel does not tell of connections.
     """
 
-    def __init__(self, local: bool = False, own_memory: bool = True):
-        self._local, self._own_memory = local, own_memory
+    def __init__(self, local: bool = False, own_memory: bool = True, behind: Sequence[int] = ()):
+        self._local, self._own_memory, self._behind = local, own_memory, list(behind)
         self._sockets = TcpSockets()
         # What is read stays that of the namespace in which the file was opened.
         self._netstat = os.open("/proc/thread-self/net/netstat", os.O_RDONLY | os.O_CLOEXEC)
@@ -119,6 +121,7 @@ class HostMeter:
         acked, received, packets, again, busy_s, rwnd_s, sndbuf_s = grown.T
         waiting = np.nan_to_num(table["unacked_packets"]) + np.nan_to_num(table["unsent_bytes"]) > 0
         sending = (packets > 0) | (busy_s > 0) | (waiting & (np.arange(len(table)) < len(now)))
+        sending &= np.nan_to_num(table["data_segments_sent"]) + np.nan_to_num(table["unsent_bytes"]) > 0  # a FIN makes busy too
         since_s = np.where(seen, known.since_s[at] if len(known.since_s) else now_s, now_s)
         there_s = np.maximum(np.where(seen, now_s - np.maximum(since_s, begin_s), busy_s), SHORT_S)
         rtt_s = self._rtt_s(table, at, seen)
@@ -182,7 +185,8 @@ class HostMeter:
         self._begin_s = self._seen_s
 
     def _look(self, now_s: float) -> Table:
-        table = self._chosen(self._sockets.list())
+        every = self._sockets.list()
+        table = self._chosen(every)
         self._ended.append(self._chosen(self._sockets.ended()))
         cookie = table["cookie"]
         fresh = cookie[~self._known.find(cookie)[1]]
@@ -192,7 +196,7 @@ class HostMeter:
         told = seen & ~np.isnan(table["rtt_s"])
         self._known.rtt_sum_s[at[told]] += table["rtt_s"][told]
         self._known.rtt_count[at[told]] += 1
-        self._memory.append(self._memory_now(table))
+        self._memory.append(self._memory_now(every))
         return table
 
     def _chosen(self, table: Table) -> Table:
@@ -214,7 +218,8 @@ class HostMeter:
 
     def _memory_now(self, table: Table) -> float:
         if self._own_memory:
-            return float(sum(np.nansum(table[name]) for name in MEMORY))
+            own = table.where((table["loopback"] == 0) | self._local | np.isin(table["remote_port"], self._behind))
+            return float(sum(np.nansum(own[name]) for name in MEMORY))
         return float(self._sockstat.read()["memory_bytes"])
 
     def _pressure(self) -> float:

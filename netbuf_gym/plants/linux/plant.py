@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netbuf_gym.arguments import choice, truth
+from netbuf_gym.arguments import truth
 from netbuf_gym.errors import ConfigError, PlantFault, shown
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
 from netbuf_gym.plants.linux.readings import LiveReadings, LiveRun
-from netbuf_gym.plants.linux.relayed import PROXIES, relayed
+from netbuf_gym.plants.linux.relayed import Proxy, relayed
 from netbuf_gym.plants.linux.setup import Setup
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
 
@@ -34,7 +34,8 @@ class LinuxPlant(Plant):
     Args:
         realtime: ask for a real-time priority for the links' thread (where this user may have one).
         proxy: of worlds with an agent's host: real programs send and fetch what its flows would, through `"plain"`, a relay of
-            this package's, or `"shadowsocks"`; None: plain sockets.
+            this package's, or `"shadowsocks"`; a mapping of `name`, `page` and `think_s` for pages of several objects
+            (`relayed.Proxy`). None: plain sockets.
     """
 
     kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
@@ -49,13 +50,13 @@ class LinuxPlant(Plant):
         threads: int = 1,
         *,
         realtime: bool = True,
-        proxy: str | None = None,
+        proxy: str | Mapping[str, Any] | None = None,
     ):
         self._carried = KINDS[kind.name]
         self._realtime = truth("realtime", realtime)
-        self._proxy = None if proxy is None else choice("proxy", proxy, PROXIES)
+        self._proxy = None if proxy is None else Proxy.of(proxy)
         if proxy is not None and kind.name != "host":
-            raise ConfigError(f"proxy = {proxy!r}; valid with agents of kind {kind.name!r}: None")
+            raise ConfigError(f"proxy = {shown(proxy)}; valid with agents of kind {kind.name!r}: None")
         super().__init__(worlds, agents, kind, threads)
         self._processes: list[Process | None] = [None] * worlds
         self._scenarios: list[Any] = [None] * worlds
@@ -69,7 +70,7 @@ class LinuxPlant(Plant):
 
     @classmethod
     def lone(
-        cls, scenario: Any, seed: int, *, realtime: bool = True, proxy: str | None = None, **options: Any
+        cls, scenario: Any, seed: int, *, realtime: bool = True, proxy: str | Mapping[str, Any] | None = None, **options: Any
     ) -> LiveRun:
         """See `Plant.lone`."""
         if proxy is not None:
@@ -190,10 +191,10 @@ class LinuxPlant(Plant):
             if self._proxy is None:
                 self._setup = Setup(scenario, agents, self._realtime)
             else:
-                bare, work = relayed(scenario)
+                bare, work = relayed(scenario, self._proxy)
                 self._setup = Setup(bare, agents, self._realtime)
                 control = self._setup.message["flows"][0]["cc"]
-                self._setup.message["work"] = {**work, "proxy": self._proxy, "control": control}
+                self._setup.message["work"] = {**work, "control": control}
             self._prepared_for = scenario
         return self._setup
 

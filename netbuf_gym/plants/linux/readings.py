@@ -76,8 +76,12 @@ class LiveReadings(World):
         """See `World`; time-outs and packets in the network are not known."""
         state = self._state
         routes = state["routes"][len(state["flows"]) :]
-        names = ("received_bytes", "packets_sent", "packets_retransmitted", "packets_received", "queue_drops", "random_losses")
+        names = ("packets_sent", "packets_retransmitted", "packets_received", "queue_drops", "random_losses")
         sums = {name: sum(route[name] for route in routes) for name in names}
+        # What comes of a relayed flow is told of the leg from the relay.
+        senders = () if self.scenario.traffic is None else self.scenario.traffic.senders
+        last = [leg is sender.legs[-1] for sender in senders for leg in sender.legs]
+        sums["received_bytes"] = sum(route["received_bytes"] for route, counts in zip(routes, last, strict=True) if counts)
         return {**state["traffic"], **sums, "timeouts": math.nan, "packets_in_network": math.nan}
 
     def completions(self) -> np.ndarray:

@@ -2,24 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
+from netbuf_gym.arguments import choice, real, sequence, whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios.catalogue import cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow
-from netbuf_gym.scenarios.limits import MAX_DURATION_S
-from netbuf_gym.scenarios.senders import Sender
-from netbuf_gym.scenarios.traffic import PoissonArrivals
+from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S
+from netbuf_gym.scenarios.senders import Relay, Sender
+from netbuf_gym.scenarios.traffic import FlowList, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
 
 PROXIES = ("plain", "shadowsocks")
+MOST_OBJECTS = 1000
 
 
-def relayed(scenario: Scenario) -> tuple[Scenario, dict[str, Any]]:
+@dataclass(frozen=True)
+class Proxy:
+    """What a host's traffic goes through.
+
+    Attributes:
+        name: one of `PROXIES`.
+        page: (fewest, most) objects that a client fetches over one connection, one after the other, drawn uniformly, 1 to
+            1000. As many objects arrive in the mean as the scenario says.
+        think_s: mean of the exponential pause between two of them, 0 to 1e6.
+    """
+
+    name: str
+    page: tuple[int, int] = (1, 1)
+    think_s: float = 0.0
+
+    @staticmethod
+    def of(value: Any) -> Proxy:
+        """A name, or a mapping of `name` and the other attributes.
+
+        Raises:
+            ConfigError: something else, or a value out of range.
+        """
+        if not isinstance(value, Mapping):
+            return Proxy(choice("proxy", value, PROXIES))
+        unknown = set(value) - {"name", "page", "think_s"}
+        if unknown or "name" not in value:
+            raise ConfigError(f"proxy = {shown(dict(value))}; valid: name, and page and think_s beside it")
+        page = sequence("proxy.page", value.get("page", (1, 1)), "numbers of objects")
+        if len(page) != 2:
+            raise ConfigError(f"proxy.page = {shown(list(page))}; valid: two numbers, the fewest objects and the most")
+        fewest = whole("proxy.page[0]", page[0], 1, MOST_OBJECTS)
+        most = whole("proxy.page[1]", page[1], fewest, MOST_OBJECTS)
+        think_s = real("proxy.think_s", value.get("think_s", 0.0), 0, MAX_DURATION_S)
+        return Proxy(choice("proxy.name", value["name"], PROXIES), (fewest, most), think_s)
+
+
+def relayed(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[str, Any]]:
     """The world with one flow that never starts, for its way; and the clients' work, as `proxy.load` takes it.
 
-    A target at the agent's host serves what the flows, and the arrivals, would send; clients at the other end fetch it.
+    A target at the agent's host serves what the flows, and the arrivals, would send, and what the scenario's own relay at this
+    host would get from elsewhere; clients at the other end fetch it.
 
     Raises:
         ConfigError: not all that is sent goes from the one host of the agent to one other host, over one path.
@@ -32,7 +72,7 @@ def relayed(scenario: Scenario) -> tuple[Scenario, dict[str, Any]]:
         refuse("hosts", len(scenario.agent_hosts), "one that an agent sets")
     host = scenario.hosts[scenario.agent_hosts[0]]
     senders = () if scenario.traffic is None else scenario.traffic.senders
-    ways: list[Flow | Sender] = [*scenario.flows, *senders]
+    ways: list[Flow | Sender | Relay] = [*scenario.flows, *(_leg(sender, host.name) for sender in senders)]
     first = ways[0]
     for one in ways:
         if one.sender_host != host.name or one.receiver_host is None:
@@ -48,19 +88,23 @@ def relayed(scenario: Scenario) -> tuple[Scenario, dict[str, Any]]:
             refuse("flow.app", type(flow.app).__name__, "Bulk()")
     given = () if scenario.traffic is None else scenario.traffic.arrivals
     arrivals = [one for one in given if isinstance(one, PoissonArrivals) and one.stop_s is None]
-    if len(given) > 1 or len(arrivals) < len(given):
-        refuse("traffic.arrivals", len(given), "one PoissonArrivals without an end")
+    lists = [one for one in given if isinstance(one, FlowList) and (one.size_bytes >= MAX_COUNT).all()]
+    if len(arrivals) > 1 or len(arrivals) + len(lists) < len(given):
+        valid = f"one PoissonArrivals without an end, and lists of flows without one ({MAX_COUNT} bytes)"
+        refuse("traffic.arrivals", [one.kind for one in given], valid)
+    starts = [flow.start_s for flow in scenario.flows] + [float(start_s) for one in lists for start_s in one.start_s]
     work: dict[str, Any] = {
         "host": scenario.agent_hosts[0],
-        "cc": cc_name(first.cc),
-        "bulk": [{"start_s": flow.start_s} for flow in scenario.flows],
+        "proxy": proxy.name,
+        "cc": cc_name(cast(Any, first.cc)),
+        "bulk": [{"start_s": start_s} for start_s in starts],
         "arrivals_per_s": arrivals[0].flows_per_s if arrivals else 0.0,
         "sizes": [list(arrivals[0].sizes.size_bytes), list(arrivals[0].sizes.cumulative)] if arrivals else [[1.0], [1.0]],
-        "page": [1, 1],
-        "think_s": 0.0,
+        "page": list(proxy.page),
+        "think_s": proxy.think_s,
     }
     asleep = Flow(
-        cc=first.cc,
+        cc=cast(Any, first.cc),
         path=first.path,
         return_path=first.return_path,
         sender_host=first.sender_host,
@@ -69,3 +113,11 @@ def relayed(scenario: Scenario) -> tuple[Scenario, dict[str, Any]]:
         start_s=MAX_DURATION_S,
     )
     return replace(scenario, flows=(asleep,), traffic=None), work
+
+
+def _leg(sender: Sender, host: str) -> Sender | Relay:
+    """How its flows go from the host: what relays them there is the proxy."""
+    relay = sender.relay
+    if relay is None or relay.host != host:
+        return sender
+    return relay if relay.cc is not None else replace(relay, cc=sender.cc)

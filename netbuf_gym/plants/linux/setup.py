@@ -18,7 +18,7 @@ from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.native import flow_config, world_config
 from netbuf_gym.scenarios.own_control import OwnControl
-from netbuf_gym.scenarios.senders import Sender
+from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.types import Scenario
 
 CONTROLS = {"cubic": "cubic", "newreno": "reno", "bbr": "bbr", "vegas": "vegas", "westwood": "westwood"}
@@ -93,7 +93,11 @@ class Setup:
         self._metrics: dict[int, list[tuple[str, dict[int, int]]]] = {}
         flows = [self._socket(f"flows[{i}]", flow) for i, flow in enumerate(scenario.flows)]
         senders = [] if scenario.traffic is None else scenario.traffic.senders
-        opening = [self._socket(f"traffic.senders[{i}]", sender) for i, sender in enumerate(senders)]
+        opening = []
+        for i, sender in enumerate(senders):
+            opening.append(self._socket(f"traffic.senders[{i}]", sender))
+            if sender.relay is not None:
+                opening.append(self._socket(f"traffic.senders[{i}].relay", sender.relay, sender.cc))
         hosts = hosts_message(scenario, self.node, self._refuse)
         self.message: dict[str, Any] = {
             "do": "start",
@@ -140,10 +144,12 @@ class Setup:
             sysctls["net.ipv4.tcp_rto_min_us"] = str(round(scenario.min_rto_ms * 1e3))
         return sysctls
 
-    def _socket(self, at: str, one: Flow | Sender) -> dict[str, Any]:
-        """What the sockets of a flow, or of all flows of a sender, are given; it gets a route of its own."""
-        if getattr(one, "relay", None) is not None:
-            self._refuse(f"{at}.relay", "Relay(...)", "None: what is sent sets out at the host itself")
+    def _socket(self, at: str, one: Flow | Sender | Relay, cc: Any = None) -> dict[str, Any]:
+        """What the sockets of a flow, or of all flows of a sender or a relay, are given; it gets a route of its own.
+
+        Args:
+            cc: of a relay that has none of its own.
+        """
         number = len(self.routes)
         ends = self.node(getattr(one, "sender_host", None) or ""), self.node(getattr(one, "receiver_host", None) or " ")
         self.routes.append(
@@ -161,7 +167,7 @@ class Setup:
             # The kernel would offer its whole buffer first, and not take it back.
             first = _core.first_window_bytes(flow_config(one), self.scenario.mss)
             self._metric(ends[1], addresses[0], INITRWND, max(1, min(first // self.scenario.mss, MOST_FIRST_SEGMENTS)))
-        socket: dict[str, Any] = {"route": number, "cc": self._control(at, one.cc)}
+        socket: dict[str, Any] = {"route": number, "cc": self._control(at, cc if one.cc is None else one.cc)}
         if self.scenario.pacing:
             socket["pacing_bytes_per_s"] = PACED_BYTES_PER_S
         if one.sndbuf_bytes is not None:

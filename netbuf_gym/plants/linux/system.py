@@ -66,6 +66,21 @@ def may_register_bpf() -> bool:
     return first and (SYS_ADMIN in held or {BPF, PERFMON, NET_ADMIN} <= held)
 
 
+def pidfd_getfd(process: int, number: int) -> int:
+    """A duplicate of a descriptor of another process, which has to be one that this one may trace.
+
+    Args:
+        process: a descriptor of it (`pidfd_open`).
+        number: of its descriptor.
+
+    Raises:
+        OSError: EBADF: it has none of this number; ESRCH: it has ended; EPERM: it may not be traced; ENOSYS: the kernel is
+            older than 5.6.
+    """
+    arguments = (ctypes.c_long(438), ctypes.c_int(process), ctypes.c_int(number), ctypes.c_uint(0))
+    return _check(_libc.syscall(*arguments), "pidfd_getfd")
+
+
 def isolate() -> None:
     """New network and process namespaces, in a new user namespace where this process may not make them itself.
 

@@ -33,6 +33,8 @@ def episode_reports(
         loss_rate: packets sent again over packets sent (0 when none was sent).
         memory_mb: mean TCP memory and the ring's, 10^6 bytes; tcp_memory_mb: the former alone; peak_memory_mb: its greatest.
         flows_completed, interrupted_s, duration_s, scenario: as they say.
+        flows_failed: finite flows that could not be opened, or broke, or clients' connections through a proxy that did; of live
+            worlds only.
     """
     reports = []
     for host, own, measured in zip(hosts, counters, achieved, strict=True):
@@ -58,6 +60,7 @@ def episode_reports(
                 "interrupted_s": measured["interrupted_s"],
                 "duration_s": duration_s,
                 "scenario": scenario.name,
+                **({"flows_failed": int(own["flows_failed"])} if "flows_failed" in own else {}),
             }
         )
     return reports

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import site
-import socket
 import time
 from contextlib import suppress
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from netbuf_gym.plants.linux.kinds import base
 from netbuf_gym.plants.linux.netlink import Routing
 from netbuf_gym.plants.linux.nodes import DEVICE, get_sysctl
+from netbuf_gym.plants.linux.proxy.workload import TARGET, Workload
 from netbuf_gym.plants.linux.sysctls import INT_MAX, KINDS, PLACES
 
 NAN = math.nan
@@ -30,7 +30,6 @@ TELEMETRY = (
     "delivery_rate_bps",
 )
 """Of agents of kind `host`; a test sees to it that the schema has the same."""
-TCP_WINDOW_CLAMP = 10
 OWN = {control: places[0] for control, places in PLACES.items() if KINDS[places[0][0]].in_namespace}
 """By control, the sysctl that is a node's own, and which number of it."""
 
@@ -92,11 +91,11 @@ class Tuned:
         self.ring_packets = NAN if host["ring_packets"] is None or not self.devices else float(host["ring_packets"])
         self.socket_bytes = float(host["socket_bytes"])
         self.routes = [i for i, route in enumerate(world.setup["routes"]) if route["sender_node"] == host["node"]]
-        flows = len(world.setup["flows"])
-        self.receiving = [i for i in range(flows) if world.setup["routes"][i]["receiver_node"] == host["node"]]
+        self.receives = any(route["receiver_node"] == host["node"] for route in world.setup["routes"])
         self.buffers = Buffers(self.node)
-        self.meter = HostMeter()
+        self.meter = HostMeter(behind=[TARGET[1]] if world.setup.get("work") else [])
         self.interrupted_s = 0.0
+        self.window_clamp = 0
         self.sums = dict.fromkeys(("sent_bytes", "received_bytes", "packets_sent", "packets_retransmitted"), 0.0)
         self.memory_s, self.memory_max, self.seconds = 0.0, 0.0, 0.0
         if not math.isnan(self.ring_packets):
@@ -114,7 +113,8 @@ class Tuned:
             self.socket_bytes = float(round(told["socket_bytes"]))
             self.world.flows.cap_buffers(self.node.number, round(self.socket_bytes))
         if "window_clamp_bytes" in told:
-            self._clamp(round(told["window_clamp_bytes"]))
+            self.window_clamp = min(max(round(told["window_clamp_bytes"]), 1), INT_MAX)
+            self.world.flows.clamp_windows(self.node.number, self.window_clamp)
 
     def _resize(self, packets: float) -> None:
         """Another ring: the queue of the links that leave the host, and that of its device."""
@@ -126,14 +126,6 @@ class Tuned:
         for link in self.devices:
             self.world.emulator.limit_packets(link, round(packets))
         self.ring_packets = float(round(packets))
-
-    def _clamp(self, size: int) -> None:
-        for flow in self.receiving:
-            descriptor = self.world.flows.receiver_fd(flow)
-            if descriptor < 0:
-                continue
-            with socket.socket(fileno=descriptor) as own, suppress(OSError):
-                own.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, min(size, INT_MAX))
 
     def observe(self) -> list[float]:
         """The telemetry of the interval."""
@@ -164,6 +156,7 @@ class Tuned:
         ring = sum(self.world.emulator.link_stat(link)["queue_integral_packet_s"] for link in self.devices)
         return {
             **{name: round(value) for name, value in self.sums.items()},
+            "flows_completed": self.world.flows.completed_at(self.node.number),
             "rtt_count": sum(route["rtt_count"] for route in routes),
             "rtt_sum_s": sum(route["rtt_sum_s"] for route in routes),
             "rtt_min_s": min(least, default=NAN),
@@ -193,27 +186,35 @@ class Kind(base.Kind):
             for place in self.places:
                 self._hosts.append(Tuned(world, world.setup["hosts"][place]))
             if world.setup.get("work"):
-                from netbuf_gym.plants.linux.proxy.workload import Workload
-
                 self._workload = Workload(world, world.setup["work"], world.setup["seed"])
         except BaseException:
             self.close()
             raise
 
     def about(self) -> dict[str, Any]:
-        """How the ring is made."""
-        return {"ring": "the device's transmit queue, and that of the emulated links that leave the host"}
+        """How the ring is made, and whose windows a clamp is set on."""
+        clamps = "connections that a host receives"
+        if self._workload is not None:
+            clamps = f"connections of the proxy that stand, looked for every {self.look_s:g} s"
+        elif not any(host.receives for host in self._hosts):
+            clamps = "none: the hosts receive no connections"
+        ring = "the device's transmit queue, and that of the emulated links that leave the host"
+        return {"ring": ring, "window_clamp": clamps}
 
     def begin(self) -> None:
         """See `base.Kind`; the meter's intervals follow each other by themselves."""
         if self._workload is not None and not self._begun:
             self._workload.start()
+            for host in self._hosts:
+                host.meter.measure()  # what starting took is nobody's
         self._begun = True
 
     def look(self) -> None:
         """See `base.Kind`."""
         if self._workload is not None:
             self._workload.look()
+            if self._hosts[0].window_clamp:
+                self._workload.clamp_windows(self._hosts[0].window_clamp)
         for host in self._hosts:
             host.meter.look()
 
@@ -229,7 +230,7 @@ class Kind(base.Kind):
     def report(self) -> list[dict[str, Any]]:
         """See `base.Kind`."""
         clients = {} if self._workload is None else self._workload.look()
-        more = {"flows_completed": clients["completed"]} if clients else {}
+        more = {"flows_completed": clients["completed"], "flows_failed": clients["failures"]} if clients else {}
         return [{**host.report(), **more} for host in self._hosts]
 
     def close(self) -> None:

@@ -11,8 +11,10 @@ The argument is an object:
     think_s: mean time between two objects of a page, exponential
     seed: of all that is random
 
-Says `ready` when it begins, then a JSON object a second: bytes received so far, objects completed, connections, failures.
-Ends when standard input does.
+A bulk connection that breaks is opened again a second later; an object that does not come is not asked for again.
+
+Says `ready` when it begins, then a JSON object a second: bytes received so far, objects completed, connections that there are,
+how many have failed, and why the last one did. A second that nobody reads is not told. Ends when standard input does.
 """
 
 from __future__ import annotations
@@ -28,18 +30,22 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 NUMBER = struct.Struct(">Q")
 ENDLESS = 1 << 62
 READ_BYTES = 256 * 1024
+GONE = "the proxy closed the connection"
+AGAIN_S = 1.0
+WHY_CHARACTERS = 200
 
 
 class Fetch:
     """One connection, and the sizes that it still fetches."""
 
-    def __init__(self, connection: socket.socket, sizes: list[int]):
-        self.connection, self.sizes, self.left, self.stage = connection, sizes, 0, "connecting"
+    def __init__(self, connection: socket.socket, sizes: list[int], bulk: bool):
+        self.connection, self.sizes, self.left, self.stage, self.bulk = connection, sizes, 0, "connecting", bulk
         self.answer = b""
 
 
@@ -52,18 +58,19 @@ class Load:
         self.buffer = bytearray(READ_BYTES)
         self.due: list[tuple[float, int, Callable[[], Any]]] = []
         self.count = 0
-        self.totals = {"received_bytes": 0, "completed": 0, "connections": 0, "failures": 0}
+        self.totals: dict[str, Any] = {"received_bytes": 0, "completed": 0, "connections": 0, "failures": 0, "why": ""}
 
     def run(self) -> None:
         """Until standard input ends."""
         begin = time.monotonic()
         for one in self.plan["bulk"]:
-            self.at(begin + one["start_s"], lambda: self.open([ENDLESS]))
+            self.at(begin + one["start_s"], self.open_bulk)
         if self.plan["arrivals_per_s"] > 0:
             self.at(begin + self.gap(), self.arrive)
         self.at(begin + 1.0, self.tell)
         self.chosen.register(0, selectors.EVENT_READ)
         print("ready", flush=True)
+        os.set_blocking(1, False)
         while True:
             wait_s = max(0.0, self.due[0][0] - time.monotonic()) if self.due else None
             for key, _ in self.chosen.select(wait_s):
@@ -99,7 +106,11 @@ class Load:
         self.open([self.size() for _ in range(self.random.randint(*self.plan["page"]))])
         self.at(time.monotonic() + self.gap(), self.arrive)
 
-    def open(self, sizes: list[int]) -> None:
+    def open_bulk(self) -> None:
+        """A connection that fetches without an end."""
+        self.open([ENDLESS], bulk=True)
+
+    def open(self, sizes: list[int], bulk: bool = False) -> None:
         """Another connection."""
         connection = socket.socket()
         connection.setblocking(False)
@@ -108,12 +119,19 @@ class Load:
                 connection.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
                 connection.bind((self.plan["bind"], 0))
             connection.connect_ex(tuple(self.plan["connect"]))
-        except OSError:
-            self.totals["failures"] += 1
+        except OSError as error:
             connection.close()
+            self.failed(bulk, error)
             return
         self.totals["connections"] += 1
-        self.chosen.register(connection, selectors.EVENT_WRITE, Fetch(connection, sizes))
+        self.chosen.register(connection, selectors.EVENT_WRITE, Fetch(connection, sizes, bulk))
+
+    def failed(self, bulk: bool, error: OSError) -> None:
+        """A connection has."""
+        self.totals["failures"] += 1
+        self.totals["why"] = str(error.strerror or error)[:WHY_CHARACTERS]
+        if bulk:
+            self.at(time.monotonic() + AGAIN_S, self.open_bulk)
 
     def handle(self, fetch: Fetch) -> None:
         """Something has come, or the connection stands."""
@@ -122,12 +140,12 @@ class Load:
                 self.close(fetch)
         except BlockingIOError:
             pass
-        except OSError:
-            self.totals["failures"] += 1
+        except OSError as error:
             self.close(fetch)
+            self.failed(fetch.bulk, error)
 
     def advance(self, fetch: Fetch) -> bool:
-        """Whether it goes on."""
+        """Whether it goes on; OSError: it has failed."""
         connection = fetch.connection
         if fetch.stage == "connecting":
             error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -143,11 +161,13 @@ class Load:
         if fetch.stage in ("greeting", "asking"):
             wanted = 2 if fetch.stage == "greeting" else 10
             data = connection.recv(wanted - len(fetch.answer))
+            if not data:
+                raise ConnectionError(GONE)
             fetch.answer += data
             if len(fetch.answer) < wanted:
-                return bool(data)
+                return True
             if fetch.answer[1]:
-                raise ConnectionError("SOCKS5")
+                raise ConnectionError(f"the proxy refuses (SOCKS5, {fetch.answer[1]})")
             fetch.answer = b""
             if fetch.stage == "greeting":
                 address, port = self.plan["socks"]
@@ -158,8 +178,7 @@ class Load:
             return True
         count = connection.recv_into(self.buffer)
         if not count:
-            self.totals["failures"] += 1
-            return False
+            raise ConnectionError(GONE)
         self.totals["received_bytes"] += count
         fetch.left -= count
         if fetch.left > 0:
@@ -179,9 +198,9 @@ class Load:
         fetch.stage, fetch.left = "fetching", fetch.sizes.pop(0)
         try:
             fetch.connection.send(NUMBER.pack(fetch.left))
-        except OSError:
-            self.totals["failures"] += 1
+        except OSError as error:
             self.close(fetch)
+            self.failed(fetch.bulk, error)
 
     def close(self, fetch: Fetch) -> None:
         """Lets it go."""
@@ -191,7 +210,8 @@ class Load:
 
     def tell(self) -> None:
         """What there is, each second."""
-        print(json.dumps(self.totals), flush=True)
+        with suppress(BlockingIOError):
+            os.write(1, json.dumps(self.totals).encode() + b"\n")  # as short as a pipe takes wholly or not at all
         self.at(time.monotonic() + 1.0, self.tell)
 
 

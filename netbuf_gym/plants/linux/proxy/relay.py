@@ -70,7 +70,10 @@ class Relay:
 
     def accept(self) -> None:
         """A client more."""
-        near, _ = self.listener.accept()
+        try:
+            near, _ = self.listener.accept()
+        except OSError:  # it has gone again
+            return
         far = socket.socket()
         for one in (near, far):
             one.setblocking(False)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from contextlib import suppress
 from typing import Any
 
 from netbuf_gym.plants.linux.netlink import CC_ALGO, Routing
 from netbuf_gym.plants.linux.nodes import DEVICE
+from netbuf_gym.plants.linux.proxy.health import Health
 from netbuf_gym.plants.linux.proxy.processes import Program, Shadowsocks, program_of, script
+from netbuf_gym.plants.linux.proxy.sockets import clamp_windows
 
 TARGET = ("127.0.0.1", 9000)
 PORT = 8388
+MOST_FAILURES = 3
+"""So many in a row, and no byte between them, and the proxy serves nobody."""
 
 
 class Workload:
@@ -34,10 +39,13 @@ class Workload:
         self._server, self._client = world.nodes[route["sender_node"]], world.nodes[route["receiver_node"]]
         self._addresses = [f"10.{node}.0.0" for node in (route["sender_node"], route["receiver_node"])]
         self._programs: list[Program] = []
+        self._proxies: list[Program] = []
         self._shadowsocks: Shadowsocks | None = None
         self._load: Program | None = None
-        self._told: dict[str, int] = {}
+        self._told: dict[str, Any] = {}
+        self._received = self._failures = 0  # when a byte last came
         self._unread = b""
+        self._healths: list[Health] = []
         if work["proxy"] == "shadowsocks":
             for name in ("ss-server", "ss-local"):
                 program_of(name)
@@ -59,15 +67,24 @@ class Workload:
             self._shadowsocks = Shadowsocks(server, client, self._addresses[0], PORT)
             self._shadowsocks.check(TARGET)
             plan |= {"connect": self._shadowsocks.socks, "socks": TARGET}
+            self._proxies = self._shadowsocks.programs
+            self._healths.append(Health("ss-local", client, self._shadowsocks.socks))
         else:
             self._programs.append(script("relay", server, self._addresses[0], PORT, *TARGET, self._work["control"]))
+            self._proxies = self._programs[-1:]
             plan |= {"connect": (self._addresses[0], PORT), "bind": self._addresses[1]}
+        self._healths.append(Health(self._proxies[0].name, server, (self._addresses[0], PORT)))
         self._load = script("load", client, json.dumps(plan))
         assert self._load.process.stdout is not None
         os.set_blocking(self._load.process.stdout.fileno(), False)
 
-    def look(self) -> dict[str, int]:
-        """What the clients got so far; raises RuntimeError where a program has ended."""
+    def look(self) -> dict[str, Any]:
+        """What the clients got so far (see `load`).
+
+        Raises:
+            RuntimeError: a program has ended, the proxy takes no connections any more, or the clients' have failed one after
+                the other and brought nothing.
+        """
         for program in (*self._programs, *([] if self._shadowsocks is None else self._shadowsocks.programs)):
             if not program.alive:
                 raise program.failure()
@@ -82,10 +99,30 @@ class Workload:
         *lines, self._unread = self._unread.split(b"\n")
         if lines:
             self._told = json.loads(lines[-1])
+            self._judge(self._told)
+        now_s = time.monotonic()
+        for health in self._healths:
+            health.look(now_s)
         return self._told
+
+    def _judge(self, told: dict[str, Any]) -> None:
+        if told["received_bytes"] > self._received:
+            self._received, self._failures = told["received_bytes"], told["failures"]
+        failed = told["failures"] - self._failures
+        if failed >= MOST_FAILURES:
+            why = f"{failed} connections have failed, the last: {told['why']}"
+            raise RuntimeError(f"the clients get nothing through the proxy: {why}")
+
+    def clamp_windows(self, size_bytes: int) -> None:
+        """Clamps the windows of the connections that the proxy has now at its host; OSError where that cannot be."""
+        if self._proxies:
+            clamp_windows(self._proxies[0].process.pid, size_bytes)
 
     def close(self) -> None:
         """Ends all of it."""
+        for health in self._healths:
+            health.close()
+        self._healths = []
         for program in ([self._load] if self._load is not None else []) + self._programs:
             program.close()
         if self._shadowsocks is not None:
