@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -93,22 +92,20 @@ class Studies(Work[Settings]):
             if (key := agent_of(scheme)) is not None and scheme not in self.agents:
                 self.agents[scheme] = agents.load(settings, ALL[study].example(settings), key, scheme)
             contender_of(scheme, study, cell, self.agents.get(scheme))  # refuses what there is none of before any work is done
-        self._one_at_a_time = threading.Lock()
 
     def chunks(self, parts: Sequence[Part]) -> Iterator[Chunk]:
         """A part at a time."""
         return (Chunk(part, part.runs) for part in parts)
 
     def run(self, chunk: Chunk, folder: Path, stop: threading.Event) -> list[dict[str, Any]]:
-        """See `Work.run`; live runs one after the other, however many threads there are."""
+        """See `Work.run`."""
         study, cell, _, scheme, *_ = chunk.runs[0]
         seeds = list(dict.fromkeys(run[SEED] for run in chunk.runs))
         if study == TRAINING:
             found = training.session(self.settings, seeds[0], stop)
         else:
             contender = contender_of(scheme, study, cell, self.agents.get(scheme))
-            with self._one_at_a_time if self.settings.live else nullcontext():
-                found = ALL[study].play(contender, self.settings, cell, seeds, stop)
+            found = ALL[study].play(contender, self.settings, cell, seeds, stop)
         nothing = dict.fromkeys(MEASURES, math.nan)
         return [dict(zip(KEYS, run, strict=True)) | nothing | row for run, row in zip(chunk.runs, found, strict=True)]
 

@@ -7,9 +7,11 @@ import time
 
 import alone
 import gymnasium as gym
+import machines
 import numpy as np
 import pytest
-from live_worlds import dumbbell, needs_live_worlds
+from live_worlds import dumbbell
+from machines import needs_live_worlds
 
 import netbuf_gym as nb
 from netbuf_gym.plants.linux.codec import decode, encode
@@ -113,7 +115,7 @@ def broken():
 
 def test_a_relay_goes_with_either_of_its_connections():
     needs_live_worlds()
-    alone.needs_namespaces()
+    machines.needs_user_namespaces()
     before, failures, connections = alone.run("test_live_relays", "broken")
     assert min(before) > 10_000 and connections == 0
     assert sorted(number for number, _ in failures) == [0, 1]
@@ -145,7 +147,7 @@ def clamped():
 
 def test_a_clamp_binds_connections_that_stand_and_those_opened_later():
     needs_live_worlds()
-    alone.needs_namespaces()
+    machines.needs_user_namespaces()
     before, count, after = alone.run("test_live_relays", "clamped")
     assert before[0] > 100_000 and count == 1
     assert 5_000 < max(after) <= 40_000 and min(after) > 5_000

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import alone
+import machines
 import pytest
-from live_worlds import needs_live_worlds
+from machines import needs_live_worlds
 
 import netbuf_gym as nb
 from netbuf_gym.plants.linux.relayed import Proxy, relayed
@@ -62,7 +63,7 @@ hosts = {{"id": "netbuf/HostBuffers-v0", "scenario": "auter/local"}}
 def run(code, tmp_path, first=""):
     """What a process says that hides something from itself; it leaves no processes, and no files."""
     needs_live_worlds()
-    alone.needs_namespaces()
+    machines.needs_user_namespaces()
     begin = BEGIN.format(here=str(Path(__file__).parent))
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", first + begin + code]
@@ -156,14 +157,9 @@ def port_in_use(proxy):
 )
 def test_a_port_in_use(proxy, program, why):
     needs_live_worlds()
-    alone.needs_namespaces()
+    machines.needs_user_namespaces()
     if proxy == "shadowsocks":
-        from netbuf_gym.plants.linux.proxy import processes
-
-        try:
-            processes.program_of("ss-server")
-        except FileNotFoundError as error:
-            pytest.skip(error.strerror)
+        machines.needs_shadowsocks()
     said, left = alone.run("test_what_is_missing", "port_in_use", proxy)
     assert said.startswith(f"{program}: ") and why in said and "\n" not in said
     assert left == []
