@@ -31,7 +31,7 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-cpp test-python lint sanitize fuzz kills benchmark benchmark-live native check-machine clean
+.PHONY: demo test test-cpp test-python lint sanitize fuzz kills kills-live benchmark benchmark-live native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
@@ -62,6 +62,11 @@ fuzz: $(VENV)/.test $(SANITIZE_BUILD)/.module
 # Commands are killed (SIGKILL) at random moments and given again: KILLS_ARGS="--command train --kills 30".
 kills: $(VENV)/.test native
 	$(BIN)/python tests/kills/run.py $(KILLS_ARGS)
+
+# Controllers of live worlds, and tuners of a namespace's settings: KILLS_ARGS="--kills 100 --seed 2". Needs root.
+kills-live: $(VENV)/.test native
+	$(BIN)/python tests/plants/linux/kill_worlds.py $(KILLS_ARGS)
+	$(BIN)/python tests/live/kill_tune.py $(KILLS_ARGS)
 
 benchmark: $(VENV)/.train native
 	$(BIN)/python benchmarks/simulator.py --json runs/benchmarks/simulator.json $(BENCHMARK_ARGS)
