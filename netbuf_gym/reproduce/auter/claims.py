@@ -188,6 +188,8 @@ def about_auter(runs: Runs) -> str:
     for one in CONTRASTS:
         for rival in one.claim.rivals:
             cells = [_contrasted(one, runs, scheme, rival) for scheme in present]
+            if all(cell == "-" for cell in cells):
+                continue
             rows.append([f"{one.claim.text} ({one.claim.figures})", label(rival), *cells])
     return _table(rows, [label(scheme) for scheme in present])
 
