@@ -15,6 +15,8 @@ from pathlib import Path
 
 import live_worlds
 
+from netbuf_gym.plants.linux import machine
+
 LONGEST_S = 2.5
 STARTING = 0.2
 """Share of the kills that come at any moment from the start of the process on; the others once worlds are made."""
@@ -73,7 +75,7 @@ def main():
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    if reason := live_worlds.missing():
+    if reason := machine.look().missing:
         sys.exit(f"no live worlds: {reason}")
     draw = random.Random(arguments.seed)
     before, caught, bad = state(), 0, 0
