@@ -66,7 +66,7 @@ TEST(a_child_has_lost_the_pool_and_its_batch_makes_another) {
   CHECK(!pool.lost());
   const pid_t child = fork();
   if (child == 0) {
-    alarm(10);
+    alarm(60);
     const bool lost = pool.lost();
     batch.advance(kSecond, nullptr);
     _exit(lost && batch.world(3).now() == 2 * kSecond ? 0 : 1);
