@@ -18,7 +18,7 @@ namespace netbuf {
 
 namespace {
 
-constexpr int64_t kWrite = 16 * 1024;         // a blocking writer, or a larger write, overshoots SO_SNDBUF
+constexpr int64_t kWrite = 64 * 1024;         // as much as one of the kernel's buffers holds
 constexpr int kWritesInTurn = 32;             // of one connection before others have theirs
 constexpr int64_t kRead = 1 << 20;
 constexpr Time kWindowLook = 500 * kMicrosecond;
@@ -85,7 +85,8 @@ void LiveFlows::write(uint32_t index, Time now) {
       ready_.push_back(index);
       break;
     }
-    const int64_t length = std::min({kWrite, upto - connection.written, room});
+    // Whole segments: what is appended to a rest that Nagle's algorithm holds back is not asked for room in SO_SNDBUF.
+    const int64_t length = std::min({kWrite / mss_ * mss_, upto - connection.written, room});
     const ssize_t sent = send(fd, zeros.data(), static_cast<size_t>(length), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno != EAGAIN && errno != EINTR) return fail(index, errno, "writing");
