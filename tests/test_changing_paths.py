@@ -214,7 +214,7 @@ def test_the_way_back_is_shared_with_data_and_has_a_queue():
     alone = nb.simulate(dumbbell(**fields, senders=["cubic"]))
     both = nb.simulate(dumbbell(**fields, senders=["cubic"], reverse=["cubic"], return_buffer_packets=40))
     assert both.scenario.links[1].rate_mbps == 10 and both.scenario.links[1].queue_packets == 40
-    assert both.flows[1].goodput_mbps > 7 and both.links["return"].queue_drops > 0
+    assert both.flows[1].goodput_mbps > 6.5 and both.links["return"].queue_drops > 0
     there = both.flows[0]
     assert 0.6 * alone.flows[0].goodput_mbps < there.goodput_mbps < alone.flows[0].goodput_mbps
     waits_ms = [both.links[name].queue_delay_mean_ms for name in ("bottleneck", "return")]
