@@ -7,7 +7,7 @@ import io
 import signal
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -88,6 +88,36 @@ class Stop(BaseCallback):
 
     def _on_step(self) -> bool:
         return self.goes_on()
+
+
+class Snapshots(BaseCallback):
+    """Calls `write` between an update and a rollout, `times` times evenly over the training.
+
+    Args:
+        total_timesteps: the whole job's.
+        stop: knows how much of a time limit is over, which counts where it is ahead of the steps.
+    """
+
+    def __init__(self, times: int, total_timesteps: int, stop: Stop, write: Callable[[], object]):
+        super().__init__()
+        self.times, self.total_timesteps, self.stop, self.write = times, total_timesteps, stop, write
+        self._taken = 0
+
+    def _due(self) -> int:
+        share = max(self.model.num_timesteps / self.total_timesteps, self.stop.time_used())
+        return int(share * (self.times + 1))  # the model at the end is one more
+
+    def _on_training_start(self) -> None:
+        self._taken = self._due()
+
+    def _on_rollout_start(self) -> None:
+        due = self._due()
+        if due > self._taken:
+            self.write()
+            self._taken = due
+
+    def _on_step(self) -> bool:
+        return True
 
 
 class ProgressCsv(KVWriter):

@@ -9,6 +9,9 @@ compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/
 everything else goes to `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the
 command again. A run of another configuration in the same place is refused.
 
+Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
+is trained on) is kept, as best.zip in the run's folder; of others the last model.
+
 Writes model.zip (the seed of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents
 in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
 """
@@ -35,10 +38,10 @@ from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation, running
-from netbuf_gym.zoo.config import evaluation_seeds, load, plain
+from netbuf_gym.zoo import checkpoint, evaluation, running, selection
+from netbuf_gym.zoo.config import evaluation_seeds, load, plain, scenario_spec
 from netbuf_gym.zoo.saved import SavedAgent
-from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
+from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.train import CHANGEABLE, train
 
 FREE = ("run_dir", "resume")
@@ -51,6 +54,8 @@ class Plan:
 
     seeds: range
     evaluation_seeds: int
+    validation: str | dict[str, Any] | None
+    validation_seeds: int
     scenarios: list[str]
     runs: Path
     out: Path
@@ -78,8 +83,11 @@ def main(argv: Sequence[str]) -> int:
             return 130
         models.append(path)
     th.set_num_threads(1)
+    trained = [checkpoint.read(path) for path in models]
+    if plan.validation is not None:
+        models = [selection.choose(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in models]
     saved = [checkpoint.read(path) for path in models]
-    metrics = _metrics(plan, saved)
+    metrics = _metrics(plan, trained, saved)
     plan.out.mkdir(parents=True, exist_ok=True)
     score = plan.measures.score
     scores = np.mean([metrics["scenarios"][name]["agent"][score] for name in plan.scenarios], axis=0)
@@ -97,6 +105,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _plan(argv: Sequence[str]) -> Plan:
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
+    own |= {"validation": "", "validation_seeds": "48"}
     overrides = []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -106,11 +115,11 @@ def _plan(argv: Sequence[str]) -> Plan:
             raise ConfigError(f"{argument!r}: the campaign chooses {key} itself; valid: seeds=, runs=")
         else:
             overrides.append(argument)
-    for key in ("seeds", "evaluation_seeds"):
+    for key in ("seeds", "evaluation_seeds", "validation_seeds"):
         if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
-    if not own["first_seed"].isdecimal() or int(own["first_seed"]) >= FIRST_EVALUATION_SEED:
-        valid = f"0 to {FIRST_EVALUATION_SEED - 1}, below the seeds of evaluations"
+    if not own["first_seed"].isdecimal() or int(own["first_seed"]) + int(own["seeds"]) > FIRST_VALIDATION_SEED:
+        valid = f"0 to {FIRST_VALIDATION_SEED - int(own['seeds'])}, below the seeds of validation"
         raise ConfigError(f"first_seed = {own['first_seed']!r} is out of range; valid: {valid}")
     config = load("train", overrides)
     record = tasks.get(config.env.name)
@@ -121,6 +130,8 @@ def _plan(argv: Sequence[str]) -> Plan:
     return Plan(
         range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
+        (own["validation"] or scenario_spec(config.scenario, record.rules.default_scenario)) if config.snapshots else None,
+        int(own["validation_seeds"]),
         (own["scenarios"] or benchmark).split(","),
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
         Path(own["out"] or Path("zoo", "agents", config.env.name, config.algo.name)),
@@ -164,8 +175,8 @@ def _leaves(value: Any, key: str = "") -> dict[str, Any]:
     return {k: v for name, one in value.items() for k, v in _leaves(one, f"{key}.{name}" if key else name).items()}
 
 
-def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
-    """Everything that card and table say, JSON-able."""
+def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
+    """Everything that card and table say, JSON-able: of the models at the ends of their trainings, and of those chosen."""
     seeds, measures = evaluation_seeds(plan.evaluation_seeds), plan.measures
     players = [SavedAgent(one) for one in saved]
     scenarios: dict[str, Any] = {}
@@ -191,7 +202,9 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
         if parts:
             scenarios[name]["breakdown"] = parts
     scores = np.array([scenarios[name]["agent"][measures.score] for name in plan.scenarios]).T
-    progress = [one.progress for one in saved]
+    progress = [one.progress for one in trained]
+    chosen: dict[str, Any] = {"scenario": plan.validation, "seeds": plan.validation_seeds}
+    chosen["timesteps"] = [one.progress["timesteps"] for one in saved]
     return {
         "schema": "netbuf-gym/campaign/1",
         "netbuf_gym": __version__,
@@ -205,6 +218,7 @@ def _metrics(plan: Plan, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
         "training_seeds": [one.config.seed for one in saved],
         "training_timesteps": [p["timesteps"] for p in progress],
         "training_seconds": [round(p["seconds"], 1) for p in progress],
+        "validation": None if plan.validation is None else chosen,
         "evaluation_seeds": [seeds[0], seeds[-1]],
         f"{measures.score}_interquartile_mean": list(stats.bootstrap_interval(scores)) if len(saved) > 1 else None,
         "scenarios": scenarios,
@@ -245,6 +259,7 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
         f"* `model.zip` is seed {metrics['kept_seed']}, of median score; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
+        *_chosen(metrics["validation"]),
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
         "start-up included. Values are means over evaluation seeds; ± is half the 95 % t interval over training seeds.",
         "* A margin is the agent's value minus the row's, with its 95 % t interval over training seeds; after the semicolon "
@@ -279,6 +294,17 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
             lines += ["", f"{plan.measures.score} by the worlds that the seeds drew, the best in bold", "", part["breakdown"]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _chosen(validation: dict[str, Any] | None) -> list[str]:
+    """What a card says of how each seed's model was chosen."""
+    if validation is None:
+        return []
+    after = ", ".join(f"{steps:,}" for steps in validation["timesteps"])
+    return [
+        f"* Of each seed the snapshot that did best in {validation['seeds']} validation worlds of "
+        f"`{_named(validation['scenario'])}`: after {after} steps."
+    ]
 
 
 def _named(scenario: str | dict[str, Any]) -> str:

@@ -161,6 +161,7 @@ def check_training(config: DictConfig) -> None:
         ("torch_threads", 1, MAX_TORCH_THREADS),
         ("stagger_steps", 0, 10**6),
         ("checkpoint_minutes", 0.0001, 1e6),
+        ("snapshots", 0, 10_000),
         ("env.num_envs", 1, 10**6),
         ("env.threads", 1, MAX_THREADS),
         ("twins", 1, config.env.num_envs),

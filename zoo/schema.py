@@ -16,6 +16,8 @@ ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU", "silu": "SiLU"}
 """Of networks, with their names in `torch.nn`."""
 FIRST_EVALUATION_SEED = 1_000_000
 """Evaluation seeds start here; training seeds lie below, so that no agent is judged on a seed it was trained on."""
+FIRST_VALIDATION_SEED = 900_000
+"""A campaign chooses among an agent's snapshots on seeds from here on; those that it trains with lie below."""
 
 
 @dataclass
@@ -105,6 +107,8 @@ class TrainConfig:
         run_dir: where everything is written; null: runs/<task>/<algo>/<time>-seed<seed>.
         resume: run directory to continue; its configuration stands, except for what the command line changes.
         checkpoint_minutes: time between checkpoints.
+        snapshots: so many models are kept along the way, evenly over the training, for a campaign to choose among them; 0: the
+            last one alone.
         tensorboard: whether to write TensorBoard logs.
         progress: whether to show progress, and an estimate of the time that is left.
     """
@@ -122,6 +126,7 @@ class TrainConfig:
     run_dir: str | None = None
     resume: str | None = None
     checkpoint_minutes: float = 1.0
+    snapshots: int = 0
     tensorboard: bool = True
     progress: bool = True
 

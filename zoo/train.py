@@ -135,6 +135,8 @@ def train(
 
 def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     """Trains by a configuration from the beginning."""
+    from netbuf_gym.zoo import selection
+
     check_training(config)
     check_algo(config.algo)
     note = check_rollout(config.algo, config.env.num_envs)
@@ -150,6 +152,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
         with alone(run_dir, "run_dir"):
             _require_empty(run_dir)  # no other has run in it meanwhile
             checkpoint.tidy(run_dir)
+            selection.forget(run_dir)
             with naming(run_dir / "config.yaml"):
                 write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
             tell(f"training {_what(config)}, into {run_dir}")
@@ -284,7 +287,7 @@ def _learn(
     """Trains a built model to its end or an interruption, and saves it."""
     from stable_baselines3.common.logger import Logger
 
-    from netbuf_gym.zoo import callbacks, learning
+    from netbuf_gym.zoo import callbacks, learning, selection
     from netbuf_gym.zoo import moment as moments
     from netbuf_gym.zoo.ppo import DivergedError
 
@@ -297,13 +300,14 @@ def _learn(
     seconds_before = 0.0 if saved is None else float(saved.progress["seconds"])
     stop = callbacks.Stop(interrupt, None if config.max_minutes is None else config.max_minutes * 60, seconds_before)
 
-    def write(name: str, moment: moments.Moment | None) -> Path:
+    def write(name: str | Path, moment: moments.Moment | None = None, finished: bool = False) -> Path:
         progress = {
             "timesteps": model.num_timesteps,
             "seconds": stop.seconds,
             "updates": model._n_updates,
-            "finished": moment is None,
+            "finished": finished,
         }
+        (run_dir / name).parent.mkdir(exist_ok=True)
         checkpoint.save(run_dir / name, model, config, env, progress, moment)
         return run_dir / name
 
@@ -318,6 +322,11 @@ def _learn(
         0 if moment is None else moment.numbers["iterations"],
     )
     parts: list[BaseCallback] = [callbacks.EpisodeLog(measures.logged)]
+    if config.snapshots:
+        taken = callbacks.Snapshots(
+            config.snapshots, config.total_timesteps, stop, lambda: write(selection.snapshot(model.num_timesteps))
+        )
+        parts.append(taken)
     progress = callbacks.Progress(config.total_timesteps, stop, measures.score)
     if config.progress:
         parts.append(progress)
@@ -342,7 +351,7 @@ def _learn(
         if left is not None:
             path = write("checkpoint.zip", left)
         else:
-            path = write("model.zip", None)
+            path = write("model.zip", finished=True)
             (run_dir / "checkpoint.zip").unlink(missing_ok=True)
             checkpoint.tidy(run_dir)
     session = seconds - seconds_before

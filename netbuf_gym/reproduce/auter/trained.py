@@ -20,7 +20,7 @@ import numpy as np
 
 from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.errors import ConfigError, NetbufError, needing
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce import agents
@@ -73,7 +73,10 @@ def main(argv: Sequence[str]) -> int:
 
 def models_in(folder: Path) -> dict[int, Path]:
     """The trained agents of a campaign's folder, by training seed; raises ConfigError where there are none."""
-    found = {int(path.parent.name[4:]): path for path in folder.glob("seed*/model.zip") if path.parent.name[4:].isdecimal()}
+    with needing("a trained agent", "train"):
+        from netbuf_gym.zoo import selection
+    runs = [path.parent for path in folder.glob("seed*/model.zip") if path.parent.name[4:].isdecimal()]
+    found = {int(run.name[4:]): selection.kept(run) for run in runs}
     if not found:
         raise ConfigError(f"runs = {str(folder)!r}: holds no seed*/model.zip; valid: the runs of a training campaign")
     return dict(sorted(found.items()))

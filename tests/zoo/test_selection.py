@@ -1,0 +1,88 @@
+"""Snapshots along a training, and the campaign that keeps the best of them on validation worlds."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from netbuf_gym.zoo import archive as archives
+from netbuf_gym.zoo import campaign, checkpoint, selection
+from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
+from netbuf_gym.zoo.train import train
+
+
+def taken(run_dir):
+    return [int(path.stem) for path in sorted((run_dir / selection.SNAPSHOTS).glob("*.zip"))]
+
+
+def test_snapshots_come_evenly_and_change_nothing(tiny, tmp_path):
+    overrides, run_dir = tiny
+    train([*overrides, "snapshots=3"])
+    assert taken(run_dir) == [32, 64, 96]
+    assert not checkpoint.read(run_dir / selection.snapshot(64)).progress["finished"]
+    plain = tmp_path / "plain"
+    train([*overrides[:-1], f"run_dir={plain}"])
+    assert not (plain / selection.SNAPSHOTS).exists()
+    ours, theirs = (weights(run) for run in (run_dir, plain))
+    assert np.array_equal(ours, theirs)
+
+
+def weights(run_dir):
+    """Of a run's last model, as one array."""
+    with zipfile.ZipFile(run_dir / "model.zip") as archive:
+        parameters = archives.read_parameters(archive, checkpoint.PARAMETERS)
+    return np.concatenate([value.numpy().ravel() for value in parameters.values()])
+
+
+def test_a_run_from_the_beginning_forgets_the_snapshots_of_another(tiny):
+    overrides, run_dir = tiny
+    (run_dir / selection.SNAPSHOTS).mkdir(parents=True)
+    for name in (selection.snapshot(5), selection.BEST, selection.SCORES):
+        (run_dir / name).write_text("of another run")
+    train([*overrides, "snapshots=1"])
+    assert taken(run_dir) == [64] and not (run_dir / selection.BEST).exists() and not (run_dir / selection.SCORES).exists()
+
+
+@pytest.mark.parametrize("value", ["-1", "10001", "1.5"])
+def test_how_many_snapshots_there_can_be(tiny, value):
+    with pytest.raises(ValueError, match="snapshots"):
+        train([*tiny[0], f"snapshots={value}"])
+
+
+def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
+    overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
+    out, runs = tmp_path / "agent", tmp_path / "runs"
+    own = ["seeds=2", "first_seed=4", "evaluation_seeds=1", "scenarios=ppcc/1", f"out={out}", f"runs={runs}"]
+    command = [*own, "validation_seeds=2", *overrides, "snapshots=3"]
+    asked = []
+
+    def scores(models, *worlds):
+        """The second snapshot of each seed is the best by far."""
+        asked.append(worlds[:3])
+        return [1.0 if path.stem.endswith("64") else score for path, score in zip(models, play(models, *worlds), strict=True)]
+
+    play = selection._scores
+    monkeypatch.setattr(selection, "_scores", scores)
+    where = {"name": "ppcc/4", "duration_s": 2}
+    assert campaign.main(command) == 0 and asked == [("congestion_window", where, 2)] * 2
+    assert campaign.main(command) == 0 and len(asked) == 2  # what was validated is not played again
+    for seed in (4, 5):
+        said = json.loads((runs / f"seed{seed}" / selection.SCORES).read_text())
+        assert said["kept"] == str(selection.snapshot(64)) and said["timesteps"] == 64
+        assert len(said["scores"]) == 4 and max(said["scores"]) == said["scores"][1] == 1 and said["scenario"] == where
+        assert said["seeds"] == [FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 1]
+        assert selection.kept(runs / f"seed{seed}").read_bytes() == (runs / f"seed{seed}" / selection.snapshot(64)).read_bytes()
+    metrics = json.loads((out / "metrics.json").read_text())
+    assert metrics["validation"]["timesteps"] == [64, 64] and metrics["training_timesteps"] == [128, 128]
+    assert checkpoint.read(out / "model.zip").progress["timesteps"] == 64
+    assert "2 validation worlds of `ppcc/4(duration_s=2)`: after 64, 64 steps." in (out / "card.md").read_text()
+    assert campaign.main([*command, "validation_seeds=1", "validation=ppcc/1"]) == 0  # other worlds: chosen again
+    assert json.loads((runs / "seed4" / selection.SCORES).read_text())["scenario"] == "ppcc/1"
+
+
+def test_seeds_of_training_lie_below_those_of_validation():
+    with pytest.raises(ValueError, match="first_seed = '899998' is out of range; valid: 0 to 899997"):
+        campaign.main(["seeds=3", "first_seed=899998"])
+    with pytest.raises(ValueError, match="validation_seeds = '0'"):
+        campaign.main(["validation_seeds=0"])
