@@ -46,7 +46,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     )
     verb.add_argument("--apply", action="store_true", help="set what is decided; the original values are back at the end")
     verb.add_argument("--interval", type=number_of, metavar="S", help="between decisions, 3 to 10 (default: the model's, or 5)")
-    verb.add_argument("--duration", type=number_of, metavar="S", help="seconds to tune for (default: until Ctrl-C)")
+    verb.add_argument("--duration", type=number_of, metavar="S", help="seconds to tune for, an interval or more (default: for ever)")
     verb.add_argument("--settings", type=lambda text: text.split(","), metavar="A,B,...", help=f"of {', '.join(KINDS)}; "
                       "each must be there (default: those that are, but for the defaults of net.core)")
     verb.add_argument("--ring", metavar="DEVICE", help="tune this network card's ring, too; each change interrupts traffic")
@@ -184,6 +184,9 @@ def host_of(arguments: argparse.Namespace, write: bool) -> HostSettings:
         raise ConfigError(why[0] if why else f"{none}; valid: {', '.join(DEFAULT_SETTINGS)}")
     for line in why:
         _say(f"not tuned: {line}")
+    if not write:
+        for line in usable([one for one in host.settings.values() if isinstance(one, Sysctl)], write=True)[1]:
+            _say(f"with --apply not tuned: {line}")
     return host
 
 
@@ -244,6 +247,10 @@ class Deciding:
         numbers = {name: float(value) for name, value in self.words.items() if name in CONTROLS}
         for name in numbers:
             host.require(name, f"{name} = {numbers[name]:.0f} would do nothing")
+            low, high = host.knobs[name].low, host.knobs[name].high
+            if not low <= numbers[name] <= high:
+                kept = min(max(numbers[name], low), high)
+                _say(f"{name} = {numbers[name]:.0f} is out of its range, {low} to {high} (--range): {kept:.0f} is aimed at")
         return Fixed(numbers)
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from netbuf_gym.live.settings import Ring, SettingError, Sysctl
-from netbuf_gym.plants.linux.bpf.struct_ops import unavailable
+from netbuf_gym.plants.linux.bpf.struct_ops import PREFIX, unavailable
 from netbuf_gym.plants.linux.diag import TcpSockets
 from netbuf_gym.plants.linux.machine import Machine, look
 from netbuf_gym.plants.linux.netlink import Generic
@@ -103,6 +103,7 @@ def _congestion() -> Finding:
     have = available_controls()
     missing = [name for name in CONTROLS if name not in have]
     remedy = "" if not missing else " ".join(f"modprobe tcp_{name};" for name in missing).rstrip(";")
+    have = frozenset(name for name in have if not name.startswith(f"{PREFIX}_"))  # not those of worlds that run just now
     found = " ".join(sorted(have)) or "the kernel does not say"
     return Finding("congestion controls", not missing, found, "baselines, and their comparison with agents", remedy)
 

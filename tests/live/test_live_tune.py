@@ -190,6 +190,7 @@ def test_a_dry_run_changes_nothing(namespace, journal, tmp_path):
     done = namespace.live(*words)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("would set net.ipv4.tcp_wmem: 4096 16384 4194304 -> 4096 16384 6000000 (fixed)") == 2
+    assert "with --apply not tuned: net.ipv4" not in done.stdout
     assert "dry run" in done.stdout and all_of(namespace) == original and not journal.parent.exists()
     rows = log.read_text().splitlines()
     assert len(rows) == 3 and rows[0].startswith("time_s,elapsed_s,") and "net.ipv4.tcp_wmem max" in rows[0]
@@ -203,6 +204,8 @@ def test_set_by_and_by(namespace, journal):
     assert done.returncode == 0, done.stderr
     steps = [line.split("-> 4096 16384 ")[1].split()[0] for line in done.stdout.splitlines() if " set net" in line]
     assert steps == ["6291456", "8000000"]
+    kept = "tcp_wmem_max_bytes = 1000000000 is out of its range, 1000000 to 8000000 (--range): 8000000 is aimed at"
+    assert done.stdout.count(kept) == 1
     assert namespace.get("tcp_wmem")[2] == 4194304
 
 
@@ -210,6 +213,9 @@ def test_the_machines_own_settings_are_not_there_in_a_namespace(namespace, journ
     done = namespace.live("tune", WISH, "--apply", "--interval", 3, "--settings", "net.core.rmem_max", "--journal", journal)
     assert done.returncode == 2 and "net.core.rmem_max cannot be set: it is the whole machine's" in done.stderr
     assert not journal.exists()
+    done = namespace.live("tune", WISH, "--interval", 3, "--duration", 3, "--journal", journal)
+    assert done.returncode == 0, done.stderr
+    assert "with --apply not tuned: net.core.rmem_max cannot be set: it is the whole machine's" in done.stdout
 
 
 def test_read_only_sysctls(namespace, journal):

@@ -378,6 +378,8 @@ def test_the_papers_settings():
         ({"actions": "box"}, "actions = 'box'"),
         ({"ring_requests": -1}, "ring_requests = -1"),
         ({"ring_connections": 1.5}, "ring_connections = 1.5"),
+        ({"ring_requests": 3, "recipe": "direct"}, "ring_requests = 3 with recipe 'direct' would do nothing"),
+        ({"ring_connections": 3, "acts_on": "tcp"}, "ring_connections = 3 with recipe 'default' would do nothing"),
         ({"history": 0}, "history = 0"),
     ],
 )

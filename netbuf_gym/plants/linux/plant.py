@@ -56,7 +56,7 @@ class LinuxPlant(Plant):
         self._realtime = truth("realtime", realtime)
         self._proxy = None if proxy is None else Proxy.of(proxy)
         if proxy is not None and kind.name != "host":
-            raise ConfigError(f"proxy = {shown(proxy)}; valid with agents of kind {kind.name!r}: None")
+            raise ConfigError(f"proxy = {shown(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
         super().__init__(worlds, agents, kind, threads)
         self._processes: list[Process | None] = [None] * worlds
         self._scenarios: list[Any] = [None] * worlds
@@ -74,7 +74,7 @@ class LinuxPlant(Plant):
     ) -> LiveRun:
         """See `Plant.lone`."""
         if proxy is not None:
-            raise ConfigError(f"proxy = {shown(proxy)}; valid in a world without agents: None")
+            raise ConfigError(f"proxy = {shown(proxy)}: no host decides here; valid: task host_buffers, or no proxy")
         return LiveRun(scenario, seed, truth("realtime", realtime))
 
     def world(self, world: int) -> LiveReadings:

@@ -210,6 +210,10 @@ class HostBuffers(Task):
         if recipe == "direct" and actions is not None:
             raise ConfigError(f"actions = {shown(actions)} with recipe 'direct'; valid: recipes 'default' and 'auter'")
         self.acts_on = _layers(acts_on)
+        for name, value in (("ring_requests", ring_requests), ("ring_connections", ring_connections)):
+            if value is not None and not auter and (recipe == "direct" or "ring" not in self.acts_on):
+                valid = "recipe 'auter', or recipe 'default' with acts_on that holds ring"
+                raise ConfigError(f"{name} = {shown(value)} with recipe {recipe!r} would do nothing; valid: {valid}")
         self.actions = choice("actions", ("multi" if auter else "flat") if actions is None else actions, ("flat", "multi"))
         n, m = (RING_REQUESTS, RING_CONNECTIONS) if auter else (0, MOST)
         self.ring_requests = n if ring_requests is None else whole("ring_requests", ring_requests, 0, MOST)

@@ -329,7 +329,7 @@ def test_what_a_machine_lacks_is_said(monkeypatch):
     [
         ({"name": "linux", "realtme": True}, "plant 'linux' has no argument 'realtme'"),
         ({"name": "linux", "realtime": "no"}, "realtime = 'no'"),
-        ({"name": "linux", "proxy": "plain"}, "proxy = 'plain'; valid in a world without agents: None"),
+        ({"name": "linux", "proxy": "plain"}, "proxy = 'plain': no host decides here; valid: task host_buffers"),
         ({"name": "sim", "realtime": True}, "plant 'sim' has no argument 'realtime'"),
         ({"realtime": True}, "is neither a name nor a dict with a name"),
         ({}, "is neither a name nor a dict with a name"),

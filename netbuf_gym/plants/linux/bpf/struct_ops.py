@@ -22,6 +22,8 @@ from netbuf_gym.plants.linux.bpf.syscalls import BpfError
 KERNEL_TYPES = "/sys/kernel/btf/vmlinux"
 _STRUCT, _VALUE = "tcp_congestion_ops", "bpf_struct_ops_tcp_congestion_ops"
 _NAME_BYTES = 16
+PREFIX = "nb"
+"""What the names of our congestion controls begin with, and an underscore."""
 
 
 @cache
@@ -89,7 +91,7 @@ class StructOps:
         OSError: the kernel is not made for it.
     """
 
-    def __init__(self, source: BpfObject, entries: int, prefix: str = "nb"):
+    def __init__(self, source: BpfObject, entries: int, prefix: str = PREFIX):
         operations, value = _kernel()
         self.name = f"{prefix}_{os.urandom(4).hex()}"[: _NAME_BYTES - 1]  # unique on the machine
         self.maps: dict[str, int] = {}
