@@ -46,7 +46,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     )
     verb.add_argument("--apply", action="store_true", help="set what is decided; the original values are back at the end")
     verb.add_argument("--interval", type=number_of, metavar="S", help="between decisions, 3 to 10 (default: the model's, or 5)")
-    verb.add_argument("--duration", type=number_of, metavar="S", help="seconds to tune for, an interval or more (default: for ever)")
+    verb.add_argument("--duration", type=number_of, metavar="S", help="seconds, an interval or more (default: until Ctrl-C)")
     verb.add_argument("--settings", type=lambda text: text.split(","), metavar="A,B,...", help=f"of {', '.join(KINDS)}; "
                       "each must be there (default: those that are, but for the defaults of net.core)")
     verb.add_argument("--ring", metavar="DEVICE", help="tune this network card's ring, too; each change interrupts traffic")
