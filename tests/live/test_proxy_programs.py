@@ -93,6 +93,7 @@ try:
 except RuntimeError as error:
     print(error)
 relay.process.send_signal(signal.SIGCONT)
+time.sleep(0.5)  # to take the connection that waits
 look(1)
 health.close()
 """
