@@ -44,7 +44,7 @@ from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.train import CHANGEABLE, train
 
-FREE = ("run_dir", "resume")
+FREE = ("run_dir", "resume", "snapshots")
 """What a run's configuration says beside how it was trained."""
 
 
@@ -105,7 +105,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _plan(argv: Sequence[str]) -> Plan:
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
-    own |= {"validation": "", "validation_seeds": "48"}
+    own["validation_seeds"] = "48"
     overrides = []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -130,7 +130,7 @@ def _plan(argv: Sequence[str]) -> Plan:
     return Plan(
         range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
-        (own["validation"] or scenario_spec(config.scenario, record.rules.default_scenario)) if config.snapshots else None,
+        _validation(config, record.rules.default_scenario) if config.snapshots else None,
         int(own["validation_seeds"]),
         (own["scenarios"] or benchmark).split(","),
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
@@ -139,6 +139,14 @@ def _plan(argv: Sequence[str]) -> Plan:
         shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *argv]),
         config.env.name,
     )
+
+
+def _validation(config: DictConfig, default: str) -> str | dict[str, Any]:
+    """The scenario that snapshots are chosen by."""
+    one = config.scenario if config.validation.name is None else config.validation
+    if one is config.scenario and config.validation.kwargs:
+        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
+    return scenario_spec(one, default)
 
 
 def _train(plan: Plan, seed: int) -> Path | None:
@@ -161,7 +169,7 @@ def _require_same(run_dir: Path, config: DictConfig) -> None:
     """Raises ConfigError unless the run in a folder has this configuration, but for what a resumed run may change."""
     then, now = (_leaves(plain(one)) for one in (checkpoint.read(run_dir).config, config))
     for key in sorted(then.keys() | now.keys()):
-        if key in (*FREE, *CHANGEABLE) or then.get(key) == now.get(key):
+        if key in (*FREE, *CHANGEABLE) or key.startswith("validation.") or then.get(key) == now.get(key):
             continue
         raise ConfigError(
             f"{run_dir} holds a run with {key} = {shown(then.get(key))}, not {shown(now.get(key))}; valid: another runs=..."

@@ -109,6 +109,7 @@ class TrainConfig:
         checkpoint_minutes: time between checkpoints.
         snapshots: so many models are kept along the way, evenly over the training, for a campaign to choose among them; 0: the
             last one alone.
+        validation: the scenario that a campaign chooses by; name null: the one that is trained on.
         tensorboard: whether to write TensorBoard logs.
         progress: whether to show progress, and an estimate of the time that is left.
     """
@@ -127,6 +128,7 @@ class TrainConfig:
     resume: str | None = None
     checkpoint_minutes: float = 1.0
     snapshots: int = 0
+    validation: ScenarioConfig = field(default_factory=lambda: ScenarioConfig(name=None))
     tensorboard: bool = True
     progress: bool = True
 

@@ -77,8 +77,11 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
     assert metrics["validation"]["timesteps"] == [64, 64] and metrics["training_timesteps"] == [128, 128]
     assert checkpoint.read(out / "model.zip").progress["timesteps"] == 64
     assert "2 validation worlds of `ppcc/4(duration_s=2)`: after 64, 64 steps." in (out / "card.md").read_text()
-    assert campaign.main([*command, "validation_seeds=1", "validation=ppcc/1"]) == 0  # other worlds: chosen again
-    assert json.loads((runs / "seed4" / selection.SCORES).read_text())["scenario"] == "ppcc/1"
+    other = ["validation_seeds=1", "validation.name=ppcc/1", "validation.kwargs.duration_s=3"]
+    assert campaign.main([*command, *other]) == 0  # other worlds: chosen again
+    assert json.loads((runs / "seed4" / selection.SCORES).read_text())["scenario"] == {"name": "ppcc/1", "duration_s": 3}
+    with pytest.raises(ValueError, match="kwargs are given without validation"):
+        campaign.main([*command, "validation.kwargs.duration_s=3"])
 
 
 def test_seeds_of_training_lie_below_those_of_validation():
