@@ -53,6 +53,19 @@ class ScenarioConfig:
 
 
 @dataclass
+class ValidationConfig:
+    """A scenario that snapshots are chosen by.
+
+    Attributes:
+        name: as of scenarios; null: the one that is trained on.
+        kwargs: its arguments.
+    """
+
+    name: str | None = None
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class RewardConfig:
     """A reward.
 
@@ -128,7 +141,7 @@ class TrainConfig:
     resume: str | None = None
     checkpoint_minutes: float = 1.0
     snapshots: int = 0
-    validation: ScenarioConfig = field(default_factory=lambda: ScenarioConfig(name=None))
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
     tensorboard: bool = True
     progress: bool = True
 

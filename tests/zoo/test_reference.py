@@ -47,8 +47,7 @@ def test_defaults_are_those_that_hydra_composes(job):
 def _flat(config, cls, prefix=""):
     for one in dataclasses.fields(cls):
         value = config[one.name]
-        kind = {"env": "EnvConfig", "scenario": "ScenarioConfig", "reward": "RewardConfig", "algo": "AlgoConfig"}.get(one.name)
-        if kind and isinstance(value, dict):
+        if isinstance(value, dict) and str(one.type).endswith("Config"):
             yield from (f"{one.name}.{key}" for key in value)
         else:
             yield f"{prefix}{one.name}"
