@@ -12,6 +12,7 @@ from netbuf_gym.reproduce.auter.schemes import NAMES, label
 from netbuf_gym.reproduce.auter.sections import KEYS, SECTIONS, TEXTS
 from netbuf_gym.reproduce.auter.settings import (
     AGENTS,
+    AT_ONCE,
     DEFAULT_SCHEMES,
     DEFAULT_STUDIES,
     LIVE_S,
@@ -81,7 +82,7 @@ def _help() -> str:
   schemes=[{",".join(DEFAULT_SCHEMES)}]
       also {", ".join(scheme for schemes, _ in AGENTS.values() for scheme in schemes)}; or all
 {chr(10).join(lines)}
-  plant=sim                or linux: live, one run at a time, {LIVE_S / 60:.0f} minutes at most
+  plant=sim                or linux: live, {LIVE_S / 60:.0f} minutes at most with {AT_ONCE} worlds at once
   seeds=5                  worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
   duration_s=null          of every run but long ones; null: what docs/auter.md says
   hours=null               of the study long_run; null: {paper.HOURS}, and live a third of an hour

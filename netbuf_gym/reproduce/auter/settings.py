@@ -39,8 +39,8 @@ DEFAULT_SCHEMES = tuple(name for name in NAMES if not any(name in schemes for sc
 
 SIM, LINUX = "sim", "linux"
 PLANTS = {SIM: "the simulator", LINUX: "the kernel of this machine, live"}
-LIVE_S = 90 * 60.0
-"""The most that the live runs of a campaign may take together."""
+LIVE_S, AT_ONCE = 90 * 60.0, 2
+"""The most that the live runs of a campaign may take, so many worlds at once; with more `jobs` they take less."""
 
 
 @dataclass(frozen=True, kw_only=True)

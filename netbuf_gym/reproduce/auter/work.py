@@ -15,7 +15,7 @@ from netbuf_gym.reproduce.auter import training
 from netbuf_gym.reproduce.auter.measures import MEASURES
 from netbuf_gym.reproduce.auter.schemes import NAMES, RECIPE, agent_of, contender_of
 from netbuf_gym.reproduce.auter.sections import KEYS
-from netbuf_gym.reproduce.auter.settings import LIVE_S, SIM, TRAINING, Settings
+from netbuf_gym.reproduce.auter.settings import AT_ONCE, LIVE_S, SIM, TRAINING, Settings
 from netbuf_gym.reproduce.auter.studies import ALL, Study
 from netbuf_gym.reproduce.experiment import Chunk, Key, Part, Work
 
@@ -65,14 +65,15 @@ def _parts(settings: Settings, study: Study, cell: str, scheme: str) -> list[Par
 
 def _require_time(settings: Settings) -> None:
     """Raises ConfigError for live runs that take longer than a campaign of them may."""
-    whole_s = 0.0
+    runs_s = 0.0
     for study in (ALL[name] for name in settings.studies if name != TRAINING):
         playing = sum(study.plays(scheme) for scheme in settings.schemes)
-        whole_s += playing * settings.seeds * sum(study.lasting_s(settings, cell) for cell in study.cells(settings))
-    if whole_s > LIVE_S:
+        runs_s += playing * settings.seeds * sum(study.lasting_s(settings, cell) for cell in study.cells(settings))
+    minutes = runs_s / AT_ONCE / 60
+    if minutes > LIVE_S / 60:
         raise ConfigError(
-            f"plant = {settings.plant!r}: the runs take {whole_s / 60:.0f} minutes of real time; valid: {LIVE_S / 60:.0f} or"
-            " less, by fewer studies=, schemes= or seeds=, or a shorter duration_s="
+            f"plant = {settings.plant!r}: the runs take {minutes:.0f} minutes of real time, {AT_ONCE} at once; valid:"
+            f" {LIVE_S / 60:.0f} or less, by fewer studies=, schemes= or seeds=, or a shorter duration_s="
         )
 
 
