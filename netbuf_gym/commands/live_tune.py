@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from netbuf_gym import rollout, tasks
@@ -88,6 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verb == "restore":
         return _restore(path)
     check_outputs(arguments.log, arguments.plot)
+    for name in ("log", "plot"):
+        given = getattr(arguments, name)
+        if given is not None and Path(given).resolve() == path.resolve():
+            raise ConfigError(f"--{name} {given} is the journal; valid: a file of its own")
     check_plot(arguments.plot)
     if arguments.interval is not None:
         real("--interval", arguments.interval, LEAST_S, MOST_S)

@@ -17,8 +17,16 @@ Say = Callable[[str], object]
 
 
 def journal_path(given: str | None) -> Path:
-    """Where the journal is: as given, or where it is for this user in this network namespace."""
-    return default_path(Place.here()) if given is None else Path(given).absolute()
+    """Where the journal is: as given, or where it is for this user in this network namespace.
+
+    Raises:
+        ConfigError: an empty name, or one of a folder.
+    """
+    if given is None:
+        return default_path(Place.here())
+    if not given.strip() or Path(given).is_dir():
+        raise ConfigError(f"--journal {given!r} names no file; valid: a file, or nothing for the usual one")
+    return Path(given).absolute()
 
 
 def leftovers(path: Path) -> list[str]:

@@ -151,6 +151,8 @@ def outside_table(cells: list[Cell]) -> str:
 def order_said(cells: list[Cell]) -> str:
     """In how many pairs the order of schemes is the same, and the others."""
     pairs = pairs_of(cells)
+    if len({cell.scheme for cell in cells} & set(RANKED)) < 2:
+        return "Fewer than two of " + ", ".join(RANKED) + " play here: there is no order to keep."
     if not pairs:
         return "No two of " + ", ".join(RANKED) + f" were further apart than {GAP:g} in the simulator."
     lost = [pair for pair in pairs if not pair.kept]
