@@ -135,8 +135,6 @@ def train(
 
 def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     """Trains by a configuration from the beginning."""
-    from netbuf_gym.zoo import selection
-
     check_training(config)
     check_algo(config.algo)
     note = check_rollout(config.algo, config.env.num_envs)
@@ -152,13 +150,19 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
         with alone(run_dir, "run_dir"):
             _require_empty(run_dir)  # no other has run in it meanwhile
             checkpoint.tidy(run_dir)
-            selection.forget(run_dir)
+            _forget_choice(run_dir)
             with naming(run_dir / "config.yaml"):
                 write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
             tell(f"training {_what(config)}, into {run_dir}")
             return _learn(config, model, recorder, _described(model, config, kwargs), run_dir, None)
     finally:
         worlds.close()
+
+
+def _forget_choice(run_dir: Path) -> None:
+    from netbuf_gym.zoo import selection
+
+    selection.forget(run_dir)
 
 
 def _what(config: DictConfig) -> str:

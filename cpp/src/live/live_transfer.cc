@@ -1,7 +1,9 @@
 // What connections carry: the sending end, and the receiving one.
+
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -94,6 +96,10 @@ void LiveFlows::write(uint32_t index, Time now) {
     }
     connection.written += sent;
     room -= sent;
+    // The kernel counts a connection as limited by its send buffer where something is sent while somebody waits for room. Behind a
+    // network card data wait to be sent when that begins; here they are gone before. Asking for room makes somebody wait.
+    pollfd asks{fd, POLLOUT, 0};
+    poll(&asks, 1, 0);
   }
   if (connection.flow != kNone) flow_stats_[connection.flow].written_bytes = connection.written;
   if (closed && connection.written >= upto && connection.connected) {

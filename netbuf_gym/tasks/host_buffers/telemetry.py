@@ -36,10 +36,8 @@ TELEMETRY = TelemetrySchema(
         Field("cwnd_bytes", "B", "congestion window, mean over the connections with something to send; NaN without one"),
         Field("unsent_bytes", "B", "written by the applications and not sent yet, over all connections"),
         Field("in_flight_bytes", "B", "sent and not acknowledged, over all connections"),
-        Field("send_buffer_bytes", "B", "limit of the send buffer (sk_sndbuf), mean over the connections; NaN without one"),
-        Field(
-            "receive_buffer_bytes", "B", "limit of the receive buffer (sk_rcvbuf), mean over the connections; NaN without one"
-        ),
+        Field("send_buffer_bytes", "B", "limit of the send buffer (sk_sndbuf), mean over connections that sent; or NaN"),
+        Field("receive_buffer_bytes", "B", "limit of the receive buffer (sk_rcvbuf), mean over those that received; or NaN"),
         Field("send_queued_bytes", "B", "memory that send buffers hold, overhead included, over all connections"),
         Field("receive_queued_bytes", "B", "memory that receive buffers hold, overhead included, over all connections"),
         Field("memory_bytes", "B", "TCP memory of the host (`mem` of sockstat), mean over the interval"),
