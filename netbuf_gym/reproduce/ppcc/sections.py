@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.experiment import Section
 from netbuf_gym.reproduce.ppcc import claims, paper, tables
 from netbuf_gym.reproduce.ppcc.measures import MEASURES
@@ -33,10 +35,13 @@ def read(source: Path) -> Runs:
     return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
 
 
-def simulated(source: Path, folder: Path) -> str:
-    """The Markdown of a campaign; copies its means and figures."""
+def studies(name: str, valid: tuple[str, ...], source: Path, folder: Path) -> str:
+    """The Markdown of a campaign of some studies; copies its means and figures."""
     description, runs = described(source), read(source)
-    write_means(runs.kept(runs.columns["study"] != SERIES), folder / "means.csv.gz")
+    if not set(runs.values("study")) <= set(valid):
+        has = ", ".join(runs.values("study"))
+        raise ConfigError(f"{source}: has the studies {has}; valid for the section {name}: {', '.join(valid)}")
+    write_means(runs.kept(runs.columns["study"] != SERIES), folder / f"means-{name}.csv.gz")
     lines = [ran(description), ""]
     for study in runs.values("study"):
         lines += [f"### {TITLES[study]}", ""]
@@ -55,4 +60,8 @@ def simulated(source: Path, folder: Path) -> str:
     return "\n".join(lines)
 
 
-SECTIONS: dict[str, Section] = {"simulated": simulated}
+PAPERS, BEYOND = "paper", "beyond"
+SECTIONS: dict[str, Section] = {
+    PAPERS: partial(studies, PAPERS, tuple(TITLES)),
+    BEYOND: partial(studies, BEYOND, (NS3, CONSTANTS)),
+}
