@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.experiment import Section
 from netbuf_gym.reproduce.ppcc import claims, paper, tables
 from netbuf_gym.reproduce.ppcc.measures import MEASURES
@@ -35,13 +33,10 @@ def read(source: Path) -> Runs:
     return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
 
 
-def studies(name: str, valid: tuple[str, ...], source: Path, folder: Path) -> str:
-    """The Markdown of a campaign of some studies; copies its means and figures."""
+def simulated(source: Path, folder: Path) -> str:
+    """The Markdown of a campaign; copies its means and figures."""
     description, runs = described(source), read(source)
-    if not set(runs.values("study")) <= set(valid):
-        has = ", ".join(runs.values("study"))
-        raise ConfigError(f"{source}: has the studies {has}; valid for the section {name}: {', '.join(valid)}")
-    write_means(runs.kept(runs.columns["study"] != SERIES), folder / f"means-{name}.csv.gz")
+    write_means(runs.kept(runs.columns["study"] != SERIES), folder / "means.csv.gz")
     lines = [ran(description), ""]
     for study in runs.values("study"):
         lines += [f"### {TITLES[study]}", ""]
@@ -60,8 +55,4 @@ def studies(name: str, valid: tuple[str, ...], source: Path, folder: Path) -> st
     return "\n".join(lines)
 
 
-PAPERS, BEYOND = "paper", "beyond"
-SECTIONS: dict[str, Section] = {
-    PAPERS: partial(studies, PAPERS, tuple(TITLES)),
-    BEYOND: partial(studies, BEYOND, (NS3, CONSTANTS)),
-}
+SECTIONS: dict[str, Section] = {"simulated": simulated}
