@@ -68,7 +68,7 @@ def _help() -> str:
   schemes=[{",".join(DEFAULT_SCHEMES)}]
       also agents, of which FILE is a model.zip, a run directory or a name (netbuf-gym list agents); or all
 {chr(10).join(lines)}
-  seeds=5                  worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
+  seeds=10                 worlds of each cell, from first_seed={FIRST_EVALUATION_SEED} on (no agent was trained on those)
   duration_s=null          of every run; null: the paper's 100 s"""
 
 

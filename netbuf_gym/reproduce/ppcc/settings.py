@@ -50,7 +50,7 @@ class Settings(Common):
 
     studies: tuple[str, ...] = tuple(STUDIES)
     schemes: tuple[str, ...] = DEFAULT_SCHEMES
-    seeds: int = 5
+    seeds: int = 10
     first_seed: int = FIRST_EVALUATION_SEED
     duration_s: float | None = None
     agent: str = ""

@@ -1,7 +1,7 @@
 """The worlds of the studies: the paper's four scenarios, and several senders on links of 10, 20 Mbit/s and a fluctuating one.
 
 What the paper leaves open and we chose: that the bottleneck fluctuates between 10 and 20 Mbit/s, 10 s each; that of several
-senders each begins within the first second, when the seed says.
+senders the first begins at once and each other one within the first second, when the seed says.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def scenario(number: str, duration_s: float, stack: str = "linux") -> Scenario:
 
 
 def shared(name: str, seed: int, duration_s: float) -> Scenario:
-    """Some senders on a link with the buffer and the loss of scenario 2, each of which begins within the first second."""
+    """Some senders on a link with the buffer and the loss of scenario 2; all but the first begin within the first second."""
     rate, _, senders = name.partition("-")
     if rate == FLUCTUATING:
         buffer_packets, loss = PPCC[int(paper.MAIN)]
@@ -48,6 +48,7 @@ def shared(name: str, seed: int, duration_s: float) -> Scenario:
     else:
         made = _made(f"ppcc/{paper.MAIN}", duration_s=duration_s, n=int(senders), rate_mbps=float(rate))
     late_s = LATEST_START_S * np.random.default_rng((seed, START_STREAM)).random(int(senders))
+    late_s[0] = 0.0
     return replace(made, flows=[replace(one, start_s=float(late)) for one, late in zip(made.flows, late_s, strict=True)])
 
 
