@@ -60,9 +60,10 @@ def scatter(runs: Runs) -> Any:
     figure = figure_of(10.4, 7.6)
     panels = figure.subplots(2, 2, sharey=True)
     for axes, number in zip(panels.flat, paper.SCENARIOS, strict=True):
-        for at, scheme in enumerate(schemes):
+        for scheme in schemes:
             columns = runs.where(cell=number, scheme=scheme).columns
-            marker, size = (MARKERS[0], 13) if scheme in FIRST else (MARKERS[1 + at % (len(MARKERS) - 1)], 7)
+            at = NAMES.index(scheme) % (len(MARKERS) - 1)
+            marker, size = (MARKERS[0], 13) if scheme in FIRST else (MARKERS[1 + at], 7)
             ours = [float(np.mean(columns[name])) for name in ("delay_ms", "goodput_mbps")]
             look = {"color": STYLES[scheme][0], "markersize": size, "markeredgecolor": "white", "linestyle": "none"}
             axes.plot(*ours, marker, label=label(scheme), zorder=3, **look)
@@ -88,13 +89,18 @@ def scatter(runs: Runs) -> Any:
 
 
 def over_time(runs: Runs, cell: str) -> Any:
-    """Fig. 4a to c: window, RTT and throughput second by second, under the first seed."""
+    """Fig. 4a to c: window, RTT and throughput second by second, under the first seed.
+
+    A constant window is the receiver's: the sender's own is without a limit then, and is not drawn.
+    """
     seed = min(runs.values("seed"))
     own = runs.where(seed=seed)
     figure = figure_of(9.0, 2.0 * len(ROWS) + 0.9)
     panels = figure.subplots(len(ROWS), 1, sharex=True)
     for axes, (measure, said) in zip(panels, ROWS, strict=True):
         for scheme in _present(own):
+            if scheme == CONSTANT and measure == "cwnd_packets":
+                continue
             columns = own.where(scheme=scheme).columns
             colour, line, name = STYLES[scheme]
             width = plots.WIDE if scheme in FIRST else plots.LINE
@@ -107,7 +113,7 @@ def over_time(runs: Runs, cell: str) -> Any:
         else:
             axes.set_ylim(bottom=0)
     panels[-1].set_xlabel("time (s)", fontsize=TEXT)
-    _legend(figure, panels[0])
+    _legend(figure, panels[-1])
     where = "the fluctuating link" if cell == worlds.FLUCTUATING else f"scenario {cell}"
     figure.suptitle(f"One run, {where}, seed {seed:.0f}", fontsize=TEXT + 1)
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ OF_A_RUN = {
     "queue_delay_ms": "mean time of a packet in the bottleneck's queue",
     "jain": "Jain's index of the senders' goodput",
     "timeouts": "retransmission time-outs of all senders",
+    "silent": "senders of which nothing was acknowledged; means of delays and utilities are without them",
 }
 OF_A_SECOND = {
     "throughput_mbps": "of the first sender's packets that arrived in this second",
@@ -37,22 +39,25 @@ MEASURES = OF_A_RUN | OF_A_SECOND
 def of_a_run(view: View) -> dict[str, float]:
     """`OF_A_RUN` of a world that has run to its end."""
     reports = view.whole_report()
+    heard = [report for report in reports if math.isfinite(report["mean_rtt_ms"])]
 
-    def mean(name: str) -> float:
-        return float(np.mean([report[name] for report in reports]))
+    def mean(name: str, of: Sequence[Mapping[str, Any]] = heard) -> float:
+        return float(np.mean([report[name] for report in of])) if of else math.nan
 
-    delay_ms = float(np.mean([max(report["mean_rtt_ms"] - report["base_rtt_ms"], LEAST_MS) for report in reports]))
-    goodput_mbps = mean("goodput_mbps")
+    delays_ms = [max(report["mean_rtt_ms"] - report["base_rtt_ms"], LEAST_MS) for report in heard]
+    delay_ms = float(np.mean(delays_ms)) if delays_ms else math.nan
+    goodput_mbps = mean("goodput_mbps", reports)
     return {
         "delay_ms": delay_ms,
         "goodput_mbps": goodput_mbps,
-        "loss": mean("loss_rate"),
+        "loss": mean("loss_rate", reports),
         "mt": math.log10(delay_ms) - math.log10(goodput_mbps) if goodput_mbps > 0 else math.nan,
         "utility": mean("utility"),
         "rtt_ms": mean("mean_rtt_ms"),
         "queue_delay_ms": mean("queue_delay_mean_ms"),
         "jain": jain(np.array([report["goodput_mbps"] for report in reports])),
         "timeouts": float(sum(report["timeouts"] for report in reports)),
+        "silent": float(len(reports) - len(heard)),
     }
 
 

@@ -45,6 +45,7 @@ def simulated(source: Path, folder: Path) -> str:
             for number in paper.SCENARIOS:
                 lines += [f"Scenario {number}:", "", tables.table_3(runs, study, number), ""]
         elif study == SENDERS:
+            lines += [said, ""] if (said := tables.silent_said(runs)) else []
             for measure, digits, said in tables.OF_SENDERS:
                 lines += [f"{said}, by rate in Mbit/s and number of senders:", ""]
                 lines += [tables.senders_table(runs, measure, digits), ""]

@@ -46,6 +46,18 @@ def senders_table(runs: Runs, measure: str, digits: int) -> str:
     return markdown_table(["scheme", *(cell.replace("-", " x ") for cell in cells)], rows)
 
 
+def silent_said(runs: Runs) -> str:
+    """Which schemes have senders of which nothing was acknowledged, in words; "" where none has."""
+    own, parts = runs.where(study=SENDERS), []
+    for scheme in own.values("scheme"):
+        here = own.where(scheme=scheme)
+        if silent := int(np.nansum(here.columns["silent"])):
+            senders = sum(int(cell.rpartition("-")[2]) for cell in here.columns["cell"].tolist())
+            parts.append(f"{label(scheme)}: {silent} of {senders} senders")
+    said = "Senders of which nothing was acknowledged in the whole run, and which means of delays and utilities are without"
+    return f"{said}: {'; '.join(parts)}." if parts else ""
+
+
 def constants_table(runs: Runs) -> str:
     """Utility and Mt of constant windows in each scenario; bold where the utility is highest."""
     own = runs.where(study=CONSTANTS)
