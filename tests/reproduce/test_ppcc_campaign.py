@@ -1,6 +1,7 @@
 """The campaign of the paper on TCP-PPCC: what it runs, resumes and refuses, how its claims are judged, and its page."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from netbuf_gym import rollout
 from netbuf_gym.cli import main
 from netbuf_gym.reproduce import page
 from netbuf_gym.reproduce.judging import HIGHER, LOWER
-from netbuf_gym.reproduce.ppcc import claims, paper, schemes, tables, worlds
+from netbuf_gym.reproduce.ppcc import claims, measures, paper, schemes, tables, worlds
 from netbuf_gym.reproduce.ppcc.experiment import PPCC
 from netbuf_gym.reproduce.ppcc.measures import MEASURES
 from netbuf_gym.reproduce.ppcc.schemes import NAMES, STYLES, contender_of, fitting_packets
@@ -23,7 +24,7 @@ SEED = 1_000_000
 MARKED = "<!-- simulated: written by python -m netbuf_gym.reproduce.page -->\n<!-- end of simulated -->\n"
 
 
-def made(rows: list[dict]) -> Runs:
+def hand_made(rows: list[dict]) -> Runs:
     """Results of which only some columns matter."""
     columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in PPCC.columns}
     return Runs("made by hand", columns, PPCC.keys, tuple(PPCC.measures))
@@ -148,6 +149,22 @@ def test_a_constant_window_is_what_is_in_flight():
     assert dict(placed.flows[0].receiver.parameters)["window_bytes"] == 42 * 1448
 
 
+def test_senders_that_hear_nothing_are_counted_and_left_out_of_delays():
+    """Two senders, the second of which begins at the very end: nothing of it is acknowledged."""
+    made = worlds.shared("10-2", SEED, 4.0)
+    late = replace(made, flows=[made.flows[0], replace(made.flows[1], start_s=3.99)])
+    found: list[dict] = []
+    world = worlds.world(late, SEED, 2)
+    rollout.play(
+        contender_of("bbr"), [world], lambda view: found.append(measures.of_a_run(view)), task=schemes.TASK, agents=2
+    )
+    assert found[0]["silent"] == 1 and found[0]["jain"] == 0.5
+    assert 0 < found[0]["delay_ms"] < 100 and found[0]["rtt_ms"] > 49 and 4 < found[0]["goodput_mbps"] < 5
+    rows = [row("bbr", 0, "senders", "10-2", silent=1.0), row("cubic", 0, "senders", "10-2", silent=0.0)]
+    said = tables.silent_said(hand_made(rows))
+    assert said.endswith("BBR: 1 of 2 senders.") and "CUBIC" not in said and not tables.silent_said(hand_made(rows[1:]))
+
+
 def test_chance_plays_the_papers_actions():
     assert contender_of("random").env == {"recipe": "ppcc"}
     rollout.check(contender_of("random"), worlds.scenario("1", 2.0).to_dict(), task=schemes.TASK)
@@ -177,7 +194,7 @@ def test_claims_speak_of_schemes_measures_and_cells_that_there_are():
 def test_the_abstract_is_judged_by_its_own_figures():
     rows = [row("newreno", seed, delay_ms=100.0, goodput_mbps=4.0, mt=1.4, loss=1e-5) for seed in range(3)]
     rows += [row("ppcc", seed, delay_ms=40.0, goodput_mbps=4.4 + 0.01 * seed, mt=1.0, loss=2e-5) for seed in range(3)]
-    lines = [line.split("|") for line in claims.claims_table(made(rows), "table").splitlines()]
+    lines = [line.split("|") for line in claims.claims_table(hand_made(rows), "table").splitlines()]
     said = {line[1].strip(): line[3].strip() for line in lines}
     assert said["2: 58.75 % less delay (abstract)"].endswith(": holds")
     assert said["2: 27.8 % more throughput (abstract)"].endswith(": in sign only")
@@ -192,7 +209,7 @@ def test_most_of_the_time_is_more_than_half_of_the_seconds():
 
     rows = [one for seed in range(3) for one in seconds("newreno", seed, [60, 60, 60, 60])]
     rows += [one for seed in range(3) for one in seconds("ppcc", seed, [50, 50, 50, 70])]
-    runs = made(rows)
+    runs = hand_made(rows)
     lower = claims.OVER_TIME[0]
     assert claims.shares(runs, lower, "ppcc", "newreno") == [0.75] * 3
     assert claims.share_said(runs, lower, "ppcc", "newreno") == "75 % [75, 75]: holds"
@@ -210,7 +227,7 @@ def test_growth_is_compared_within_a_number_of_senders():
         for many in (2, 4)
         for seed in range(3)
     ]
-    said = claims.adapted(made(rows), "ppcc", "newreno")
+    said = claims.adapted(hand_made(rows), "ppcc", "newreno")
     assert said.startswith("+99.") and said.endswith(": holds")
 
 
@@ -218,5 +235,5 @@ def test_the_best_constant_is_bold():
     rows = [
         row("constant", 0, "constants", cell, step, utility=-abs(step - 42) / 100, mt=1.0) for cell in "12" for step in (41, 42)
     ]
-    lines = tables.constants_table(made(rows)).splitlines()
+    lines = tables.constants_table(hand_made(rows)).splitlines()
     assert lines[-1].count("**") == 4 and lines[-2].count("**") == 0
