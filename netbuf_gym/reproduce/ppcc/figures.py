@@ -120,7 +120,7 @@ def over_time(runs: Runs, cell: str) -> Any:
 
 
 def senders(runs: Runs) -> Any:
-    """Fig. 4d and 5: Mt, RTT and throughput of a sender by the number of senders; means, shaded 95 % intervals over seeds."""
+    """Fig. 4d and 5: Mt, RTT and throughput of a sender by the number of senders: means, 95 % intervals over seeds."""
     figure = figure_of(3.5 * len(worlds.RATES) + 0.6, 2.5 * len(OF_SENDERS) + 1.2)
     panels = figure.subplots(len(OF_SENDERS), len(worlds.RATES), sharex=True, sharey="row")
     for row, (measure, said) in zip(panels, OF_SENDERS, strict=True):
@@ -134,7 +134,7 @@ def senders(runs: Runs) -> Any:
                 width = plots.WIDE if scheme in FIRST else plots.LINE
                 axes.plot(paper.SENDERS, mean, line, color=colour, linewidth=width, marker="o", markersize=3, label=name)
                 low = low if measure == "mt" else np.maximum(low, mean / 10)  # what is logarithmic has no end at 0
-                axes.fill_between(paper.SENDERS, low, high, color=colour, alpha=0.1, linewidth=0)
+                axes.vlines(paper.SENDERS, low, high, color=colour, linewidth=plots.THIN)
             if measure == "rtt_ms":
                 axes.set_yscale("log")
                 plots.log_ticks(axes.yaxis)
