@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         contending.require_fit(one, cells, own)
     command = order.command
     print(f"{command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
-    played = []
+    played: list[running.Played] = []
     with ProgressBar("suite", line_seconds=None) as bar:
         total = len(cells) * len(contenders)
         for one in contenders:

@@ -44,7 +44,7 @@ GATE = {
 AGENTS = (2, 4, 8)
 """Senders that share a bottleneck, in turn."""
 COMMON_RIVALS = ("cubic", "bbr", "newreno")
-DURATION_S, MOST_MBIT = 30.0, 3000.0
+DURATION_S, MOST_MBIT = 60.0, 16_000.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _world(family: str, number: int, rng: np.random.Generator, place: np.ndarray
         most_mbit=MOST_MBIT,
     )
     while True:
-        world = distribution.draw(rng, place)
+        world = distribution.draw(rng, place.tolist())
         if len(world.paths) == 1:  # of several senders all share it
             return world
 
@@ -118,7 +118,7 @@ def measure(cell: Cell, view: View) -> dict[str, float]:
     """
     scenario, reports = cell.scenario, view.whole_report()
     shares = np.array([one["goodput_mbps"] / scenario.fair_share_mbps(i) for i, one in enumerate(reports)])
-    rows = {
+    rows: dict[str, Any] = {
         "utility": [_utility(cell, i, one) for i, one in enumerate(reports)],
         "share": shares,
         "queueing_ms": [one["mean_rtt_ms"] - one["base_rtt_ms"] for one in reports],

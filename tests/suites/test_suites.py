@@ -115,7 +115,7 @@ def test_worlds_that_are_not_what_they_were_are_refused(tmp_path, changes, messa
 
 def test_files_of_other_worlds_are_refused(tmp_path):
     file = frozen_file(tmp_path)
-    with pytest.raises(ConfigError, match="of suite 'gate'; valid: .* of 'cards'"):
+    with pytest.raises(ConfigError, match=r"of suite 'gate'; valid: .* of 'cards'"):
         frozen.read(file, "cards")
     file.write_text(file.read_text().replace('"seed":4', '"seed":5'))
     with pytest.raises(ConfigError, match="its worlds are not those of version 2: digest"):
@@ -133,7 +133,7 @@ def test_a_version_is_frozen_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "drawn", lambda name, version: drawn[version])
     assert freeze.main(["gate"]) == freeze.main(["gate"]) == 0 and "version 1, digest" in capsys.readouterr().out
     drawn[1] = drawn[2]
-    with pytest.raises(ConfigError, match="version 1 of gate has other worlds, digest .*; valid: --version 2"):
+    with pytest.raises(ConfigError, match=r"version 1 of gate has other worlds, digest .*; valid: --version 2"):
         freeze.freeze("gate", 1)
     freeze.freeze("gate", 2)
     assert json.loads((tmp_path / "gate.json").read_text())["worlds"] == drawn[2]
@@ -197,7 +197,7 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
         raise CheckpointError("observation field 'rtt_trend' is missing")
 
     monkeypatch.setattr(rollout, "check", lacking)
-    with pytest.raises(CheckpointError, match="keep cannot play the family 'fixed' of suite gate: .*'rtt_trend'"):
+    with pytest.raises(CheckpointError, match=r"keep cannot play the family 'fixed' of suite gate: .*'rtt_trend'"):
         contending.require_fit(contending.contender("keep", GATE), SMALL.cells, GATE)
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="constant:99 cannot play the family 'fixed' of suite gate: action = 99"):
@@ -276,7 +276,7 @@ def test_against_an_earlier_result(small, tmp_path, capsys):
     with pytest.raises(ConfigError, match="cannot be read"):
         report.earlier(tmp_path / "none.json", GATE, SMALL)
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(ConfigError, match="is no result.json of a suite"):
+    with pytest.raises(ConfigError, match=r"is no result.json of a suite"):
         report.earlier(tmp_path / "bad.json", GATE, SMALL)
 
 
