@@ -67,7 +67,10 @@ def require_fit(one: Contender, cells: Sequence[Cell], suite: Suite) -> None:
     Raises:
         ConfigError, CheckpointError: it cannot play in a cell, as when its observations are not today's; names the family.
     """
-    for family, cell in {cell.family: cell for cell in reversed(cells)}.items():
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        first.setdefault(cell.family, cell)
+    for family, cell in first.items():
         try:
             rollout.check(one, cell.scenario, task=suite.task, agents=cell.agents)
         except (ConfigError, CheckpointError) as error:
