@@ -32,18 +32,18 @@ def draw(suite: Suite, played: Sequence[Played], families: Sequence[str], folder
 
 def by_family(suite: Suite, played: Sequence[Played], families: Sequence[str], path: Path, title: str) -> None:
     """A row a family: every world faintly, the mean of each contender as its marker."""
-    figure = plots.figure_of(7.2, 1.2 + 0.42 * len(families))
+    figure = plots.figure_of(7.2, 1.2 + 0.48 * len(families))
     axes, key = figure.add_subplot(), suite.score.key
     for number, one in enumerate(played):
         colour, marker, _ = plots.style(number)
-        shift = 0.5 * ((number + 0.5) / len(played) - 0.5)
+        shift = 0.75 * ((number + 0.5) / len(played) - 0.5)
         for row, family in enumerate(families):
             values = np.asarray(one.of(key, family), float)
             values = values[np.isfinite(values)]
             axes.plot(values, np.full(len(values), row + shift), ".", color=colour, alpha=0.3, markersize=4, zorder=2)
             if len(values):
                 label = one.name if row == 0 else None
-                look = {"markersize": 8, "markeredgecolor": "white", "zorder": 3}
+                look = {"markersize": 8, "markeredgecolor": "white", "zorder": 3 + (number == 0)}
                 axes.plot(values.mean(), row + shift, marker, color=colour, label=label, linestyle="none", **look)
     axes.set_yticks(range(len(families)), families)
     axes.invert_yaxis()
@@ -76,7 +76,7 @@ def bought(suite: Suite, played: Sequence[Played], families: Sequence[str], path
     lines = -(-len(families) // columns)
     figure = plots.figure_of(0.6 + 2.3 * columns, 0.9 + 1.9 * lines)
     panels = figure.subplots(lines, columns, squeeze=False)
-    for axes, family in zip(panels.flat, families, strict=False):
+    for index, (axes, family) in enumerate(zip(panels.flat, families, strict=False)):
         everything = np.concatenate([x.factor * np.asarray(one.of(x.key, family), float) for one in played])
         plots.logarithmic(axes, "x", everything)
         for number, one in enumerate(played):
@@ -89,12 +89,12 @@ def bought(suite: Suite, played: Sequence[Played], families: Sequence[str], path
                 centre = across[both].mean(), up[both].mean()
                 look = {"markersize": 8, "markeredgecolor": "white", "linestyle": "none", "zorder": 3}
                 axes.plot(*centre, marker, color=colour, label=one.name, **look)
-        axes.set_ylim(bottom=0)
-        plots.dress(axes, title=family)
+        highest = np.concatenate([y.factor * np.asarray(one.of(y.key, family), float) for one in played])
+        axes.set_ylim(0, 1.1 * float(np.nanmax(highest, initial=1e-9)))
+        last = index + columns >= len(families)
+        plots.dress(axes, x.label if last else "", y.label if index % columns == 0 else "", family)
     for axes in list(panels.flat)[len(families) :]:
         axes.set_axis_off()
-    figure.supxlabel(x.label, fontsize=plots.TEXT)
-    figure.supylabel(y.label, fontsize=plots.TEXT)
     figure.suptitle(title, fontsize=plots.TEXT + 1)
     plots.legend_below(figure, list(panels.flat))
     plots.write(figure, path)

@@ -61,7 +61,10 @@ def read(path: Path, suite: str) -> Edition:
         raise ConfigError(f"{path}: is {schema!r} of suite {of!r}; valid: {SCHEMA!r} of {suite!r}")
     if (found := digest_of(worlds)) != digest:
         raise ConfigError(f"{path}: its worlds are not those of version {version}: digest {found}, not {digest}; {again}")
-    return Edition(version, digest, tuple(_cell(suite, version, one) for one in worlds))
+    try:
+        return Edition(version, digest, tuple(_cell(suite, version, one) for one in worlds))
+    except (KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: has a world without name, seed or world ({error!r}); {again}") from None
 
 
 def _cell(suite: str, version: int, one: Mapping[str, Any]) -> Cell:
@@ -72,7 +75,10 @@ def _cell(suite: str, version: int, one: Mapping[str, Any]) -> Cell:
     except ScenarioError as error:
         raise ConfigError(f"{at}: cannot be made: {error}") from None
     generated = [k for k, path in enumerate(world.paths) if path.generated is not None]
-    for k, frozen in zip(generated, one.get("capacities_mbps", ()), strict=True):
+    held = one.get("capacities_mbps", ())
+    if len(held) != len(generated):
+        raise ConfigError(f"{at}: capacities_mbps has {len(held)} values for {len(generated)} generated traces; valid: as many")
+    for k, frozen in zip(generated, held, strict=True):
         mean = scenario.links[2 * k].mean_mbps(world.duration_s)
         if abs(mean - frozen) > SAME * frozen:
             kind = world.paths[k].generated.kind  # type: ignore[union-attr]

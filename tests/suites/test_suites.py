@@ -98,6 +98,7 @@ def test_a_file_of_worlds_is_read_as_it_was_written(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"capacities_mbps": []}, "capacities_mbps has 0 values for 1 generated"),
         ({"capacities_mbps": [99.0]}, "'cellular-1': generator 'lte' gives a trace of .* not of 99"),
         ({"world": {"family": "x", "duration_s": 3, "paths": [{"rtt": 1}]}}, "world 'cellular-1': cannot be made"),
         (

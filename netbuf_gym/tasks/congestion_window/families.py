@@ -22,7 +22,7 @@ from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld, Rival
-from netbuf_gym.traces.types import MIN_RATE_MBPS, RateTrace
+from netbuf_gym.traces.types import RateTrace
 
 SERVICES = {
     "fixed": "one rate throughout",
@@ -46,6 +46,7 @@ NETWORKS = ("4g", "4g", "5g", "wifi", "wired")
 """Of generated traces, each as likely."""
 NO_RIVAL = ("receiver_driven",)
 """Needs a receiver that drives it."""
+LOWEST_MBPS, MOST_MBPS = 0.01, 1e4
 LEAST_MBPS = 0.1
 """Generated traces that carry less in the mean are drawn anew."""
 TRIES = 16
@@ -75,7 +76,7 @@ class SenderPaths(Distribution):
     Args:
         family: A key of `FAMILIES`.
         senders: Congestion controls of the senders, the first flows of every world; rivals and flows on the way back follow.
-        rate_mbps: Range of the bottleneck's rate, log-uniform, within [1e-6, 1e6]; generated traces of networks have that of
+        rate_mbps: Range of the bottleneck's rate, log-uniform, within [0.01, 1e4]; generated traces of networks have that of
             their network.
         rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
         buffer_bdp: Range of the buffer in bandwidth-delay products of the mean rate, log-uniform, within (0, 1e4].
@@ -106,8 +107,8 @@ class SenderPaths(Distribution):
         put = object.__setattr__
         checks.choice("family", self.family, FAMILIES)
         put(self, "senders", names_of(self.senders))
-        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, 1e6))
-        checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, 1e6)
+        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, MOST_MBPS))
+        checks.number("rate_mbps[0]", self.rate_mbps[0], LOWEST_MBPS, MOST_MBPS)
         put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
         put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "loss", interval("loss", self.loss, 0.999))

@@ -161,12 +161,10 @@ SHARES = {
 _PATHS_ARGS = """
 
     Args:
+        rate_mbps: rate of the bottleneck on the wire, 0.01 to 1e+04 Mbit/s
         rtt_ms: propagation there and back, above 0 to 1e+05 ms
         loss: probability that a data packet is lost after the bottleneck, in the worlds that lose any, above 0 to 0.999
-        leave_probability: share of the rivals that leave before the end, 0 to 1
-        mixed_probability: share of the paths that have something of another family besides, 0 to 1
         duration_s: length of the longest worlds, 1 to 1e+04 s
-        most_mbit: what a bottleneck may carry in a world, 1 to 1e+09 Mbit: faster ones are shorter, down to 5 s or 20 RTTs
 """
 
 
