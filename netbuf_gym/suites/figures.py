@@ -43,7 +43,7 @@ def by_family(suite: Suite, played: Sequence[Played], families: Sequence[str], p
             axes.plot(values, np.full(len(values), row + shift), ".", color=colour, alpha=0.3, markersize=4, zorder=2)
             if len(values):
                 label = one.name if row == 0 else None
-                look = {"markersize": 8, "markeredgecolor": "white", "zorder": 3 + (number == 0)}
+                look = {"markersize": _size(marker), "markeredgecolor": "white", "zorder": 3 + (number == 0)}
                 axes.plot(values.mean(), row + shift, marker, color=colour, label=label, linestyle="none", **look)
     axes.set_yticks(range(len(families)), families)
     axes.invert_yaxis()
@@ -87,7 +87,7 @@ def bought(suite: Suite, played: Sequence[Played], families: Sequence[str], path
             axes.plot(across[both], up[both], ".", color=colour, alpha=0.35, markersize=4, zorder=2)
             if both.any():
                 centre = across[both].mean(), up[both].mean()
-                look = {"markersize": 8, "markeredgecolor": "white", "linestyle": "none", "zorder": 3}
+                look = {"markersize": _size(marker), "markeredgecolor": "white", "linestyle": "none", "zorder": 3}
                 axes.plot(*centre, marker, color=colour, label=one.name, **look)
         highest = np.concatenate([y.factor * np.asarray(one.of(y.key, family), float) for one in played])
         axes.set_ylim(0, 1.1 * float(np.nanmax(highest, initial=1e-9)))
@@ -98,6 +98,11 @@ def bought(suite: Suite, played: Sequence[Played], families: Sequence[str], path
     figure.suptitle(title, fontsize=plots.TEXT + 1)
     plots.legend_below(figure, list(panels.flat))
     plots.write(figure, path)
+
+
+def _size(marker: str) -> int:
+    """At which markers look alike large."""
+    return 12 if marker == "*" else 8
 
 
 def _from_lowest(axes: object, suite: Suite, played: Sequence[Played]) -> None:
