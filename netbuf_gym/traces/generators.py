@@ -144,10 +144,6 @@ def jittered(
 
     Args:
         mean_mbps: 0.01 to 10000, mean rate, off periods included
-        range_factor: 1.01 to 100, how far the walk goes from the middle, up and down
-        on_ms: 1 to 10000, mean length of the periods in which all of the rate is there
-        off_ms: 0 to 10000, mean length of the others; 0: there are none
-        off_share: 0 to 1, what is left of the rate in these
     """
     mean_mbps = checks.number("mean_mbps", mean_mbps, 0.01, 1e4)
     factor = checks.number("range_factor", range_factor, 1.01, 100)
@@ -230,6 +226,10 @@ GLOSSARY = {
     "low_mbps": (_RATES, "the lowest rate"),
     "high_mbps": (_RATES, "the highest rate"),
     "half_period_s": ("0.001 to 1e+06", "how long each rate holds"),
+    "range_factor": ("1.01 to 100", "how far the rate walks from its middle, up and down"),
+    "on_ms": ("1 to 10000", "mean length of the periods in which all of the rate is there"),
+    "off_ms": ("0 to 10000", "mean length of the others; 0: there are none"),
+    "off_share": ("0 to 1", "what is left of the rate in these"),
     "sigma": ("0 to 10", "standard deviation of a step of the logarithm of the rate"),
     "step_s": ("0.001 to 1e+05", "length of a step"),
     "outages_per_minute": ("0 to 600", "how often there is none"),
