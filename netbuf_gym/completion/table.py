@@ -39,6 +39,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "algo.activation": dict.fromkeys(ACTIVATIONS, ""),
         "run_dir": "dir",
         "resume": "dir",
+        "start_from": "named:agents",
         "env.kwargs.recipe": "one:recipes",
     },
     "evaluate": {
