@@ -80,7 +80,7 @@ def offered(made, line):
         ("suite gate ", ["controller=", "families="], []),
         ("suite gate controller=[cubic,congestion_window/p", ["controller=[cubic,congestion_window/ppo"], []),
         ("suite gate controller=d", [], ["controller=dt"]),
-        ("suite gate families=[fixed,ca", ["families=[fixed,cellular"], []),
+        ("suite gate families=[fixed,ce", ["families=[fixed,cellular"], []),
         ("nonsense ", [], ["train"]),
         ("train nonsense=", [], ["nonsense=true"]),
         ("train 'sce", ["scenario="], []),
