@@ -33,7 +33,7 @@ LAYERS = (
     ("rollout", "baselines"),
     ("integrations", "validate"),
     ("conf", "zoo"),
-    ("reproduce", "live"),  # play trained agents too
+    ("reproduce", "live", "suites"),  # play trained agents too
     ("commands",),
     ("cli",),
     ("__main__", "pages", "completion"),

@@ -316,6 +316,26 @@ def restore(saved: Saved, model: BaseAlgorithm, rng: bool) -> None:
         raise CheckpointError(f"{saved.path}: its parameters do not fit its configuration ({_short(error)})") from None
 
 
+def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
+    """Gives a model that is to be trained the networks of a saved one; all else of it is new.
+
+    Raises:
+        CheckpointError: it was trained by other rules, or its parameters are not those of this model.
+    """
+    import torch as th
+
+    require_same_rules(saved, rules)
+    try:
+        with zipfile.ZipFile(saved.path) as archive:
+            parameters = archives.read_parameters(archive, PARAMETERS)
+        model.policy.load_state_dict(parameters, strict=True)
+        for name, value in model.policy.state_dict().items():
+            if not th.isfinite(value).all():
+                raise ValueError(f"{name} is not finite")
+    except Exception as error:  # torch raises whatever its unpickler stumbles upon
+        raise CheckpointError(f"start_from = {saved.path}: its networks are not of this shape ({_short(error)})") from None
+
+
 def _set_optimizer(optimizer: Any, state: dict[int, dict[str, Any]]) -> None:
     """Gives an optimiser its state; its settings are the configuration's, and shapes are those of the parameters."""
     import torch as th

@@ -119,6 +119,8 @@ class TrainConfig:
             `VectorEnvAdapter`); 1: every world for itself.
         run_dir: where everything is written; null: runs/<task>/<algo>/<time>-seed<seed>.
         resume: run directory to continue; its configuration stands, except for what the command line changes.
+        start_from: file or run directory of a model, or an agent's name, whose networks the training begins with, as the stages
+            of a curriculum do; it must have seen and decided the same, by networks of the same shape. null: with random ones.
         checkpoint_minutes: time between checkpoints.
         snapshots: so many models are kept along the way, evenly over the training, for a campaign to choose among them; 0: the
             last one alone.
@@ -139,6 +141,7 @@ class TrainConfig:
     twins: int = 1
     run_dir: str | None = None
     resume: str | None = None
+    start_from: str | None = None
     checkpoint_minutes: float = 1.0
     snapshots: int = 0
     validation: ValidationConfig = field(default_factory=ValidationConfig)

@@ -25,7 +25,7 @@ from netbuf_gym.files import alone, naming, write_atomic
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
-from netbuf_gym.zoo import checkpoint
+from netbuf_gym.zoo import checkpoint, library
 from netbuf_gym.zoo.config import Source, check_training, load
 from netbuf_gym.zoo.ranges import check_actions, check_algo, check_rollout
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
@@ -146,6 +146,10 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
         if note is not None:
             _say(note)
         model, recorder = _learner(config, worlds)
+        if config.start_from is not None:
+            native: Any = worlds.unwrapped
+            begun = checkpoint.read(library.path_of(config.start_from, "start_from"))
+            checkpoint.start_from(begun, model, native.engine.task)
         run_dir.mkdir(parents=True, exist_ok=True)
         with alone(run_dir, "run_dir"):
             _require_empty(run_dir)  # no other has run in it meanwhile

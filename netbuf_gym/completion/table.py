@@ -13,6 +13,8 @@ from netbuf_gym.commands.inventory import TOPICS
 from netbuf_gym.reproduce.catalogue import EXPERIMENTS
 from netbuf_gym.reproduce.experiment import Experiment
 from netbuf_gym.reproduce.settings import OWN, kinds
+from netbuf_gym.suites import SUITES
+from netbuf_gym.suites.settings import KEYS
 from netbuf_gym.traces.generators import parameters_of
 from netbuf_gym.zoo import library, reference
 from netbuf_gym.zoo.schema import ACTIVATIONS
@@ -37,6 +39,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "algo.activation": dict.fromkeys(ACTIVATIONS, ""),
         "run_dir": "dir",
         "resume": "dir",
+        "start_from": "named:agents",
         "env.kwargs.recipe": "one:recipes",
     },
     "evaluate": {
@@ -59,7 +62,8 @@ def make() -> dict[str, Any]:
     return {
         "commands": {"": _command(parser(), "")},
         "jobs": {"train": _job("train"), "evaluate": _job("evaluate")}
-        | {f"reproduce {one.name}": _reproduce(one) for one in EXPERIMENTS.values()},
+        | {f"reproduce {one.name}": _reproduce(one) for one in EXPERIMENTS.values()}
+        | {"suite": _suite()},
         "names": _names(),
         "arguments": _arguments(),
     }
@@ -90,6 +94,10 @@ def _takes(action: argparse.Action, command: str) -> Any:
         return f"overrides:{job_commands.CONFIGURATION[command]}"
     if action.dest == "experiment":
         return {one.name: one.summary for one in EXPERIMENTS.values()}
+    if action.dest == "suite":
+        return {one.name: one.summary for one in SUITES.values()}
+    if action.dest == "settings" and command == "suite":
+        return "overrides:suite"
     if action.dest == "set" and command == "generate":
         return "set:"
     if action.dest in TAKES:
@@ -138,6 +146,19 @@ def _reproduce(experiment: Experiment[Any]) -> dict[str, Any]:
     return {"keys": keys, "values": values, "defaults": {}, "kwargs": {}, "named": {}}
 
 
+def _suite() -> dict[str, Any]:
+    """Keys of all suites; who may be judged is of the first one's task."""
+    own = list(SUITES.values())
+    values = {
+        "controller": f"list:contenders of {own[0].task}",
+        "families": "list:families",
+        "output": "dir",
+        "against": "file",
+        "figures": {"true": "", "false": ""},
+    }
+    return {"keys": dict(KEYS), "values": values, "defaults": {}, "kwargs": {}, "named": {}}
+
+
 def _lists(experiment: Experiment[Any]) -> dict[str, dict[str, str]]:
     """By key what an experiment's lists may hold."""
     many = {key for key, kind in kinds(experiment.settings).items() if kind.many}
@@ -157,6 +178,14 @@ def _names() -> dict[str, dict[str, str]]:
         "environments": {name: record.summary for name, record in registration.environments().items()},
         "rewards": {name: record.name for record in tasks.records() for name in record.rewards},
         "contenders": {name: record.name for record in tasks.records() for name in record.contenders},
+        **{
+            f"contenders of {record.name}": {
+                **dict.fromkeys(record.contenders, "contender"),
+                **{name: "comes with the package" for name in library.names() if name.startswith(f"{record.name}/")},
+            }
+            for record in tasks.records()
+        },
+        "families": {name: said for one in SUITES.values() for name, said in one.families.items()},
         "recipes": {recipe: record.name for record in tasks.records() for recipe in record.rules.recipes},
         "algorithms": reference.choices("algo"),
         "plants": dict.fromkeys(plants.names(), ""),

@@ -179,7 +179,7 @@ class Campaign:
                 )
             for name, value in self.work.identity.items():
                 if begun.get(name, "") != value:
-                    what = f"another file as the {name.partition('_')[0]}"
+                    what = f"another file as the {name.removesuffix('_sha256')}"
                     raise ConfigError(f"output = '{self.output}' was begun with {what}; valid: another folder")
             return
         if self.output.is_dir() and any(path for path in self.output.iterdir() if not path.name.startswith(f".{DESCRIPTION}.")):

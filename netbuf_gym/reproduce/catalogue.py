@@ -9,9 +9,10 @@ from netbuf_gym.reproduce.auter.experiment import AUTER
 from netbuf_gym.reproduce.experiment import Experiment
 from netbuf_gym.reproduce.live.experiment import LIVE
 from netbuf_gym.reproduce.nuwa.experiment import NUWA
+from netbuf_gym.reproduce.ppcc.experiment import PPCC
 from netbuf_gym.reproduce.rlbm.experiment import RLBM
 
-EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, AUTER, LIVE)}
+EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, PPCC, AUTER, LIVE)}
 
 
 def experiment(name: str) -> Experiment[Any]:

@@ -79,14 +79,14 @@ class RandomDumbbell(Distribution):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "rate_mbps", _interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
+        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
         checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
-        put(self, "rtt_ms", _interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", _interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "loss", _interval("loss", self.loss, 0.999))
+        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "loss", interval("loss", self.loss, 0.999))
         put(self, "loss_probability", checks.number("loss_probability", self.loss_probability, 0, 1))
         put(self, "change_probability", checks.number("change_probability", self.change_probability, 0, 1))
-        put(self, "change_interval_s", _interval("change_interval_s", self.change_interval_s, MAX_DURATION_S))
+        put(self, "change_interval_s", interval("change_interval_s", self.change_interval_s, MAX_DURATION_S))
         checks.number("change_interval_s[0]", self.change_interval_s[0], 0.01, MAX_DURATION_S)
         put(self, "change_factor", checks.number("change_factor", self.change_factor, 1, 1e6))
         put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
@@ -101,17 +101,17 @@ class RandomDumbbell(Distribution):
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         u = rng.random(5)
-        rate = _log_uniform(u[0], self.rate_mbps)
-        rtt = _log_uniform(u[1], self.rtt_ms)
+        rate = log_uniform(u[0], self.rate_mbps)
+        rtt = log_uniform(u[1], self.rtt_ms)
         bdp = rate * rtt * 1e3 / 8 / DATA_BYTES[self.stack]
-        buffer = max(self.min_buffer_packets, round(_log_uniform(u[2], self.buffer_bdp) * bdp))
+        buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * bdp))
         changes = self.change_probability > 0 and rng.random() < self.change_probability
         return dumbbell(
             rate_mbps=None if changes else rate,
             trace=self._changing(rate, rng) if changes else None,
             rtt_ms=rtt,
             buffer_packets=buffer,
-            loss=_log_uniform(u[4], self.loss) if u[3] < self.loss_probability else 0.0,
+            loss=log_uniform(u[4], self.loss) if u[3] < self.loss_probability else 0.0,
             senders=self.senders,
             duration_s=self.duration_s,
             stagger_s=self.stagger_s,
@@ -124,10 +124,10 @@ class RandomDumbbell(Distribution):
         time_s, rate_mbps = [0.0], [rate]
         while True:
             u = rng.random(2)
-            then_s = time_s[-1] + _log_uniform(u[0], self.change_interval_s)
+            then_s = time_s[-1] + log_uniform(u[0], self.change_interval_s)
             if then_s >= self.duration_s:
                 return RateTrace(np.array(time_s), np.array(rate_mbps))
-            factor = _log_uniform(u[1], (1 / self.change_factor, self.change_factor))
+            factor = log_uniform(u[1], (1 / self.change_factor, self.change_factor))
             time_s.append(then_s)
             rate_mbps.append(min(max(rate_mbps[-1] * factor, self.rate_mbps[0]), self.rate_mbps[1]))
 
@@ -186,13 +186,19 @@ def flows_of(world: Scenario | Distribution) -> int:
     return len(world.flows) if isinstance(world, Scenario) else world.flows
 
 
-def _interval(field: str, value: object, high: float) -> tuple[float, float]:
+def interval(field: str, value: object, high: float) -> tuple[float, float]:
+    """A range to draw from: two numbers, above 0 to `high`, the first one not above the second.
+
+    Raises:
+        ScenarioError: It is none; names the field.
+    """
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
         raise ScenarioTypeError(f"{field} = {shown(value)}; valid: two numbers, the lowest and the highest")
     low_end = checks.number(f"{field}[0]", value[0], 0, high, low_open=True)
     return low_end, checks.number(f"{field}[1]", value[1], low_end, high)
 
 
-def _log_uniform(u: float, interval: tuple[float, float]) -> float:
+def log_uniform(u: float, interval: tuple[float, float]) -> float:
+    """The value of a range at the share `u`, 0 to 1, of its logarithm."""
     low, high = interval
-    return low * (high / low) ** u
+    return low * (high / low) ** float(u)

@@ -125,8 +125,48 @@ def poisson(rng: np.random.Generator, duration_s: float, *, rate_mbps: float = 2
     return DeliveryTrace(time_ms)
 
 
+def jittered(
+    rng: np.random.Generator,
+    duration_s: float,
+    *,
+    mean_mbps: float = 12.0,
+    sigma: float = 0.05,
+    range_factor: float = 3.0,
+    on_ms: float = 20.0,
+    off_ms: float = 10.0,
+    off_share: float = 0.1,
+) -> DeliveryTrace:
+    """Service that jitters within a round trip: Poisson deliveries of a rate that walks, on and off in turn.
+
+    The logarithm of the rate is a reflected random walk in steps of 10 ms; it is switched by a Markov process that is on for
+    `on_ms` and off for `off_ms` in the mean, both exponential, and what it then is delivered as is Poisson, to the
+    millisecond. The rate is scaled so that the expected mean over the trace is `mean_mbps`.
+
+    Args:
+        mean_mbps: 0.01 to 10000, mean rate, off periods included
+    """
+    mean_mbps = checks.number("mean_mbps", mean_mbps, 0.01, 1e4)
+    factor = checks.number("range_factor", range_factor, 1.01, 100)
+    on_ms, off_ms = checks.number("on_ms", on_ms, 1, 1e4), checks.number("off_ms", off_ms, 0, 1e4)
+    off_share = checks.number("off_share", off_share, 0, 1)
+    slots = max(1, round(duration_s * 1e3))
+    expected = mean_mbps * 1e3 / (OPPORTUNITY_BYTES * 8) * slots
+    if expected > MAX_OPPORTUNITIES:
+        raise ScenarioError(f"mean_mbps = {mean_mbps:g} makes {expected:.4g} opportunities; valid: at most {MAX_OPPORTUNITIES}")
+    level = np.repeat(_walk(rng, -(-slots // 10), 1.0, 1 / factor, factor, sigma), 10)[:slots]
+    if off_ms:
+        cycles = max(4, math.ceil(2 * slots / (on_ms + off_ms)))
+        starts_off = rng.random() < off_ms / (on_ms + off_ms)
+        lengths = rng.exponential(np.tile([off_ms, on_ms] if starts_off else [on_ms, off_ms], cycles))
+        periods = np.searchsorted(np.cumsum(lengths), np.arange(slots), side="right")
+        level *= np.where((periods + starts_off) % 2, off_share, 1.0)
+    count = rng.poisson(level * (expected / level.sum()) if level.any() else level)
+    count[-1] = max(count[-1], 1)  # with an opportunity, after which a Mahimahi file repeats
+    return DeliveryTrace(np.repeat(np.arange(1, slots + 1), count))
+
+
 GENERATORS: dict[str, Callable[..., Trace]] = {
-    **{f.__name__: f for f in (constant, square, walk, lte, mmwave, poisson)},
+    **{f.__name__: f for f in (constant, square, walk, lte, mmwave, poisson, jittered)},
     "wired": networks.wired,
     "wifi": networks.wifi,
     "4g": networks.cellular_4g,
@@ -186,6 +226,10 @@ GLOSSARY = {
     "low_mbps": (_RATES, "the lowest rate"),
     "high_mbps": (_RATES, "the highest rate"),
     "half_period_s": ("0.001 to 1e+06", "how long each rate holds"),
+    "range_factor": ("1.01 to 100", "how far the rate walks from its middle, up and down"),
+    "on_ms": ("1 to 10000", "mean length of the periods in which all of the rate is there"),
+    "off_ms": ("0 to 10000", "mean length of the others; 0: there are none"),
+    "off_share": ("0 to 1", "what is left of the rate in these"),
     "sigma": ("0 to 10", "standard deviation of a step of the logarithm of the rate"),
     "step_s": ("0.001 to 1e+05", "length of a step"),
     "outages_per_minute": ("0 to 600", "how often there is none"),

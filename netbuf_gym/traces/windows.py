@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 
 from netbuf_gym.traces.likeness import OUTAGE_MBPS, averages_mbps
@@ -32,6 +35,14 @@ def cut(trace: Trace, start_s: float, duration_s: float) -> Trace | None:
     at_s = np.append(start_s, breaks_s[(breaks_s > start_s + 1e-9) & (breaks_s < start_s + duration_s - 1e-9)])
     rate_mbps = trace.rate_at_mbps(at_s + 1e-10)  # what begins at a break holds there, whatever was rounded
     return RateTrace(at_s - start_s, rate_mbps, duration_s, trace.name) if rate_mbps.any() else None
+
+
+def by_seconds(trace: Trace) -> Trace:
+    """The mean rate of each second, and of what is left of the last one; the trace itself where nothing is carried."""
+    edges = np.append(np.arange(math.ceil(trace.duration_s - 1e-9)), trace.duration_s)
+    parts = [cut(trace, begin, end - begin) for begin, end in itertools.pairwise(edges.tolist())]
+    rate_mbps = [0.0 if part is None else part.mean_mbps(part.duration_s) for part in parts]
+    return RateTrace(edges[:-1], rate_mbps, period_s=trace.duration_s, name=trace.name) if any(rate_mbps) else trace
 
 
 def carries(trace: Trace) -> bool:

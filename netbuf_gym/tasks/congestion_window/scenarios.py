@@ -1,15 +1,18 @@
-"""TCP-PPCC's scenarios by name: its four, a fluctuating bottleneck, and random ones to train in."""
+"""Scenarios by name: TCP-PPCC's four, a fluctuating bottleneck and random ones; families of paths, and their mixture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from netbuf_gym import checks, traces
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.distributions import Mixture, RandomDumbbell
 from netbuf_gym.scenarios.named import World, interval_of, senders_of
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths
 
 PPCC = {1: (150_000, 0.0), 2: (150_000, 1e-4), 3: (150, 0.0), 4: (150, 1e-4)}
 """TCP-PPCC's Table II: queue limit in packets, random loss."""
@@ -141,10 +144,117 @@ def ppcc_any(
     return Mixture(parts=parts, name="ppcc/any")
 
 
+SHARES = {
+    "fixed": 0.2,
+    "steps": 0.1,
+    "jitter": 0.15,
+    "cellular": 0.15,
+    "outages": 0.06,
+    "loss": 0.06,
+    "delays": 0.06,
+    "reverse": 0.06,
+    "rivals": 0.08,
+    "agents": 0.08,
+}
+"""Of the families in `paths/training`."""
+
+_PATHS_ARGS = """
+
+    Args:
+        rate_mbps: rate of the bottleneck on the wire, 0.01 to 1e+04 Mbit/s
+        rtt_ms: propagation there and back, above 0 to 1e+05 ms
+        loss: probability that a data packet is lost after the bottleneck, in the worlds that lose any, above 0 to 0.999
+        duration_s: length of the longest worlds, 1 to 1e+04 s
+"""
+
+
+def _family(family: str) -> Callable[..., World]:
+    def maker(
+        *,
+        n: Any = None,
+        senders: Any = None,
+        rate_mbps: Any = (0.5, 1000.0),
+        rtt_ms: Any = (5.0, 400.0),
+        buffer_bdp: Any = (0.25, 16.0),
+        loss: Any = (1e-4, 2e-2),
+        competitors: Any = None,
+        leave_probability: Any = 0.3,
+        mixed_probability: Any = 0.0,
+        duration_s: Any = 20.0,
+        most_mbit: Any = 2000.0,
+    ) -> SenderPaths:
+        return SenderPaths(
+            family=family,
+            senders=senders_of(n, senders),
+            rate_mbps=interval_of(rate_mbps),
+            rtt_ms=interval_of(rtt_ms),
+            buffer_bdp=interval_of(buffer_bdp),
+            loss=interval_of(loss),
+            competitors=competitors,
+            leave_probability=leave_probability,
+            mixed_probability=mixed_probability,
+            duration_s=duration_s,
+            most_mbit=most_mbit,
+            name=f"paths/{family}",
+        )
+
+    maker.__doc__ = f"Random paths, 0.5..1000 Mbit/s, 5..400 ms, 0.25..16 BDP: {FAMILIES[family]}.{_PATHS_ARGS}"
+    return maker
+
+
+def paths_training(
+    *,
+    n: Any = None,
+    senders: Any = None,
+    shares: Any = None,
+    rate_mbps: Any = (0.5, 1000.0),
+    rtt_ms: Any = (5.0, 400.0),
+    buffer_bdp: Any = (0.25, 16.0),
+    loss: Any = (1e-4, 2e-2),
+    competitors: Any = None,
+    leave_probability: Any = 0.3,
+    mixed_probability: Any = 0.2,
+    duration_s: Any = 20.0,
+    most_mbit: Any = 2000.0,
+) -> Mixture:
+    """What senders are trained on: all families of paths, each with a share of the worlds."""
+    chosen = SHARES if shares is None else shares
+    if not isinstance(chosen, Mapping):
+        raise ScenarioTypeError(f"shares = {shown(chosen)}; valid: a number for each family, e.g. {{fixed: 1, jitter: 2}}")
+    for family in chosen:
+        if family not in FAMILIES:
+            raise ScenarioError(f"shares has no family {shown(family)}; {instead(str(family), FAMILIES)}")
+    given = {family: checks.number(f"shares.{family}", share, 0, 1e9) for family, share in chosen.items()}
+    drawn = {family: share for family, share in given.items() if share}
+    if not drawn:
+        raise ScenarioError("shares are all 0; valid: at least one above 0")
+    parts = [
+        _family(family)(
+            n=n,
+            senders=senders,
+            rate_mbps=rate_mbps,
+            rtt_ms=rtt_ms,
+            buffer_bdp=buffer_bdp,
+            loss=loss,
+            competitors=competitors,
+            leave_probability=leave_probability,
+            mixed_probability=mixed_probability,
+            duration_s=duration_s,
+            most_mbit=most_mbit,
+        )
+        for family in drawn
+    ]
+    return Mixture(parts=parts, weights=tuple(drawn.values()), name="paths/training")
+
+
+paths_training.__doc__ = f"{paths_training.__doc__}{_PATHS_ARGS}"
+
 SCENARIOS: dict[str, Callable[..., World]] = {
     **{f"ppcc/{number}": _ppcc(number) for number in PPCC},
     "ppcc/fluctuating": ppcc_fluctuating,
     "ppcc/random": ppcc_random,
     "ppcc/any": ppcc_any,
+    **{f"paths/{family}": _family(family) for family in FAMILIES},
+    "paths/training": paths_training,
 }
 """What makes the world of each name."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +19,8 @@ from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.traces.generators import check_parameters
-from netbuf_gym.traces.types import RateTrace, Trace
-from netbuf_gym.traces.windows import cut
+from netbuf_gym.traces.types import Trace
+from netbuf_gym.traces.windows import by_seconds
 
 NETWORKS = ("wired", "wifi", "4g", "5g")
 DRIVEN = "receiver_driven"
@@ -274,7 +272,7 @@ class ReceiverPaths(Distribution):
                     continue
                 raise
             if self.seconds_probability > 0 and rng.random() < self.seconds_probability:
-                trace = _by_seconds(trace)
+                trace = by_seconds(trace)
             if trace.mean_mbps(self.duration_s) >= LEAST_MBPS:
                 return trace
         found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {TRIES} tries"
@@ -298,14 +296,6 @@ class ReceiverPaths(Distribution):
             return None
         flows = FlowList(start_s=start_s, sender=range(len(senders)), size_bytes=size_bytes, priority=[0] * len(senders))
         return Traffic(senders=senders, arrivals=[flows])
-
-
-def _by_seconds(trace: Trace) -> Trace:
-    """The mean rate of each second, and of what is left of the last one; the trace itself where nothing is carried."""
-    edges = np.append(np.arange(math.ceil(trace.duration_s - 1e-9)), trace.duration_s)
-    parts = [cut(trace, begin, end - begin) for begin, end in itertools.pairwise(edges.tolist())]
-    rate_mbps = [0.0 if part is None else part.mean_mbps(part.duration_s) for part in parts]
-    return RateTrace(edges[:-1], rate_mbps, period_s=trace.duration_s, name=trace.name) if any(rate_mbps) else trace
 
 
 def _interval(field: str, value: Any, high: float) -> tuple[float, float]:

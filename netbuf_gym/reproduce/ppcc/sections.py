@@ -1,0 +1,59 @@
+"""What the page about the campaign shows of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netbuf_gym.reproduce.experiment import Section
+from netbuf_gym.reproduce.ppcc import claims, paper, tables
+from netbuf_gym.reproduce.ppcc.measures import MEASURES
+from netbuf_gym.reproduce.ppcc.settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE
+from netbuf_gym.reproduce.ppcc.work import KEYS, TEXTS
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
+
+TITLES = {
+    TABLE: "Table III: one sender",
+    NS3: "Table III with ns-3's TCP",
+    SERIES: "Figure 4a to c: over time",
+    SENDERS: "Figures 4d and 5: several senders",
+    CONSTANTS: "Constant windows",
+}
+FIGURES = {
+    TABLE: ("table_scatter",),
+    NS3: ("ns3_scatter",),
+    SERIES: ("series_2", "series_2_others", "series_fluctuating", "series_fluctuating_others"),
+    SENDERS: ("senders",),
+    CONSTANTS: ("constants",),
+}
+
+
+def read(source: Path) -> Runs:
+    """The runs of a finished campaign."""
+    return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+
+
+def simulated(source: Path, folder: Path) -> str:
+    """The Markdown of a campaign; copies its means and figures."""
+    description, runs = described(source), read(source)
+    write_means(runs.kept(runs.columns["study"] != SERIES), folder / "means.csv.gz")
+    lines = [ran(description), ""]
+    for study in runs.values("study"):
+        lines += [f"### {TITLES[study]}", ""]
+        lines += [said, ""] if (said := claims.claims_table(runs, study)) else []
+        if study in (TABLE, NS3):
+            for number in paper.SCENARIOS:
+                lines += [f"Scenario {number}:", "", tables.table_3(runs, study, number), ""]
+        elif study == SENDERS:
+            lines += [said, ""] if (said := tables.silent_said(runs)) else []
+            for measure, digits, said in tables.OF_SENDERS:
+                lines += [f"{said}, by rate in Mbit/s and number of senders:", ""]
+                lines += [tables.senders_table(runs, measure, digits), ""]
+        elif study == CONSTANTS:
+            lines += [tables.constants_table(runs), ""]
+        drawn = [path for name in FIGURES[study] if (path := source / "figures" / f"{name}.png").is_file()]
+        lines += pictures(drawn, folder)
+    return "\n".join(lines)
+
+
+SECTIONS: dict[str, Section] = {"simulated": simulated}

@@ -1,0 +1,88 @@
+"""Who is judged by a suite: a contender of its task by name, one action for ever, or a trained agent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from netbuf_gym import rollout, tasks
+from netbuf_gym.contenders import ConstantAction, Contender
+from netbuf_gym.errors import CheckpointError, ConfigError, needing, shown
+from netbuf_gym.nearest import did_you_mean
+from netbuf_gym.suites.suite import Cell, Suite
+from netbuf_gym.zoo import library
+
+CONSTANT = "constant:"
+
+
+def contender(word: str, suite: Suite) -> Contender:
+    """What plays.
+
+    Args:
+        word: a contender's name (`netbuf-gym list contenders`); `constant:ACTION`, the action as JSON; the file or folder of a
+            model, or the name of an agent that comes with the package.
+        suite: whose worlds it is to meet.
+
+    Raises:
+        ConfigError: nothing of the kind; an agent of another task.
+        CheckpointError: a model that cannot be read.
+        MissingExtraError: a model needs what is not installed.
+    """
+    known = tasks.get(suite.task).contenders
+    if word in known:
+        return rollout.contender_of(word, suite.task)
+    if word.startswith(CONSTANT):
+        try:
+            return ConstantAction(json.loads(word.removeprefix(CONSTANT)), word)
+        except ValueError:
+            raise ConfigError(f"controller = {shown(word)}; valid: constant:ACTION, e.g. constant:5, constant:[0.2]") from None
+    try:
+        path = library.path_of(word, "controller")
+    except CheckpointError:
+        valid = f"a contender ({', '.join(known)}), constant:ACTION, a model's file or an agent's name"
+        hint = did_you_mean(word, [*known, *library.names()])
+        raise ConfigError(f"controller = {shown(word)} is nothing that plays {suite.task}; {hint}valid: {valid}") from None
+    return _agent(path, word, suite)
+
+
+def _agent(path: Path, word: str, suite: Suite) -> Contender:
+    with needing("a trained agent", "train"):
+        import torch
+
+        from netbuf_gym.zoo import checkpoint
+        from netbuf_gym.zoo.saved import SavedAgent
+    torch.set_num_threads(1)
+    saved = checkpoint.read(path)
+    own = (saved.env.get("schema") or {}).get("task")
+    if own != suite.task:
+        raise ConfigError(f"controller = {shown(word)} is an agent of task {own!r}; suite {suite.name} is of {suite.task!r}")
+    return SavedAgent(saved, word)
+
+
+def require_fit(one: Contender, cells: Sequence[Cell], suite: Suite) -> None:
+    """Refuses what does not fit a family before any work is done.
+
+    Raises:
+        ConfigError, CheckpointError: it cannot play in a cell, as when its observations are not today's; names the family.
+    """
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        first.setdefault(cell.family, cell)
+    for family, cell in first.items():
+        try:
+            rollout.check(one, cell.scenario, task=suite.task, agents=cell.agents)
+        except (ConfigError, CheckpointError) as error:
+            raise type(error)(f"{one.name} cannot play the family {family!r} of suite {suite.name}: {error}") from None
+
+
+def digest_of(word: str) -> str | None:
+    """The SHA-256 of a model's file, 16 hexadecimal digits; None of what has none."""
+    try:
+        path = library.path_of(word)
+    except CheckpointError:
+        return None
+    if path.is_dir():
+        path = next(path / name for name in reversed(library.SAVED) if (path / name).is_file())
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -1,0 +1,189 @@
+"""What a suite has found: tables by family, rows for a CSV file, the JSON, and how it compares with an earlier one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import stats
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import read_text
+from netbuf_gym.suites.running import Played
+from netbuf_gym.suites.suite import Edition, Metric, Suite
+from netbuf_gym.tables import csv_table, markdown_table
+from netbuf_gym.version import __version__
+
+SCHEMA = "netbuf-gym/suite/1"
+ALL = "all"
+"""Of the row that is over all worlds."""
+WORST = 0.1
+"""Share of the worlds below the value that the column of the worst ones gives."""
+
+
+def summary(played: Played, suite: Suite, families: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """By family, and over all worlds: number of worlds, mean of each metric over those that have it, the score's interval and
+    its value that a tenth of the worlds is below. None where nothing has a value."""
+    made = {}
+    for family in (*families, ALL):
+        own: dict[str, Any] = {"worlds": len(played.of(suite.score.key, None if family == ALL else family))}
+        for metric in suite.metrics:
+            values = _known(played.of(metric.key, None if family == ALL else family))
+            own[metric.key] = float(values.mean()) if len(values) else None
+            if metric is suite.score and len(values):
+                interval = stats.mean_interval(values)
+                own[f"{metric.key}_half"] = (interval.high - interval.low) / 2 if len(values) > 1 else None
+                own[f"{metric.key}_worst_tenth"] = float(np.quantile(values, WORST))
+        made[family] = own
+    return made
+
+
+def tables(suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """Markdown: the score by family beside each other where there are several contenders, then each with all its metrics."""
+    parts = []
+    score = suite.score
+    if len(summaries) > 1:
+        families = list(next(iter(summaries.values())))
+        rows = []
+        for family in families:
+            means = [one[family][score.key] for one in summaries.values()]
+            best = max((mean for mean in means if mean is not None), default=None)
+            cells = [f"**{_cell(mean, score)}**" if mean is not None and mean == best else _cell(mean, score) for mean in means]
+            rows.append([family, str(next(iter(summaries.values()))[family]["worlds"]), *cells])
+        parts.append(f"{score.label} by family, the best in bold\n\n{markdown_table(['family', 'worlds', *summaries], rows)}")
+    for name, found in summaries.items():
+        heads = ["family", "worlds", score.label, "worst tenth", *(metric.label for metric in suite.metrics[1:])]
+        rows = [
+            [
+                family,
+                str(own["worlds"]),
+                _with_half(own, score),
+                _cell(own.get(f"{score.key}_worst_tenth"), score),
+                *(_cell(own[metric.key], metric) for metric in suite.metrics[1:]),
+            ]
+            for family, own in found.items()
+        ]
+        parts.append(f"{name}\n\n{markdown_table(heads, rows)}")
+    return "\n\n".join(parts)
+
+
+def notes(suite: Suite, families: Sequence[str]) -> str:
+    """How the tables are to be read: columns and families in words."""
+    said = [f"* {metric.label}: {metric.says}" for metric in suite.metrics]
+    said.insert(1, f"* ±: half of the 95 % t interval over the worlds; worst tenth: what a tenth of the worlds is below in "
+                   f"{suite.score.label}")
+    return "\n".join([*said, "", *(f"* {family}: {suite.families[family]}" for family in families)])
+
+
+def rows(played: Sequence[Played], suite: Suite, command: str) -> str:
+    """CSV: a row a contender and world; what has no value is empty."""
+    columns = ["controller", "family", "world", "agents", "seed", *(metric.key for metric in suite.metrics)]
+    made = [
+        {"controller": one.name, "family": cell.family, "world": cell.name, "agents": cell.agents, "seed": cell.seed}
+        | {metric.key: "" if math.isnan(values[metric.key]) else values[metric.key] for metric in suite.metrics}
+        for one in played
+        for cell, values in zip(one.cells, one.values, strict=True)
+    ]
+    return csv_table(columns, made, command)
+
+
+def to_dict(
+    suite: Suite,
+    edition: Edition,
+    played: Sequence[Played],
+    summaries: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    models: Mapping[str, str | None],
+    command: str,
+) -> dict[str, Any]:
+    """JSON-able: the edition, and of each contender its summary and every world."""
+    return {
+        "schema": SCHEMA,
+        "netbuf_gym": __version__,
+        "suite": suite.name,
+        "version": edition.version,
+        "digest": edition.digest,
+        "task": suite.task,
+        "command": command,
+        "score": suite.score.key,
+        "controllers": {
+            one.name: {
+                "model_sha256": models.get(one.name),
+                "seconds": one.seconds,
+                "cpu_seconds": one.cpu_seconds,
+                "families": summaries[one.name],
+                "worlds": {cell.name: values for cell, values in zip(one.cells, one.values, strict=True)},
+            }
+            for one in played
+        },
+    }
+
+
+def earlier(file: Path, suite: Suite, edition: Edition) -> dict[str, Any]:
+    """The result of an earlier run, read from its result.json.
+
+    Raises:
+        ConfigError: It cannot be read, or is of another suite or version, whose figures say nothing about this one's.
+    """
+    try:
+        data = json.loads(read_text(file))
+        of = data["suite"], data["version"], data["digest"]
+        schema, controllers = data["schema"], data["controllers"]
+    except OSError as error:
+        raise ConfigError(f"against = {file}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"against = {file}: is no result.json of a suite ({error})") from None
+    if schema != SCHEMA or not isinstance(controllers, dict) or not controllers:
+        raise ConfigError(f"against = {file}: schema {schema!r} with {len(controllers)} controllers; valid: {SCHEMA!r}, some")
+    ours = suite.name, edition.version, edition.digest
+    if of != ours:
+        named = [f"suite {name}, version {version}, digest {digest}" for name, version, digest in (of, ours)]
+        raise ConfigError(f"against = {file}: is of {named[0]}; valid: {named[1]}, as figures of others are of other worlds")
+    return data
+
+
+def compared(
+    suite: Suite,
+    summaries: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    before: Mapping[str, Any],
+    tolerance: float,
+) -> tuple[str, list[str]]:
+    """The first contender beside an earlier result: a table of the score by family, and the families in which it is behind by
+    more than `tolerance`. The earlier contender is the one of its name, or else the first one.
+
+    Raises:
+        ConfigError: The earlier result lacks a family.
+    """
+    name, score = next(iter(summaries)), suite.score
+    then = name if name in before["controllers"] else next(iter(before["controllers"]))
+    old = before["controllers"][then]["families"]
+    lines, behind = [], []
+    for family, own in summaries[name].items():
+        if family not in old or old[family]["worlds"] != own["worlds"]:
+            if family == ALL:
+                continue  # of other families
+            raise ConfigError(f"against: has no family {family!r} of as many worlds; valid: a result over all families")
+        was, now = old[family][score.key], own[score.key]
+        lost = was is not None and (now is None or now < was - tolerance)
+        behind += [family] * lost
+        change = "-" if was is None or now is None else f"{now - was:+.{score.digits}f}"
+        lines.append([family, _cell(was, score), _cell(now, score), change, "behind" if lost else ""])
+    table = markdown_table(["family", f"{then}, then", f"{name}, now", "change", f"by more than {tolerance:g}"], lines)
+    return table, behind
+
+
+def _known(values: Sequence[float]) -> np.ndarray:
+    array = np.asarray(values, float)
+    return array[np.isfinite(array)]
+
+
+def _cell(value: float | None, metric: Metric) -> str:
+    return "-" if value is None else f"{value * metric.factor:.{metric.digits}f}"
+
+
+def _with_half(own: Mapping[str, Any], metric: Metric) -> str:
+    half = own.get(f"{metric.key}_half")
+    return _cell(own[metric.key], metric) + (f" ± {_cell(half, metric)}" if half is not None else "")

@@ -1,0 +1,73 @@
+"""Contenders over the worlds of a suite."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from netbuf_gym.contenders import Contender
+from netbuf_gym.rollout import View, World, play
+from netbuf_gym.suites.suite import Cell, Suite
+
+
+@dataclass(frozen=True)
+class Played:
+    """One contender over a suite.
+
+    Attributes:
+        name: Of the contender.
+        cells: The worlds that it has played.
+        values: What was measured in each of them, by `Metric.key`.
+        seconds: How long it took.
+        cpu_seconds: The processor's time of that, over all threads.
+    """
+
+    name: str
+    cells: Sequence[Cell]
+    values: Sequence[dict[str, float]]
+    seconds: float
+    cpu_seconds: float
+
+    def of(self, key: str, family: str | None = None) -> list[float]:
+        """One metric over the worlds of a family, or over all."""
+        return [
+            one[key] for cell, one in zip(self.cells, self.values, strict=True) if family is None or cell.family == family
+        ]
+
+
+def run(
+    suite: Suite,
+    cells: Sequence[Cell],
+    contender: Contender,
+    *,
+    threads: int = 1,
+    each: Callable[[Cell], None] = lambda cell: None,
+) -> Played:
+    """A contender in every cell, each from its start to its end.
+
+    Cells of as many agents and of one duration are run together: no world goes on, unseen, after its end.
+
+    Args:
+        threads: That run the worlds.
+        each: Is told every cell that is done.
+
+    Raises:
+        ConfigError, CheckpointError: A contender that has no place in a world.
+        PlantFault: A world has failed.
+    """
+    begun, cpu = time.perf_counter(), time.process_time()
+    found: list[dict[str, float]] = [{} for _ in cells]
+    together: dict[tuple[int, float], list[int]] = {}
+    for index, cell in enumerate(cells):
+        together.setdefault((cell.agents, cell.scenario.duration_s), []).append(index)
+    for (agents, _), indices in together.items():
+        worlds = [World(cells[i].scenario, cells[i].seed, cells[i].seed) for i in indices]
+
+        def keep(view: View, indices: list[int] = indices) -> None:
+            index = indices[view.index]
+            found[index] = suite.measure(cells[index], view)
+            each(cells[index])
+
+        play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents)
+    return Played(contender.name, cells, found, time.perf_counter() - begun, time.process_time() - cpu)

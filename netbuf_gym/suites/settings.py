@@ -1,0 +1,103 @@
+"""What `netbuf-gym suite` is told: its words, in the grammar of `netbuf-gym train`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym import overrides
+from netbuf_gym.arguments import real, truth, whole
+from netbuf_gym.engine import MAX_THREADS
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.nearest import did_you_mean
+from netbuf_gym.suites.suite import Suite
+
+KEYS = {
+    "controller": "one or a list: contenders (netbuf-gym list contenders), constant:ACTION, models or agents",
+    "families": "a list of those to play in; default: all",
+    "output": "folder of the results; default: runs/suite/NAME",
+    "threads": "that run the worlds; default: one for each core",
+    "figures": "true or false, whether to draw; default: true",
+    "against": "an earlier result.json of the same version: exit status 1 where the first controller is behind it",
+    "tolerance": "by more than this in a family; default: 0.02",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """One run of a suite: see `KEYS`."""
+
+    suite: str
+    controllers: tuple[str, ...]
+    families: tuple[str, ...]
+    output: Path
+    threads: int
+    figures: bool
+    against: Path | None
+    tolerance: float
+
+    @property
+    def command(self) -> str:
+        """What makes the same figures."""
+        words = [f"controller={_written(self.controllers)}"]
+        if self.families:
+            words.append(f"families={_written(self.families)}")
+        return " ".join(["netbuf-gym suite", self.suite, *map(shlex.quote, words)])
+
+
+def read(suite: Suite, arguments: Sequence[str]) -> Order:
+    """The order that `KEY=VALUE` arguments make.
+
+    Raises:
+        ConfigError: An unknown key, one that is given twice, a value that is no such thing, or no controller.
+    """
+    given: dict[str, Any] = {}
+    for argument in arguments:
+        key = argument.partition("=")[0].strip()
+        if "=" not in argument or key not in KEYS:
+            valid = [f"{one}=" for one in KEYS]
+            hint = did_you_mean(f"{key}=", valid)
+            raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
+        if key in given:
+            raise ConfigError(f"{key} is given twice; valid: once")
+        given[key] = overrides.read(argument)[1]
+    if "controller" not in given:
+        raise ConfigError("missing: controller=..., e.g. controller=cubic, or controller=[PATH/model.zip,bbr]")
+    against = given.get("against")
+    return Order(
+        suite=suite.name,
+        controllers=_words("controller", given["controller"]),
+        families=_words("families", given.get("families", [])),
+        output=Path(_text("output", given.get("output", f"runs/suite/{suite.name}"))),
+        threads=whole("threads", given.get("threads", min(len(os.sched_getaffinity(0)), MAX_THREADS)), 1, MAX_THREADS),
+        figures=truth("figures", given.get("figures", True)),
+        against=None if against is None else Path(_text("against", against)),
+        tolerance=real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
+    )
+
+
+def _words(key: str, value: Any) -> tuple[str, ...]:
+    words = tuple(_text(key, one) for one in (value if isinstance(value, list) else [value]))
+    if key == "controller" and not words:
+        raise ConfigError("controller is empty; valid: at least one")
+    for word in words:
+        if words.count(word) > 1:
+            raise ConfigError(f"{key} holds {shown(word)} twice; valid: each once")
+    return words
+
+
+def _text(key: str, value: Any) -> str:
+    """A word, or a number that a path may be."""
+    text = f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ConfigError(f"{key} = {shown(value)}; valid: a text that is not empty")
+    return text
+
+
+def _written(values: Sequence[str]) -> str:
+    words = [overrides.quoted(one) if set(one) & set(",[]{}:= '\"") else one for one in values]
+    return words[0] if len(words) == 1 else f"[{','.join(words)}]"

@@ -1,0 +1,314 @@
+"""Families of paths to train and judge senders on, each a distribution over worlds.
+
+A path has one service, how its bottleneck delivers, and any number of what else may befall a sender on it. A family is named
+after the one thing that all of its worlds have; a share of them has something else besides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import checks
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.catalogue import congestion_control, names_of, sender_controls
+from netbuf_gym.scenarios.delays import handovers, leo_delays, route_change
+from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
+from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS
+from netbuf_gym.scenarios.types import Scenario
+from netbuf_gym.scenarios.wire import DelaySchedule
+from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld, Rival
+from netbuf_gym.traces.types import RateTrace
+
+SERVICES = {
+    "fixed": "one rate throughout",
+    "steps": "a rate that changes at random moments",
+    "jitter": "service that jitters within a round trip",
+    "cellular": "generated traces of 4G, 5G, Wi-Fi and wired networks",
+    "outages": "a rate that is gone for 0.3 to 10 s, once or more often, the queue held or dropped",
+}
+"""How a bottleneck delivers."""
+BESIDES = {
+    "loss": "random loss of data packets",
+    "delays": "propagation that changes: one step up or down, handovers, satellites",
+    "reverse": "traffic on the way back",
+    "rivals": "one to three flows of other congestion controls over the same bottleneck",
+    "agents": "two to eight senders that share a bottleneck and start one after the other",
+}
+"""What else may befall a sender."""
+FAMILIES = SERVICES | BESIDES
+
+NETWORKS = ("4g", "4g", "5g", "wifi", "wired")
+"""Of generated traces, each as likely."""
+NO_RIVAL = ("receiver_driven",)
+"""Needs a receiver that drives it."""
+LOWEST_MBPS, MOST_MBPS = 0.01, 1e4
+LEAST_MBPS = 0.1
+"""Generated traces that carry less in the mean are drawn anew."""
+TRIES = 16
+LEAST_RTTS = 20
+"""A world is not halved below so many round trips."""
+LEAST_S = 5.0
+LONGEST_OUTAGE_S = 10.0
+ACKS = 0.06
+"""A way back has this share of the bottleneck's rate at least, which its ACKs need."""
+MOST_MBPS_BACK = 100.0
+LEAST_PACKETS = 4
+"""Of a queue."""
+
+
+def rivals() -> tuple[str, ...]:
+    """Every congestion control that is built and can send beside an agent."""
+    return tuple(name for name in sender_controls("linux") if name not in NO_RIVAL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SenderPaths(Distribution):
+    """Worlds of one family, each path with a rate, a round trip and a buffer of its own.
+
+    Several senders share a path in the family `agents`; in the others each has a path for itself, all in one world, so that an
+    environment of any number of agents can be trained on them.
+
+    Args:
+        family: A key of `FAMILIES`.
+        senders: Congestion controls of the senders, the first flows of every world; rivals and flows on the way back follow.
+        rate_mbps: Range of the bottleneck's rate, log-uniform, within [0.01, 1e4]; generated traces of networks have that of
+            their network.
+        rtt_ms: Range of the propagation RTT, log-uniform, within (0, 1e5].
+        buffer_bdp: Range of the buffer in bandwidth-delay products of the mean rate, log-uniform, within (0, 1e4].
+        loss: Range of the loss rate in worlds that lose any, log-uniform, within (0, 1).
+        competitors: Congestion controls of rivals, each as likely; None: all of `rivals()`.
+        leave_probability: Share of the rivals that leave before the end, 0 to 1.
+        mixed_probability: Share of the paths that have something of another family besides, 0 to 1.
+        duration_s: Of the longest worlds, 1 to 1e4 seconds.
+        most_mbit: What a bottleneck carries in a world, 1 to 1e9 Mbit: worlds with more are halved until they have not, but not
+            below 5 s or 20 round trips.
+        name: For people.
+    """
+
+    family: str
+    senders: Sequence[Any] = ("cubic",)
+    rate_mbps: tuple[float, float] = (0.5, 1000.0)
+    rtt_ms: tuple[float, float] = (5.0, 400.0)
+    buffer_bdp: tuple[float, float] = (0.25, 16.0)
+    loss: tuple[float, float] = (1e-4, 2e-2)
+    competitors: Sequence[Any] | None = None
+    leave_probability: float = 0.3
+    mixed_probability: float = 0.2
+    duration_s: float = 20.0
+    most_mbit: float = 2000.0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        checks.choice("family", self.family, FAMILIES)
+        put(self, "senders", names_of(self.senders))
+        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, MOST_MBPS))
+        checks.number("rate_mbps[0]", self.rate_mbps[0], LOWEST_MBPS, MOST_MBPS)
+        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "loss", interval("loss", self.loss, 0.999))
+        put(self, "competitors", rivals() if self.competitors is None else names_of(self.competitors, "competitors"))
+        for i, cc in enumerate(self.competitors or ()):
+            congestion_control(f"competitors[{i}]", cc, sender_controls("linux"), "linux")
+        for field in ("leave_probability", "mixed_probability"):
+            put(self, field, checks.number(field, getattr(self, field), 0, 1))
+        put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, 1e4))
+        put(self, "most_mbit", checks.number("most_mbit", self.most_mbit, 1, 1e9))
+        checks.text("name", self.name)
+        self.sample(np.random.default_rng(0))  # the remaining fields are checked where they are used
+
+    @property
+    def flows(self) -> int:
+        """How many senders every world has; rivals are not counted."""
+        return len(self.senders)
+
+    def sample(self, rng: np.random.Generator) -> Scenario:
+        return self.draw(rng).scenario(self.senders, self.name)
+
+    def draw(self, rng: np.random.Generator, place: Sequence[float] | None = None) -> PathWorld:
+        """One world as what it is made of; `sample` makes its scenario.
+
+        Args:
+            rng: What it is drawn from.
+            place: Where the first path lies in the ranges of rate, RTT and buffer, each 0 to 1; None: anywhere.
+        """
+        sizes = self._sizes(rng)
+        places = rng.random((len(sizes), 3))
+        if place is not None:
+            places[0] = place
+        rtts = [log_uniform(one[1], self.rtt_ms) for one in places]
+        first_mbps = log_uniform(places[0][0], self.rate_mbps)
+        duration_s = self._lasts(first_mbps, rtts[0])
+        most_mbps = float(np.clip(self.most_mbit / duration_s, *self.rate_mbps))  # what others may carry in as long a time
+        rates = [first_mbps, *(log_uniform(one[0], (self.rate_mbps[0], most_mbps)) for one in places[1:])]
+        paths = [
+            self._path(rng, size, rate, rtt, log_uniform(one[2], self.buffer_bdp), duration_s)
+            for size, rate, rtt, one in zip(sizes, rates, rtts, places, strict=True)
+        ]
+        return PathWorld(family=self.family, duration_s=duration_s, paths=paths)
+
+    def _sizes(self, rng: np.random.Generator) -> list[int]:
+        """How many of the senders are on each path."""
+        left, sizes = len(self.senders), []
+        while left:
+            most = min(left, 8)
+            size = int(rng.integers(min(2, most), most + 1)) if self.family == "agents" else 1
+            sizes.append(size)
+            left -= size
+        return sizes
+
+    def _lasts(self, rate_mbps: float, rtt_ms: float) -> float:
+        """How long a world with such a path is."""
+        if self.family == "cellular":  # whose rate is the network's
+            rate_mbps = 0.0
+        lasts_s, least_s = self.duration_s, max(LEAST_S, LEAST_RTTS * rtt_ms * 1e-3)
+        while lasts_s * rate_mbps > self.most_mbit and lasts_s / 2 >= least_s:
+            lasts_s /= 2
+        return lasts_s
+
+    def _path(
+        self, rng: np.random.Generator, size: int, rate_mbps: float, rtt_ms: float, buffer_bdp: float, duration_s: float
+    ) -> Path:
+        has = {self.family}
+        if rng.random() < self.mixed_probability:
+            others = [name for name in FAMILIES if name not in (self.family, "agents", "cellular")]
+            has.add(others[int(rng.integers(len(others)))])
+        service = next((name for name in ("cellular", "outages", "jitter", "steps") if name in has), "fixed")
+        what = self._service(rng, service, rate_mbps, duration_s)
+        trace = what.get("trace")
+        mean_mbps = rate_mbps if trace is None else trace.mean_mbps(duration_s)
+        if "loss" in has:
+            what["loss"] = log_uniform(rng.random(), self.loss)
+        if "delays" in has:
+            what["delays"] = self._delays(rng, rtt_ms, duration_s)
+        if "reverse" in has:
+            what |= self._reverse(rng, mean_mbps, rtt_ms, duration_s)
+        starts_s = [0.0]
+        if size > 1:
+            stagger_s = min(log_uniform(rng.random(), (0.05, 4.0)), duration_s / 2 / (size - 1))
+            starts_s = [i * stagger_s for i in range(size)]
+        elif "rivals" in has and rng.random() < 0.4:
+            starts_s = [float(rng.uniform(0, 0.25)) * duration_s]
+        if "rivals" in has:
+            what["rivals"] = self._rivals(rng, duration_s)
+        buffer = max(LEAST_PACKETS, round(buffer_bdp * _packets(mean_mbps, rtt_ms)))
+        return Path(rtt_ms=rtt_ms, buffer_packets=buffer, starts_s=starts_s, **what)
+
+    def _service(self, rng: np.random.Generator, service: str, rate_mbps: float, duration_s: float) -> dict[str, Any]:
+        """Rate or trace of a bottleneck."""
+        if service == "fixed":
+            return {"rate_mbps": rate_mbps}
+        if service == "steps":
+            return {"trace": self._steps(rng, rate_mbps, duration_s)}
+        if service == "outages":
+            held = "hold" if rng.random() < 0.5 else "drop"
+            return {"trace": self._outages(rng, rate_mbps, duration_s), "on_outage": held}
+        if service == "jitter":
+            u = rng.random(5)
+            arguments = {
+                "mean_mbps": rate_mbps,
+                "sigma": log_uniform(u[0], (0.01, 0.15)),
+                "range_factor": log_uniform(u[1], (1.2, 4.0)),
+                "on_ms": log_uniform(u[2], (5.0, 80.0)),
+                "off_ms": log_uniform(u[3], (2.0, 60.0)),
+                "off_share": 0.5 * float(u[4]),
+            }
+            return _generated("jittered", duration_s, rng, arguments)
+        return self._network(rng, duration_s)
+
+    def _network(self, rng: np.random.Generator, duration_s: float) -> dict[str, Any]:
+        """A path of a network that carries something."""
+        network = NETWORKS[int(rng.integers(len(NETWORKS)))]
+        even = bool(rng.random() < 0.25)
+        held = "drop" if rng.random() < 0.2 else "hold"
+        for _ in range(TRIES):
+            try:
+                made = _generated(network, duration_s, rng, {"spread": 1.25}, by_seconds=even)
+            except ScenarioError as error:
+                if "outage throughout" in str(error):
+                    continue
+                raise
+            if made["trace"].mean_mbps(duration_s) >= LEAST_MBPS:
+                return {**made, "on_outage": held}
+        found = f"network {network!r} gave no path of {LEAST_MBPS:g} Mbit/s in {TRIES} tries"
+        raise ScenarioError(f"{found}; valid: a longer duration_s")
+
+    def _steps(self, rng: np.random.Generator, rate_mbps: float, duration_s: float) -> RateTrace:
+        """A rate that is multiplied by up to 4, or divided, at random moments, within the range of rates."""
+        times, rates = [0.0], [rate_mbps]
+        while (following := times[-1] + log_uniform(rng.random(), (0.5, duration_s / 2))) < duration_s:
+            factor = log_uniform(rng.random(), (0.25, 4.0))
+            times.append(following)
+            rates.append(float(np.clip(rates[-1] * factor, max(self.rate_mbps[0], rate_mbps / 8), self.rate_mbps[1])))
+        return RateTrace(times, rates)
+
+    def _outages(self, rng: np.random.Generator, rate_mbps: float, duration_s: float) -> RateTrace:
+        """A rate that is gone once or more often, in some worlds from the start, and another one when it is back."""
+        times, rates = [0.0], [rate_mbps]
+        begins_s = 0.0 if rng.random() < 0.15 else float(rng.uniform(0.1, 0.5)) * duration_s
+        while begins_s < 0.75 * duration_s:
+            lasts_s = log_uniform(rng.random(), (min(0.3, duration_s / 8), min(LONGEST_OUTAGE_S, duration_s / 3)))
+            if begins_s == 0:
+                times, rates = [], []
+            times += [begins_s, begins_s + lasts_s]
+            rates += [0.0, rate_mbps * log_uniform(rng.random(), (0.5, 2.0))]
+            begins_s += lasts_s + float(rng.uniform(0.2, 0.8)) * duration_s
+        return RateTrace(times, rates)
+
+    def _delays(self, rng: np.random.Generator, rtt_ms: float, duration_s: float) -> DelaySchedule:
+        """Of the bottleneck: a route that changes, three times of five; handovers, or satellites."""
+        one_way_ms, u = rtt_ms / 2, rng.random(4)
+        if u[0] < 0.6:
+            change_ms = log_uniform(u[1], (5.0, 100.0))
+            change_ms = change_ms if u[2] < 0.6 else -min(change_ms, 0.8 * one_way_ms)
+            at_s = (0.2 + 0.4 * float(u[3])) * duration_s
+            return route_change(delay_ms=one_way_ms, change_ms=change_ms, at_s=at_s)
+        made = {"seed": int(rng.integers(2**62)), "duration_s": duration_s, "low_ms": one_way_ms}
+        if u[0] < 0.8:
+            return handovers(high_ms=one_way_ms + log_uniform(u[1], (5.0, 50.0)), interval_s=duration_s / 4, **made)
+        later_s = log_uniform(u[1], (0.2, 1.0)) * min(15.0, duration_s)
+        high_ms = one_way_ms + log_uniform(u[2], (5.0, 30.0))
+        return leo_delays(high_ms=high_ms, interval_s=min(15.0, duration_s), first_s=later_s, **made)
+
+    def _reverse(self, rng: np.random.Generator, mean_mbps: float, rtt_ms: float, duration_s: float) -> dict[str, Any]:
+        """A way back of finite rate, and one or two flows over it."""
+        rate_mbps = max(mean_mbps * log_uniform(rng.random(), (0.1, 1.0)), 0.25)
+        rate_mbps = max(min(rate_mbps, MOST_MBPS_BACK), ACKS * mean_mbps)
+        buffer = max(10, round(log_uniform(rng.random(), (0.5, 4.0)) * _packets(rate_mbps, rtt_ms)))
+        flows = tuple(
+            Rival("cubic" if rng.random() < 0.6 else self._competitor(rng), float(rng.uniform(0, 0.4)) * duration_s)
+            for _ in range(1 + (rng.random() < 0.25))
+        )
+        return {"return_mbps": rate_mbps, "return_packets": buffer, "reverse": flows}
+
+    def _rivals(self, rng: np.random.Generator, duration_s: float) -> tuple[Rival, ...]:
+        """One to three, there from the start or later, some of which leave."""
+        made = []
+        for _ in range(1 if rng.random() < 0.7 else int(rng.integers(2, 4))):
+            cc, u = self._competitor(rng), rng.random(4)
+            start_s = 0.0 if u[0] < 0.5 else 0.4 * float(u[1]) * duration_s
+            stop_s = start_s + (0.2 + 0.6 * float(u[2])) * (duration_s - start_s) if u[3] < self.leave_probability else None
+            made.append(Rival(cc, start_s, stop_s))
+        return tuple(made)
+
+    def _competitor(self, rng: np.random.Generator) -> Any:
+        assert self.competitors is not None  # since it was made
+        return self.competitors[int(rng.integers(len(self.competitors)))]
+
+
+def _generated(
+    kind: str, duration_s: float, rng: np.random.Generator, arguments: dict[str, Any], by_seconds: bool = False
+) -> dict[str, Any]:
+    """A trace and the call that makes it."""
+    call = Generated(kind, duration_s, int(rng.integers(2**53)), arguments, by_seconds)
+    return {"generated": call, "trace": call.trace()}
+
+
+def _packets(rate_mbps: float, rtt_ms: float) -> float:
+    """The bandwidth-delay product in full packets; no buffer is larger than memory."""
+    return min(rate_mbps * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"], math.ldexp(1, 32))

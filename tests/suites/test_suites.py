@@ -1,0 +1,288 @@
+"""Suites: fixed sets of worlds, who is judged on them, and what is written."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from netbuf_gym import rollout, scenarios
+from netbuf_gym.cli import main
+from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.scenarios.types import AGENT
+from netbuf_gym.suites import SUITES, Cell, Edition, contending, freeze, frozen, paths, report, running, suite
+from netbuf_gym.suites.settings import read
+from netbuf_gym.tasks.congestion_window.families import FAMILIES
+from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld
+
+GATE = suite("gate")
+
+
+def cell(name, family, seed=1, senders=1, duration_s=3.0, **path):
+    made = Path(**{"rtt_ms": 20.0, "buffer_packets": 30, "rate_mbps": 5.0, "starts_s": (0.0,) * senders, **path})
+    world = PathWorld(family=family, duration_s=duration_s, paths=(made,))
+    return Cell(name, family, world.scenario((AGENT,) * senders, name), seed)
+
+
+SMALL = Edition(
+    3,
+    "abc",
+    (
+        cell("fixed-1", "fixed"),
+        cell("fixed-2", "fixed", 2, duration_s=2.0, rate_mbps=20.0),
+        cell("agents-1", "agents", 3, senders=2),
+    ),
+)
+OURS = replace(GATE, load=lambda: SMALL)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setitem(SUITES, "gate", OURS)
+    return OURS
+
+
+# ---- the sets
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_sets_have_all_families_and_keep_to_their_ranges(name):
+    data = json.loads(paths.file_of(name).read_text())
+    assert data["suite"] == name and data["version"] >= 1 and data["digest"] == frozen.digest_of(data["worlds"])
+    worlds = [one["world"] for one in data["worlds"]]
+    assert {one["family"] for one in worlds} == {"ppcc", "mixed", *FAMILIES}
+    assert len({one["name"] for one in data["worlds"]}) == len(worlds) == {"cards": 592}.get(name, 200)
+    rates = [path["rate_mbps"] for one in worlds for path in one["paths"] if one["family"] == "fixed"]
+    assert min(rates) < 1 and max(rates) > 500
+    every = [path for one in worlds for path in one["paths"]]
+    assert 5 <= min(path["rtt_ms"] for path in every) < 6 and 350 < max(path["rtt_ms"] for path in every) <= 400
+    assert {len(one["paths"][0]["starts_s"]) for one in worlds if one["family"] == "agents"} == {2, 4, 8}
+    assert all(len(one["paths"]) == 1 for one in worlds)
+
+
+def test_no_two_sets_have_a_world_in_common():
+    held = [json.loads(paths.file_of(name).read_text())["worlds"] for name in SUITES]
+    seeds = [one["seed"] for worlds in held for one in worlds]
+    assert len(set(seeds)) == len(seeds)
+    drawn = [json.dumps(one["world"]["paths"]) for worlds in held for one in worlds if one["world"]["family"] != "ppcc"]
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_the_gate_is_made_as_it_was_frozen():
+    edition = GATE.load()
+    assert len(edition.cells) == 200 and edition.families == ["ppcc", *paths.GATE]
+    assert all(one.agents == len(one.scenario.flows) for one in edition.of(["agents"]) + edition.of(["fixed"]))
+    ppcc = scenarios.get("ppcc/2").with_agents(1)
+    first = edition.cells[1].scenario
+    assert replace(first, name="", flows=ppcc.flows) == replace(ppcc, name="")
+    with pytest.raises(ConfigError, match="families holds 'fixd'"):
+        edition.of(["fixd"])
+
+
+def frozen_file(tmp_path, **changes):
+    call = Generated("lte", 3.0, 5, {"start_mbps": 4.0})
+    world = PathWorld(family="cellular", duration_s=3.0, paths=(Path(rtt_ms=30.0, buffer_packets=20, generated=call),))
+    one = {"name": "cellular-1", "seed": 4, "world": world.to_dict(), "capacities_mbps": frozen.capacities(world), **changes}
+    frozen.write(tmp_path / "set.json", "gate", 2, [one])
+    return tmp_path / "set.json"
+
+
+def test_a_file_of_worlds_is_read_as_it_was_written(tmp_path):
+    edition = frozen.read(frozen_file(tmp_path), "gate")
+    assert edition.version == 2 and edition.cells[0].seed == 4 and edition.cells[0].scenario.name == "cellular-1"
+    assert edition.cells[0].scenario.links[0].trace.name == "lte-5"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"capacities_mbps": []}, "capacities_mbps has 0 values for 1 generated"),
+        ({"capacities_mbps": [99.0]}, "'cellular-1': generator 'lte' gives a trace of .* not of 99"),
+        ({"world": {"family": "x", "duration_s": 3, "paths": [{"rtt": 1}]}}, "world 'cellular-1': cannot be made"),
+        (
+            {"world": {"family": "x", "duration_s": 3, "paths": [
+                {"rtt_ms": 9, "buffer_packets": 9, "generated": {"kind": "6g", "duration_s": 3, "seed": 1, "arguments": {}}}
+            ]}},
+            "world 'cellular-1': cannot be made: .*6g",
+        ),
+    ],
+)
+def test_worlds_that_are_not_what_they_were_are_refused(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        frozen.read(frozen_file(tmp_path, **changes), "gate")
+
+
+def test_files_of_other_worlds_are_refused(tmp_path):
+    file = frozen_file(tmp_path)
+    with pytest.raises(ConfigError, match=r"of suite 'gate'; valid: .* of 'cards'"):
+        frozen.read(file, "cards")
+    file.write_text(file.read_text().replace('"seed":4', '"seed":5'))
+    with pytest.raises(ConfigError, match="its worlds are not those of version 2: digest"):
+        frozen.read(file, "gate")
+    file.write_text("[]")
+    with pytest.raises(ConfigError, match="is no file of worlds"):
+        frozen.read(file, "gate")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        frozen.read(tmp_path / "none.json", "gate")
+
+
+def test_a_version_is_frozen_once(tmp_path, monkeypatch, capsys):
+    drawn = {1: [{"name": "a", "seed": 1, "world": {}}], 2: [{"name": "b", "seed": 2, "world": {}}]}
+    monkeypatch.setattr(paths, "file_of", lambda name: tmp_path / f"{name}.json")
+    monkeypatch.setattr(paths, "drawn", lambda name, version: drawn[version])
+    assert freeze.main(["gate"]) == freeze.main(["gate"]) == 0 and "version 1, digest" in capsys.readouterr().out
+    drawn[1] = drawn[2]
+    with pytest.raises(ConfigError, match=r"version 1 of gate has other worlds, digest .*; valid: --version 2"):
+        freeze.freeze("gate", 1)
+    freeze.freeze("gate", 2)
+    assert json.loads((tmp_path / "gate.json").read_text())["worlds"] == drawn[2]
+
+
+# ---- what is measured
+
+
+def test_measures_are_those_of_the_report():
+    played = running.run(GATE, SMALL.cells, contending.contender("cubic", GATE))
+    one = SMALL.cells[0]
+    (told,) = rollout.evaluate("cubic", GATE.task, one.scenario, [0])  # no loss: no seed decides anything
+    assert played.values[0]["utility"] == told["utility"]
+    assert played.values[0]["share"] == told["goodput_mbps"] / 5 and math.isnan(played.values[0]["jain"])
+    assert played.values[0]["inflation"] == told["mean_rtt_ms"] / told["base_rtt_ms"]
+    shared = played.values[2]
+    assert 0.5 < shared["jain"] <= 1 and 0.3 < shared["share"] < 1.1
+
+
+def test_who_delivers_nothing_is_worst_and_no_gap():
+    silent = cell("late", "fixed", duration_s=1.0, rtt_ms=3000.0)
+    played = running.run(GATE, [silent], contending.contender("cubic", GATE))
+    value = played.values[0]["utility"]
+    share = 1448 * 8e-6 / 5
+    assert value == pytest.approx(0.5 * math.log(share)) and math.isnan(played.values[0]["inflation"])
+
+
+def test_deciders_rules_and_constants_play_every_cell():
+    names = ["queue_target", "constant:5", "keep", "random"]
+    for name in names:
+        seen = []
+        played = running.run(GATE, SMALL.cells, contending.contender(name, GATE), each=seen.append)
+        assert played.name == name and sorted(one.name for one in seen) == sorted(one.name for one in SMALL.cells)
+        assert np.isfinite(played.of("utility")).all() and len(played.of("utility", "fixed")) == 2
+
+
+def test_threads_change_nothing():
+    one = contending.contender("bbr", GATE)
+    first, second = (running.run(GATE, SMALL.cells, one, threads=threads) for threads in (1, 2))
+    for metric in GATE.metrics:
+        np.testing.assert_array_equal(first.of(metric.key), second.of(metric.key))
+
+
+# ---- contenders and settings
+
+
+@pytest.mark.parametrize(
+    ("word", "error", "message"),
+    [
+        ("cubik", ConfigError, "'cubik' is nothing that plays congestion_window; did you mean 'cubic'"),
+        ("constant:[", ConfigError, "valid: constant:ACTION"),
+        ("queue_threshold/ppo", ConfigError, "is an agent of task 'queue_threshold'; suite gate is of 'congestion_window'"),
+    ],
+)
+def test_who_cannot_play_is_refused_by_name(word, error, message):
+    with pytest.raises(error, match=message):
+        contending.contender(word, GATE)
+
+
+def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
+    def lacking(*args, **kwargs):
+        raise CheckpointError("observation field 'rtt_trend' is missing")
+
+    monkeypatch.setattr(rollout, "check", lacking)
+    with pytest.raises(CheckpointError, match=r"keep cannot play the family 'fixed' of suite gate: .*'rtt_trend'"):
+        contending.require_fit(contending.contender("keep", GATE), SMALL.cells, GATE)
+    monkeypatch.undo()
+    with pytest.raises(ConfigError, match="constant:99 cannot play the family 'fixed' of suite gate: action = 99"):
+        contending.require_fit(contending.contender("constant:99", GATE), SMALL.cells, GATE)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "missing: controller="),
+        (["controler=a"], "unknown; did you mean 'controller='"),
+        (["controller=a", "controller=b"], "controller is given twice"),
+        (["controller=[]"], "controller is empty"),
+        (["controller=[a,a]"], "controller holds 'a' twice"),
+        (["controller=a", "threads=0"], "threads = 0"),
+        (["controller=a", "figures=3"], "figures = 3"),
+        (["controller=a", "tolerance=-1"], "tolerance = -1"),
+        (["controller=a", "output=''"], "output = ''"),
+    ],
+)
+def test_mistaken_settings_are_refused_by_name(words, message):
+    with pytest.raises(ConfigError, match=message):
+        read(GATE, words)
+
+
+def test_settings_are_written_as_they_are_read():
+    order = read(GATE, ["controller=['constant:5',bbr]", "families=fixed", "threads=1"])
+    assert order.controllers == ("constant:5", "bbr") and order.families == ("fixed",) and order.figures
+    assert order.command == """netbuf-gym suite gate 'controller=['"'"'constant:5'"'"',bbr]' families=fixed"""
+
+
+# ---- the command
+
+
+def run(tmp_path, *words):
+    return main(["suite", "gate", *words, f"output={tmp_path / 'out'}", "threads=1", "figures=false"])
+
+
+def test_the_command_writes_tables_rows_and_json(small, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    assert main(["suite", "gate", "controller=[cubic,keep]", f"output={tmp_path / 'out'}", "threads=1"]) == 0
+    printed = capsys.readouterr().out
+    assert "version 3, digest abc, 3 worlds" in printed and "| fixed" in printed and "| agents" in printed
+    lines = (tmp_path / "out" / "worlds.csv").read_text().splitlines()
+    assert lines[0] == "# netbuf-gym suite gate 'controller=[cubic,keep]'"
+    rows = list(csv.DictReader(lines[1:]))
+    assert len(rows) == 6 and [row["jain"] == "" for row in rows] == [True, True, False] * 2
+    data = json.loads((tmp_path / "out" / "result.json").read_text())
+    cubic = data["controllers"]["cubic"]
+    assert (data["suite"], data["version"], data["digest"]) == ("gate", 3, "abc") and cubic["model_sha256"] is None
+    both = [cubic["worlds"][name]["utility"] for name in ("fixed-1", "fixed-2")]
+    assert cubic["families"]["fixed"]["utility"] == pytest.approx(np.mean(both)) and cubic["families"]["all"]["worlds"] == 3
+    assert f"{np.mean(both):.3f} ±" in (tmp_path / "out" / "table.md").read_text()
+    drawn = sorted(path.name for path in (tmp_path / "out" / "figures").iterdir())
+    assert drawn == ["families.png", "scatter.png", "worlds.png"]
+
+
+def test_against_an_earlier_result(small, tmp_path, capsys):
+    assert run(tmp_path, "controller=cubic") == 0
+    result = tmp_path / "before.json"
+    (tmp_path / "out" / "result.json").rename(result)
+    assert run(tmp_path, "controller=cubic", f"against={result}") == 0
+    assert run(tmp_path, "controller=cubic", f"against={result}", "families=[fixed]") == 0
+    data = json.loads(result.read_text())
+    data["controllers"]["cubic"]["families"]["agents"]["utility"] += 0.5
+    result.write_text(json.dumps(data))
+    capsys.readouterr()
+    assert run(tmp_path, "controller=cubic", f"against={result}") == 1
+    assert capsys.readouterr().out.splitlines()[-1].endswith("by more than 0.02: agents")
+    assert run(tmp_path, "controller=cubic", f"against={result}", "tolerance=0.6") == 0
+    data["version"] = 2
+    result.write_text(json.dumps(data))
+    capsys.readouterr()
+    assert run(tmp_path, "controller=cubic", f"against={result}") == 2
+    assert "is of suite gate, version 2, digest abc; valid: suite gate, version 3, digest abc" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="cannot be read"):
+        report.earlier(tmp_path / "none.json", GATE, SMALL)
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"is no result.json of a suite"):
+        report.earlier(tmp_path / "bad.json", GATE, SMALL)
+
+
+@pytest.mark.parametrize("words", [["suite", "gates"], ["suite", "gate"], ["suite", "gate", "controller=cubik"]])
+def test_bad_input_is_one_line(words, capsys):
+    assert main(words) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1

@@ -1,0 +1,178 @@
+"""The families of paths that senders are trained on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from netbuf_gym import scenarios, traces
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError
+from netbuf_gym.scenarios.wire import DelaySchedule
+from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, rivals
+from netbuf_gym.tasks.congestion_window.paths import PathWorld
+from netbuf_gym.tasks.congestion_window.scenarios import SHARES
+from netbuf_gym.zoo.schema import CONF
+
+YAML = CONF / "scenario" / "paths" / "training.yaml"
+
+
+def draw(family, count=60, senders=1, seed=7, **kwargs):
+    rng, kwargs = np.random.default_rng(seed), {"mixed_probability": 0.0, "duration_s": 8.0, **kwargs}
+    distribution = SenderPaths(family=family, senders=("cubic",) * senders, **kwargs)
+    return [distribution.draw(rng) for _ in range(count)]
+
+
+def only(world):
+    assert len(world.paths) == 1
+    return world.paths[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_worlds_have_what_their_family_says_and_nothing_else(family):
+    senders = 8 if family == "agents" else 1
+    shown = {
+        "fixed": lambda path: path.rate_mbps is not None,
+        "steps": lambda path: path.generated is None and path.trace is not None and path.trace.rate_mbps.all(),
+        "jitter": lambda path: path.generated is not None and path.generated.kind == "jittered",
+        "cellular": lambda path: path.generated is not None and path.generated.kind != "jittered",
+        "outages": lambda path: path.generated is None and path.trace is not None and not path.trace.rate_mbps.all(),
+        "loss": lambda path: 1e-4 <= path.loss <= 2e-2,
+        "delays": lambda path: isinstance(path.delays, DelaySchedule),
+        "reverse": lambda path: path.return_mbps and path.reverse,
+        "rivals": lambda path: path.rivals,
+        "agents": lambda path: len(path.starts_s) > 1 and path.starts_s[-1] > path.starts_s[0] == 0,
+    }
+    service = family if family in ("steps", "jitter", "cellular", "outages") else "fixed"
+    for world in draw(family, 12, senders):
+        for path in world.paths:
+            has = {name for name, found in shown.items() if found(path)}
+            assert has == {family, service} or (family == "agents" and has == {"fixed"})  # one is left over
+        assert sum(len(path.starts_s) for path in world.paths) == senders
+
+
+def test_ranges_are_covered_and_fast_worlds_are_short():
+    worlds = draw("fixed", 400, duration_s=20.0)
+    rate = np.array([only(world).rate_mbps for world in worlds])
+    rtt = np.array([only(world).rtt_ms for world in worlds])
+    buffers = np.array([only(world).buffer_packets for world in worlds])
+    lasts = np.array([world.duration_s for world in worlds])
+    assert 0.5 <= rate.min() < 0.6 and 900 < rate.max() <= 1000 and np.median(rate) == pytest.approx(22.4, rel=0.3)
+    assert 5 <= rtt.min() < 5.5 and 370 < rtt.max() <= 400
+    bdp = rate * rtt * 1e3 / 8 / 1500
+    times = (buffers / bdp)[bdp > 50]
+    assert 0.25 * 0.98 <= times.min() < 0.3 and 14 < times.max() <= 16.1 and buffers.min() == 4
+    assert set(lasts) == {5.0, 10.0, 20.0} and (lasts[rate < 100] == 20).all() and (lasts >= 20 * rtt / 1e3).all()
+    assert (lasts[(rate > 400) & (rtt < 250)] == 5).all() and (lasts[rtt > 250] >= 10).all()
+
+
+def test_several_agents_share_a_bottleneck_or_have_one_each():
+    for world in draw("agents", 20, 8):
+        sizes = [len(path.starts_s) for path in world.paths]
+        assert sum(sizes) == 8 and max(sizes) > 1
+        scenario = world.scenario(("cubic",) * 8).with_agents(8)
+        assert scenario.agents == len(scenario.flows) == 8
+        shares = [scenario.fair_share_mbps(i) for i in range(8)]
+        of_first = world.paths[0].rate_mbps / sizes[0]
+        assert shares[: sizes[0]] == pytest.approx([of_first] * sizes[0])
+        assert all(path.starts_s[-1] <= world.duration_s / 2 for path in world.paths)
+    for world in draw("fixed", 5, 4):
+        scenario = world.scenario(("vegas",) * 4)
+        assert [flow.path for flow in scenario.flows] == [(0,), (2,), (4,), (6,)]
+        assert all(path.rate_mbps * world.duration_s <= 2000.1 for path in world.paths[1:])
+
+
+def test_rivals_are_all_that_is_built_and_share_the_bottleneck():
+    worlds = draw("rivals", 250)
+    seen = {rival.cc for world in worlds for rival in only(world).rivals}
+    assert seen == set(rivals()) and {"cubic", "bbr", "vegas", "copa", "vivace"} <= seen
+    counts = [len(only(world).rivals) for world in worlds]
+    assert set(counts) == {1, 2, 3} and 0.55 < np.mean(np.array(counts) == 1) < 0.85
+    late = [only(world).starts_s[0] > 0 for world in worlds]
+    assert 0.25 < np.mean(late) < 0.55
+    world = worlds[0]
+    scenario = world.scenario(("westwood",))
+    assert scenario.flows[0].cc == "westwood" and scenario.flows[1].path == scenario.flows[0].path == (0,)
+    assert scenario.fair_share_mbps(0) == pytest.approx(only(world).rate_mbps / (1 + counts[0]))
+    stay = draw("rivals", 40, leave_probability=0.0)
+    assert all(rival.stop_s is None for world in stay for rival in only(world).rivals)
+
+
+def test_reverse_flows_take_the_way_back_and_leave_room_for_acks():
+    for world in draw("reverse", 40):
+        path, scenario = only(world), world.scenario(("cubic",))
+        assert path.return_mbps >= 0.06 * path.rate_mbps * (1 - 1e-12)
+        assert scenario.flows[1].path == (1,) and scenario.flows[1].return_path == (0,)
+        assert scenario.fair_share_mbps(0) == path.rate_mbps
+
+
+def test_outages_come_at_the_start_too_and_are_held_or_dropped():
+    worlds = draw("outages", 120)
+    first = np.array([only(world).trace.rate_mbps[0] == 0 for world in worlds])
+    held = np.array([only(world).on_outage == "hold" for world in worlds])
+    assert 0.05 < first.mean() < 0.3 and 0.35 < held.mean() < 0.65
+    assert all(0.3 <= only(world).trace.longest_gap_s <= 10 for world in worlds)
+
+
+def test_the_generator_decides_the_world_and_json_holds_it():
+    distribution = scenarios.get("paths/training", n=3, duration_s=6)
+    one, same = (distribution.sample(np.random.default_rng(5)) for _ in range(2))
+    assert one == same and one != distribution.sample(np.random.default_rng(6))
+    for family in FAMILIES:
+        for world in draw(family, 4, 2, mixed_probability=1.0, duration_s=5.0):
+            again = PathWorld.from_dict(json.loads(json.dumps(world.to_dict())))
+            assert again.scenario(("cubic", "bbr")) == world.scenario(("cubic", "bbr"))
+
+
+def test_shares_decide_what_is_drawn():
+    mixture = scenarios.get("paths/training", shares={"fixed": 3, "loss": 1, "agents": 0}, mixed_probability=0)
+    rng = np.random.default_rng(0)
+    names = [mixture.sample(rng).name for _ in range(200)]
+    assert set(names) == {"paths/fixed", "paths/loss"} and 0.65 < np.mean(np.array(names) == "paths/fixed") < 0.85
+    assert set(SHARES) == set(FAMILIES) and sum(SHARES.values()) == pytest.approx(1)
+    written = [line.split(": ") for line in YAML.read_text().splitlines() if line.startswith("    ")]
+    assert {name.strip(): float(share) for name, share in written} == SHARES
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "message"),
+    [
+        ("paths/training", {"shares": {"fixd": 1}}, "shares has no family 'fixd'; did you mean 'fixed'"),
+        ("paths/training", {"shares": {"fixed": -1}}, "shares.fixed = -1"),
+        ("paths/training", {"shares": {"fixed": 0}}, "shares are all 0"),
+        ("paths/training", {"shares": 3}, "shares = 3; valid: a number for each family"),
+        ("paths/rivals", {"competitors": ["cubik"]}, "cubik"),
+        ("paths/fixed", {"rate_mbps": (0, 1)}, r"rate_mbps\[0\] = 0"),
+        ("paths/fixed", {"mixed_probability": 2}, "mixed_probability = 2"),
+        ("paths/fixed", {"most_mbit": 0}, "most_mbit = 0"),
+        ("paths/fixed", {"duration_s": 0.5}, "duration_s = 0.5"),
+    ],
+)
+def test_bad_input_is_refused_by_name(name, kwargs, message):
+    with pytest.raises(ScenarioError, match=message):
+        scenarios.get(name, **kwargs)
+
+
+def test_a_world_of_another_form_is_refused():
+    with pytest.raises(ScenarioTypeError, match="world"):
+        PathWorld.from_dict({"family": "fixed"})
+    with pytest.raises(ScenarioTypeError, match="path"):
+        PathWorld.from_dict({"family": "fixed", "duration_s": 5, "paths": [{"rtt": 3}]})
+    with pytest.raises(ScenarioError, match="senders has 2 names for 1 senders"):
+        draw("fixed", 1)[0].scenario(("cubic", "cubic"))
+
+
+def test_jittered_service_is_on_and_off_within_a_round_trip():
+    steady = traces.generate("jittered", duration_s=40, seed=3, mean_mbps=24, off_ms=0, range_factor=1.02)
+    switched = traces.generate("jittered", duration_s=40, seed=3, mean_mbps=24, on_ms=20, off_ms=20, off_share=0.0)
+    for trace in (steady, switched):
+        assert trace.mean_mbps() == pytest.approx(24, rel=0.03)
+        assert trace.time_ms[-1] == 40_000 and (np.diff(trace.time_ms) >= 0).all()
+    per_ms = [np.bincount(trace.time_ms.astype(int), minlength=40_001)[1:] for trace in (steady, switched)]
+    assert per_ms[0].var() == pytest.approx(per_ms[0].mean(), rel=0.06)  # Poisson
+    idle = per_ms[1].reshape(-1, 10).sum(axis=1) == 0  # 10 ms without a packet; 20 are expected
+    assert not (per_ms[0].reshape(-1, 10).sum(axis=1) == 0).any() and 0.2 < idle.mean() < 0.45
+    walking = traces.generate("jittered", duration_s=40, seed=3, mean_mbps=24, sigma=0.1, range_factor=4, off_ms=0)
+    seconds = np.bincount((walking.time_ms / 1e3).astype(int))[:40]
+    assert seconds.max() / seconds.min() > 2
+    with pytest.raises(ScenarioError, match="off_share = 2"):
+        traces.generate("jittered", off_share=2)
