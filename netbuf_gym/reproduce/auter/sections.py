@@ -27,7 +27,7 @@ from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
 
 KEYS = ("study", "cell", "plant", "scheme", "step", "seed")
 TEXTS = ("study", "cell", "plant", "scheme")
-SIMULATED, LIVE, LIVE_LONG, TRAINED = "simulated", "live", "live_long", "trained"
+SIMULATED, LIVE, LIVE_AGENT, LIVE_LONG, TRAINED = "simulated", "live", "live_agent", "live_long", "trained"
 TITLES = {
     SETTINGS: "Table I: hand-tuned settings",
     REGIONS: "Table IV: three regions",
@@ -106,5 +106,6 @@ SECTIONS: dict[str, Section] = {
     TRAINING: training,
     TRAINED: trained.shown,
     LIVE: partial(studies, LIVE, LINUX),
+    LIVE_AGENT: partial(studies, LIVE_AGENT, LINUX),
     LIVE_LONG: partial(studies, LIVE_LONG, LINUX),
 }
