@@ -78,6 +78,7 @@ void bind_config(nb::module_& m) {
       .def_rw("notsent_lowat_bytes", &HostConfig::notsent_lowat_bytes)
       .def_rw("limit_output_bytes", &HostConfig::limit_output_bytes)
       .def_rw("moderate_rcvbuf", &HostConfig::moderate_rcvbuf)
+      .def_rw("polls", &HostConfig::polls)
       .def_rw("kernel", &HostConfig::kernel)
       .def_rw("agent", &HostConfig::agent);
 

@@ -116,6 +116,7 @@ void bind_live(nb::module_& m) {
       .def_rw("window_clamp_bytes", &LiveSocket::window_clamp_bytes)
       .def_rw("notsent_lowat_bytes", &LiveSocket::notsent_lowat_bytes)
       .def_rw("pacing_bytes_per_s", &LiveSocket::pacing_bytes_per_s)
+      .def_rw("polls", &LiveSocket::polls)
       .def_rw("limited", &LiveSocket::limited)
       .def_rw("window_bytes", &LiveSocket::window_bytes);
 

@@ -101,6 +101,12 @@ bool SendBuffer::free_for_write() const {
   return queued_ < limit_ && (lowat == 0 || written_ - sent_ < lowat);
 }
 
+// sk_stream_is_writeable: a third of the buffer is free, and half of what may be unsent.
+bool SendBuffer::has_room() const {
+  const int64_t lowat = host_.settings().notsent_lowat_bytes;
+  return limit_ - queued_ >= queued_ / 2 && (lowat == 0 || 2 * (written_ - sent_) < lowat);
+}
+
 // sk_stream_moderate_sndbuf: memory is refused, and the buffer shrinks to half of what it holds. What would fill it is let in.
 bool SendBuffer::squeezes(int64_t more) {
   if (!locked_) limit_ = std::max(std::min(limit_, queued_ / 2), kLeastSend);
@@ -111,22 +117,28 @@ bool SendBuffer::squeezes(int64_t more) {
 // leaves as soon as a packet is full.
 void SendBuffer::write(Time now) {
   const int64_t before = written_, each = packet_bytes_;
+  if (waits_) since_asked_ = 0;
   waits_ = refused_ = pauses_ = false;
   while (written_ < wanted_) {
     if (!held_ && in_flight_ < cwnd_packets_ && written_ - sent_ >= each) {
       pauses_ = true;
       break;
     }
+    if (since_asked_ >= kWriteBytes / mss_ * mss_) {
+      since_asked_ = 0;
+      if (host_.settings().polls && !has_room()) no_space_ = true;
+    }
     const int64_t tail = (written_ - sent_) % each, more = std::min(each - tail, wanted_ - written_);
     if (tail == 0 && !free_for_write()) {
-      waits_ = true;
+      waits_ = no_space_ = true;
       break;
     }
     if (host_.limited() && !host_.grants(queued_, queued_ - pages_ * kPage + more + kSendOverhead, host_.settings().tcp_wmem[0]) && squeezes(more)) {
-      waits_ = refused_ = true;
+      waits_ = refused_ = no_space_ = true;
       break;
     }
     written_ += more;
+    since_asked_ += more;
     queued_ = written_ - una_ + kSendOverhead * (bursts_.size() + (written_ - sent_ + each - 1) / each);
   }
   if (written_ == before) return;
@@ -194,29 +206,36 @@ void SendBuffer::sent(Time now, uint32_t first, uint32_t count, uint32_t burst) 
   for (uint32_t done = 0; done < count; done += burst) bursts_.push(first + std::min(done + burst, count));
 }
 
-// tcp_check_space: a third of the buffer must be free, and half of what may be unsent.
+// tcp_check_space
 bool SendBuffer::wakes(const Position& at) {
   held_ = pauses_ && at.sent == sent_;         // pacing, or the other end's window: it writes on
   sent_ = at.sent;
   count(at.now);
   in_flight_ = at.in_flight;
   cwnd_packets_ = at.cwnd_packets;
-  if (!waits_) return pauses_;
+  if (!no_space_) return pauses_;
   if (!host_.pressure() && host_.plenty() && in_flight_ < cwnd_packets_) expand();
-  const int64_t lowat = host_.settings().notsent_lowat_bytes;
-  return limit_ - queued_ >= queued_ / 2 && (lowat == 0 || 2 * (written_ - sent_) < lowat);
+  if (!has_room()) return pauses_;
+  no_space_ = starved_ = false;
+  return waits_ || pauses_;
 }
 
-// As TCP_INFO has it (tcp_chrono_start): the buffer limits when all that is written has left, though the window has room and the
-// application would write more; the window when a packet that waits does not fit in it, while it does in the congestion window.
+// tcp_cwnd_validate: something left just now, nothing is left to leave, and the application was without room before. What leaves
+// as it is written is not counted where the application only writes: it finds no room when all has left.
+void SendBuffer::left(const Position& at, bool cwnd_limited) {
+  if (no_space_ && written_ == at.sent && !cwnd_limited) starved_ = true;
+}
+
+// As TCP_INFO has it (tcp_chrono_start): the buffer limits from when the congestion window's use shows it until there is room; the
+// window when a packet that waits does not fit in it, while it does in the congestion window.
 void SendBuffer::note(const Position& at, int64_t open) {
   State state = State::busy;
   if (written_ == una_) {
     state = State::idle;
+  } else if (starved_) {
+    state = State::buffer_limited;
   } else if (at.in_flight < at.cwnd_packets) {
-    if (waits_ && written_ == at.sent) {
-      state = State::buffer_limited;
-    } else if (open < std::min(written_ - at.sent, packet_bytes_) && open < int64_t{at.cwnd_packets - at.in_flight} * mss_) {
+    if (open < std::min(written_ - at.sent, packet_bytes_) && open < int64_t{at.cwnd_packets - at.in_flight} * mss_) {
       state = State::window_limited;
     }
   }

@@ -17,7 +17,9 @@ void transmit_at_host(Sender& s) {
     const uint32_t first = s.tcb.nxt;
     transmit_linux(s);
     const uint32_t count = s.tcb.nxt - first;
-    if (count > 0) buffer.sent(s.tcb.now, first, count, count > 2 ? s.burst_limit() : 2);
+    if (count == 0) return;
+    buffer.sent(s.tcb.now, first, count, count > 2 ? s.burst_limit() : 2);
+    buffer.left(position(), s.may_grow());
   };
   transmit();
   while (buffer.wakes(position())) {

@@ -41,6 +41,9 @@ class Host:
         limit_output_bytes: what a socket may have in the host's queues below TCP, 1 to 2**40 bytes
             (`tcp_limit_output_bytes`); None: no limit, as of devices that let go of a packet's owner at once.
         moderate_rcvbuf: whether receive buffers are tuned (`tcp_moderate_rcvbuf`).
+        polls: whether its programs ask for room between writes (poll), as event loops do, instead of writing until none is left.
+            Linux counts a connection as limited by its send buffer where data leave after somebody found no room; of a program
+            that only writes none is left to leave then, unless the device or pacing holds it up.
         kernel: version whose autotuning it is, as "6.18". It changed with 6.6, 6.16 and 6.18.
         agent: whether an agent of kind "host" sets what can be set.
 
@@ -59,6 +62,7 @@ class Host:
     notsent_lowat_bytes: int | None = None
     limit_output_bytes: int | None = None
     moderate_rcvbuf: bool = True
+    polls: bool = True
     kernel: str = "6.18"
     agent: bool = False
 
@@ -84,6 +88,7 @@ class Host:
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(f"host.{field}", getattr(self, field), 1, most))
         put(self, "moderate_rcvbuf", checks.boolean("host.moderate_rcvbuf", self.moderate_rcvbuf))
+        put(self, "polls", checks.boolean("host.polls", self.polls))
         put(self, "agent", checks.boolean("host.agent", self.agent))
         self.kernel_number  # noqa: B018  # refuses what is no version
 

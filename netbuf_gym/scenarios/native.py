@@ -160,6 +160,7 @@ def host_config(host: Host) -> _core.HostConfig:
     config.notsent_lowat_bytes = host.notsent_lowat_bytes or 0
     config.limit_output_bytes = host.limit_output_bytes or 0
     config.moderate_rcvbuf = host.moderate_rcvbuf
+    config.polls = host.polls
     config.kernel = host.kernel_number
     config.agent = host.agent
     return config

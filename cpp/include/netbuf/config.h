@@ -78,6 +78,7 @@ struct HostConfig {
   int64_t notsent_lowat_bytes = 0;         // 0: never limits, likewise below
   int64_t limit_output_bytes = 0;
   bool moderate_rcvbuf = true;
+  bool polls = true;                       // its applications ask for room between writes
   uint32_t kernel = 6018;                  // version: 1000 times major, and minor
   bool agent = false;                      // sets what of this can be set
 };

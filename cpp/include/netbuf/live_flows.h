@@ -28,6 +28,7 @@ struct LiveSocket {
   int64_t window_clamp_bytes = 0;    // TCP_WINDOW_CLAMP of the receiver
   int64_t notsent_lowat_bytes = 0;
   int64_t pacing_bytes_per_s = 0;    // SO_MAX_PACING_RATE
+  bool polls = true;                 // the writer asks for room between writes
   bool limited = false;              // what is written and not acknowledged is kept to a window from user space
   int64_t window_bytes = 0;          // that window, until it is set; 0: none
 };

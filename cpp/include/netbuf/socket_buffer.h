@@ -16,6 +16,7 @@ class Receiver;
 int64_t packet_truesize(uint32_t payload);
 inline constexpr int64_t kHeaderRoom = 256;     // MAX_TCP_HEADER: of kernels without wireless or tunnel options; else 320
 inline constexpr int64_t kSharedInfo = 320, kPacketHead = 256;  // skb_shared_info, sk_buff, with their alignment
+inline constexpr int64_t kWriteBytes = 65536;   // that applications write at once
 inline constexpr int64_t kSendOverhead = kHeaderRoom + kSharedInfo + kPacketHead;
 
 // Stands between an application and its sender: what has been written and is not yet acknowledged.
@@ -42,6 +43,7 @@ class SendBuffer final : public Source {
   void acknowledged(const Position& at);             // gives back what held it
   void sent(Time now, uint32_t first, uint32_t count, uint32_t burst);  // new segments, cut into bursts
   Time held_back(Time now, double rate);             // until when, for what it has in the device; 0: not at all. rate: bytes a second
+  void left(const Position& at, bool cwnd_limited);  // something new has
   bool wakes(const Position& at);                    // whether the application, which waited, is to write on
   void note(const Position& at, int64_t open);       // what limits from now on; open: the rest of the other end's window
 
@@ -69,6 +71,7 @@ class SendBuffer final : public Source {
   void write(Time now);
   bool squeezes(int64_t more);
   bool free_for_write() const;
+  bool has_room() const;
   void count(Time now);
 
   Host& host_;
@@ -78,10 +81,13 @@ class SendBuffer final : public Source {
   bool closed_, locked_, open_ = false, over_ = false;  // locked: an explicit buffer
   // Of the application: it waits for room, was refused memory, pauses for packets to leave; and whether they do not.
   bool waits_ = false, refused_ = false, pauses_ = false, held_ = false;
+  // The kernel's: somebody was told that there is no room (SOCK_NOSPACE), and the connection was short of data by it.
+  bool no_space_ = false, starved_ = false;
   bool known_ = false;                               // what the other end advertises
   uint32_t mss_, expansion_;
   int64_t limit_ = 0, explicit_;
   int64_t written_ = 0, una_ = 0, sent_ = 0, queued_ = 0, pages_ = 0;
+  int64_t since_asked_ = 0;                          // written since the application last asked for room
   uint32_t cwnd_packets_ = 10, in_flight_ = 0;
   int64_t largest_window_ = 0, packet_bytes_;        // packet_bytes: of the largest that data is written into
   Ring<uint32_t> bursts_;                            // in flight: the segment after each

@@ -15,16 +15,16 @@
 #include "live_sockets.h"
 #include "netbuf/kernel/tcp_info.h"
 #include "netbuf/live_flows.h"
+#include "netbuf/socket_buffer.h"
 
 namespace netbuf {
 
 namespace {
 
-constexpr int64_t kWrite = 64 * 1024;         // as much as one of the kernel's buffers holds
 constexpr int kWritesInTurn = 32;             // of one connection before others have theirs
 constexpr int64_t kRead = 1 << 20;
 constexpr Time kWindowLook = 500 * kMicrosecond;
-std::array<char, kWrite> zeros{};
+std::array<char, kWriteBytes> zeros{};
 
 }  // namespace
 
@@ -88,7 +88,7 @@ void LiveFlows::write(uint32_t index, Time now) {
       break;
     }
     // Whole segments: what is appended to a rest that Nagle's algorithm holds back is not asked for room in SO_SNDBUF.
-    const int64_t length = std::min({kWrite / mss_ * mss_, upto - connection.written, room});
+    const int64_t length = std::min({kWriteBytes / mss_ * mss_, upto - connection.written, room});
     const ssize_t sent = send(fd, zeros.data(), static_cast<size_t>(length), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno != EAGAIN && errno != EINTR) return fail(index, errno, "writing");
@@ -96,10 +96,12 @@ void LiveFlows::write(uint32_t index, Time now) {
     }
     connection.written += sent;
     room -= sent;
-    // The kernel counts a connection as limited by its send buffer where something is sent while somebody waits for room. Behind a
-    // network card data wait to be sent when that begins; here they are gone before. Asking for room makes somebody wait.
-    pollfd asks{fd, POLLOUT, 0};
-    poll(&asks, 1, 0);
+    // The kernel counts a connection as limited by its send buffer where something leaves after somebody found no room: of what a
+    // device takes as it is written nothing is left to leave once write() finds none.
+    if (connection.socket->polls) {
+      pollfd asks{fd, POLLOUT, 0};
+      poll(&asks, 1, 0);
+    }
   }
   if (connection.flow != kNone) flow_stats_[connection.flow].written_bytes = connection.written;
   if (closed && connection.written >= upto && connection.connected) {

@@ -175,6 +175,8 @@ class Setup:
             socket["send_buffer_bytes"] = capped(self.scenario, one.sender_host, one.sndbuf_bytes)
         if one.rcvbuf_bytes is not None:
             socket["receive_buffer_bytes"] = capped(self.scenario, one.receiver_host, one.rcvbuf_bytes)
+        if one.sender_host is not None:
+            socket["polls"] = next(host.polls for host in self.scenario.hosts if host.name == one.sender_host)
         if one.sender_host is None and cc_name(one.cc) != AGENT:  # a host has settings of its own
             socket["notsent_lowat_bytes"] = NOTSENT_LOWAT_BYTES
         if isinstance(one, Flow):

@@ -226,6 +226,8 @@ SCENARIOS: dict[str, Callable[..., World]] = {
         start_probability=0.5,
         explicit_probability=0.1,
         relay_probability=0.4,
+        polls_probability=0.5,
+        slow_nic_probability=0.15,
         duration_s=90.0,
     ),
 }

@@ -33,7 +33,7 @@ LASTING, PAGES = ("long", "mixed"), ("short", "mixed")
 """Of traffic: connections that send as long as the world lasts, pages of the web, or both."""
 
 MAX_CONNECTIONS = 10_000
-NIC_MBPS = 1000.0
+NIC_MBPS, LEAST_NIC_MBPS = 1000.0, 10.0
 RING_PACKETS = 256
 LEAST_QUEUE = 20
 RELAY_BYTES = 65_536
@@ -79,6 +79,7 @@ def host_world(
     duration_s: float = 300.0,
     settings: Settings = NAMED["autotuning"],
     memory_bytes: int | None = None,
+    polls: bool = True,
     agent: bool = False,
     name: str = "",
 ) -> Scenario:
@@ -108,6 +109,7 @@ def host_world(
         delay: Of the bottleneck in place of half of `rtt_ms`: whatever `Link.delay_ms` takes.
         settings: That the host starts with.
         memory_bytes: What its TCP connections may hold together; None: no limit.
+        polls: Whether the host's programs ask for room between writes, as `Host.polls`.
         agent: Whether an agent sets the host.
         name: The scenario's name.
 
@@ -140,7 +142,7 @@ def host_world(
         Link(name="return", delay_ms=one_way_ms),
     ]
     hosts = [
-        set_to(_proxy(memory_bytes, agent), settings),
+        set_to(_proxy(memory_bytes, polls, agent), settings),
         Host(name="client", tcp_rmem=tuple(client_rmem), socket_bytes=67_108_864),
     ]
     way: dict[str, Any] = {
@@ -183,9 +185,9 @@ def _queue(bdp: float, rate_mbps: float, rtt_ms: float) -> int:
     return max(LEAST_QUEUE, round(bdp * rate_mbps * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"]))
 
 
-def _proxy(memory_bytes: int | None, agent: bool) -> Host:
+def _proxy(memory_bytes: int | None, polls: bool, agent: bool) -> Host:
     limit = None if memory_bytes is None else (memory_bytes // 2, memory_bytes * 3 // 4, memory_bytes)
-    return Host(name=PROXY, device="nic", ring_packets=RING_PACKETS, tcp_mem=limit, agent=agent)
+    return Host(name=PROXY, device="nic", ring_packets=RING_PACKETS, tcp_mem=limit, polls=polls, agent=agent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +210,10 @@ class HostPaths(Distribution):
             the others start as Linux has them.
         explicit_probability: Share of the worlds whose programs ask for send buffers, of 64 KiB to 16 MiB.
         relay_probability: Share of the worlds in which the host relays what it gets from near by.
+        polls_probability: Share of the worlds whose programs ask for room between writes, as `Host.polls`.
         nic_mbps: Rate of the host's device.
+        slow_nic_probability: Share of the worlds whose device is no faster than the bottleneck, 10 Mbit/s at least, so that the
+            ring is where packets wait.
         duration_s: 0.001 to 1e6 seconds.
         name: For people.
     """
@@ -230,7 +235,9 @@ class HostPaths(Distribution):
     start_bytes: Any = (32_768.0, 67_108_864.0)
     explicit_probability: float = 0.0
     relay_probability: float = 0.0
+    polls_probability: float = 1.0
     nic_mbps: float | None = NIC_MBPS
+    slow_nic_probability: float = 0.0
     duration_s: float = 300.0
     name: str = "host paths"
 
@@ -247,7 +254,7 @@ class HostPaths(Distribution):
         put(self, "load", _interval("load", self.load, 1e3))
         put(self, "start_bytes", _interval("start_bytes", self.start_bytes, 67_108_864.0))
         checks.number("start_bytes[0]", self.start_bytes[0], 4096, 67_108_864)
-        for field in ("loss", "jitter", "change", "start", "explicit", "relay"):
+        for field in ("loss", "jitter", "change", "start", "explicit", "relay", "polls", "slow_nic"):
             name = f"{field}_probability"
             put(self, name, checks.number(name, getattr(self, name), 0, 1))
         put(self, "change_factor", checks.number("change_factor", self.change_factor, 1, 1000))
@@ -268,7 +275,7 @@ class HostPaths(Distribution):
         return 1
 
     def sample(self, rng: np.random.Generator) -> Scenario:
-        u = rng.random(21)
+        u = rng.random(23)
         rate = _log_uniform(u[0], self.rate_mbps)
         rtt = _log_uniform(u[1], self.rtt_ms)
         settings = NAMED["autotuning"]
@@ -288,13 +295,14 @@ class HostPaths(Distribution):
             buffer_packets=_queue(_log_uniform(u[9], self.buffer_bdp), rate, rtt),
             loss=_log_uniform(u[11], self.loss) if u[10] < self.loss_probability else 0.0,
             jitter_ms=rtt * _log_uniform(u[13], self.jitter) if u[12] < self.jitter_probability else 0.0,
-            nic_mbps=self.nic_mbps,
+            nic_mbps=max(rate, LEAST_NIC_MBPS) if u[22] < self.slow_nic_probability else self.nic_mbps,
             traffic=self.traffic[int(u[14] * len(self.traffic))],
             connections=math.floor(_log_uniform(u[15], (self.connections[0], self.connections[1] + 1 - 1e-9))),
             load=self.load[0] + u[16] * (self.load[1] - self.load[0]),
             cc=self.ccs[int(u[17] * len(self.ccs))],
             explicit_bytes=round(_log_uniform(u[19], (2.0**16, 2.0**24))) if u[18] < self.explicit_probability else None,
             relay_bytes=RELAY_BYTES if u[20] < self.relay_probability else None,
+            polls=u[21] < self.polls_probability,
             duration_s=self.duration_s,
             settings=settings,
             name=self.name,
