@@ -1,5 +1,7 @@
 """Runs a campaign: in parallel, resumably, into one tidy file.
 
+A finished campaign can be run again with more schemes: what is there is kept.
+
 A folder holds `campaign.json` (the settings, the command, version, machine, duration), while it is under way `parts/` (a
 CSV file for each part of the experiment whose runs are done), and in the end `runs.csv`: a row a run. All of these rows
 can be verified (`table`), and are, whenever they are read.
@@ -89,6 +91,9 @@ class Campaign:
         """
         path = self.output / RUNS
         with alone(self.output, "output"):
+            grown_from = _read_json(self.output / DESCRIPTION).get("grown_from")
+            if grown_from is not None and path.is_file() and table.comment_of(path) == grown_from:
+                path.unlink()  # its rows are parts by now
             found = self._read_table(path, self.parts) if path.is_file() else None
             if found is not None and found.cut is None:
                 shutil.rmtree(self.output / PARTS, ignore_errors=True)
@@ -167,6 +172,9 @@ class Campaign:
             raise ConfigError(f"output = '{self.output}' is no folder; valid: a folder, new or empty, or this campaign's")
         if path.is_file():
             begun = _read_json(path)
+            if self._has_more_schemes(begun):
+                self._take_over(begun)
+                begun = _read_json(path)
             if begun.get("settings") != self.settings.to_dict():
                 raise ConfigError(
                     f"output = '{self.output}' holds another campaign ({begun.get('command')});"
@@ -185,27 +193,57 @@ class Campaign:
         if self.output.is_dir() and any(path for path in self.output.iterdir() if not path.name.startswith(f".{DESCRIPTION}.")):
             raise ConfigError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
         self.output.mkdir(parents=True, exist_ok=True)
-        write_json(
-            path,
-            {
-                "schema": SCHEMA,
-                "command": self.settings.command(),
-                "netbuf_gym": __version__,
-                "machine": machine(),
-                "jobs": self.jobs,
-                "begun": time.strftime("%Y-%m-%d"),
-                "seconds": 0.0,
-                "runs": self.runs,
-                **self.work.identity,
-                "settings": self.settings.to_dict(),
-                "columns": {
-                    **self.experiment.explained,
-                    **self.experiment.measures,
-                    table.CHECK: "CRC-32 of the first line and of the row before this column",
-                },
-            },
-        )
+        write_json(path, self._description(time.strftime("%Y-%m-%d"), 0.0))
         self._before_s = 0.0
+
+    def _description(self, begun: str, seconds: float) -> dict[str, Any]:
+        """begun: the day; seconds: of work so far."""
+        return {
+            "schema": SCHEMA,
+            "command": self.settings.command(),
+            "netbuf_gym": __version__,
+            "machine": machine(),
+            "jobs": self.jobs,
+            "begun": begun,
+            "seconds": seconds,
+            "runs": self.runs,
+            **self.work.identity,
+            "settings": self.settings.to_dict(),
+            "columns": {
+                **self.experiment.explained,
+                **self.experiment.measures,
+                table.CHECK: "CRC-32 of the first line and of the row before this column",
+            },
+        }
+
+    def _has_more_schemes(self, begun: dict[str, Any]) -> bool:
+        """Whether a finished campaign differs from this one in that fewer schemes play in it, and no agent is another."""
+        found, own = begun.get("settings"), self.settings.to_dict()
+        if not isinstance(found, dict) or begun.get("netbuf_gym") != __version__ or not (self.output / RUNS).is_file():
+            return False
+        absent = {key for key in self.settings.agents if not begun.get(f"{key}_sha256")}
+        if any(begun.get(name, "") not in ("", value) for name, value in self.work.identity.items()):
+            return False
+        schemes = found.get("schemes") or []
+        alike = all(found.get(key) == value for key, value in own.items() if key != "schemes" and key not in absent)
+        return alike and found.keys() == own.keys() and set(schemes) < set(own["schemes"])
+
+    def _take_over(self, begun: dict[str, Any]) -> None:
+        """Makes a finished campaign's runs parts of this one, which has more schemes."""
+        with alone(self.output, "output"):
+            path = self.output / RUNS
+            found = table.read(path, self.experiment.columns, self.experiment.keys).whole(path)
+            if str(begun.get("command")) not in found.comment:
+                valid = f"valid: {begun.get('command')}"
+                raise ReferenceDataError(f"is the table of another campaign ({found.comment}); {valid}", path, 1)
+            rows = {tuple(row[name] for name in self.experiment.keys): row for row in found.rows}
+            (self.output / PARTS).mkdir(exist_ok=True)
+            for part in self.parts:
+                keys = [tuple(map(table.text, run)) for run in part.runs]
+                if all(key in rows for key in keys):
+                    self._write_rows(part, [rows[key] for key in keys])
+            own = self._description(str(begun.get("begun")), self.seconds)
+            write_json(self.output / DESCRIPTION, own | {"grown_from": found.comment})
 
     def _add_seconds(self, seconds: float) -> None:
         """Adds the time of this session to that of the ones before."""

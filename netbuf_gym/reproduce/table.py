@@ -126,6 +126,13 @@ def read(path: str | Path, columns: Sequence[str], keys: Sequence[str]) -> Table
     return Table(comment, rows, promised, lines, cut)
 
 
+def comment_of(path: str | Path) -> str | None:
+    """The comment that a file begins with; None: it does not. Raises OSError."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        first = FIRST_LINE.fullmatch(file.readline().rstrip("\n"))
+    return first["comment"] if first else None
+
+
 def _check_header(header: Sequence[str], columns: Sequence[str], path: str | Path, line: int) -> None:
     valid = [*columns, CHECK]
     if missing := [name for name in valid if name not in header]:

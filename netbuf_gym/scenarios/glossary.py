@@ -100,6 +100,8 @@ GLOSSARY: dict[str, Entry] = {
     "start_bytes": Entry("4096 to 67108864", "these maxima"),
     "explicit_probability": Entry(SHARE, "share of the worlds whose programs ask for send buffers"),
     "relay_probability": Entry(SHARE, "share of the worlds in which the host relays what it gets from near by"),
+    "polls_probability": Entry(SHARE, "share of the worlds whose programs ask for room between writes"),
     "nic_mbps": Entry(RATE, "rate of the host's device"),
+    "slow_nic_probability": Entry(SHARE, "share of the worlds whose device is no faster than the bottleneck"),
     "delayed_ack": Entry("1 to 1000; null: the stack's", "an ACK at the latest after so many segments"),
 }

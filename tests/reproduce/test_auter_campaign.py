@@ -25,6 +25,32 @@ def no_agents(monkeypatch):
     monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
 
 
+def test_a_finished_campaign_takes_more_schemes(tmp_path, capsys, monkeypatch):
+    """What is there is kept, wherever it is interrupted; the whole equals a campaign that had them all."""
+    words = ["reproduce", "auter", "studies=[settings,memory]", "duration_s=5", "seeds=2", "jobs=2", "figures=false"]
+    output, other = tmp_path / "out", tmp_path / "other"
+    assert main([*words, "schemes=[default,max]", f"output={output}"]) == 0
+    assert main([*words, "schemes=[default,tune-1,max]", f"output={other}"]) == 0
+    capsys.readouterr()
+    assert main([*words, "schemes=[default,tune-1]", f"output={output}"]) == 2  # one less
+    assert main([*words, "schemes=[default,tune-1,max]", "first_seed=7", f"output={output}"]) == 2
+    assert capsys.readouterr().err.count("holds another campaign") == 2
+
+    def stopped(self, chunk, folder, stop):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Studies, "run", stopped)
+        assert main([*words, "schemes=[default,tune-1,max]", f"output={output}"]) == 130
+    ran = []
+    run = Studies.run
+    monkeypatch.setattr(Studies, "run", lambda self, chunk, *rest: ran.append(chunk) or run(self, chunk, *rest))
+    assert main([*words, "schemes=[default,tune-1,max]", f"output={output}"]) == 0
+    assert {key[3] for chunk in ran for key in chunk.runs} == {"tune-1"}
+    assert (output / "runs.csv").read_text() == (other / "runs.csv").read_text()
+    assert main([*words, "schemes=[default,max]", f"output={output}"]) == 2
+
+
 def test_every_study_runs_and_goes_on(tmp_path, capsys):
     """Most studies, a cut end, and the same rows again; figures and the page of it."""
     output, studies = tmp_path / "out", "studies=[settings,regions,latency,memory,long_run]"
