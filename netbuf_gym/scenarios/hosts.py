@@ -41,7 +41,7 @@ class Host:
         limit_output_bytes: what a socket may have in the host's queues below TCP, 1 to 2**40 bytes
             (`tcp_limit_output_bytes`); None: no limit, as of devices that let go of a packet's owner at once.
         moderate_rcvbuf: whether receive buffers are tuned (`tcp_moderate_rcvbuf`).
-        polls: whether its programs ask for room between writes (poll), as event loops do, instead of writing until none is left.
+        polls: whether its programs ask for room between writes (poll), as event loops do, or write until none is left.
             Linux counts a connection as limited by its send buffer where data leave after somebody found no room; of a program
             that only writes none is left to leave then, unless the device or pacing holds it up.
         kernel: version whose autotuning it is, as "6.18". It changed with 6.6, 6.16 and 6.18.
