@@ -265,8 +265,8 @@ class Progress(BaseCallback):
         episodes = self.model.ep_info_buffer or ()
         for name, label in (("r", "return"), (self.name, self.name)):
             values = [episode[name] for episode in episodes if name in episode]
-            if values:
-                text += f", {label} {np.mean(values):.3f}"
+            if values and np.isfinite(values).any():  # a sender without an answer has no utility
+                text += f", {label} {np.nanmean(values):.3f}"
         return text
 
     def _on_training_start(self) -> None:
