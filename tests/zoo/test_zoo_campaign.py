@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -96,6 +97,35 @@ def test_campaign_margins_over_training_seeds_and_over_evaluation_seeds():
         campaign._spread([math.nan, 1.0], 1) == "1.0"
         and campaign._spread([math.nan], 1) == campaign._number(math.nan, 1) == "-"
     )
+
+
+def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(monkeypatch, measure):
+    measure("congestion_window", baselines=("cubic",))
+    plan = campaign._plan(["seeds=3", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4"])
+    values = {"ppcc/1": [4.0, 10.0, 3.0], "ppcc/4": [4.0, 0.0, 9.0]}  # the middle of either is seed 0's, of the means seed 1's
+    metrics = tuple(WINDOWS.metrics)
+
+    def runs(name, value):
+        return evaluation.Runs(name, [0, 1], {metric: np.full(2, value) for metric in metrics}, {})
+
+    seed = lambda k: SimpleNamespace(  # noqa: E731
+        seed=k,
+        progress={"timesteps": 1, "seconds": 1.0},
+        config=SimpleNamespace(seed=k, algo=SimpleNamespace(name="ppo")),
+        env={"id": "netbuf/CongestionWindow-v0", "schema": {"recipe": "default"}, "kwargs": {"scenario": "ppcc/1"}},
+    )
+    saved = [seed(k) for k in range(3)]
+    monkeypatch.setattr(campaign, "SavedAgent", lambda one: SimpleNamespace(k=one.seed, env={}))
+    monkeypatch.setattr(campaign, "draw", lambda *_: [])
+    monkeypatch.setattr(evaluation, "breakdown", lambda runs, *_: str(runs[0].metrics[WINDOWS.score][0]))
+    monkeypatch.setattr(campaign.running, "run_baselines", lambda *_, **__: [runs("cubic", 0.5)])
+    play = lambda one, *_, scenario, **__: runs("agent", values[scenario][one.k])  # noqa: E731
+    monkeypatch.setattr(campaign.running, "run", play)
+    found, kept = campaign._metrics(plan, saved, saved)
+    assert kept == found["kept_seed"] == 1
+    for name, part in found["scenarios"].items():
+        assert part["margins"]["cubic"]["paired"][0] == values[name][1] - 0.5
+        assert part["breakdown"] == str(values[name][1])
 
 
 def test_campaign_of_switches(tmp_path, measure):
