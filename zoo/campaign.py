@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -89,9 +88,8 @@ def main(argv: Sequence[str]) -> int:
     saved = [checkpoint.read(path) for path in models]
     metrics, kept = _metrics(plan, trained, saved)
     plan.out.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(models[kept], plan.out / "model.zip.part")
-    (plan.out / "model.zip.part").replace(plan.out / "model.zip")
-    write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(saved[kept].config))
+    config = checkpoint.pack(saved[kept], plan.out / "model.zip")
+    write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(config))
     write_json(plan.out / "metrics.json", metrics)
     card = _card(plan, saved[kept], metrics)
     write_atomic(plan.out / "card.md", card)
@@ -132,9 +130,15 @@ def _plan(argv: Sequence[str]) -> Plan:
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
         Path(own["out"] or Path("zoo", "agents", config.env.name, config.algo.name)),
         overrides,
-        shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *argv]),
+        shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *filter(_of_any_machine, argv)]),
         config.env.name,
     )
+
+
+def _of_any_machine(argument: str) -> bool:
+    """Whether an argument belongs to the command that others are shown: where this machine keeps its files does not."""
+    key, _, value = argument.partition("=")
+    return not (key in ("runs", "out") and Path(value).is_absolute())
 
 
 def _validation(config: DictConfig, default: str) -> str | dict[str, Any]:

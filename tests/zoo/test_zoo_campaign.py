@@ -2,6 +2,7 @@
 
 import json
 import math
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,7 +29,14 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
         margin = part["margins"]["cubic"]
         assert margin["low"] <= margin["mean"] <= margin["high"]
         assert margin["mean"] == pytest.approx(np.mean(part["agent"]["utility"]) - part["baselines"]["cubic"]["utility"])
-    assert checkpoint.read(out / "model.zip").config.seed == metrics["kept_seed"]
+    run = tmp_path / "runs" / f"seed{metrics['kept_seed']}" / "model.zip"
+    assert checkpoint.read(out / "model.zip").config.seed == metrics["kept_seed"] == checkpoint.read(run).config.seed
+    kept = [(out / name).read_text() for name in ("config.yaml", "metrics.json", "card.md")]
+    with zipfile.ZipFile(out / "model.zip") as mine, zipfile.ZipFile(run) as its:
+        assert mine.namelist() == its.namelist() and str(tmp_path) in its.read(checkpoint.META).decode()
+        assert all(mine.read(name) == its.read(name) for name in mine.namelist() if name != checkpoint.META)
+        kept.append(mine.read(checkpoint.META).decode())
+    assert not any(str(tmp_path) in text for text in kept)
 
     monkeypatch.setattr(campaign, "train", lambda overrides: pytest.fail("trained again"))
     assert campaign.main(command) == 0
@@ -48,6 +56,19 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     assert "[name](agents/task/name/card.md)" in text and "| cubic |" in text
     assert text.startswith("before\n") and text.endswith("after\n")
     assert tables.main(["--check"], tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("begun", "kept"), [(None, None), ("queue_threshold/ppo", "queue_threshold/ppo"), ("/a/b/run/model.zip", "run/model.zip")]
+)
+def test_a_packed_model_holds_no_path_of_the_machine_it_was_trained_on(trained, tmp_path, begun, kept):
+    own = checkpoint.read(trained)
+    own.config.start_from = begun
+    config = checkpoint.pack(own, tmp_path / "model.zip")
+    packed = checkpoint.read(tmp_path / "model.zip")
+    assert config == packed.config and (config.run_dir, config.resume, config.start_from) == (None, None, kept)
+    assert {**config, **{key: own.config[key] for key in ("run_dir", "resume", "start_from")}} == dict(own.config)
+    assert (packed.env, packed.progress, packed.attributes) == (own.env, own.progress, own.attributes)
 
 
 def test_breakdown_marks_the_highest_where_higher_is_better():
