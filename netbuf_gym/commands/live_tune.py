@@ -15,12 +15,11 @@ from netbuf_gym.commands.common import assignment, assignments, check_outputs, c
 from netbuf_gym.commands.common import real as number_of
 from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.live import deciding, record, session
+from netbuf_gym.live import deciding, lock, record, session
 from netbuf_gym.live.deciding import TASK, Decider, Fixed
 from netbuf_gym.live.fence import Pace, Watchdog
 from netbuf_gym.live.host import HostSettings, usable
 from netbuf_gym.live.journal import Journal
-from netbuf_gym.live.lock import alone
 from netbuf_gym.live.settings import KNOBS, Ring, Sysctl
 from netbuf_gym.live.tuner import Ended, Step, Tuner, ending
 from netbuf_gym.plants.linux.host_meter import HostMeter
@@ -105,8 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
     deciding_as = Deciding(words, contender, interval_s)
     with ending() as ended:
         if not arguments.apply:
-            left = session.leftovers(path)
-            if left:
+            tuned = lock.busy(path)
+            left = [] if tuned else session.leftovers(path)
+            if tuned:
+                _say(f"{tuned} just now, which brings back what it sets")
+            elif left:
                 _say(f"left changed by a former run: {', '.join(left)} (netbuf-gym live restore)")
             draw = _tune(arguments, None, deciding_as, pace, watchdog, ended, duration_s)
         else:
@@ -117,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _restore(path: Any) -> int:
-    with ending(), alone(path, begins=False):
+    with ending(), lock.alone(path, begins=False):
         found = session.restore_left(path)
     for one in found:
         _say(one.words)

@@ -12,7 +12,7 @@ import machines
 import pytest
 
 from netbuf_gym import cli
-from netbuf_gym.live import session
+from netbuf_gym.live import lock, session
 from netbuf_gym.live.journal import Journal
 from netbuf_gym.live.settings import Sysctl
 from netbuf_gym.live.tuner import Tuner
@@ -161,11 +161,27 @@ def test_two_tuners(namespace, journal, tmp_path):
                 done = namespace.live(*words, "--journal", own)
                 assert done.returncode == 2 and f"by process {process.pid} already" in done.stderr, done.stderr
         assert process.poll() is None
-        dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3, "--journal", journal)
-        assert dry.returncode == 0
+        for own in (journal, tmp_path / "other.json"):
+            dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3, "--journal", own)
+            tuned = f"settings of this network namespace are tuned by process {process.pid} just now"
+            assert dry.returncode == 0 and tuned in dry.stdout and "former run" not in dry.stdout, dry.stdout
+        assert process.poll() is None
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate()
+    assert not journal.with_name(journal.name + ".lock").exists() and not (tmp_path / "other.json.lock").exists()
+
+
+def test_who_holds_a_journal_is_asked_without_holding_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "NAME", f"\0netbuf-gym/test-{os.getpid()}")
+    journal = tmp_path / "state" / "live.json"
+    assert lock.busy(journal) == "" and not journal.parent.exists()
+    with lock.held(journal):
+        assert lock.busy(journal) == f"journal {journal} is in use by process {os.getpid()}"
+    with lock.alone(journal):
+        for _ in range(20):  # more than the kernel keeps of who asks
+            assert lock.busy(journal).startswith("settings of this network namespace are tuned by ")
+    assert lock.busy(journal) == ""
 
 
 def test_what_somebody_else_changes_is_theirs(namespace, journal):
