@@ -17,7 +17,7 @@ from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.live import deciding, lock, record, session
 from netbuf_gym.live.deciding import TASK, Decider, Fixed
-from netbuf_gym.live.fence import Pace, Watchdog
+from netbuf_gym.live.fence import Pace, Watchdog, factor_of, seconds_of
 from netbuf_gym.live.host import HostSettings, usable
 from netbuf_gym.live.journal import Journal
 from netbuf_gym.live.settings import KNOBS, Ring, Sysctl
@@ -95,8 +95,12 @@ def run(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     if arguments.interval is not None:
         real("--interval", arguments.interval, LEAST_S, MOST_S)
-    pace = Pace(arguments.most_factor, arguments.per)
-    watchdog = Watchdog(arguments.worse_factor, arguments.worse_for, arguments.pause)
+    pace = Pace(factor_of("--most-factor", arguments.most_factor), seconds_of("--per", arguments.per))
+    watchdog = Watchdog(
+        factor_of("--worse-factor", arguments.worse_factor),
+        seconds_of("--worse-for", arguments.worse_for),
+        seconds_of("--pause", arguments.pause),
+    )
     words = checked_words(assignments(arguments.words))
     contender = contender_of(words)
     interval_s = interval_of(arguments.interval, contender)
@@ -252,13 +256,10 @@ class Deciding:
             env = {"recipe": self.words["recipe"]} if "recipe" in self.words else {}
             return deciding.decider(self.contender, self.interval_s, host.telemetry(host.read()), **env)
         numbers = {name: float(value) for name, value in self.words.items() if name in CONTROLS}
-        for name in numbers:
-            host.require(name, f"{name} = {numbers[name]:.0f} would do nothing")
-            low, high = host.knobs[name].low, host.knobs[name].high
-            if not low <= numbers[name] <= high:
-                kept = min(max(numbers[name], low), high)
-                _say(f"{name} = {numbers[name]:.0f} is out of its range, {low} to {high} (--range): {kept:.0f} is aimed at")
-        return Fixed(numbers)
+        aims, notes = host.aims(numbers)
+        for note in notes:
+            _say(note)
+        return Fixed(aims)
 
 
 def lines(step: Step, applied: bool) -> list[str]:
