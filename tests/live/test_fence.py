@@ -90,7 +90,7 @@ def test_wishes_are_kept_in_range_and_in_order():
         ({"tcp_rmem_max_bytes": (5, 4)}, "LOW <= HIGH"),
         ({"nothing": (1, 2)}, "no such control"),
         ({"ring_packets": (64, 128)}, "range of ring_packets = 64:128 would do nothing: no ring is tuned; valid: --ring"),
-        ({"tcp_rmem_max_bytes": (1, 4095)}, "1:4095 holds nothing that the max of net.ipv4.tcp_rmem takes; valid: within 4096:"),
+        ({"tcp_rmem_max_bytes": (1, 4095)}, "1:4095 holds nothing that the max of net.ipv4.tcp_rmem takes; valid: within 4096"),
         ({"tcp_wmem_max_bytes": (1, 2)}, r"net\.ipv4\.tcp_wmem is not tuned here; valid controls: socket_bytes, tcp_r"),
     ):
         with pytest.raises(ConfigError, match=message):
