@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -104,3 +105,8 @@ def shown(value: object, limit: int = 60) -> str:
         value = value.item()
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def called(scenario: Any) -> str:
+    """How messages call a scenario: by its name, if it has one."""
+    return f"scenario {scenario.name!r}" if scenario.name else "the scenario"

@@ -22,7 +22,7 @@ from netbuf_gym import plants, tasks
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender, InWorld, Policy
 from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of, take_agents
-from netbuf_gym.errors import ConfigError, PlantFault, shown
+from netbuf_gym.errors import ConfigError, PlantFault, called, shown
 from netbuf_gym.plants.simulator import World as Simulated
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.worlds import ScenarioLike
@@ -91,7 +91,7 @@ class View:
         reports = self.report()
         for one in reports:
             if "failure" in one:
-                raise PlantFault(f"world {self.index} of scenario {self.scenario.name!r} has failed: {one['failure']}")
+                raise PlantFault(f"world {self.index} of {called(self.scenario)} has failed: {one['failure']}")
         return reports
 
 

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from netbuf_gym import errors
+from netbuf_gym.scenarios import dumbbell
 
 
 def test_all_errors_share_a_base_and_keep_the_builtin_kind():
@@ -32,3 +35,10 @@ def test_missing_extra_names_the_pip_command():
 @pytest.mark.parametrize(("value", "text"), [(np.float64(2.5), "2.5"), ("a", "'a'"), ("x" * 100, "'" + "x" * 56 + "...")])
 def test_values_are_shown_short_and_plain(value, text):
     assert errors.shown(value) == text
+
+
+@pytest.mark.parametrize(("name", "called"), [("", "^the scenario has no switch"), ("mine", "^scenario 'mine' has no switch")])
+def test_a_scenario_without_a_name_is_not_called_by_it(name, called):
+    world = replace(dumbbell(), name=name)
+    with pytest.raises(errors.ScenarioError, match=called):
+        world.with_admission(lambda switch: switch.admission)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,17 +86,12 @@ def main(argv: Sequence[str]) -> int:
     if plan.validation is not None:
         models = [selection.choose(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in models]
     saved = [checkpoint.read(path) for path in models]
-    metrics = _metrics(plan, trained, saved)
+    metrics, kept = _metrics(plan, trained, saved)
     plan.out.mkdir(parents=True, exist_ok=True)
-    score = plan.measures.score
-    scores = np.mean([metrics["scenarios"][name]["agent"][score] for name in plan.scenarios], axis=0)
-    median = int(np.argsort(scores)[len(scores) // 2])
-    metrics["kept_seed"] = plan.seeds[median]
-    shutil.copyfile(models[median], plan.out / "model.zip.part")
-    (plan.out / "model.zip.part").replace(plan.out / "model.zip")
-    write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(saved[median].config))
+    config = checkpoint.pack(saved[kept], plan.out / "model.zip")
+    write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(config))
     write_json(plan.out / "metrics.json", metrics)
-    card = _card(plan, saved[median], metrics)
+    card = _card(plan, saved[kept], metrics)
     write_atomic(plan.out / "card.md", card)
     print(card)
     return 0
@@ -136,9 +130,15 @@ def _plan(argv: Sequence[str]) -> Plan:
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
         Path(own["out"] or Path("zoo", "agents", config.env.name, config.algo.name)),
         overrides,
-        shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *argv]),
+        shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *filter(_of_any_machine, argv)]),
         config.env.name,
     )
+
+
+def _of_any_machine(argument: str) -> bool:
+    """Whether an argument belongs to the command that others are shown: where this machine keeps its files does not."""
+    key, _, value = argument.partition("=")
+    return not (key in ("runs", "out") and Path(value).is_absolute())
 
 
 def _validation(config: DictConfig, default: str) -> str | dict[str, Any]:
@@ -183,11 +183,16 @@ def _leaves(value: Any, key: str = "") -> dict[str, Any]:
     return {k: v for name, one in value.items() for k, v in _leaves(one, f"{key}.{name}" if key else name).items()}
 
 
-def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
-    """Everything that card and table say, JSON-able: of the models at the ends of their trainings, and of those chosen."""
+def _metrics(
+    plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[checkpoint.Saved]
+) -> tuple[dict[str, Any], int]:
+    """Everything that card and table say, JSON-able, and which of the models is kept.
+
+    Of the models at the ends of their trainings, and of those chosen. Of a margin, what is paired is that of the kept one.
+    """
     seeds, measures = evaluation_seeds(plan.evaluation_seeds), plan.measures
     players = [SavedAgent(one) for one in saved]
-    scenarios: dict[str, Any] = {}
+    played = {}
     for name in plan.scenarios:
         print(f"evaluating on {name}", file=sys.stderr, flush=True)
         worlds = draw(plan.task, name, seeds)
@@ -197,23 +202,26 @@ def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[ch
             baselines = running.run_baselines(
                 plan.task, measures.baselines, worlds, scenario=name, env=players[0].env, each=each
             )
+        played[name] = agents, baselines, [world.scenario for world in worlds]
+    scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
+    kept = _median(scores.mean(axis=1))
+    scenarios: dict[str, Any] = {}
+    for name, (agents, baselines, drawn) in played.items():
         scenarios[name] = {
             "agent": {m: [_mean(runs.metrics[m]) for runs in agents] for m in measures.metrics},
             "baselines": {runs.name: {m: _mean(runs.metrics[m]) for m in measures.metrics} for runs in baselines},
         }
-        by_score = np.argsort([_mean(runs.metrics[measures.score]) for runs in agents])
-        median = agents[by_score[len(agents) // 2]]
         for one in (column for column in measures.columns if isinstance(column, Margin)):
             named = "margins" if one.metric == measures.score else f"margins_{one.metric}"
-            scenarios[name][named] = {runs.name: _margin(agents, median, runs, one.metric, one.relative) for runs in baselines}
-        parts = evaluation.breakdown([median, *baselines], [world.scenario for world in worlds], measures)
+            margins = {runs.name: _margin(agents, agents[kept], runs, one.metric, one.relative) for runs in baselines}
+            scenarios[name][named] = margins
+        parts = evaluation.breakdown([agents[kept], *baselines], drawn, measures)
         if parts:
             scenarios[name]["breakdown"] = parts
-    scores = np.array([scenarios[name]["agent"][measures.score] for name in plan.scenarios]).T
     progress = [one.progress for one in trained]
     chosen: dict[str, Any] = {"scenario": plan.validation, "seeds": plan.validation_seeds}
     chosen["timesteps"] = [one.progress["timesteps"] for one in saved]
-    return {
+    metrics = {
         "schema": "netbuf-gym/campaign/1",
         "netbuf_gym": __version__,
         "command": plan.command,
@@ -224,6 +232,7 @@ def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[ch
         "recipe": saved[0].env["schema"]["recipe"],
         "training_scenario": saved[0].env["kwargs"]["scenario"],
         "training_seeds": [one.config.seed for one in saved],
+        "kept_seed": plan.seeds[kept],
         "training_timesteps": [p["timesteps"] for p in progress],
         "training_seconds": [round(p["seconds"], 1) for p in progress],
         "validation": None if plan.validation is None else chosen,
@@ -231,6 +240,12 @@ def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[ch
         f"{measures.score}_interquartile_mean": list(stats.bootstrap_interval(scores)) if len(saved) > 1 else None,
         "scenarios": scenarios,
     }
+    return metrics, kept
+
+
+def _median(scores: np.ndarray) -> int:
+    """Which of so many scores is the middle one."""
+    return int(np.argsort(scores)[len(scores) // 2])
 
 
 def _mean(values: np.ndarray) -> float:
@@ -239,17 +254,17 @@ def _mean(values: np.ndarray) -> float:
 
 def _margin(
     agents: Sequence[evaluation.Runs],
-    median: evaluation.Runs,
+    kept: evaluation.Runs,
     baseline: evaluation.Runs,
     metric: str,
     relative: bool = False,
 ) -> dict[str, Any]:
     """The agents' metric minus the baseline's (in per cent): mean over evaluation seeds, its interval over training seeds.
 
-    `paired`: of the agent of median score alone, with its interval over evaluation seeds, paired by seed.
+    `paired`: of the agent that is kept alone, with its interval over evaluation seeds, paired by seed.
     """
     differences = [evaluation.margin(runs, baseline, metric, relative=relative).mean for runs in agents]
-    paired = evaluation.margin(median, baseline, metric, relative=relative)
+    paired = evaluation.margin(kept, baseline, metric, relative=relative)
     known = [one for one in differences if np.isfinite(one)]
     mean, low, high = stats.mean_interval(np.array(known)) if known else (math.nan,) * 3
     return {"mean": mean, "low": low, "high": high, "least": min(known, default=math.nan), "paired": list(paired)}
@@ -271,7 +286,7 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
         "start-up included. Values are means over evaluation seeds; ± is half the 95 % t interval over training seeds.",
         "* A margin is the agent's value minus the row's, with its 95 % t interval over training seeds; after the semicolon "
-        "that of the agent of median score, with its interval over evaluation seeds, paired by seed. "
+        "that of `model.zip`, with its interval over evaluation seeds, paired by seed. "
         f"In {plan.measures.score}, {'below' if plan.measures.lower_is_better else 'above'} 0 is the agent's advantage.",
         "",
         plan.measures.score_says,

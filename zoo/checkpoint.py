@@ -237,6 +237,35 @@ def _config(values: Any) -> DictConfig:
     return config
 
 
+def pack(saved: Saved, path: Path) -> DictConfig:
+    """Writes a saved model where others find it: without the paths of the machine that it was trained on.
+
+    Where it was written and what it was resumed from are null; of another agent's file that it began with, if it is given by
+    an absolute path, the last two names are left. All else, what decides above all, is the same to the byte.
+
+    Returns:
+        its configuration, as it is in the new file.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
+    """
+    begun = saved.config.start_from
+    if begun is not None and Path(begun).is_absolute():
+        begun = "/".join(Path(begun).parts[-2:])
+    config = merged(saved.config, {"run_dir": None, "resume": None, "start_from": begun})
+    file = io.BytesIO()
+    with zipfile.ZipFile(saved.path) as old, zipfile.ZipFile(file, "w") as new:
+        for info in old.infolist():
+            data = old.read(info)
+            if info.filename == META:
+                meta = json.loads(data)
+                own = {key: plain(config)[key] for key in ("run_dir", "resume", "start_from") if key in meta["config"]}
+                data = json.dumps({**meta, "config": {**meta["config"], **own}}, indent=1).encode()
+            new.writestr(info, data)
+    write_atomic(path, file.getvalue())
+    return config
+
+
 def read_config(path: Path) -> DictConfig:
     """The configuration in a run directory's `config.yaml`.
 

@@ -60,21 +60,38 @@ def run(arguments: argparse.Namespace) -> int:
     plant: dict[str, Any] = {"name": "linux"} | ({"proxy": arguments.proxy} if arguments.proxy else {})
     found: dict[str, dict[str, Any]] = {}
     reports: dict[str, dict[str, Any]] = {}
-    for contender in contenders:
-        env = {**contender.env, "plant": plant}
-        if arguments.interval is not None:
-            env["interval_s"] = arguments.interval
-        elif task == HOST_TASK:
-            env.setdefault("interval_s", HOST_INTERVAL_S)
-        found[contender.name], reports[contender.name] = _played(contender, task, scenario, arguments.seed, env)
-    print(table(reports))
+    interrupted = ""
+    try:
+        for contender in contenders:
+            env = {**contender.env, "plant": plant}
+            if arguments.interval is not None:
+                env["interval_s"] = arguments.interval
+            elif task == HOST_TASK:
+                env.setdefault("interval_s", HOST_INTERVAL_S)
+            series = found.setdefault(contender.name, {})
+            reports[contender.name] = _played(contender, task, scenario, arguments.seed, env, series)
+    except KeyboardInterrupt:
+        interrupted = contender.name
+    found = {name: series for name, series in found.items() if series}
+    if reports:
+        print(table(reports))
     measures = tasks.get(task).measures
-    if arguments.json:
-        write_json(arguments.json, {"task": task, "scenario": scenario, "reports": reports, "series": found})
-    if arguments.plot:
+    written = []
+    if arguments.json and found:
+        content = {"task": task, "scenario": scenario, "reports": reports, "series": found}
+        write_json(arguments.json, {**content, "interrupted": interrupted} if interrupted else content)
+        written.append(arguments.json)
+    if arguments.plot and found:
         rows = [(key, label) for key, label in measures.series if all(key in series for series in found.values())]
         world = scenario if isinstance(scenario, str) else scenario["name"]
         plots.time_series(found, arguments.plot, rows, f"{task} on this kernel: {world}, seed {arguments.seed}")
+        written.append(arguments.plot)
+    if interrupted:
+        measured = len(found.get(interrupted, {}).get("time_s", ()))
+        where = f", written to {' and '.join(written)}" if written else ""
+        told = f"{interrupted} has no report, {measured} intervals of it were measured{where}"
+        print(f"netbuf-gym: interrupted: {told}", file=sys.stderr)
+        return 130
     failed = {name: report["failure"] for name, report in reports.items() if "failure" in report}
     for name, why in failed.items():
         print(f"netbuf-gym: the world of {name} has failed: {why}", file=sys.stderr)
@@ -108,11 +125,15 @@ def _players(words: Mapping[str, Any]) -> tuple[str, list[Contender]]:
 
 
 def _played(
-    contender: Contender, task: str, scenario: Any, seed: int, env: Mapping[str, Any]
-) -> tuple[dict[str, list[float]], dict[str, Any]]:
-    """The series of one episode, and its report."""
+    contender: Contender,
+    task: str,
+    scenario: Any,
+    seed: int,
+    env: Mapping[str, Any],
+    series: dict[str, list[float]],
+) -> dict[str, Any]:
+    """Plays one episode, adds what is measured to the series as it goes, and gives its report."""
     worlds = rollout.draw(task, scenario, [seed], **env)
-    series: dict[str, list[float]] = {}
     report: list[dict[str, Any]] = []
 
     def look(view: rollout.View) -> None:
@@ -126,7 +147,7 @@ def _played(
         report.extend(view.report())
 
     rollout.play(contender, worlds, keep, task=task, scenario=scenario, watch={0: look}, **env)
-    return series, report[0]
+    return report[0]
 
 
 def table(reports: Mapping[str, Mapping[str, Any]]) -> str:

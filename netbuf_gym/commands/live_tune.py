@@ -15,12 +15,11 @@ from netbuf_gym.commands.common import assignment, assignments, check_outputs, c
 from netbuf_gym.commands.common import real as number_of
 from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, shown
-from netbuf_gym.live import deciding, record, session
+from netbuf_gym.live import deciding, lock, record, session
 from netbuf_gym.live.deciding import TASK, Decider, Fixed
-from netbuf_gym.live.fence import Pace, Watchdog
+from netbuf_gym.live.fence import Pace, Watchdog, factor_of, seconds_of
 from netbuf_gym.live.host import HostSettings, usable
 from netbuf_gym.live.journal import Journal
-from netbuf_gym.live.lock import alone
 from netbuf_gym.live.settings import KNOBS, Ring, Sysctl
 from netbuf_gym.live.tuner import Ended, Step, Tuner, ending
 from netbuf_gym.plants.linux.host_meter import HostMeter
@@ -96,8 +95,12 @@ def run(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     if arguments.interval is not None:
         real("--interval", arguments.interval, LEAST_S, MOST_S)
-    pace = Pace(arguments.most_factor, arguments.per)
-    watchdog = Watchdog(arguments.worse_factor, arguments.worse_for, arguments.pause)
+    pace = Pace(factor_of("--most-factor", arguments.most_factor), seconds_of("--per", arguments.per))
+    watchdog = Watchdog(
+        factor_of("--worse-factor", arguments.worse_factor),
+        seconds_of("--worse-for", arguments.worse_for),
+        seconds_of("--pause", arguments.pause),
+    )
     words = checked_words(assignments(arguments.words))
     contender = contender_of(words)
     interval_s = interval_of(arguments.interval, contender)
@@ -105,8 +108,11 @@ def run(arguments: argparse.Namespace) -> int:
     deciding_as = Deciding(words, contender, interval_s)
     with ending() as ended:
         if not arguments.apply:
-            left = session.leftovers(path)
-            if left:
+            tuned = lock.busy(path)
+            left = [] if tuned else session.leftovers(path)
+            if tuned:
+                _say(f"{tuned} just now, which brings back what it sets")
+            elif left:
                 _say(f"left changed by a former run: {', '.join(left)} (netbuf-gym live restore)")
             draw = _tune(arguments, None, deciding_as, pace, watchdog, ended, duration_s)
         else:
@@ -117,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _restore(path: Any) -> int:
-    with ending(), alone(path, begins=False):
+    with ending(), lock.alone(path, begins=False):
         found = session.restore_left(path)
     for one in found:
         _say(one.words)
@@ -250,13 +256,10 @@ class Deciding:
             env = {"recipe": self.words["recipe"]} if "recipe" in self.words else {}
             return deciding.decider(self.contender, self.interval_s, host.telemetry(host.read()), **env)
         numbers = {name: float(value) for name, value in self.words.items() if name in CONTROLS}
-        for name in numbers:
-            host.require(name, f"{name} = {numbers[name]:.0f} would do nothing")
-            low, high = host.knobs[name].low, host.knobs[name].high
-            if not low <= numbers[name] <= high:
-                kept = min(max(numbers[name], low), high)
-                _say(f"{name} = {numbers[name]:.0f} is out of its range, {low} to {high} (--range): {kept:.0f} is aimed at")
-        return Fixed(numbers)
+        aims, notes = host.aims(numbers)
+        for note in notes:
+            _say(note)
+        return Fixed(aims)
 
 
 def lines(step: Step, applied: bool) -> list[str]:

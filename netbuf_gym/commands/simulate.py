@@ -12,7 +12,7 @@ import numpy as np
 
 from netbuf_gym import checks, scenarios
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, names, real, whole
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, called
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Distribution, Scenario
 from netbuf_gym.scenarios.codec import application_of
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     interval_s = checks.number("sample_interval_s", arguments.sample_interval, *SAMPLE_INTERVALS_S)
     scenario = scenario_of(arguments)
     if arguments.flows and scenario.traffic is None:
-        raise ConfigError(f"--flows: scenario {scenario.name!r} has no finite flows")
+        raise ConfigError(f"--flows: {called(scenario)} has no finite flows")
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         result = simulate(

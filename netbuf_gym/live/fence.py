@@ -16,6 +16,16 @@ BUSY_SHARE = 0.1
 """Of an interval that connections must have been busy for, in sum, for it to tell anything of the network."""
 
 
+def factor_of(name: str, value: float) -> float:
+    """A factor above 1, at most 1000; raises ConfigError, which calls it so."""
+    return real(name, value, 1.0, 1000.0, low_open=True)
+
+
+def seconds_of(name: str, value: float) -> float:
+    """Seconds, 0 to 86400; raises ConfigError, which calls it so."""
+    return real(name, value, 0.0, 86400.0)
+
+
 class Pace:
     """How fast settings may change: within any `per_s` seconds the greatest value over the least is at most `factor`.
 
@@ -28,8 +38,8 @@ class Pace:
     """
 
     def __init__(self, factor: float = 2.0, per_s: float = 10.0):
-        self.factor = real("most_factor", factor, 1.0, 1000.0, low_open=True)
-        self.per_s = real("per_s", per_s, 0.0, 86400.0)
+        self.factor = factor_of("factor", factor)
+        self.per_s = seconds_of("per_s", per_s)
         self._past: dict[Hashable, deque[tuple[float, int]]] = {}
 
     def clipped(self, place: Hashable, now: int, wanted: int, time_s: float) -> int:
@@ -100,9 +110,9 @@ class Watchdog:
     why: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
-        real("worse_factor", self.factor, 1.0, 1000.0, low_open=True)
-        real("worse_for_s", self.hold_s, 0.0, 86400.0)
-        real("pause_s", self.pause_s, 0.0, 86400.0)
+        factor_of("factor", self.factor)
+        seconds_of("hold_s", self.hold_s)
+        seconds_of("pause_s", self.pause_s)
         real("memory_s", self.memory_s, 1.0, 86400.0)
         self._usual = Usual(self.memory_s)
         self._worse_s = self._well_s = 0.0

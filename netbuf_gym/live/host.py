@@ -33,7 +33,8 @@ class HostSettings:
         ranges: by control, where another than the knob's own is allowed.
 
     Raises:
-        ConfigError: a range of a control that there is not, or is not among these, or an empty one.
+        ConfigError: a range of a control that there is not, or is not among these, or one that is empty or that holds nothing
+            that a setting takes. SettingError: a setting that cannot be read.
     """
 
     def __init__(self, settings: Iterable[Setting], ranges: Mapping[str, tuple[int, int]] | None = None):
@@ -53,6 +54,11 @@ class HostSettings:
         self._places = {name: [place for place, _ in knob.places] for name, knob in knobs.items()}
         for control, (low, high) in (ranges or {}).items():
             self.require(control, f"range of {control} = {low}:{high} would do nothing")
+            for place, index in self.knobs[control].places:
+                least, most = self._bounds(given[place], index, given[place].read())
+                if high < least or low > most:
+                    why = f"holds nothing that {_number_of(given[place], index)} takes"
+                    raise ConfigError(f"range of {control} = {low}:{high} {why}; valid: within {least}:{most}")
         used = {place for knob in self.knobs.values() for place, _ in knob.places}
         self.settings = {name: setting for name, setting in given.items() if name in used}
 
@@ -65,6 +71,49 @@ class HostSettings:
         needed = " and ".join(self._places[control])
         valid = ", ".join(self.knobs) or "none of these settings has one"
         raise ConfigError(f"{what}: {needed} {'are' if ' and ' in needed else 'is'} not tuned here; valid controls: {valid}")
+
+    def aims(self, numbers: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
+        """What numbers that are to be reached come to here, and where that is not what was asked for, in words.
+
+        Args:
+            numbers: by control.
+
+        Raises:
+            ConfigError: a control that turns nothing here, or a default that is to be above its maximum. SettingError: a
+            setting that cannot be read.
+        """
+        found, notes = {}, []
+        values = self.read()
+        for control, wanted in numbers.items():
+            self.require(control, f"{control} = {wanted:.0f} would do nothing")
+            knob = self.knobs[control]
+            found[control] = min(max(wanted, knob.low), knob.high)
+            if found[control] != wanted:
+                why = f"is out of its range, {knob.low} to {knob.high} (--range)"
+                notes.append(f"{control} = {wanted:.0f} {why}: {found[control]:.0f} is aimed at")
+            for name, index in knob.places:
+                least, most = self._bounds(self.settings[name], index, values[name])
+                if not least <= found[control] <= most:
+                    aim = least if found[control] < least else most
+                    which = f"the {'least' if aim == least else 'most'} that {_number_of(self.settings[name], index)} takes"
+                    notes.append(f"{control} = {found[control]:.0f}: {aim} is aimed at, {which}")
+        for name, value in values.items():
+            if name in RISING:
+                notes += self._in_order(name, value, found)
+        return found, notes
+
+    def _in_order(self, name: str, value: Value, aims: Mapping[str, float]) -> list[str]:
+        """What aims at a default and a maximum mean for each other; raises ConfigError where both cannot be."""
+        default, most = (next((one for one in aims if self.knobs[one].places == ((name, index),)), None) for index in (1, 2))
+        if default is not None and most is not None and aims[default] > aims[most]:
+            valid = f"valid: at most {most}, {aims[most]:.0f}"
+            raise ConfigError(f"{default} = {aims[default]:.0f} is above the maximum that is to be reached; {valid}")
+        if default is not None and most is None and aims[default] > value[2]:
+            why = f"is above the maximum in force, {value[2]}, which is not to be changed"
+            return [f"{default} = {aims[default]:.0f} {why}: {value[2]} is aimed at"]
+        if most is not None and default is None and aims[most] < value[1]:
+            return [f"{most} = {aims[most]:.0f} is below the default in force, {value[1]}, which is lowered with it"]
+        return []
 
     def read(self) -> Values:
         """What is in force; raises SettingError."""
@@ -101,14 +150,24 @@ class HostSettings:
         return found
 
     def _allowed(self, knob: Knob, name: str, index: int, now: Value, wanted: float, pace: Pace, time_s: float) -> int:
-        low, high = self.settings[name].limits(index)
-        if name in RISING:
-            low = max(low, now[0])
+        low, high = self._bounds(self.settings[name], index, now)
         low, high = max(low, knob.low), min(high, knob.high)
         aim = round(min(max(wanted, low), max(low, high)))
         if (wanted - now[index]) * (aim - now[index]) <= 0:  # what is out of range and to go further stays
             return now[index]
         return pace.clipped((name, index), now[index], aim, time_s)
+
+
+    @staticmethod
+    def _bounds(setting: Setting, index: int, now: Value) -> tuple[int, int]:
+        """The least and the greatest that a number of a setting may be, `now` being its value."""
+        low, high = setting.limits(index)
+        return (max(low, now[0]), high) if setting.name in RISING else (low, high)
+
+
+def _number_of(setting: Setting, index: int) -> str:
+    """How messages call a number of a setting."""
+    return f"the {setting.labels[index]} of {setting.name}" if setting.labels[index] else setting.name
 
 
 def _ordered(name: str, value: Value) -> Value:

@@ -18,6 +18,9 @@ NAME = "\0netbuf-gym/live"
 """An abstract address is its network namespace's own, and goes with the process that holds it, however that ends."""
 
 
+NAMESPACE = "settings of this network namespace are tuned"
+
+
 class Busy(ConfigError):
     """Another process tunes or restores already."""
 
@@ -40,13 +43,31 @@ def alone(journal: Path, begins: bool = True) -> Iterator[None]:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise Busy(_message("settings of this network namespace are tuned", *_holder())) from None
+            raise Busy(_message(NAMESPACE, *(_holder() or (0, os.geteuid())))) from None
         holder.listen(8)
         if not begins and not journal.parent.is_dir():
             yield
             return
         with held(journal):
             yield
+
+
+def busy(journal: Path) -> str:
+    """Who tunes or restores just now, by `alone`, in words; "" where nobody does. Nothing is held for it, or made."""
+    holder = _holder()
+    if holder is not None:
+        return f"{NAMESPACE} by {_who(*holder)}"
+    try:
+        handle = os.open(beside(journal), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return f"journal {journal} is in use by {_who(_written(handle), os.geteuid())}"
+    finally:
+        os.close(handle)
+    return ""
 
 
 def beside(journal: Path) -> Path:
@@ -68,8 +89,7 @@ def held(journal: Path) -> Iterator[None]:
         except BlockingIOError:
             ours = False
         if not ours:
-            pid = os.pread(handle, 20, 0).decode(errors="replace").strip()
-            raise Busy(_message(f"journal {journal} is in use", int(pid) if pid.isdigit() else 0, os.geteuid()))
+            raise Busy(_message(f"journal {journal} is in use", _written(handle), os.geteuid()))
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
         try:
@@ -89,19 +109,31 @@ def _is(handle: int, path: Path) -> bool:
         return False
 
 
+def _written(handle: int) -> int:
+    """The process that says in the file that it holds it; 0: none does."""
+    pid = os.pread(handle, 20, 0).decode(errors="replace").strip()
+    return int(pid) if pid.isdecimal() else 0
+
+
 def _message(what: str, pid: int, uid: int) -> str:
-    who = f"process {pid}" if pid else "another process"
     if uid not in (0, os.geteuid()):  # any user of a namespace can take an address of it
-        return f"{what} by {who} of user {uid} already, or it only says so; valid: one tuner at a time, see what it is"
-    return f"{what} by {who} already; valid: one tuner at a time (kill -INT ends it and restores its settings)"
+        return f"{what} by {_who(pid, uid)} already, or it only says so; valid: one tuner at a time, see what it is"
+    return f"{what} by {_who(pid, uid)} already; valid: one tuner at a time (kill -INT ends it and restores its settings)"
 
 
-def _holder() -> tuple[int, int]:
-    """The process that holds the namespace, 0 where it cannot be seen from here, and its user."""
+def _who(pid: int, uid: int) -> str:
+    who = f"process {pid}" if pid else "another process"
+    return who if uid in (0, os.geteuid()) else f"{who} of user {uid}"
+
+
+def _holder() -> tuple[int, int] | None:
+    """The process that holds the namespace, 0 where it cannot be seen from here, and its user; None: none does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as asking:
         try:
             asking.connect(NAME)
             pid, uid, _ = struct.unpack("3i", asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             return pid, uid
-        except OSError:
+        except ConnectionRefusedError:
+            return None
+        except OSError:  # many have asked already
             return 0, os.geteuid()

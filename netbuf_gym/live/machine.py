@@ -127,16 +127,20 @@ def _version(path: str) -> str:
 
 
 def _sysctls() -> Finding:
-    able, why = [], []
+    refused: dict[str, SettingError] = {}
     for name in KINDS:
         try:
             Sysctl(name).require_writable()
-            able.append(name)
         except SettingError as error:
-            why.append(str(error))
-    found = f"{len(able)} of {len(KINDS)} can be set" + (f"; {why[0]}" if why else "")
-    remedy = "" if not why else "run as root on the host itself"
-    return Finding("sysctls", not why, found, "netbuf-gym live tune --apply", remedy)
+            refused[name] = error
+    found = f"{len(KINDS) - len(refused)} of {len(KINDS)} can be set"
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, error in refused.items():
+        alike.setdefault((error.cause, error.remedy), []).append(name)
+    causes = [f"{', '.join(names)}: {cause}" for (cause, _), names in alike.items()]
+    remedy = "\n  ".join(f"{', '.join(names)}: {what or cause}" for (cause, what), names in alike.items())
+    found = "; ".join([found, *causes])
+    return Finding("sysctls", not refused, found, "netbuf-gym live tune --apply", remedy)
 
 
 def _rings() -> Finding:

@@ -18,6 +18,7 @@ from netbuf_gym.live import rings
 from netbuf_gym.nearest import instead
 from netbuf_gym.plants.linux import netlink
 from netbuf_gym.plants.linux.sysctls import KINDS, PLACES
+from netbuf_gym.plants.linux.system import MAKE_WRITABLE, READ_ONLY
 from netbuf_gym.tasks.host_buffers.actions import RANGES
 
 Value = tuple[int, ...]
@@ -28,7 +29,15 @@ LEAST_BYTES = 4096
 
 
 class SettingError(ConfigError):
-    """A setting that is not there, cannot be read or cannot be written, and why."""
+    """A setting that is not there, cannot be read or cannot be written, and why.
+
+    Attributes:
+        cause, remedy: why it cannot be written, and what to do, where that is known; else "".
+    """
+
+    def __init__(self, message: str, cause: str = "", remedy: str = ""):
+        super().__init__(message)
+        self.cause, self.remedy = cause, remedy
 
 
 class Setting(ABC):
@@ -130,15 +139,16 @@ class Sysctl(Setting):
         return value
 
     def _refused(self, error: OSError) -> SettingError:
+        denied = error.errno in (errno.EACCES, errno.EPERM)
         if error.errno == errno.EROFS:
-            why = "/proc/sys is mounted read-only; valid: a host, or a container, where it is not"
-        elif error.errno in (errno.EACCES, errno.EPERM) and not self._kind.in_namespace and os.geteuid() == 0:
-            why = "it is the whole machine's, and read-only in this network namespace; valid: outside of it"
-        elif error.errno in (errno.EACCES, errno.EPERM):
-            why = "no privileges; valid: root, or CAP_NET_ADMIN in this network namespace"
+            why, remedy = READ_ONLY, MAKE_WRITABLE
+        elif denied and not self._kind.in_namespace and os.geteuid() == 0:
+            why, remedy = "it is the whole machine's, and read-only in this network namespace", "run it outside of that"
+        elif denied:
+            why, remedy = "no privileges", "root, or CAP_NET_ADMIN in this network namespace"
         else:
-            why = _said(error)
-        return SettingError(f"{self.name} cannot be set: {why}")
+            return SettingError(f"{self.name} cannot be set: {_said(error)}", _said(error))
+        return SettingError(f"{self.name} cannot be set: {why}; valid: {remedy}", why, remedy)
 
 
 class Ring(Setting):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, NetbufError, PlantFault, SimulatorFault
+from netbuf_gym.errors import ConfigError, NetbufError, PlantFault, SimulatorFault, called
 from netbuf_gym.plants.counters import counters_of, sender_counters
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import EVENT, INTERVAL, Advance, Plant
@@ -114,7 +114,7 @@ class SimPlant(Plant):
         """
         if self._prepared is None or self._prepared[0] is not scenario:
             if not isinstance(scenario, Scenario):
-                raise ConfigError(f"scenario {scenario.name!r} is no netbuf_gym.scenarios.Scenario; valid for plant 'sim': one")
+                raise ConfigError(f"{called(scenario)} is no netbuf_gym.scenarios.Scenario; valid for plant 'sim': one")
             self._prepared = (scenario, world_config(scenario))
         try:
             self._open().reset(world, self._prepared[1], seed)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from netbuf_gym import checks
-from netbuf_gym.errors import ScenarioError
+from netbuf_gym.errors import ScenarioError, called
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, Discipline
 from netbuf_gym.scenarios.scheme_catalogue import Scheme, register
 from netbuf_gym.scenarios.switches import ABM, Admission, DynamicThresholds, StaticThresholds, Switch
@@ -68,7 +68,7 @@ def _static(scenario: Scenario, n: int) -> Scenario:
     RTT is the first flow's propagation delay there and back, C the rate of the switch's ports together.
     """
     if not scenario.switches:
-        raise ScenarioError(f"scenario {scenario.name!r} has no switch; valid: a scenario with one")
+        raise ScenarioError(f"{called(scenario)} has no switch; valid: a scenario with one")
     switches = []
     for switch in scenario.switches:
         rate_mbps = sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from netbuf_gym import checks
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ScenarioError, ScenarioTypeError, called, shown
 from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
     RECEIVER_CONTROLS,
@@ -420,7 +420,7 @@ class Scenario:
             ScenarioError: There is no switch.
         """
         if not self.switches:
-            raise ScenarioError(f"scenario {self.name!r} has no switch; valid: a scenario with one, or a queue discipline")
+            raise ScenarioError(f"{called(self)} has no switch; valid: a scenario with one, or a queue discipline")
         return replace(self, switches=tuple(replace(switch, admission=admission(switch)) for switch in self.switches))
 
     def with_discipline(self, discipline: Discipline) -> Scenario:

@@ -14,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice, whole
+from netbuf_gym.errors import called
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import INTERVAL
 from netbuf_gym.plants.telemetry import TelemetrySchema
@@ -65,7 +66,7 @@ class Panel:
 def outage(scenario: Any) -> str:
     """What is said of a world in which nothing passes, so that no share of its capacity can be told."""
     return (
-        f"scenario {scenario.name!r} carries nothing in its duration_s = {scenario.duration_s:g}: its trace is an outage that"
+        f"{called(scenario)} carries nothing in its duration_s = {scenario.duration_s:g}: its trace is an outage that"
         " long; valid: one in which something can be sent"
     )
 

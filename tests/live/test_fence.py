@@ -90,6 +90,7 @@ def test_wishes_are_kept_in_range_and_in_order():
         ({"tcp_rmem_max_bytes": (5, 4)}, "LOW <= HIGH"),
         ({"nothing": (1, 2)}, "no such control"),
         ({"ring_packets": (64, 128)}, "range of ring_packets = 64:128 would do nothing: no ring is tuned; valid: --ring"),
+        ({"tcp_rmem_max_bytes": (1, 4095)}, "1:4095 holds nothing that the max of net.ipv4.tcp_rmem takes; valid: within 4096"),
         ({"tcp_wmem_max_bytes": (1, 2)}, r"net\.ipv4\.tcp_wmem is not tuned here; valid controls: socket_bytes, tcp_r"),
     ):
         with pytest.raises(ConfigError, match=message):
@@ -102,6 +103,33 @@ def test_what_is_out_of_range_is_moved_into_it_only_by_who_wants_that():
     assert one.wished(values, {"tcp_rmem_max_bytes": 6291456}, FREE, 0.0, ()) == {}
     assert one.wished(values, {"tcp_rmem_max_bytes": 7e6}, FREE, 0.0, ()) == {}
     assert one.wished(values, {"tcp_rmem_max_bytes": 6e6}, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": (4096, 131072, 5000000)}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said", "set_to"),
+    [
+        ({"max": 4.5e6}, [], (4096, 131072, 4500000)),
+        ({"max": 9e6}, ["is out of its range, 1 to 5000000 (--range): 5000000 is aimed at"], (4096, 131072, 5000000)),
+        ({"max": 4}, ["4096 is aimed at, the least that the max of net", "131072, which is lowered"], (4096, 4096, 4096)),
+        ({"max": 1e5}, ["= 100000 is below the default in force, 131072, which is lowered with it"], (4096, 100000, 100000)),
+        ({"default": 7e6}, ["is above the maximum in force, 6291456, "], (4096, 6291456, 6291456)),
+        ({"default": 3e6, "max": 4e6}, [], (4096, 3000000, 4000000)),
+    ],
+)
+def test_where_something_else_than_a_number_is_aimed_at_that_is_said(numbers, said, set_to):
+    one = host(tcp_rmem_max_bytes=(1, 5000000))
+    aims, notes = one.aims({f"tcp_rmem_{name}_bytes": number for name, number in numbers.items()})
+    assert len(notes) == len(said) and all(part in note for part, note in zip(said, notes, strict=True)), notes
+    assert one.wished(one.read(), aims, FREE, 0.0, ()) == {"net.ipv4.tcp_rmem": set_to}
+
+
+def test_a_default_above_the_maximum_is_refused_where_both_are_asked_for():
+    one = host(tcp_rmem_max_bytes=(1, 5000000))
+    for default, most in ((4e6, 3e6), (6e6, 7e6)):  # the second only by its range
+        valid = f"at most tcp_rmem_max_bytes, {min(most, 5e6):.0f}"
+        message = f"tcp_rmem_default_bytes = {default:.0f} is above the maximum .* {valid}"
+        with pytest.raises(ConfigError, match=message):
+            one.aims({"tcp_rmem_default_bytes": default, "tcp_rmem_max_bytes": most})
 
 
 def measured(mbps=50.0, latency_s=0.05, busy_s=5.0):
@@ -187,13 +215,13 @@ def test_a_network_that_has_changed_is_learnt_anew():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Pace(1.0), "most_factor"),
+        (lambda: Pace(1.0), "factor"),
         (lambda: Pace(2.0, -1), "per_s"),
-        (lambda: Watchdog(math.nan), "worse_factor"),
-        (lambda: Watchdog(2.0, -1), "worse_for_s"),
+        (lambda: Watchdog(math.nan), "factor"),
+        (lambda: Watchdog(2.0, -1), "hold_s"),
         (lambda: Watchdog(2.0, 1, -1), "pause_s"),
     ],
 )
 def test_arguments_out_of_range(make, message):
-    with pytest.raises(ConfigError, match=f"{message} = .*valid: "):
+    with pytest.raises(ConfigError, match=f"^{message} = .*valid: "):
         make()

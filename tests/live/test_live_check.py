@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import pytest
 
@@ -31,6 +32,19 @@ def test_this_machine(namespace, capsys):
     assert all(one["remedy"] for one in found.values() if not one["ok"])
     assert found["live worlds"]["ok"] and done.returncode == 0, done.stdout
     assert not found["sysctls"]["ok"] and "net.core" in found["sysctls"]["found"]  # the whole machine's, read-only in here
+
+
+def test_why_sysctls_cannot_be_set_and_what_to_do_are_said(namespace):
+    script = "mount -o bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "
+    done = namespace.run("unshare", "-m", "sh", "-c", f"{script}{sys.executable} -m netbuf_gym live check --json")
+    found = {one["name"]: one for one in json.loads(done.stdout)}
+    cause, remedy = "/proc/sys is mounted read-only", "mount -o remount,rw /proc/sys; in a container: --privileged, or"
+    assert cause in found["sysctls"]["found"] and remedy in found["sysctls"]["remedy"]
+    assert cause in found["live worlds"]["remedy"] and remedy in found["live worlds"]["remedy"] and done.returncode == 1
+    inside = {one["name"]: one for one in json.loads(namespace.live("check", "--json").stdout)}
+    assert inside["sysctls"]["found"].startswith("4 of 8 can be set; net.core.rmem_max, ")
+    assert "read-only in this network namespace" in inside["sysctls"]["found"]
+    assert remedy not in inside["sysctls"]["remedy"] and "outside of that" in inside["sysctls"]["remedy"]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import machines
 import pytest
 
 from netbuf_gym import cli
-from netbuf_gym.live import session
+from netbuf_gym.live import lock, session
 from netbuf_gym.live.journal import Journal
 from netbuf_gym.live.settings import Sysctl
 from netbuf_gym.live.tuner import Tuner
@@ -161,11 +161,27 @@ def test_two_tuners(namespace, journal, tmp_path):
                 done = namespace.live(*words, "--journal", own)
                 assert done.returncode == 2 and f"by process {process.pid} already" in done.stderr, done.stderr
         assert process.poll() is None
-        dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3, "--journal", journal)
-        assert dry.returncode == 0
+        for own in (journal, tmp_path / "other.json"):
+            dry = namespace.live("tune", WISH, "--interval", 3, "--duration", 3, "--journal", own)
+            tuned = f"settings of this network namespace are tuned by process {process.pid} just now"
+            assert dry.returncode == 0 and tuned in dry.stdout and "former run" not in dry.stdout, dry.stdout
+        assert process.poll() is None
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate()
+    assert not journal.with_name(journal.name + ".lock").exists() and not (tmp_path / "other.json.lock").exists()
+
+
+def test_who_holds_a_journal_is_asked_without_holding_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "NAME", f"\0netbuf-gym/test-{os.getpid()}")
+    journal = tmp_path / "state" / "live.json"
+    assert lock.busy(journal) == "" and not journal.parent.exists()
+    with lock.held(journal):
+        assert lock.busy(journal) == f"journal {journal} is in use by process {os.getpid()}"
+    with lock.alone(journal):
+        for _ in range(20):  # more than the kernel keeps of who asks
+            assert lock.busy(journal).startswith("settings of this network namespace are tuned by ")
+    assert lock.busy(journal) == ""
 
 
 def test_what_somebody_else_changes_is_theirs(namespace, journal):
@@ -261,9 +277,11 @@ def test_nothing_to_restore(namespace, journal):
         (["tune", "--interval", "2"], "--interval = 2.0 is out of range; valid: 3 to 10"),
         (["tune", "--interval", "nan"], "'nan' is not a finite number"),
         (["tune", "--duration", "1"], "--duration = 1.0 is out of range; valid: 5"),
-        (["tune", "--most-factor", "1", "x=1"], "most_factor = 1.0 is out of range; valid: above 1"),
-        (["tune", "--per", "-1"], "per_s = -1.0 is out of range; valid: 0 to"),
-        (["tune", "--worse-factor", "0"], "worse_factor = 0.0"),
+        (["tune", "--most-factor", "1", "x=1"], "--most-factor = 1.0 is out of range; valid: above 1"),
+        (["tune", "--per", "-1"], "--per = -1.0 is out of range; valid: 0 to"),
+        (["tune", "--worse-factor", "0"], "--worse-factor = 0.0"),
+        (["tune", "--worse-for", "-1"], "--worse-for = -1.0"),
+        (["tune", "--pause", "1e6"], "--pause = 1000000.0"),
         (["tune", "--range", "nothing=1:2"], "'nothing=1:2' is not CONTROL=LOW:HIGH"),
         (["tune", "--settings", "net.ipv4.ip_forward", WISH], "'net.ipv4.ip_forward' is none that is tuned"),
         (["tune", "tcp_wmem_max=1"], "tcp_wmem_max_bytes"),
@@ -296,6 +314,8 @@ def test_bad_input(capsys, monkeypatch, words, message):
         (["socket_bytes=100000"], "socket_bytes = 100000 would do nothing: net.core.rmem_max and net.core.wmem_max are not"),
         ([WISH, "--settings", "net.ipv4.tcp_rmem"], "tcp_wmem_max_bytes = 6000000 would do nothing: net.ipv4.tcp_wmem is not"),
         ([WISH, "--range", "ring_packets=64:128"], "range of ring_packets = 64:128 would do nothing: no ring is tuned"),
+        ([WISH, "--range", "tcp_wmem_max_bytes=1:2"], "range of tcp_wmem_max_bytes = 1:2 holds nothing that the max of net"),
+        ([WISH, "tcp_wmem_default_bytes=7e6"], "tcp_wmem_default_bytes = 7000000 is above the maximum that is to be reached"),
         (["contender=bbr"], "contender 'bbr' sets congestion control 'bbr', which is not tuned here"),
         (["contender=max", "recipe=direct"], "recipe = 'direct' does nothing with contender 'max'"),
     ],

@@ -1,12 +1,15 @@
 """Agents by name: loaded, evaluated and reproduced with from any folder; paths go first; unknown names are refused by name."""
 
+import re
 import subprocess
 import sys
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 import netbuf_gym as nb
 from netbuf_gym import cli
@@ -23,6 +26,19 @@ WITHOUT_MEMORY = [name for name in NAMES if name not in WITH_MEMORY]
 def test_the_agents_of_the_package_have_names():
     assert "congestion_window/ppo" in NAMES and "queue_threshold/ppo" in NAMES
     assert all((library.FOLDER / name / "card.md").is_file() for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_agent_of_the_package_says_nothing_of_the_machine_that_it_was_trained_on(name):
+    folder = library.FOLDER / name
+    with zipfile.ZipFile(folder / "model.zip") as archive:
+        members = {member: archive.read(member).decode() for member in ("netbuf_gym.json", "data")}
+    texts = members | {file: (folder / file).read_text() for file in ("config.yaml", "metrics.json", "card.md")}
+    for where, text in texts.items():
+        assert not re.search(r"(^|[\s\"'=])/\w", text), where  # an absolute path
+    config = nb.zoo.load(name).config
+    assert config["run_dir"] is config["resume"] is None
+    assert OmegaConf.load(folder / "config.yaml").run_dir is None
 
 
 @pytest.mark.parametrize("name", NAMES)

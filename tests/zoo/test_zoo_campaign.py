@@ -2,6 +2,8 @@
 
 import json
 import math
+import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,7 +29,14 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
         margin = part["margins"]["cubic"]
         assert margin["low"] <= margin["mean"] <= margin["high"]
         assert margin["mean"] == pytest.approx(np.mean(part["agent"]["utility"]) - part["baselines"]["cubic"]["utility"])
-    assert checkpoint.read(out / "model.zip").config.seed == metrics["kept_seed"]
+    run = tmp_path / "runs" / f"seed{metrics['kept_seed']}" / "model.zip"
+    assert checkpoint.read(out / "model.zip").config.seed == metrics["kept_seed"] == checkpoint.read(run).config.seed
+    kept = [(out / name).read_text() for name in ("config.yaml", "metrics.json", "card.md")]
+    with zipfile.ZipFile(out / "model.zip") as mine, zipfile.ZipFile(run) as its:
+        assert mine.namelist() == its.namelist() and str(tmp_path) in its.read(checkpoint.META).decode()
+        assert all(mine.read(name) == its.read(name) for name in mine.namelist() if name != checkpoint.META)
+        kept.append(mine.read(checkpoint.META).decode())
+    assert not any(str(tmp_path) in text for text in kept)
 
     monkeypatch.setattr(campaign, "train", lambda overrides: pytest.fail("trained again"))
     assert campaign.main(command) == 0
@@ -47,6 +56,19 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     assert "[name](agents/task/name/card.md)" in text and "| cubic |" in text
     assert text.startswith("before\n") and text.endswith("after\n")
     assert tables.main(["--check"], tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("begun", "kept"), [(None, None), ("queue_threshold/ppo", "queue_threshold/ppo"), ("/a/b/run/model.zip", "run/model.zip")]
+)
+def test_a_packed_model_holds_no_path_of_the_machine_it_was_trained_on(trained, tmp_path, begun, kept):
+    own = checkpoint.read(trained)
+    own.config.start_from = begun
+    config = checkpoint.pack(own, tmp_path / "model.zip")
+    packed = checkpoint.read(tmp_path / "model.zip")
+    assert config == packed.config and (config.run_dir, config.resume, config.start_from) == (None, None, kept)
+    assert {**config, **{key: own.config[key] for key in ("run_dir", "resume", "start_from")}} == dict(own.config)
+    assert (packed.env, packed.progress, packed.attributes) == (own.env, own.progress, own.attributes)
 
 
 def test_breakdown_marks_the_highest_where_higher_is_better():
@@ -96,6 +118,35 @@ def test_campaign_margins_over_training_seeds_and_over_evaluation_seeds():
         campaign._spread([math.nan, 1.0], 1) == "1.0"
         and campaign._spread([math.nan], 1) == campaign._number(math.nan, 1) == "-"
     )
+
+
+def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(monkeypatch, measure):
+    measure("congestion_window", baselines=("cubic",))
+    plan = campaign._plan(["seeds=3", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4"])
+    values = {"ppcc/1": [4.0, 10.0, 3.0], "ppcc/4": [4.0, 0.0, 9.0]}  # the middle of either is seed 0's, of the means seed 1's
+    metrics = tuple(WINDOWS.metrics)
+
+    def runs(name, value):
+        return evaluation.Runs(name, [0, 1], {metric: np.full(2, value) for metric in metrics}, {})
+
+    seed = lambda k: SimpleNamespace(  # noqa: E731
+        seed=k,
+        progress={"timesteps": 1, "seconds": 1.0},
+        config=SimpleNamespace(seed=k, algo=SimpleNamespace(name="ppo")),
+        env={"id": "netbuf/CongestionWindow-v0", "schema": {"recipe": "default"}, "kwargs": {"scenario": "ppcc/1"}},
+    )
+    saved = [seed(k) for k in range(3)]
+    monkeypatch.setattr(campaign, "SavedAgent", lambda one: SimpleNamespace(k=one.seed, env={}))
+    monkeypatch.setattr(campaign, "draw", lambda *_: [])
+    monkeypatch.setattr(evaluation, "breakdown", lambda runs, *_: str(runs[0].metrics[WINDOWS.score][0]))
+    monkeypatch.setattr(campaign.running, "run_baselines", lambda *_, **__: [runs("cubic", 0.5)])
+    play = lambda one, *_, scenario, **__: runs("agent", values[scenario][one.k])  # noqa: E731
+    monkeypatch.setattr(campaign.running, "run", play)
+    found, kept = campaign._metrics(plan, saved, saved)
+    assert kept == found["kept_seed"] == 1
+    for name, part in found["scenarios"].items():
+        assert part["margins"]["cubic"]["paired"][0] == values[name][1] - 0.5
+        assert part["breakdown"] == str(values[name][1])
 
 
 def test_campaign_of_switches(tmp_path, measure):

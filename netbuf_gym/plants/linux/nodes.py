@@ -102,7 +102,10 @@ def set_sysctl(name: str, value: str) -> None:
         raise
     except OSError as error:
         valid = "a value that this kernel takes" if error.errno == errno.EINVAL else "/proc/sys that may be written to here"
-        raise OSError(error.errno, f"sysctl {name} = {value}: {os.strerror(error.errno or 0)}; valid: {valid}") from None
+        why = os.strerror(error.errno or 0)
+        if error.errno == errno.EROFS:
+            why, valid = system.READ_ONLY, system.MAKE_WRITABLE
+        raise OSError(error.errno, f"sysctl {name} = {value}: {why}; valid: {valid}") from None
 
 
 def get_sysctl(name: str) -> str:

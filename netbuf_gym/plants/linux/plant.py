@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym.arguments import truth
-from netbuf_gym.errors import ConfigError, PlantFault, shown
+from netbuf_gym.errors import ConfigError, PlantFault, called, shown
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.linux.carried import KINDS
 from netbuf_gym.plants.linux.process import START_S, Process
@@ -101,7 +101,7 @@ class LinuxPlant(Plant):
         places = self._carried.places(scenario)
         if not 1 <= len(places) <= self.agents:
             found = f"{len(places)} agents of kind {self.kind.name!r}"
-            raise ConfigError(f"scenario {scenario.name!r} has {found}; valid: 1 to {self.agents}")
+            raise ConfigError(f"{called(scenario)} has {found}; valid: 1 to {self.agents}")
         self._scenarios[world] = None
         process = self._processes[world] or Process()
         self._processes[world] = process

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from netbuf_gym.arguments import choice, real, sequence, whole
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, called, shown
 from netbuf_gym.scenarios.catalogue import cc_name
 from netbuf_gym.scenarios.flows import Bulk, Flow
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S
@@ -66,7 +66,7 @@ def relayed(scenario: Scenario, proxy: Proxy) -> tuple[Scenario, dict[str, Any]]
     """
 
     def refuse(field: str, value: object, valid: str) -> None:
-        raise ConfigError(f"scenario {scenario.name!r}: {field} = {shown(value)}; valid with a proxy on plant 'linux': {valid}")
+        raise ConfigError(f"{called(scenario)}: {field} = {shown(value)}; valid with a proxy on plant 'linux': {valid}")
 
     if len(scenario.agent_hosts) != 1:
         refuse("hosts", len(scenario.agent_hosts), "one that an agent sets")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from netbuf_gym import _core
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, called, shown
 from netbuf_gym.plants.linux.agreed import DRIVEN, HEADERS_BYTES, NOTSENT_LOWAT_BYTES, address
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import capped, hosts_message
@@ -224,7 +224,7 @@ class Setup:
         return CONTROLS[name]
 
     def _refuse(self, field: str, value: Any, valid: str) -> None:
-        raise ConfigError(f"scenario {self.scenario.name!r}: {field} = {shown(value)}; valid on plant 'linux': {valid}")
+        raise ConfigError(f"{called(self.scenario)}: {field} = {shown(value)}; valid on plant 'linux': {valid}")
 
 
 def _hystart() -> bool:

@@ -12,6 +12,9 @@ NET_ADMIN, SYS_ADMIN, PERFMON, BPF = 12, 21, 38, 39
 """Capabilities."""
 BPF_PRIVILEGES = "CAP_SYS_ADMIN, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, in the machine's own user namespace"
 """What a congestion control of BPF programs takes."""
+READ_ONLY = "/proc/sys is mounted read-only"
+MAKE_WRITABLE = "mount -o remount,rw /proc/sys; in a container: --privileged, or --security-opt systempaths=unconfined"
+"""Why no sysctl can be set, in containers above all, and what to do."""
 _SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import truth
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, called
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
@@ -212,7 +212,7 @@ class CongestionWindow(Task):
             return _limited(scenario)
         if scenario.agents or len(scenario.flows) < self.agents:
             raise ConfigError(
-                f"senders = {self.agents}, but scenario {scenario.name!r} has {len(scenario.flows)} flows, "
+                f"senders = {self.agents}, but {called(scenario)} has {len(scenario.flows)} flows, "
                 f"{scenario.agents} of them agents; valid: as many as its agents, or at most its flows if none is"
             )
         return _limited(scenario.with_agents(self.agents))
@@ -282,7 +282,7 @@ def _limited(scenario: Scenario) -> Scenario:
     """The scenario, unless one of its agents has a path that nothing limits, or that carries nothing."""
     for flow in _controlled(scenario):
         if not math.isfinite(_capacity_mbps(scenario, flow)):
-            at = f"scenario {scenario.name!r} has no link of finite rate on the path of flows[{flow}]"
+            at = f"{called(scenario)} has no link of finite rate on the path of flows[{flow}]"
             raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
         if not _capacity_mbps(scenario, flow) > 0:
             raise ConfigError(outage(scenario))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.errors import ConfigError, ScenarioError, called
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.traffic import FlowList
 from netbuf_gym.scenarios.types import DATA_BYTES, Scenario
@@ -147,7 +147,7 @@ def offer(scenario: Scenario, host: Host) -> tuple[float, float, float]:
         rtts.append(sum(_pass_ms(scenario, link, size) for link in path) + sum(_pass_ms(scenario, link, 0) for link in back))
         lasting += count
     if not slowest:
-        at = f"scenario {scenario.name!r}: nothing limits what host {host.name!r} sends or receives"
+        at = f"{called(scenario)}: nothing limits what host {host.name!r} sends or receives"
         raise ConfigError(f"{at}, so that there is nothing to control; valid: a link with rate_mbps or a trace on its paths")
     capacity = sum(slowest.values())
     if not capacity > 0:

@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice, sequence, whole
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, called, shown
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.host_buffers.actions import (
     FACTORS,
@@ -246,13 +246,13 @@ class HostBuffers(Task):
         A world without hosts is given one that sends whatever is sent.
         """
         if not isinstance(scenario, Scenario):
-            raise ConfigError(f"scenario {scenario.name!r} is no netbuf_gym.scenarios.Scenario; valid: one")
+            raise ConfigError(f"{called(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
         scenario = with_hosts(scenario)
         controlled: Any = agent_hosts(scenario)
         if len(controlled) != self.agents:
             if controlled or len(scenario.hosts) < self.agents:
                 raise ConfigError(
-                    f"agents = {self.agents}, but scenario {scenario.name!r} has {len(scenario.hosts)} hosts, "
+                    f"agents = {self.agents}, but {called(scenario)} has {len(scenario.hosts)} hosts, "
                     f"{len(controlled)} of them an agent's; valid: as many as these, or at most its hosts if none"
                 )
             controlled = range(self.agents)

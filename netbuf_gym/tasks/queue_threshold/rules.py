@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice, real, sequence
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, called
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.switches import AgentThresholds, limit_of
@@ -271,7 +271,7 @@ class QueueThreshold(Task):
         switch = _only_switch(scenario)
         if switch.queues != self.queues:
             raise ConfigError(
-                f"scenario {scenario.name!r} has a switch of {switch.queues} queues; valid: {self.queues}, as in the others"
+                f"{called(scenario)} has a switch of {switch.queues} queues; valid: {self.queues}, as in the others"
             )
         if not sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) > 0:
             raise ConfigError(outage(scenario))
@@ -382,5 +382,5 @@ class QueueThreshold(Task):
 def _only_switch(scenario: Scenario) -> Any:
     if len(scenario.switches) != 1:
         valid = "a scenario with one, e.g. rlbm/default"
-        raise ConfigError(f"scenario {scenario.name!r} has {len(scenario.switches)} switches; valid: {valid}")
+        raise ConfigError(f"{called(scenario)} has {len(scenario.switches)} switches; valid: {valid}")
     return scenario.switches[0]

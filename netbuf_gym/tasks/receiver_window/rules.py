@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice, for_arguments, real, truth
-from netbuf_gym.errors import ConfigError, ScenarioError
+from netbuf_gym.errors import ConfigError, ScenarioError, called
 from netbuf_gym.scenarios.catalogue import target_ms as target_ms_of
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.pages import documented, feature_table
@@ -265,12 +265,12 @@ class ReceiverWindow(Task):
     def control(self, scenario: Scenario) -> Scenario:
         """The world with the receivers of its first `agents` flows controlled, unless as many are agents' already."""
         if not isinstance(scenario, Scenario):
-            raise ConfigError(f"scenario {scenario.name!r} is no netbuf_gym.scenarios.Scenario; valid: one")
+            raise ConfigError(f"{called(scenario)} is no netbuf_gym.scenarios.Scenario; valid: one")
         controlled = scenario.agent_receivers
         if len(controlled) != self.agents:
             if controlled or len(scenario.flows) < self.agents:
                 raise ConfigError(
-                    f"agents = {self.agents}, but scenario {scenario.name!r} has {len(scenario.flows)} flows, "
+                    f"agents = {self.agents}, but {called(scenario)} has {len(scenario.flows)} flows, "
                     f"{len(controlled)} of them with an agent's receiver; valid: as many as these, or at most its flows if none"
                 )
             controlled = tuple(range(self.agents))
@@ -278,7 +278,7 @@ class ReceiverWindow(Task):
         scenario = _with_flows(scenario, controlled, own)
         for flow in controlled:
             if scenario.flows[flow].cc == AGENT:
-                at = f"scenario {scenario.name!r} has an agent for the sender of flows[{flow}]"
+                at = f"{called(scenario)} has an agent for the sender of flows[{flow}]"
                 raise ConfigError(f"{at}; valid: a congestion control")
         return _limited(scenario)
 
@@ -380,7 +380,7 @@ def _limited(scenario: Scenario) -> Scenario:
     """The scenario, unless one of its agents has a path that nothing limits, or that carries nothing."""
     for flow in scenario.agent_receivers:
         if not math.isfinite(capacity_mbps(scenario, flow)):
-            at = f"scenario {scenario.name!r} has no link of finite rate on the path of flows[{flow}]"
+            at = f"{called(scenario)} has no link of finite rate on the path of flows[{flow}]"
             raise ConfigError(f"{at}, so that there is nothing to control; valid: rate_mbps or a trace")
         if not capacity_mbps(scenario, flow) > 0:
             raise ConfigError(outage(scenario))
