@@ -19,11 +19,10 @@ from netbuf_gym.errors import ConfigError, shown
 class RandomAction(Decider):
     """Every action as likely, anew each time: what any learned policy must beat.
 
-    Each agent has a generator of its own, of this seed, the episode's and its number in its world, so that what it does
-    differs from episode to episode and does not depend on how many worlds are played beside its own.
+    Each row has a generator of its own, so that what it does does not depend on how many rows are played beside it.
 
     Args:
-        seed: of the generators, together with the episodes' seeds; 0 to 2**63 - 1.
+        seed: of the generators, 0 to 2**63 - 1.
     """
 
     name = "random"
@@ -34,7 +33,7 @@ class RandomAction(Decider):
     def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
         draw = _drawing(rules.action_space)
-        streams = [np.random.default_rng((self.seed, seed, agent)) for seed in seeds for agent in range(rules.agents)]
+        streams = [np.random.default_rng((self.seed, row)) for row in range(len(seeds) * rules.agents)]
 
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             return np.array([draw(stream) for stream in streams]), None

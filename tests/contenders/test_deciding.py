@@ -25,9 +25,7 @@ def rules(space, agents=1, recipe="default"):
 
 
 def played(contender, the_rules, worlds, steps=50):
-    """Actions (steps, rows, ...) in so many worlds, of the seeds from 0 on, or in those of a list of seeds."""
-    seeds = list(range(worlds)) if isinstance(worlds, int) else worlds
-    policy, state, rows = contender.start(the_rules, seeds), None, len(seeds) * the_rules.agents
+    policy, state, rows = contender.start(the_rules, list(range(worlds))), None, worlds * the_rules.agents
     found = []
     for step in range(steps):
         actions, state = policy(np.zeros((rows, 3), np.float32), state, np.full(rows, step == 0))
@@ -58,16 +56,8 @@ def test_chance_plays_every_space(space):
 def test_a_row_of_chance_does_not_depend_on_its_neighbours(space):
     few, many = played(RandomAction(3), rules(space), 2), played(RandomAction(3), rules(space), 40)
     assert np.array_equal(few, many[:, :2])
-    assert np.array_equal(played(RandomAction(3), rules(space, agents=20), 2)[:, [0, 20]], few)
+    assert np.array_equal(played(RandomAction(3), rules(space, agents=20), 2), many)
     assert not np.array_equal(played(RandomAction(4), rules(space), 2), few)
-
-
-@pytest.mark.parametrize("space", SPACES, ids=str)
-@pytest.mark.parametrize("agents", [1, 3])
-def test_chance_draws_other_actions_under_other_seeds_of_the_episode(space, agents):
-    here, there = (played(RandomAction(), rules(space, agents), [seed]) for seed in (7, 8))
-    assert not np.array_equal(here, there)
-    assert np.array_equal(played(RandomAction(), rules(space, agents), [8, 7]), np.concatenate([there, here], axis=1))
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
