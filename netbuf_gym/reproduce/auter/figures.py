@@ -12,7 +12,7 @@ from netbuf_gym import plots, stats
 from netbuf_gym.plots import MARKERS, SMALL, TEXT, figure_of, write
 from netbuf_gym.reproduce.auter import paper
 from netbuf_gym.reproduce.auter.claims import CELLS, RATE
-from netbuf_gym.reproduce.auter.schemes import LEARNED, NAMES, STYLES, label
+from netbuf_gym.reproduce.auter.schemes import LEARNED, NAMES, RANDOM, STYLES, label
 from netbuf_gym.reproduce.auter.settings import (
     BANDWIDTH,
     FLOW_SIZE,
@@ -119,12 +119,15 @@ def scatter(runs: Runs, cells: Sequence[Sequence[str]]) -> Any:
             axes.plot([x, x], [low, high], **look)
             first = scheme == LEARNED
             marker = MARKERS[0] if first else MARKERS[1 + number % (len(MARKERS) - 1)]
-            look = {"color": STYLES[scheme][0], "markeredgecolor": "white", "linestyle": "none"}
-            axes.plot(x, y, marker, label=label(scheme), zorder=3 if first else 2, markersize=12 if first else 7, **look)
+            # Hollow, and the later the smaller: many lie in one place.
+            look = {"color": STYLES[scheme][0], "markerfacecolor": "none", "markeredgewidth": 1.4, "linestyle": "none"}
+            size = 15 if first else 13 - 8 * number / len(schemes)
+            axes.plot(x, y, marker, label=label(scheme), zorder=3 if first else 2, markersize=size, **look)
         plots.dress(axes, title=cell.upper().replace("-SHORT", ", short").replace("-LONG", ", long"))
         points = np.array([[found[scheme][0][at] for scheme in schemes] for found in (delays, rates)])
-        most = np.nanmax(points, axis=1) if np.isfinite(points).any() else np.ones(2)
-        axes.set_xlim(0, 1.15 * most[0])
+        some = np.isfinite(points).any()
+        most, least = (np.nanmax(points, axis=1), np.nanmin(points[0])) if some else (np.ones(2), 0.0)
+        axes.set_xlim(0.9 * least, 1.1 * most[0])
         axes.set_ylim(0, 1.15 * most[1])
     for axes in panels[-1]:
         axes.set_xlabel("round-trip time (ms)", fontsize=TEXT)
@@ -140,7 +143,7 @@ def sweep(own: Runs, study: str) -> Any:
     extras = list(dict.fromkeys(cell.partition("+")[2] for cell in own.values("cell")))
     figure = figure_of(11.0, 2.7 * len(extras) + 0.8)
     panels = figure.subplots(len(extras), len(SHOWN), squeeze=False)
-    for row, extra in zip(panels, extras, strict=True):
+    for number, (row, extra) in enumerate(zip(panels, extras, strict=True), 1):
         cells = [cell for cell in own.values("cell") if cell.partition("+")[2] == extra]
         for axes, (measure, said) in zip(row, SHOWN, strict=True):
             _draw(axes, own, measure, cells, np.arange(len(cells)))
@@ -149,9 +152,10 @@ def sweep(own: Runs, study: str) -> Any:
                 axes.axhline(0, color="0.3", linewidth=plots.THIN)
                 axes.axhline(100 * paper.SWEEPS[study], label="the paper's mean for Auter", **plots.LIMIT)
                 axes.set_yscale("symlog", linthresh=10)
+                axes.yaxis.set_major_formatter("{x:g}")
             elif measure == RATE and study in (BANDWIDTH, FLOW_SIZE):
                 axes.set_yscale("log")
-            plots.dress(axes, title if row is panels[-1] else "", said)
+            plots.dress(axes, xlabel=title if number == len(extras) else "", ylabel=said)
             _limit(axes)
         if extra:
             row[1].set_title(f"{extra.removesuffix('ms')} ms of extra latency", fontsize=TEXT)
@@ -165,7 +169,8 @@ def _draw(axes: Any, own: Runs, measure: str, cells: Sequence[str], places: Any)
         colour, line, name = STYLES[scheme]
         width = plots.WIDE if scheme == LEARNED else plots.LINE
         axes.plot(places, mean, line, color=colour, linewidth=width, marker="o", markersize=3, label=name)
-        axes.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
+        if scheme != RANDOM:  # whose band would hide all others
+            axes.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
 
 
 def _limit(axes: Any) -> None:
