@@ -135,8 +135,8 @@ def _sysctls() -> Finding:
             refused[name] = error
     found = f"{len(KINDS) - len(refused)} of {len(KINDS)} can be set"
     alike: dict[tuple[str, str], list[str]] = {}
-    for name, error in refused.items():
-        alike.setdefault((error.cause, error.remedy), []).append(name)
+    for name, why in refused.items():
+        alike.setdefault((why.cause, why.remedy), []).append(name)
     causes = [f"{', '.join(names)}: {cause}" for (cause, _), names in alike.items()]
     remedy = "\n  ".join(f"{', '.join(names)}: {what or cause}" for (cause, what), names in alike.items())
     found = "; ".join([found, *causes])
