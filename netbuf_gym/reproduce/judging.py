@@ -110,6 +110,9 @@ def judged(expected: str, found: stats.Interval | None, least: float = 0.0, by: 
     """A change and the verdict, as a cell of a table."""
     if found is None:
         return "-"
+    if not math.isfinite(found.high - found.low):
+        said = percent(found) if by == RATIO else f"{found.mean:+.2g}"
+        return f"{said}: not judged, of one seed"
     said = percent(found) if by == RATIO else f"{found.mean:+.2g} [{found.low:+.2g}, {found.high:+.2g}]"
     return f"{said}: {verdict(expected, found, least, by)}"
 
@@ -121,10 +124,10 @@ def judge(claim: Claim, runs: Runs, scheme: str, rival: str, cells: Sequence[str
 
 
 def percent(found: stats.Interval) -> str:
-    """A change of a logarithm as a percentage with its interval."""
+    """A change of a logarithm as a percentage with its interval, where it has one."""
     mean, low, high = (100 * math.expm1(min(value, 700)) if math.isfinite(value) else value for value in found)
     digits = 2 if abs(mean) < 1 else 1
-    return f"{mean:+.{digits}f} % [{low:+.{digits}f}, {high:+.{digits}f}]"
+    return f"{mean:+.{digits}f} %" + (f" [{low:+.{digits}f}, {high:+.{digits}f}]" if math.isfinite(high - low) else "")
 
 
 def interval(values: Sequence[float]) -> stats.Interval | None:

@@ -69,6 +69,14 @@ def finished(tmp_path_factory):
     return folder
 
 
+def test_one_seed_is_shown_and_not_judged():
+    """An interval without an end tells nothing."""
+    alone = judging.interval([0.1])
+    assert judging.judged(judging.HIGHER, alone) == "+10.5 %: not judged, of one seed"
+    assert judging.judged(judging.HIGHER, alone, by=judging.DIFFERENCE) == "+0.1: not judged, of one seed"
+    assert judging.judged(judging.HIGHER, judging.interval([0.1, 0.1])) == "+10.5 % [+10.5, +10.5]: holds"
+
+
 def test_every_claim_gets_a_verdict(finished):
     runs = claims.at_interval(RLBM.read(finished / "runs.csv"), 0.1)
     table = claims.claims_table(runs)
