@@ -15,7 +15,7 @@ import platform
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +85,15 @@ class Campaign:
             progress: Called with the number of runs done and their total.
 
         Raises:
-            ConfigError: Another process runs this campaign.
+            ConfigError: Another process runs this campaign, or has made another one of it.
             ReferenceDataError: The tidy file is there and damaged in another way; names it and the line.
             SimulatorFault: The simulator found its own state inconsistent.
         """
         path = self.output / RUNS
         with alone(self.output, "output"):
-            grown_from = _read_json(self.output / DESCRIPTION).get("grown_from")
+            begun = _read_json(self.output / DESCRIPTION)
+            self._require_own(begun)  # another process may have made it one of more schemes
+            grown_from = begun.get("grown_from")
             if grown_from is not None and path.is_file() and table.comment_of(path) == grown_from:
                 path.unlink()  # its rows are parts by now
             found = self._read_table(path, self.parts) if path.is_file() else None
@@ -116,8 +118,13 @@ class Campaign:
 
     @property
     def _comment(self) -> str:
-        known = "".join(f"; {name.replace('_', ' ')} {value[:16]}" for name, value in self.work.identity.items() if value)
-        return f"netbuf-gym {__version__}: {self.settings.command()}{known}"
+        return self._comment_of(self.settings.command(), self.work.identity)
+
+    def _comment_of(self, command: str, identity: Mapping[str, Any]) -> str:
+        """That of the table of a campaign of this experiment, by its command and what its agents' files are."""
+        known = {name: str(identity.get(name) or "") for name in self.work.identity}
+        words = "".join(f"; {name.replace('_', ' ')} {value[:16]}" for name, value in known.items() if value)
+        return f"netbuf-gym {__version__}: {command}{words}"
 
     def _read_table(self, path: Path, parts: list[Part]) -> table.Table:
         """A table of these parts, or as much of its beginning as there is.
@@ -173,13 +180,9 @@ class Campaign:
         if path.is_file():
             begun = _read_json(path)
             if self._has_more_schemes(begun):
-                self._take_over(begun)
+                self._take_over()
                 begun = _read_json(path)
-            if begun.get("settings") != self.settings.to_dict():
-                raise ConfigError(
-                    f"output = '{self.output}' holds another campaign ({begun.get('command')});"
-                    " valid: that command, or another folder"
-                )
+            self._require_own(begun)
             if begun.get("netbuf_gym") != __version__:
                 raise ConfigError(
                     f"output = '{self.output}' was begun by netbuf-gym {begun.get('netbuf_gym')}, this is {__version__};"
@@ -195,6 +198,12 @@ class Campaign:
         self.output.mkdir(parents=True, exist_ok=True)
         write_json(path, self._description(time.strftime("%Y-%m-%d"), 0.0))
         self._before_s = 0.0
+
+    def _require_own(self, begun: dict[str, Any]) -> None:
+        """Raises ConfigError where the folder's description is that of other settings."""
+        if begun.get("settings") != self.settings.to_dict():
+            what = f"holds another campaign ({begun.get('command')})"
+            raise ConfigError(f"output = '{self.output}' {what}; valid: that command, or another folder")
 
     def _description(self, begun: str, seconds: float) -> dict[str, Any]:
         """begun: the day; seconds: of work so far."""
@@ -228,13 +237,16 @@ class Campaign:
         alike = all(found.get(key) == value for key, value in own.items() if key != "schemes" and key not in absent)
         return alike and found.keys() == own.keys() and set(schemes) < set(own["schemes"])
 
-    def _take_over(self, begun: dict[str, Any]) -> None:
+    def _take_over(self) -> None:
         """Makes a finished campaign's runs parts of this one, which has more schemes."""
         with alone(self.output, "output"):
+            begun = _read_json(self.output / DESCRIPTION)
+            if not self._has_more_schemes(begun):
+                return  # another process was faster
             path = self.output / RUNS
             found = table.read(path, self.experiment.columns, self.experiment.keys).whole(path)
-            if str(begun.get("command")) not in found.comment:
-                valid = f"valid: {begun.get('command')}"
+            if found.comment != (comment := self._comment_of(str(begun.get("command")), begun)):
+                valid = f"valid: {comment}"
                 raise ReferenceDataError(f"is the table of another campaign ({found.comment}); {valid}", path, 1)
             rows = {tuple(row[name] for name in self.experiment.keys): row for row in found.rows}
             (self.output / PARTS).mkdir(exist_ok=True)
@@ -243,6 +255,8 @@ class Campaign:
                 if all(key in rows for key in keys):
                     self._write_rows(part, [rows[key] for key in keys])
             own = self._description(str(begun.get("begun")), self.seconds)
+            if begun.get("machine") != own["machine"]:
+                own["machine"] = f"{begun.get('machine')}; then {own['machine']}"
             write_json(self.output / DESCRIPTION, own | {"grown_from": found.comment})
 
     def _add_seconds(self, seconds: float) -> None:

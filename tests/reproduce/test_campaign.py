@@ -427,6 +427,30 @@ def test_the_command_completes_refuses_and_says_so(tmp_path, capsys):
     assert "campaign.json: is not a campaign's description" in capsys.readouterr().err
 
 
+def test_who_was_overtaken_leaves_a_campaign_that_grew_alone(tmp_path):
+    changes = {"ccs": ("cubic",), "loads": (0.3,), "seeds": 1, "duration_s": 1.0}
+    text = tiny(tmp_path / "out", schemes=("dt",), **changes).run(quiet).read_text()
+    late = tiny(tmp_path / "out", schemes=("dt",), **changes)
+    grown = tiny(tmp_path / "out", schemes=("dt", "abm"), **changes)
+    with pytest.raises(ConfigError, match="holds another campaign"):
+        late.run(quiet)
+    assert (tmp_path / "out" / "runs.csv").read_text() == text
+    late._take_over()  # found to be out of date
+    assert json.loads((tmp_path / "out" / "campaign.json").read_text())["settings"] == grown.settings.to_dict()
+    fresh = tiny(tmp_path / "fresh", schemes=("dt", "abm"), **changes).run(quiet)
+    assert grown.run(quiet).read_text() == fresh.read_text()
+
+
+def test_rows_of_another_machine_are_described_as_such(tmp_path):
+    changes = {"ccs": ("cubic",), "loads": (0.3,), "seeds": 1, "duration_s": 1.0}
+    tiny(tmp_path / "out", schemes=("dt",), **changes).run(quiet)
+    path = tmp_path / "out" / "campaign.json"
+    begun = json.loads(path.read_text())
+    path.write_text(json.dumps(begun | {"machine": "an abacus"}))
+    tiny(tmp_path / "out", schemes=("dt", "abm"), **changes).run(quiet)
+    assert json.loads(path.read_text())["machine"] == f"an abacus; then {begun['machine']}"
+
+
 @pytest.mark.parametrize("damage", ["cut", "repeated", "changed", "foreign"])
 def test_a_part_that_was_damaged_is_run_again(tmp_path, damage):
     whole = tiny(tmp_path / "whole").run(quiet).read_text()
