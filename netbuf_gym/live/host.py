@@ -99,15 +99,19 @@ class HostSettings:
                     notes.append(f"{control} = {found[control]:.0f}: {aim} is aimed at, {which}")
         for name, value in values.items():
             if name in RISING:
-                notes += self._in_order(name, value, found)
+                notes += self._in_order(name, value, found, numbers)
         return found, notes
 
-    def _in_order(self, name: str, value: Value, aims: Mapping[str, float]) -> list[str]:
-        """What aims at a default and a maximum mean for each other; raises ConfigError where both cannot be."""
+    def _in_order(self, name: str, value: Value, aims: Mapping[str, float], asked: Mapping[str, float]) -> list[str]:
+        """What aims at a default and a maximum mean for each other; raises ConfigError where both cannot be.
+
+        Args:
+            asked: the numbers that became aims, for messages.
+        """
         default, most = (next((one for one in aims if self.knobs[one].places == ((name, index),)), None) for index in (1, 2))
         if default is not None and most is not None and aims[default] > aims[most]:
-            valid = f"valid: at most {most}, {aims[most]:.0f}"
-            raise ConfigError(f"{default} = {aims[default]:.0f} is above the maximum that is to be reached; {valid}")
+            valid = f"valid: at most {most}, {asked[most]:.0f}"
+            raise ConfigError(f"{default} = {asked[default]:.0f} is above the maximum that is to be reached; {valid}")
         if default is not None and most is None and aims[default] > value[2]:
             why = f"is above the maximum in force, {value[2]}, which is not to be changed"
             return [f"{default} = {aims[default]:.0f} {why}: {value[2]} is aimed at"]
@@ -156,7 +160,6 @@ class HostSettings:
         if (wanted - now[index]) * (aim - now[index]) <= 0:  # what is out of range and to go further stays
             return now[index]
         return pace.clipped((name, index), now[index], aim, time_s)
-
 
     @staticmethod
     def _bounds(setting: Setting, index: int, now: Value) -> tuple[int, int]:

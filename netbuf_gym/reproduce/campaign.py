@@ -92,11 +92,14 @@ class Campaign:
         path = self.output / RUNS
         with alone(self.output, "output"):
             begun = _read_json(self.output / DESCRIPTION)
+            if self._has_more_schemes(begun):
+                begun = self._grow(begun)
             self._require_own(begun)  # another process may have made it one of more schemes
-            grown_from = begun.get("grown_from")
-            if grown_from is not None and path.is_file() and table.comment_of(path) == grown_from:
-                path.unlink()  # its rows are parts by now
-            found = self._read_table(path, self.parts) if path.is_file() else None
+            found, grown_from = None, begun.get("grown_from")
+            if grown_from and path.is_file() and table.comment_of(path) == grown_from:
+                self._take_over(path)
+            elif path.is_file():
+                found = self._read_table(path, self.parts)
             if found is not None and found.cut is None:
                 shutil.rmtree(self.output / PARTS, ignore_errors=True)
                 progress(self.runs, self.runs)
@@ -180,8 +183,7 @@ class Campaign:
         if path.is_file():
             begun = _read_json(path)
             if self._has_more_schemes(begun):
-                self._take_over()
-                begun = _read_json(path)
+                return
             self._require_own(begun)
             if begun.get("netbuf_gym") != __version__:
                 raise ConfigError(
@@ -230,6 +232,8 @@ class Campaign:
         found, own = begun.get("settings"), self.settings.to_dict()
         if not isinstance(found, dict) or begun.get("netbuf_gym") != __version__ or not (self.output / RUNS).is_file():
             return False
+        if table.comment_of(self.output / RUNS) != self._comment_of(str(begun.get("command")), begun):
+            return False
         absent = {key for key in self.settings.agents if not begun.get(f"{key}_sha256")}
         if any(begun.get(name, "") not in ("", value) for name, value in self.work.identity.items()):
             return False
@@ -237,27 +241,30 @@ class Campaign:
         alike = all(found.get(key) == value for key, value in own.items() if key != "schemes" and key not in absent)
         return alike and found.keys() == own.keys() and set(schemes) < set(own["schemes"])
 
-    def _take_over(self) -> None:
-        """Makes a finished campaign's runs parts of this one, which has more schemes."""
-        with alone(self.output, "output"):
-            begun = _read_json(self.output / DESCRIPTION)
-            if not self._has_more_schemes(begun):
-                return  # another process was faster
-            path = self.output / RUNS
-            found = table.read(path, self.experiment.columns, self.experiment.keys).whole(path)
-            if found.comment != (comment := self._comment_of(str(begun.get("command")), begun)):
-                valid = f"valid: {comment}"
-                raise ReferenceDataError(f"is the table of another campaign ({found.comment}); {valid}", path, 1)
-            rows = {tuple(row[name] for name in self.experiment.keys): row for row in found.rows}
-            (self.output / PARTS).mkdir(exist_ok=True)
-            for part in self.parts:
-                keys = [tuple(map(table.text, run)) for run in part.runs]
-                if all(key in rows for key in keys):
-                    self._write_rows(part, [rows[key] for key in keys])
-            own = self._description(str(begun.get("begun")), self.seconds)
-            if begun.get("machine") != own["machine"]:
-                own["machine"] = f"{begun.get('machine')}; then {own['machine']}"
-            write_json(self.output / DESCRIPTION, own | {"grown_from": found.comment})
+    def _grow(self, begun: dict[str, Any]) -> dict[str, Any]:
+        """Describes a finished campaign, which had fewer schemes, as this one, and returns that; its table stays as it is.
+
+        Raises:
+            ReferenceDataError: The table is damaged.
+        """
+        path = self.output / RUNS
+        found = table.read(path, self.experiment.columns, self.experiment.keys).whole(path)
+        own = self._description(str(begun.get("begun")), self.seconds) | {"grown_from": found.comment}
+        before = str(begun.get("machine"))
+        if not before.endswith(own["machine"]):
+            own["machine"] = f"{before}; then {own['machine']}"
+        write_json(self.output / DESCRIPTION, own)
+        return own
+
+    def _take_over(self, path: Path) -> None:
+        """Makes the rows of the table that this campaign has grown from parts of it, where these are not there yet."""
+        found = table.read(path, self.experiment.columns, self.experiment.keys).whole(path)
+        rows = {tuple(row[name] for name in self.experiment.keys): row for row in found.rows}
+        (self.output / PARTS).mkdir(exist_ok=True)
+        for part in self.parts:
+            keys = [tuple(map(table.text, run)) for run in part.runs]
+            if all(key in rows for key in keys) and self._read_part(part) is None:
+                self._write_rows(part, [rows[key] for key in keys])
 
     def _add_seconds(self, seconds: float) -> None:
         """Adds the time of this session to that of the ones before."""
