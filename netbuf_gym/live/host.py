@@ -110,7 +110,7 @@ class HostSettings:
         """
         default, most = (next((one for one in aims if self.knobs[one].places == ((name, index),)), None) for index in (1, 2))
         if default is not None and most is not None and aims[default] > aims[most]:
-            valid = f"valid: at most {most}, {asked[most]:.0f}"
+            valid = f"valid: at most {most}, {aims[most]:.0f}"
             raise ConfigError(f"{default} = {asked[default]:.0f} is above the maximum that is to be reached; {valid}")
         if default is not None and most is None and aims[default] > value[2]:
             why = f"is above the maximum in force, {value[2]}, which is not to be changed"
