@@ -131,7 +131,7 @@ def test_what_is_no_scheme_is_refused(scheme):
 
 @pytest.mark.parametrize("scheme", ["naive", "dt", "static_bdp", "agent"])
 def test_thresholds_need_a_switch(scheme):
-    with pytest.raises(ScenarioError, match="scenario '' has no switch"):
+    with pytest.raises(ScenarioError, match="the scenario has no switch"):
         scenarios.dumbbell().with_scheme(scheme)
 
 
