@@ -95,7 +95,7 @@ bool Sender::narrow(uint32_t& room) const {
 
 // Segments of the largest group.
 uint32_t Sender::burst_limit() const {
-  if (tcb.pacing_rate > 0 && cc_->owns_window()) return cc_->burst_packets(tcb);
+  if (tcb.pacing_rate > 0 && !paces_window_) return cc_->burst_packets(tcb);
   double bytes = window_rate() / 1024;
   const Time halvings = (tcb.min_rtt / kMicrosecond) >> kRttLog;
   if (halvings < 32) bytes += kLargestBurst >> halvings;

@@ -10,7 +10,7 @@
 
 namespace netbuf {
 
-World::World(const WorldConfig& config, uint64_t seed) : rng_(seed) {
+World::World(const WorldConfig& config, uint64_t seed) : seed_(seed), rng_(seed) {
   validate(config);
   network_.clock = &now_;
   profile_ = &stack_profile(config.stack);

@@ -24,6 +24,7 @@ that is made already.
 from netbuf_gym.rewards.making import defined_anew, make_reward, reward_of, reward_spec
 from netbuf_gym.rewards.own import OwnReward, fitted
 from netbuf_gym.rewards.ranges import ThreeSigmaRange, in_range
+from netbuf_gym.rewards.running import RunningUtility
 from netbuf_gym.rewards.telemetry import Telemetry
 from netbuf_gym.rewards.utility import UTILITIES, AlphaFair, LinearUtility, LogUtility, Power, RangeNormalized, alpha_fair
 
@@ -35,6 +36,7 @@ __all__ = [
     "OwnReward",
     "Power",
     "RangeNormalized",
+    "RunningUtility",
     "Telemetry",
     "ThreeSigmaRange",
     "alpha_fair",

@@ -30,6 +30,43 @@ class Quantity:
     of: Callable[[Any], np.ndarray]
 
 
+class RunningMeans:
+    """Means of the throughput and RTT ratios of rewards (`netbuf_gym.rewards.utility.Path`) over each row's life.
+
+    Args:
+        rows: number of agents, over all worlds.
+    """
+
+    def __init__(self, rows: int):
+        self._sums = np.zeros((3, rows), np.float32)
+        self._time, self._share, self._rtt_ratio = self._sums
+        self._started = np.zeros(rows, bool)
+
+    def forget(self, rows: slice) -> None:
+        """Makes these rows as at the start."""
+        self._sums[:, rows] = 0
+        self._started[rows] = False
+
+    def add(self, arrived: np.ndarray, elapsed_s: np.ndarray, share: np.ndarray, rtt_ratio: np.ndarray) -> None:
+        """Takes in an interval; a row's life begins with the first one in which something `arrived`, bool `(rows,)`."""
+        self._started |= arrived
+        time = elapsed_s * self._started
+        self._time += time
+        self._share += time * share
+        self._rtt_ratio += time * rtt_ratio
+
+    def share(self) -> np.ndarray:
+        """Mean of the throughput ratio, float32 `(rows,)`; 1 before something arrived."""
+        return self._mean(self._share)
+
+    def rtt_ratio(self) -> np.ndarray:
+        """Likewise of the RTT ratio."""
+        return self._mean(self._rtt_ratio)
+
+    def _mean(self, total: np.ndarray) -> np.ndarray:
+        return np.where(self._time > 0, total / np.maximum(self._time, np.float32(1e-9)), np.float32(1))
+
+
 class LastMeasured:
     """The last measured value of every telemetry field.
 

@@ -68,7 +68,7 @@ def test_running_utility_by_hand():
     made = tracker()
     made.update(arrived(20, 0.05))
     made.update(arrived(40, 0.1, packets_lost=4))
-    assert (made.mean_share[0], made.mean_rtt_ratio[0]) == (pytest.approx(0.75), pytest.approx(2.5))
+    assert (made.means.share()[0], made.means.rtt_ratio()[0]) == (pytest.approx(0.75), pytest.approx(2.5))
     given = terms_of(RunningUtility(standing_weight=0.01), made)
     share = 1 / 0.75
     expected = {"throughput": 0.05 * share, "delay": 0.05 * share * (1 - 3 / 2.5), "loss": -0.003, "standing": -0.003}

@@ -42,6 +42,7 @@ class Sender {
   void on_wakeup(Time now);
   void on_application(Time now);
   void agent_window(Time now, double bytes);
+  void pace_window(bool paced) { paces_window_ = paced && profile_.paces; }
 
   // ---- the application's side
   void attach(std::unique_ptr<Source> source);

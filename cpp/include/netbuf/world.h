@@ -46,6 +46,7 @@ class World final : private Link::Host, private Openings::Host {
   // Runs until one of these flows has received an ACK after now, at most to until. True if one came.
   bool run_to_ack(std::span<const uint32_t> flows, Time until);
   Time now() const { return now_; }
+  uint64_t seed() const { return seed_; }
   Time next_event() const { return std::min(network_.flights.next(), tree_[1].time); }  // kNever: none
 
   std::deque<Flow>& flows() { return flows_; }
@@ -151,6 +152,7 @@ class World final : private Link::Host, private Openings::Host {
   Network network_;
   std::vector<uint32_t> touched_;        // sources whose next event others have changed
   std::deque<Flow> flows_;
+  uint64_t seed_;
   Rng rng_;
   const StackProfile* profile_;          // shared by all worlds, or own_profile_
   std::unique_ptr<StackProfile> own_profile_;

@@ -1,5 +1,6 @@
 // The sender of a flow whose congestion control is an agent's. It sets the window, and sees what a sender can: its ACKs, its
 // own counters, and, for reports and rewards only, what became of its packets at the tightest link.
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -28,9 +29,24 @@ struct Start {
   uint64_t dequeued = 0;
 };
 
+// A number in [0, 1) for a place, a time and a purpose; the same again in the same world.
+double drawn(const World& world, uint32_t flow, uint64_t time, uint64_t purpose) {
+  return Rng(world.seed() ^ std::rotl(uint64_t{flow}, 48) ^ std::rotl(purpose, 32) ^ time).uniform();
+}
+
+// Seconds in a range, to be drawn.
+struct Range {
+  double low, high;
+  Time at(double u) const { return static_cast<Time>((low + (high - low) * u) * 1e9); }
+};
+
 class SenderAgent final : public AgentOf<Start> {
  public:
-  explicit SenderAgent(const Parameters&) : AgentOf(std::size(kFields), 1) {}
+  explicit SenderAgent(const Parameters& p)
+      : AgentOf(std::size(kFields), 1, p["latency_high_s"] > 0 || p["jitter_high_s"] > 0),
+        paced_(p["paced"] != 0),
+        latency_{std::min(p["latency_s"], p["latency_high_s"]), p["latency_high_s"]},
+        jitter_{std::min(p["jitter_s"], p["jitter_high_s"]), p["jitter_high_s"]} {}
 
   std::vector<std::string> fields() const override { return {std::begin(kFields), std::end(kFields)}; }
   std::vector<Control> controls() const override {
@@ -41,7 +57,9 @@ class SenderAgent final : public AgentOf<Start> {
   std::vector<uint32_t> find(World& world) const override {
     std::vector<uint32_t> flows;
     for (uint32_t i = 0; i < world.flows().size(); ++i) {
-      if (world.flows()[i].controlled()) flows.push_back(i);
+      if (!world.flows()[i].controlled()) continue;
+      flows.push_back(i);
+      world.flows()[i].sender.pace_window(paced_);
     }
     return flows;
   }
@@ -57,6 +75,13 @@ class SenderAgent final : public AgentOf<Start> {
 
   void apply(World& world, uint32_t index, const double* control) const override {
     if (!std::isnan(*control)) world.set_window(index, *control);
+  }
+
+  // A latency that is a sender's own, and what comes on top of it each time.
+  Time delay(const World& world, uint32_t index) const override {
+    const Time each = jitter_.at(drawn(world, index, 0, 2));
+    return latency_.at(drawn(world, index, 0, 1)) +
+           static_cast<Time>(static_cast<double>(each) * drawn(world, index, static_cast<uint64_t>(world.now()), 3));
   }
 
   // The next ACK of any of them.
@@ -104,12 +129,23 @@ class SenderAgent final : public AgentOf<Start> {
     *out++ = link.queue_packets();
     *out++ = static_cast<double>(now.queue_drops - then.queue_drops);
   }
+
+ private:
+  bool paced_;
+  Range latency_, jitter_;
 };
+
+constexpr double kLongest = 100;
 
 const Entry<AgentRecord> entry{{
     .name = "sender",
     .meaning = "sets a flow's congestion window",
     .make = make_kind<SenderAgent>,
+    .parameters = {truth("paced", false, "packets leave at the rate at which the kernel paces a window"),
+                   real("latency_s", 0, 0, kLongest, "least time that the decisions of a sender take"),
+                   real("latency_high_s", 0, 0, kLongest, "most time, of which each sender has one"),
+                   real("jitter_s", 0, 0, kLongest, "least time that a decision may take beyond that"),
+                   real("jitter_high_s", 0, 0, kLongest, "most time, of which each sender has one")},
 }};
 
 }  // namespace

@@ -17,7 +17,7 @@ from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
-from netbuf_gym.tasks.congestion_window.rules import FACTORS, CongestionWindow
+from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
 
 
 def names() -> tuple[str, ...]:
@@ -104,10 +104,10 @@ class QueueTarget(Decider):
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
         """See `Contender.start`."""
         self._require_recipe(rules)
-        return lambda observations, state, starts: (self.actions(observations), None)
+        return lambda observations, state, starts: (rules.nearest(self.changes(observations)), None)
 
-    def actions(self, observations: np.ndarray) -> np.ndarray:
-        """Actions `(rows,)` for observations `(rows, features)`."""
+    def changes(self, observations: np.ndarray) -> np.ndarray:
+        """What the logarithm of the window changes by, `(rows,)`, for observations `(rows, features)`."""
         latest = observations[:, -len(DEFAULT_FEATURES) :].astype(np.float64)
         window = 65536.0 ** latest[:, _COLUMN["window_size"]]
         queued = 64.0 ** latest[:, _COLUMN["segments_queued"]] - 1
@@ -118,8 +118,7 @@ class QueueTarget(Decider):
         change = self.gain * (target - queued) / window / np.maximum(1, 64.0**in_intervals)
         change = np.clip(change, np.log(0.5), 0.1)
         change = np.where((queued < target) & (growth > 1.1), np.log(1.4), change)
-        change = np.where(in_intervals == 0, 0.0, change)  # nothing has been measured yet
-        return np.abs(change[:, None] - np.log(FACTORS)).argmin(axis=1)
+        return np.where(in_intervals == 0, 0.0, change)  # nothing has been measured yet
 
 
 CONTENDERS = Named(names, CongestionControl, {"keep": Keep, "random": RandomAction, "queue_target": QueueTarget})

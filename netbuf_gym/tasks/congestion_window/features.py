@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbuf_gym.tasks.congestion_window.tracker import FIELD, Tracker
+from netbuf_gym.tasks.congestion_window.path_tracker import PathTracker
+from netbuf_gym.tasks.congestion_window.tracker import CWND, FIELD, MSS, Tracker
 from netbuf_gym.tasks.task import Feature
 
 PPCC_FEATURES = (
@@ -24,10 +25,10 @@ PPCC_FEATURES = (
 """The paper's Table I in order; the ranges of its Eq. 8 are stated nowhere and are ours."""
 
 DEFAULT_FEATURES = (
-    Feature("queueing", 1, 16, "sqrt of log(RTT / least RTT so far)"),
-    Feature("standing_queue", 1, 16, "sqrt of log(least RTT of the interval / least RTT so far)"),
+    Feature("queueing", 1, 16, "sqrt of log(RTT / least RTT)"),
+    Feature("standing_queue", 1, 16, "sqrt of log(least RTT of the interval / least RTT)"),
     Feature("rate", 0, 1, "delivery rate / highest one lately", floor=-1),
-    Feature("window_in_bdp", 1 / 2, 2, "log of window / (highest delivery rate lately * least RTT so far)", floor=-1),
+    Feature("window_in_bdp", 1 / 2, 2, "log of window / (highest delivery rate lately * least RTT)", floor=-1),
     Feature("window_use", 1 / 2, 2, "log of delivery rate * RTT / window", floor=-1),
     Feature("rtt_change", 1 / 2, 2, "log of RTT / RTT one interval earlier", floor=-1),
     Feature("rate_change", 1 / 2, 2, "log of delivery rate / the one of an interval earlier", floor=-1),
@@ -35,13 +36,21 @@ DEFAULT_FEATURES = (
     Feature("rtt_in_intervals", 1 / 64, 64, "log of RTT / decision interval", floor=-1),
     Feature("window_size", 1, 65536, "log of the window in segments"),
     Feature("segments_acked", 0, 4095, "log of 1 + segments acknowledged"),
-    Feature("segments_queued", 0, 63, "log of 1 + window in segments * (1 - least RTT so far / RTT), as Vegas counts them"),
+    Feature("segments_queued", 0, 63, "log of 1 + window in segments * (1 - least RTT / RTT), as Vegas counts them"),
     Feature("loss", 0, 1, "sqrt of lost / (lost + acknowledged) packets"),
     Feature("in_flight", 0, 2, "bytes in flight / window", floor=-1),
     Feature("timeouts", 0, 1, "whether a retransmission time-out fired"),
     Feature("age", 0, 1, "seconds since the last ACK"),
+    Feature("rate_trend", 1 / 4, 4, "log of delivery rate / its mean lately", floor=-1),
+    Feature("window_in_mean_bdp", 1 / 4, 4, "log of window / (mean delivery rate lately * least RTT)", floor=-1),
+    Feature("queue_lately", 1, 16, "sqrt of log(least RTT lately / least RTT)"),
+    Feature("loss_lately", 0, 1, "sqrt of lost / (lost + acknowledged) packets lately"),
+    Feature("roughness", 0, 2, "mean of |log2 of delivery rate / the one of an interval earlier| lately"),
+    Feature("least_rtt_unseen", 0, 10, "seconds since the least RTT was seen"),
+    Feature("draining", 0, 1, "whether the queue is being drained to see the least RTT"),
 )
-"""Ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike."""
+"""Ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike. The first 16 are of the interval, and
+native; the others of the time lately."""
 
 _PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
 _PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)
@@ -59,12 +68,15 @@ def observe_ppcc(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     return np.clip(out, 0, 1, out=out)
 
 
+_OF_INTERVAL = 16
+_LATELY_SCALE = np.array([[1 / np.log(high)] for high in (4, 4, 16)], np.float32)
+_ONE, _LEAST_RATIO = np.float32(1), np.float32(1e-6)
 _LOG_HIGH = (16, 16, 2, 2, 2, 2, 2, 64, 65536, 4096, 64)
 _LOG_SCALE = np.array([1 / np.log(high) for high in _LOG_HIGH], np.float32)
 
 
-def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(16, rows)`.
+def observe_default(tracker: PathTracker, out: np.ndarray) -> np.ndarray:
+    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(23, rows)`.
 
     A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
     RTT ratios are 1, so that their logarithms are 0.
@@ -72,5 +84,26 @@ def observe_default(tracker: Tracker, out: np.ndarray) -> np.ndarray:
     logs = np.empty((len(_LOG_SCALE), tracker.rows), np.float32)
     tracker.arithmetic.ratios(logs)
     np.log(logs, out=logs)
-    tracker.arithmetic.features(logs, _LOG_SCALE, out)
+    tracker.arithmetic.features(logs, _LOG_SCALE, out[:_OF_INTERVAL])
+    _observe_lately(tracker, out[_OF_INTERVAL:])
     return out
+
+
+def _observe_lately(tracker: PathTracker, out: np.ndarray) -> None:
+    known, mss = tracker.rtt_known, tracker.last[MSS]
+    least = np.where(known, tracker.least_rtt, _ONE)
+    packet = mss * np.float32(8 / tracker.interval_s)
+    rate = np.maximum(tracker.rate_lately, packet)
+    np.divide(np.maximum(tracker.rate, packet), rate, out=out[0])
+    np.divide(tracker.last[CWND], np.maximum(rate * least * np.float32(1 / 8), mss), out=out[1])
+    np.maximum(tracker.low_rtt / least, _ONE, out=out[2])
+    np.log(np.maximum(out[:3], _LEAST_RATIO), out=out[:3])
+    out[:3] *= _LATELY_SCALE
+    out[1] *= known
+    np.sqrt(out[2], out=out[2])
+    lost = tracker.lost_lately
+    np.sqrt(lost / np.maximum(lost + tracker.acked_lately, _ONE), out=out[3])
+    np.multiply(tracker.roughness, np.float32(1 / 2), out=out[4])
+    np.multiply(tracker.unseen_s, np.float32(1 / 10), out=out[5])
+    np.greater(tracker.draining_s, 0, out=out[6], casting="unsafe")
+    np.clip(out, -1, 1, out=out)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netbuf_gym.arguments import real
-from netbuf_gym.rewards import UTILITIES
+from netbuf_gym.rewards import UTILITIES, RunningUtility
 from netbuf_gym.tasks.congestion_window.tracker import RTT, THROUGHPUT, Tracker
 
 
@@ -52,4 +52,4 @@ class UtilitySign:
         out[0] *= known
 
 
-REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*UTILITIES, UtilitySign)}
+REWARDS: dict[str, type[Any]] = {kind.name: kind for kind in (*UTILITIES, RunningUtility, UtilitySign)}

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from netbuf_gym.arguments import truth
-from netbuf_gym.errors import ConfigError, called
+from netbuf_gym.arguments import choice, real, truth
+from netbuf_gym.errors import ConfigError, called, shown
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
+from netbuf_gym.tasks.congestion_window.path_tracker import PathTracker
 from netbuf_gym.tasks.congestion_window.report import episode_report
-from netbuf_gym.tasks.congestion_window.telemetry import SENDER
+from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
 from netbuf_gym.tasks.pages import documented, feature_table
 from netbuf_gym.tasks.task import Panel, Task, outage
@@ -35,7 +36,22 @@ FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.
 """The default recipe's actions: cwnd <- cwnd * factor. None is 1: at a window that fits the path and at one that is too
 small for it a sender sees the same empty queue, and one that stands still never learns which it has."""
 
+HIGHEST = 2.0**40
+"""Bytes, the largest window of all."""
+
+LARGEST_FACTOR = 2.0
+"""Continuous actions -1 to 1 stand for factors of 1/2 to 2, log-scaled."""
+
 RECIPES = ("default", "ppcc")
+DISCRETE, CONTINUOUS = "discrete", "continuous"
+MEASURED, PATH, NO_CLAMP = "measured", "path", "none"
+CLAMPS = (MEASURED, PATH, NO_CLAMP)
+"""What bounds a window from above: what was measured; what the path holds, which no real sender knows; nothing."""
+OWN = {
+    "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True},
+    "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False},
+}
+"""Of each recipe."""
 
 
 def decode_ppcc(
@@ -47,15 +63,6 @@ def decode_ppcc(
     out *= mss
     out /= cwnd
     out += cwnd
-    return np.minimum(np.maximum(out, low, out=out), high, out=out)
-
-
-def decode_default(
-    action: np.ndarray, cwnd: np.ndarray, mss: np.ndarray, low: np.ndarray, high: np.ndarray, out: np.ndarray
-) -> np.ndarray:
-    """Multiplies the window in bytes, clamped: all arguments `(rows,)`, `action` indices into `FACTORS`."""
-    FACTORS.take(action, out=out, mode="clip")
-    out *= cwnd
     return np.minimum(np.maximum(out, low, out=out), high, out=out)
 
 
@@ -177,7 +184,7 @@ class CongestionWindow(Task):
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
     default_scenario: ClassVar[str] = "ppcc/4"
-    options: ClassVar[tuple[str, ...]] = ("per_ack",)
+    options: ClassVar[tuple[str, ...]] = ("per_ack", "actions", "clamp", "drain", "paced", "latency_s", "jitter_s")
     agents_argument: ClassVar[str] = "senders"
     kind = SENDER
     panels = (
@@ -186,20 +193,66 @@ class CongestionWindow(Task):
         Panel("throughput_mbps", "MBIT/S", (44, 160, 44), title="throughput (Mbit/s)"),
     )
 
-    def __init__(self, recipe: str = "default", history: int | None = None, agents: int = 1, *, per_ack: bool = False):
+    def __init__(
+        self,
+        recipe: str = "default",
+        history: int | None = None,
+        agents: int = 1,
+        *,
+        per_ack: bool = False,
+        actions: str | None = None,
+        clamp: str | None = None,
+        drain: bool | None = None,
+        paced: bool | None = None,
+        latency_s: Any = 0.0,
+        jitter_s: Any = 0.0,
+    ):
         super().__init__(recipe, history, agents)
+        own = OWN[recipe]
         self.per_ack = truth("per_ack", per_ack)
+        self.actions = own["actions"] if actions is None else choice("actions", actions, (DISCRETE, CONTINUOUS))
+        self.clamp = own["clamp"] if clamp is None else choice("clamp", clamp, CLAMPS)
+        self.drain = own["drain"] if drain is None else truth("drain", drain)
+        self.paced = own["paced"] if paced is None else truth("paced", paced)
+        self.latency_s, self.jitter_s = _range("latency_s", latency_s), _range("jitter_s", jitter_s)
+        if self.per_ack and (self.latency_s[1] or self.jitter_s[1]):
+            given = f"latency_s = {shown(latency_s)}, jitter_s = {shown(jitter_s)}"
+            raise ConfigError(f"{given} with per_ack = True; valid: 0, since a later ACK's decision would overtake this one's")
+        self.kind = sender(self.paced, self.latency_s, self.jitter_s)
         self.until = EVENT if self.per_ack else INTERVAL
         if recipe == "ppcc":
+            for name in ("actions", "drain"):
+                if getattr(self, name) != own[name]:
+                    given = f"{name} = {getattr(self, name)!r}"
+                    raise ConfigError(f'{given} with recipe "ppcc"; valid: {own[name]!r}, as it was published')
+            if self.clamp == MEASURED:
+                raise ConfigError(f'clamp = {self.clamp!r} with recipe "ppcc"; valid: {PATH!r}, {NO_CLAMP!r}')
             self.features, self.levels, low = PPCC_FEATURES, PPCC_STEPS, 0.0
-            self._observe, self._decode, self.default_reward = observe_ppcc, decode_ppcc, "utility_sign"
+            self._observe, self.default_reward = observe_ppcc, "utility_sign"
         else:
             self.features, self.levels, low = DEFAULT_FEATURES, FACTORS, -1.0
-            self._observe, self._decode, self.default_reward = observe_default, decode_default, "log_utility"
+            self._observe, self.default_reward = observe_default, "log_utility"
         self.action_space = gym.spaces.Discrete(len(self.levels))
+        if self.actions == CONTINUOUS:
+            self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
         self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
-        self.keep_action = int(np.argmin(np.abs(self.levels - (0 if recipe == "ppcc" else 1))))
+
+    @property
+    def keep_action(self) -> np.ndarray | int:
         """The action that leaves the window as it is, or most nearly so."""
+        if self.recipe == "ppcc":
+            return int(np.argmin(np.abs(self.levels)))
+        action = self.nearest(np.zeros(1))[0]
+        return action if self.actions == CONTINUOUS else int(action)
+
+    def nearest(self, changes: np.ndarray) -> np.ndarray:
+        """The actions, `(rows, ...)`, that change the logarithm of the window most nearly by these numbers, `(rows,)`.
+
+        Of the recipe `default`.
+        """
+        if self.actions == CONTINUOUS:
+            return np.clip(changes / np.log(LARGEST_FACTOR), -1, 1).astype(np.float32)[:, None]
+        return np.abs(changes[:, None] - np.log(self.levels)).argmin(axis=1)
 
     @classmethod
     def feature_tables(cls) -> dict[str, str]:
@@ -218,8 +271,16 @@ class CongestionWindow(Task):
         return _limited(scenario.with_agents(self.agents))
 
     def make_tracker(self, rows: int, interval_s: float) -> Tracker:
-        """What is remembered of each sender."""
-        return Tracker(rows, interval_s)
+        """What is remembered of each sender.
+
+        Raises:
+            ConfigError: decisions take longer than the interval between them.
+        """
+        longest_s = self.latency_s[1] + self.jitter_s[1]
+        if longest_s > interval_s:
+            valid = f"together at most interval_s = {interval_s:g}"
+            raise ConfigError(f"latency_s and jitter_s are up to {longest_s:g} together; valid: {valid}")
+        return Tracker(rows, interval_s) if self.recipe == "ppcc" else PathTracker(rows, interval_s, self.drain)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
@@ -234,10 +295,15 @@ class CongestionWindow(Task):
             mss_bytes=scenario.mss,
         )
 
-    def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:
-        """Windows in bytes for checked actions, `(rows,)`, clamped to the tracker's bounds, into `out`, `(rows, 1)`."""
+    def decode(self, action: np.ndarray, tracker: Any, out: np.ndarray) -> np.ndarray:
+        """Windows in bytes for checked actions, `(rows,)`, into `out`, `(rows, 1)`; see `PathTracker.decide`."""
         low, high = tracker.lowest_window, tracker.highest_window
-        self._decode(action, tracker.cwnd, tracker.last[MSS], low, high, out[:, 0])
+        if self.recipe == "ppcc":
+            decode_ppcc(action, tracker.cwnd, tracker.last[MSS], low, high if self.clamp == PATH else HIGHEST, out[:, 0])
+            return out
+        factors = LARGEST_FACTOR ** action[:, 0] if self.actions == CONTINUOUS else self.levels.take(action, mode="clip")
+        cap = tracker.highest_measured() if self.clamp == MEASURED else high if self.clamp == PATH else None
+        tracker.decide(factors, cap, out[:, 0])
         return out
 
     def observe(self, tracker: Tracker, out: np.ndarray) -> np.ndarray:
@@ -266,8 +332,28 @@ class CongestionWindow(Task):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved model must agree with, actions and the times of decisions included."""
-        return {**super().to_dict(), "actions": self.levels.tolist(), "per_ack": self.per_ack}
+        """What a saved model must agree with, actions and the times of decisions included; delays of decisions are not."""
+        actions: Any = self.levels.tolist() if self.actions == DISCRETE else {"factor": LARGEST_FACTOR}
+        said = {**super().to_dict(), "actions": actions, "per_ack": self.per_ack}
+        published = OWN["ppcc"]
+        return said | {
+            name: getattr(self, name)
+            for name in ("clamp", "drain", "paced")
+            if self.recipe != "ppcc" or getattr(self, name) != published[name]
+        }
+
+
+def _range(name: str, given: Any) -> tuple[float, float]:
+    """A number of seconds, or two between which it is drawn."""
+    if not isinstance(given, (list, tuple)):
+        value = real(name, given, 0, 100)
+        return value, value
+    if len(given) != 2:
+        raise ConfigError(f"{name} = {shown(given)}; valid: a number of seconds, or the least and the most of them")
+    low, high = (real(f"{name}[{i}]", value, 0, 100) for i, value in enumerate(given))
+    if low > high:
+        raise ConfigError(f"{name} = {shown(given)} falls; valid: the least first")
+    return low, high
 
 
 def _controlled(scenario: Scenario) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from netbuf_gym.plants.kinds import AgentKind, Control
 from netbuf_gym.plants.telemetry import Field, TelemetrySchema
 
@@ -43,3 +45,15 @@ SENDER = AgentKind(
     counters="a dict: now_s, start_s, delivered_bytes, packets_sent, rtt_count, rtt_sum_s, rtt_min_s, queue_drops, "
     "random_losses, timeouts since the reset, and of the slowest link on its path sojourn_sum_s and sojourn_count",
 )
+
+
+def sender(paced: bool = False, latency_s: tuple[float, float] = (0.0, 0.0), jitter_s: tuple[float, float] = (0.0, 0.0)) -> AgentKind:
+    """Senders whose packets are paced, or whose decisions take time to be in force.
+
+    Args:
+        paced: whether packets leave at the rate at which the kernel paces a window (tcp_update_pacing_rate).
+        latency_s: range in seconds from which each sender of a world has what its decisions take.
+        jitter_s: likewise of what each may take beyond that, anything up to it being as likely.
+    """
+    given = {"paced": float(paced), "latency_s": latency_s[0], "latency_high_s": latency_s[1]}
+    return replace(SENDER, parameters={**given, "jitter_s": jitter_s[0], "jitter_high_s": jitter_s[1]})

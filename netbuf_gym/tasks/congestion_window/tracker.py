@@ -8,12 +8,12 @@ import numpy as np
 
 from netbuf_gym import _core
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
-from netbuf_gym.tasks.tracking import LastMeasured, Quantity
+from netbuf_gym.tasks.tracking import LastMeasured, Quantity, RunningMeans
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
 SSTHRESH, CWND, MSS = FIELD["ssthresh_bytes"], FIELD["cwnd_bytes"], FIELD["mss_bytes"]
 ELAPSED, THROUGHPUT, RTT = FIELD["elapsed_s"], FIELD["throughput_bps"], FIELD["rtt_mean_s"]
-SEGMENTS_ACKED, PACKETS_LOST = FIELD["segments_acked_sum"], FIELD["packets_lost"]
+SEGMENTS_ACKED, PACKETS_LOST, ACKS = FIELD["segments_acked_sum"], FIELD["packets_lost"], FIELD["acks"]
 
 PEAK_MEMORY_S = 10.0
 """Time constant with which the highest rate seen so far is forgotten."""
@@ -38,6 +38,7 @@ class Tracker(LastMeasured):
         capacity_bps, share_bps, base_rtt_s: what the world offers on the sender's own path: the slowest link's rate, the
             least even share of a link, and propagation plus serialisation. For rewards and reports; never observed.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
+        means: of `throughput_ratio` and `rtt_ratio` over the world's life, from the first ACK on. For rewards.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
         arithmetic: the native part, on these arrays: how they follow from telemetry, and what is observed of them.
         interval_s: the nominal length of a decision interval: what the agent's decisions are spaced by, and so the measure of
@@ -57,6 +58,7 @@ class Tracker(LastMeasured):
         self._known = np.zeros((2, rows), bool)
         self.rtt_known, self.previous_rtt_known = self._known
         self._kept = np.empty(rows, np.float32)
+        self.means = RunningMeans(rows)
         bound = {"last": self.last, "memory": self._memory, "window": self.cwnd, "known": self._known}
         self.arithmetic = _core.SenderFeatures(TELEMETRY.names, interval_s, **bound)
 
@@ -77,6 +79,7 @@ class Tracker(LastMeasured):
         self.last[MSS, rows] = mss_bytes
         self.last[CWND, rows] = initial_window
         self._memory[:, rows] = 0
+        self.means.forget(rows)
         self.least_rtt[rows] = np.inf
         self.previous_cwnd[rows] = initial_window
         self.rtt_known[rows] = False
@@ -95,6 +98,7 @@ class Tracker(LastMeasured):
         np.multiply(self.last[ELAPSED], _FORGETTING, out=self._kept)
         np.exp(self._kept, out=self._kept)
         self.arithmetic.follow(telemetry, self._kept)
+        self.means.add(self.last[ACKS] > 0, self.last[ELAPSED], self.throughput_ratio(), self.rtt_ratio())
 
     def throughput_ratio(self) -> np.ndarray:
         """See `Path`."""
@@ -121,6 +125,8 @@ class Tracker(LastMeasured):
         Quantity("capacity_bps", "bit/s", "mean rate of the path's bottleneck", lambda self: self.capacity_bps),
         Quantity("share_bps", "bit/s", "fair share, what `throughput_ratio` divides by", lambda self: self.share_bps),
         Quantity("base_rtt_s", "s", "base RTT: propagation and transmission there and back", lambda self: self.base_rtt_s),
+        Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.means.share()),
+        Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.means.rtt_ratio()),
         Quantity("delivery_rate_bps", "bit/s", "of ACKs, from the last one before the interval on", lambda self: self.rate),
         Quantity("previous_throughput_bps", "bit/s", "an interval earlier", lambda self: self.previous_throughput),
         Quantity("previous_rtt_s", "s", "RTT an interval earlier; 0 before the first", lambda self: self.previous_rtt),

@@ -8,7 +8,7 @@ import numpy as np
 
 from netbuf_gym.tasks.receiver_window.meter import Meter
 from netbuf_gym.tasks.receiver_window.telemetry import TELEMETRY
-from netbuf_gym.tasks.tracking import LastMeasured, Quantity
+from netbuf_gym.tasks.tracking import LastMeasured, Quantity, RunningMeans
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
 ELAPSED, RECEIVED, PACKETS, RATE = (
@@ -62,7 +62,7 @@ class Tracker(LastMeasured):
         received: float64, bytes that arrived in the interval: 0 before the first one, and in silence.
         draining: float32, intervals that the drain still lasts, 0 outside one.
         resumed: float64, the window in bytes that the next decision starts from: that before a drain which has just ended.
-        mean_share, mean_rtt_ratio: means over the world's life of `throughput_ratio` and of `rtt_ratio`.
+        means: of `throughput_ratio` and `rtt_ratio` over the world's life.
         capacity_bps, share_bps, base_rtt_s: what the world offers on the path of the agent's flow. For rewards and reports;
             never observed.
         meter: adds up Nuwa's utility.
@@ -71,10 +71,10 @@ class Tracker(LastMeasured):
     def __init__(self, rows: int, interval_s: float, drain: bool = True):
         super().__init__(TELEMETRY, rows)
         self.interval_s, self.drain = interval_s, drain
-        self._memory = np.zeros((11, rows), np.float32)
+        self._memory = np.zeros((7, rows), np.float32)
         self.rate, self.previous_rate, self.previous_delay, self.previous_window = self._memory[:4]
-        self.peak_rate, self.least_seen_s, self.draining, self._mean_time = self._memory[4:8]
-        self._share_sum, self._rtt_sum, self._started = self._memory[8:]
+        self.peak_rate, self.least_seen_s, self.draining = self._memory[4:]
+        self.means = RunningMeans(rows)
         self._world = np.ones((3, rows), np.float32)
         self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
         self._exact = np.ones((5, rows))
@@ -98,6 +98,7 @@ class Tracker(LastMeasured):
         self.forget(rows)
         self.last[MSS, rows] = mss_bytes
         self._memory[:, rows] = 0
+        self.means.forget(rows)
         self.capacity_bps[rows], self.share_bps[rows], self.base_rtt_s[rows] = capacity_bps, share_bps, base_rtt_s
         self.window[rows] = self.resumed[rows] = FIRST_SEGMENTS * mss_bytes
         self.last[WINDOW, rows] = self.previous_window[rows] = FIRST_SEGMENTS * mss_bytes
@@ -121,11 +122,7 @@ class Tracker(LastMeasured):
             np.copyto(exact, now, where=~np.isnan(now))
         self._follow_drains(elapsed, arrived, outside)
 
-        self._started[:] = np.maximum(self._started, arrived)
-        time = elapsed * self._started
-        self._mean_time += time
-        self._share_sum += time * self.throughput_ratio()
-        self._rtt_sum += time * self.rtt_ratio()
+        self.means.add(arrived, elapsed, self.throughput_ratio(), self.rtt_ratio())
         self.meter.add(*telemetry.T[_METERED])
 
     def _follow_drains(self, elapsed: np.ndarray, arrived: np.ndarray, outside: np.ndarray) -> None:
@@ -152,16 +149,6 @@ class Tracker(LastMeasured):
         recent = np.maximum(self.rate, self.previous_rate)
         bits = np.maximum(2 * self.peak_rate * self.last[RTT_MIN], np.float32(1.5) * recent * self.last[RTT])
         return np.float64(bits) / 8 + CAP_SEGMENTS * np.float64(self.last[MSS])
-
-    @property
-    def mean_share(self) -> np.ndarray:
-        """Mean of `throughput_ratio` over the time since the first packet; 1 before it."""
-        return _mean(self._share_sum, self._mean_time)
-
-    @property
-    def mean_rtt_ratio(self) -> np.ndarray:
-        """Likewise of `rtt_ratio`."""
-        return _mean(self._rtt_sum, self._mean_time)
 
     def throughput_ratio(self) -> np.ndarray:
         """See `Path`."""
@@ -191,11 +178,7 @@ class Tracker(LastMeasured):
         Quantity("peak_rate_bps", "bit/s", "highest arrival rate lately", lambda self: self.peak_rate),
         Quantity("previous_rate_bps", "bit/s", "arrival rate an interval earlier", lambda self: self.previous_rate),
         Quantity("previous_delay_s", "s", "measured queueing delay an interval earlier", lambda self: self.previous_delay),
-        Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.mean_share),
-        Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.mean_rtt_ratio),
+        Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.means.share()),
+        Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.means.rtt_ratio()),
         Quantity("least_seen_s", "s", "time since the least queueing delay was seen", lambda self: self.least_seen_s),
     )
-
-
-def _mean(total: np.ndarray, time: np.ndarray) -> np.ndarray:
-    return np.where(time > 0, total / np.maximum(time, np.float32(1e-9)), np.float32(1))

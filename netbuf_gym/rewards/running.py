@@ -1,0 +1,66 @@
+"""A utility that follows an episode's means, for tasks whose tracker keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from netbuf_gym.arguments import real
+from netbuf_gym.rewards.utility import Path
+
+
+class RunningPath(Path, Protocol):
+    """A path of which means are kept.
+
+    Attributes:
+        means: `netbuf_gym.tasks.tracking.RunningMeans`.
+    """
+
+    means: Any
+
+
+@dataclass(frozen=True)
+class RunningUtility:
+    """Log-utility of an episode's means, linearised at the means so far.
+
+    With x = throughput / fair share, y = RTT / base RTT, X and Y their means over the world's life so far, l = lost / sent, per
+    second: a x/X - b x/X (y/Y - 1) - c l - d y. What is delivered counts more in a world that gives little, and delay by how
+    much data waits; the last term is delay as such.
+
+    Args:
+        throughput_weight, delay_weight, loss_weight, standing_weight: weights a, b, c, d, 0 to 100.
+        floor: least X, 1e-3 to 1.
+        cap: largest x/X and y/Y that count, 1 to 100.
+    """
+
+    throughput_weight: float = 0.5
+    delay_weight: float = 0.5
+    loss_weight: float = 0.3
+    standing_weight: float = 0.0
+    floor: float = 0.05
+    cap: float = 4.0
+    name: ClassVar[str] = "running_utility"
+    terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss", "standing")
+    requires: ClassVar[tuple[str, ...]] = (
+        *("elapsed_s", "throughput_ratio", "rtt_ratio", "loss_ratio", "mean_throughput_ratio", "mean_rtt_ratio"),
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("throughput_weight", "delay_weight", "loss_weight", "standing_weight"):
+            real(name, getattr(self, name), 0, 100)
+        real("floor", self.floor, 1e-3, 1)
+        real("cap", self.cap, 1, 100)
+
+    def __call__(self, tracker: RunningPath, out: np.ndarray) -> None:
+        """Writes the terms, `(4, rows)`."""
+        cap, rtt_ratio = np.float32(self.cap), tracker.rtt_ratio()
+        share = tracker.throughput_ratio() / np.maximum(tracker.means.share(), np.float32(self.floor))
+        share = np.minimum(share, cap)
+        inflation = np.minimum(rtt_ratio / tracker.means.rtt_ratio(), cap)
+        np.multiply(share, np.float32(self.throughput_weight), out=out[0])
+        np.multiply(share * (1 - inflation), np.float32(self.delay_weight), out=out[1])
+        np.multiply(tracker.loss_ratio(), np.float32(-self.loss_weight), out=out[2])
+        np.multiply(rtt_ratio, np.float32(-self.standing_weight), out=out[3])
+        out *= tracker["elapsed_s"]

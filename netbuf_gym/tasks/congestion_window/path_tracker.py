@@ -1,0 +1,159 @@
+"""What a sender comes to know of its path, by its ACKs alone: the recipe `default`.
+
+A minimum over all time is wrong for good once the route is longer, and one over a window rises with every queue that stands for
+as long. So the least round trip stands as long as it is seen; where it has not been for a while, the sender drains what it has in
+the queue and looks again, and then believes what it sees. Senders that share a queue see it empty together, as they all stopped
+seeing their least round trip when the queue arose.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.tasks.congestion_window.tracker import ACKS, ELAPSED, FIELD, MSS, PACKETS_LOST, RTT, SEGMENTS_ACKED, Tracker
+
+RTT_MIN = FIELD["rtt_min_s"]
+
+SEEN_SHARE = 1.02
+"""A round trip up to so many times the least one counts as having seen it."""
+
+DRAIN_AFTER_S = 8.0
+"""A drain begins when the least round trip has not been seen for so long, while ACKs came."""
+
+DRAIN_ROUND_TRIPS, DRAIN_INTERVALS = 2, (2, 8)
+"""How long a drain lasts in round trips, and within how many decision intervals."""
+
+DRAIN_SHARE, DRAIN_OF_PRODUCT = 0.5, 0.75
+"""What the window is meanwhile at most: of what it was, and of the highest rate lately times the least round trip so far."""
+
+LATELY_S, LOSS_MEMORY_S = 1.0, 2.0
+"""Time constants of what is remembered of rates and of round trips, and of losses and of how rates jump."""
+
+PEAK_GAIN, RATE_GAIN, CAP_SEGMENTS = 2.0, 1.5, 10
+"""The cap: how many times what the highest rate fills of the least round trip, or the latest one of the latest; and beyond."""
+
+LEAST_DRAINED = 4
+"""Segments that a drain leaves at least."""
+
+
+class PathTracker(Tracker):
+    """What is remembered of each sender, and when it has to look for the least round trip anew.
+
+    Args:
+        rows, interval_s: as of `Tracker`.
+        drain: whether drains are held; without them the least round trip is that of all time.
+
+    Attributes (all float32 of shape `(rows,)` unless stated):
+        unseen_s: time, while ACKs came, since the least round trip was seen.
+        draining_s: how long the drain that goes on still lasts, 0 outside one.
+        rate_lately: mean rate, of time constant `LATELY_S`, in bit/s.
+        low_rtt: the least round trip lately in seconds, which rises to the intervals' own with time constant `LATELY_S`.
+        lost_lately, acked_lately: segments, forgotten with time constant `LOSS_MEMORY_S`.
+        roughness: mean of what the rate jumps by from interval to interval, as a logarithm to base 2, at most 2.
+        wanted: float64, the window in bytes that was decided on last; a time-out leaves less of it.
+        resumed: float64, the window in bytes that a drain interrupted, from its start to the first decision after it, else 0.
+        acked: bool, whether an ACK came in the last interval.
+    """
+
+    def __init__(self, rows: int, interval_s: float, drain: bool = True):
+        super().__init__(rows, interval_s)
+        self.drain = drain
+        self._path = np.zeros((8, rows), np.float32)
+        self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
+        self.low_rtt, self.lost_lately, self.acked_lately, self.roughness = self._path[4:]
+        self.wanted, self.resumed = np.zeros((2, rows))
+        self.acked = np.zeros(rows, bool)
+
+    def reset(self, rows: slice, **world: Any) -> None:
+        """See `Tracker.reset`."""
+        super().reset(rows, **world)
+        self._path[:, rows] = 0
+        self.wanted[rows] = self.cwnd[rows]
+        self.resumed[rows] = 0
+        self.acked[rows] = False
+
+    def update(self, telemetry: np.ndarray) -> None:
+        """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
+        super().update(telemetry)
+        last, elapsed = self.last, self.last[ELAPSED]
+        np.greater(telemetry[:, ACKS], 0, out=self.acked)  # False of what was not measured
+        rtt_min = telemetry[:, RTT_MIN].astype(np.float32)
+        kept = np.exp(np.stack((elapsed * np.float32(-1 / LATELY_S), elapsed * np.float32(-1 / LOSS_MEMORY_S))))
+
+        new = np.where(self.rate_lately > 0, np.float32(1) - kept[0], np.float32(1))
+        self.rate_lately += new * (self.rate - self.rate_lately)
+        low = self.low_rtt + (np.float32(1) - kept[0]) * (last[RTT_MIN] - self.low_rtt)
+        np.copyto(self.low_rtt, np.where(self.low_rtt > 0, np.fmin(low, rtt_min), rtt_min), where=rtt_min > 0)
+        self.lost_lately *= kept[1]
+        self.lost_lately += last[PACKETS_LOST]
+        self.acked_lately *= kept[1]
+        self.acked_lately += last[SEGMENTS_ACKED]
+        measured = (self.rate > 0) & (self.previous_rate > 0)
+        jump = np.log2(np.where(measured, self.rate, 1) / np.where(measured, self.previous_rate, 1))
+        jump = np.minimum(np.abs(jump, out=jump), np.float32(2))
+        self.roughness += np.where(measured, np.float32(1) - kept[1], np.float32(0)) * (jump - self.roughness)
+        if self.drain:
+            self._follow_least(rtt_min, elapsed * self.acked)
+
+    def _follow_least(self, rtt_min: np.ndarray, elapsed: np.ndarray) -> None:
+        """Counts the time since the least round trip was seen, and through drains; silence holds both up."""
+        draining = self.draining_s > 0
+        seen = rtt_min <= self.least_rtt * np.float32(SEEN_SHARE)  # False of a NaN
+        self.unseen_s += elapsed
+        np.copyto(self._found, np.fmin(self._found, rtt_min), where=draining)
+        self.draining_s -= elapsed * draining
+        over = draining & ((self.draining_s <= np.float32(1e-4)) | seen)
+        if over.any():
+            believed = over & ~seen & np.isfinite(self._found)
+            np.copyto(self.least_rtt, self._found, where=believed)
+            self.draining_s[over] = 0
+        np.copyto(self.unseen_s, 0, where=seen | over)
+        due = ~draining & self.acked & (self.unseen_s >= np.float32(DRAIN_AFTER_S - 1e-3))  # float32 adds up intervals
+        if due.any():
+            intervals = np.clip(np.ceil(DRAIN_ROUND_TRIPS * self.last[RTT] / self.interval_s), *DRAIN_INTERVALS)
+            np.copyto(self.draining_s, intervals * np.float32(self.interval_s), where=due)
+            np.copyto(self._found, np.float32(np.inf), where=due)
+            np.copyto(self.resumed, self.cwnd, where=due)
+
+    def highest_measured(self) -> np.ndarray:
+        """The cap of the window in bytes, float64 `(rows,)`, from what was measured.
+
+        The larger of `PEAK_GAIN` times what the highest rate lately fills of the least round trip, and `RATE_GAIN` times what
+        the latest rate fills of the latest one; `CAP_SEGMENTS` more.
+        """
+        known = self.rtt_known
+        least = np.where(known, self.least_rtt, np.float32(0))
+        bits = np.maximum(PEAK_GAIN * self.peak_rate * least, RATE_GAIN * self.rate * self.last[RTT])
+        return np.float64(bits) / 8 + CAP_SEGMENTS * np.float64(self.last[MSS])
+
+    def decide(self, factors: np.ndarray, cap: np.ndarray | None, out: np.ndarray) -> np.ndarray:
+        """Windows in bytes for factors, by rules that a real sender can keep, into `out`, float64 `(rows,)`.
+
+        Nothing is decided before the first ACK, nor after an interval without one: NaN. The window grows by what was
+        acknowledged in the interval at most, up to the cap. What a time-out left of it is multiplied after it has grown, by
+        what was acknowledged, towards what it was before. A drain holds it down, and afterwards it is what it was.
+
+        Args:
+            factors: float64 `(rows,)`.
+            cap: the largest windows, float64 `(rows,)`; None: any.
+            out: written to.
+        """
+        mss = np.float64(self.last[MSS])
+        acknowledged = np.float64(self.last[SEGMENTS_ACKED]) * mss
+        reach = np.maximum(self.cwnd, self.resumed) + acknowledged
+        start = np.where(self.resumed > 0, self.resumed, np.maximum(self.cwnd, np.minimum(self.wanted, reach)))
+        np.minimum(start * factors, reach, out=out)
+        if cap is not None:
+            np.minimum(out, cap, out=out)
+        draining = self.draining_s > 0
+        if draining.any():
+            product = np.float64(self.peak_rate) * np.where(self.rtt_known, self.least_rtt, np.float32(0)) / 8
+            drained = np.minimum(DRAIN_SHARE * self.resumed, DRAIN_OF_PRODUCT * product)
+            np.copyto(out, np.maximum(drained, LEAST_DRAINED * mss), where=draining)
+        np.maximum(out, self.lowest_window, out=out)
+        np.copyto(self.wanted, out, where=self.acked)
+        np.copyto(self.resumed, 0, where=self.acked & ~draining)
+        np.copyto(out, np.nan, where=~self.acked)
+        return out
