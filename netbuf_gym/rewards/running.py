@@ -15,9 +15,12 @@ class RunningPath(Path, Protocol):
     """A path of which means are kept.
 
     Attributes:
+        capacity_bps, share_bps: mean rate of its bottleneck, and the fair share of it, float32 `(rows,)`.
         means: `netbuf_gym.tasks.tracking.RunningMeans`.
     """
 
+    capacity_bps: np.ndarray
+    share_bps: np.ndarray
     means: Any
 
 
@@ -27,9 +30,11 @@ class RunningUtility:
 
     With x = throughput / fair share, y = RTT / base RTT, X and Y their means over the world's life so far, l = lost / sent, per
     second: a x/X - b x/X (y/Y - 1) - c l - d y. What is delivered counts more in a world that gives little, and delay by how
-    much data waits; the last term is delay as such.
+    much data waits; the last term is delay as such. Where others cross the path, what x exceeds 1 by can be made to count less:
+    else whoever shares a queue with its like gains by pushing them.
 
     Args:
+        surplus_weight: what counts of x beyond 1 on a path that is shared, 0 to 1.
         throughput_weight, delay_weight, loss_weight, standing_weight: weights a, b, c, d, 0 to 100.
         floor: least X, 1e-3 to 1.
         cap: largest x/X and y/Y that count, 1 to 100.
@@ -39,24 +44,31 @@ class RunningUtility:
     delay_weight: float = 0.5
     loss_weight: float = 0.3
     standing_weight: float = 0.0
+    surplus_weight: float = 1.0
     floor: float = 0.05
     cap: float = 4.0
     name: ClassVar[str] = "running_utility"
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss", "standing")
     requires: ClassVar[tuple[str, ...]] = (
         *("elapsed_s", "throughput_ratio", "rtt_ratio", "loss_ratio", "mean_throughput_ratio", "mean_rtt_ratio"),
+        *("capacity_bps", "share_bps"),
     )
 
     def __post_init__(self) -> None:
         for name in ("throughput_weight", "delay_weight", "loss_weight", "standing_weight"):
             real(name, getattr(self, name), 0, 100)
+        real("surplus_weight", self.surplus_weight, 0, 1)
         real("floor", self.floor, 1e-3, 1)
         real("cap", self.cap, 1, 100)
 
     def __call__(self, tracker: RunningPath, out: np.ndarray) -> None:
         """Writes the terms, `(4, rows)`."""
         cap, rtt_ratio = np.float32(self.cap), tracker.rtt_ratio()
-        share = tracker.throughput_ratio() / np.maximum(tracker.means.share(), np.float32(self.floor))
+        share = tracker.throughput_ratio()
+        if self.surplus_weight < 1:
+            shared = tracker.share_bps < tracker.capacity_bps * np.float32(0.999)
+            share -= np.float32(1 - self.surplus_weight) * np.maximum(share - 1, np.float32(0)) * shared
+        share /= np.maximum(tracker.means.share(), np.float32(self.floor))
         share = np.minimum(share, cap)
         inflation = np.minimum(rtt_ratio / tracker.means.rtt_ratio(), cap)
         np.multiply(share, np.float32(self.throughput_weight), out=out[0])
