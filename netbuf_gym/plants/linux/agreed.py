@@ -11,6 +11,9 @@ DRIVEN = "receiver_driven"
 NOTSENT_LOWAT_BYTES = 128 * 1024
 """What a socket takes ahead of what is sent: enough for the sleeps of a thread, little enough to stop when a flow stops."""
 
+PACED_BYTES_PER_S = 1 << 40
+"""A limit (SO_MAX_PACING_RATE) that never binds: with any, the kernel paces a socket by itself."""
+
 
 def address(node: int, route: int) -> str:
     """The address of an end of a route, at a node."""

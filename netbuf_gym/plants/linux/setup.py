@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from netbuf_gym import _core
 from netbuf_gym.errors import ConfigError, called, shown
-from netbuf_gym.plants.linux.agreed import DRIVEN, HEADERS_BYTES, NOTSENT_LOWAT_BYTES, address
+from netbuf_gym.plants.linux.agreed import DRIVEN, HEADERS_BYTES, NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S, address
 from netbuf_gym.plants.linux.codec import encode
 from netbuf_gym.plants.linux.hosts import capped, hosts_message
 from netbuf_gym.plants.linux.netlink import FEATURES, INITCWND, INITRWND, QUICKACK
@@ -40,7 +40,6 @@ USEC_TIMESTAMPS = 16
 """RTAX_FEATURE_TCP_USEC_TS."""
 
 KERNEL_INITIAL_CWND = 10
-PACED_BYTES_PER_S = 1 << 40
 
 
 @dataclass(frozen=True)

@@ -80,12 +80,12 @@ class LiveWorld:
         """Runs the world on: see `helper`."""
         if not self.started:
             self._begin()
-        if self.kind is not None and message["control"] is not None:
-            self.kind.apply([[math.nan if x is None else x for x in row] for row in message["control"]])
         interval_ns, now_ns = message["interval_ns"], self.emulator.now_ns
         end_ns = self._due_ns + interval_ns
         if now_ns - self._due_ns > interval_ns // 2:  # the decision came late: its own interval is a whole one
             end_ns = now_ns + interval_ns
+        if self.kind is not None and message["control"] is not None:
+            self._decide([[math.nan if x is None else x for x in row] for row in message["control"]], end_ns, wire)
         if message["until"] == "event":
             self.kind.wait(end_ns, interval_ns, message["most"], lambda until_ns: self.sleep(until_ns, wire))
             self._due_ns = self.emulator.now_ns
@@ -101,6 +101,17 @@ class LiveWorld:
         if self.kind is not None:
             self.kind.begin()
         return {"elapsed_ns": elapsed_ns, "telemetry": telemetry}
+
+    def _decide(self, control: list[list[float]], end_ns: int, wire: Wire) -> None:
+        """Has it in force; where decisions take time, each agent's as late as they do, and the world runs on meanwhile."""
+        delays_ns = self.kind.delays_ns()
+        if not delays_ns:
+            self.kind.apply(control)
+            return
+        now_ns = self.emulator.now_ns
+        for due_ns, agent in sorted((min(now_ns + delay, end_ns), agent) for agent, delay in enumerate(delays_ns)):
+            self.sleep(due_ns, wire)
+            self.kind.apply([row if at == agent else [math.nan] * len(row) for at, row in enumerate(control)])
 
     def sleep(self, until_ns: int, wire: Wire) -> None:
         """Until this time of the world, or until the controller is gone (`wire.Ended`)."""

@@ -39,8 +39,12 @@ class Kind:
     def begin(self) -> None:
         """An interval begins; the first when the emulator and the flows have just been started."""
 
+    def delays_ns(self) -> list[int]:
+        """How long what each agent has decided now takes to be in force, at most until the interval ends; empty: no time."""
+        return []
+
     def apply(self, control: list[list[float]]) -> None:
-        """Sets what the agents decided, a row each; NaN: leave it."""
+        """Sets what the agents decided, a row each; NaN: leave it. Where decisions take time, what is due of them."""
         raise NotImplementedError
 
     def observe(self) -> list[list[float]]:

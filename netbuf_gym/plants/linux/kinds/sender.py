@@ -2,24 +2,33 @@
 
 Where the kernel takes a congestion control of ours (`netbuf_gym.plants.linux.bpf`), the window is the agent's alone, as in the
 simulator, and sums and means are over acknowledgements. Elsewhere it is kept from user space, within what Reno allows.
+
+Where the kind's senders are paced, the kernel's own pacing is on (SO_MAX_PACING_RATE), at the rate that it has for a window; of
+one that is kept from user space Reno's rate is too high, and that socket option holds it down to the agent's window's.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import random
+import socket
+import struct
 from typing import Any
 
 from netbuf_gym import _core
-from netbuf_gym.plants.linux.agreed import NOTSENT_LOWAT_BYTES
+from netbuf_gym.plants.linux.agreed import NOTSENT_LOWAT_BYTES, PACED_BYTES_PER_S
 from netbuf_gym.plants.linux.kinds import base
 from netbuf_gym.plants.linux.steering import addresses, steered_sockets
 
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
+SO_MAX_PACING_RATE = 47
+SLOW_START_SHARE, SHARE = 2.0, 1.2
+"""At how many windows a round trip the kernel paces: below half of ssthresh (tcp_pacing_ss_ratio), and beyond (_ca_ratio)."""
 TOLD = (
     *("mss_bytes", "unacked_packets", "sacked_packets", "lost_packets", "retransmitting_packets", "ssthresh_packets"),
-    *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts"),
+    *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts", "rtt_s"),
 )
 """What is read of TCP_INFO."""
 PLACES = [_core.tcp_info_columns().index(name) for name in TOLD]
@@ -36,8 +45,11 @@ class Kind(base.Kind):
         super().__init__(world)
         self._steered, self._reason = steered_sockets("agent", max(1, len(self.places)))
         self._rows: list[int] = []
+        self._draw(world)
         for flow in self.places:
             socket_setup = world.setup["flows"][flow]
+            if self._paced:
+                socket_setup |= {"pacing_bytes_per_s": PACED_BYTES_PER_S}
             if self._steered is None:
                 socket_setup |= {"cc": "reno", "limited": True}
                 continue
@@ -62,6 +74,15 @@ class Kind(base.Kind):
             self.world.emulator.begin_interval(flow)
             if self._steered is not None:
                 self._steered.begin_interval(self._rows[at])
+            else:
+                self._pace(at)
+
+    def delays_ns(self) -> list[int]:
+        """See `base.Kind`: each sender's latency, and up to its jitter more."""
+        if not any(self._latencies_s) and not any(self._jitters_s):
+            return []
+        pairs = zip(self._latencies_s, self._jitters_s, strict=True)
+        return [round((latency_s + jitter_s * self._random.random()) * 1e9) for latency_s, jitter_s in pairs]
 
     def apply(self, control: list[list[float]]) -> None:
         """See `base.Kind`."""
@@ -71,6 +92,7 @@ class Kind(base.Kind):
             self._windows[at] = row[0]
             if self._steered is None:
                 self.world.flows.set_window(flow, row[0])
+                self._pace(at)
             else:
                 self._timeouts[at] = self._steered.row(self._rows[at])["timeouts"]
                 self._steered.set_window(self._rows[at], row[0])
@@ -109,6 +131,30 @@ class Kind(base.Kind):
         """See `base.Kind`."""
         if self._steered is not None:
             self._steered.close()
+
+    def _draw(self, world: Any) -> None:
+        """What the parameters of the kind leave open."""
+        parameters = world.setup["parameters"]
+        self._paced = bool(parameters.get("paced"))
+        self._random = random.Random(world.setup["seed"])
+        self._latencies_s, self._jitters_s = ([0.0] * len(self.places) for _ in range(2))
+        for name, drawn in (("latency", self._latencies_s), ("jitter", self._jitters_s)):
+            low, high = (parameters.get(f"{name}{end}_s", 0.0) for end in ("", "_high"))
+            drawn[:] = [self._random.uniform(min(low, high), high) for _ in self.places]
+
+    def _pace(self, at: int) -> None:
+        """Lets Reno pace no faster than a window that is kept from user space would be, by the latest smoothed round trip."""
+        then, window = self._then[at], self._windows[at]
+        if not self._paced or math.isnan(window) or not then.get("rtt_s"):
+            return
+        mss = then["mss_bytes"]
+        share = SHARE if window >= then["ssthresh_packets"] * mss / 2 else SLOW_START_SHARE
+        rate = share * max(window, mss, then["unacked_packets"] * mss) / then["rtt_s"]
+        descriptor = self.world.flows.sender_fd(self.places[at])
+        if descriptor < 0:
+            return
+        with socket.socket(fileno=descriptor) as sender:
+            sender.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", min(round(rate), PACED_BYTES_PER_S)))
 
     def _acks(self, at: int, flow: int) -> int:
         if self._steered is None:
