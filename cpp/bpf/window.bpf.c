@@ -49,7 +49,12 @@ int cong_control(u64 *ctx) {
     set_window(tp, slot);
     copy_state(tp, slot);
   }
-  set_rate(tp, tp->snd_cwnd);
+  if (slot && slot->paced && slot->rtt_least_us) {
+    const u64 window = (u64)larger(tp->snd_cwnd, tp->packets_out) * tp->mss_cache;
+    tp->inet_conn.icsk_inet.sk.sk_pacing_rate = window * 1200000 / slot->rtt_least_us;
+  } else {
+    set_rate(tp, tp->snd_cwnd);
+  }
   return 0;
 }
 

@@ -25,12 +25,21 @@ double Sender::window_rate() const {
   return window * (2 * tcb.cwnd < tcb.ssthresh ? kSlowStartRatio : kAvoidanceRatio) * 1e9 / static_cast<double>(tcb.srtt);
 }
 
+// Bytes a second at which a window is paced: an agent's at 1.2 windows in the least round trip, so that packets are spread as
+// they would be without a queue and never held back by a smoothed round trip that an outage has made long.
+double Sender::paced_rate() const {
+  if (!controlled_) return window_rate();
+  if (rtt_min == kNever || rtt_min <= 0) return 0;
+  const double window = static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss;
+  return window * kAvoidanceRatio * 1e9 / static_cast<double>(rtt_min);
+}
+
 // Lost segments, then new ones.
 void transmit_linux(Sender& s) {
   Tcb& tcb = s.tcb;
   const uint32_t nxt = tcb.nxt;
   uint32_t limit = 0;  // computed where it can matter
-  if (s.paces_window_) tcb.pacing_rate = s.window_rate();
+  if (s.paces_window_) tcb.pacing_rate = s.paced_rate();
   bool deferred = false;
   uint32_t in_flight = tcb.in_flight();
   for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {
@@ -96,7 +105,7 @@ bool Sender::narrow(uint32_t& room) const {
 // Segments of the largest group.
 uint32_t Sender::burst_limit() const {
   if (tcb.pacing_rate > 0 && !paces_window_) return cc_->burst_packets(tcb);
-  double bytes = window_rate() / 1024;
+  double bytes = (paces_window_ ? tcb.pacing_rate : window_rate()) / 1024;
   const Time halvings = (tcb.min_rtt / kMicrosecond) >> kRttLog;
   if (halvings < 32) bytes += kLargestBurst >> halvings;
   return std::max(static_cast<uint32_t>(std::min<double>(bytes, kLargestBurst)) / tcb.mss, kMinBurst);

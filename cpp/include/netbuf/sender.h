@@ -126,6 +126,7 @@ class Sender {
 
   // transmission_linux.cc
   double window_rate() const;
+  double paced_rate() const;
   bool narrow(uint32_t& room) const;
   uint32_t burst_limit() const;
   bool may_defer() const;
@@ -144,7 +145,7 @@ class Sender {
   bool recovery_takes_all_, takes_clean_acks_, controlled_, owns_window_;
   bool unhindered_ = false;      // an endless stream, no limit but the congestion window, no rate samples
   bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;
-  bool paces_window_ = false;    // at window_rate(), though the congestion control does not ask for it
+  bool paces_window_ = false;    // at paced_rate(), though the congestion control does not ask for it
   bool persisting_ = false, overriding_ = false;
   bool answers_;                 // the last bytes of a message wait for nothing (TCP_NODELAY)
   bool closes_;                  // FIN goes with the last segment; else the connection stays open

@@ -141,7 +141,7 @@ const Entry<AgentRecord> entry{{
     .name = "sender",
     .meaning = "sets a flow's congestion window",
     .make = make_kind<SenderAgent>,
-    .parameters = {truth("paced", false, "packets leave at the rate at which the kernel paces a window"),
+    .parameters = {truth("paced", false, "packets leave at 1.2 windows in the least round trip"),
                    real("latency_s", 0, 0, kLongest, "least time that the decisions of a sender take"),
                    real("latency_high_s", 0, 0, kLongest, "most time, of which each sender has one"),
                    real("jitter_s", 0, 0, kLongest, "least time that a decision may take beyond that"),

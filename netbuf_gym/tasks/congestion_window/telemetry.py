@@ -51,7 +51,7 @@ def sender(paced: bool = False, latency_s: tuple[float, float] = (0.0, 0.0), jit
     """Senders whose packets are paced, or whose decisions take time to be in force.
 
     Args:
-        paced: whether packets leave at the rate at which the kernel paces a window (tcp_update_pacing_rate).
+        paced: whether packets leave at 1.2 windows in the least round trip so far, and not as fast as the sender's device is.
         latency_s: range in seconds from which each sender of a world has what its decisions take.
         jitter_s: likewise of what each may take beyond that, anything up to it being as likely.
     """

@@ -3,8 +3,8 @@
 Where the kernel takes a congestion control of ours (`netbuf_gym.plants.linux.bpf`), the window is the agent's alone, as in the
 simulator, and sums and means are over acknowledgements. Elsewhere it is kept from user space, within what Reno allows.
 
-Where the kind's senders are paced, the kernel's own pacing is on (SO_MAX_PACING_RATE), at the rate that it has for a window; of
-one that is kept from user space Reno's rate is too high, and that socket option holds it down to the agent's window's.
+Where the kind's senders are paced, the kernel's own pacing is on (SO_MAX_PACING_RATE), at 1.2 windows in the least round trip; for
+a window that is kept from user space that socket option holds Reno's rate, which is of Reno's window, down to it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from netbuf_gym.plants.linux.steering import addresses, steered_sockets
 NAN = math.nan
 INFINITE_SSTHRESH = 0x7FFFFFFF
 SO_MAX_PACING_RATE = 47
-SLOW_START_SHARE, SHARE = 2.0, 1.2
-"""At how many windows a round trip the kernel paces: below half of ssthresh (tcp_pacing_ss_ratio), and beyond (_ca_ratio)."""
+PACED_WINDOWS = 1.2
+"""In the least round trip."""
 TOLD = (
     *("mss_bytes", "unacked_packets", "sacked_packets", "lost_packets", "retransmitting_packets", "ssthresh_packets"),
-    *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts", "rtt_s"),
+    *("cwnd_packets", "retransmitted_packets", "data_segments_sent", "timeouts"),
 )
 """What is read of TCP_INFO."""
 PLACES = [_core.tcp_info_columns().index(name) for name in TOLD]
@@ -54,6 +54,8 @@ class Kind(base.Kind):
                 socket_setup |= {"cc": "reno", "limited": True}
                 continue
             self._rows.append(self._steered.expect(*addresses(world.setup, flow)))
+            if self._paced:
+                self._steered.pace(self._rows[-1])
             socket_setup |= {"cc": self._steered.name}
             if not socket_setup.get("send_buffer_bytes"):
                 socket_setup |= {"notsent_lowat_bytes": NOTSENT_LOWAT_BYTES}
@@ -143,13 +145,12 @@ class Kind(base.Kind):
             drawn[:] = [self._random.uniform(min(low, high), high) for _ in self.places]
 
     def _pace(self, at: int) -> None:
-        """Lets Reno pace no faster than a window that is kept from user space would be, by the latest smoothed round trip."""
+        """Lets Reno pace no faster than a window that is kept from user space would be."""
         then, window = self._then[at], self._windows[at]
-        if not self._paced or math.isnan(window) or not then.get("rtt_s"):
+        if not self._paced or math.isnan(window) or not then["rtt_min_s"] > 0 or "mss_bytes" not in then:
             return
         mss = then["mss_bytes"]
-        share = SHARE if window >= then["ssthresh_packets"] * mss / 2 else SLOW_START_SHARE
-        rate = share * max(window, mss, then["unacked_packets"] * mss) / then["rtt_s"]
+        rate = PACED_WINDOWS * max(window, mss, then["unacked_packets"] * mss) / then["rtt_min_s"]
         descriptor = self.world.flows.sender_fd(self.places[at])
         if descriptor < 0:
             return
