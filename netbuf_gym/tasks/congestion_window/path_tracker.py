@@ -1,9 +1,8 @@
 """What a sender comes to know of its path, by its ACKs alone: the recipe `default`.
 
-A minimum over all time is wrong for good once the route is longer, and one over a window rises with every queue that stands for
-as long. So the least round trip stands as long as it is seen; where it has not been for a while, the sender drains what it has in
-the queue and looks again, and then believes what it sees. Senders that share a queue see it empty together, as they all stopped
-seeing their least round trip when the queue arose.
+A minimum over all time is wrong for good once the route is longer, and one over a window rises with every queue that stands
+for as long. So the least round trip stands as long as it is seen; where it has not been for a while, the sender drains what it
+has in the queue and looks again, and then believes what it sees.
 """
 
 from __future__ import annotations

@@ -78,28 +78,42 @@ class CongestionWindow(Task):
     until the next decision. The sender has no slow start of its own: the window is the agent's from the first decision.
 
     The task and its recipe `"ppcc"` come from TCP-PPCC (Li et al., "Online-Learning Proximal Policy for Congestion
-    Control"); the recipe `"default"` is ours and made to carry over from 1 to 100 Mbit/s and from 5 to 200 ms.
+    Control"); the recipe `"default"` is ours and made to carry over from 0.5 to 1000 Mbit/s and from 5 to 400 ms.
+
+    Nothing that the default recipe observes or does takes more than a real sender has: its ACKs, its clock, its counters.
 
     ## Action Space
 
-    `Discrete(11)`. With the scenario's MSS, 1448 bytes unless it says otherwise, and always clamped to
-    [2 MSS, 2 (bandwidth-delay product + buffer)]:
+    `Discrete(11)`, or `Box(-1, 1, (1,))` for factors of 1/2 to 2 (`actions="continuous"`, 2 to the power of the action).
+    With the scenario's MSS, 1448 bytes unless it says otherwise, and 2 MSS at least:
 
     | Recipe  | Window                          | Values                                                            |
     |---------|---------------------------------|-------------------------------------------------------------------|
     | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2   |
     | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600            |
 
-    cwnd is the window in force: the agent's last one, or what a time-out left of it.
+    cwnd is the window in force: the agent's last one, or what a time-out left of it. Under the default recipe
+
+    * nothing is decided before the first ACK, nor after an interval in which none came: the window stays as it is;
+    * a window grows by what was acknowledged in the interval at most;
+    * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;
+    * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
+    * the least RTT stands as long as it is seen, within 2 %. Where it has not been for 8 s, the queue is drained for two round
+      trips (2 to 8 intervals, less if it is seen): the window is half of what it was, and at most three quarters of peak
+      rate * least RTT. Then what was found is believed, and the window is what it was (`drain`);
+    * packets are paced at 1.2 windows in the least RTT (`paced`).
+
+    Under `ppcc` the window is clamped to 2 (bandwidth-delay product + buffer), which no real sender knows (`clamp="path"`).
 
     ## Observation Space
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, 16 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
+    Recipe default, 23 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
     what stands before the colon, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
     ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of 10 s; the
-    least RTT so far is that of any data packet; the decision interval is the nominal one, `interval_s`:
+    least RTT is that of any data packet, until a drain finds another; the decision interval is the nominal one, `interval_s`.
+    Lately is of time constants of 1 s (rates, least RTT) and 2 s (losses, jumps of the rate):
 
     {features of default}
 
@@ -122,8 +136,9 @@ class CongestionWindow(Task):
       offers, so that worlds are comparable; observations are not.
     * ppcc: `utility_sign`, +1, 0 or -1 as U = 0.5 ln(throughput) - 0.5 ln(RTT) rose, stayed or fell.
 
-    Others: `reward="linear_utility"`, `"alpha_fair"`, `"power"`, `"range_normalized"`, a dict with parameters, or a function or
-    object of your own, see `netbuf_gym.rewards`.
+    Others: `reward="running_utility"` (by which the agent of the package was trained: the report's utility, linearised at the
+    means so far, less losses), `"linear_utility"`, `"alpha_fair"`, `"power"`, `"range_normalized"`, a dict with parameters, or
+    a function or object of your own, see `netbuf_gym.rewards`.
 
     ## Starting State
 
@@ -158,6 +173,15 @@ class CongestionWindow(Task):
     |               |                     |                       | environments `"reward_terms"`                          |
     | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
     | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
+    | `actions`     | **str**             | `"discrete"`          | or `"continuous"`; recipe default                      |
+    | `clamp`       | **str**             | the recipe's          | what bounds windows: `"measured"` (default), `"path"`  |
+    |               |                     |                       | (ppcc), `"none"`                                       |
+    | `drain`       | **bool**            | the recipe's          | whether a least RTT that is not seen is looked for     |
+    | `paced`       | **bool**            | the recipe's          | whether packets are paced; stack linux                 |
+    | `latency_s`   | **float**, **list** | `0.0`                 | what decisions take to be in force, or a range of it,  |
+    |               |                     |                       | from which each sender of a world has its own          |
+    | `jitter_s`    | **float**, **list** | `0.0`                 | what a decision may take beyond that, or a range of    |
+    |               |                     |                       | it; together at most `interval_s`                      |
     | `senders`     | **int**             | `1`                   | controlled senders in a world (`agents` says the       |
     |               |                     |                       | same); the scalar environment takes 1, see `VectorEnv` |
     |               |                     |                       | and `netbuf_gym.multiagent`                            |

@@ -47,7 +47,10 @@ SENDER = AgentKind(
 )
 
 
-def sender(paced: bool = False, latency_s: tuple[float, float] = (0.0, 0.0), jitter_s: tuple[float, float] = (0.0, 0.0)) -> AgentKind:
+Range = tuple[float, float]
+
+
+def sender(paced: bool = False, latency_s: Range = (0.0, 0.0), jitter_s: Range = (0.0, 0.0)) -> AgentKind:
     """Senders whose packets are paced, or whose decisions take time to be in force.
 
     Args:

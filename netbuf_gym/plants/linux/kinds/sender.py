@@ -3,8 +3,8 @@
 Where the kernel takes a congestion control of ours (`netbuf_gym.plants.linux.bpf`), the window is the agent's alone, as in the
 simulator, and sums and means are over acknowledgements. Elsewhere it is kept from user space, within what Reno allows.
 
-Where the kind's senders are paced, the kernel's own pacing is on (SO_MAX_PACING_RATE), at 1.2 windows in the least round trip; for
-a window that is kept from user space that socket option holds Reno's rate, which is of Reno's window, down to it.
+Where the kind's senders are paced, the kernel's own pacing is on (SO_MAX_PACING_RATE), at 1.2 windows in the least round trip;
+for a window that is kept from user space that socket option holds Reno's rate, which is of Reno's window, down to it.
 """
 
 from __future__ import annotations
