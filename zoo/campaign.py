@@ -12,8 +12,8 @@ command again. A run of another configuration in the same place is refused.
 Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
 is trained on) is kept, as best.zip in the run's folder; of others the last model.
 
-Writes model.zip (the seed of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents
-in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
+Writes model.zip (the seed that does best on the suite that the task chooses on, or else the one of median score), config.yaml,
+metrics.json and card.md into `out`; the table of all agents in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation, running, selection
+from netbuf_gym.zoo import checkpoint, evaluation, on_suites, running, selection
 from netbuf_gym.zoo.config import evaluation_seeds, load, plain, scenario_spec
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
@@ -87,6 +87,8 @@ def main(argv: Sequence[str]) -> int:
         models = [selection.choose(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in models]
     saved = [checkpoint.read(path) for path in models]
     metrics, kept = _metrics(plan, trained, saved)
+    if plan.measures.carded_on:
+        metrics["cards"] = on_suites.judge(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
     config = checkpoint.pack(saved[kept], plan.out / "model.zip")
     write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(config))
@@ -204,7 +206,8 @@ def _metrics(
             )
         played[name] = agents, baselines, [world.scenario for world in worlds]
     scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
-    kept = _median(scores.mean(axis=1))
+    choice = on_suites.choose(measures, saved) if measures.chosen_on else None
+    kept = _median(scores.mean(axis=1)) if choice is None else int(np.argmax(choice["scores"]))
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():
         scenarios[name] = {
@@ -233,6 +236,7 @@ def _metrics(
         "training_scenario": saved[0].env["kwargs"]["scenario"],
         "training_seeds": [one.config.seed for one in saved],
         "kept_seed": plan.seeds[kept],
+        "choice": choice,
         "training_timesteps": [p["timesteps"] for p in progress],
         "training_seconds": [round(p["seconds"], 1) for p in progress],
         "validation": None if plan.validation is None else chosen,
@@ -280,7 +284,7 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         f"* Trained on `{_named(metrics['training_scenario'])}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
         f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
-        f"* `model.zip` is seed {metrics['kept_seed']}, of median score; `config.yaml` its configuration; "
+        f"* `model.zip` is seed {metrics['kept_seed']}, {_why(metrics['choice'])}; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
         *_chosen(metrics["validation"]),
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
@@ -294,6 +298,8 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         *(f"* {line}" for line in plan.measures.said(plan.measures.columns)),
         "",
     ]
+    if "cards" in metrics:
+        lines += on_suites.card(metrics["cards"], metrics["kept_seed"])
     columns = plan.measures.columns
     for name, part in metrics["scenarios"].items():
         heads = [f"{one.label} of the agent [95 %]" if isinstance(one, Margin) else one.label for one in columns]
@@ -317,6 +323,14 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
             lines += ["", f"{plan.measures.score} by the worlds that the seeds drew, the best in bold", "", part["breakdown"]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _why(choice: dict[str, Any] | None) -> str:
+    """Why a seed is the one that is kept."""
+    if choice is None:
+        return "of median score"
+    scores = ", ".join(f"{score:.3f}" for score in choice["scores"])
+    return f"the best on the suite `{choice['suite']}`, version {choice['version']} (all of them there: {scores})"
 
 
 def _chosen(validation: dict[str, Any] | None) -> list[str]:

@@ -78,6 +78,8 @@ class Measures:
         details: columns of a second table.
         shown: contenders that pictures over time have lines for where there are many.
         benchmark_columns: of the tables of all agents, for each scenario of the benchmark.
+        chosen_on: the suite on whose worlds models and constant actions are chosen; "": none.
+        carded_on: the suite that cards show, beside the contenders `carded_beside`; only where there is one to choose on.
         limit: what a world sets the vertical measure of the plot of trade-offs for a limit, drawn where all worlds agree.
     """
 
@@ -97,6 +99,9 @@ class Measures:
     shown: tuple[str, ...] = ()
     benchmark_columns: tuple[Column, ...] = ()
     limit: Callable[[Scenario], float] | None = None
+    chosen_on: str = ""
+    carded_on: str = ""
+    carded_beside: tuple[str, ...] = ()
 
     def of(self, metrics: Iterable[str]) -> Measures:
         """These, or where they name no metrics, a plain column for each of `metrics`, the first being the score."""

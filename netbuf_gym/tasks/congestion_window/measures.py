@@ -40,4 +40,7 @@ MEASURES = Measures(
     benchmark_columns=(Column("utility", "utility", 3, says=UTILITY),),
     shown=("cubic", "bbr", "random"),
     limit=lambda world: world.capacity_mbps,
+    chosen_on="validation",
+    carded_on="cards",
+    carded_beside=("newreno", "cubic", "bbr", "vegas", "westwood", "copa", "vivace", "queue_target", "random"),
 )

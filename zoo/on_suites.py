@@ -1,0 +1,147 @@
+"""Agents of a campaign on suites: which of them is kept, by one set of worlds, and what a card shows, by another.
+
+A task names both (`Measures.chosen_on`, `Measures.carded_on`). The first also says which constant action is the best, that
+the agents are shown beside.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import rollout, stats
+from netbuf_gym.contenders import ConstantAction, Contender
+from netbuf_gym.progress import ProgressBar
+from netbuf_gym.suites import report, running, suite
+from netbuf_gym.suites.contending import CONSTANT
+from netbuf_gym.suites.suite import Suite
+from netbuf_gym.tables import markdown_table
+from netbuf_gym.tasks.measures import Measures
+from netbuf_gym.zoo import checkpoint
+from netbuf_gym.zoo.saved import SavedAgent
+
+
+def choose(measures: Measures, saved: Sequence[checkpoint.Saved]) -> dict[str, Any]:
+    """Each agent's score on the worlds that a task chooses by, and of each constant action, JSON-able.
+
+    Returns:
+        suite, version, digest; scores: of the agents, in order; constants: by their names; best_constant: a name, or None where
+        actions cannot be tried one by one.
+    """
+    own = suite(measures.chosen_on)
+    actions = saved[0].env["schema"]["actions"]
+    tried_one_by_one = range(len(actions) if isinstance(actions, list) else 0)
+    constants = [ConstantAction(action, f"{CONSTANT}{action}") for action in tried_one_by_one]
+    played = _played(own, [*map(SavedAgent, saved), *constants])
+    scores = [float(np.nanmean(one.of(own.score.key))) for one in played]
+    tried = {one.name: score for one, score in zip(constants, scores[len(saved) :], strict=True)}
+    return {
+        **_edition(own),
+        "scores": scores[: len(saved)],
+        "constants": tried,
+        "best_constant": max(tried, key=lambda name: tried[name]) if tried else None,
+    }
+
+
+def judge(measures: Measures, saved: Sequence[checkpoint.Saved], kept: int, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What the agents come to on the worlds of cards, beside the task's baselines and the best constant action, JSON-able.
+
+    Returns:
+        suite, version, digest; families: by family a number of worlds, the agents' scores by training seed, and those of the
+        others by name; metrics: of the agent that is kept, by family; margins: over all worlds, of the kept agent's score over
+        each of the others', paired by world: mean, low, high.
+    """
+    own = suite(measures.carded_on)
+    others: list[Contender] = [rollout.contender_of(name, own.task) for name in measures.carded_beside]
+    if chosen["best_constant"]:
+        name = chosen["best_constant"]
+        others.append(ConstantAction(json.loads(name.removeprefix(CONSTANT)), name))
+    played = _played(own, [*map(SavedAgent, saved), *others])
+    agents, beside = played[: len(saved)], played[len(saved) :]
+    edition, key = own.load(), own.score.key
+    families = {
+        family: {
+            "worlds": len(agents[0].of(key, _or_all(family))),
+            "agents": [_mean(one, key, family) for one in agents],
+            "others": {one.name: _mean(one, key, family) for one in beside},
+        }
+        for family in (*edition.families, report.ALL)
+    }
+    ours = np.array(agents[kept].of(key))
+    return {
+        **_edition(own),
+        "families": families,
+        "metrics": {
+            family: {metric.key: _mean(agents[kept], metric.key, family) for metric in own.metrics} for family in families
+        },
+        "margins": {one.name: list(stats.mean_interval(ours - np.array(one.of(key)))) for one in beside},
+    }
+
+
+def card(found: dict[str, Any], kept_seed: int) -> list[str]:
+    """The lines of a card that say what `judge` has found."""
+    own = suite(found["suite"])
+    others = list(next(iter(found["families"].values()))["others"])
+    rows = []
+    for family, one in found["families"].items():
+        over = stats.mean_interval(np.array(one["agents"]))
+        spread = f" ± {(over.high - over.low) / 2:.3f}" if np.isfinite(over.high) else ""
+        rows.append([family, str(one["worlds"]), f"{over.mean:.3f}{spread}", *(f"{one['others'][name]:.3f}" for name in others)])
+    margins = ["over all, paired", "", "", *(_signed(found["margins"][name]) for name in others)]
+    heads = [metric.label for metric in own.metrics]
+    measured = [
+        [family, *("-" if value is None else f"{value * metric.factor:.{metric.digits}f}"
+                   for metric, value in ((metric, values[metric.key]) for metric in own.metrics))]
+        for family, values in found["metrics"].items()
+    ]
+    return [
+        f"## Suite `{own.name}`, version {found['version']}",
+        "",
+        f"{own.score.label[0].upper()}{own.score.label[1:]} by family. Of the agents it is the mean over training seeds ± half "
+        "the 95 % t interval; the last row is what the agent that is kept has more than the column's, with the 95 % t interval "
+        "over worlds.",
+        "",
+        markdown_table(["family", "worlds", "agents", *others], [*rows, margins]),
+        "",
+        f"All measures of the agent that is kept, seed {kept_seed}",
+        "",
+        markdown_table(["family", *heads], measured),
+        "",
+        *(f"* {metric.label}: {metric.says}" for metric in own.metrics),
+        "",
+    ]
+
+
+def _played(own: Suite, contenders: Sequence[Contender]) -> list[running.Played]:
+    cells = own.load().cells
+    print(f"playing suite {own.name}", file=sys.stderr, flush=True)
+    played: list[running.Played] = []
+    with ProgressBar(own.name) as bar:
+        for number, one in enumerate(contenders):
+            bar(number * len(cells), len(contenders) * len(cells), one.name)
+            played.append(running.run(own, cells, one))
+        bar(len(contenders) * len(cells), len(contenders) * len(cells), "")
+    return played
+
+
+def _edition(own: Suite) -> dict[str, Any]:
+    edition = own.load()
+    return {"suite": own.name, "version": edition.version, "digest": edition.digest}
+
+
+def _or_all(family: str) -> str | None:
+    return None if family == report.ALL else family
+
+
+def _mean(played: running.Played, key: str, family: str) -> float | None:
+    values = np.array(played.of(key, _or_all(family)))
+    return float(np.nanmean(values)) if np.isfinite(values).any() else None
+
+
+def _signed(interval: Sequence[float]) -> str:
+    mean, low, high = interval
+    return f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
