@@ -90,7 +90,8 @@ def card(found: dict[str, Any], kept_seed: int) -> list[str]:
     for family, one in found["families"].items():
         over = stats.mean_interval(np.array(one["agents"]))
         spread = f" ± {(over.high - over.low) / 2:.3f}" if np.isfinite(over.high) else ""
-        rows.append([family, str(one["worlds"]), f"{over.mean:.3f}{spread}", *(f"{one['others'][name]:.3f}" for name in others)])
+        cells = [f"{one['others'][name]:.3f}" for name in others]
+        rows.append([family, str(one["worlds"]), f"{over.mean:.3f}{spread}", *cells])
     margins = ["over all, paired", "", "", *(_signed(found["margins"][name]) for name in others)]
     heads = [metric.label for metric in own.metrics]
     measured = [
