@@ -96,6 +96,7 @@ def test_reno_paces_no_faster_than_the_window_in_user_space_would_be():
 
 # ---- by a clock of its own
 
+
 class Told:
     """A world of two senders, whose clock sleeps alone drive; what is set, and when."""
 
