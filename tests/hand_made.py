@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
-from netbuf_gym.tasks.congestion_window.tracker import Tracker
 
 MSS = 1448
 
@@ -19,8 +19,15 @@ def telemetry(rows=1, **fields):
     return array
 
 
-def tracker(rows=1, **world):
-    made = Tracker(rows, 0.1)
+def acknowledged(segments=10, rtt_s=0.05, rows=1, **fields):
+    """An interval in which segments were acknowledged, each by an ACK, after such round trips."""
+    own = {"segments_acked_sum": segments, "acks": segments, "throughput_bps": segments * MSS * 80}
+    own |= {"rtt_mean_s": rtt_s, "rtt_min_s": rtt_s, "receive_interval_mean_s": 0.1 / segments}
+    return telemetry(rows, **{**own, **fields})
+
+
+def tracker(rows=1, task=None, **world):
+    made = (CongestionWindow() if task is None else task).make_tracker(rows, 0.1)
     defaults = {"capacity_bps": 4.6336e6, "share_bps": 4.6336e6, "base_rtt_s": 0.05, "initial_window": 10 * MSS}
     made.reset(slice(0, rows), **(defaults | {"highest_window": 100 * MSS, "mss_bytes": MSS} | world))
     return made

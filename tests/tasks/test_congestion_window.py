@@ -3,10 +3,11 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from hand_made import MSS, after_two_intervals, telemetry, tracker
+from hand_made import MSS, acknowledged, after_two_intervals, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.congestion_window import DEFAULT_FEATURES, FACTORS, PPCC_STEPS, CongestionWindow
+from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LOSS_MEMORY_S
 
 GOLDEN = {
     "queueing": 0.5,  # sqrt(ln 2 / ln 16)
@@ -27,37 +28,52 @@ GOLDEN = {
     "age": 0.0,
 }
 
+KEPT, LOSS_KEPT = np.exp(-0.1 / LATELY_S), np.exp(-0.1 / LOSS_MEMORY_S)
+RATE_LATELY = 1.1584 * KEPT + 2.574222 * (1 - KEPT)  # Mbit/s
+LATELY = {
+    "rate_trend": np.log(2.574222 / RATE_LATELY) / np.log(4),
+    "window_in_mean_bdp": np.log(20 * MSS * 8 / (RATE_LATELY * 1e6 * 0.05)) / np.log(4),
+    "queue_lately": np.sqrt(np.log(KEPT + 1.5 * (1 - KEPT)) / np.log(16)),  # from 50 towards 75 ms
+    "loss_lately": np.sqrt(5 / (5 + 10 * LOSS_KEPT + 20)),
+    "roughness": (1 - LOSS_KEPT) * np.log2(2.574222 / 1.1584) / 2,
+    "least_rtt_unseen": 0.01,  # 0.1 of 10 s
+    "draining": 0.0,
+}
+
 
 def test_default_observation_golden():
     task = CongestionWindow("default")
     out = task.observe(after_two_intervals(), np.empty((task.width, 1), np.float32))[:, 0]
-    assert list(GOLDEN) == [feature.name for feature in DEFAULT_FEATURES]
-    np.testing.assert_allclose(out, list(GOLDEN.values()), atol=2e-6)
+    golden = GOLDEN | LATELY
+    assert list(golden) == [feature.name for feature in DEFAULT_FEATURES]
+    np.testing.assert_allclose(out, list(golden.values()), atol=2e-6)
 
 
 def test_ppcc_observation_golden():
-    made = tracker()
+    task = CongestionWindow("ppcc")
+    made = tracker(task=task)
     fields = {"ssthresh_bytes": 250_000, "cwnd_bytes": 100_000, "bytes_in_flight_sum": 5e6, "bytes_in_flight_mean": 60_000}
     fields |= {"segments_acked_sum": 75, "segments_acked_mean": 2, "rtt_mean_s": 0.06, "rtt_min_s": 0.055, "acks": 40}
     fields |= {"rtt_min_ever_s": 0.05, "send_interval_mean_s": 0.0012, "receive_interval_mean_s": 0.0024}
     made.update(telemetry(throughput_bps=8e6, **fields))
-    task = CongestionWindow("ppcc")
     out = task.observe(made, np.empty((12, 1), np.float32))[:, 0]
     golden = [0.25, 0.1, 1448 / 1500, 0.1, 0.06, 0.3, 0.2, 0.12, 0.1, 0.012, 0.024, 0.4]
     np.testing.assert_allclose(out, golden, atol=1e-6)
 
 
 def test_ppcc_observation_saturates_at_its_ranges():
-    made = tracker()
+    task = CongestionWindow("ppcc")
+    made = tracker(task=task)
     made.update(telemetry(cwnd_bytes=1e9, rtt_mean_s=9.0, rtt_min_s=9.0, throughput_bps=1e9, acks=1))
-    out = CongestionWindow("ppcc").observe(made, np.empty((12, 1), np.float32))[:, 0]
+    out = task.observe(made, np.empty((12, 1), np.float32))[:, 0]
     assert out[0] == out[1] == out[7] == out[11] == 1  # ssthresh was never set: infinite
     assert (out >= 0).all()
 
 
 @pytest.mark.parametrize("recipe", ["default", "ppcc"])
 def test_before_the_first_ack_and_in_a_gap_observations_are_defined(recipe):
-    task, made = CongestionWindow(recipe), tracker()
+    task = CongestionWindow(recipe)
+    made = tracker(task=task)
     out = np.empty((task.width, 1), np.float32)
     assert np.isfinite(task.observe(made, out)).all()
     made.update(telemetry())
@@ -80,6 +96,7 @@ def test_before_the_first_ack_and_in_a_gap_observations_are_defined(recipe):
 @pytest.mark.parametrize("action", range(11))
 def test_decode_default_multiplies(action):
     task, made = CongestionWindow("default"), tracker()
+    made.update(acknowledged(10))
     out = task.decode(np.array([action]), made, np.empty((1, 1)))
     assert out[0, 0] == pytest.approx(10 * MSS * FACTORS[action])
 
@@ -87,19 +104,28 @@ def test_decode_default_multiplies(action):
 @pytest.mark.parametrize(("action", "segments"), [(4, 10), (5, 10.5), (7, 20), (8, 30), (10, 70), (3, 8), (2, 5), (0, 2)])
 def test_decode_ppcc_golden(action, segments):
     """10 segments, a = 0, 5, 100, 200, 600: + a / 10 segments; -20, -50: - 2, - 5; -200: - 20, clamped to 2."""
-    task, made = CongestionWindow("ppcc"), tracker()
+    task = CongestionWindow("ppcc")
+    made = tracker(task=task)
     out = task.decode(np.array([action]), made, np.empty((1, 1)))
     assert out[0, 0] == pytest.approx(segments * MSS)
 
 
 def test_windows_are_clamped():
-    for recipe, levels in (("default", FACTORS), ("ppcc", PPCC_STEPS)):
-        task, made = CongestionWindow(recipe), tracker(highest_window=12 * MSS)
-        made.update(telemetry(cwnd_bytes=3 * MSS))
+    for task in (CongestionWindow(clamp="path"), CongestionWindow("ppcc")):
+        made = tracker(task=task, highest_window=12 * MSS)
+        made.update(acknowledged(1, cwnd_bytes=3 * MSS))
         assert task.decode(np.array([0]), made, np.empty((1, 1)))[0, 0] == 2 * MSS
-        assert task.decode(np.array([len(levels) - 1]), made, np.empty((1, 1)))[0, 0] <= 12 * MSS
-        made.update(telemetry(cwnd_bytes=1 * MSS))  # after a time-out
-        assert task.decode(np.array([task.keep_action]), made, np.empty((1, 1)))[0, 0] == 2 * MSS
+        for cwnd in (10, 11.99):
+            made.update(acknowledged(10, cwnd_bytes=cwnd * MSS))
+            assert task.decode(np.array([len(task.levels) - 1]), made, np.empty((1, 1)))[0, 0] == 12 * MSS
+        made.update(telemetry(cwnd_bytes=1 * MSS, acks=1))  # after a time-out
+        assert task.decode(np.array([0]), made, np.empty((1, 1)))[0, 0] == 2 * MSS
+
+
+def test_the_papers_window_may_be_unclamped():
+    task = CongestionWindow("ppcc", clamp="none")
+    made = tracker(task=task, highest_window=12 * MSS)
+    assert task.decode(np.array([10]), made, np.empty((1, 1)))[0, 0] == 70 * MSS
 
 
 def test_actions_are_the_papers():

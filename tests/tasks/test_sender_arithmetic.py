@@ -5,7 +5,9 @@ import pytest
 from hand_made import MSS, tracker
 
 from netbuf_gym import _core
+from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, observe_default
+from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LOSS_MEMORY_S
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
@@ -78,6 +80,43 @@ class Reference:
         return np.clip(np.stack(features), -1, 1)
 
 
+class Lately:
+    """What `PathTracker` remembers of the time lately without drains, and what is observed of it, in float64."""
+
+    def __init__(self, rows):
+        self.rate, self.low_rtt, self.lost, self.acked, self.jumps = np.zeros((5, rows))
+
+    def update(self, reference, telemetry):
+        """Takes in an interval after `reference` has."""
+        kept, loss_kept = (np.exp(-np.float64(reference["elapsed_s"]) / memory) for memory in (LATELY_S, LOSS_MEMORY_S))
+        rate, previous = np.float64(reference.rate), np.float64(reference.previous_rate)
+        self.rate = np.where(self.rate > 0, kept * self.rate + (1 - kept) * rate, rate)
+        seen, low = telemetry[:, FIELD["rtt_min_s"]], kept * self.low_rtt + (1 - kept) * reference["rtt_min_s"]
+        low = np.where(self.low_rtt > 0, np.minimum(low, seen), seen)
+        self.low_rtt = np.where(np.isnan(seen), self.low_rtt, low)
+        self.lost = loss_kept * self.lost + reference["packets_lost"]
+        self.acked = loss_kept * self.acked + reference["segments_acked_sum"]
+        both = (rate > 0) & (previous > 0)
+        jump = np.minimum(np.abs(np.log2(np.where(both, rate, 1) / np.where(both, previous, 1))), 2)
+        self.jumps = np.where(both, loss_kept * self.jumps + (1 - loss_kept) * jump, self.jumps)
+
+    def observe(self, reference):
+        mss, known = np.float64(reference["mss_bytes"]), reference.known
+        least = np.where(known, reference.least_rtt, 1)
+        packet = mss * 8 / reference.interval_s
+        rate = np.maximum(self.rate, packet)
+        features = {
+            "rate_trend": np.log(np.maximum(reference.rate, packet) / rate) / np.log(4),
+            "window_in_mean_bdp": known * np.log(reference["cwnd_bytes"] / np.maximum(rate * least / 8, mss)) / np.log(4),
+            "queue_lately": np.sqrt(np.log(np.maximum(self.low_rtt / least, 1)) / np.log(16)),
+            "loss_lately": np.sqrt(self.lost / np.maximum(self.lost + self.acked, 1)),
+            "roughness": self.jumps / 2,
+            "least_rtt_unseen": np.zeros_like(mss),
+            "draining": np.zeros_like(mss),
+        }
+        return {name: np.clip(value, -1, 1) for name, value in features.items()}
+
+
 def random_telemetry(rng, rows):
     """Intervals of every kind: with and without ACKs, losses, time-outs, round trips; some in which nothing was measured."""
     array = 10.0 ** rng.uniform(-4, 5, (rows, len(FIELD)))
@@ -104,13 +143,14 @@ def same_bits(a, b):
 @pytest.mark.parametrize("rows", [1, 3, 16, 37, 256])
 def test_memory_and_features_are_those_of_numpy_to_the_bit(rows):
     rng = np.random.default_rng(rows)
-    made = tracker(rows)
-    reference = Reference(made)
+    made = tracker(rows, task=CongestionWindow(drain=False))
+    reference, lately = Reference(made), Lately(rows)
     out = np.empty((len(DEFAULT_FEATURES), rows), np.float32)
     for _ in range(40):
         telemetry = random_telemetry(rng, rows)
         made.update(telemetry)
         reference.update(telemetry)
+        lately.update(reference, telemetry)
         same_bits(made.last, reference.last)
         same_bits(made.cwnd, reference.window)
         same_bits(made.rtt_known, reference.known)
@@ -119,7 +159,11 @@ def test_memory_and_features_are_those_of_numpy_to_the_bit(rows):
             same_bits(np.ascontiguousarray(getattr(made, name)), getattr(reference, name))
         expected = reference.observe()
         assert np.isfinite(expected).all()
-        same_bits(observe_default(made, out), expected)
+        observe_default(made, out)
+        native, others = out[: len(expected)], lately.observe(reference)
+        same_bits(native, expected)
+        assert [feature.name for feature in DEFAULT_FEATURES[len(expected) :]] == list(others)
+        np.testing.assert_allclose(out[len(expected) :], list(others.values()), atol=1e-3)  # a root of 1e-7 is 3e-4
 
 
 def test_what_was_measured_now_is_known_until_the_row_starts_anew():

@@ -68,7 +68,7 @@ def test_a_rule_decides_as_in_the_environment():
     env, rule = Env(scenario=SHORT), QueueTarget()
     observation, _ = env.reset(seed=3)
     while not env.out_of_time:
-        observation, *_ = env.step(rule.actions(observation[None])[0])
+        observation, *_ = env.step(env.engine.task.nearest(rule.changes(observation[None]))[0])
     assert evaluate(rule, seeds=[3]) == [env.report()]
 
 

@@ -1,0 +1,398 @@
+"""The recipe `default` is a sender that a real one could be: by what rules it decides, and that nothing else reaches it."""
+
+import inspect
+import zlib
+
+import numpy as np
+import pytest
+from hand_made import MSS, acknowledged, telemetry, tracker
+
+from netbuf_gym import scenarios
+from netbuf_gym.engine import Engine
+from netbuf_gym.tasks.congestion_window import FACTORS, CongestionWindow
+from netbuf_gym.tasks.congestion_window.path_tracker import (
+    CAP_SEGMENTS,
+    DRAIN_AFTER_S,
+    DRAIN_INTERVALS,
+    DRAIN_OF_PRODUCT,
+    DRAIN_ROUND_TRIPS,
+    DRAIN_SHARE,
+    LEAST_DRAINED,
+    PEAK_GAIN,
+    RATE_GAIN,
+    SEEN_SHARE,
+    PathTracker,
+)
+from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
+from netbuf_gym.tasks.congestion_window.tracker import Tracker
+
+LAST = len(FACTORS) - 1
+KEEP, DOUBLE, HALVE = [0.0], [1.0], [-1.0]
+BEFORE_DRAIN = round(DRAIN_AFTER_S * 10)  # intervals of 0.1 s
+
+
+def free(**options):
+    """Any factor, no cap, and a tracker of its own."""
+    task = CongestionWindow(**{"actions": "continuous", "clamp": "none"} | options)
+    return task, tracker(task=task)
+
+
+def decided(task, made, *actions):
+    """Windows in segments, one for each row."""
+    given = np.repeat(np.array(actions), made.rows // len(actions), axis=0)
+    return (task.decode(task.check_actions(given, made.rows), made, np.empty((made.rows, 1)))[:, 0] / MSS).tolist()
+
+
+def drive(task, made, steps, rtt_s, action=KEEP, segments=100):
+    """Windows decided, interval after interval, of a sender that does as it is told, and drains' length left after each."""
+    windows, draining = [], []
+    for _ in range(steps):
+        made.update(acknowledged(segments, rtt_s, cwnd_bytes=made.cwnd[0]))
+        windows += decided(task, made, action)
+        draining.append(float(made.draining_s[0]))
+        made.cwnd[0] = windows[-1] * MSS
+    return windows, draining
+
+
+# ---- what is decided
+
+
+@pytest.mark.parametrize("options", [{}, {"clamp": "path"}, {"clamp": "none"}, {"actions": "continuous"}, {"drain": False}])
+def test_nothing_is_decided_before_the_first_ack_and_in_silence(options):
+    task = CongestionWindow(**options)
+    made = tracker(task=task)
+    actions = (HALVE, DOUBLE) if task.actions == "continuous" else (0, LAST)
+    for step in (None, telemetry(), acknowledged(10), telemetry(), np.full((1, len(TELEMETRY.fields)), np.nan), acknowledged(1)):
+        if step is not None:
+            made.update(step)
+        for action in actions:
+            acked = step is not None and step[0, TELEMETRY.index("acks")] > 0
+            assert np.isnan(decided(task, made, action)) != acked
+    made.reset(slice(0, 1), **WORLD)
+    assert np.isnan(decided(task, made, actions[0]))
+
+
+def test_a_window_grows_by_what_was_acknowledged_at_most():
+    task, made = free()
+    for window, segments, grown in ((100, 7, 107), (100, 150, 200), (10, 1, 11)):
+        made.update(acknowledged(segments, cwnd_bytes=window * MSS))
+        made.wanted[:] = 0
+        assert decided(task, made, DOUBLE) == pytest.approx([grown])
+    made.update(acknowledged(7, cwnd_bytes=100 * MSS))
+    assert decided(task, made, HALVE) == [50]
+    made.update(acknowledged(7, cwnd_bytes=3 * MSS))
+    made.wanted[:] = 0
+    assert decided(task, made, HALVE) == [2]  # the least
+
+
+def test_the_cap_is_what_was_measured():
+    """20 segments in 100 ms: 10 of them fill the least round trip of 50 ms, 12 the latest of 60."""
+    task, made = free(clamp="measured")
+    made.update(acknowledged(20, cwnd_bytes=100 * MSS))
+    made.update(acknowledged(20, 0.06, cwnd_bytes=100 * MSS))
+    cap = max(10 * PEAK_GAIN, 12 * RATE_GAIN) + CAP_SEGMENTS
+    assert made.highest_measured()[0] / MSS == pytest.approx(cap, rel=1e-6)
+    assert decided(task, made, KEEP) == decided(task, made, DOUBLE) == pytest.approx([cap], rel=1e-6)
+    made.update(acknowledged(20, 0.5, cwnd_bytes=100 * MSS))
+    assert decided(task, made, KEEP) == pytest.approx([min(100, RATE_GAIN * 100 + CAP_SEGMENTS)], rel=1e-6)
+    unknown = tracker(task=task)
+    unknown.update(acknowledged(20, np.nan, cwnd_bytes=100 * MSS))
+    assert decided(task, unknown, KEEP) == pytest.approx([CAP_SEGMENTS])
+
+
+def test_what_a_time_out_left_grows_back_as_acks_confirm():
+    task, made = free()
+    made.update(acknowledged(50, cwnd_bytes=80 * MSS))
+    assert decided(task, made, KEEP) == [80]
+    for step in (telemetry(cwnd_bytes=MSS, timeouts=1), telemetry(cwnd_bytes=MSS)):
+        made.update(step)
+        assert np.isnan(decided(task, made, DOUBLE))
+    made.update(acknowledged(5, cwnd_bytes=MSS))
+    assert made.wanted[0] == 80 * MSS
+    for action, window in ((KEEP, 6), (DOUBLE, 6), (HALVE, 3)):
+        made.wanted[:] = 80 * MSS
+        assert decided(task, made, action) == pytest.approx([window])
+    made.wanted[:] = 4 * MSS  # no more than it was
+    assert decided(task, made, KEEP) == [4]
+    made.wanted[:] = 80 * MSS
+    made.update(acknowledged(100, cwnd_bytes=MSS))
+    assert decided(task, made, KEEP) == [80]
+
+
+def test_no_sequence_breaks_the_rules():
+    rng = np.random.default_rng(3)
+    task = CongestionWindow()
+    made = tracker(64, task=task)
+    for _ in range(400):
+        segments = rng.integers(0, 200, 64)
+        cwnd = np.where(rng.random(64) < 0.05, MSS, made.cwnd)  # a time-out
+        rtt = 0.05 * 4 ** rng.random(64)
+        step = acknowledged(1, 1.0, 64)
+        for name, value in (("acks", segments), ("segments_acked_sum", segments), ("throughput_bps", segments * MSS * 80.0)):
+            step[:, TELEMETRY.index(name)] = value
+        for name, value in (("rtt_mean_s", rtt), ("rtt_min_s", rtt), ("cwnd_bytes", cwnd)):
+            step[:, TELEMETRY.index(name)] = np.where((segments > 0) | (name == "cwnd_bytes"), value, np.nan)
+        made.update(step)
+        reach = np.maximum(cwnd, made.resumed) + segments * MSS
+        out = task.decode(rng.integers(0, len(FACTORS), 64), made, np.empty((64, 1)))[:, 0]
+        assert np.array_equal(np.isnan(out), segments == 0)
+        told = ~np.isnan(out)
+        assert (out[told] >= 2 * MSS).all()
+        assert (out[told] <= np.maximum(np.minimum(reach, made.highest_measured()), LEAST_DRAINED * MSS)[told] + 1e-6).all()
+        made.cwnd[told] = out[told]
+        made.cwnd[~told] = cwnd[~told]
+
+
+# ---- drains
+
+
+def test_a_queue_that_never_empties_is_drained():
+    task, made = free()
+    made.update(acknowledged(100, cwnd_bytes=80 * MSS))
+    decided(task, made, KEEP)
+    windows, draining = drive(task, made, BEFORE_DRAIN + 40, 0.12)
+    begun = BEFORE_DRAIN - 1
+    lasts = int(np.clip(np.ceil(DRAIN_ROUND_TRIPS * 1.2), *DRAIN_INTERVALS))
+    assert not any(draining[:begun]) and windows[:begun] == [80] * begun
+    assert draining[begun] == pytest.approx(lasts * 0.1)
+    held = max(min(DRAIN_SHARE * 80, DRAIN_OF_PRODUCT * 50), LEAST_DRAINED)
+    assert windows[begun : begun + lasts] == pytest.approx([held] * lasts, rel=1e-5)
+    assert windows[begun + lasts] == 80 and not draining[begun + lasts]  # what it was
+    assert made.least_rtt[0] == np.float32(0.12)  # and what was seen is believed
+    assert windows[begun + lasts :] == [80] * (41 - lasts)
+
+
+def test_growth_after_a_drain_is_from_what_it_was():
+    task, made = free()
+    made.update(acknowledged(100, cwnd_bytes=80 * MSS))
+    drive(task, made, BEFORE_DRAIN, 0.12)
+    assert made.draining_s[0] > 0
+    windows, _ = drive(task, made, DRAIN_INTERVALS[1] + 1, 0.12, DOUBLE, 7)
+    first = next(window for window in windows if window > 80)
+    assert first == pytest.approx(87)
+
+
+def test_a_drain_ends_as_soon_as_the_least_round_trip_is_seen():
+    task, made = free()
+    made.update(acknowledged(100, 0.05, cwnd_bytes=80 * MSS))
+    drive(task, made, BEFORE_DRAIN, 0.4)
+    assert made.draining_s[0] == pytest.approx(min(np.ceil(DRAIN_ROUND_TRIPS * 4), DRAIN_INTERVALS[1]) * 0.1)
+    made.update(acknowledged(10, 0.05 * SEEN_SHARE * 0.999, cwnd_bytes=made.cwnd[0]))
+    assert made.draining_s[0] == 0 == made.unseen_s[0] and made.least_rtt[0] == np.float32(0.05)
+    assert decided(task, made, KEEP) == [80]
+
+
+def test_the_least_round_trip_of_a_drain_is_believed():
+    task, made = free()
+    made.update(acknowledged(100, 0.05, cwnd_bytes=80 * MSS))
+    drive(task, made, BEFORE_DRAIN, 0.4)
+    _, draining = drive(task, made, 1, 0.09)
+    assert draining[0] > 0
+    _, draining = drive(task, made, DRAIN_INTERVALS[1], 0.2)
+    assert not draining[-1] and made.least_rtt[0] == np.float32(0.09)
+
+
+def test_no_drain_where_the_least_round_trip_is_seen_or_none_is_wanted():
+    for options, rtt_s in (({}, 0.05 * (1 + SEEN_SHARE) / 2), ({"drain": False}, 0.1)):
+        task, made = free(**options)
+        made.update(acknowledged(100, cwnd_bytes=80 * MSS))
+        decided(task, made, KEEP)
+        windows, draining = drive(task, made, 2 * BEFORE_DRAIN, rtt_s)
+        assert not any(draining) and set(windows) == {80}
+        assert made.least_rtt[0] == np.float32(0.05)
+
+
+def test_silence_holds_a_drain_and_the_wait_for_it_up():
+    task, made = free()
+    made.update(acknowledged(100, cwnd_bytes=80 * MSS))
+    drive(task, made, BEFORE_DRAIN - 1, 0.4)
+    waited = made.unseen_s[0]
+    for _ in range(2 * BEFORE_DRAIN):
+        made.update(telemetry(cwnd_bytes=80 * MSS))
+        assert np.isnan(decided(task, made, DOUBLE)) and not made.draining_s[0]
+    assert made.unseen_s[0] == waited
+    drive(task, made, 1, 0.4)
+    left = made.draining_s[0]
+    assert left > 0
+    for _ in range(20):
+        made.update(telemetry(cwnd_bytes=made.cwnd[0]))
+        assert np.isnan(decided(task, made, DOUBLE)) and made.draining_s[0] == left
+    made.update(acknowledged(10, 0.4, cwnd_bytes=made.cwnd[0]))
+    assert made.draining_s[0] == pytest.approx(left - 0.1, abs=1e-5)
+
+
+def test_a_world_that_starts_anew_knows_nothing():
+    task, made = free()
+    made.update(acknowledged(100, cwnd_bytes=80 * MSS))
+    drive(task, made, BEFORE_DRAIN, 0.1)
+    assert made.draining_s[0] > 0
+    made.reset(slice(0, 1), **WORLD)
+    fresh = tracker(task=task)
+    for name in ("unseen_s", "draining_s", "rate_lately", "low_rtt", "lost_lately", "acked_lately", "roughness", "wanted", "resumed"):
+        assert getattr(made, name)[0] == getattr(fresh, name)[0]
+    assert not made.acked[0]
+
+
+def test_senders_of_a_world_have_nothing_in_common():
+    """Rows beside each other, one in a drain, one in silence, one whose world starts anew, are what each is alone."""
+    task, steps = CongestionWindow(), BEFORE_DRAIN + 30
+    rng = np.random.default_rng(1)
+    kinds = {"queued": lambda k: 0.1, "seen": lambda k: 0.05, "moved": lambda k: 0.05 if k < 20 else 0.2, "silent": lambda k: None}
+    together, alone = tracker(4, task=task), [tracker(task=task) for _ in kinds]
+    for k in range(steps):
+        segments = rng.integers(1, 60)
+        each = []
+        for rtt_of, one in zip(kinds.values(), alone, strict=True):
+            rtt_s = rtt_of(k) if k else 0.05
+            each.append(telemetry(cwnd_bytes=one.cwnd) if rtt_s is None else acknowledged(segments, rtt_s, cwnd_bytes=one.cwnd))
+        if k == 50:
+            together.reset(slice(1, 2), **WORLD)
+            alone[1].reset(slice(0, 1), **WORLD)
+        together.update(np.concatenate(each))
+        action = rng.integers(0, len(FACTORS))
+        for one, step in zip(alone, each, strict=True):
+            one.update(step)
+        seen = task.observe(together, np.empty((task.width, 4), np.float32))
+        told = task.decode(np.full(4, action), together, np.empty((4, 1)))
+        for i, one in enumerate(alone):
+            assert task.observe(one, np.empty((task.width, 1), np.float32)).tobytes() == seen[:, i].tobytes()
+            assert task.decode(np.array([action]), one, np.empty((1, 1))).tobytes() == told[i].tobytes()
+            one.cwnd[:] = np.where(np.isnan(told[i]), one.cwnd, told[i])
+        together.cwnd[:] = [one.cwnd[0] for one in alone]
+
+
+# ---- what it is decided by
+
+WORLD = {"capacity_bps": 1e7, "share_bps": 1e7, "base_rtt_s": 0.05, "initial_window": 10 * MSS, "highest_window": 100 * MSS}
+WORLD["mss_bytes"] = MSS
+
+OF_A_SOCKET = {
+    "elapsed_s": "the sender's clock",
+    "ssthresh_bytes": "tcpi_snd_ssthresh",
+    "cwnd_bytes": "tcpi_snd_cwnd",
+    "mss_bytes": "tcpi_snd_mss",
+    "bytes_in_flight_sum": "tcp_packets_in_flight on each ACK",
+    "bytes_in_flight_mean": "likewise",
+    "segments_acked_sum": "tcpi_delivered",
+    "segments_acked_mean": "likewise",
+    "rtt_mean_s": "the samples of which tcpi_rtt is made",
+    "rtt_min_s": "likewise",
+    "send_interval_mean_s": "the sender's clock",
+    "receive_interval_mean_s": "the sender's clock on ACKs",
+    "throughput_bps": "tcpi_bytes_acked and what is SACKed",
+    "packets_sent": "tcpi_segs_out",
+    "packets_lost": "what the sender marked lost",
+    "packets_retransmitted": "tcpi_total_retrans",
+    "acks": "tcpi_segs_in",
+    "timeouts": "tcpi_total_rto",
+    "in_flight_bytes": "tcpi_unacked less tcpi_sacked and tcpi_lost, and tcpi_retrans",
+    "rtt_min_ever_s": "the samples of which tcpi_rtt is made",
+}
+"""Where a sender reads what it is observed of."""
+
+OF_THE_WORLD = ("capacity_bps", "share_bps", "base_rtt_s", "highest_window")
+PRIVILEGED = tuple(field.name for field in TELEMETRY.fields if field.privileged)
+
+
+def test_everything_measured_is_a_sockets_or_privileged():
+    assert set(OF_A_SOCKET) | set(PRIVILEGED) == set(TELEMETRY.names) and not set(OF_A_SOCKET) & set(PRIVILEGED)
+    given = set(inspect.signature(Tracker.reset).parameters) - {"self", "rows"}
+    assert given == {*OF_THE_WORLD, "initial_window", "mss_bytes"}  # the last two a sender sets itself
+
+
+def spoil(made, telemetry, names, rng):
+    """Other values of what a sender cannot know, in place; nothing measured stays so now and then."""
+    for name in names:
+        if name in OF_THE_WORLD:
+            getattr(made, name)[:] = 10.0 ** rng.uniform(-6, 9, made.rows)
+        else:
+            values = 10.0 ** rng.uniform(-6, 9, len(telemetry))
+            telemetry[:, TELEMETRY.index(name)] = np.where(rng.random(len(telemetry)) < 0.2, np.nan, values)
+
+
+def play(names, steps=120, **options):
+    """Bits of observations, controls and worlds, under a policy that follows every bit observed, with these names spoilt."""
+    engine = Engine(3, task="congestion_window", scenario="ppcc/random", agents=2, **options)
+    rng = np.random.default_rng(0)
+    update = engine.tracker.update
+
+    def spoilt(measured):
+        measured = measured.copy()
+        spoil(engine.tracker, measured, names, rng)
+        update(measured)
+
+    engine.tracker.update = spoilt
+    for world in range(3):
+        engine.reset_world(world, np.random.default_rng(world))
+    engine.start_history(range(3))
+    spoil(engine.tracker, np.empty((0, len(TELEMETRY.fields))), names, rng)
+    observed, told = [], []
+    for _ in range(steps):
+        seen = engine.history.read(np.empty((engine.rows, engine.task.observation_space.shape[0]), np.float32))
+        observed.append(seen.tobytes())
+        levels = [zlib.crc32(row.tobytes()) % 1000 for row in seen]
+        if engine.task.actions == "continuous":
+            actions = np.array(levels)[:, None] / 500 - 1
+        else:
+            actions = np.array(levels) % (len(FACTORS) - 3) + 3
+        engine.decide(actions)
+        told.append(engine.plant.control.tobytes())
+    measured = [engine.plant.world(world).flow_stats() for world in range(3)]
+    return observed, told, [[flow["packets_sent"] for flow in one] for one in measured]
+
+
+@pytest.mark.parametrize("options", [{}, {"actions": "continuous", "latency_s": 0.01, "jitter_s": (0, 0.02)}, {"clamp": "none"}])
+def test_nothing_privileged_is_observed_or_decides(options):
+    honest = play((), **options)
+    assert play(PRIVILEGED + OF_THE_WORLD, **options) == honest
+    assert not all(np.isnan(np.frombuffer(one)).all() for one in honest[1])
+
+
+def test_the_clamp_of_the_path_is_privileged():
+    honest, spoilt = play((), clamp="path"), play(("highest_window",), clamp="path")
+    assert honest[1] != spoilt[1]
+    assert play(PRIVILEGED, clamp="path") == honest
+
+
+@pytest.mark.parametrize("name", PRIVILEGED + OF_THE_WORLD)
+def test_none_of_what_is_privileged_is_observed_or_decides(name):
+    """One by one, on hand-made telemetry of a time-out, a drain and silence."""
+    task, rng = CongestionWindow(), np.random.default_rng(2)
+    one, other = tracker(task=task), tracker(task=task)
+    for k in range(BEFORE_DRAIN + 20):
+        segments = int(rng.integers(1, 40))
+        step = telemetry() if k % 17 == 5 else acknowledged(segments, 0.05 if k < 9 else 0.1, cwnd_bytes=one.cwnd, timeouts=k == 30)
+        step[:, TELEMETRY.index("cwnd_bytes")] = MSS if k == 30 else one.cwnd
+        one.update(step)
+        step = step.copy()
+        spoil(other, step, (name,), rng)
+        other.update(step)
+        action = rng.integers(0, len(FACTORS), 1)
+        told = [task.decode(action, made, np.empty((1, 1))) for made in (one, other)]
+        seen = [task.observe(made, np.empty((task.width, 1), np.float32)) for made in (one, other)]
+        assert told[0].tobytes() == told[1].tobytes() and seen[0].tobytes() == seen[1].tobytes()
+        if not np.isnan(told[0]):
+            one.cwnd[:] = other.cwnd[:] = told[0][0]
+
+
+# ---- in worlds
+
+
+def believed(drain):
+    """The least round trip in ms that a sender believes in, each interval: 30 ms, and from 2 s on 90 ms."""
+    longer = scenarios.route_change(delay_ms=15, change_ms=60, at_s=2)
+    scenario = scenarios.dumbbell(rate_mbps=10, rtt_ms=30, senders=["agent"], buffer_packets=400, delays=longer)
+    engine = Engine(1, task="congestion_window", scenario=scenario, drain=drain, actions="continuous")
+    assert isinstance(engine.tracker, PathTracker)
+    engine.reset_world(0, np.random.default_rng(0))
+    least = []
+    for k in range(BEFORE_DRAIN + 120):
+        engine.decide(np.array([[0.3 if k < 15 else 0.0]]))
+        least.append(float(engine.tracker.least_rtt[0]) * 1e3)
+    return np.array(least)
+
+
+def test_a_longer_route_is_noticed_by_a_drain():
+    held, drained = believed(False), believed(True)
+    assert (held[20:] < 35).all() and (drained[20:BEFORE_DRAIN] < 35).all()
+    assert (drained[BEFORE_DRAIN + 30 :] > 88).all() and (drained[BEFORE_DRAIN + 30 :] < 115).all()
