@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from netbuf_gym.arguments import real
+from netbuf_gym.arguments import real, truth
 from netbuf_gym.rewards.utility import Path
 
 
@@ -30,10 +30,13 @@ class RunningUtility:
 
     With x = throughput / fair share, y = RTT / base RTT, X and Y their means over the world's life so far, l = lost / sent, per
     second: a x/X - b x/X (y/Y - 1) - c l - d y. What is delivered counts more in a world that gives little, and delay by how
-    much data waits; the last term is delay as such. Where others cross the path, what x exceeds 1 by can be made to count less:
+    much data waits; the last term is delay as such. Who sends less into a full queue that others share does not lessen the share
+    of packets that it drops: where the loss is reckoned in fair shares, l is what is lost over what the fair share carries,
+    x l / (1 - l), so that it is. Where others cross the path, what x exceeds 1 by can be made to count less:
     else whoever shares a queue with its like gains by pushing them.
 
     Args:
+        loss_in_shares: whether l is reckoned in fair shares.
         surplus_weight: what counts of x beyond 1 on a path that is shared, 0 to 1.
         throughput_weight, delay_weight, loss_weight, standing_weight: weights a, b, c, d, 0 to 100.
         floor: least X, 1e-3 to 1.
@@ -45,6 +48,7 @@ class RunningUtility:
     loss_weight: float = 0.3
     standing_weight: float = 0.0
     surplus_weight: float = 1.0
+    loss_in_shares: bool = False
     floor: float = 0.05
     cap: float = 4.0
     name: ClassVar[str] = "running_utility"
@@ -57,6 +61,7 @@ class RunningUtility:
     def __post_init__(self) -> None:
         for name in ("throughput_weight", "delay_weight", "loss_weight", "standing_weight"):
             real(name, getattr(self, name), 0, 100)
+        truth("loss_in_shares", self.loss_in_shares)
         real("surplus_weight", self.surplus_weight, 0, 1)
         real("floor", self.floor, 1e-3, 1)
         real("cap", self.cap, 1, 100)
@@ -73,6 +78,9 @@ class RunningUtility:
         inflation = np.minimum(rtt_ratio / tracker.means.rtt_ratio(), cap)
         np.multiply(share, np.float32(self.throughput_weight), out=out[0])
         np.multiply(share * (1 - inflation), np.float32(self.delay_weight), out=out[1])
-        np.multiply(tracker.loss_ratio(), np.float32(-self.loss_weight), out=out[2])
+        lost = tracker.loss_ratio()
+        if self.loss_in_shares:
+            lost = np.minimum(tracker.throughput_ratio() * lost / np.maximum(1 - lost, np.float32(1e-3)), cap)
+        np.multiply(lost, np.float32(-self.loss_weight), out=out[2])
         np.multiply(rtt_ratio, np.float32(-self.standing_weight), out=out[3])
         out *= tracker["elapsed_s"]
