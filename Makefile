@@ -1,4 +1,4 @@
-# make demo | test | lint | sanitize | fuzz | kills | benchmark | benchmark-live | native | bpf | mutate | clean
+# make demo | test | lint | sanitize | fuzz | kills | gate | benchmark | benchmark-live | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -31,7 +31,7 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-cpp test-python lint sanitize fuzz kills kills-live benchmark benchmark-live native check-machine clean
+.PHONY: demo test test-cpp test-python lint sanitize fuzz kills kills-live gate benchmark benchmark-live native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
@@ -67,6 +67,11 @@ kills: $(VENV)/.test native
 kills-live: $(VENV)/.test native
 	$(BIN)/python tests/plants/linux/kill_worlds.py $(KILLS_ARGS)
 	$(BIN)/python tests/live/kill_tune.py $(KILLS_ARGS)
+
+# The package's sender on the gate, beside the figures that were committed.
+gate: $(VENV)/.train native
+	$(BIN)/netbuf-gym suite gate controller=congestion_window/ppo figures=false output=build/gate \
+	  against=benchmarks/results/gate/result.json
 
 benchmark: $(VENV)/.train native
 	$(BIN)/python benchmarks/simulator.py --json runs/benchmarks/simulator.json $(BENCHMARK_ARGS)

@@ -157,6 +157,8 @@ SHARES = {
     "agents": 0.08,
 }
 """Of the families in `paths/training`."""
+FAST_MBPS = (100.0, 1000.0)
+"""Fast worlds are short, so that chance alone gives few seconds of them."""
 
 _PATHS_ARGS = """
 
@@ -216,6 +218,7 @@ def paths_training(
     mixed_probability: Any = 0.2,
     duration_s: Any = 20.0,
     most_mbit: Any = 2000.0,
+    fast_share: Any = 0.0,
 ) -> Mixture:
     """What senders are trained on: all families of paths, each with a share of the worlds."""
     chosen = SHARES if shares is None else shares
@@ -228,26 +231,20 @@ def paths_training(
     drawn = {family: share for family, share in given.items() if share}
     if not drawn:
         raise ScenarioError("shares are all 0; valid: at least one above 0")
-    parts = [
-        _family(family)(
-            n=n,
-            senders=senders,
-            rate_mbps=rate_mbps,
-            rtt_ms=rtt_ms,
-            buffer_bdp=buffer_bdp,
-            loss=loss,
-            competitors=competitors,
-            leave_probability=leave_probability,
-            mixed_probability=mixed_probability,
-            duration_s=duration_s,
-            most_mbit=most_mbit,
-        )
-        for family in drawn
-    ]
-    return Mixture(parts=parts, weights=tuple(drawn.values()), name="paths/training")
+    fast_share = checks.number("fast_share", fast_share, 0, 0.9)
+    common = {"n": n, "senders": senders, "rtt_ms": rtt_ms, "buffer_bdp": buffer_bdp, "loss": loss, "competitors": competitors}
+    common |= {"leave_probability": leave_probability, "duration_s": duration_s, "most_mbit": most_mbit}
+    parts = [_family(family)(rate_mbps=rate_mbps, mixed_probability=mixed_probability, **common) for family in drawn]
+    weights = list(drawn.values())
+    if fast_share:
+        parts.append(_family("fixed")(rate_mbps=FAST_MBPS, mixed_probability=0.5, **common))
+        weights.append(sum(weights) * fast_share / (1 - fast_share))
+    return Mixture(parts=parts, weights=tuple(weights), name="paths/training")
 
 
-paths_training.__doc__ = f"{paths_training.__doc__}{_PATHS_ARGS}"
+paths_training.__doc__ = f"""{paths_training.__doc__}{_PATHS_ARGS.rstrip()}
+        fast_share: share of worlds all of whose paths carry 100 to 1000 Mbit/s, half of them with something of another family
+"""
 
 SCENARIOS: dict[str, Callable[..., World]] = {
     **{f"ppcc/{number}": _ppcc(number) for number in PPCC},
