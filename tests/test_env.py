@@ -116,7 +116,7 @@ def test_the_window_is_the_agents_within_its_clamps():
         env.step(action)
         seen.append(env.telemetry["cwnd_bytes"])
     assert seen[0] == 10 * 1448  # there was no ACK to decide by
-    assert seen[1] == 20 * 1448 and (np.diff(seen[:30]) <= seen[:29]).all()
+    assert 10 * 1448 < seen[1] < 20 * 1448 and (np.diff(seen[:30]) <= seen[:29]).all()  # by what was acknowledged
     assert max(seen) == pytest.approx(2 * (40 + 150) * 1448, rel=1e-3)
     assert seen[-1] == 2 * 1448
     env.step(5)
