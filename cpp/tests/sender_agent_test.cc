@@ -28,9 +28,10 @@ uint64_t largest_burst(World& world, Time until) {
   return most;
 }
 
-// A window of 20 segments, from 2 s on 100, on 100 Mbit/s and 40 ms; the burst that the change makes.
+// A window of 20 segments, from 2 s on 100, on 100 Mbit/s and 40 ms: the largest burst that follows, and how many packets leave
+// in the first 5 ms of it and in a round trip.
 struct Widened {
-  uint64_t burst, drops, delivered;
+  uint64_t burst, soon, in_round_trip, drops, delivered;
 };
 Widened widened(bool paced, int64_t queue_packets = 0, Stack stack = Stack::linux_kernel) {
   World world(worlds::dumbbell(100, 40, queue_packets, {"agent"}, stack), 1);
@@ -38,12 +39,17 @@ Widened widened(bool paced, int64_t queue_packets = 0, Stack stack = Stack::linu
   CHECK_EQ(kind->find(world).size(), 1u);
   world.set_window(0, 20 * kMss);
   world.run(2 * kSecond);
-  const uint64_t at_once = world.flows()[0].counters().packets_sent;
+  const uint64_t before = world.flows()[0].counters().packets_sent;
+  const auto sent = [&] { return world.flows()[0].counters().packets_sent - before; };
   world.set_window(0, 100 * kMss);
-  const uint64_t burst = world.flows()[0].counters().packets_sent - at_once;
-  const uint64_t later = largest_burst(world, 4 * kSecond);
+  uint64_t burst = sent();
+  burst = std::max(burst, largest_burst(world, 2005 * kMillisecond));
+  const uint64_t soon = sent();
+  burst = std::max(burst, largest_burst(world, 2040 * kMillisecond));
+  const uint64_t in_round_trip = sent();
+  burst = std::max(burst, largest_burst(world, 4 * kSecond));
   const FlowCounters counters = world.flows()[0].counters();
-  return {std::max(burst, later), counters.queue_drops, static_cast<uint64_t>(counters.delivered_bytes)};
+  return {burst, soon, in_round_trip, counters.queue_drops, static_cast<uint64_t>(counters.delivered_bytes)};
 }
 
 // Worlds of agents alone, one interval after the other; what window was in force, in byte seconds, told from the rest.
@@ -90,8 +96,11 @@ class Late {
 TEST(a_paced_window_spreads_what_it_lets_go) {
   const Widened plain = widened(false), paced = widened(true);
   CHECK_GE(plain.burst, 78u);                  // what the window grew by, at once
-  CHECK_LE(paced.burst, 8u);                   // a millisecond's worth: twice 100 segments in 40 ms are 5 a millisecond
   CHECK_GE(paced.burst, 2u);
+  CHECK_LE(paced.burst, 5u);                   // a millisecond's worth of 1.2 windows in 40 ms is 3
+  CHECK_GE(plain.soon, 80u);
+  CHECK_LE(paced.soon, 20u);
+  CHECK_GE(paced.in_round_trip, 90u);
   CHECK_NEAR(static_cast<double>(paced.delivered), static_cast<double>(plain.delivered), 0.02 * static_cast<double>(plain.delivered));
 }
 
