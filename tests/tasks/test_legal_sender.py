@@ -183,6 +183,16 @@ def test_a_drain_ends_as_soon_as_the_least_round_trip_is_seen():
     assert decided(task, made, KEEP) == [80]
 
 
+def test_a_time_out_ends_a_drain_and_what_was_before_it():
+    task, made = free()
+    made.update(acknowledged(100, 0.05, cwnd_bytes=80 * MSS))
+    drive(task, made, BEFORE_DRAIN, 0.4)
+    assert made.draining_s[0] > 0
+    made.update(acknowledged(3, 0.4, cwnd_bytes=MSS, timeouts=1))
+    assert made.draining_s[0] == 0 == made.resumed[0]
+    assert decided(task, made, DOUBLE) == [4]
+
+
 def test_the_least_round_trip_of_a_drain_is_believed():
     task, made = free()
     made.update(acknowledged(100, 0.05, cwnd_bytes=80 * MSS))

@@ -13,7 +13,7 @@ import numpy as np
 
 from netbuf_gym.tasks.congestion_window.tracker import ACKS, ELAPSED, FIELD, MSS, PACKETS_LOST, RTT, SEGMENTS_ACKED, Tracker
 
-RTT_MIN = FIELD["rtt_min_s"]
+RTT_MIN, TIMEOUTS = FIELD["rtt_min_s"], FIELD["timeouts"]
 
 SEEN_SHARE = 1.02
 """A round trip up to so many times the least one counts as having seen it."""
@@ -115,6 +115,9 @@ class PathTracker(Tracker):
             np.copyto(self.draining_s, intervals * np.float32(self.interval_s), where=due)
             np.copyto(self._found, np.float32(np.inf), where=due)
             np.copyto(self.resumed, self.cwnd, where=due)
+        halted = (self.last[TIMEOUTS] > 0) & (self.resumed > 0)
+        if halted.any():  # what was before a drain is no more confirmed than any other window
+            self.draining_s[halted] = self.resumed[halted] = 0
 
     def highest_measured(self) -> np.ndarray:
         """The cap of the window in bytes, float64 `(rows,)`, from what was measured.
