@@ -30,6 +30,7 @@ from netbuf_gym.reproduce.sender.settings import (
     START,
     TRACES,
 )
+from netbuf_gym.reproduce.sender.worlds import cell_said
 from netbuf_gym.tables import markdown_table
 
 NOT, NOT_SHOWN = "does not hold", "not shown"
@@ -64,23 +65,13 @@ class Limits:
     digits: int = 2
 
 
-def _rates(cell: str) -> str:
-    rate, _, rest = cell.partition("-")
-    return f"{rate} Mbit/s, {rest}"
-
-
-def _buffers(cell: str) -> str:
-    who, _, buffer = cell.partition("-")
-    return f"{who}, {buffer} BDP"
-
-
 def _of_rivals(cell: str) -> Limits:
-    rival, where = cell.split("-")[0], (RIVALS, (cell,), "share")
+    rival, said, where = cell.split("-")[0], cell_said(RIVALS, cell), (RIVALS, (cell,), "share")
     if rival == "cubic":
-        return Limits(f"{_buffers(cell)}: 0.35 to 0.65 of the link", *where, 0.35, 0.65)
+        return Limits(f"{said}: 0.35 to 0.65 of the link", *where, 0.35, 0.65)
     if rival == "bbr":
-        return Limits(f"{_buffers(cell)}: 0.25, or twice CUBIC's share there", *where, low=0.25, twice="cubic")
-    return Limits(f"{_buffers(cell)}: NewReno keeps 0.3", *where, high=0.7)
+        return Limits(f"{said}: 0.25, or twice CUBIC's share there", *where, low=0.25, twice="cubic")
+    return Limits(f"{said}: NewReno keeps 0.3", *where, high=0.7)
 
 
 LIMITS: tuple[Limits, ...] = (
@@ -104,31 +95,35 @@ LIMITS: tuple[Limits, ...] = (
         for family in trace_cells.FILES
     ),
     *(
-        Limits(f"{_rates(cell)}: 80 % of the link within 2 s", OUTAGE, (cell,), "recover_s", high=2.0)
+        Limits(f"{cell_said(OUTAGE, cell)}: 80 % of the link within 2 s", OUTAGE, (cell,), "recover_s", high=2.0)
         for cell in worlds.OUTAGE_CELLS
     ),
     *(
-        Limits(f"+50 ms, {cell.split('-')[1]} Mbit/s: 90 % of the goodput before", DELAY_STEP, (cell,), "kept", low=0.9)
+        Limits(f"{cell_said(DELAY_STEP, cell)}: 90 % of the goodput before", DELAY_STEP, (cell,), "kept", low=0.9)
         for cell in worlds.STEP_CELLS
         if cell.startswith("up")
     ),
     *(
-        Limits(
-            f"-50 ms, {cell.split('-')[1]} Mbit/s: queueing below 10 ms within 15 s", DELAY_STEP, (cell,), "settle_s", high=15.0
-        )
+        Limits(f"{cell_said(DELAY_STEP, cell)}: queueing below 10 ms within 15 s", DELAY_STEP, (cell,), "settle_s", high=15.0)
         for cell in worlds.STEP_CELLS
         if cell.startswith("down")
     ),
     *(
-        Limits(f"{_rates(cell)} BDP: goodput of 85 % of the link", REVERSE, (cell,), "use", low=0.85)
+        Limits(f"{cell_said(REVERSE, cell)}: goodput of 85 % of the link", REVERSE, (cell,), "use", low=0.85)
         for cell in worlds.REVERSE_CELLS
     ),
     *map(_of_rivals, worlds.RIVAL_CELLS),
-    *(Limits(f"{_buffers(cell)}: Jain's index 0.97", AGENTS, (cell,), "jain", low=0.97, digits=3) for cell in ("4-1", "4-4")),
-    *(Limits(f"{_buffers(cell)}: at most 0.5 BDP queued", AGENTS, (cell,), "queue_bdp", high=0.5) for cell in ("4-1", "4-4")),
-    Limits(f"{_buffers('8-4')}: Jain's index 0.9", AGENTS, ("8-4",), "jain", low=0.9, digits=3),
     *(
-        Limits(f"{_buffers(cell)}: Jain's index 0.9 within 10 s of each", AGENTS, (cell,), "converge_s", high=10.0)
+        Limits(f"{cell_said(AGENTS, cell)}: Jain's index 0.97", AGENTS, (cell,), "jain", low=0.97, digits=3)
+        for cell in ("4-1", "4-4")
+    ),
+    *(
+        Limits(f"{cell_said(AGENTS, cell)}: at most 0.5 BDP queued", AGENTS, (cell,), "queue_bdp", high=0.5)
+        for cell in ("4-1", "4-4")
+    ),
+    Limits(f"{cell_said(AGENTS, '8-4')}: Jain's index 0.9", AGENTS, ("8-4",), "jain", low=0.9, digits=3),
+    *(
+        Limits(f"{cell_said(AGENTS, cell)}: Jain's index 0.9 within 10 s of each", AGENTS, (cell,), "converge_s", high=10.0)
         for cell in worlds.AGENT_CELLS
         if cell.startswith(worlds.JOIN)
     ),

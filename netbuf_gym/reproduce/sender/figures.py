@@ -41,7 +41,7 @@ def draw_all(runs: Runs, folder: Path) -> list[Path]:
         save(TRACES, traces(of(TRACES)))
     for study, rows in ((START, (DELIVERED, QUEUEING)), (OUTAGE, (DELIVERED,)), (DELAY_STEP, (DELIVERED, QUEUEING))):
         if study in studies:
-            save(study, series(runs.where(study=study), rows))
+            save(study, series(runs.where(study=study), study, rows))
     if RIVALS in studies:
         save(RIVALS, rivals(of(RIVALS)))
     if AGENTS in studies:
@@ -109,7 +109,7 @@ def traces(own: Runs) -> Any:
     return figure
 
 
-def series(runs: Runs, rows: Sequence[tuple[str, str]]) -> Any:
+def series(runs: Runs, study: str, rows: Sequence[tuple[str, str]]) -> Any:
     """The first seed's runs over time, a column a cell."""
     own = runs.where(seed=min(runs.values("seed")))
     own = own.kept(own.columns["step"] > 0)
@@ -130,7 +130,7 @@ def series(runs: Runs, rows: Sequence[tuple[str, str]]) -> Any:
                 axes.set_ylim(0, 1.05 * max(float(np.nanquantile(values, 0.995)) if np.isfinite(values).any() else 0.0, 1.0))
         line[0].set_ylabel(said, fontsize=TEXT)
     for axes, cell in zip(panels[0], cells, strict=True):
-        axes.set_title(cell.replace("-", ", "), fontsize=TEXT + 1)
+        axes.set_title(worlds.cell_said(study, cell), fontsize=TEXT + 1)
     for axes in panels[-1]:
         axes.set_xlabel("time (s)", fontsize=TEXT)
     figure.suptitle(f"One run each, means over {OVER_S:g} s", fontsize=TEXT + 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from netbuf_gym.reproduce.judging import spread
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.sender import claims, trace_cells
+from netbuf_gym.reproduce.sender import claims, trace_cells, worlds
 from netbuf_gym.reproduce.sender.schemes import NAMES, PLACES, label
 from netbuf_gym.reproduce.sender.settings import AGENTS, DELAY_STEP, GRID, OUTAGE, PPCC, REVERSE, RIVALS, START, TRACES
 from netbuf_gym.tables import markdown_table
@@ -41,16 +41,6 @@ SHOWN: dict[str, tuple[tuple[str, int, str], ...]] = {
     ),
 }
 """Of each study measures, with digits and titles."""
-AXES = {
-    PPCC: "scenario",
-    START: "buffer in BDP",
-    OUTAGE: "rate in Mbit/s and what becomes of the queue",
-    DELAY_STEP: "change and rate in Mbit/s",
-    REVERSE: "rate in Mbit/s and buffer in BDP",
-    RIVALS: "rival and buffer in BDP",
-    AGENTS: "number of senders and buffer in BDP",
-}
-"""What the cells of each are."""
 
 
 def tables(runs: Runs, study: str) -> list[str]:
@@ -64,17 +54,17 @@ def tables(runs: Runs, study: str) -> list[str]:
     for measure, digits, said in SHOWN[study]:
         cells = [cell for cell in own.values("cell") if np.isfinite(own.where(cell=cell).columns[measure]).any()]
         if cells:
-            made.append(f"{said}, by {AXES[study]}:\n\n{measure_table(own, measure, digits, cells)}")
+            made.append(f"{said}:\n\n{measure_table(own, study, measure, digits, cells)}")
     return made
 
 
-def measure_table(own: Runs, measure: str, digits: int, cells: Sequence[str]) -> str:
+def measure_table(own: Runs, study: str, measure: str, digits: int, cells: Sequence[str]) -> str:
     """A measure by scheme and cell: means with half of their 95 % intervals."""
     rows = [
         [label(scheme), *(spread(own.where(scheme=scheme, cell=cell).columns[measure], digits) for cell in cells)]
         for scheme in present(own)
     ]
-    return markdown_table(["scheme", *(cell.replace("-", ", ") for cell in cells)], rows)
+    return markdown_table(["scheme", *(worlds.cell_said(study, cell) for cell in cells)], rows)
 
 
 def grid_table(own: Runs) -> str:

@@ -60,6 +60,22 @@ LEAST_PACKETS = 4
 """Of a buffer."""
 
 
+def cell_said(study: str, cell: str) -> str:
+    """A cell of a study in words; those of the grid and of traces say it themselves."""
+    first, _, second = cell.partition("-")
+    if study == "outage":
+        return f"{first} Mbit/s, {'queue held' if second == 'hold' else 'dropped'}"
+    if study == "delay_step":
+        return f"{'+' if first == 'up' else '-'}{STEP_MS:g} ms, {second} Mbit/s"
+    if study == "reverse":
+        return f"{first} Mbit/s, {second} BDP"
+    if study == "rivals":
+        return f"{first}, {second} BDP"
+    if study == "agents":
+        return f"{f'{JOINERS} joining' if first == JOIN else first}, {second} BDP"
+    return f"{cell} BDP" if study == "start" else cell
+
+
 class Made(NamedTuple):
     """A world, and what happens in it.
 
