@@ -86,7 +86,13 @@ def test_studies_run_and_go_on(tmp_path, capsys):
     docs.write_text(f"# Title\n\n{MARKED}\nlast words\n")
     assert page.main(["sender", str(docs), f"simulated={output}"]) == 0
     text = docs.read_text()
-    for part in ("### Outages", "10 Mbit/s, queue held", "(figures/sender/rivals.png)", "4 joining, 1 BDP", "best constant action"):
+    for part in (
+        "### Outages",
+        "10 Mbit/s, queue held",
+        "(figures/sender/rivals.png)",
+        "4 joining, 1 BDP",
+        "best constant action",
+    ):
         assert part in text, part
     assert "### Links of all sizes" not in text
 
@@ -250,7 +256,7 @@ def test_twice_cubics_share_is_enough_beside_bbr():
     def shares(scheme, value):
         return [row(scheme, seed, "rivals", "bbr-1", share=value + 1e-3 * seed) for seed in range(3)]
 
-    must = "bbr, 1 BDP: 0.25, or twice CUBIC's share there"
+    must = "BBR, 1 BDP: 0.25, or twice CUBIC's share there"
     with_cubic = hand_made([*shares("copa", 0.2), *shares("cubic", 0.08)])
     assert said(with_cubic, "rivals", "copa")[must].endswith(": holds")
     assert said(with_cubic, "rivals", "cubic")[must].endswith(": does not hold")

@@ -30,7 +30,7 @@ FROM = 1 / 4
 OF_A_RUN = {
     "utility": "0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT), mean over the senders; higher is better",
     "goodput_mbps": "bytes delivered in order over the time since the flow's start, mean over the senders",
-    "use": "goodput of all senders over the bottleneck's mean rate; headers of 52 bytes in 1500 keep it below 0.966",
+    "use": "what all senders delivered in order over what the bottleneck carries in the run; headers of 52 bytes in 1500 keep it below 0.966",
     "rtt_ms": "mean RTT, mean over the senders",
     "queue_delay_ms": "mean time of a packet in the bottleneck's queue",
     "loss": "packets dropped or lost, of those sent, mean over the senders",
@@ -45,7 +45,7 @@ OVER_TIME = {
     "before_mbps": "delay_step: delivery in the second half of the time before the change",
     "after_mbps": "delay_step: delivery after the change",
     "kept": "delay_step: after_mbps over before_mbps",
-    "settle_s": "delay_step: from the change until queueing over 1 s is below 10 ms; what is left of the run where it never is",
+    "settle_s": "delay_step, down: from the change until queueing over 1 s is below 10 ms; what is left of the run where it never is",
     "queue_after_ms": "delay_step: mean RTT less the least that the path can have, over the second half of the time after",
     "share": "rivals: of the delivery of both in the last three quarters of the run",
     "jain": "agents: Jain's index of deliveries in the last three quarters of the run",
@@ -69,11 +69,11 @@ def of_a_run(view: View) -> dict[str, float]:
         found = [report[name] for report in reports if math.isfinite(report[name])]
         return float(np.mean(found)) if found else math.nan
 
-    goodput_mbps = mean("goodput_mbps")
+    delivered = sum(report["goodput_mbps"] * report["duration_s"] for report in reports)
     return {
         "utility": mean("utility"),
-        "goodput_mbps": goodput_mbps,
-        "use": goodput_mbps * len(reports) / view.scenario.capacity_mbps,
+        "goodput_mbps": mean("goodput_mbps"),
+        "use": delivered / view.scenario.capacity_mbps / view.scenario.duration_s,
         "rtt_ms": mean("mean_rtt_ms"),
         "queue_delay_ms": mean("queue_delay_mean_ms"),
         "loss": mean("loss_rate"),
@@ -171,12 +171,12 @@ def of_delay_step(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
     ends_s = log.times_s[log.times_s >= at_s + QUEUE_OVER_S - 1e-6]
     queueing = log.rtt_ms(ends_s - QUEUE_OVER_S, ends_s) - log.least_ms(ends_s)
     settled = ends_s[queueing < SETTLED_MS]
-    half_s = (at_s + end_s) / 2
+    half_s, shorter = (at_s + end_s) / 2, log.least_ms(end_s) < log.least_ms(0.0)
     return {
         "before_mbps": before,
         "after_mbps": after,
         "kept": after / before if before > 0 else math.nan,
-        "settle_s": float((settled[0] if len(settled) else end_s) - at_s),
+        "settle_s": float((settled[0] if len(settled) else end_s) - at_s) if shorter else math.nan,
         "queue_after_ms": float(log.rtt_ms(half_s, end_s) - log.least_ms(end_s)),
     }
 
@@ -198,9 +198,8 @@ def of_agents(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
     waits = []
     for there in range(2, made.agents + 1):
         joined_s, next_s = starts_s[there - 1], starts_s[there]
-        ends_s = log.times_s[(log.times_s >= joined_s) & (log.times_s <= next_s)]
-        begins_s = np.maximum(ends_s - JAIN_OVER_S, joined_s)
-        shared = np.array([log.delivered_mbps(flow, begins_s, ends_s) for flow in range(there)])
+        ends_s = log.times_s[(log.times_s >= joined_s + JAIN_OVER_S) & (log.times_s <= next_s)]
+        shared = np.array([log.delivered_mbps(flow, ends_s - JAIN_OVER_S, ends_s) for flow in range(there)])
         even = ends_s[[jain(column) >= EVEN for column in shared.T]]
         waits.append(float((even[0] if len(even) else next_s) - joined_s))
     return found | {"converge_s": max(waits)}

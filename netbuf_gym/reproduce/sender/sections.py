@@ -77,8 +77,8 @@ WORLDS = {
         " mean over a family."
     ),
     OUTAGE: (
-        f"Of {ALL[OUTAGE].usual_s * worlds.OUTAGE_LASTS:g} s after {_drawn(ALL[OUTAGE].usual_s * worlds.OUTAGE_AT)} s, {LINKS}, a"
-        " buffer of 1 BDP."
+        f"Of {ALL[OUTAGE].usual_s * worlds.OUTAGE_LASTS:g} s after {_drawn(ALL[OUTAGE].usual_s * worlds.OUTAGE_AT)} s, {LINKS},"
+        " a buffer of 1 BDP."
     ),
     DELAY_STEP: (
         f"After {_drawn(ALL[DELAY_STEP].usual_s * worlds.STEP_AT)} s of {ALL[DELAY_STEP].usual_s:g}, from"

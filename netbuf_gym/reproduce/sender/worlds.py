@@ -14,7 +14,7 @@ import numpy as np
 
 from netbuf_gym import rollout
 from netbuf_gym.reproduce.sender import trace_cells
-from netbuf_gym.reproduce.sender.schemes import TASK
+from netbuf_gym.reproduce.sender.schemes import TASK, label
 from netbuf_gym.scenarios import Scenario, dumbbell, route_change
 from netbuf_gym.scenarios.limits import DATA_BYTES
 from netbuf_gym.tasks.congestion_window import SCENARIOS
@@ -70,9 +70,9 @@ def cell_said(study: str, cell: str) -> str:
     if study == "reverse":
         return f"{first} Mbit/s, {second} BDP"
     if study == "rivals":
-        return f"{first}, {second} BDP"
+        return f"{label(first)}, {second} BDP"
     if study == "agents":
-        return f"{f'{JOINERS} joining' if first == JOIN else first}, {second} BDP"
+        return f"{f'{JOINERS} joining' if first == JOIN else f'{first} senders'}, {second} BDP"
     return f"{cell} BDP" if study == "start" else cell
 
 
