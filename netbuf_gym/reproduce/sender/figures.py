@@ -179,7 +179,8 @@ def agents(own: Runs) -> Any:
             plots.dress(axes)
             axes.set_xticks(at, list(map(str, worlds.AGENTS)))
         line[0].set_ylabel(said, fontsize=TEXT)
-    panels[1, 0].set_ylim(bottom=0)
+    panels[0, 0].set_ylim(0, 1.03)
+    panels[1, 0].set_ylim(0, 1.05 * max(float(np.nanmax(own.columns["queue_bdp"])), 0.1))
     for axes, buffer in zip(panels[0], buffers, strict=True):
         axes.set_title(f"{buffer} BDP of buffer", fontsize=TEXT + 1)
     for axes in panels[-1]:
@@ -204,7 +205,7 @@ def joining(own: Runs) -> Any:
         axes.set_yticks(range(len(schemes)), [label(scheme) for scheme in reversed(schemes)])
         plots.dress(axes, f"longest time to Jain's index {EVEN:g} (s)", title=f"{cell.split('-')[1]} BDP of buffer")
         axes.grid(axis="y", visible=False)
-        axes.set_xlim(left=0)
+        axes.set_xlim(0, 1.1 * max(float(np.nanmax(own.where(cell=cell).columns["converge_s"])), 1.0))
     return figure
 
 

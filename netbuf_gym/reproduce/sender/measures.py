@@ -30,7 +30,7 @@ FROM = 1 / 4
 OF_A_RUN = {
     "utility": "0.5 ln(goodput / fair share) - 0.5 ln(mean RTT / base RTT), mean over the senders; higher is better",
     "goodput_mbps": "bytes delivered in order over the time since the flow's start, mean over the senders",
-    "use": "what all senders delivered in order over what the bottleneck carries in the run; headers of 52 bytes in 1500 keep it below 0.966",
+    "use": "what all senders delivered in order over what the bottleneck can carry in the run, headers included",
     "rtt_ms": "mean RTT, mean over the senders",
     "queue_delay_ms": "mean time of a packet in the bottleneck's queue",
     "loss": "packets dropped or lost, of those sent, mean over the senders",
@@ -45,7 +45,8 @@ OVER_TIME = {
     "before_mbps": "delay_step: delivery in the second half of the time before the change",
     "after_mbps": "delay_step: delivery after the change",
     "kept": "delay_step: after_mbps over before_mbps",
-    "settle_s": "delay_step, down: from the change until queueing over 1 s is below 10 ms; what is left of the run where it never is",
+    "settle_s": "delay_step, down: from the change until queueing over 1 s is below 10 ms; what is left of the run where it"
+    " never is",
     "queue_after_ms": "delay_step: mean RTT less the least that the path can have, over the second half of the time after",
     "share": "rivals: of the delivery of both in the last three quarters of the run",
     "jain": "agents: Jain's index of deliveries in the last three quarters of the run",
