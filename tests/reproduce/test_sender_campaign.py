@@ -103,6 +103,17 @@ def test_the_default_needs_neither_agent_nor_traces(monkeypatch, folder):
     assert "agent" not in SENDER.parse(["schemes=all"]).settings.schemes
 
 
+def test_the_agent_plays_by_its_name():
+    """The package's, as several that join, and beside a rival."""
+    settings = SENDER.parse(["schemes=[agent]", "studies=[agents,rivals]", "seeds=1", "duration_s=3"]).settings
+    work = SENDER.work(settings)
+    assert work.identity["agent_sha256"] and not work.identity["traces_sha256"]
+    agent = work.contenders["agent"]
+    (joining,) = ALL["agents"].play(agent, settings, "join-1", [SEED])
+    (beside,) = ALL["rivals"].play(agent, settings, "cubic-1", [SEED])
+    assert 0 < joining["converge_s"] <= 1.5 and 0 < joining["use"] < 1 and 0 < beside["share"] < 1
+
+
 @pytest.mark.parametrize(
     "argument, message",
     [
