@@ -191,10 +191,10 @@ def rivals(cell: str, seed: int, duration_s: float) -> Made:
 
 def agents(cell: str, seed: int, duration_s: float) -> Made:
     """Several of a kind, which begin within a second, or join one after the other."""
-    kind, buffer = cell.split("-")
-    many = JOINERS if kind == JOIN else int(kind)
+    first, buffer = cell.split("-")
+    many = JOINERS if first == JOIN else int(first)
     rng = np.random.default_rng((seed, STREAM))
-    starts_s = np.arange(many) * duration_s / (JOINERS + 1) if kind == JOIN else np.zeros(many)
+    starts_s = np.arange(many) * duration_s / (JOINERS + 1) if first == JOIN else np.zeros(many)
     starts_s[1:] += rng.random(many - 1) * min(DRAWN_S, duration_s / 20)
     made = dumbbell(
         rate_mbps=AGENTS_MBPS,
