@@ -11,8 +11,9 @@ from netbuf_gym.reproduce.live.experiment import LIVE
 from netbuf_gym.reproduce.nuwa.experiment import NUWA
 from netbuf_gym.reproduce.ppcc.experiment import PPCC
 from netbuf_gym.reproduce.rlbm.experiment import RLBM
+from netbuf_gym.reproduce.sender.experiment import SENDER
 
-EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, PPCC, AUTER, LIVE)}
+EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for one in (RLBM, NUWA, PPCC, AUTER, SENDER, LIVE)}
 
 
 def experiment(name: str) -> Experiment[Any]:

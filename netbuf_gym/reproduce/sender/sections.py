@@ -1,0 +1,119 @@
+"""What the page about the campaign shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from netbuf_gym.reproduce.experiment import Section
+from netbuf_gym.reproduce.results import Runs
+from netbuf_gym.reproduce.sender import bounds, claims, tables, trace_cells, worlds
+from netbuf_gym.reproduce.sender.measures import MEASURES
+from netbuf_gym.reproduce.sender.settings import (
+    AGENTS,
+    DELAY_STEP,
+    GRID,
+    OUTAGE,
+    PPCC,
+    REVERSE,
+    RIVALS,
+    START,
+    STUDIES,
+    TRACES,
+)
+from netbuf_gym.reproduce.sender.studies import ALL
+from netbuf_gym.reproduce.sender.work import KEYS, TEXTS
+from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
+
+
+def _listed(values: Iterable[object]) -> str:
+    words = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _drawn(from_s: float) -> str:
+    """When something begins that the seed says."""
+    return f"{from_s:g} to {from_s + worlds.DRAWN_S:g}"
+
+
+TITLES = {
+    PPCC: "TCP-PPCC's scenarios",
+    GRID: "Links of all sizes",
+    START: "The start on a fast link",
+    TRACES: "Measured traces",
+    OUTAGE: "Outages",
+    DELAY_STEP: "Round trips that change",
+    REVERSE: "Traffic on the way back",
+    RIVALS: "Beside other controls",
+    AGENTS: "Several of a kind",
+}
+FIGURES = {
+    GRID: ("grid",),
+    START: ("start",),
+    TRACES: ("traces",),
+    OUTAGE: ("outage",),
+    DELAY_STEP: ("delay_step",),
+    RIVALS: ("rivals",),
+    AGENTS: ("agents", "joining"),
+}
+
+
+LINKS = f"propagation of {worlds.RTT_MS:g} ms there and back"
+WORLDS = {
+    PPCC: "As [TCP-PPCC](ppcc.md) has them.",
+    GRID: (
+        f"{len(worlds.GRID_CELLS)} links: {_listed(worlds.RATES_MBPS)} Mbit/s, {_listed(worlds.RTTS_MS)} ms, buffers of"
+        f" {_listed(worlds.BUFFERS_BDP)} BDP, {_listed([100 * loss for loss in worlds.LOSSES])} % lost at random. Runs of"
+        f" {worlds.GRID_S:g} s, halved while a link carries more than {worlds.GRID_MBIT:g} Mbit, but not below"
+        f" {worlds.GRID_LEAST_S:g} s or {worlds.GRID_LEAST_RTTS} round trips."
+    ),
+    START: f"{worlds.START_MBPS:g} Mbit/s and {worlds.START_RTT_MS:g} ms.",
+    TRACES: (
+        f"{_listed([f'{len(names)} of {trace_cells.SAID[family]}' for family, names in trace_cells.FILES.items()])}; windows of"
+        f" {ALL[TRACES].usual_s:g} s, {LINKS}, buffers of 1 BDP, 4 BDP and 250 packets. Utility is that with a trace's mean"
+        " capacity. Bounds are controls that are told the capacity: the *oracle* that of the round trip that begins now, the"
+        f" *causal bound* that of the {bounds.INTERVAL_MS} ms, the interval of a decision, that ended a round trip ago; each"
+        f" with the best of the scales {_listed(bounds.SCALES)} in each world. The best classic is the one with the highest"
+        " mean over a family."
+    ),
+    OUTAGE: (
+        f"Of {ALL[OUTAGE].usual_s * worlds.OUTAGE_LASTS:g} s after {_drawn(ALL[OUTAGE].usual_s * worlds.OUTAGE_AT)} s, {LINKS},"
+        " a buffer of 1 BDP."
+    ),
+    DELAY_STEP: (
+        f"After {_drawn(ALL[DELAY_STEP].usual_s * worlds.STEP_AT)} s of {ALL[DELAY_STEP].usual_s:g}, from"
+        f" {worlds.STEP_RTT_MS['up']:g} ms on up and from {worlds.STEP_RTT_MS['down']:g} ms on down; a buffer of 1 BDP of the"
+        " shorter."
+    ),
+    REVERSE: f"The way back has the bottleneck's rate and buffer; {LINKS}.",
+    RIVALS: f"{worlds.RIVALS_MBPS:g} Mbit/s, {LINKS}; either begins, and the other within {worlds.DRAWN_S:g} s.",
+    AGENTS: (
+        f"{worlds.AGENTS_MBPS:g} Mbit/s, {LINKS}; all begin within {worlds.DRAWN_S:g} s, or {worlds.JOINERS} one after the"
+        f" other every {ALL[AGENTS].usual_s / (worlds.JOINERS + 1):g} s."
+    ),
+}
+"""The worlds of each study in words."""
+
+
+def read(source: Path) -> Runs:
+    """The runs of a finished campaign."""
+    return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+
+
+def simulated(source: Path, folder: Path) -> str:
+    """The Markdown of a campaign; copies its means and figures."""
+    description, runs = described(source), read(source)
+    write_means(runs.where(step=0), folder / "means.csv.gz")
+    lines = [ran(description), ""]
+    for study in runs.values("study"):
+        said = STUDIES[study]
+        lines += [f"### {TITLES[study]}", "", f"{said[0].upper()}{said[1:]}. {WORLDS[study]}", ""]
+        lines += [table, ""] if (table := claims.claims_table(runs, study)) else []
+        for table in tables.tables(runs, study):
+            lines += [table, ""]
+        drawn = [path for name in FIGURES.get(study, ()) if (path := source / "figures" / f"{name}.png").is_file()]
+        lines += pictures(drawn, folder)
+    return "\n".join(lines)
+
+
+SECTIONS: dict[str, Section] = {"simulated": simulated}
