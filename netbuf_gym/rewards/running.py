@@ -30,10 +30,11 @@ class RunningUtility:
 
     With x = throughput / fair share, y = RTT / base RTT, X and Y their means over the world's life so far, l = lost / sent, per
     second: a x/X - b x/X (y/Y - 1) - c l - d y. What is delivered counts more in a world that gives little, and delay by how
-    much data waits; the last term is delay as such. Who sends less into a full queue that others share does not lessen the share
-    of packets that it drops: where the loss is reckoned in fair shares, l is what is lost over what the fair share carries,
-    x l / (1 - l), so that it is. Where others cross the path, what x exceeds 1 by can be made to count less:
-    else whoever shares a queue with its like gains by pushing them.
+    much data waits; the last term is delay as such.
+
+    Who shares a full queue lessens the share of packets that it drops by nothing where it sends less; reckoned in fair shares, l
+    is what is lost over what the fair share carries, x l / (1 - l), and sending less lessens it. Where others cross the path,
+    what x exceeds 1 by can be made to count less: else whoever shares a queue with its like gains by pushing them.
 
     Args:
         loss_in_shares: whether l is reckoned in fair shares.
