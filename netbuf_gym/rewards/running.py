@@ -32,7 +32,7 @@ class RunningUtility:
     second: a x/X - b x/X (y/Y - 1) - c l - d y. What is delivered counts more in a world that gives little, and delay by how
     much data waits; the last term is delay as such.
 
-    Who shares a full queue lessens the share of packets that it drops by nothing where it sends less; reckoned in fair shares, l
+    Who shares a full queue lessens the share that it drops by nothing where it sends less; reckoned in fair shares, l
     is what is lost over what the fair share carries, x l / (1 - l), and sending less lessens it. Where others cross the path,
     what x exceeds 1 by can be made to count less: else whoever shares a queue with its like gains by pushing them.
 

@@ -35,7 +35,7 @@ def telemetry_table(task: type[Task] | Task) -> str:
 
 
 def _told(feature: Feature) -> list[str]:
-    return [feature.name, feature.meaning, f"{feature.floor:g}: {feature.low:g}", f"1: {feature.high:g}"]
+    return [feature.name, feature.meaning.replace("|", r"\|"), f"{feature.floor:g}: {feature.low:g}", f"1: {feature.high:g}"]
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

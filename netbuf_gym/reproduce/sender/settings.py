@@ -83,7 +83,7 @@ class Settings(Common):
         """See `Common.made`: with traces their study is among those that nobody names."""
         if given.get("traces") and "studies" not in given:
             given = {**given, "studies": tuple(STUDIES)}
-        return super().made(given)  # type: ignore[return-value]
+        return super().made(given)
 
     def lasting_s(self, usual_s: float) -> float:
         """How long a run takes that usually takes so long."""

@@ -45,7 +45,7 @@ DEFAULT_FEATURES = (
     Feature("window_in_mean_bdp", 1 / 4, 4, "log of window / (mean delivery rate lately * least RTT)", floor=-1),
     Feature("queue_lately", 1, 16, "sqrt of log(least RTT lately / least RTT)"),
     Feature("loss_lately", 0, 1, "sqrt of lost / (lost + acknowledged) packets lately"),
-    Feature("roughness", 0, 2, "mean size of log2(delivery rate / the one of an interval earlier) lately"),
+    Feature("roughness", 0, 2, "mean of |log2 of delivery rate / the one of an interval earlier| lately"),
     Feature("least_rtt_unseen", 0, 10, "seconds since the least RTT was seen"),
     Feature("draining", 0, 1, "whether the queue is being drained to see the least RTT"),
 )
