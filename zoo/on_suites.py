@@ -7,6 +7,7 @@ the agents are shown beside.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from netbuf_gym import rollout, stats
 from netbuf_gym.contenders import ConstantAction, Contender
+from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import report, running, suite
 from netbuf_gym.suites.contending import CONSTANT
@@ -118,13 +120,13 @@ def card(found: dict[str, Any], kept_seed: int) -> list[str]:
 
 
 def _played(own: Suite, contenders: Sequence[Contender]) -> list[running.Played]:
-    cells = own.load().cells
+    cells, threads = own.load().cells, min(len(os.sched_getaffinity(0)), MAX_THREADS)
     print(f"playing suite {own.name}", file=sys.stderr, flush=True)
     played: list[running.Played] = []
     with ProgressBar(own.name) as bar:
         for number, one in enumerate(contenders):
             bar(number * len(cells), len(contenders) * len(cells), one.name)
-            played.append(running.run(own, cells, one))
+            played.append(running.run(own, cells, one, threads=threads))
         bar(len(contenders) * len(cells), len(contenders) * len(cells), "")
     return played
 
