@@ -48,13 +48,15 @@ def style(index: int) -> tuple[str, str, str]:
     return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index // len(COLOURS) % len(DASHES)]
 
 
-def dress(axes: Any, xlabel: str = "", ylabel: str = "", title: str = "", legend: int = 0) -> None:
+def dress(axes: Any, xlabel: str = "", ylabel: str = "", title: str = "", legend: int = 0, grid: str = "both") -> None:
     """What all axes have alike: labels, grid, sizes of text.
 
     Args:
         legend: its number of columns; 0: none. There is none either where nothing has a name.
+        grid: which axes have lines, "both", "x" or "y"; "": none.
     """
-    axes.grid(alpha=0.25)
+    if grid:
+        axes.grid(alpha=0.25, axis=grid)
     axes.tick_params(labelsize=SMALL, which="both")
     if xlabel:
         axes.set_xlabel(xlabel, fontsize=TEXT)

@@ -31,9 +31,9 @@ LAYERS = (
     ("wrappers",),
     ("env", "vector", "multiagent"),
     ("rollout", "baselines"),
-    ("integrations", "validate"),
+    ("integrations", "validate", "suites"),
     ("conf", "zoo"),
-    ("reproduce", "live", "suites"),  # play trained agents too
+    ("reproduce", "live"),  # play trained agents too
     ("commands",),
     ("cli",),
     ("__main__", "pages", "completion"),

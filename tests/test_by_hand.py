@@ -229,7 +229,7 @@ def test_max_episode_steps_of_the_scalar_environment():
 
 def bounds(scenario):
     """The least and the largest window, in bytes, that many cuts and many doublings come to."""
-    env = gym.make("netbuf/CongestionWindow-v0", scenario=scenario.to_dict())
+    env = gym.make("netbuf/CongestionWindow-v0", scenario=scenario.to_dict(), clamp="path")
     env.reset(seed=1)
     windows = []
     for action in [10] * 12 + [0] * 12:

@@ -131,7 +131,8 @@ def test_vector_environments_draw_a_picture_a_row():
     worlds.reset(seed=1)
     first = worlds.render()
     assert isinstance(first, tuple) and len(first) == 3 and first[0].shape == (3 * CHART_PANEL, CHART_WIDTH, 3)
-    worlds.step(np.array([0, 5, 10]))
+    for _ in range(3):  # the first decision is before the first ACK
+        worlds.step(np.array([0, 5, 10]))
     second = worlds.render()
     assert not np.array_equal(second[0], second[2])
     alone = gym.make(IDS[0], render_mode="rgb_array")

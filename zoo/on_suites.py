@@ -19,11 +19,11 @@ from netbuf_gym.contenders import ConstantAction, Contender
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import report, running, suite
-from netbuf_gym.suites.contending import CONSTANT
 from netbuf_gym.suites.suite import Suite
 from netbuf_gym.tables import markdown_table
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import checkpoint
+from netbuf_gym.zoo.contending import CONSTANT
 from netbuf_gym.zoo.saved import SavedAgent
 
 

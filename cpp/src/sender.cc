@@ -2,6 +2,7 @@
 #include "netbuf/sender.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "netbuf/socket_buffer.h"
 
@@ -214,7 +215,9 @@ void Sender::enter_state(CaState state) {
   tcb.state = state;
 }
 
-void Sender::agent_window(Time now, double bytes) {
+void Sender::agent_window(Time now, double bytes, bool paced) {
+  paces_window_ = paced && profile_.paces;
+  if (std::isnan(bytes)) return;
   tcb.now = std::max(now, start_);
   tcb.set_cwnd(std::max<int64_t>(tcb.mss, static_cast<int64_t>(bytes)));  // less would never send again
   try_send();

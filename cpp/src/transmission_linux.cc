@@ -27,11 +27,10 @@ double Sender::window_rate() const {
 
 // Bytes a second at which a window is paced: an agent's at 1.2 windows in the least round trip, so that packets are spread as
 // they would be without a queue and never held back by a smoothed round trip that an outage has made long.
-double Sender::paced_rate() const {
-  if (!controlled_) return window_rate();
-  if (rtt_min == kNever || rtt_min <= 0) return 0;
-  const double window = static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss;
-  return window * kAvoidanceRatio * 1e9 / static_cast<double>(rtt_min);
+static double agent_rate(const Sender& s) {
+  if (s.rtt_min == kNever || s.rtt_min <= 0) return 0;
+  const double window = static_cast<double>(std::max(s.tcb.cwnd_packets, s.tcb.packets_out())) * s.tcb.mss;
+  return window * kAvoidanceRatio * 1e9 / static_cast<double>(s.rtt_min);
 }
 
 // Lost segments, then new ones.
@@ -39,7 +38,7 @@ void transmit_linux(Sender& s) {
   Tcb& tcb = s.tcb;
   const uint32_t nxt = tcb.nxt;
   uint32_t limit = 0;  // computed where it can matter
-  if (s.paces_window_) tcb.pacing_rate = s.paced_rate();
+  if (s.paces_window_) tcb.pacing_rate = s.controlled_ ? agent_rate(s) : s.window_rate();
   bool deferred = false;
   uint32_t in_flight = tcb.in_flight();
   for (; in_flight < tcb.cwnd_packets; in_flight = tcb.in_flight()) {

@@ -51,7 +51,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
-    from netbuf_gym.suites import contending, report, running
+    from netbuf_gym.suites import report, running
+    from netbuf_gym.zoo import contending
 
     own = suite(arguments.suite)
     order = read(own, arguments.settings)

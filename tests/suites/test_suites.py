@@ -12,10 +12,11 @@ from netbuf_gym import rollout, scenarios
 from netbuf_gym.cli import main
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.scenarios.types import AGENT
-from netbuf_gym.suites import SUITES, Cell, Edition, contending, freeze, frozen, paths, report, running, suite
+from netbuf_gym.suites import SUITES, Cell, Edition, freeze, frozen, paths, report, running, suite
 from netbuf_gym.suites.settings import read
 from netbuf_gym.tasks.congestion_window.families import FAMILIES
 from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld
+from netbuf_gym.zoo import contending
 
 GATE = suite("gate")
 

@@ -41,8 +41,7 @@ class Sender {
   void on_timer(Time now);                   // the head of the retransmission timer
   void on_wakeup(Time now);
   void on_application(Time now);
-  void agent_window(Time now, double bytes);
-  void pace_window(bool paced) { paces_window_ = paced && profile_.paces; }
+  void agent_window(Time now, double bytes, bool paced);  // NaN: as it is
 
   // ---- the application's side
   void attach(std::unique_ptr<Source> source);
@@ -126,7 +125,6 @@ class Sender {
 
   // transmission_linux.cc
   double window_rate() const;
-  double paced_rate() const;
   bool narrow(uint32_t& room) const;
   uint32_t burst_limit() const;
   bool may_defer() const;
@@ -145,7 +143,7 @@ class Sender {
   bool recovery_takes_all_, takes_clean_acks_, controlled_, owns_window_;
   bool unhindered_ = false;      // an endless stream, no limit but the congestion window, no rate samples
   bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;
-  bool paces_window_ = false;    // at paced_rate(), though the congestion control does not ask for it
+  bool paces_window_ = false;    // by rule, though the congestion control does not ask for it
   bool persisting_ = false, overriding_ = false;
   bool answers_;                 // the last bytes of a message wait for nothing (TCP_NODELAY)
   bool closes_;                  // FIN goes with the last segment; else the connection stays open

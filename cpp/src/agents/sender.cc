@@ -59,7 +59,7 @@ class SenderAgent final : public AgentOf<Start> {
     for (uint32_t i = 0; i < world.flows().size(); ++i) {
       if (!world.flows()[i].controlled()) continue;
       flows.push_back(i);
-      world.flows()[i].sender.pace_window(paced_);
+      world.set_window(i, kNaN, paced_);
     }
     return flows;
   }
@@ -74,7 +74,7 @@ class SenderAgent final : public AgentOf<Start> {
   }
 
   void apply(World& world, uint32_t index, const double* control) const override {
-    if (!std::isnan(*control)) world.set_window(index, *control);
+    if (!std::isnan(*control)) world.set_window(index, *control, paced_);
   }
 
   // A latency that is a sender's own, and what comes on top of it each time.

@@ -69,18 +69,17 @@ def grid(own: Runs) -> Any:
                     if np.isfinite(value):
                         dark = abs(value) > 0.6 * MOST
                         text = f"{value:+.2f}".replace("0.", ".")
-                        axes.text(j, i, text, ha="center", va="center", fontsize=6.5, color="white" if dark else "black")
+                        look = {"ha": "center", "va": "center", "fontsize": SMALL - 1.5}
+                        axes.text(j, i, text, color="white" if dark else "black", **look)
             axes.set_xticks(range(len(worlds.RTTS_MS)), list(map(str, worlds.RTTS_MS)))
             axes.set_yticks(range(len(worlds.RATES_MBPS)), list(map(str, worlds.RATES_MBPS)))
-            axes.tick_params(labelsize=SMALL)
-            axes.set_title(f"{buffer:g} BDP, {100 * loss:g} % lost", fontsize=TEXT)
+            plots.dress(axes, title=f"{buffer:g} BDP, {100 * loss:g} % lost", grid="")
     for axes in panels[-1]:
-        axes.set_xlabel("RTT (ms)", fontsize=TEXT)
+        plots.dress(axes, xlabel="RTT (ms)", grid="")
     for axes in panels[:, 0]:
-        axes.set_ylabel("rate (Mbit/s)", fontsize=TEXT)
+        plots.dress(axes, ylabel="rate (Mbit/s)", grid="")
     bar = figure.colorbar(image, ax=panels, shrink=0.6)
-    bar.ax.tick_params(labelsize=SMALL)
-    bar.set_label("utility ahead of the best other classic control", fontsize=TEXT)
+    plots.dress(bar.ax, ylabel="utility ahead of the best other classic control", grid="")
     figure.suptitle(f"{label(scheme)} on links of all sizes", fontsize=TEXT + 1)
     return figure
 
@@ -103,8 +102,7 @@ def traces(own: Runs) -> Any:
             x = np.arange(len(families))
             axes.hlines(means, x - 0.45, x + 0.45, label=label(bound), **look)
     axes.set_xticks(range(len(families)), [trace_cells.SAID[family] for family in families])
-    plots.dress(axes, ylabel="utility, the higher the better")
-    axes.grid(axis="x", visible=False)
+    plots.dress(axes, ylabel="utility, the higher the better", grid="y")
     _legend(figure, [axes])
     return figure
 
@@ -203,8 +201,8 @@ def joining(own: Runs) -> Any:
                 if np.isfinite(found.high):
                     axes.hlines(at, max(found.low, 0), found.high, color="black", linewidth=plots.LINE, zorder=3)
         axes.set_yticks(range(len(schemes)), [label(scheme) for scheme in reversed(schemes)])
-        plots.dress(axes, f"longest time to Jain's index {EVEN:g} (s)", title=f"{cell.split('-')[1]} BDP of buffer")
-        axes.grid(axis="y", visible=False)
+        title = f"{cell.split('-')[1]} BDP of buffer"
+        plots.dress(axes, f"longest time to Jain's index {EVEN:g} (s)", title=title, grid="x")
         axes.set_xlim(0, 1.1 * max(float(np.nanmax(own.where(cell=cell).columns["converge_s"])), 1.0))
     return figure
 

@@ -242,9 +242,7 @@ def paths_training(
     return Mixture(parts=parts, weights=tuple(weights), name="paths/training")
 
 
-paths_training.__doc__ = f"""{paths_training.__doc__}{_PATHS_ARGS.rstrip()}
-        fast_share: share of worlds all of whose paths carry 100 to 1000 Mbit/s, half of them with something of another family
-"""
+paths_training.__doc__ = f"{paths_training.__doc__}{_PATHS_ARGS}"
 
 SCENARIOS: dict[str, Callable[..., World]] = {
     **{f"ppcc/{number}": _ppcc(number) for number in PPCC},
