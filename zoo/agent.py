@@ -127,15 +127,17 @@ class Agent:
             CheckpointError: with these overrides the agent sees or decides something else.
             ConfigError, ScenarioError: an override that the environment refuses.
         """
-        task = tasks.get(tasks.task_of(self.env_id))
-        several = ("agents", task.rules.agents_argument)
-        kwargs = {key: value for key, value in self.env_kwargs.items() if key not in several}
-        return self._fitting(gym.make(self.env_id, **{**kwargs, **overrides}))
+        return self._fitting(gym.make(self.env_id, **{**self._alone(), **overrides}))
 
     def make_vec(self, n: int = 1, **overrides: Any) -> gym.vector.VectorEnv:
-        """Its vector environment of `n` worlds; otherwise as `make_env`."""
+        """Its vector environment of `n` rows, a world each unless `agents` says that worlds have several; else as `make_env`."""
         n = whole("n", n, 1, 1 << 20)
-        return self._fitting(gym.make_vec(self.env_id, num_envs=n, **{**self.env_kwargs, **overrides}))
+        return self._fitting(gym.make_vec(self.env_id, num_envs=n, **{**self._alone(), **overrides}))
+
+    def _alone(self) -> dict[str, Any]:
+        """The arguments that it was trained with, but for how many of it were in a world."""
+        several = ("agents", tasks.get(tasks.task_of(self.env_id)).rules.agents_argument)
+        return {key: value for key, value in self.env_kwargs.items() if key not in several}
 
     def _fitting(self, env: Any) -> Any:
         try:
