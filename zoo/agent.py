@@ -130,7 +130,7 @@ class Agent:
         return self._fitting(gym.make(self.env_id, **{**self._alone(), **overrides}))
 
     def make_vec(self, n: int = 1, **overrides: Any) -> gym.vector.VectorEnv:
-        """Its vector environment of `n` rows, a world each unless `agents` says that worlds have several; else as `make_env`."""
+        """Its vector environment of `n` rows, as `make_env`; a world each, unless `agents` says that worlds have several."""
         n = whole("n", n, 1, 1 << 20)
         return self._fitting(gym.make_vec(self.env_id, num_envs=n, **{**self._alone(), **overrides}))
 
