@@ -82,16 +82,14 @@ def test_reno_paces_no_faster_than_the_window_in_user_space_would_be():
             kind = senders.Kind.__new__(senders.Kind)
             kind.places, kind._paced, kind._windows = [0], True, [window]
             kind.world = SimpleNamespace(flows=SimpleNamespace(sender_fd=lambda flow: os.dup(sock.fileno())))
-            then = {"mss_bytes": 1000, "ssthresh_packets": math.nan, "unacked_packets": 5, "rtt_s": 0.05}
+            then = {"mss_bytes": 1000, "unacked_packets": 5, "rtt_min_s": 0.05}
             kind._then = [then | changed]
             kind._pace(0)
             return struct.unpack("=Q", sock.getsockopt(socket.SOL_SOCKET, senders.SO_MAX_PACING_RATE, 8))[0]
 
-    assert rate(50_000) == 2 * 50_000 / 0.05
-    assert rate(50_000, ssthresh_packets=101) == 2 * 50_000 / 0.05
-    assert rate(50_000, ssthresh_packets=100) == 1.2 * 50_000 / 0.05
-    assert rate(2000) == 2 * 5000 / 0.05  # what is out already is acknowledged at that rate
-    assert rate(50_000, rtt_s=0.0) == rate(math.nan) == 2**64 - 1  # nothing known yet: as it was
+    assert rate(50_000) == 1.2 * 50_000 / 0.05
+    assert rate(2000) == 1.2 * 5000 / 0.05  # what is out already is acknowledged at that rate
+    assert rate(50_000, rtt_min_s=math.nan) == rate(math.nan) == 2**64 - 1  # nothing known yet: as it was
 
 
 # ---- by a clock of its own
