@@ -6,8 +6,9 @@
 
 `seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios` (those that agents of the task are
 compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own;
-everything else goes to `netbuf-gym train`. Seeds that are trained are not trained again, an interrupted one is resumed: run the
-command again. A run of another configuration in the same place is refused.
+`suites=false` leaves out the task's suites, and keeps the seed of median score; everything else goes to `netbuf-gym train`.
+Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A run of another
+configuration in the same place is refused.
 
 Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
 is trained on) is kept, as best.zip in the run's folder; of others the last model.
@@ -61,6 +62,7 @@ class Plan:
     overrides: list[str]
     command: str
     task: str
+    suites: bool = True
 
     @property
     def measures(self) -> Measures:
@@ -87,7 +89,7 @@ def main(argv: Sequence[str]) -> int:
         models = [selection.choose(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in models]
     saved = [checkpoint.read(path) for path in models]
     metrics, kept = _metrics(plan, trained, saved)
-    if plan.measures.carded_on:
+    if plan.suites and plan.measures.carded_on:
         metrics["cards"] = on_suites.judge(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
     config = checkpoint.pack(saved[kept], plan.out / "model.zip")
@@ -101,7 +103,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _plan(argv: Sequence[str]) -> Plan:
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
-    own["validation_seeds"] = "48"
+    own |= {"validation_seeds": "48", "suites": "true"}
     overrides = []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -117,6 +119,8 @@ def _plan(argv: Sequence[str]) -> Plan:
     if not own["first_seed"].isdecimal() or int(own["first_seed"]) + int(own["seeds"]) > FIRST_VALIDATION_SEED:
         valid = f"0 to {FIRST_VALIDATION_SEED - int(own['seeds'])}, below the seeds of validation"
         raise ConfigError(f"first_seed = {own['first_seed']!r} is out of range; valid: {valid}")
+    if own["suites"] not in ("true", "false"):
+        raise ConfigError(f"suites = {own['suites']!r}; valid: true or false")
     config = load("train", overrides)
     record = tasks.get(config.env.name)
     if not record.measures.score:
@@ -134,6 +138,7 @@ def _plan(argv: Sequence[str]) -> Plan:
         overrides,
         shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *filter(_of_any_machine, argv)]),
         config.env.name,
+        own["suites"] == "true",
     )
 
 
@@ -206,7 +211,7 @@ def _metrics(
             )
         played[name] = agents, baselines, [world.scenario for world in worlds]
     scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
-    choice = on_suites.choose(measures, saved) if measures.chosen_on else None
+    choice = on_suites.choose(measures, saved) if plan.suites and measures.chosen_on else None
     kept = _median(scores.mean(axis=1)) if choice is None else int(np.argmax(choice["scores"]))
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():

@@ -54,7 +54,7 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
     overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
     out, runs = tmp_path / "agent", tmp_path / "runs"
     own = ["seeds=2", "first_seed=4", "evaluation_seeds=1", "scenarios=ppcc/1", f"out={out}", f"runs={runs}"]
-    command = [*own, "validation_seeds=2", *overrides, "snapshots=3"]
+    command = [*own, "suites=false", "validation_seeds=2", *overrides, "snapshots=3"]
     asked = []
 
     def scores(models, *worlds):

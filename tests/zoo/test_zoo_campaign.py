@@ -18,7 +18,7 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
     out = tmp_path / "agents" / "task" / "name"
     own = ["seeds=2", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4", f"out={out}", f"runs={tmp_path / 'runs'}"]
-    command = [*own, *overrides]
+    command = [*own, "suites=false", *overrides]
     assert campaign.main(command) == 0
     assert {p.name for p in out.iterdir()} == {"model.zip", "config.yaml", "metrics.json", "card.md"}
     metrics = json.loads((out / "metrics.json").read_text())
