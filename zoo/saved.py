@@ -21,8 +21,9 @@ from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, models
 from netbuf_gym.zoo.config import merged
 
-NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task")
-"""Arguments of the environment that change neither what an agent sees nor what it decides."""
+NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task", "latency_s", "jitter_s")
+"""Arguments of the environment that change neither what an agent sees nor what it decides; how long its decisions take is of
+the machine that runs it."""
 
 
 class SavedAgent(Decider):

@@ -16,11 +16,13 @@ class RunningPath(Path, Protocol):
 
     Attributes:
         capacity_bps, share_bps: mean rate of its bottleneck, and the fair share of it, float32 `(rows,)`.
+        first_beside: the row of the first agent that shares the bottleneck, int64 `(rows,)`.
         means: `netbuf_gym.tasks.tracking.RunningMeans`.
     """
 
     capacity_bps: np.ndarray
     share_bps: np.ndarray
+    first_beside: np.ndarray
     means: Any
 
 
@@ -34,11 +36,13 @@ class RunningUtility:
 
     Who shares a full queue lessens the share that it drops by nothing where it sends less; reckoned in fair shares, l
     is what is lost over what the fair share carries, x l / (1 - l), and sending less lessens it. Where others cross the path,
-    what x exceeds 1 by can be made to count less: else whoever shares a queue with its like gains by pushing them.
+    what x exceeds 1 by can be made to count less, and agents that share a bottleneck can be rewarded together, each by the
+    mean of them: else whoever shares a queue with its like gains by pushing them.
 
     Args:
         loss_in_shares: whether l is reckoned in fair shares.
         surplus_weight: what counts of x beyond 1 on a path that is shared, 0 to 1.
+        team_weight: how much of a reward is the mean of all agents that share the bottleneck, 0 to 1.
         throughput_weight, delay_weight, loss_weight, standing_weight: weights a, b, c, d, 0 to 100.
         floor: least X, 1e-3 to 1.
         cap: largest x/X and y/Y that count, 1 to 100.
@@ -49,6 +53,7 @@ class RunningUtility:
     loss_weight: float = 0.3
     standing_weight: float = 0.0
     surplus_weight: float = 1.0
+    team_weight: float = 0.0
     loss_in_shares: bool = False
     floor: float = 0.05
     cap: float = 4.0
@@ -56,14 +61,15 @@ class RunningUtility:
     terms: ClassVar[tuple[str, ...]] = ("throughput", "delay", "loss", "standing")
     requires: ClassVar[tuple[str, ...]] = (
         *("elapsed_s", "throughput_ratio", "rtt_ratio", "loss_ratio", "mean_throughput_ratio", "mean_rtt_ratio"),
-        *("capacity_bps", "share_bps"),
+        *("capacity_bps", "share_bps", "first_beside"),
     )
 
     def __post_init__(self) -> None:
         for name in ("throughput_weight", "delay_weight", "loss_weight", "standing_weight"):
             real(name, getattr(self, name), 0, 100)
         truth("loss_in_shares", self.loss_in_shares)
-        real("surplus_weight", self.surplus_weight, 0, 1)
+        for name in ("surplus_weight", "team_weight"):
+            real(name, getattr(self, name), 0, 1)
         real("floor", self.floor, 1e-3, 1)
         real("cap", self.cap, 1, 100)
 
@@ -85,3 +91,12 @@ class RunningUtility:
         np.multiply(lost, np.float32(-self.loss_weight), out=out[2])
         np.multiply(rtt_ratio, np.float32(-self.standing_weight), out=out[3])
         out *= tracker["elapsed_s"]
+        if self.team_weight:
+            self._share_out(tracker.first_beside, out)
+
+    def _share_out(self, first_beside: np.ndarray, out: np.ndarray) -> None:
+        """Puts part of the mean of all that share a bottleneck in place of as much of each one's own."""
+        beside = np.bincount(first_beside, minlength=len(first_beside))
+        for term in out:
+            mean = np.bincount(first_beside, term, len(first_beside))[first_beside] / beside[first_beside]
+            term += np.float32(self.team_weight) * (mean - term)

@@ -5,7 +5,7 @@ Arrays are stored field-major (`(fields, rows)`, so that every field is one cont
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,6 +28,11 @@ class Quantity:
     unit: str
     meaning: str
     of: Callable[[Any], np.ndarray]
+
+
+def first_beside(places: Sequence[Any], rows: slice) -> list[int]:
+    """Of each agent of a world the row of the first one that is at the same place, by where each is; `rows` are the world's."""
+    return [rows.start + places.index(place) for place in places]
 
 
 class RunningMeans:

@@ -65,4 +65,4 @@ print(found["connections"], found["flows_sending"], best(meter.look), best(meter
 """
     connections, sending, look_s, measure_s = map(float, namespace.python(SETUP + code).split())
     assert (connections, sending) == (1000, 500)
-    assert look_s < 0.0035 and measure_s < 0.005  # of the processor; 1 and 2 ms on two slow cores
+    assert look_s < 0.01 and measure_s < 0.015  # of the processor; 1 to 4 ms on two slow cores

@@ -276,7 +276,7 @@ def test_senders_of_a_world_have_nothing_in_common():
 # ---- what it is decided by
 
 WORLD = {"capacity_bps": 1e7, "share_bps": 1e7, "base_rtt_s": 0.05, "initial_window": 10 * MSS, "highest_window": 100 * MSS}
-WORLD["mss_bytes"] = MSS
+WORLD |= {"mss_bytes": MSS, "first_beside": 0}
 
 OF_A_SOCKET = {
     "elapsed_s": "the sender's clock",
@@ -302,7 +302,7 @@ OF_A_SOCKET = {
 }
 """Where a sender reads what it is observed of."""
 
-OF_THE_WORLD = ("capacity_bps", "share_bps", "base_rtt_s", "highest_window")
+OF_THE_WORLD = ("capacity_bps", "share_bps", "base_rtt_s", "highest_window", "first_beside")
 PRIVILEGED = tuple(field.name for field in TELEMETRY.fields if field.privileged)
 
 

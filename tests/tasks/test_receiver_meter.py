@@ -1,10 +1,13 @@
 """Nuwa's utility, interval by interval, and the task's rewards, by hand."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hand_made_receiver import MSS, arrived, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.scenarios import Flow, Link, Scenario
+from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.receiver_window import REWARDS, Meter, RunningUtility, jain, nuwa_utility
 from netbuf_gym.tasks.receiver_window import meter as meters
 
@@ -96,3 +99,27 @@ def test_jains_index():
     assert jain([1.0]) == 1 and jain([2, 2, 2]) == pytest.approx(1) and jain([1, 0, 0, 0]) == 0.25
     assert jain([1, 3]) == pytest.approx(0.8) and np.isnan(jain([0, 0]))
     assert MSS * 40 * 80 == CAPACITY
+
+
+def test_a_team_is_rewarded_together():
+    """Three receivers, the first and the last on one bottleneck: what each of those two is given is half its own."""
+    made = tracker(rows=3, first_beside=[0, 1, 0])
+    made.update(arrived(20, rows=3))
+    made.update(arrived(np.array([10, 20, 30]), np.array([0.05, 0.0, 0.05]), rows=3))
+    alone, together = np.zeros((2, 4, 3), np.float32)
+    RunningUtility()(made, alone)
+    RunningUtility(team_weight=0.5)(made, together)
+    mean = (alone[:, 0] + alone[:, 2]) / 2
+    assert together[:, 1] == pytest.approx(alone[:, 1])
+    assert together[:, 0] == pytest.approx((alone[:, 0] + mean) / 2) and together[:, 2] == pytest.approx((alone[:, 2] + mean) / 2)
+    assert alone[0, 0] != alone[0, 2]
+
+
+@pytest.mark.parametrize(("paths", "expected"), [(1, [0, 0, 0, 0, 4, 4, 4, 4]), (2, [0, 1, 0, 1, 4, 5, 4, 5])])
+def test_who_is_beside_whom_follows_from_the_paths(paths, expected):
+    links = [Link(name=f"{rate}", rate_mbps=rate, delay_ms=5.0, queue_packets=50) for rate in (10.0, 20.0)]
+    flows = [Flow(cc=AGENT, path=(i % paths,), return_path=(2,)) for i in range(4)]
+    world = Scenario(links=[*links, Link(name="back", delay_ms=5.0)], flows=flows, duration_s=5)
+    env = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=8, senders=4, scenario=world)
+    env.reset(seed=1)
+    assert env.unwrapped.engine.tracker.first_beside.tolist() == expected

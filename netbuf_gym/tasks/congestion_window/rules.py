@@ -22,6 +22,7 @@ from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
 from netbuf_gym.tasks.pages import documented, feature_table
 from netbuf_gym.tasks.task import Panel, Task, outage
+from netbuf_gym.tasks.tracking import first_beside
 
 UNLIMITED_BUFFER_PACKETS = 150_000
 """What an unlimited queue counts as where a window must have an upper bound: the deepest buffer of TCP-PPCC."""
@@ -317,6 +318,7 @@ class CongestionWindow(Task):
             initial_window=[scenario.flows[i].initial_cwnd_packets * scenario.mss for i in controlled],
             highest_window=[highest_window_packets(scenario, i) * scenario.mss for i in controlled],
             mss_bytes=scenario.mss,
+            first_beside=first_beside([scenario.tightest_link(i) for i in controlled], rows),
         )
 
     def decode(self, action: np.ndarray, tracker: Any, out: np.ndarray) -> np.ndarray:

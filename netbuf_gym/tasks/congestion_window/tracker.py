@@ -37,6 +37,7 @@ class Tracker(LastMeasured):
         rtt_known, previous_rtt_known: bool, whether a round trip had been measured by now, and one interval earlier.
         capacity_bps, share_bps, base_rtt_s: what the world offers on the sender's own path: the slowest link's rate, the
             least even share of a link, and propagation plus serialisation. For rewards and reports; never observed.
+        first_beside: int64, the row of the first agent whose data cross the same slowest link. For rewards.
         lowest_window, highest_window: float64, the bounds of the congestion window in bytes.
         means: of `throughput_ratio` and `rtt_ratio` over the world's life, from the first ACK on. For rewards.
         cwnd: float64, the window in force in bytes (exact, since actions build on it).
@@ -54,6 +55,7 @@ class Tracker(LastMeasured):
         self.least_rtt[:] = np.inf
         self._world = np.ones((3, rows), np.float32)
         self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
+        self.first_beside = np.arange(rows)
         self.lowest_window, self.highest_window, self.cwnd = np.ones((3, rows))
         self._known = np.zeros((2, rows), bool)
         self.rtt_known, self.previous_rtt_known = self._known
@@ -72,6 +74,7 @@ class Tracker(LastMeasured):
         initial_window: float | Sequence[float],
         highest_window: float | Sequence[float],
         mss_bytes: float,
+        first_beside: int | Sequence[int],
     ) -> None:
         """Forgets everything measured on these rows; their world starts anew. Windows in bytes."""
         self.forget(rows)
@@ -87,6 +90,7 @@ class Tracker(LastMeasured):
         self.capacity_bps[rows] = capacity_bps
         self.share_bps[rows] = share_bps
         self.base_rtt_s[rows] = base_rtt_s
+        self.first_beside[rows] = first_beside
         self.cwnd[rows] = initial_window
         self.lowest_window[rows] = 2 * mss_bytes
         self.highest_window[rows] = np.maximum(highest_window, 2 * mss_bytes)
@@ -125,6 +129,7 @@ class Tracker(LastMeasured):
         Quantity("capacity_bps", "bit/s", "mean rate of the path's bottleneck", lambda self: self.capacity_bps),
         Quantity("share_bps", "bit/s", "fair share, what `throughput_ratio` divides by", lambda self: self.share_bps),
         Quantity("base_rtt_s", "s", "base RTT: propagation and transmission there and back", lambda self: self.base_rtt_s),
+        Quantity("first_beside", "1", "row of the first agent with the same bottleneck", lambda self: self.first_beside),
         Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.means.share()),
         Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.means.rtt_ratio()),
         Quantity("delivery_rate_bps", "bit/s", "of ACKs, from the last one before the interval on", lambda self: self.rate),

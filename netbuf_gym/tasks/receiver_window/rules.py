@@ -37,6 +37,7 @@ from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
 from netbuf_gym.tasks.receiver_window.tracker import DELAY, FIELD, MSS, Tracker
 from netbuf_gym.tasks.task import Panel, Task, outage
+from netbuf_gym.tasks.tracking import first_beside
 
 LEAST_RTT_S = 1e-6
 """What a base RTT of 0 counts as where others are divided by it."""
@@ -298,6 +299,7 @@ class ReceiverWindow(Task):
             mss_bytes=scenario.mss,
             k=self.k if self.ruled else 0.0,
             target_s=self.target_s,
+            first_beside=first_beside([scenario.tightest_link(i) for i in controlled], rows),
         )
 
     def decode(self, action: np.ndarray, tracker: Tracker, out: np.ndarray) -> np.ndarray:

@@ -65,6 +65,7 @@ class Tracker(LastMeasured):
         means: of `throughput_ratio` and `rtt_ratio` over the world's life.
         capacity_bps, share_bps, base_rtt_s: what the world offers on the path of the agent's flow. For rewards and reports;
             never observed.
+        first_beside: int64, the row of the first agent whose data cross the same slowest link. For rewards.
         meter: adds up Nuwa's utility.
     """
 
@@ -77,6 +78,7 @@ class Tracker(LastMeasured):
         self.means = RunningMeans(rows)
         self._world = np.ones((3, rows), np.float32)
         self.capacity_bps, self.share_bps, self.base_rtt_s = self._world
+        self.first_beside = np.arange(rows)
         self._exact = np.ones((5, rows))
         self.window, self.k, self.target_s, self.received, self.resumed = self._exact
         self.meter = Meter(rows)
@@ -93,6 +95,7 @@ class Tracker(LastMeasured):
         mss_bytes: float,
         k: float,
         target_s: float,
+        first_beside: int | Sequence[int],
     ) -> None:
         """Forgets everything measured on these rows; their world starts anew."""
         self.forget(rows)
@@ -100,6 +103,7 @@ class Tracker(LastMeasured):
         self._memory[:, rows] = 0
         self.means.forget(rows)
         self.capacity_bps[rows], self.share_bps[rows], self.base_rtt_s[rows] = capacity_bps, share_bps, base_rtt_s
+        self.first_beside[rows] = first_beside
         self.window[rows] = self.resumed[rows] = FIRST_SEGMENTS * mss_bytes
         self.last[WINDOW, rows] = self.previous_window[rows] = FIRST_SEGMENTS * mss_bytes
         self.k[rows], self.target_s[rows], self.received[rows] = k, target_s, 0
@@ -178,6 +182,7 @@ class Tracker(LastMeasured):
         Quantity("peak_rate_bps", "bit/s", "highest arrival rate lately", lambda self: self.peak_rate),
         Quantity("previous_rate_bps", "bit/s", "arrival rate an interval earlier", lambda self: self.previous_rate),
         Quantity("previous_delay_s", "s", "measured queueing delay an interval earlier", lambda self: self.previous_delay),
+        Quantity("first_beside", "1", "row of the first agent with the same bottleneck", lambda self: self.first_beside),
         Quantity("mean_throughput_ratio", "1", "mean of `throughput_ratio` so far", lambda self: self.means.share()),
         Quantity("mean_rtt_ratio", "1", "mean of `rtt_ratio` so far", lambda self: self.means.rtt_ratio()),
         Quantity("least_seen_s", "s", "time since the least queueing delay was seen", lambda self: self.least_seen_s),
