@@ -38,6 +38,7 @@ LATELY = {
     "roughness": (1 - LOSS_KEPT) * np.log2(2.574222 / 1.1584) / 2,
     "least_rtt_unseen": 0.01,  # 0.1 of 10 s
     "draining": 0.0,
+    "started": 1.0,  # packets were lost
 }
 
 

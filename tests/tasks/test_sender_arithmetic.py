@@ -84,7 +84,7 @@ class Lately:
     """What `PathTracker` remembers of the time lately without drains, and what is observed of it, in float64."""
 
     def __init__(self, rows):
-        self.rate, self.low_rtt, self.lost, self.acked, self.jumps = np.zeros((5, rows))
+        self.rate, self.low_rtt, self.lost, self.acked, self.jumps, self.started = np.zeros((6, rows))
 
     def update(self, reference, telemetry):
         """Takes in an interval after `reference` has."""
@@ -96,6 +96,8 @@ class Lately:
         self.low_rtt = np.where(np.isnan(seen), self.low_rtt, low)
         self.lost = loss_kept * self.lost + reference["packets_lost"]
         self.acked = loss_kept * self.acked + reference["segments_acked_sum"]
+        filled = (reference["rtt_mean_s"] > 1.25 * reference.least_rtt) | (reference["packets_lost"] > 0)
+        self.started = np.where(filled, 1, self.started)
         both = (rate > 0) & (previous > 0)
         jump = np.minimum(np.abs(np.log2(np.where(both, rate, 1) / np.where(both, previous, 1))), 2)
         self.jumps = np.where(both, loss_kept * self.jumps + (1 - loss_kept) * jump, self.jumps)
@@ -113,6 +115,7 @@ class Lately:
             "roughness": self.jumps / 2,
             "least_rtt_unseen": np.zeros_like(mss),
             "draining": np.zeros_like(mss),
+            "started": self.started,
         }
         return {name: np.clip(value, -1, 1) for name, value in features.items()}
 

@@ -48,6 +48,7 @@ DEFAULT_FEATURES = (
     Feature("roughness", 0, 2, "mean of |log2 of delivery rate / the one of an interval earlier| lately"),
     Feature("least_rtt_unseen", 0, 10, "seconds since the least RTT was seen"),
     Feature("draining", 0, 1, "whether the queue is being drained to see the least RTT"),
+    Feature("started", 0, 1, "whether an RTT was 1.25 times the least one, or a packet lost, since the start"),
 )
 """Ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike. The first 16 are of the interval, and
 native; the others of the time lately."""
@@ -76,7 +77,7 @@ _LOG_SCALE = np.array([1 / np.log(high) for high in _LOG_HIGH], np.float32)
 
 
 def observe_default(tracker: PathTracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(23, rows)`.
+    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(24, rows)`.
 
     A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
     RTT ratios are 1, so that their logarithms are 0.
@@ -106,4 +107,5 @@ def _observe_lately(tracker: PathTracker, out: np.ndarray) -> None:
     np.multiply(tracker.roughness, np.float32(1 / 2), out=out[4])
     np.multiply(tracker.unseen_s, np.float32(1 / 10), out=out[5])
     np.greater(tracker.draining_s, 0, out=out[6], casting="unsafe")
+    out[7] = tracker.started
     np.clip(out, -1, 1, out=out)

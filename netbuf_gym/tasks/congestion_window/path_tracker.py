@@ -33,6 +33,9 @@ LATELY_S, LOSS_MEMORY_S = 1.0, 2.0
 PEAK_GAIN, RATE_GAIN, CAP_SEGMENTS = 2.0, 1.5, 10
 """The cap: how many times what the highest rate fills of the least round trip, or the latest one of the latest; and beyond."""
 
+STARTED_RTT = 1.25
+"""A path has been filled once, or holds no more, where a round trip was so many times the least one, or a packet was lost."""
+
 LEAST_DRAINED = 4
 """Segments that a drain leaves at least."""
 
@@ -50,6 +53,7 @@ class PathTracker(Tracker):
         rate_lately: mean rate, of time constant `LATELY_S`, in bit/s.
         low_rtt: the least round trip lately in seconds, which rises to the intervals' own with time constant `LATELY_S`.
         lost_lately, acked_lately: segments, forgotten with time constant `LOSS_MEMORY_S`.
+        started: 1 since a round trip was `STARTED_RTT` times the least one or a packet was lost, 0 before.
         roughness: mean of what the rate jumps by from interval to interval, as a logarithm to base 2, at most 2.
         wanted: float64, the window in bytes that was decided on last; a time-out leaves less of it.
         resumed: float64, the window in bytes that a drain interrupted, from its start to the first decision after it, else 0.
@@ -59,9 +63,9 @@ class PathTracker(Tracker):
     def __init__(self, rows: int, interval_s: float, drain: bool = True):
         super().__init__(rows, interval_s)
         self.drain = drain
-        self._path = np.zeros((8, rows), np.float32)
+        self._path = np.zeros((9, rows), np.float32)
         self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
-        self.low_rtt, self.lost_lately, self.acked_lately, self.roughness = self._path[4:]
+        self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:]
         self.wanted, self.resumed = np.zeros((2, rows))
         self.acked = np.zeros(rows, bool)
 
@@ -89,6 +93,8 @@ class PathTracker(Tracker):
         self.lost_lately += last[PACKETS_LOST]
         self.acked_lately *= kept[1]
         self.acked_lately += last[SEGMENTS_ACKED]
+        filled = (last[RTT] > np.float32(STARTED_RTT) * self.least_rtt) | (last[PACKETS_LOST] > 0)
+        np.copyto(self.started, 1, where=filled)
         measured = (self.rate > 0) & (self.previous_rate > 0)
         jump = np.log2(np.where(measured, self.rate, 1) / np.where(measured, self.previous_rate, 1))
         jump = np.minimum(np.abs(jump, out=jump), np.float32(2))

@@ -110,7 +110,7 @@ class CongestionWindow(Task):
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, 23 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
+    Recipe default, 24 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
     what stands before the colon, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
     ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of 10 s; the
     least RTT is that of any data packet, until a drain finds another; the decision interval is the nominal one, `interval_s`.
