@@ -29,7 +29,8 @@ def acknowledged(segments=10, rtt_s=0.05, rows=1, **fields):
 def tracker(rows=1, task=None, **world):
     made = (CongestionWindow() if task is None else task).make_tracker(rows, 0.1)
     defaults = {"capacity_bps": 4.6336e6, "share_bps": 4.6336e6, "base_rtt_s": 0.05, "initial_window": 10 * MSS}
-    made.reset(slice(0, rows), **(defaults | {"highest_window": 100 * MSS, "mss_bytes": MSS, "first_beside": range(rows)} | world))
+    defaults |= {"highest_window": 100 * MSS, "mss_bytes": MSS, "first_beside": range(rows)}
+    made.reset(slice(0, rows), **(defaults | world))
     return made
 
 

@@ -109,9 +109,9 @@ def test_a_team_is_rewarded_together():
     alone, together = np.zeros((2, 4, 3), np.float32)
     RunningUtility()(made, alone)
     RunningUtility(team_weight=0.5)(made, together)
-    mean = (alone[:, 0] + alone[:, 2]) / 2
+    mean = (alone[:, [0, 2]].sum(axis=1, keepdims=True)) / 2
     assert together[:, 1] == pytest.approx(alone[:, 1])
-    assert together[:, 0] == pytest.approx((alone[:, 0] + mean) / 2) and together[:, 2] == pytest.approx((alone[:, 2] + mean) / 2)
+    assert together[:, [0, 2]] == pytest.approx((alone[:, [0, 2]] + mean) / 2)
     assert alone[0, 0] != alone[0, 2]
 
 
