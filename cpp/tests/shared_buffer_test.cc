@@ -8,8 +8,11 @@ using namespace netbuf;
 namespace {
 
 struct Dropped final : DropSink {
-  void dropped(const Queued& item) override { items.push_back(item.priority); }
-  std::vector<uint32_t> items;
+  void dropped(const Queued& item) override {
+    items.push_back(item.priority);
+    names.push_back(item.packet.segment);
+  }
+  std::vector<uint32_t> items, names;  // priority; which one, where packets have names
 };
 
 struct Bench {
@@ -24,6 +27,21 @@ struct Bench {
     const size_t before = sink.items.size();
     ports[port]->enqueue(now, item);
     return sink.items.size() == before;
+  }
+  // Packets with names, of queue 0 unless said.
+  void offer_named(uint32_t name, uint32_t bytes = 1500, PacketKind kind = kData, uint32_t priority = 0) {
+    Queued item{};
+    item.priority = static_cast<uint8_t>(priority);
+    item.bytes = bytes;
+    item.arrived = now;
+    item.packet.segment = name;
+    item.packet.kind = kind;
+    ports[0]->enqueue(now, item);
+  }
+  std::vector<uint32_t> drain() {
+    std::vector<uint32_t> names;
+    for (Queued item; ports[0]->dequeue(now, item);) names.push_back(item.packet.segment);
+    return names;
   }
   uint32_t fill(uint32_t port, uint32_t priority, uint32_t bytes = 1500) {
     uint32_t stored = 0;
@@ -121,6 +139,121 @@ TEST(no_queue_passes_its_cap) {
   CHECK_EQ(bench.fill(0, 1), 20u);
 }
 
+using Names = std::vector<uint32_t>;
+
+TEST(tail_drop_refuses_what_arrives_and_head_drop_the_oldest) {
+  SwitchConfig sw = config("static", {});
+  sw.thresholds = {3, 3};
+  Bench tail(sw);
+  sw.drop = "head";
+  Bench head(sw);
+  for (uint32_t name = 1; name <= 5; ++name) tail.offer_named(name), head.offer_named(name);
+  CHECK(tail.sink.names == (Names{4, 5}));
+  CHECK(head.sink.names == (Names{1, 2}));
+  for (Bench* bench : {&tail, &head}) {  // as many stand, and as many were dropped
+    const QueueCounters c = bench->buffer.totals(0);
+    CHECK_EQ(c.arrivals, 5u);
+    CHECK_EQ(c.drops, 2u);
+    CHECK_EQ(bench->buffer.packets(0), 3u);
+    CHECK_EQ(bench->buffer.bytes(0), 4500);
+    CHECK_EQ(bench->buffer.occupancy(), 3);
+    CHECK_EQ(bench->ports[0]->packets(), 3u);
+    CHECK_EQ(bench->ports[0]->bytes(), 4500);
+  }
+  CHECK(tail.drain() == (Names{1, 2, 3}));
+  CHECK(head.drain() == (Names{3, 4, 5}));
+}
+
+// What stood when the threshold fell stays; each packet that arrives then takes the place of one.
+TEST(head_drop_does_not_cut_a_queue_whose_threshold_fell) {
+  SwitchConfig sw = config("agent", {1, 1}, 100);
+  sw.drop = "head";
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 10; ++name) bench.offer_named(name);
+  bench.buffer.set_alpha(0, 0.05);  // 4.5 packets
+  CHECK_EQ(bench.buffer.packets(0), 10u);
+  bench.offer_named(11);
+  CHECK(bench.sink.names == (Names{1}));
+  CHECK_EQ(bench.buffer.packets(0), 10u);
+  bench.order(0, 6);                // 8 to 11 are left
+  bench.offer_named(12);            // four, below the limit of 4.8
+  CHECK_EQ(bench.buffer.packets(0), 5u);
+  bench.buffer.set_alpha(0, 0);     // closed: it drains, and takes nothing once it is empty
+  bench.offer_named(13);
+  CHECK(bench.drain() == (Names{9, 10, 11, 12, 13}));
+  bench.offer_named(14);
+  CHECK(bench.sink.names == (Names{1, 8, 14}));
+}
+
+TEST(head_drop_at_a_full_buffer_takes_from_its_own_queue) {
+  SwitchConfig sw = config("static", {}, 5);
+  sw.thresholds = {100, 100};
+  sw.drop = "head";
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 5; ++name) bench.offer_named(name);
+  bench.offer_named(6);                        // of queue 0, whose oldest goes
+  CHECK(bench.sink.names == (Names{1}));
+  bench.offer_named(7, 1500, kData, 1);        // queue 1 has nothing to give up
+  CHECK(bench.sink.names == (Names{1, 7}));
+  CHECK_EQ(bench.buffer.totals(1).drops, 1u);
+  CHECK_EQ(bench.buffer.occupancy_max(), 5);
+}
+
+TEST(head_drop_in_bytes_gives_up_as_much_as_arrives) {
+  SwitchConfig sw = config("static", {}, 4000);
+  sw.thresholds = {3000, 3000};
+  sw.in_bytes = true;
+  sw.drop = "head";
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 4; ++name) bench.offer_named(name, 900);  // 3600
+  bench.offer_named(5, 1000);                  // one goes: 2700 are below the limit, and 1300 free
+  CHECK(bench.sink.names == (Names{1}));
+  CHECK_EQ(bench.buffer.occupancy(), 3700);
+  bench.offer_named(6, 1900);                  // 2800 are below the limit, but only 1200 free; 1900, and 2100
+  CHECK(bench.sink.names == (Names{1, 2, 3}));
+  CHECK_EQ(bench.buffer.occupancy(), 3800);
+  bench.offer_named(7, 4100);                  // larger than the buffer: nothing goes for it
+  CHECK(bench.sink.names == (Names{1, 2, 3, 7}));
+  CHECK(bench.drain() == (Names{4, 5, 6}));
+}
+
+TEST(head_drop_keeps_to_the_cap) {
+  SwitchConfig sw = config("dynamic", {8, 8}, 100);
+  sw.queue_cap = 2;
+  sw.drop = "head";
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 4; ++name) bench.offer_named(name);
+  CHECK(bench.drain() == (Names{3, 4}));
+}
+
+TEST(protected_syns_meet_the_buffer_only) {
+  SwitchConfig sw = config("static", {}, 4);
+  sw.thresholds = {2, 0};
+  for (const char* drop : {"tail", "head"}) {
+    sw.drop = drop;
+    sw.protect_syn = false;
+    Bench plain(sw);
+    plain.offer_named(1, 60, kSyn, 1);
+    CHECK(plain.sink.names == (Names{1}));     // queue 1 is closed
+    sw.protect_syn = true;
+    Bench bench(sw);
+    bench.offer_named(1, 60, kSyn, 1);
+    bench.offer_named(2);
+    bench.offer_named(3);
+    bench.offer_named(4, 60, kSyn);            // beyond the threshold, nothing goes for it
+    CHECK(bench.sink.names.empty());
+    bench.offer_named(5, 60, kSyn);            // the buffer is full: as any other packet
+    CHECK(bench.sink.names == (std::string(drop) == "head" ? Names{2} : Names{5}));
+    CHECK_EQ(bench.buffer.occupancy(), 4);
+  }
+  sw.thresholds = {1, 1};
+  Bench bench(sw);                             // from the head
+  bench.offer_named(1, 60, kSyn);
+  bench.offer_named(2);                        // the oldest is a SYN, which stays
+  CHECK(bench.sink.names == (Names{2}));
+  CHECK(bench.drain() == (Names{1}));
+}
+
 TEST(ports_share_one_buffer) {
   Bench bench(config("dynamic", {1, 1}, 90, 3));
   CHECK_EQ(bench.fill(0, 0), 45u);
@@ -184,6 +317,7 @@ TEST(bad_switches_are_refused) {
   refused([](auto&, auto& sw) { sw.admission = "static"; });
   refused([](auto&, auto& sw) { sw.scheduler = "drr"; });
   refused([](auto&, auto& sw) { sw.scheduler = "lottery"; });
+  refused([](auto&, auto& sw) { sw.drop = "middle"; });
   refused([](auto& world, auto&) { world.links[0].discipline = "codel"; });
   refused([](auto& world, auto&) { world.links[0].queue_limit_packets = 10; });
   refused([](auto& world, auto&) { world.flows[0].priority = 2; });
