@@ -254,6 +254,72 @@ TEST(protected_syns_meet_the_buffer_only) {
   CHECK(bench.drain() == (Names{1}));
 }
 
+// Whatever arrives, leaves and is set: nothing is lost but by drops, limits hold, order is kept, and drops are the right ones.
+TEST(switches_under_random_operation_conserve_packets) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Rng rng(seed);
+    SwitchConfig sw = config("agent", {1, 1}, 1 + rng.below(40));
+    sw.in_bytes = rng.uniform() < 0.5;
+    if (sw.in_bytes) sw.capacity *= 500;
+    if (rng.uniform() < 0.3) sw.queue_cap = 1 + sw.capacity / 2;
+    sw.drop = rng.uniform() < 0.7 ? "head" : "tail";
+    sw.protect_syn = rng.uniform() < 0.5;
+    Bench bench(sw);
+    SharedBuffer& buffer = bench.buffer;
+    std::vector<uint32_t> stands[2];
+    uint32_t dropped[2] = {0, 0};
+    for (uint32_t name = 1; name <= 400; ++name) {
+      bench.now += 1000;
+      if (rng.uniform() < 0.1) {
+        buffer.set_alpha(rng.below(2), rng.uniform() < 0.2 ? 0 : std::exp2(-5 + 8 * rng.uniform()));
+      }
+      const uint32_t q = rng.below(2), bytes = 60 + rng.below(1441);
+      const int64_t size = sw.in_bytes ? bytes : 1;
+      const bool syn = rng.uniform() < 0.1, room = buffer.occupancy() + size <= buffer.capacity();
+      const int64_t length = sw.in_bytes ? buffer.bytes(q) : buffer.packets(q);
+      const bool admitted = room && static_cast<double>(length) < buffer.threshold(0, q) &&
+                            (sw.queue_cap == 0 || length + size <= sw.queue_cap);
+      bench.sink.names.clear();
+      bench.offer_named(name, bytes, syn ? kSyn : kData, q);
+      stands[q].push_back(name);
+      if (admitted || (syn && room && sw.protect_syn)) CHECK(bench.sink.names.empty());
+      else CHECK(!bench.sink.names.empty());
+      for (const uint32_t gone : bench.sink.names) {  // what arrived, and nothing else, or the oldest
+        const bool newest = gone == name, oldest = gone == stands[q].front();
+        CHECK(newest || (oldest && sw.drop == "head"));
+        CHECK(!newest || bench.sink.names.size() == 1);
+        if (newest) stands[q].pop_back();
+        else stands[q].erase(stands[q].begin());
+        ++dropped[q];
+      }
+      const int64_t now_long = sw.in_bytes ? buffer.bytes(q) : buffer.packets(q);
+      if (!admitted && !(syn && sw.protect_syn) && now_long > length) {  // what was dropped made room below the threshold
+        CHECK(sw.in_bytes);
+        const auto free = static_cast<double>(buffer.capacity() - buffer.occupancy() + bytes);
+        CHECK_LT(static_cast<double>(now_long - bytes), buffer.alpha(q) * free);
+      }
+      if (sw.queue_cap > 0 && !sw.protect_syn) CHECK_LE(now_long, sw.queue_cap);
+      CHECK_LE(buffer.occupancy(), buffer.capacity());
+      Queued item;
+      if (rng.uniform() < 0.3 && bench.ports[0]->dequeue(bench.now, item)) {
+        CHECK_EQ(item.packet.segment, stands[item.priority].front());
+        stands[item.priority].erase(stands[item.priority].begin());
+      }
+      int64_t bytes_stored = 0, stored = 0;
+      for (uint32_t at = 0; at < 2; ++at) {
+        const QueueCounters c = buffer.totals(at);
+        CHECK_EQ(c.arrivals, c.drops + c.departures + buffer.packets(at));
+        CHECK_EQ(c.drops, dropped[at]);
+        CHECK_EQ(buffer.packets(at), stands[at].size());
+        stored += buffer.packets(at), bytes_stored += buffer.bytes(at);
+      }
+      CHECK_EQ(buffer.occupancy(), sw.in_bytes ? bytes_stored : stored);
+      CHECK_EQ(bench.ports[0]->packets(), stored);
+      CHECK_EQ(bench.ports[0]->bytes(), bytes_stored);
+    }
+  }
+}
+
 TEST(ports_share_one_buffer) {
   Bench bench(config("dynamic", {1, 1}, 90, 3));
   CHECK_EQ(bench.fill(0, 0), 45u);
