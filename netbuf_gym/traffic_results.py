@@ -52,7 +52,9 @@ class TrafficResult:
         flows_started, flows_connected, flows_completed: Flows whose start, handshake, last byte fell into the window.
         delivered_bytes, goodput_mbps: In order, to the receiving applications, flows that did not complete included.
         packets_sent, packets_retransmitted: Data packets; the former counts the latter.
-        queue_drops, random_losses: Data packets lost at full queues and at random. timeouts: Count.
+        queue_drops, random_losses: Data packets lost at full queues and at random. timeouts: Of data.
+        syn_timeouts: SYNs (or their answers) whose time ran out, so that another was sent or the connection given up;
+            not among `timeouts`. On `plant="linux"` neither is known: NaN.
     """
 
     flows_started: int
@@ -65,6 +67,7 @@ class TrafficResult:
     queue_drops: int
     random_losses: int
     timeouts: int
+    syn_timeouts: int
 
     def __repr__(self) -> str:
         """How many flows, and how fast."""

@@ -62,6 +62,8 @@ void bind_config(nb::module_& m) {
       .def_rw("betas", &SwitchConfig::betas)
       .def_rw("thresholds", &SwitchConfig::thresholds)
       .def_rw("queue_cap", &SwitchConfig::queue_cap)
+      .def_rw("drop", &SwitchConfig::drop)
+      .def_rw("protect_syn", &SwitchConfig::protect_syn)
       .def_rw("scheduler", &SwitchConfig::scheduler)
       .def_rw("quanta", &SwitchConfig::quanta);
 

@@ -354,6 +354,7 @@ nb::dict traffic_stats(World& world) {
   d["packets_received"] = t.packets_received;
   d["packets_in_network"] = world.data_packets_in_network();
   d["timeouts"] = t.timeouts;
+  d["syn_timeouts"] = t.syn_timeouts;
   d["queue_drops"] = t.queue_drops;
   d["random_losses"] = t.random_losses;
   return d;

@@ -241,6 +241,7 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
   for (const double beta : sw.betas) {
     if (!(beta >= 0 && beta <= 1e6)) reject(at + ".betas", beta, "in [0, 1e6]");
   }
+  if (sw.drop != "tail" && sw.drop != "head") reject(at + ".drop", sw.drop, "tail or head");
   if (sw.scheduler == "drr") {
     if (sw.quanta.size() != sw.queues) reject(at + ".quanta", sw.quanta.size(), "one for each queue");
     for (const int64_t quantum : sw.quanta) {

@@ -114,6 +114,7 @@ void Openings::count(TrafficTotals& totals, const Slot& slot) {
   totals.packets_retransmitted += c.packets_retransmitted;
   totals.packets_received += c.packets_received;
   totals.timeouts += c.timeouts;
+  totals.syn_timeouts += c.syn_timeouts;
   totals.queue_drops += c.queue_drops;
   totals.random_losses += c.random_losses;
   if (slot.relayed) return;

@@ -190,6 +190,7 @@ void Sender::on_timer(Time now) {
   timer_deadline_ = kNever;
   timed_out_ = {now, timer_set_};
   if (!tcb.established) {  // the SYN or its answer was lost
+    ++counters.syn_timeouts;
     back_off();
     if (backoff_ == profile_.syn_tries) return;  // gives up (a number of tries without end is 0)
     path_.launch(now, 0, 0, kSyn);

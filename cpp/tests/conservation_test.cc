@@ -53,6 +53,9 @@ WorldConfig random_world(Rng& rng) {
     sw.alphas.assign(sw.queues, log_uniform(rng, 0.1, 8));
     if (rng.uniform() < 0.3) sw.admission = "abm";
     if (rng.uniform() < 0.3) sw.scheduler = "strict_priority";
+    Rng drops(Rng(rng).next());  // of its own: the worlds are otherwise as they were
+    if (drops.uniform() < 0.5) sw.drop = "head";
+    if (drops.uniform() < 0.3) sw.protect_syn = true;
     for (uint32_t i = 0; i < links; i += 1 + rng.below(2)) {
       LinkConfig& link = world.links[i];
       link.discipline.clear();

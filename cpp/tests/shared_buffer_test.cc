@@ -8,8 +8,11 @@ using namespace netbuf;
 namespace {
 
 struct Dropped final : DropSink {
-  void dropped(const Queued& item) override { items.push_back(item.priority); }
-  std::vector<uint32_t> items;
+  void dropped(const Queued& item) override {
+    items.push_back(item.priority);
+    names.push_back(item.packet.segment);
+  }
+  std::vector<uint32_t> items, names;  // priority; which one, where packets have names
 };
 
 struct Bench {
@@ -24,6 +27,21 @@ struct Bench {
     const size_t before = sink.items.size();
     ports[port]->enqueue(now, item);
     return sink.items.size() == before;
+  }
+  // Packets with names, of queue 0 unless said.
+  void offer_named(uint32_t name, uint32_t bytes = 1500, PacketKind kind = kData, uint32_t priority = 0) {
+    Queued item{};
+    item.priority = static_cast<uint8_t>(priority);
+    item.bytes = bytes;
+    item.arrived = now;
+    item.packet.segment = name;
+    item.packet.kind = kind;
+    ports[0]->enqueue(now, item);
+  }
+  std::vector<uint32_t> drain() {
+    std::vector<uint32_t> names;
+    for (Queued item; ports[0]->dequeue(now, item);) names.push_back(item.packet.segment);
+    return names;
   }
   uint32_t fill(uint32_t port, uint32_t priority, uint32_t bytes = 1500) {
     uint32_t stored = 0;
@@ -121,6 +139,187 @@ TEST(no_queue_passes_its_cap) {
   CHECK_EQ(bench.fill(0, 1), 20u);
 }
 
+using Names = std::vector<uint32_t>;
+
+TEST(tail_drop_refuses_what_arrives_and_head_drop_the_oldest) {
+  SwitchConfig sw = config("static", {});
+  sw.thresholds = {3, 3};
+  Bench tail(sw);
+  sw.drop = "head";
+  Bench head(sw);
+  for (uint32_t name = 1; name <= 5; ++name) tail.offer_named(name), head.offer_named(name);
+  CHECK(tail.sink.names == (Names{4, 5}));
+  CHECK(head.sink.names == (Names{1, 2}));
+  for (Bench* bench : {&tail, &head}) {  // as many stand, and as many were dropped
+    const QueueCounters c = bench->buffer.totals(0);
+    CHECK_EQ(c.arrivals, 5u);
+    CHECK_EQ(c.drops, 2u);
+    CHECK_EQ(bench->buffer.packets(0), 3u);
+    CHECK_EQ(bench->buffer.bytes(0), 4500);
+    CHECK_EQ(bench->buffer.occupancy(), 3);
+    CHECK_EQ(bench->ports[0]->packets(), 3u);
+    CHECK_EQ(bench->ports[0]->bytes(), 4500);
+  }
+  CHECK(tail.drain() == (Names{1, 2, 3}));
+  CHECK(head.drain() == (Names{3, 4, 5}));
+}
+
+// What stood when the threshold fell stays; each packet that arrives then takes the place of one.
+TEST(head_drop_does_not_cut_a_queue_whose_threshold_fell) {
+  SwitchConfig sw = config("agent", {1, 1}, 100);
+  sw.drop = "head";
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 10; ++name) bench.offer_named(name);
+  bench.buffer.set_alpha(0, 0.05);  // 4.5 packets
+  CHECK_EQ(bench.buffer.packets(0), 10u);
+  bench.offer_named(11);
+  CHECK(bench.sink.names == (Names{1}));
+  CHECK_EQ(bench.buffer.packets(0), 10u);
+  bench.order(0, 6);                // 8 to 11 are left
+  bench.offer_named(12);            // four, below the limit of 4.8
+  CHECK_EQ(bench.buffer.packets(0), 5u);
+  bench.buffer.set_alpha(0, 0);     // closed: it drains, and takes nothing once it is empty
+  bench.offer_named(13);
+  CHECK(bench.drain() == (Names{9, 10, 11, 12, 13}));
+  bench.offer_named(14);
+  CHECK(bench.sink.names == (Names{1, 8, 14}));
+}
+
+TEST(head_drop_at_a_full_buffer_takes_from_its_own_queue) {
+  SwitchConfig sw = config("static", {}, 5);
+  sw.thresholds = {100, 100};
+  sw.drop = "head";
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 5; ++name) bench.offer_named(name);
+  bench.offer_named(6);                        // of queue 0, whose oldest goes
+  CHECK(bench.sink.names == (Names{1}));
+  bench.offer_named(7, 1500, kData, 1);        // queue 1 has nothing to give up
+  CHECK(bench.sink.names == (Names{1, 7}));
+  CHECK_EQ(bench.buffer.totals(1).drops, 1u);
+  CHECK_EQ(bench.buffer.occupancy_max(), 5);
+}
+
+TEST(head_drop_in_bytes_gives_up_as_much_as_arrives) {
+  SwitchConfig sw = config("static", {}, 4000);
+  sw.thresholds = {3000, 3000};
+  sw.in_bytes = true;
+  sw.drop = "head";
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 4; ++name) bench.offer_named(name, 900);  // 3600
+  bench.offer_named(5, 1000);                  // one goes: 2700 are below the limit, and 1300 free
+  CHECK(bench.sink.names == (Names{1}));
+  CHECK_EQ(bench.buffer.occupancy(), 3700);
+  bench.offer_named(6, 1900);                  // 2800 are below the limit, but only 1200 free; 1900, and 2100
+  CHECK(bench.sink.names == (Names{1, 2, 3}));
+  CHECK_EQ(bench.buffer.occupancy(), 3800);
+  bench.offer_named(7, 4100);                  // larger than the buffer: nothing goes for it
+  CHECK(bench.sink.names == (Names{1, 2, 3, 7}));
+  CHECK(bench.drain() == (Names{4, 5, 6}));
+}
+
+TEST(head_drop_keeps_to_the_cap) {
+  SwitchConfig sw = config("dynamic", {8, 8}, 100);
+  sw.queue_cap = 2;
+  sw.drop = "head";
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 4; ++name) bench.offer_named(name);
+  CHECK(bench.drain() == (Names{3, 4}));
+}
+
+TEST(protected_syns_meet_the_buffer_only) {
+  SwitchConfig sw = config("static", {}, 4);
+  sw.thresholds = {2, 0};
+  for (const char* drop : {"tail", "head"}) {
+    sw.drop = drop;
+    sw.protect_syn = false;
+    Bench plain(sw);
+    plain.offer_named(1, 60, kSyn, 1);
+    CHECK(plain.sink.names == (Names{1}));     // queue 1 is closed
+    sw.protect_syn = true;
+    Bench bench(sw);
+    bench.offer_named(1, 60, kSyn, 1);
+    bench.offer_named(2);
+    bench.offer_named(3);
+    bench.offer_named(4, 60, kSyn);            // beyond the threshold, nothing goes for it
+    CHECK(bench.sink.names.empty());
+    bench.offer_named(5, 60, kSyn);            // the buffer is full: as any other packet
+    CHECK(bench.sink.names == (std::string(drop) == "head" ? Names{2} : Names{5}));
+    CHECK_EQ(bench.buffer.occupancy(), 4);
+  }
+  sw.thresholds = {1, 1};
+  Bench bench(sw);                             // from the head
+  bench.offer_named(1, 60, kSyn);
+  bench.offer_named(2);                        // the oldest is a SYN, which stays
+  CHECK(bench.sink.names == (Names{2}));
+  CHECK(bench.drain() == (Names{1}));
+}
+
+// Whatever arrives, leaves and is set: nothing is lost but by drops, limits hold, order is kept, and drops are the right ones.
+TEST(switches_under_random_operation_conserve_packets) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Rng rng(seed);
+    SwitchConfig sw = config("agent", {1, 1}, 1 + rng.below(40));
+    sw.in_bytes = rng.uniform() < 0.5;
+    if (sw.in_bytes) sw.capacity *= 500;
+    if (rng.uniform() < 0.3) sw.queue_cap = 1 + sw.capacity / 2;
+    sw.drop = rng.uniform() < 0.7 ? "head" : "tail";
+    sw.protect_syn = rng.uniform() < 0.5;
+    Bench bench(sw);
+    SharedBuffer& buffer = bench.buffer;
+    std::vector<uint32_t> stands[2];
+    uint32_t dropped[2] = {0, 0};
+    for (uint32_t name = 1; name <= 400; ++name) {
+      bench.now += 1000;
+      if (rng.uniform() < 0.1) {
+        buffer.set_alpha(rng.below(2), rng.uniform() < 0.2 ? 0 : std::exp2(-5 + 8 * rng.uniform()));
+      }
+      const uint32_t q = rng.below(2), bytes = 60 + rng.below(1441);
+      const int64_t size = sw.in_bytes ? bytes : 1;
+      const bool syn = rng.uniform() < 0.1, room = buffer.occupancy() + size <= buffer.capacity();
+      const int64_t length = sw.in_bytes ? buffer.bytes(q) : buffer.packets(q);
+      const bool admitted = room && static_cast<double>(length) < buffer.threshold(0, q) &&
+                            (sw.queue_cap == 0 || length + size <= sw.queue_cap);
+      bench.sink.names.clear();
+      bench.offer_named(name, bytes, syn ? kSyn : kData, q);
+      stands[q].push_back(name);
+      if (admitted || (syn && room && sw.protect_syn)) CHECK(bench.sink.names.empty());
+      else CHECK(!bench.sink.names.empty());
+      for (const uint32_t gone : bench.sink.names) {  // what arrived, and nothing else, or the oldest
+        const bool newest = gone == name, oldest = gone == stands[q].front();
+        CHECK(newest || (oldest && sw.drop == "head"));
+        CHECK(!newest || bench.sink.names.size() == 1);
+        if (newest) stands[q].pop_back();
+        else stands[q].erase(stands[q].begin());
+        ++dropped[q];
+      }
+      const int64_t now_long = sw.in_bytes ? buffer.bytes(q) : buffer.packets(q);
+      if (!admitted && !(syn && sw.protect_syn) && now_long > length) {  // what was dropped made room below the threshold
+        CHECK(sw.in_bytes);
+        const auto free = static_cast<double>(buffer.capacity() - buffer.occupancy() + bytes);
+        CHECK_LT(static_cast<double>(now_long - bytes), buffer.alpha(q) * free);
+      }
+      if (sw.queue_cap > 0 && !sw.protect_syn) CHECK_LE(now_long, sw.queue_cap);
+      CHECK_LE(buffer.occupancy(), buffer.capacity());
+      Queued item;
+      if (rng.uniform() < 0.3 && bench.ports[0]->dequeue(bench.now, item)) {
+        CHECK_EQ(item.packet.segment, stands[item.priority].front());
+        stands[item.priority].erase(stands[item.priority].begin());
+      }
+      int64_t bytes_stored = 0, stored = 0;
+      for (uint32_t at = 0; at < 2; ++at) {
+        const QueueCounters c = buffer.totals(at);
+        CHECK_EQ(c.arrivals, c.drops + c.departures + buffer.packets(at));
+        CHECK_EQ(c.drops, dropped[at]);
+        CHECK_EQ(buffer.packets(at), stands[at].size());
+        stored += buffer.packets(at), bytes_stored += buffer.bytes(at);
+      }
+      CHECK_EQ(buffer.occupancy(), sw.in_bytes ? bytes_stored : stored);
+      CHECK_EQ(bench.ports[0]->packets(), stored);
+      CHECK_EQ(bench.ports[0]->bytes(), bytes_stored);
+    }
+  }
+}
+
 TEST(ports_share_one_buffer) {
   Bench bench(config("dynamic", {1, 1}, 90, 3));
   CHECK_EQ(bench.fill(0, 0), 45u);
@@ -184,6 +383,7 @@ TEST(bad_switches_are_refused) {
   refused([](auto&, auto& sw) { sw.admission = "static"; });
   refused([](auto&, auto& sw) { sw.scheduler = "drr"; });
   refused([](auto&, auto& sw) { sw.scheduler = "lottery"; });
+  refused([](auto&, auto& sw) { sw.drop = "middle"; });
   refused([](auto& world, auto&) { world.links[0].discipline = "codel"; });
   refused([](auto& world, auto&) { world.links[0].queue_limit_packets = 10; });
   refused([](auto& world, auto&) { world.flows[0].priority = 2; });

@@ -122,7 +122,7 @@ TEST(one_seed_is_one_traffic_whatever_the_scheme) {
 }
 
 TEST(overload_conserves_packets_and_bounds_the_buffer) {
-  Rng rng(9);
+  Rng rng(9), drops(10);
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const uint32_t senders = 1 + rng.below(6);
     const int64_t capacity = 2 + rng.below(300);
@@ -131,6 +131,8 @@ TEST(overload_conserves_packets_and_bounds_the_buffer) {
     config.links[0].loss = rng.uniform() < 0.3 ? 0.02 : 0;
     config.links[0].device_packets = rng.below(3);
     config.switches[0].scheduler = rng.uniform() < 0.5 ? "round_robin" : "strict_priority";
+    if (drops.uniform() < 0.5) config.switches[0].drop = "head";
+    if (drops.uniform() < 0.5) config.switches[0].protect_syn = true;
     if (rng.uniform() < 0.4) config.switches[0].in_bytes = true, config.switches[0].capacity *= 1000;
     if (rng.uniform() < 0.5) config.mss = 1000, config.min_rto_ns = 10 * kMillisecond;
     config.probes.push_back({{2, 0}, 0, 100 * kMillisecond, 0, 94});
@@ -161,6 +163,53 @@ TEST(overload_conserves_packets_and_bounds_the_buffer) {
     CHECK_EQ(world.probe(0).sent, 61u);
     CHECK_LE(world.probe(0).delays.size(), 61u);
   }
+}
+
+// A switch that takes nothing: of a SYN sent at 0 the time runs out after 1, 3, 7 and 15 s. Protected, it passes, and the data
+// does not.
+TEST(time_outs_of_syns_are_counted) {
+  ArrivalsConfig arrivals;
+  arrivals.kind = "list";
+  arrivals.list_start_ns = {0};
+  arrivals.list_sender = {0};
+  arrivals.list_size = {1000};
+  arrivals.list_priority = {0};
+  WorldConfig config = shared(10, 100, traffic(1, arrivals), "static");
+  config.switches[0].thresholds = {0, 0};
+  World world(config, 1);
+  const auto counted = [&](World& at, Time until) {
+    at.run(until);
+    return at.traffic_totals();
+  };
+  CHECK_EQ(counted(world, kSecond - 1).syn_timeouts, 0u);
+  CHECK_EQ(counted(world, 2 * kSecond).syn_timeouts, 1u);
+  CHECK_EQ(counted(world, 10 * kSecond).syn_timeouts, 3u);
+  const TrafficTotals last = counted(world, 20 * kSecond);
+  CHECK_EQ(last.syn_timeouts, 4u);
+  CHECK_EQ(last.timeouts, 0u);
+  CHECK_EQ(last.connected, 0u);
+  config.switches[0].protect_syn = true;
+  World spared(config, 1);
+  const TrafficTotals after = counted(spared, 20 * kSecond);
+  CHECK_EQ(after.syn_timeouts, 0u);
+  CHECK_EQ(after.connected, 1u);
+  CHECK_GT(after.timeouts, 0u);
+}
+
+// In steps of any length; and flows that are done with are forgotten, wherever their last packets were dropped.
+TEST(head_drop_is_deterministic_and_forgets_flows) {
+  WorldConfig config = shared(10, 60, traffic(4, poisson(40)));
+  config.switches[0].drop = "head";
+  World one(config, 5), two(config, 5);
+  one.run(20 * kSecond);
+  for (Time until = 0; until < 20 * kSecond;) two.run(until += 10 * kMillisecond);
+  CHECK(worlds::fingerprint(one) == worlds::fingerprint(two));
+  CHECK_EQ(one.traffic_totals().packets_received, two.traffic_totals().packets_received);
+  CHECK_EQ(one.completions().size(), two.completions().size());
+  CHECK_GT(one.switches()[0]->totals(0).drops, 0u);
+  size_t forgotten = 0;
+  for (const Completion& completion : one.completions()) forgotten += one.opened()[completion.flow].slot == OpenedFlow::kForgotten;
+  CHECK_GT(forgotten + 10, one.completions().size());
 }
 
 TEST(slots_are_used_again) {

@@ -211,6 +211,7 @@ def switch_config(switch: Switch) -> _core.SwitchConfig:
         config.alphas = list(admission.alphas)
         if isinstance(admission, AgentThresholds):
             config.betas = list(admission.betas)
+    config.drop, config.protect_syn = switch.drop, switch.protect_syn
     config.scheduler = switch.scheduler.kind
     if isinstance(switch.scheduler, DRR):
         config.quanta = list(switch.scheduler.quanta_bytes)

@@ -31,6 +31,8 @@ def shared_buffer(
     buffer_packets: int | None = None,
     buffer_bytes: int | None = None,
     queue_cap: int | None = None,
+    drop: str = "tail",
+    protect_syn: bool = False,
     scheme: str | dict | Admission = "naive",
     scheduler: str | dict | Scheduler = "round_robin",
     priority_below: int | Sequence[int] = (SMALL_BYTES,),
@@ -58,6 +60,7 @@ def shared_buffer(
         access_mbps, access_delay_ms: Of each access link.
         buffer_packets, buffer_bytes: The switch's shared buffer; 1000 packets when neither is given.
         queue_cap: No queue grows beyond this, in the buffer's unit; None: no such limit.
+        drop, protect_syn: As in `Switch`.
         scheme: Who is admitted to the buffer; see `Scenario.with_scheme`.
         scheduler: "round_robin" (by packet), "drr" (quanta of 1500 bytes), "strict_priority", or a dict of `kind` and
             the scheduler's fields.
@@ -113,6 +116,8 @@ def shared_buffer(
                 buffer_bytes=buffer_bytes,
                 scheduler=_scheduler(scheduler, queues),
                 queue_cap=queue_cap,
+                drop=drop,
+                protect_syn=protect_syn,
             ),
         ),
         traffic=Traffic(senders=hosts_made, arrivals=tuple(arrivals), priority_below=priority_below),

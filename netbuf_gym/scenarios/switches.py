@@ -125,6 +125,9 @@ Admission = StaticThresholds | DynamicThresholds | ABM | AgentThresholds
 ADMISSIONS: dict[str, type] = {cls.kind: cls for cls in (StaticThresholds, DynamicThresholds, ABM, AgentThresholds)}
 
 
+DROPS = ("tail", "head")
+"""Which packet goes when a queue may not grow: the one that arrives, or the oldest of its queue."""
+
 DRR_QUANTUM_BYTES = 1500
 
 
@@ -195,6 +198,12 @@ class Switch:
             `DynamicThresholds` with all alphas 1.
         scheduler: `RoundRobin()`, `DRR(...)` or `StrictPriority()`, between the queues of a port.
         queue_cap: No queue grows beyond this, in the switch's unit, 1 to 2**40; None: no such limit.
+        drop: Which packet goes when a queue may not grow: "tail", the one that arrives; "head", the oldest ones of its
+            queue, as many as give up the room that it takes (Lakshman, Neidhardt and Ott 1996; Linux's pfifo_head_drop).
+            A queue whose limit has fallen is not cut at once: it no longer grows. Where a queue has too little to give
+            up, and is closed or the buffer is full, what arrives goes. A packet in transmission never does.
+        protect_syn: Packets that open connections (SYN, SYN-ACK) meet neither limits nor `queue_cap`, only a full buffer,
+            and are not dropped from the head: what arrives goes in their place.
 
     Raises:
         ScenarioError: A field out of range, or an admission or scheduler for another number of queues.
@@ -208,6 +217,8 @@ class Switch:
     admission: Admission | None = None
     scheduler: Scheduler = RoundRobin()
     queue_cap: int | None = None
+    drop: str = "tail"
+    protect_syn: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -219,6 +230,8 @@ class Switch:
         for field in ("buffer_packets", "buffer_bytes", "queue_cap"):
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(at + field, getattr(self, field), 1, MAX_COUNT))
+        put(self, "drop", checks.choice(f"{at}drop", self.drop, DROPS))
+        put(self, "protect_syn", checks.boolean(f"{at}protect_syn", self.protect_syn))
         if (self.buffer_packets is None) == (self.buffer_bytes is None):
             given = "neither" if self.buffer_packets is None else "both"
             raise ScenarioError(f"{at}{given} of buffer_packets and buffer_bytes is given; valid: one of them")

@@ -336,4 +336,6 @@ def _switch(case: Case, ports: list[str], queues: int) -> dict[str, Any]:
     data = {"ports": ports, "queues": queues, **buffer, "admission": {"kind": kind, **admission}}
     if case.chance(0.3):
         data["queue_cap"] = case.pick((1, 5, 5000))
+    if case.chance(0.3):
+        data |= {"drop": case.pick(("tail", "head")), "protect_syn": case.chance(0.5)}
     return {**data, "scheduler": {"kind": scheduler, **quanta}}

@@ -37,6 +37,7 @@ WORLDS = [
     shared_buffer(arrivals=FLOWS, stack="ns3", mss_bytes=1000, min_rto_ms=10, delayed_ack=1),
     shared_buffer(arrivals=[Incast(interval_s=1, fan_in=3, size_bytes=5), FLOWS], buffer_bytes=10**6, scheduler="drr"),
     shared_buffer(arrivals=FLOWS, scheme=ABM(alphas=[8, 1]), scheduler=DRR(quanta_bytes=[1, 2]), queue_cap=5),
+    shared_buffer(arrivals=FLOWS, drop="head", protect_syn=True),
     shared_buffer(arrivals=FLOWS, scheme=StaticThresholds(limits=[3, 4]), scheduler="strict_priority", ping=False),
     shared_buffer(arrivals=FLOWS, scheme=AgentThresholds(betas=[1, 0.5], alphas=[0.25, 1])),
     *(scenarios.get("rlbm/default", scheme=scheme) for scheme in scenarios.SCHEMES),

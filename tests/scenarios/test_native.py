@@ -78,6 +78,8 @@ def test_switches_traffic_and_probes_become_the_cores():
                 ports=["a"],
                 buffer_bytes=5000,
                 queue_cap=4000,
+                drop="head",
+                protect_syn=True,
                 admission=AgentThresholds(betas=[1, 0.5], alphas=[0.25, 2]),
                 scheduler=DRR(quanta_bytes=[100, 200]),
             ),
@@ -104,6 +106,7 @@ def test_switches_traffic_and_probes_become_the_cores():
     assert (one.admission, list(one.alphas), list(one.betas), one.queue_cap) == ("agent", [0.25, 2], [1, 0.5], 4000)
     assert (one.scheduler, list(one.quanta)) == ("drr", [100, 200])
     assert (two.admission, list(two.thresholds), two.capacity, two.in_bytes) == ("static", [1, 2, 3], 7, False)
+    assert (one.drop, one.protect_syn, two.drop, two.protect_syn) == ("head", True, "tail", False)
     assert (two.queue_cap, two.scheduler) == (0, "round_robin")
     a, _, c = config.links
     assert (a.device_packets, a.discipline, c.discipline) == (1, "", "red")

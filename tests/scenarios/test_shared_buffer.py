@@ -78,6 +78,17 @@ def test_the_recipes():
         assert scenarios.get(f"rlbm/{name}", per_queue_cap=True).switches[0].queue_cap == cap
 
 
+@pytest.mark.parametrize("name", ["default", "incast", "thesis-text", "thesis-code", "random"])
+def test_what_is_dropped_is_the_worlds(name):
+    def switch(**options):
+        world = scenarios.get(f"rlbm/{name}", **options)
+        return (world.sample(np.random.default_rng(0)) if name == "random" else world).switches[0]
+
+    assert (switch().drop, switch().protect_syn) == ("tail", False)
+    chosen = switch(drop="head", protect_syn=True)
+    assert (chosen.drop, chosen.protect_syn) == ("head", True)
+
+
 def test_sizes_flow_lists_and_bursts_by_arguments(tmp_path):
     sizes, flows = tmp_path / "sizes.csv", tmp_path / "flows.csv"
     sizes.write_text("1000,0\n3000,1\n")
@@ -112,6 +123,8 @@ def test_sizes_flow_lists_and_bursts_by_arguments(tmp_path):
         ("default", {"flow_list": "/nowhere.csv"}, "/nowhere.csv: cannot be read"),
         ("default", {"scheme": "x"}, "scheme = 'x' is unknown"),
         ("default", {"per_queue_cap": 1}, "per_queue_cap = 1 is not a truth value"),
+        ("default", {"drop": "random"}, "drop = 'random' is unknown; .*tail"),
+        ("random", {"protect_syn": "yes"}, "protect_syn = 'yes' is not a truth value"),
         ("default", {"rate_mbps": 0}, "rate_mbps = 0"),
         ("default", {"stack": "bsd"}, "stack = 'bsd'"),
         ("default", {"colour": 1}, "rlbm/default has no argument 'colour'"),

@@ -44,6 +44,8 @@ def test_a_switch_is_naive_and_serves_by_turns_unless_said_otherwise():
         ({"scheduler": DRR(quanta_bytes=[1])}, "switch 's': scheduler has 1 quanta for 2 queues"),
         ({"ports": []}, "switch 's': ports is empty"),
         ({"queue_cap": 0}, "switch 's': queue_cap = 0"),
+        ({"drop": "front"}, "switch 's': drop = 'front' is unknown; .*tail"),
+        ({"protect_syn": 1}, "switch 's': protect_syn = 1 is not a truth value"),
         ({"name": ""}, "switch.name is empty"),
     ],
 )

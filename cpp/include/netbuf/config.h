@@ -60,7 +60,9 @@ struct SwitchConfig {
   std::string admission = "dynamic";       // static, dynamic, abm, agent
   std::vector<double> alphas, betas;       // one a queue; betas: agent only, empty = 1
   std::vector<int64_t> thresholds;         // static only
-  int64_t queue_cap = 0;                   // that no queue exceeds, whatever its threshold; 0: none
+  int64_t queue_cap = 0;                   // that no queue exceeds, whatever its threshold (but see protect_syn); 0: none
+  std::string drop = "tail";               // which packet goes when a queue may not grow: tail (the one that arrives), head
+  bool protect_syn = false;                // packets that open connections meet neither thresholds nor queue_cap
   std::string scheduler = "round_robin";   // round_robin (by packet), drr, strict_priority
   std::vector<int64_t> quanta;             // drr only: bytes a round
 };

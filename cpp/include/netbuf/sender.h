@@ -21,6 +21,7 @@ struct SenderCounters {
   uint64_t rtt_count = 0;
   Time rtt_sum = 0;
   Time last_sent = 0, last_ack = 0;  // data packets and ACKs of data
+  uint64_t syn_timeouts = 0;     // of the handshake; timeouts are those of data
 };
 
 // What each stack does when the window, or the application, may let something go.

@@ -6,6 +6,14 @@
 //   dynamic  T_q = alpha_q (B - Q)                                  Dynamic Thresholds (Choudhury and Hahne, 1998)
 //   abm      T_q = alpha_q / n_q (B - Q) mu_q / b                   ABM (Addanki et al., 2022)
 //   agent    T_q = alpha_q beta_q (B - Q)                           RLBM
+//
+// Where it is not, some packet goes: with drop = "tail" the one that arrives; with "head" the oldest of its queue, as many as give
+// up the room that it takes (Lakshman, Neidhardt and Ott, 1996; Linux's pfifo_head_drop), so that a queue whose threshold has
+// fallen is not cut, but no longer grows. The one that arrives goes nevertheless if even that does not let it in: where the queue
+// has too little to give up and is closed or the buffer is full. What has left a queue to be sent is never dropped.
+//
+// Connections' opening packets (SYN, SYN-ACK) may be protected: a full buffer refuses them only, and what arrives goes before them.
+//
 // B: capacity, Q: occupancy, n_q: ports where queue q is backlogged, mu_q / b: share of the port's rate that the queue gets,
 // one over the port's backlogged queues; the arriving packet's queue counts as backlogged.
 #pragma once
@@ -109,13 +117,17 @@ class SharedBuffer {
   enum class Admission : uint8_t { fixed, dynamic, abm, agent };
   enum class Scheduler : uint8_t { round_robin, drr, strict_priority };
 
+  int64_t size_of(const Queued& item) const { return in_bytes_ ? item.bytes : 1; }
+  bool protects(const Queued& item) const {
+    return protect_syn_ && (item.is_ack ? (item.ack.flags & kAckSynAck) != 0 : item.owner < kOneWayOwner && item.packet.kind == kSyn);
+  }
   Queue& at(uint32_t port, uint32_t queue) { return queues_[port * queues_count_ + queue]; }
   int64_t length(const Queue& queue) const { return in_bytes_ ? queue.bytes : queue.items.size(); }
   void note(Queue& queue, Time now);
 
   uint32_t ports_, queues_count_;
   int64_t capacity_, used_ = 0, used_max_ = 0, queue_cap_, occupancy_step_;
-  bool in_bytes_;
+  bool in_bytes_, from_head_, protect_syn_;
   Admission admission_;
   Scheduler scheduler_;
   std::vector<double> alphas_, betas_;

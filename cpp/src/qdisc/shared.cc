@@ -35,6 +35,8 @@ SharedBuffer::SharedBuffer(const SwitchConfig& config)
       queue_cap_(config.queue_cap > 0 ? config.queue_cap : INT64_MAX),
       occupancy_step_(config.in_bytes ? std::max<int64_t>(1, config.capacity / kHistogramBins) : 1),
       in_bytes_(config.in_bytes),
+      from_head_(config.drop == "head"),
+      protect_syn_(config.protect_syn),
       admission_(config.admission == "static" ? Admission::fixed
                  : config.admission == "abm"  ? Admission::abm
                  : config.admission == "agent" ? Admission::agent
@@ -159,10 +161,9 @@ class SharedPort final : public QueueDiscipline {
     SharedBuffer& b = buffer_;
     const uint32_t q = std::min<uint32_t>(item.priority, b.queues_count_ - 1);
     SharedBuffer::Queue& queue = b.at(port_, q);
-    const int64_t size = b.in_bytes_ ? item.bytes : 1, length = b.length(queue);
+    const int64_t size = b.size_of(item);
     ++queue.counters.arrivals;
-    const bool fits = b.used_ + size <= b.capacity_ && length + size <= b.queue_cap_;
-    if (!fits || !(static_cast<double>(length) < b.threshold(port_, q))) {
+    if (!admits(q, size) && !(b.protects(item) && b.used_ + size <= b.capacity_) && !(b.from_head_ && make_room(now, q, size))) {
       ++queue.counters.drops;
       return sink_->dropped(item);
     }
@@ -179,12 +180,8 @@ class SharedPort final : public QueueDiscipline {
     SharedBuffer& b = buffer_;
     SharedBuffer::Queue& queue = b.at(port_, next_queue());
     item = queue.items.front();
-    queue.items.pop();
-    queue.bytes -= item.bytes;
+    take_out(queue);
     if (b.scheduler_ == SharedBuffer::Scheduler::drr) queue.deficit = queue.items.empty() ? 0 : queue.deficit - item.bytes;
-    b.used_ -= b.in_bytes_ ? item.bytes : 1;
-    --packets_;
-    bytes_ -= item.bytes;
     ++queue.counters.departures;
     queue.counters.bytes_out += item.bytes;
     queue.counters.sojourn += now - item.arrived;
@@ -198,6 +195,42 @@ class SharedPort final : public QueueDiscipline {
 
  private:
   uint32_t after(uint32_t q) const { return q + 1 < buffer_.queues_count_ ? q + 1 : 0; }
+
+  bool admits(uint32_t q, int64_t size) const {
+    const SharedBuffer& b = buffer_;
+    const int64_t length = b.length(b.queue(port_, q));
+    return b.used_ + size <= b.capacity_ && length + size <= b.queue_cap_ && static_cast<double>(length) < b.threshold(port_, q);
+  }
+
+  void take_out(SharedBuffer::Queue& queue) {
+    const Queued& head = queue.items.front();
+    queue.bytes -= head.bytes;
+    buffer_.used_ -= buffer_.size_of(head);
+    --packets_;
+    bytes_ -= head.bytes;
+    queue.items.pop();
+  }
+
+  // For a packet that is not admitted, by dropping from the head of its queue. Whether there is room is known before the first goes.
+  bool make_room(Time now, uint32_t q, int64_t size) {
+    SharedBuffer& b = buffer_;
+    SharedBuffer::Queue& queue = b.at(port_, q);
+    int64_t given_up = 0;
+    uint32_t end = queue.items.head();
+    for (; end != queue.items.tail() && given_up < size; ++end) {
+      if (b.protects(queue.items[end])) return false;
+      given_up += b.size_of(queue.items[end]);
+    }
+    if (given_up < size && (size > b.queue_cap_ || b.used_ - given_up + size > b.capacity_ || !(b.threshold(port_, q) > 0))) return false;
+    do {
+      const Queued oldest = queue.items.front();
+      take_out(queue);
+      ++queue.counters.drops;
+      b.note(queue, now);
+      sink_->dropped(oldest);
+    } while (queue.items.head() != end && !admits(q, size));
+    return true;
+  }
 
   // Some queue is backlogged.
   uint32_t next_queue() {

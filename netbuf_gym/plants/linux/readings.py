@@ -73,7 +73,7 @@ class LiveReadings(World):
         return self._state["switches"]
 
     def traffic_stats(self) -> dict[str, Any]:
-        """See `World`; time-outs and packets in the network are not known."""
+        """See `World`; time-outs (of SYNs too) and packets in the network are not known."""
         state = self._state
         routes = state["routes"][len(state["flows"]) :]
         names = ("packets_sent", "packets_retransmitted", "packets_received", "queue_drops", "random_losses")
@@ -82,7 +82,7 @@ class LiveReadings(World):
         senders = () if self.scenario.traffic is None else self.scenario.traffic.senders
         last = [leg is sender.legs[-1] for sender in senders for leg in sender.legs]
         sums["received_bytes"] = sum(route["received_bytes"] for route, counts in zip(routes, last, strict=True) if counts)
-        return {**state["traffic"], **sums, "timeouts": math.nan, "packets_in_network": math.nan}
+        return {**state["traffic"], **sums, "timeouts": math.nan, "syn_timeouts": math.nan, "packets_in_network": math.nan}
 
     def completions(self) -> np.ndarray:
         """See `World`."""

@@ -45,6 +45,8 @@ def rlbm_default(
     incast: Any = None,
     scheduler: Any = "round_robin",
     per_queue_cap: Any = False,
+    drop: Any = "tail",
+    protect_syn: Any = False,
     priority_below: Any = (SMALL_BYTES,),
     delay_ms: Any = 10.0,
     access_mbps: Any = 100.0,
@@ -70,6 +72,8 @@ def rlbm_default(
         access_delay_ms=access_delay_ms,
         buffer_packets=2 * queue_packets,
         queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
+        drop=drop,
+        protect_syn=protect_syn,
         scheme=scheme,
         scheduler=scheduler,
         priority_below=priority_below,
@@ -98,6 +102,8 @@ def rlbm_incast(
     random: Any = False,
     scheduler: Any = "round_robin",
     per_queue_cap: Any = False,
+    drop: Any = "tail",
+    protect_syn: Any = False,
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once."""
@@ -113,6 +119,8 @@ def rlbm_incast(
         incast={"interval_s": interval_s, "fan_in": fan_in, "size_bytes": size_bytes, "random": random},
         scheduler=scheduler,
         per_queue_cap=per_queue_cap,
+        drop=drop,
+        protect_syn=protect_syn,
         stack=stack,
     )
     return replace(world, name="rlbm/incast")
@@ -131,6 +139,8 @@ def rlbm_thesis_text(
     incast: Any = None,
     scheduler: Any = "round_robin",
     per_queue_cap: Any = False,
+    drop: Any = "tail",
+    protect_syn: Any = False,
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM as the thesis describes it: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s."""
@@ -143,6 +153,8 @@ def rlbm_thesis_text(
         rate_mbps=rate_mbps,
         buffer_packets=2 * queue_packets,
         queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
+        drop=drop,
+        protect_syn=protect_syn,
         scheme=scheme,
         scheduler=scheduler,
         duration_s=duration_s,
@@ -165,6 +177,8 @@ def rlbm_thesis_code(
     incast: Any = None,
     scheduler: Any = "round_robin",
     per_queue_cap: Any = False,
+    drop: Any = "tail",
+    protect_syn: Any = False,
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM as coded: 5 * `load` flows a second from each sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
@@ -179,6 +193,8 @@ def rlbm_thesis_code(
         rate_mbps=rate_mbps,
         buffer_bytes=2000 * queue_packets,
         queue_cap=1000 * queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
+        drop=drop,
+        protect_syn=protect_syn,
         scheme=scheme,
         scheduler=scheduler,
         duration_s=duration_s,
@@ -199,7 +215,8 @@ class RandomSharedBuffer(Distribution):
         cc: Congestion controls of which one is drawn for all senders.
         incast_probability: Share of the worlds that have bursts, 0 to 1.
         incast: The bursts: a dict of `Incast`'s fields.
-        rate_mbps, duration_s, scheme, hosts, sizes, scheduler, per_queue_cap, stack: As in the scenario `rlbm/default`.
+        rate_mbps, duration_s, scheme, hosts, sizes, scheduler, per_queue_cap, drop, protect_syn, stack: As in the scenario
+            `rlbm/default`.
     """
 
     load: tuple[float, float] = (0.1, 0.8)
@@ -214,6 +231,8 @@ class RandomSharedBuffer(Distribution):
     sizes: str | SizeDistribution = "web_search"
     scheduler: str | dict = "round_robin"
     per_queue_cap: bool = False
+    drop: str = "tail"
+    protect_syn: bool = False
     stack: str = "linux"
     name: str = "rlbm/random"
     _bases: dict = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -265,6 +284,8 @@ class RandomSharedBuffer(Distribution):
                 incast=self.incast,
                 scheduler=self.scheduler,
                 per_queue_cap=self.per_queue_cap,
+                drop=self.drop,
+                protect_syn=self.protect_syn,
                 stack=self.stack,
             )
             self._bases[key] = replace(world, name=self.name), world.traffic.arrivals[1:]
@@ -285,6 +306,8 @@ def rlbm_random(
     sizes: Any = "web_search",
     scheduler: Any = "round_robin",
     per_queue_cap: Any = False,
+    drop: Any = "tail",
+    protect_syn: Any = False,
     stack: Any = "linux",
 ) -> RandomSharedBuffer:
     """RLBM's default world at random: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno."""
@@ -301,6 +324,8 @@ def rlbm_random(
         sizes=sizes,
         scheduler=scheduler,
         per_queue_cap=per_queue_cap,
+        drop=drop,
+        protect_syn=protect_syn,
         stack=stack,
     )
 
