@@ -330,7 +330,7 @@ def test_nothing_below_zoo_imports_a_learner():
 
 OWNED = {
     r"cpp/src/stack\.cc: const StackProfile& stack_profile\(": "the stack's profile is found here",
-    r"cpp/(src|include/netbuf)/(receiver|sender|path|flow)\w*\.(cc|h): .*\bkind [!=]= k[A-Z]": (
+    r"cpp/(src|include/netbuf)/(receiver|sender|path|flow|packet)\w*\.(cc|h): .*\bkind [!=]= k[A-Z]": (
         "kinds of packets are the protocol, between those that send, carry and receive them"
     ),
     r"cpp/src/parameter\.cc: .*Parameter::Kind::": "which values a parameter takes, where they are checked",

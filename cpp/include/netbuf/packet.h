@@ -16,6 +16,7 @@ enum PacketKind : uint8_t {
   kReset = 6,          // the connection is forgotten
 };
 inline constexpr bool is_data(PacketKind kind) { return kind <= kPushedData; }
+inline constexpr bool opens(PacketKind kind) { return kind == kSyn; }
 
 // From sender to receiver.
 struct Packet {

@@ -119,7 +119,9 @@ class SharedBuffer {
 
   int64_t size_of(const Queued& item) const { return in_bytes_ ? item.bytes : 1; }
   bool protects(const Queued& item) const {
-    return protect_syn_ && (item.is_ack ? (item.ack.flags & kAckSynAck) != 0 : item.owner < kOneWayOwner && item.packet.kind == kSyn);
+    if (!protect_syn_) return false;
+    if (item.is_ack) return (item.ack.flags & kAckSynAck) != 0;
+    return item.owner < kOneWayOwner && opens(item.packet.kind);
   }
   Queue& at(uint32_t port, uint32_t queue) { return queues_[port * queues_count_ + queue]; }
   int64_t length(const Queue& queue) const { return in_bytes_ ? queue.bytes : queue.items.size(); }
