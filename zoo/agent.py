@@ -15,7 +15,7 @@ from netbuf_gym.errors import CheckpointError, ConfigError, shown
 from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, library
 from netbuf_gym.zoo.config import plain
-from netbuf_gym.zoo.saved import SavedAgent
+from netbuf_gym.zoo.saved import OF_ITS_MACHINE, SavedAgent
 
 
 class Agent:
@@ -118,7 +118,7 @@ class Agent:
         return tuple(state)
 
     def make_env(self, **overrides: Any) -> gym.Env:
-        """Its environment, of one world, with the arguments that it was trained with.
+        """Its environment, of one world, with the arguments that it was trained with; its decisions take no time.
 
         Args:
             overrides: arguments of `gym.make` in the place of those: `scenario`, `reward`, `render_mode`, ...
@@ -135,9 +135,9 @@ class Agent:
         return self._fitting(gym.make_vec(self.env_id, num_envs=n, **{**self._alone(), **overrides}))
 
     def _alone(self) -> dict[str, Any]:
-        """The arguments that it was trained with, but for how many of it were in a world."""
-        several = ("agents", tasks.get(tasks.task_of(self.env_id)).rules.agents_argument)
-        return {key: value for key, value in self.env_kwargs.items() if key not in several}
+        """The arguments that it was trained with, but for how many of it were in a world, and how long its decisions took."""
+        dropped = ("agents", tasks.get(tasks.task_of(self.env_id)).rules.agents_argument, *OF_ITS_MACHINE)
+        return {key: value for key, value in self.env_kwargs.items() if key not in dropped}
 
     def _fitting(self, env: Any) -> Any:
         try:

@@ -21,9 +21,10 @@ from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, models
 from netbuf_gym.zoo.config import merged
 
-NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task", "latency_s", "jitter_s")
-"""Arguments of the environment that change neither what an agent sees nor what it decides; how long its decisions take is of
-the machine that runs it."""
+OF_ITS_MACHINE = ("latency_s", "jitter_s")
+"""How long decisions take: in training what machines may need, afterwards what one does."""
+NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task", *OF_ITS_MACHINE)
+"""Arguments of the environment that change neither what an agent sees nor what it decides."""
 
 
 class SavedAgent(Decider):
