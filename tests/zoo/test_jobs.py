@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 
@@ -66,6 +67,7 @@ def test_the_table_of_completion_needs_no_extras():
 
 def test_bad_arguments_are_refused_before_the_learners_are_loaded():
     code = "import sys; from netbuf_gym import cli; print(cli.main(sys.argv[1:]), 'torch' in sys.modules)"
+    spent = []
     for words in (
         ["train", "algo.gama=1"],
         ["train", "algo.kwargs.gama=1"],
@@ -82,7 +84,8 @@ def test_bad_arguments_are_refused_before_the_learners_are_loaded():
         began = os.times().children_user
         run = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
         assert run.stdout.splitlines()[-1] == f"{0 if '--cfg' in words else 2} False", (words, run.stderr)
-        assert os.times().children_user - began < 2.0
+        spent.append(os.times().children_user - began)
+    assert statistics.median(spent) < 2.0, spent
 
 
 def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkeypatch):
