@@ -53,7 +53,8 @@ print(json.dumps([first, last]))
 def test_clients_that_are_refused_say_so(namespace):
     code = "told_of = load(arrivals_per_s=50); told(told_of); print(json.dumps(told(told_of)))"
     said = json.loads(namespace.python(SETUP + code))
-    assert said["failures"] > 20 and said["why"] == "Connection refused" and said["completed"] == said["connections"] == 0
+    assert said["failures"] > 20 and said["why"] == "Connection refused" and said["completed"] == 0
+    assert said["connections"] <= 1  # one may just be on its way
 
 
 def test_clients_go_on_when_nobody_reads_what_they_say(namespace):
