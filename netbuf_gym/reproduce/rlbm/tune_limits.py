@@ -86,10 +86,10 @@ def main(argv: Sequence[str]) -> int:
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
     try:
-        values = [float(f"{float(one):.6g}") for one in given["limits"].split(",")]
+        asked = [float(f"{float(one):.6g}") for one in given["limits"].split(",")]
     except ValueError:
         raise ConfigError(f"limits = {shown(given['limits'])}; valid: milliseconds, e.g. limits=10,20,50") from None
-    grid = [Limits(value).limits_ms[0] for value in values]
+    grid = [Limits(value).limits_ms[0] for value in asked]
 
     output = Path(given["output"])
     command = f"python -m netbuf_gym.reproduce.rlbm.tune_limits worlds={worlds}"
