@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from processors import pin
 
+pin()
 settings.register_profile("by result", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("by result")
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from processors import start_pinned
 
 from netbuf_gym import scenarios
 from netbuf_gym.scenarios import Scenario
@@ -103,4 +104,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    start_pinned()
     sys.exit(main())

@@ -262,7 +262,7 @@ def test_rows_that_fill_no_world_name_the_argument_that_was_given(name):
         gym.make_vec(ID, num_envs=3, **{name: 2})
 
 
-@pytest.mark.parametrize("action", [11, -1, 2.0, float("nan"), [1, 2], "up", None])
+@pytest.mark.parametrize("action", [12, -1, 2.0, float("nan"), [1, 2], "up", None])
 def test_bad_actions_are_refused(action):
     env = Env(scenario=SHORT)
     env.reset(seed=0)

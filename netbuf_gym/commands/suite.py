@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from pathlib import Path
 
-from netbuf_gym.errors import needing
+from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
@@ -59,9 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     if order.figures:
         require()  # refuses, before any work is done, where there is none
     edition = own.load()
-    before = None if order.against is None else report.earlier(order.against, own, edition)
     cells = edition.of(order.families)
     families = [family for family in edition.families if not order.families or family in order.families]
+    before = None if order.against is None else report.earlier(order.against, own, edition, families)
+    _make(order.output)
     contenders = [contending.contender(word, own) for word in order.controllers]
     for one in contenders:
         contending.require_fit(one, cells, own)
@@ -80,7 +82,6 @@ def run(arguments: argparse.Namespace) -> int:
     if before is not None:
         beside, behind = report.compared(own, summaries, before, order.tolerance)
         table += f"\n\nagainst {order.against}\n\n{beside}"
-    order.output.mkdir(parents=True, exist_ok=True)
     # The result says that the folder is whole, and all of it of one run: it goes first and comes last.
     (order.output / "result.json").unlink(missing_ok=True)
     write_atomic(order.output / "worlds.csv", report.rows(played, own, command))
@@ -99,6 +100,15 @@ def run(arguments: argparse.Namespace) -> int:
     if behind:
         print(f"behind {order.against} by more than {order.tolerance:g}: {', '.join(behind)}")
     return 1 if behind else 0
+
+
+def _make(output: Path) -> None:
+    """Makes the folder of the results before any work is done."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        said = f"output = '{output}' is no folder and cannot become one: {error.strerror or error}"
+        raise ConfigError(f"{said}; valid: a folder, new or not") from None
 
 
 class _Counted:

@@ -79,6 +79,8 @@ def constant(action: Any, rules: Rules, worlds: int) -> Policy:
     """
     space: Any = rules.action_space
     try:
+        if np.asarray(action).dtype.kind == "b":
+            raise TypeError
         value = np.asarray(action, space.dtype if np.asarray(action).dtype.kind != "f" or space.dtype.kind == "f" else None)
         fits = space.contains(value[()] if not space.shape else value)
     except (TypeError, ValueError, OverflowError):

@@ -10,6 +10,9 @@ import numpy as np
 from netbuf_gym.arguments import real, truth
 from netbuf_gym.rewards.utility import Path
 
+YOUNG_S = 0.5
+"""A world is taken for so old at least, in seconds: what its first packets do shall not count for all that follow."""
+
 
 class RunningPath(Path, Protocol):
     """A path of which means are kept.
@@ -34,6 +37,11 @@ class RunningUtility:
     second: a x/X - b x/X (y/Y - 1) - c l - d y. What is delivered counts more in a world that gives little, and delay by how
     much data waits; the last term is delay as such.
 
+    By this alone a slow start pays, since x/X is above 1 while the mean lags behind. What adds up to the utility of the whole
+    is its slope: d(t ln X)/dt = x/X - 1 + ln X. To a learner who discounts what is h seconds away by exp(-h/H) the level
+    ln X is worth as much as its changes times H, and these are x/X - 1 over the world's age t. So with a horizon H, a and b
+    are multiplied by 1 + H/t, and x/X is counted from 1 on.
+
     Who shares a full queue lessens the share that it drops by nothing where it sends less; reckoned in fair shares, l
     is what is lost over what the fair share carries, x l / (1 - l), and sending less lessens it. Where others cross the path,
     what x exceeds 1 by can be made to count less, and agents that share a bottleneck can be rewarded together, each by the
@@ -44,6 +52,7 @@ class RunningUtility:
         surplus_weight: what counts of x beyond 1 on a path that is shared, 0 to 1.
         team_weight: how much of a reward is the mean of all agents that share the bottleneck, 0 to 1.
         throughput_weight, delay_weight, loss_weight, standing_weight: weights a, b, c, d, 0 to 100.
+        horizon_s: H, 0 to 1000 seconds; of a discount of g an interval of T seconds it is T / (1 - g). 0: none.
         floor: least X, 1e-3 to 1.
         cap: largest x/X and y/Y that count, 1 to 100.
     """
@@ -52,6 +61,7 @@ class RunningUtility:
     delay_weight: float = 0.5
     loss_weight: float = 0.3
     standing_weight: float = 0.0
+    horizon_s: float = 0.0
     surplus_weight: float = 1.0
     team_weight: float = 0.0
     loss_in_shares: bool = False
@@ -70,6 +80,7 @@ class RunningUtility:
         truth("loss_in_shares", self.loss_in_shares)
         for name in ("surplus_weight", "team_weight"):
             real(name, getattr(self, name), 0, 1)
+        real("horizon_s", self.horizon_s, 0, 1000)
         real("floor", self.floor, 1e-3, 1)
         real("cap", self.cap, 1, 100)
 
@@ -85,6 +96,10 @@ class RunningUtility:
         inflation = np.minimum(rtt_ratio / tracker.means.rtt_ratio(), cap)
         np.multiply(share, np.float32(self.throughput_weight), out=out[0])
         np.multiply(share * (1 - inflation), np.float32(self.delay_weight), out=out[1])
+        if self.horizon_s:
+            age = tracker.means.age_s
+            out[0] -= np.float32(self.throughput_weight) * (age > 0)
+            out[:2] *= 1 + np.float32(self.horizon_s) / np.maximum(age, np.float32(YOUNG_S))
         lost = tracker.loss_ratio()
         if self.loss_in_shares:
             lost = np.minimum(tracker.throughput_ratio() * lost / np.maximum(1 - lost, np.float32(1e-3)), cap)

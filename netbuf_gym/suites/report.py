@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import stats
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import read_text
 from netbuf_gym.suites.running import Played
 from netbuf_gym.suites.suite import Edition, Metric, Suite
@@ -122,11 +122,15 @@ def to_dict(
     }
 
 
-def earlier(file: Path, suite: Suite, edition: Edition) -> dict[str, Any]:
+def earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[str]) -> dict[str, Any]:
     """The result of an earlier run, read from its result.json.
 
+    Args:
+        families: What it must have of each controller.
+
     Raises:
-        ConfigError: It cannot be read, or is of another suite or version, whose figures say nothing about this one's.
+        ConfigError: It cannot be read, is of another suite or version, whose figures say nothing about this one's, or lacks a
+            family.
     """
     try:
         data = json.loads(read_text(file))
@@ -137,11 +141,22 @@ def earlier(file: Path, suite: Suite, edition: Edition) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"against = {file}: is no result.json of a suite ({error})") from None
     if schema != SCHEMA or not isinstance(controllers, dict) or not controllers:
-        raise ConfigError(f"against = {file}: schema {schema!r} with {len(controllers)} controllers; valid: {SCHEMA!r}, some")
+        raise ConfigError(f"against = {file}: schema {shown(schema)}, controllers {shown(controllers)}; valid: {SCHEMA!r}, one")
     ours = suite.name, edition.version, edition.digest
     if of != ours:
         named = [f"suite {name}, version {version}, digest {digest}" for name, version, digest in (of, ours)]
         raise ConfigError(f"against = {file}: is of {named[0]}; valid: {named[1]}, as figures of others are of other worlds")
+    for name, one in controllers.items():
+        for family in families:
+            worlds, where = len(edition.of([family])), f"against = {file}: controllers.{name}.families.{family}"
+            try:
+                found, value = one["families"][family]["worlds"], one["families"][family][suite.score.key]
+            except (KeyError, TypeError):
+                raise ConfigError(f"{where} is not there; valid: a result over all families that are run") from None
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if found != worlds or not (number or value is None):
+                said = f"{where} has {shown(found)} worlds, {suite.score.key} {shown(value)}"
+                raise ConfigError(f"{said}; valid: {worlds}, and a number, or null where none is known")
     return data
 
 
@@ -152,10 +167,7 @@ def compared(
     tolerance: float,
 ) -> tuple[str, list[str]]:
     """The first contender beside an earlier result: a table of the score by family, and the families in which it is behind by
-    more than `tolerance`. The earlier contender is the one of its name, or else the first one.
-
-    Raises:
-        ConfigError: The earlier result lacks a family.
+    more than `tolerance`. The earlier contender is the one of its name, or else the first one. `before` is of `earlier`.
     """
     name, score = next(iter(summaries)), suite.score
     then = name if name in before["controllers"] else next(iter(before["controllers"]))
@@ -163,9 +175,7 @@ def compared(
     lines, behind = [], []
     for family, own in summaries[name].items():
         if family not in old or old[family]["worlds"] != own["worlds"]:
-            if family == ALL:
-                continue  # of other families
-            raise ConfigError(f"against: has no family {family!r} of as many worlds; valid: a result over all families")
+            continue  # all of them, where they were other families
         was, now = old[family][score.key], own[score.key]
         lost = was is not None and (now is None or now < was - tolerance)
         behind += [family] * lost

@@ -60,6 +60,11 @@ class RunningMeans:
         self._share += time * share
         self._rtt_ratio += time * rtt_ratio
 
+    @property
+    def age_s(self) -> np.ndarray:
+        """How long each row's life is by now, seconds, float32 `(rows,)`."""
+        return self._time
+
     def share(self) -> np.ndarray:
         """Mean of the throughput ratio, float32 `(rows,)`; 1 before something arrived."""
         return self._mean(self._share)

@@ -33,6 +33,14 @@ def test_worlds_cover_what_is_asked():
     assert (queues.min(), queues.max()) == (0.5, 4)
     world = worlds.WORLDS[worlds.SENDER]["10M-40ms-1bdp"](5.0)
     assert (world.capacity_mbps, world.propagation_rtt_ms(), world.buffer_packets, world.agents) == (10, 40, 33, 1)
+    beside = [world for name, world in worlds.WORLDS[worlds.SENDER].items() if name.startswith("cubic-")]
+    assert [world(5.0).buffer_packets for world in beside] == [33, 67, 267]
+    for make in beside:
+        agent, rival = make(5.0).flows
+        assert (rival.cc, make(5.0).agents, rival.start_s - agent.start_s) == ("cubic", 1, worlds.LATER_S)
+    for name, trips in (("longer", [40, 90]), ("shorter", [100, 50])):
+        delays = worlds.WORLDS[worlds.SENDER][name](20.0).links[0].delay_ms
+        assert delays.time_s.tolist() == [0, 5] and (delays.delay_ms + trips[0] / 2).tolist() == trips
 
 
 def test_the_simulators_runs_come_first():
@@ -45,10 +53,10 @@ def test_the_simulators_runs_come_first():
 
 
 def test_actions_are_counted_by_their_places():
-    assert schemes.binned(np.array([0, 10, 10]), spaces.Discrete(11)).tolist() == [1, *[0] * 9, 2]
-    assert schemes.binned(np.array([0, 21]), spaces.Discrete(22)).tolist() == [1, *[0] * 9, 1]
+    assert schemes.binned(np.array([0, 10, 10]), spaces.Discrete(12)).tolist() == [1, *[0] * 9, 2, 0]
+    assert schemes.binned(np.array([0, 23]), spaces.Discrete(24)).tolist() == [1, *[0] * 10, 1]
     box = spaces.Box(-1.0, 1.0, (2,))
-    assert schemes.binned(np.array([[-1.0, 1.0], [0.0, 0.0]]), box).tolist() == [1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1]
+    assert schemes.binned(np.array([[-1.0, 1.0], [0.0, 0.0]]), box).tolist() == [1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1]
 
 
 def runs_of(values: dict) -> Runs:

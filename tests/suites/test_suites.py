@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -205,6 +206,8 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="constant:99 cannot play the family 'fixed' of suite gate: action = 99"):
         contending.require_fit(contending.contender("constant:99", GATE), SMALL.cells, GATE)
+    with pytest.raises(ConfigError, match="action = True"):
+        contending.require_fit(contending.contender("constant:true", GATE), SMALL.cells, GATE)
 
 
 @pytest.mark.parametrize(
@@ -277,10 +280,40 @@ def test_against_an_earlier_result(small, tmp_path, capsys):
     assert run(tmp_path, "controller=cubic", f"against={result}") == 2
     assert "is of suite gate, version 2, digest abc; valid: suite gate, version 3, digest abc" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="cannot be read"):
-        report.earlier(tmp_path / "none.json", GATE, SMALL)
+        report.earlier(tmp_path / "none.json", GATE, SMALL, [])
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"is no result.json of a suite"):
-        report.earlier(tmp_path / "bad.json", GATE, SMALL)
+        report.earlier(tmp_path / "bad.json", GATE, SMALL, [])
+
+
+@pytest.mark.parametrize(
+    ("controllers", "message"),
+    [
+        (3, "controllers 3"),
+        ({"cubic": {}}, r"controllers\.cubic\.families\.fixed is not there"),
+        ({"cubic": {"families": {"fixed": {"worlds": 2}}}}, "is not there"),
+        ({"cubic": {"families": {"fixed": {"worlds": 2, "utility": "x"}}}}, "utility 'x'; valid: 2"),
+        ({"cubic": {"families": {"fixed": {"worlds": 7, "utility": 0.0}}}}, "has 7 worlds"),
+    ],
+)
+def test_against_what_is_no_result_is_refused_before_anything_is_played(small, tmp_path, capsys, controllers, message):
+    assert run(tmp_path, "controller=cubic", "families=[fixed]") == 0
+    result = tmp_path / "before.json"
+    (tmp_path / "out" / "result.json").rename(result)
+    data = json.loads(result.read_text())
+    result.write_text(json.dumps(data | {"controllers": controllers}))
+    capsys.readouterr()
+    assert run(tmp_path, "controller=cubic", "families=[fixed]", f"against={result}") == 2
+    told = capsys.readouterr()
+    assert re.search(message, told.err) and "worlds\n" not in told.out
+
+
+def test_an_output_that_is_no_folder_is_refused_before_anything_is_played(small, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    for output in (tmp_path / "file", tmp_path / "file" / "below"):
+        assert main(["suite", "gate", "controller=cubic", f"output={output}"]) == 2
+        told = capsys.readouterr()
+        assert f"output = '{output}' is no folder" in told.err and told.out == ""
 
 
 @pytest.mark.parametrize("words", [["suite", "gates"], ["suite", "gate"], ["suite", "gate", "controller=cubik"]])

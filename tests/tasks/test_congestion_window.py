@@ -94,10 +94,10 @@ def test_before_the_first_ack_and_in_a_gap_observations_are_defined(recipe):
             assert now[7, 0] == before[7, 0] and now[11, 0] == 0
 
 
-@pytest.mark.parametrize("action", range(11))
+@pytest.mark.parametrize("action", range(len(FACTORS)))
 def test_decode_default_multiplies(action):
     task, made = CongestionWindow("default"), tracker()
-    made.update(acknowledged(10))
+    made.update(acknowledged(30))
     out = task.decode(np.array([action]), made, np.empty((1, 1)))
     assert out[0, 0] == pytest.approx(10 * MSS * FACTORS[action])
 
@@ -131,14 +131,14 @@ def test_the_papers_window_may_be_unclamped():
 
 def test_actions_are_the_papers():
     assert PPCC_STEPS.tolist() == [-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600]
-    assert len(FACTORS) == 11 and FACTORS[0] == 0.5 and FACTORS[-1] == 2
+    assert len(FACTORS) == 12 and FACTORS[0] == 0.5 and FACTORS[-1] == 4
     assert CongestionWindow("ppcc").keep_action == 4 and CongestionWindow("default").keep_action == 5
 
 
 @pytest.mark.parametrize("recipe", ["default", "ppcc"])
 def test_spaces(recipe):
     task = CongestionWindow(recipe, history=3)
-    assert task.action_space == gym.spaces.Discrete(11)
+    assert task.action_space == gym.spaces.Discrete({"default": 12, "ppcc": 11}[recipe])
     assert task.observation_space.shape == (3 * task.width,)
     assert np.isfinite(task.observation_space.low).all() and np.isfinite(task.observation_space.high).all()
 
@@ -151,7 +151,7 @@ def test_spaces(recipe):
         (np.array([0.0, np.nan]), "integers"),
         (np.array([0.0, 1.0]), "integers"),
         (np.array([True, False]), "integers"),
-        (np.array([0, 11]), "11 is out of range"),
+        (np.array([0, 12]), "12 is out of range"),
         (np.array([-1, 3]), "-1 is out of range"),
         (["a", "b"], "integers"),
     ],

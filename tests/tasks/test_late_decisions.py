@@ -70,7 +70,7 @@ def sent(latency_s, steps, **kwargs):
     env.reset(seed=1)
     packets, window = [], []
     for _ in range(steps):
-        env.step(len(FACTORS) - 1)
+        env.step(FACTORS.tolist().index(2.0))
         packets.append(env.telemetry["packets_sent"])
         window.append(env.telemetry["cwnd_bytes"])
     return np.array(packets), window
@@ -109,7 +109,7 @@ def test_continuous_actions_are_factors():
     assert smooth.action_space == gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
     assert smooth.keep_action.tolist() == [0] and FACTORS[flat.keep_action] == min(FACTORS, key=lambda f: abs(np.log(f)))
     changes = np.log([0.4, 0.5, 1.0, 1.2, 2.0, 9.0])
-    assert FACTORS[flat.nearest(changes)].tolist() == [0.5, 0.5, FACTORS[flat.keep_action], 1.18, 2.0, 2.0]
+    assert FACTORS[flat.nearest(changes)].tolist() == [0.5, 0.5, FACTORS[flat.keep_action], 1.18, 2.0, 4.0]
     np.testing.assert_allclose(LARGEST_FACTOR ** smooth.nearest(changes)[:, 0], [0.5, 0.5, 1.0, 1.2, 2.0, 2.0], rtol=1e-6)
     assert smooth.to_dict()["actions"] == {"factor": LARGEST_FACTOR} and flat.to_dict()["actions"] == FACTORS.tolist()
 

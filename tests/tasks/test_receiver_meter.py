@@ -1,5 +1,7 @@
 """Nuwa's utility, interval by interval, and the task's rewards, by hand."""
 
+from dataclasses import fields
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -78,19 +80,60 @@ def test_running_utility_by_hand():
     assert given == pytest.approx(expected)
 
 
+def sums_of(reward, segments, queues_s):
+    """What the rewards of such intervals add up to."""
+    made, total = tracker(), 0.0
+    for many, queue_s in zip(segments, queues_s, strict=True):
+        made.update(arrived(many, queue_s))
+        total += sum(terms_of(reward, made).values())
+    return total, made
+
+
+def test_with_a_horizon_rewards_are_worth_the_utility_of_the_whole():
+    """Of starts with a tenth of the capacity for 20 and 10 s; what they are apart is, discounted, slope and level ln X."""
+    interval_s, horizon_s = 0.1, 4.0
+    discounts = (1 - interval_s / horizon_s) ** np.arange(500)  # from 10 s on, where the two part
+    rewards, added, plain = RunningUtility(horizon_s=horizon_s, cap=100), RunningUtility(cap=100), []
+    worth, exact = [], []
+    for slow in (200, 100):
+        made, given, wanted = tracker(), [], []
+        for many in np.where(np.arange(600) < slow, 4, 40):
+            made.update(arrived(many))
+            given.append(terms_of(rewards, made)["throughput"])
+            wanted.append(terms_of(added, made)["throughput"] + 0.5 * np.log(made.means.share()[0]) * interval_s)
+        worth.append(discounts @ given[100:])
+        exact.append(discounts @ wanted[100:])
+        plain.append(sums_of(RunningUtility(), np.where(np.arange(600) < slow, 4, 40), np.zeros(600))[0])
+    assert worth[1] - worth[0] == pytest.approx(exact[1] - exact[0], rel=0.1) and worth[1] > worth[0]
+    assert plain[1] < plain[0]  # without it a slow start pays
+
+
+def test_a_horizon_multiplies_by_the_worlds_age():
+    made = tracker()
+    reward = RunningUtility(horizon_s=4.0)
+    assert terms_of(reward, made)["throughput"] == 0  # nothing has arrived
+    for _ in range(9):
+        made.update(arrived(20, 0.05))
+    made.update(arrived(40, 0.1))
+    x, y = made.means.share()[0], made.means.rtt_ratio()[0]
+    given, times = terms_of(reward, made), 1 + 4 / 1.0
+    assert given["throughput"] == pytest.approx(0.05 * (1 / x - 1) * times, rel=1e-5)
+    assert given["delay"] == pytest.approx(-0.05 / x * (3 / y - 1) * times, rel=1e-5)
+
+
 def test_all_rewards_are_finite_before_the_first_packet_and_in_silence():
-    for name, kind in REWARDS.items():
-        made, reward = tracker(rows=2), kind()
+    for reward in (*(kind() for kind in REWARDS.values()), RunningUtility(horizon_s=4, surplus_weight=0)):
+        made = tracker(rows=2)
         for step in (telemetry(2), arrived(rows=2), telemetry(2), telemetry(2)):
             made.update(step)
             out = np.full((len(reward.terms), 2), np.nan, np.float32)
             reward(made, out)
-            assert np.isfinite(out).all(), name
+            assert np.isfinite(out).all(), reward
 
 
-@pytest.mark.parametrize("field", ["throughput_weight", "delay_weight", "loss_weight", "standing_weight", "floor", "cap"])
+@pytest.mark.parametrize("field", [field.name for field in fields(RunningUtility) if field.name != "loss_in_shares"])
 def test_parameters_have_ranges(field):
-    for value in (-1, float("nan"), 1e3, "a"):
+    for value in (-1, float("nan"), 1e4, "a"):
         with pytest.raises(ConfigError, match=field):
             RunningUtility(**{field: value})
 

@@ -141,6 +141,7 @@ def test_shares_decide_what_is_drawn():
         ("paths/training", {"shares": {"fixed": 0}}, "shares are all 0"),
         ("paths/training", {"shares": 3}, "shares = 3; valid: a number for each family"),
         ("paths/rivals", {"competitors": ["cubik"]}, "cubik"),
+        ("paths/rivals", {"competitors": ["receiver_driven"]}, "receiver_driven"),
         ("paths/fixed", {"rate_mbps": (0, 1)}, r"rate_mbps\[0\] = 0"),
         ("paths/fixed", {"mixed_probability": 2}, "mixed_probability = 2"),
         ("paths/fixed", {"most_mbit": 0}, "most_mbit = 0"),

@@ -95,7 +95,7 @@ def test_a_congestion_control_over_time():
         lambda: evaluate("agent"),
         lambda: CongestionControl("agent"),
         lambda: CongestionControl("fast"),
-        lambda: evaluate(ConstantAction(11)),
+        lambda: evaluate(ConstantAction(12)),
         lambda: evaluate("keep", recipe="paper"),
         lambda: evaluate("queue_target", recipe="ppcc"),
         lambda: QueueTarget(segments=0),

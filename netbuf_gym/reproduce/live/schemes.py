@@ -22,7 +22,7 @@ NAMES = tuple(dict.fromkeys(name for names in SCHEMES.values() for name in names
 RANKED = (LEARNED, "cubic", "bbr", "newreno")
 """Those whose order is compared."""
 
-BINS = 11
+BINS = 12
 """Of the distribution of actions."""
 
 
@@ -30,7 +30,7 @@ class Observed(Contender):
     """A contender whose actions are counted.
 
     Attributes:
-        shares: Of the actions, `(BINS,)`: of `Discrete` ones each action's, of a `Box` those of eleven equal parts of its
+        shares: Of the actions, `(BINS,)`: of `Discrete` ones each action's, of a `Box` those of so many equal parts of its
             range; NaN before the first.
     """
 

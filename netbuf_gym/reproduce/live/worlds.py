@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from netbuf_gym import traces
-from netbuf_gym.scenarios import Scenario, dumbbell
+from netbuf_gym.scenarios import Scenario, dumbbell, route_change
 from netbuf_gym.scenarios.limits import AGENT, DATA_BYTES
 from netbuf_gym.scenarios.wire import Jitter
 from netbuf_gym.tasks.queue_threshold.scenarios import rlbm_default
@@ -53,6 +53,13 @@ TRACE = "trace"
 TRACE_SEED = 4_000_001
 """Of the generated 4G trace: no training or evaluation draws it."""
 
+RIVALS = tuple(Path(20, 40, bdp) for bdp in (0.5, 1, 4))
+"""Paths that the sender shares with one flow of CUBIC, which begins `LATER_S` after it."""
+LATER_S = 0.5
+STEPS_MS = {"longer": (40.0, 50.0), "shorter": (100.0, -50.0)}
+"""Propagation there and back, and what becomes of it after `STEP_AT` of the run, of a route that changes."""
+STEP_MBPS, STEP_AT = 10.0, 0.25
+
 CELLS = tuple((size, load) for size in (100, 200, 500, 1000) for load in (0.3, 0.6, 0.8))
 """Packets a queue, offered load: a quarter of RLBM's grid."""
 
@@ -72,6 +79,33 @@ def _sender(path: Path | None, duration_s: float) -> Scenario:
         senders=[AGENT],
         duration_s=duration_s,
         name=path.name,
+    )
+
+
+def _beside(path: Path, duration_s: float) -> Scenario:
+    """The sender beside a CUBIC."""
+    return dumbbell(
+        rate_mbps=path.rate_mbps,
+        rtt_ms=path.rtt_ms,
+        buffer_packets=path.packets,
+        senders=[AGENT, "cubic"],
+        stagger_s=LATER_S,
+        duration_s=duration_s,
+        name=f"cubic-{path.name}",
+    )
+
+
+def _changing(name: str, rtt_ms: float, change_ms: float, duration_s: float) -> Scenario:
+    """A route that becomes longer or shorter; its queue is one product of the shorter."""
+    delays = route_change(delay_ms=rtt_ms / 2, change_ms=change_ms, at_s=STEP_AT * duration_s)
+    return dumbbell(
+        rate_mbps=STEP_MBPS,
+        rtt_ms=rtt_ms,
+        delays=delays,
+        buffer_packets=queue_packets(STEP_MBPS, rtt_ms + min(change_ms, 0), 1),
+        senders=[AGENT],
+        duration_s=duration_s,
+        name=name,
     )
 
 
@@ -105,7 +139,9 @@ def _paths(make: Callable[[Path | None, float], Scenario]) -> dict[str, Maker]:
 
 
 WORLDS: Mapping[str, Mapping[str, Maker]] = {
-    SENDER: _paths(_sender),
+    SENDER: _paths(_sender)
+    | {f"cubic-{path.name}": partial(_beside, path) for path in RIVALS}
+    | {name: partial(_changing, name, *step) for name, step in STEPS_MS.items()},
     RECEIVER: _paths(_receiver),
     SWITCH: {f"{size}-{load:g}": partial(_switch, size, load) for size, load in CELLS},
 }

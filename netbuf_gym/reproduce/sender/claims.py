@@ -217,7 +217,8 @@ def gap(runs: Runs, scheme: str) -> Gap | None:
 
     The bootstrap draws cells, each the mean over its windows, of scheme, rival and bound together.
     """
-    means = {name: _by_cell(runs, name) for name in (scheme, CAUSAL, *CLASSIC)}
+    worst = _worst(runs)
+    means = {name: _by_cell(runs, name, worst) for name in (scheme, CAUSAL, *CLASSIC)}
     cells = sorted(set(means[scheme]) & set(means[CAUSAL]))
     rivals = [name for name in CLASSIC if name != scheme and cells and set(cells) <= set(means[name])]
     if not rivals:
@@ -274,10 +275,20 @@ def _utilities(runs: Runs, scheme: str) -> dict[tuple[str, float], float]:
     return dict(zip(keys, values.tolist(), strict=True))
 
 
-def _by_cell(runs: Runs, scheme: str) -> dict[str, float]:
-    """The mean utility of each cell over seeds in which anything was acknowledged."""
+def _worst(runs: Runs) -> dict[tuple[str, float], float]:
+    """The least utility that anybody has in each cell and seed, where anything was acknowledged to anybody."""
+    found: dict[tuple[str, float], float] = {}
+    for scheme in runs.values("scheme"):
+        for key, value in _utilities(runs, scheme).items():
+            if value > -math.inf:
+                found[key] = min(found.get(key, math.inf), value)
+    return found
+
+
+def _by_cell(runs: Runs, scheme: str, worst: dict[tuple[str, float], float]) -> dict[str, float]:
+    """The mean utility of each cell; of a run in which nothing was acknowledged the worst of all that played it counts."""
     found: dict[str, list[float]] = {}
-    for (cell, _), value in _utilities(runs, scheme).items():
-        if value > -math.inf:
-            found.setdefault(cell, []).append(value)
+    for key, value in _utilities(runs, scheme).items():
+        if key in worst:
+            found.setdefault(key[0], []).append(value if value > -math.inf else worst[key])
     return {cell: float(np.mean(values)) for cell, values in found.items()}

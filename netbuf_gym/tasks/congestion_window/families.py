@@ -114,7 +114,7 @@ class SenderPaths(Distribution):
         put(self, "loss", interval("loss", self.loss, 0.999))
         put(self, "competitors", rivals() if self.competitors is None else names_of(self.competitors, "competitors"))
         for i, cc in enumerate(self.competitors or ()):
-            congestion_control(f"competitors[{i}]", cc, sender_controls("linux"), "linux")
+            congestion_control(f"competitors[{i}]", cc, rivals(), "linux")
         for field in ("leave_probability", "mixed_probability"):
             put(self, field, checks.number(field, getattr(self, field), 0, 1))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, 1e4))

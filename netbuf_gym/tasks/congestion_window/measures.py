@@ -35,7 +35,7 @@ MEASURES = Measures(
     series_limits=(Limit("throughput_mbps", "capacity", bottleneck_capacity),),
     scatter=(("queue_delay_mean_ms", "mean queueing delay (ms)"), ("goodput_mbps", "goodput (Mbit/s)")),
     score_says="Utility = 0.5 ln(goodput / capacity) - 0.5 ln(mean RTT / base RTT).",
-    baselines=("newreno", "cubic", "bbr", "vegas", "westwood", "random"),
+    baselines=("newreno", "cubic", "bbr", "vegas", "westwood", "copa", "queue_target", "random"),
     benchmark=("ppcc/1", "ppcc/2", "ppcc/3", "ppcc/4"),
     benchmark_columns=(Column("utility", "utility", 3, says=UTILITY),),
     shown=("cubic", "bbr", "random"),

@@ -21,11 +21,13 @@ SEEN_SHARE = 1.02
 DRAIN_AFTER_S = 8.0
 """A drain begins when the least round trip has not been seen for so long, while ACKs came."""
 
-DRAIN_ROUND_TRIPS, DRAIN_INTERVALS = 2, (2, 8)
-"""How long a drain lasts in round trips, and within how many decision intervals."""
+DRAIN_ROUND_TRIPS, LEAST_DRAIN_INTERVALS = 2, 2
+"""How long a drain lasts: in round trips as they are when it begins, so that the queue of an unlimited buffer is gone by its
+end however long it is, and in decision intervals at least."""
 
 DRAIN_SHARE, DRAIN_OF_PRODUCT = 0.5, 0.75
-"""What the window is meanwhile at most: of what it was, and of the highest rate lately times the least round trip so far."""
+"""What the window is meanwhile at most: of what it was, and of the mean rate lately times the least round trip so far. The
+highest rate would not do, which senders that share a queue keep from when they had more of it, and then none of it drains."""
 
 LATELY_S, LOSS_MEMORY_S = 1.0, 2.0
 """Time constants of what is remembered of rates and of round trips, and of losses and of how rates jump."""
@@ -37,7 +39,7 @@ STARTED_RTT = 1.25
 """A path has been filled once, or holds no more, where a round trip was so many times the least one, or a packet was lost."""
 
 LEAST_DRAINED = 4
-"""Segments that a drain leaves at least."""
+"""Segments that a drain leaves at least, of a window that had as many."""
 
 
 class PathTracker(Tracker):
@@ -57,6 +59,7 @@ class PathTracker(Tracker):
         roughness: mean of what the rate jumps by from interval to interval, as a logarithm to base 2, at most 2.
         wanted: float64, the window in bytes that was decided on last; a time-out leaves less of it.
         resumed: float64, the window in bytes that a drain interrupted, from its start to the first decision after it, else 0.
+        drained: float64, the window in bytes that a drain holds, from its start on.
         acked: bool, whether an ACK came in the last interval.
     """
 
@@ -66,7 +69,7 @@ class PathTracker(Tracker):
         self._path = np.zeros((9, rows), np.float32)
         self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:]
-        self.wanted, self.resumed = np.zeros((2, rows))
+        self.wanted, self.resumed, self.drained = np.zeros((3, rows))
         self.acked = np.zeros(rows, bool)
 
     def reset(self, rows: slice, **world: Any) -> None:
@@ -74,7 +77,7 @@ class PathTracker(Tracker):
         super().reset(rows, **world)
         self._path[:, rows] = 0
         self.wanted[rows] = self.cwnd[rows]
-        self.resumed[rows] = 0
+        self.resumed[rows] = self.drained[rows] = 0
         self.acked[rows] = False
 
     def update(self, telemetry: np.ndarray) -> None:
@@ -117,10 +120,14 @@ class PathTracker(Tracker):
         np.copyto(self.unseen_s, 0, where=seen | over)
         due = ~draining & self.acked & (self.unseen_s >= np.float32(DRAIN_AFTER_S - 1e-3))  # float32 adds up intervals
         if due.any():
-            intervals = np.clip(np.ceil(DRAIN_ROUND_TRIPS * self.last[RTT] / self.interval_s), *DRAIN_INTERVALS)
+            intervals = np.maximum(np.ceil(DRAIN_ROUND_TRIPS * self.last[RTT] / self.interval_s), LEAST_DRAIN_INTERVALS)
             np.copyto(self.draining_s, intervals * np.float32(self.interval_s), where=due)
             np.copyto(self._found, np.float32(np.inf), where=due)
             np.copyto(self.resumed, self.cwnd, where=due)
+            product = np.float64(self.rate_lately) * np.where(self.rtt_known, self.least_rtt, np.float32(0)) / 8
+            held = np.minimum(DRAIN_SHARE * self.cwnd, DRAIN_OF_PRODUCT * product)
+            held = np.maximum(held, LEAST_DRAINED * np.float64(self.last[MSS]))
+            np.copyto(self.drained, np.minimum(held, self.cwnd), where=due)
         halted = (self.last[TIMEOUTS] > 0) & (self.resumed > 0)
         if halted.any():  # what was before a drain is no more confirmed than any other window
             self.draining_s[halted] = self.resumed[halted] = 0
@@ -156,10 +163,7 @@ class PathTracker(Tracker):
         if cap is not None:
             np.minimum(out, cap, out=out)
         draining = self.draining_s > 0
-        if draining.any():
-            product = np.float64(self.peak_rate) * np.where(self.rtt_known, self.least_rtt, np.float32(0)) / 8
-            drained = np.minimum(DRAIN_SHARE * self.resumed, DRAIN_OF_PRODUCT * product)
-            np.copyto(out, np.maximum(drained, LEAST_DRAINED * mss), where=draining)
+        np.copyto(out, self.drained, where=draining)
         np.maximum(out, self.lowest_window, out=out)
         np.copyto(self.wanted, out, where=self.acked)
         np.copyto(self.resumed, 0, where=self.acked & ~draining)

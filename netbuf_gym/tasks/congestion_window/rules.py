@@ -33,7 +33,7 @@ LEAST_RTT_S = 1e-6
 PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.float64)
 """The paper's actions a: cwnd <- cwnd + a * MSS^2 / cwnd."""
 
-FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0], np.float64)
+FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0, 4.0], np.float64)
 """The default recipe's actions: cwnd <- cwnd * factor. None is 1: at a window that fits the path and at one that is too
 small for it a sender sees the same empty queue, and one that stands still never learns which it has."""
 
@@ -88,10 +88,10 @@ class CongestionWindow(Task):
     `Discrete(11)`, or `Box(-1, 1, (1,))` for factors of 1/2 to 2 (`actions="continuous"`, 2 to the power of the action).
     With the scenario's MSS, 1448 bytes unless it says otherwise, and 2 MSS at least:
 
-    | Recipe  | Window                          | Values                                                            |
-    |---------|---------------------------------|-------------------------------------------------------------------|
-    | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2   |
-    | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600            |
+    | Recipe  | Window                          | Values                                                             |
+    |---------|---------------------------------|--------------------------------------------------------------------|
+    | default | cwnd <- cwnd * f                | f in 0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2, 4 |
+    | ppcc    | cwnd <- cwnd + a * MSS^2 / cwnd | a in -200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600             |
 
     cwnd is the window in force: the agent's last one, or what a time-out left of it. Under the default recipe
 
@@ -99,10 +99,11 @@ class CongestionWindow(Task):
     * a window grows by what was acknowledged in the interval at most;
     * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;
     * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
-    * the least RTT stands as long as it is seen, within 2 %. Where it has not been for 8 s, the queue is drained for two round
-      trips (2 to 8 intervals, less if it is seen): the window is half of what it was, and at most three quarters of peak
-      rate * least RTT. Then what was found is believed, and the window is what it was (`drain`);
-    * packets are paced at 1.2 windows in the least RTT (`paced`).
+    * the least RTT stands as long as it is seen, within 2 %. Where it has not been for 8 s of intervals with ACKs, the queue is
+      drained for two round trips (2 intervals at least, less if it is seen): the window is half of what it was, and at most
+      three quarters of mean rate lately * least RTT, and 4 segments where it was as many. Then what was found is believed, and
+      the window is what it was (`drain`);
+    * packets are paced at 1.2 windows in the least RTT of the connection, which no drain replaces (`paced`).
 
     Under `ppcc` the window is clamped to 2 (bandwidth-delay product + buffer), which no real sender knows (`clamp="path"`).
 

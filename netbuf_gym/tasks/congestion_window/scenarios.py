@@ -157,8 +157,8 @@ SHARES = {
     "agents": 0.08,
 }
 """Of the families in `paths/training`."""
-FAST_MBPS = (100.0, 1000.0)
-"""Fast worlds are short, so that chance alone gives few seconds of them."""
+FAST, FAST_MBPS = ("fixed", "loss"), (100.0, 1000.0)
+"""Families and rates of fast worlds, which are short, so that chance alone gives few seconds of them."""
 
 _PATHS_ARGS = """
 
@@ -237,8 +237,8 @@ def paths_training(
     parts = [_family(family)(rate_mbps=rate_mbps, mixed_probability=mixed_probability, **common) for family in drawn]
     weights = list(drawn.values())
     if fast_share:
-        parts.append(_family("fixed")(rate_mbps=FAST_MBPS, mixed_probability=0.5, **common))
-        weights.append(sum(weights) * fast_share / (1 - fast_share))
+        parts += [_family(family)(rate_mbps=FAST_MBPS, mixed_probability=0.5, **common) for family in FAST]
+        weights += [sum(weights) * fast_share / (1 - fast_share) / len(FAST)] * len(FAST)
     return Mixture(parts=parts, weights=tuple(weights), name="paths/training")
 
 
