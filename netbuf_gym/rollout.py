@@ -101,7 +101,7 @@ Look = Callable[[View], None]
 def contender_of(name: str, task: str) -> Contender:
     """A task's contender by its name; raises `ConfigError` for another."""
     known = tasks.get(task).contenders
-    return known[choice("contender", name, known)]()
+    return known[name if name in known else choice("contender", name, known)]()
 
 
 def player(one: str | Contender | Playing, task: str) -> Contender:

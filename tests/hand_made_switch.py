@@ -15,7 +15,8 @@ def telemetry(rows=1, queues=2, **fields):
     for column, name in enumerate(schema.names):
         if name.startswith(NOTHING):
             array[:, column] = np.nan
-    quiet = {"elapsed_s": 0.1, "capacity": 1000, "free": 1000, "free_fraction": 1, "alpha_0": 1, "alpha_1": 1}
+    quiet = {"elapsed_s": 0.1, "capacity": 1000, "free": 1000, "free_fraction": 1}
+    quiet |= {f"alpha_{q}": 1 for q in range(queues)}
     for name, value in {**quiet, **fields}.items():
         array[:, schema.index(name)] = value
     return array

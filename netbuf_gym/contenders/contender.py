@@ -151,6 +151,8 @@ class Named(Mapping[str, Callable[[], Contender]]):
     Args:
         catalogue: the names that there are; `make` makes the contender of one.
         others: makers by name.
+        numbered: makers of what has numbers after its name and a colon, `limits:20`, by that name: they are given what stands
+            after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
     """
 
     def __init__(
@@ -158,14 +160,18 @@ class Named(Mapping[str, Callable[[], Contender]]):
         catalogue: Callable[[], Iterable[str]],
         make: Callable[[str], Contender],
         others: Mapping[str, Callable[[], Contender]],
+        numbered: Mapping[str, Callable[[str], Contender]] | None = None,
     ):
-        self._catalogue, self._make, self._others = catalogue, make, others
+        self._catalogue, self._make, self._others, self._numbered = catalogue, make, others, numbered or {}
 
     def __getitem__(self, name: str) -> Callable[[], Contender]:
         if name in self._others:
             return self._others[name]
         if name in self._catalogue():
             return lambda: self._make(name)
+        kind, colon, numbers = name.partition(":")
+        if colon and kind in self._numbered:
+            return lambda: self._numbered[kind](numbers)
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:

@@ -8,6 +8,7 @@ from netbuf_gym.tasks.queue_threshold.rewards import REWARDS, SwitchUtility, The
 from netbuf_gym.tasks.queue_threshold.rules import RECIPES, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.scenarios import CELLS, QUEUE_PACKETS, SCENARIOS, RandomSharedBuffer
 from netbuf_gym.tasks.queue_threshold.schemes import SCHEMES
+from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 from netbuf_gym.tasks.queue_threshold.telemetry import switch, switch_telemetry
 from netbuf_gym.tasks.record import TaskRecord
 
@@ -35,6 +36,9 @@ __all__ = [
     "SCENARIOS",
     "BufferScheme",
     "FixedThresholds",
+    "Limits",
+    "Pulse",
+    "PulseBurst",
     "QueueThreshold",
     "RandomSharedBuffer",
     "SwitchUtility",

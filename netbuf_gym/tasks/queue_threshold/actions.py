@@ -58,6 +58,13 @@ def alphas_of_limits(action: np.ndarray, tracker: SwitchTracker) -> np.ndarray:
     return np.minimum(alpha_of(limit_s, tracker.betas.T, free_s[:, None], least=1e-9), MAX_ALPHA)
 
 
+def action_of_limits(limit_s: np.ndarray | float) -> np.ndarray:
+    """The actions that name these limits, in seconds, with `actions="limits"`: float32; beyond `LIMIT_S`, its nearest end."""
+    low, high = LIMIT_S
+    within = np.clip(np.asarray(limit_s, np.float64), low, high)
+    return (2 * np.log(within / low) / np.log(high / low) - 1).astype(np.float32)
+
+
 def _power_of_two(action: np.ndarray, low: float, high: float) -> np.ndarray:
     exponent = low + (high - low) * (np.clip(action, -1.0, 1.0) + 1) / 2
     return np.exp2(np.round(exponent * OCTAVE_STEPS) / OCTAVE_STEPS)

@@ -18,6 +18,7 @@ from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
+from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
 
 REACHED = 1e-3
 """By how much of itself an alpha may differ from the one asked for: actions are rounded."""
@@ -109,8 +110,13 @@ class FixedThresholds(Decider):
         return constant(action, rules, len(seeds))
 
 
-CONTENDERS = Named(names, BufferScheme, {"random": RandomAction})
-"""Every scheme, and chance.
+CONTENDERS = Named(
+    names,
+    BufferScheme,
+    {"random": RandomAction, "limits": lambda: Limits(name="limits"), "pulse": Pulse, "pulse_burst": PulseBurst},
+    {"limits": Limits.of},
+)
+"""Every scheme, rules that decide as agents do, `limits:20` and the like (`Limits.of`), and chance.
 
 RLBM as published may have learned nothing (its updates came less often than its runs ended), so that every table holds the
 row of chance. Under the default recipe its alphas are log-uniform from 2^-8 to 2^3.

@@ -203,6 +203,8 @@ class QueueThreshold(Task):
         if self.agents != 1:
             raise ConfigError(f"agents = {self.agents}; valid for {self.name}: 1, the switch")
         self.queues = queues
+        self.interval_s = self.default_interval_s
+        """Time between decisions, for rules that count time by them; as the environment has it, from its start on."""
         self.actions = choice("actions", actions, ("continuous", "limits", "grid"))
         if self.actions == "limits" and recipe != "default":
             raise ConfigError(f'actions = "limits" with recipe {recipe!r}; valid: recipe "default"')
@@ -284,6 +286,7 @@ class QueueThreshold(Task):
 
     def make_tracker(self, rows: int, interval_s: float) -> SwitchTracker:
         """What is remembered of each switch."""
+        self.interval_s = interval_s
         return SwitchTracker(rows, self.queues)
 
     def start(self, tracker: SwitchTracker, rows: slice, scenario: Scenario) -> None:
