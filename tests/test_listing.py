@@ -151,8 +151,9 @@ def test_baselines_and_contenders(capsys):
     for record in tasks.records():
         assert [one["name"] for one in baselines if one["task"] == record.name] == list(record.measures.baselines)
     contenders = json.loads(listed(capsys, "contenders", "--json"))
-    keep = next(one for one in contenders if one["name"] == "queue_target")
-    assert keep["acts"] == "decides as an agent" and keep["recipes"] == ["default"] and not keep["compared_with"]
+    rule = next(one for one in contenders if one["name"] == "queue_target")
+    assert rule["acts"] == "decides as an agent" and rule["recipes"] == ["default"] and rule["compared_with"]
+    assert not next(one for one in contenders if one["name"] == "keep")["compared_with"]
 
 
 def test_congestion_controls_have_ranges_and_units(capsys):

@@ -245,7 +245,7 @@ def test_bad_arguments_are_refused_by_name(kwargs, message):
         VectorEnv(**kwargs)
 
 
-@pytest.mark.parametrize("bad", [np.zeros(3, int), np.array([0.0, np.nan]), np.array([0, 11]), np.array([[0], [1]])])
+@pytest.mark.parametrize("bad", [np.zeros(3, int), np.array([0.0, np.nan]), np.array([0, 12]), np.array([[0], [1]])])
 def test_bad_actions_are_refused_and_harm_nothing(bad):
     env = VectorEnv(2, scenario=SHORT)
     env.reset(seed=0)

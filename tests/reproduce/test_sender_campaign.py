@@ -21,7 +21,7 @@ from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.zoo import library
 
 SEED = 1_000_000
-MARKED = "<!-- simulated: written by python -m netbuf_gym.reproduce.page -->\n<!-- end of simulated -->\n"
+MARKED = "<!-- links: written by python -m netbuf_gym.reproduce.page -->\n<!-- end of links -->\n"
 QUICK = tuple(name for name in STUDIES if name not in ("grid", TRACES))
 
 
@@ -84,7 +84,7 @@ def test_studies_run_and_go_on(tmp_path, capsys):
 
     docs = tmp_path / "sender.md"
     docs.write_text(f"# Title\n\n{MARKED}\nlast words\n")
-    assert page.main(["sender", str(docs), f"simulated={output}"]) == 0
+    assert page.main(["sender", str(docs), f"links={output}"]) == 0
     text = docs.read_text()
     for part in ("### Outages", "10 Mbit/s, queue held", "(figures/sender/rivals.png)", "4 joining, 1 BDP"):
         assert part in text, part

@@ -46,7 +46,7 @@ def test_writes_table_result_and_plots(trained, tmp_path, capsys):
     }
     assert capsys.readouterr().out.startswith((out / "table.md").read_text())
     result = json.loads((out / "result.json").read_text())
-    assert list(result["controllers"]) == ["ppo", "newreno", "cubic", "bbr", "vegas", "westwood", "random"]
+    assert list(result["controllers"]) == ["ppo", *tasks.get("congestion_window").measures.baselines]
     assert result["scenario"] == SHORT and result["training_seed"] == 0
     for one in result["controllers"].values():
         assert one["seeds"] == [FIRST, FIRST + 1, FIRST + 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from netbuf_gym.reproduce.experiment import Section
@@ -100,10 +101,10 @@ def read(source: Path) -> Runs:
     return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
 
 
-def simulated(source: Path, folder: Path) -> str:
-    """The Markdown of a campaign; copies its means and figures."""
+def shown(name: str, source: Path, folder: Path) -> str:
+    """The Markdown of a campaign; copies its means, into a file of the section's name, and its figures."""
     description, runs = described(source), read(source)
-    write_means(runs.where(step=0), folder / "means.csv.gz")
+    write_means(runs.where(step=0), folder / f"means-{name}.csv.gz")
     lines = [ran(description), ""]
     for study in runs.values("study"):
         said = STUDIES[study]
@@ -116,4 +117,5 @@ def simulated(source: Path, folder: Path) -> str:
     return "\n".join(lines)
 
 
-SECTIONS: dict[str, Section] = {"simulated": simulated}
+SECTIONS: dict[str, Section] = {name: partial(shown, name) for name in ("links", "events")}
+"""Studies of many links and traces, and, of more seeds, those of what happens on a few."""
