@@ -94,3 +94,13 @@ def test_what_the_search_refuses(argument, said, tmp_path):
     with pytest.raises(ConfigError, match=said):
         tune_limits.main([argument, f"output={tmp_path / 'table.csv'}"])
     assert not (tmp_path / "table.csv").exists()
+
+
+def test_the_committed_table_is_whole_and_can_be_taken_up():
+    found = tune_limits.read(tune_limits.TABLE, tune_limits.TABLE.read_text().splitlines()[0].removeprefix("# "))
+    pairs = 1 + len(tune_limits.GRID_MS) ** 2
+    assert len(found) == len(tune_limits.FAMILIES) * len(DROPS) * pairs
+    assert all(0 < row["worlds"] <= 200 and row["slowdown_p99_p0"] >= 1 for row in found.values())
+    for drop in DROPS:
+        best = tune_limits.best(tune_limits.rows_of(found), drop, "random", tune_limits.LEAST_GOODPUT)
+        assert best["slowdown_p99_p0"] < found[(drop, "random", *tune_limits.NAIVE)]["slowdown_p99_p0"]
