@@ -11,6 +11,7 @@ struct slot {
   u64 decision;             // 0: none yet; the window counts once this has moved
   u64 interval;             // of measurement: rtt_min_us is of this one
   u64 paced;                // not 0: at 1.2 windows in the least round trip
+  u64 slow_start;           // not 0: until the first decision the window grows by what is acknowledged
   u64 receiver_limits;      // not 0: what the receiver advertises may be less than there is to send
   // counted
   u64 acks;                 // acknowledgements of data

@@ -1,13 +1,17 @@
 // The window is what the user sets: the control "agent" of the simulator (cpp/src/cc/agent.cc), for kernel sockets. Neither
 // acknowledgements nor losses move it; a time-out sets it to one segment until the next decision. Before the first decision it is
-// what the connection begins with. ssthresh is kept as RFC 5681 would have it, to be looked at. With cong_control the kernel
-// leaves the window alone in recovery, after it and after idle times.
+// what the connection begins with, and in a slow start what that has grown to. ssthresh is kept as RFC 5681 would have it, to be
+// looked at. With cong_control the kernel leaves the window alone in recovery, after it and after idle times.
 #include "slots.h"
 
 struct steered {
   struct own own;
   u64 halted;               // the decision that a time-out has overruled, plus 1; 0: none
+  u32 delivered;            // packets, up to the last acknowledgement
+  u32 rtt, least, longer;   // of the slow start: the latest and the least in microseconds, and how many in a row are long
 };
+
+enum { LONG_ROUND_TRIPS = 8, LEAST_RISE = 4000, MOST_RISE = 16000 };  // 1, microseconds, microseconds
 
 inline_always void set_window(struct tcp_sock *tp, struct slot *slot) {
   const struct steered *steered = own_of(tp);
@@ -20,12 +24,37 @@ inline_always void set_window(struct tcp_sock *tp, struct slot *slot) {
   tp->snd_cwnd = packets;
 }
 
+inline_always int starting(const struct tcp_sock *tp, const struct slot *slot) {
+  return slot->slow_start && !slot->decision && tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH;
+}
+
+// What a round trip ago was in flight is half of the window; of that, what the least round trip holds.
+inline_always u32 end_start(struct tcp_sock *tp, const struct steered *steered) {
+  u64 packets = tp->snd_cwnd / 2;
+  if (steered->rtt) packets = packets * steered->least / steered->rtt;
+  tp->snd_cwnd = larger(packets, 2);
+  return tp->snd_cwnd;
+}
+
+// Slow start is over when so many round trips in a row are longer than the least by an eighth of it, 4 to 16 ms.
+inline_always void watch(struct tcp_sock *tp, struct steered *steered, s32 us) {
+  if (us <= 0) return;
+  steered->rtt = us;
+  steered->least = smaller(steered->least, us);
+  const u32 rise = smaller(larger(steered->least / 8, LEAST_RISE), MOST_RISE);
+  steered->longer = steered->rtt > steered->least + rise ? steered->longer + 1 : 0;
+  if (steered->longer == LONG_ROUND_TRIPS) tp->snd_ssthresh = end_start(tp, steered);
+}
+
 SEC("struct_ops/init")
 int init(u64 *ctx) {
   struct tcp_sock *tp = (struct tcp_sock *)ctx[0];
   struct steered *steered = own_of(tp);
   find_slot(tp);
   steered->halted = 0;
+  steered->rtt = steered->longer = 0;
+  steered->least = ~0u;
+  steered->delivered = tp->delivered;
   struct slot *slot = slot_of(tp);
   if (!slot) return 0;
   set_window(tp, slot);
@@ -37,7 +66,9 @@ SEC("struct_ops/pkts_acked")
 int pkts_acked(u64 *ctx) {
   struct tcp_sock *tp = (struct tcp_sock *)ctx[0];
   struct slot *slot = slot_of(tp);
-  if (slot) count_ack(tp, slot, (const struct ack_sample *)ctx[1]);
+  const struct ack_sample *sample = (const struct ack_sample *)ctx[1];
+  if (slot) count_ack(tp, slot, sample);
+  if (slot && starting(tp, slot)) watch(tp, own_of(tp), sample->rtt_us);
   return 0;
 }
 
@@ -45,7 +76,12 @@ SEC("struct_ops/cong_control")
 int cong_control(u64 *ctx) {
   struct tcp_sock *tp = (struct tcp_sock *)ctx[0];
   struct slot *slot = slot_of(tp);
+  struct steered *steered = own_of(tp);
+  const u32 acked = tp->delivered - steered->delivered;
+  steered->delivered = tp->delivered;
   if (slot) {
+    // a window that was not half used has not been confirmed
+    if (starting(tp, slot) && tp->snd_cwnd < 2 * (tp->packets_out + acked)) tp->snd_cwnd += acked;
     set_window(tp, slot);
     copy_state(tp, slot);
   }
@@ -74,7 +110,12 @@ int set_state(u64 *ctx) {
 }
 
 SEC("struct_ops/ssthresh")
-u32 ssthresh(u64 *ctx) { return larger(in_flight((struct tcp_sock *)ctx[0]) / 2, 2); }
+u32 ssthresh(u64 *ctx) {
+  struct tcp_sock *tp = (struct tcp_sock *)ctx[0];
+  const struct slot *slot = slot_of(tp);
+  if (slot && starting(tp, slot)) return end_start(tp, own_of(tp));
+  return larger(in_flight(tp) / 2, 2);
+}
 
 SEC("struct_ops/undo_cwnd")
 u32 undo_cwnd(u64 *ctx) { return ((struct tcp_sock *)ctx[0])->snd_cwnd; }

@@ -216,9 +216,13 @@ void Sender::enter_state(CaState state) {
   tcb.state = state;
 }
 
-void Sender::agent_window(Time now, double bytes, bool paced) {
+void Sender::steer(bool paced, bool slow_start) {
   paces_window_ = paced && profile_.paces;
-  if (std::isnan(bytes)) return;
+  cc_->on_agent(slow_start);
+}
+
+void Sender::agent_window(Time now, double bytes) {
+  cc_->on_decision();
   tcb.now = std::max(now, start_);
   tcb.set_cwnd(std::max<int64_t>(tcb.mss, static_cast<int64_t>(bytes)));  // less would never send again
   try_send();

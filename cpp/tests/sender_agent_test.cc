@@ -37,11 +37,11 @@ Widened widened(bool paced, int64_t queue_packets = 0, Stack stack = Stack::linu
   World world(worlds::dumbbell(100, 40, queue_packets, {"agent"}, stack), 1);
   const auto kind = make_agent("sender", {{"paced", paced}});
   CHECK_EQ(kind->find(world).size(), 1u);
-  world.set_window(0, 20 * kMss, paced);
+  world.set_window(0, 20 * kMss);
   world.run(2 * kSecond);
   const uint64_t before = world.flows()[0].counters().packets_sent;
   const auto sent = [&] { return world.flows()[0].counters().packets_sent - before; };
-  world.set_window(0, 100 * kMss, paced);
+  world.set_window(0, 100 * kMss);
   uint64_t burst = sent();
   burst = std::max(burst, largest_burst(world, 2005 * kMillisecond));
   const uint64_t soon = sent();

@@ -53,7 +53,6 @@ class Flow {
   void attach(std::unique_ptr<Source> source) { ends_ = true, sender.attach(std::move(source)); }
   void attach(std::unique_ptr<Sink> sink) { receiver.attach(std::move(sink)); }
   void attach(std::unique_ptr<ReceiverControl> control);
-  void agent_window(Time now, double bytes, bool paced) { sender.agent_window(now, bytes, paced); }
   bool controlled() const { return sender.controlled(); }
 
   bool finished() const;         // nothing is left to do or on its way: the flow can be forgotten

@@ -106,6 +106,8 @@ class CongestionControl {
   virtual void on_idle_restart(Tcb&) {}                        // first transmission after the network went idle
   virtual int64_t undo_window(Tcb&, int64_t prior_cwnd) { return prior_cwnd; }  // bytes; the loss proved spurious
   virtual void control(Tcb&, const AckEvent&) {}               // owns_window(): sets cwnd and pacing rate on every ACK
+  virtual void on_agent(bool slow_start) { (void)slow_start; }  // before all: an agent sets the window, after a slow start or at once
+  virtual void on_decision() {}                                // the agent has set the window
   virtual void on_receiver_limit() {}                          // before all: what is advertised may be less than there is to send
   virtual uint32_t burst_packets(const Tcb&) const { return 2; }  // packets sent back to back when paced
   virtual uint32_t buffer_windows() const { return 2; }  // how many windows a socket's send buffer is to hold

@@ -54,8 +54,7 @@ class World final : private Link::Host, private Openings::Host {
   std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
   std::deque<netbuf::Host>& hosts() { return network_.hosts; }
   void resize_ring(uint32_t host, int64_t packets);
-  // Of a flow that an agent controls; NaN leaves it as it is.
-  void set_window(uint32_t flow, double bytes, bool paced = false);
+  void set_window(uint32_t flow, double bytes);  // of a flow that an agent controls
   // Runs until one of these flows' receivers has got data after now, at most to until. True if one has.
   bool run_to_data(std::span<const uint32_t> flows, Time until);
   void woken(uint32_t flow) { update(first_flow_ + flow); }  // one of its applications has been woken from outside

@@ -45,6 +45,7 @@ class SenderAgent final : public AgentOf<Start> {
   explicit SenderAgent(const Parameters& p)
       : AgentOf(std::size(kFields), 1, p["latency_high_s"] > 0 || p["jitter_high_s"] > 0),
         paced_(p["paced"] != 0),
+        slow_start_(p["slow_start"] != 0),
         latency_{std::min(p["latency_s"], p["latency_high_s"]), p["latency_high_s"]},
         jitter_{std::min(p["jitter_s"], p["jitter_high_s"]), p["jitter_high_s"]} {}
 
@@ -59,7 +60,7 @@ class SenderAgent final : public AgentOf<Start> {
     for (uint32_t i = 0; i < world.flows().size(); ++i) {
       if (!world.flows()[i].controlled()) continue;
       flows.push_back(i);
-      world.set_window(i, kNaN, paced_);
+      world.flows()[i].sender.steer(paced_, slow_start_);
     }
     return flows;
   }
@@ -74,7 +75,7 @@ class SenderAgent final : public AgentOf<Start> {
   }
 
   void apply(World& world, uint32_t index, const double* control) const override {
-    if (!std::isnan(*control)) world.set_window(index, *control, paced_);
+    if (!std::isnan(*control)) world.set_window(index, *control);
   }
 
   // A latency that is a sender's own, and what comes on top of it each time.
@@ -131,7 +132,7 @@ class SenderAgent final : public AgentOf<Start> {
   }
 
  private:
-  bool paced_;
+  bool paced_, slow_start_;
   Range latency_, jitter_;
 };
 
@@ -142,6 +143,7 @@ const Entry<AgentRecord> entry{{
     .meaning = "sets a flow's congestion window",
     .make = make_kind<SenderAgent>,
     .parameters = {truth("paced", false, "packets leave at 1.2 windows in the least round trip"),
+                   truth("slow_start", false, "until the first decision the window grows by what is acknowledged"),
                    real("latency_s", 0, 0, kLongest, "least time that the decisions of a sender take"),
                    real("latency_high_s", 0, 0, kLongest, "most time, of which each sender has one"),
                    real("jitter_s", 0, 0, kLongest, "least time that a decision may take beyond that"),

@@ -49,9 +49,12 @@ DEFAULT_FEATURES = (
     Feature("least_rtt_unseen", 0, 10, "seconds since the least RTT was seen"),
     Feature("draining", 0, 1, "whether the queue is being drained to see the least RTT"),
     Feature("started", 0, 1, "whether an RTT was 1.25 times the least one, or a packet lost, since the start"),
+    Feature("queue_long", 1, 16, "sqrt of mean of log(least RTT of the interval / least RTT) for long"),
+    Feature("loss_long", 0, 1, "sqrt of lost / (lost + acknowledged) packets for long"),
+    Feature("least_rtt_risen", 1, 16, "log of least RTT / the connection's, which no drain replaces"),
 )
 """Ratios only: the same policy reads 1 Mbit/s and 100 Mbit/s, 5 ms and 200 ms alike. The first 16 are of the interval, and
-native; the others of the time lately."""
+native; the others of the time lately, and for long, by which a sender tells that others keep the queue filled."""
 
 _PPCC_ROWS = np.array([FIELD[feature.name] for feature in PPCC_FEATURES])
 _PPCC_LOW = np.array([[feature.low] for feature in PPCC_FEATURES], np.float32)
@@ -77,7 +80,7 @@ _LOG_SCALE = np.array([1 / np.log(high) for high in _LOG_HIGH], np.float32)
 
 
 def observe_default(tracker: PathTracker, out: np.ndarray) -> np.ndarray:
-    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(24, rows)`.
+    """The features of `DEFAULT_FEATURES`, each clipped to [-1, 1], into `out` of shape `(27, rows)`.
 
     A field without a measurement keeps its last value, and `age` says for how long; before the first round trip all
     RTT ratios are 1, so that their logarithms are 0.
@@ -108,4 +111,11 @@ def _observe_lately(tracker: PathTracker, out: np.ndarray) -> None:
     np.multiply(tracker.unseen_s, np.float32(1 / 10), out=out[5])
     np.greater(tracker.draining_s, 0, out=out[6], casting="unsafe")
     out[7] = tracker.started
+    scale = np.float32(1 / np.log(16))
+    np.sqrt(tracker.queue_long * scale, out=out[8])
+    lost = tracker.lost_long
+    np.sqrt(lost / np.maximum(lost + tracker.acked_long, _ONE), out=out[9])
+    ever = np.where(known, tracker.last[FIELD["rtt_min_ever_s"]], _ONE)
+    np.log(np.maximum(least / ever, _ONE), out=out[10])
+    out[10] *= scale
     np.clip(out, -1, 1, out=out)

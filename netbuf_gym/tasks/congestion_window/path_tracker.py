@@ -13,7 +13,7 @@ import numpy as np
 
 from netbuf_gym.tasks.congestion_window.tracker import ACKS, ELAPSED, FIELD, MSS, PACKETS_LOST, RTT, SEGMENTS_ACKED, Tracker
 
-RTT_MIN, TIMEOUTS = FIELD["rtt_min_s"], FIELD["timeouts"]
+RTT_MIN, TIMEOUTS, SSTHRESH = FIELD["rtt_min_s"], FIELD["timeouts"], FIELD["ssthresh_bytes"]
 
 SEEN_SHARE = 1.02
 """A round trip up to so many times the least one counts as having seen it."""
@@ -29,8 +29,8 @@ DRAIN_SHARE, DRAIN_OF_PRODUCT = 0.5, 0.75
 """What the window is meanwhile at most: of what it was, and of the mean rate lately times the least round trip so far. The
 highest rate would not do, which senders that share a queue keep from when they had more of it, and then none of it drains."""
 
-LATELY_S, LOSS_MEMORY_S = 1.0, 2.0
-"""Time constants of what is remembered of rates and of round trips, and of losses and of how rates jump."""
+LATELY_S, LOSS_MEMORY_S, LONG_S = 1.0, 2.0, 10.0
+"""Time constants of what is remembered of rates and of round trips lately, of losses and of how rates jump, and for long."""
 
 PEAK_GAIN, RATE_GAIN, CAP_SEGMENTS = 2.0, 1.5, 10
 """The cap: how many times what the highest rate fills of the least round trip, or the latest one of the latest; and beyond."""
@@ -48,6 +48,7 @@ class PathTracker(Tracker):
     Args:
         rows, interval_s: as of `Tracker`.
         drain: whether drains are held; without them the least round trip is that of all time.
+        slow_start: whether connections begin with a slow start, in which nothing is decided.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         unseen_s: time, while ACKs came, since the least round trip was seen.
@@ -55,22 +56,26 @@ class PathTracker(Tracker):
         rate_lately: mean rate, of time constant `LATELY_S`, in bit/s.
         low_rtt: the least round trip lately in seconds, which rises to the intervals' own with time constant `LATELY_S`.
         lost_lately, acked_lately: segments, forgotten with time constant `LOSS_MEMORY_S`.
+        queue_long: mean for long, of time constant `LONG_S`, of the logarithm of the intervals' least round trips over the least.
+        lost_long, acked_long: segments, forgotten with time constant `LONG_S`.
         started: 1 since a round trip was `STARTED_RTT` times the least one or a packet was lost, 0 before.
         roughness: mean of what the rate jumps by from interval to interval, as a logarithm to base 2, at most 2.
         wanted: float64, the window in bytes that was decided on last; a time-out leaves less of it.
         resumed: float64, the window in bytes that a drain interrupted, from its start to the first decision after it, else 0.
         drained: float64, the window in bytes that a drain holds, from its start on.
         acked: bool, whether an ACK came in the last interval.
+        starting: bool, whether the slow start goes on: no threshold is known yet, and the path has not been filled.
     """
 
-    def __init__(self, rows: int, interval_s: float, drain: bool = True):
+    def __init__(self, rows: int, interval_s: float, drain: bool = True, slow_start: bool = True):
         super().__init__(rows, interval_s)
-        self.drain = drain
-        self._path = np.zeros((9, rows), np.float32)
+        self.drain, self.slow_start = drain, slow_start
+        self._path = np.zeros((12, rows), np.float32)
         self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
-        self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:]
+        self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
+        self.queue_long, self.lost_long, self.acked_long = self._path[9:]
         self.wanted, self.resumed, self.drained = np.zeros((3, rows))
-        self.acked = np.zeros(rows, bool)
+        self.acked, self.starting = np.zeros((2, rows), bool)
 
     def reset(self, rows: slice, **world: Any) -> None:
         """See `Tracker.reset`."""
@@ -79,6 +84,7 @@ class PathTracker(Tracker):
         self.wanted[rows] = self.cwnd[rows]
         self.resumed[rows] = self.drained[rows] = 0
         self.acked[rows] = False
+        self.starting[rows] = self.slow_start
 
     def update(self, telemetry: np.ndarray) -> None:
         """Takes in the telemetry of one interval, `(rows, fields)` in float64, as the plant wrote it."""
@@ -98,12 +104,20 @@ class PathTracker(Tracker):
         self.acked_lately += last[SEGMENTS_ACKED]
         filled = (last[RTT] > np.float32(STARTED_RTT) * self.least_rtt) | (last[PACKETS_LOST] > 0)
         np.copyto(self.started, 1, where=filled)
+        self.starting &= np.isnan(telemetry[:, SSTHRESH]) & (self.started == 0)
         measured = (self.rate > 0) & (self.previous_rate > 0)
         jump = np.log2(np.where(measured, self.rate, 1) / np.where(measured, self.previous_rate, 1))
         jump = np.minimum(np.abs(jump, out=jump), np.float32(2))
         self.roughness += np.where(measured, np.float32(1) - kept[1], np.float32(0)) * (jump - self.roughness)
         if self.drain:
             self._follow_least(rtt_min, elapsed * self.acked)
+        kept = np.exp(elapsed * np.float32(-1 / LONG_S))
+        queue = np.log(np.maximum(np.where(rtt_min > 0, rtt_min / self.least_rtt, np.float32(1)), np.float32(1)))
+        self.queue_long += np.where(rtt_min > 0, np.float32(1) - kept, np.float32(0)) * (queue - self.queue_long)
+        self.lost_long *= kept
+        self.lost_long += last[PACKETS_LOST]
+        self.acked_long *= kept
+        self.acked_long += last[SEGMENTS_ACKED]
 
     def _follow_least(self, rtt_min: np.ndarray, elapsed: np.ndarray) -> None:
         """Counts the time since the least round trip was seen, and through drains; silence holds both up."""
@@ -146,7 +160,7 @@ class PathTracker(Tracker):
     def decide(self, factors: np.ndarray, cap: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """Windows in bytes for factors, by rules that a real sender can keep, into `out`, float64 `(rows,)`.
 
-        Nothing is decided before the first ACK, nor after an interval without one: NaN. The window grows by what was
+        Nothing is decided in the slow start, nor after an interval without an ACK: NaN. The window grows by what was
         acknowledged in the interval at most, up to the cap. What a time-out left of it is multiplied after it has grown, by
         what was acknowledged, towards what it was before. A drain holds it down, and afterwards it is what it was.
 
@@ -165,7 +179,8 @@ class PathTracker(Tracker):
         draining = self.draining_s > 0
         np.copyto(out, self.drained, where=draining)
         np.maximum(out, self.lowest_window, out=out)
-        np.copyto(self.wanted, out, where=self.acked)
-        np.copyto(self.resumed, 0, where=self.acked & ~draining)
-        np.copyto(out, np.nan, where=~self.acked)
+        decided = self.acked & ~self.starting
+        np.copyto(self.wanted, out, where=decided)
+        np.copyto(self.resumed, 0, where=decided & ~draining)
+        np.copyto(out, np.nan, where=~decided)
         return out

@@ -49,8 +49,8 @@ MEASURED, PATH, NO_CLAMP = "measured", "path", "none"
 CLAMPS = (MEASURED, PATH, NO_CLAMP)
 """What bounds a window from above: what was measured; what the path holds, which no real sender knows; nothing."""
 OWN = {
-    "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True},
-    "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False},
+    "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True, "slow_start": True},
+    "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False},
 }
 """Of each recipe."""
 
@@ -76,7 +76,7 @@ class CongestionWindow(Task):
     with other senders, and decides every 100 ms (or on every ACK) how many bytes it may have in flight. Too few, and
     the link idles; too many, and packets wait in the buffer and are dropped. The world is a packet-level simulation
     with real TCP machinery: SACK recovery retransmits without cutting the window, a time-out sets it to one segment
-    until the next decision. The sender has no slow start of its own: the window is the agent's from the first decision.
+    until the next decision.
 
     The task and its recipe `"ppcc"` come from TCP-PPCC (Li et al., "Online-Learning Proximal Policy for Congestion
     Control"); the recipe `"default"` is ours and made to carry over from 0.5 to 1000 Mbit/s and from 5 to 400 ms.
@@ -95,7 +95,10 @@ class CongestionWindow(Task):
 
     cwnd is the window in force: the agent's last one, or what a time-out left of it. Under the default recipe
 
-    * nothing is decided before the first ACK, nor after an interval in which none came: the window stays as it is;
+    * a connection begins with a slow start: the window grows by what is acknowledged until something is lost, or the least
+      RTT of a round trip is longer than the least so far by an eighth, 4 to 16 ms (as in RFC 9406), or the mean RTT of an
+      interval by a quarter. From then on, and not before, the window is the agent's (`slow_start`);
+    * nothing is decided after an interval in which no ACK came: the window stays as it is;
     * a window grows by what was acknowledged in the interval at most;
     * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;
     * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
@@ -111,11 +114,11 @@ class CongestionWindow(Task):
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, 24 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
+    Recipe default, 27 features in [-1, 1], all of them ratios or counts of segments. A value from Low to High is mapped onto
     what stands before the colon, on the scale that its meaning names. Delivery rate is what was acknowledged between the last
     ACK before the interval and the last one in it; the highest one lately is forgotten with a time constant of 10 s; the
     least RTT is that of any data packet, until a drain finds another; the decision interval is the nominal one, `interval_s`.
-    Lately is of time constants of 1 s (rates, least RTT) and 2 s (losses, jumps of the rate):
+    Lately is of time constants of 1 s (rates, least RTT) and 2 s (losses, jumps of the rate), for long of 10 s:
 
     {features of default}
 
@@ -180,6 +183,7 @@ class CongestionWindow(Task):
     |               |                     |                       | (ppcc), `"none"`                                       |
     | `drain`       | **bool**            | the recipe's          | whether a least RTT that is not seen is looked for     |
     | `paced`       | **bool**            | the recipe's          | whether packets are paced; stack linux                 |
+    | `slow_start`  | **bool**            | the recipe's          | whether a connection begins with a slow start          |
     | `latency_s`   | **float**, **list** | `0.0`                 | what decisions take to be in force, or a range of it,  |
     |               |                     |                       | from which each sender of a world has its own          |
     | `jitter_s`    | **float**, **list** | `0.0`                 | what a decision may take beyond that, or a range of    |
@@ -210,7 +214,7 @@ class CongestionWindow(Task):
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
     default_scenario: ClassVar[str] = "ppcc/4"
-    options: ClassVar[tuple[str, ...]] = ("per_ack", "actions", "clamp", "drain", "paced", "latency_s", "jitter_s")
+    options: ClassVar[tuple[str, ...]] = ("per_ack", "actions", "clamp", "drain", "paced", "slow_start", "latency_s", "jitter_s")
     agents_argument: ClassVar[str] = "senders"
     kind = SENDER
     panels = (
@@ -230,6 +234,7 @@ class CongestionWindow(Task):
         clamp: str | None = None,
         drain: bool | None = None,
         paced: bool | None = None,
+        slow_start: bool | None = None,
         latency_s: Any = 0.0,
         jitter_s: Any = 0.0,
     ):
@@ -240,14 +245,15 @@ class CongestionWindow(Task):
         self.clamp = own["clamp"] if clamp is None else choice("clamp", clamp, CLAMPS)
         self.drain = own["drain"] if drain is None else truth("drain", drain)
         self.paced = own["paced"] if paced is None else truth("paced", paced)
+        self.slow_start = own["slow_start"] if slow_start is None else truth("slow_start", slow_start)
         self.latency_s, self.jitter_s = _range("latency_s", latency_s), _range("jitter_s", jitter_s)
         if self.per_ack and (self.latency_s[1] or self.jitter_s[1]):
             given = f"latency_s = {shown(latency_s)}, jitter_s = {shown(jitter_s)}"
             raise ConfigError(f"{given} with per_ack = True; valid: 0, since a later ACK's decision would overtake this one's")
-        self.kind = sender(self.paced, self.latency_s, self.jitter_s)
+        self.kind = sender(self.paced, self.slow_start, self.latency_s, self.jitter_s)
         self.until = EVENT if self.per_ack else INTERVAL
         if recipe == "ppcc":
-            for name in ("actions", "drain"):
+            for name in ("actions", "drain", "slow_start"):
                 if getattr(self, name) != own[name]:
                     given = f"{name} = {getattr(self, name)!r}"
                     raise ConfigError(f'{given} with recipe "ppcc"; valid: {own[name]!r}, as it was published')
@@ -306,7 +312,7 @@ class CongestionWindow(Task):
         if longest_s > interval_s:
             valid = f"together at most interval_s = {interval_s:g}"
             raise ConfigError(f"latency_s and jitter_s are up to {longest_s:g} together; valid: {valid}")
-        return Tracker(rows, interval_s) if self.recipe == "ppcc" else PathTracker(rows, interval_s, self.drain)
+        return Tracker(rows, interval_s) if self.recipe == "ppcc" else PathTracker(rows, interval_s, self.drain, self.slow_start)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
@@ -365,7 +371,7 @@ class CongestionWindow(Task):
         published = OWN["ppcc"]
         return said | {
             name: getattr(self, name)
-            for name in ("clamp", "drain", "paced")
+            for name in ("clamp", "drain", "paced", "slow_start")
             if self.recipe != "ppcc" or getattr(self, name) != published[name]
         }
 

@@ -50,13 +50,17 @@ SENDER = AgentKind(
 Range = tuple[float, float]
 
 
-def sender(paced: bool = False, latency_s: Range = (0.0, 0.0), jitter_s: Range = (0.0, 0.0)) -> AgentKind:
-    """Senders whose packets are paced, or whose decisions take time to be in force.
+def sender(
+    paced: bool = False, slow_start: bool = False, latency_s: Range = (0.0, 0.0), jitter_s: Range = (0.0, 0.0)
+) -> AgentKind:
+    """Senders whose packets are paced, whose windows grow before they are decided on, or whose decisions take time.
 
     Args:
         paced: whether packets leave at 1.2 windows in the least round trip so far, and not as fast as the sender's device is.
+        slow_start: whether the window grows by what is acknowledged (RFC 5681) until the first decision, a loss, or a round
+            whose least RTT is longer than the least so far by an eighth, 4 to 16 ms (RFC 9406); then the threshold is known.
         latency_s: range in seconds from which each sender of a world has what its decisions take.
         jitter_s: likewise of what each may take beyond that, anything up to it being as likely.
     """
-    given = {"paced": float(paced), "latency_s": latency_s[0], "latency_high_s": latency_s[1]}
+    given = {"paced": float(paced), "slow_start": float(slow_start), "latency_s": latency_s[0], "latency_high_s": latency_s[1]}
     return replace(SENDER, parameters={**given, "jitter_s": jitter_s[0], "jitter_high_s": jitter_s[1]})

@@ -46,6 +46,7 @@ class Kind(base.Kind):
         self._steered, self._reason = steered_sockets("agent", max(1, len(self.places)))
         self._rows: list[int] = []
         self._draw(world)
+        parameters = world.setup["parameters"]
         for flow in self.places:
             socket_setup = world.setup["flows"][flow]
             if self._paced:
@@ -56,6 +57,8 @@ class Kind(base.Kind):
             self._rows.append(self._steered.expect(*addresses(world.setup, flow)))
             if self._paced:
                 self._steered.pace(self._rows[-1])
+            if parameters.get("slow_start"):
+                self._steered.start_slowly(self._rows[-1])
             socket_setup |= {"cc": self._steered.name}
             if not socket_setup.get("send_buffer_bytes"):
                 socket_setup |= {"notsent_lowat_bytes": NOTSENT_LOWAT_BYTES}

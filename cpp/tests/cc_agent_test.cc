@@ -1,0 +1,110 @@
+// The agent's congestion control: a window that nothing moves but the agent, and the slow start before its first decision.
+#include "netbuf/agent.h"
+
+#include <cmath>
+#include <limits>
+
+#include "fake_connection.h"
+#include "worlds.h"
+
+using namespace netbuf;
+
+namespace {
+
+constexpr double kMss = 1448;
+
+// A sender that is paced and starts slowly, if asked to, until then; nobody decides on anything.
+struct Started {
+  uint32_t packets;                          // its window
+  bool known;                                // whether ssthresh is
+  double delivered_mbit;
+};
+
+Started started(double mbps, double rtt_ms, int64_t queue_packets, Time until, bool slow_start = true,
+                Stack stack = Stack::linux_kernel) {
+  World world(worlds::dumbbell(mbps, rtt_ms, queue_packets, {"agent"}, stack), 1);
+  CHECK_EQ(make_agent("sender", {{"paced", 1}, {"slow_start", slow_start}})->find(world).size(), 1u);
+  world.run(until);
+  const Tcb& tcb = world.flows()[0].sender.tcb;
+  return {tcb.cwnd_packets, tcb.ssthresh < kInfiniteWindow, static_cast<double>(world.flows()[0].counters().delivered_bytes) * 8e-6};
+}
+
+double product(double mbps, double rtt_ms) { return mbps * rtt_ms * 1e3 / 8 / 1500; }
+
+}  // namespace
+
+TEST(a_window_stays_where_no_slow_start_is_asked_for) {
+  const Started one = started(100, 40, 0, 5 * kSecond, false);
+  CHECK_EQ(one.packets, 10u);
+  CHECK(!one.known);
+}
+
+TEST(a_slow_start_ends_at_what_the_path_holds) {
+  for (const auto [mbps, rtt_ms] : {std::pair{1000., 50.}, {1000., 5.}, {100., 5.}, {100., 40.}, {10., 20.}, {20., 300.}}) {
+    for (const double buffer : {0.25, 1., 4., 1000.}) {              // bandwidth-delay products
+      const auto queue = static_cast<int64_t>(std::max(4., buffer * product(mbps, rtt_ms)));
+      const Started paced = started(mbps, rtt_ms, queue, 5 * kSecond);
+      CHECK(paced.known);
+      CHECK_GE(paced.packets, 0.7 * product(mbps, rtt_ms) - 4);
+      CHECK_LE(paced.packets, 1.5 * product(mbps, rtt_ms) + 4);
+      // What leaves in one burst waits in the queue, and is noticed sooner.
+      const Started plain = started(mbps, rtt_ms, queue, 5 * kSecond, true, Stack::ns3);
+      CHECK(plain.known);
+      CHECK_GE(plain.packets, 0.1 * product(mbps, rtt_ms));
+      CHECK_LE(plain.packets, 1.5 * product(mbps, rtt_ms) + 4);
+    }
+  }
+}
+
+TEST(a_slow_start_fills_a_fast_link_within_a_second) {
+  CHECK_GE(started(1000, 50, 4000, 2 * kSecond).delivered_mbit, started(1000, 50, 4000, kSecond).delivered_mbit + 900);
+}
+
+TEST(a_slow_start_doubles_in_a_round_trip) {
+  uint32_t before = started(1000, 100, 0, 150 * kMillisecond).packets;
+  CHECK_EQ(before, 10u);                       // the handshake takes one
+  for (const Time until : {350, 450, 550, 650}) {
+    const uint32_t now = started(1000, 100, 0, until * kMillisecond).packets;
+    CHECK_GE(now, 1.6 * before);
+    CHECK_LE(now, 2.6 * before);
+    before = now;
+  }
+}
+
+TEST(the_first_decision_ends_a_slow_start) {
+  World world(worlds::dumbbell(1000, 50, 0, {"agent"}), 1);
+  make_agent("sender", {{"slow_start", 1}})->find(world);
+  world.run(200 * kMillisecond);
+  CHECK_GT(world.flows()[0].sender.tcb.cwnd_packets, 20u);
+  world.set_window(0, 25 * kMss);
+  world.run(5 * kSecond);
+  CHECK_EQ(world.flows()[0].sender.tcb.cwnd_packets, 25u);
+  CHECK_EQ(world.flows()[0].sender.tcb.ssthresh, kInfiniteWindow);
+}
+
+TEST(a_window_that_is_not_used_does_not_grow) {
+  fake::Connection c("agent", {});
+  c.cc->on_agent(true);
+  const AckEvent one{.acked = 1, .delivered = 1, .rtt = 50 * kMillisecond};
+  c.tcb.una = 0;
+  c.tcb.nxt = 4;                               // 4 and the one acknowledged are half of 10
+  c.cc->control(c.tcb, one);
+  CHECK_EQ(c.tcb.cwnd_packets, 10u);
+  c.tcb.nxt = 5;
+  c.cc->control(c.tcb, one);
+  CHECK_EQ(c.tcb.cwnd_packets, 11u);
+}
+
+TEST(a_loss_ends_a_slow_start_at_half_of_its_window) {
+  fake::Connection c("agent", {});             // 10 Mbit/s
+  c.cc->on_agent(true);
+  c.run_acks(10);
+  const uint32_t before = c.tcb.cwnd_packets;
+  c.lose();
+  CHECK_GE(c.tcb.cwnd_packets, before / 4);
+  CHECK_LE(c.tcb.cwnd_packets, before / 2);
+  const uint32_t after = c.tcb.cwnd_packets;
+  c.run_acks(100);
+  CHECK_EQ(c.tcb.cwnd_packets, after);
+  CHECK_EQ(c.cc->ssthresh(c.tcb), after * int64_t{c.tcb.mss} / 2);  // as ever
+}
