@@ -20,8 +20,8 @@ def telemetry(rows=1, **fields):
 
 
 def acknowledged(segments=10, rtt_s=0.05, rows=1, **fields):
-    """An interval in which segments were acknowledged, each by an ACK, after such round trips."""
-    own = {"segments_acked_sum": segments, "acks": segments, "throughput_bps": segments * MSS * 80}
+    """An interval after the slow start in which segments were acknowledged, each by an ACK, after such round trips."""
+    own = {"ssthresh_bytes": 20 * MSS, "segments_acked_sum": segments, "acks": segments, "throughput_bps": segments * MSS * 80}
     own |= {"rtt_mean_s": rtt_s, "rtt_min_s": rtt_s, "receive_interval_mean_s": 0.1 / segments}
     return telemetry(rows, **{**own, **fields})
 

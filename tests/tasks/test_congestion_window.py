@@ -7,7 +7,7 @@ from hand_made import MSS, acknowledged, after_two_intervals, telemetry, tracker
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.congestion_window import DEFAULT_FEATURES, FACTORS, PPCC_STEPS, CongestionWindow
-from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LOSS_MEMORY_S
+from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LONG_S, LOSS_MEMORY_S
 
 GOLDEN = {
     "queueing": 0.5,  # sqrt(ln 2 / ln 16)
@@ -28,7 +28,7 @@ GOLDEN = {
     "age": 0.0,
 }
 
-KEPT, LOSS_KEPT = np.exp(-0.1 / LATELY_S), np.exp(-0.1 / LOSS_MEMORY_S)
+KEPT, LOSS_KEPT, LONG_KEPT = (np.exp(-0.1 / memory_s) for memory_s in (LATELY_S, LOSS_MEMORY_S, LONG_S))
 RATE_LATELY = 1.1584 * KEPT + 2.574222 * (1 - KEPT)  # Mbit/s
 LATELY = {
     "rate_trend": np.log(2.574222 / RATE_LATELY) / np.log(4),
@@ -39,6 +39,9 @@ LATELY = {
     "least_rtt_unseen": 0.01,  # 0.1 of 10 s
     "draining": 0.0,
     "started": 1.0,  # packets were lost
+    "queue_long": np.sqrt((1 - LONG_KEPT) * np.log(1.5) / np.log(16)),  # from 50 towards 75 ms
+    "loss_long": np.sqrt(5 / (5 + 10 * LONG_KEPT + 20)),
+    "least_rtt_risen": np.log(50 / 48) / np.log(16),
 }
 
 

@@ -78,7 +78,7 @@ def sent(latency_s, steps, **kwargs):
 
 def test_the_window_of_the_interval_before_holds_until_the_decision_is_in_force():
     """Of an interval in which a window doubles, half is at the old one: three quarters of the packets."""
-    free = {"clamp": "none", "paced": False}
+    free = {"clamp": "none", "paced": False, "slow_start": False}
     at_once, half, whole = (sent(latency_s, 5, **free) for latency_s in (0.0, 0.05, 0.1))
     assert at_once[1] == half[1] == whole[1]  # in force by the interval's end at the latest
     np.testing.assert_allclose(half[0][2:4] / at_once[0][2:4], 0.75, atol=0.06)
@@ -94,7 +94,7 @@ def test_pacing_is_the_recipes_own_and_may_be_turned_off():
 def test_a_doubled_window_overruns_a_small_queue_unless_it_is_paced():
     def drops(paced):
         world = {"name": "dumbbell", "rate_mbps": 100, "rtt_ms": 40, "buffer_packets": 30, "duration_s": 5}
-        env = Env(scenario=world, paced=paced, clamp="none", actions="continuous")
+        env = Env(scenario=world, paced=paced, clamp="none", actions="continuous", slow_start=False)
         env.reset(seed=1)
         for k in range(20):
             env.step([1.0 if k < 5 else 0.0])  # 160 segments; paced, twice as many in 40 ms are 96 Mbit/s

@@ -10,6 +10,7 @@ from hand_made import MSS, acknowledged, telemetry, tracker
 
 from netbuf_gym import scenarios
 from netbuf_gym.engine import Engine
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.congestion_window import FACTORS, CongestionWindow
 from netbuf_gym.tasks.congestion_window.path_tracker import (
     CAP_SEGMENTS,
@@ -22,6 +23,7 @@ from netbuf_gym.tasks.congestion_window.path_tracker import (
     PEAK_GAIN,
     RATE_GAIN,
     SEEN_SHARE,
+    STARTED_RTT,
     PathTracker,
 )
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
@@ -72,6 +74,42 @@ def test_nothing_is_decided_before_the_first_ack_and_in_silence(options):
             assert np.isnan(decided(task, made, action)) != acked
     made.reset(slice(0, 1), **WORLD)
     assert np.isnan(decided(task, made, actions[0]))
+
+
+def starts(**fields):
+    """An interval of a slow start: ACKs, and no threshold yet."""
+    return acknowledged(10, **{"ssthresh_bytes": np.nan, **fields})
+
+
+@pytest.mark.parametrize(
+    "end", [{"ssthresh_bytes": 30 * MSS}, {"packets_lost": 1}, {"rtt_mean_s": 0.05 * STARTED_RTT * 1.01}, {"rtt_mean_s": 1.0}]
+)
+def test_nothing_is_decided_before_the_slow_start_is_over(end):
+    task = CongestionWindow()
+    made = tracker(task=task)
+    for _ in range(5):
+        made.update(starts())
+        assert np.isnan(decided(task, made, LAST)) and made.starting[0]
+    made.update(starts(cwnd_bytes=30 * MSS, **end))
+    assert decided(task, made, 0) == [15] and not made.starting[0]
+    made.update(starts())  # it is over for good
+    assert not np.isnan(decided(task, made, LAST)) and not made.starting[0]
+    made.reset(slice(0, 1), **WORLD)
+    made.update(starts())
+    assert made.starting[0]
+
+
+def test_without_a_slow_start_the_first_ack_is_decided_on():
+    task, made = free(slow_start=False)
+    made.update(starts())
+    assert decided(task, made, DOUBLE) == [20]
+
+
+def test_a_slow_start_is_no_part_of_the_paper():
+    assert CongestionWindow().kind.parameters["slow_start"] == 1 == CongestionWindow(slow_start=True).kind.parameters["slow_start"]
+    assert CongestionWindow("ppcc").kind.parameters["slow_start"] == 0 == CongestionWindow(slow_start=False).kind.parameters["slow_start"]
+    with pytest.raises(ConfigError, match='slow_start = True with recipe "ppcc"; valid: False'):
+        CongestionWindow("ppcc", slow_start=True)
 
 
 def test_a_window_grows_by_what_was_acknowledged_at_most():
@@ -445,7 +483,7 @@ def test_a_longer_route_is_noticed_by_a_drain():
 def test_senders_that_share_an_unlimited_buffer_drain_it_and_go_on_knowing_the_path():
     """Eight that grow for good, on 4 Mbit/s and 50 ms: with 4 segments each, the least, the round trip is 97 ms."""
     deep = {"name": "dumbbell", "rate_mbps": 4, "rtt_ms": 50, "buffer_packets": 100_000, "duration_s": 60}
-    env = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=8, senders=8, scenario=deep)
+    env = gym.make_vec("netbuf/CongestionWindow-v0", num_envs=8, senders=8, scenario=deep, slow_start=False)
     env.reset(seed=1)
     known, longest = env.unwrapped.engine.tracker, 0.0
     for step in range(590):

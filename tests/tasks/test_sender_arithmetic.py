@@ -7,7 +7,7 @@ from hand_made import MSS, tracker
 from netbuf_gym import _core
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, observe_default
-from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LOSS_MEMORY_S
+from netbuf_gym.tasks.congestion_window.path_tracker import LATELY_S, LONG_S, LOSS_MEMORY_S
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 
 FIELD = {name: column for column, name in enumerate(TELEMETRY.names)}
@@ -85,6 +85,7 @@ class Lately:
 
     def __init__(self, rows):
         self.rate, self.low_rtt, self.lost, self.acked, self.jumps, self.started = np.zeros((6, rows))
+        self.queue_long, self.lost_long, self.acked_long = np.zeros((3, rows))
 
     def update(self, reference, telemetry):
         """Takes in an interval after `reference` has."""
@@ -98,6 +99,11 @@ class Lately:
         self.acked = loss_kept * self.acked + reference["segments_acked_sum"]
         filled = (reference["rtt_mean_s"] > 1.25 * reference.least_rtt) | (reference["packets_lost"] > 0)
         self.started = np.where(filled, 1, self.started)
+        kept = np.exp(-np.float64(reference["elapsed_s"]) / LONG_S)
+        queue = np.log(np.maximum(np.where(np.isnan(seen), 1, seen / np.float64(reference.least_rtt)), 1))
+        self.queue_long = np.where(np.isnan(seen), self.queue_long, kept * self.queue_long + (1 - kept) * queue)
+        self.lost_long = kept * self.lost_long + reference["packets_lost"]
+        self.acked_long = kept * self.acked_long + reference["segments_acked_sum"]
         both = (rate > 0) & (previous > 0)
         jump = np.minimum(np.abs(np.log2(np.where(both, rate, 1) / np.where(both, previous, 1))), 2)
         self.jumps = np.where(both, loss_kept * self.jumps + (1 - loss_kept) * jump, self.jumps)
@@ -105,6 +111,7 @@ class Lately:
     def observe(self, reference):
         mss, known = np.float64(reference["mss_bytes"]), reference.known
         least = np.where(known, reference.least_rtt, 1)
+        ever = np.float64(reference["rtt_min_ever_s"])
         packet = mss * 8 / reference.interval_s
         rate = np.maximum(self.rate, packet)
         features = {
@@ -116,6 +123,9 @@ class Lately:
             "least_rtt_unseen": np.zeros_like(mss),
             "draining": np.zeros_like(mss),
             "started": self.started,
+            "queue_long": np.sqrt(self.queue_long / np.log(16)),
+            "loss_long": np.sqrt(self.lost_long / np.maximum(self.lost_long + self.acked_long, 1)),
+            "least_rtt_risen": np.log(np.maximum(least / np.where(ever > 0, ever, least), 1)) / np.log(16),
         }
         return {name: np.clip(value, -1, 1) for name, value in features.items()}
 

@@ -115,7 +115,7 @@ def _observe_lately(tracker: PathTracker, out: np.ndarray) -> None:
     np.sqrt(tracker.queue_long * scale, out=out[8])
     lost = tracker.lost_long
     np.sqrt(lost / np.maximum(lost + tracker.acked_long, _ONE), out=out[9])
-    ever = np.where(known, tracker.last[FIELD["rtt_min_ever_s"]], _ONE)
-    np.log(np.maximum(least / ever, _ONE), out=out[10])
+    ever = tracker.last[FIELD["rtt_min_ever_s"]]
+    np.log(np.maximum(least / np.where(ever > 0, ever, least), _ONE), out=out[10])
     out[10] *= scale
     np.clip(out, -1, 1, out=out)
