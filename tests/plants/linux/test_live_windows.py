@@ -16,7 +16,7 @@ from busy_machine import undisturbed
 import netbuf_gym as nb
 from netbuf_gym import plants
 from netbuf_gym.plants.linux import steering
-from netbuf_gym.tasks.congestion_window.telemetry import SENDER
+from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.receiver_window.telemetry import RECEIVER
 
 INTERVAL_NS = 100_000_000
@@ -74,6 +74,29 @@ def test_a_senders_window_is_the_agents():
     assert np.nanmin(there["rtt_min_ever_s"]) == pytest.approx(0.0492, abs=0.002)
     assert told["rtt_min_s"] == pytest.approx(simulated["rtt_min_s"], abs=0.002)
     assert told["timeouts"] == simulated["timeouts"] == 0
+
+
+@undisturbed
+@pytest.mark.parametrize(("rate_mbps", "rtt_ms", "buffer_packets"), [(50, 50, 208), (50, 50, 52), (20, 100, 667)])
+def test_a_slow_start_is_the_simulators(rate_mbps, rtt_ms, buffer_packets):
+    """Of the same windows on the way, and at its end, after the delay rose or after losses."""
+    world = path(rate_mbps=rate_mbps, rtt_ms=rtt_ms, buffer_packets=buffer_packets)
+    there, _, _ = run("linux", world, sender(paced=True, slow_start=True), lambda step: {}, 16)
+    here, _, _ = run("sim", world, sender(paced=True, slow_start=True), lambda step: {}, 16)
+    product = rate_mbps * 1e6 * rtt_ms * 1e-3 / 8 / 1500 * 1448
+    for rows in (there, here):
+        assert 0.9 * product < rows["cwnd_bytes"][-1] < 1.15 * product
+        assert np.isnan(rows["ssthresh_bytes"][0]) and np.isfinite(rows["ssthresh_bytes"][-1])
+    assert there["cwnd_bytes"][-1] == pytest.approx(here["cwnd_bytes"][-1], rel=0.05)
+    growing = np.isnan(here["ssthresh_bytes"]) & np.isnan(there["ssthresh_bytes"]) & (here["acks"] > 0) & (there["acks"] > 0)
+    assert growing.sum() >= 3
+    np.testing.assert_allclose(there["cwnd_bytes"][growing], here["cwnd_bytes"][growing], rtol=0.2)
+
+
+def test_a_decision_ends_the_kernels_slow_start():
+    rows, _, _ = run("linux", path(rate_mbps=100), sender(slow_start=True), lambda step: {"cwnd_bytes": 9 * BDP} if step == 2 else {}, 12)
+    assert np.isnan(rows["ssthresh_bytes"]).all()
+    assert rows["cwnd_bytes"][1] > 12 * 1448 and (rows["cwnd_bytes"][3:] == 9 * BDP).all()
 
 
 def test_losses_leave_the_window_alone():
