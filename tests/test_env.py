@@ -108,7 +108,7 @@ def test_the_reward_integrates_to_the_utility(ramp):
 
 
 def test_the_window_is_the_agents_within_its_clamps():
-    env = gym.make(ID, scenario={"name": "ppcc/3", "duration_s": 20}, clamp="path").unwrapped
+    env = gym.make(ID, scenario={"name": "ppcc/3", "duration_s": 20}, clamp="path", slow_start=False).unwrapped
     env.reset(seed=0)
     assert env.engine.tracker.cwnd[0] == 10 * 1448
     seen = []

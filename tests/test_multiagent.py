@@ -36,7 +36,7 @@ def test_equals_the_shared_policy_view():
 
 
 def test_every_sender_has_its_own_window():
-    env = ParallelEnv(2, scenario={"name": "ppcc/3", "duration_s": 10.0}, render_mode="ansi")
+    env = ParallelEnv(2, scenario={"name": "ppcc/3", "duration_s": 10.0}, slow_start=False, render_mode="ansi")
     env.reset(seed=0)
     for _ in range(99):
         env.step({"sender_0": 9 if env.engine.steps[0] < 4 else 5, "sender_1": 5})

@@ -127,7 +127,7 @@ def test_record_video_writes_an_episode(name, tmp_path):
 
 
 def test_vector_environments_draw_a_picture_a_row():
-    worlds = gym.make_vec(IDS[0], num_envs=3, render_mode="rgb_array", max_episode_steps=4)
+    worlds = gym.make_vec(IDS[0], num_envs=3, render_mode="rgb_array", max_episode_steps=4, slow_start=False)
     worlds.reset(seed=1)
     first = worlds.render()
     assert isinstance(first, tuple) and len(first) == 3 and first[0].shape == (3 * CHART_PANEL, CHART_WIDTH, 3)
@@ -135,7 +135,7 @@ def test_vector_environments_draw_a_picture_a_row():
         worlds.step(np.array([0, 5, 10]))
     second = worlds.render()
     assert not np.array_equal(second[0], second[2])
-    alone = gym.make(IDS[0], render_mode="rgb_array")
+    alone = gym.make(IDS[0], render_mode="rgb_array", slow_start=False)
     seeds = [7, 8, 9]
     worlds.reset(seed=seeds)
     worlds.step(np.array([3, 5, 10]))

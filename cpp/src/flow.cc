@@ -98,6 +98,14 @@ bool Flow::finished() const { return receiver.closed() && receiver.unread_bytes(
 
 // ---- results
 
+void Flow::agent_window(Time now, double bytes) {
+  Tcb& tcb = sender.tcb;
+  sender.cc().on_decision();
+  tcb.now = std::max(now, start_);
+  tcb.set_cwnd(std::max<int64_t>(tcb.mss, static_cast<int64_t>(bytes)));  // less would never send again
+  sender.try_send();
+}
+
 FlowCounters Flow::counters() const {
   FlowCounters all{sender.counters, receiver.counters()};
   all.queue_drops = path.queue_drops();

@@ -221,13 +221,6 @@ void Sender::steer(bool paced, bool slow_start) {
   cc_->on_agent(slow_start);
 }
 
-void Sender::agent_window(Time now, double bytes) {
-  cc_->on_decision();
-  tcb.now = std::max(now, start_);
-  tcb.set_cwnd(std::max<int64_t>(tcb.mss, static_cast<int64_t>(bytes)));  // less would never send again
-  try_send();
-}
-
 // ---- transmission
 
 // While nothing limits the sender but its congestion window: what send_new_segment comes to then.

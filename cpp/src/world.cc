@@ -340,7 +340,7 @@ void World::opened(uint32_t index, Flow& flow) {
 void World::forgotten(uint32_t index) { by_index_[index] = nullptr; }
 
 void World::set_window(uint32_t index, double bytes) {
-  flows_[index].sender.agent_window(now_, bytes);
+  flows_[index].agent_window(now_, bytes);
   update(first_flow_ + index);
   if (!touched_.empty()) take_notice();
 }

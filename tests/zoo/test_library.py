@@ -146,7 +146,7 @@ def test_agents_without_memory_return_no_state_and_no_observations_have_no_actio
 
 @pytest.mark.parametrize(
     ("observation", "message"),
-    [(np.zeros(3), "shape"), (np.zeros((2, 2)), "shape"), ("up", "no array"), (np.full(96, np.nan), "NaN")],
+    [(np.zeros(3), "shape"), (np.zeros((2, 2)), "shape"), ("up", "no array"), (np.full(108, np.nan), "NaN")],
 )
 def test_bad_observations_are_refused(observation, message):
     agent = nb.zoo.load("congestion_window/ppo")

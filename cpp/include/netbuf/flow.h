@@ -53,6 +53,7 @@ class Flow {
   void attach(std::unique_ptr<Source> source) { ends_ = true, sender.attach(std::move(source)); }
   void attach(std::unique_ptr<Sink> sink) { receiver.attach(std::move(sink)); }
   void attach(std::unique_ptr<ReceiverControl> control);
+  void agent_window(Time now, double bytes);
   bool controlled() const { return sender.controlled(); }
 
   bool finished() const;         // nothing is left to do or on its way: the flow can be forgotten

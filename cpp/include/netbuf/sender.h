@@ -43,7 +43,6 @@ class Sender {
   void on_wakeup(Time now);
   void on_application(Time now);
   void steer(bool paced, bool slow_start);   // by an agent, from the start on; slow_start: until its first decision
-  void agent_window(Time now, double bytes);
 
   // ---- the application's side
   void attach(std::unique_ptr<Source> source);
