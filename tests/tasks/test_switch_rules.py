@@ -31,7 +31,8 @@ class Played:
     def __call__(self, queued_ms=0, started=0, starts=False):
         """The limits in ms, (rows, queues), after an interval at whose end queue 0 holds so much."""
         made = telemetry(self.rows, self.queues, elapsed_s=self.interval_s, queue_bytes_0=np.multiply(queued_ms, 1250))
-        made[:, self.rules.telemetry.index("flows_started")] = started
+        for queue in range(self.queues):  # which of them they begin in is all the same
+            made[:, self.rules.telemetry.index(f"syns_{queue}")] = started if queue == self.queues - 1 else 0
         self.tracker.update(made)
         now = self.rules.observe(self.tracker, np.empty((self.rules.width, self.rows), np.float32)).T
         observations = np.hstack([np.full_like(now, -1), now])  # the latest stands last
