@@ -63,7 +63,7 @@ MEASURES = Measures(
     score_says="The 99th percentile (nearest rank) of FCT / ideal FCT over the flows of priority 0; lower is better.",
     baselines=(
         *("naive", "sophisticated", "dt", "abm", "static_bdp", "static_bdp_sqrt_n"),
-        *("red", "codel", "fq_codel", "pie", "limits", "pulse", "pulse_burst", "random"),
+        *("red", "codel", "fq_codel", "pie", "limits", "pulse", "pulse_burst", "brief_pulse", "random"),
     ),
     shown=("naive", "abm", "random"),
     benchmark=("rlbm/random",),
