@@ -1,8 +1,9 @@
-"""Training that begins by imitating a rule: decisions of a contender of the task are learned before the learner goes on by itself.
+"""Training that begins by imitating a rule: what a contender of the task decides is learned before the learner goes on by itself.
 
 What the rule decides is asked of it at every observation. In the first round it plays, in every further one the learner does,
-greedily, so that the learner knows what to do where it comes by itself (DAgger; Ross, Gordon and Bagnell, 2011); each round learns
-from all observations so far. The value function learns the discounted sums of rewards that followed.
+greedily, so that the learner knows what to do where it comes by itself (DAgger; Ross, Gordon and Bagnell, 2011); each round
+learns from all observations so far. The value function learns the discounted sums of rewards that followed, or 0 where the
+learner is rewarded with what it gets more than its twins.
 """
 
 from __future__ import annotations
@@ -53,10 +54,14 @@ def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: in
         raise ConfigError(f"imitate.rule = {rule!r} acts in the world and decides nothing; valid: a rule that decides")
     width = math.prod(model.observation_space.shape or ())
     kept: list[tuple[th.Tensor, ...]] = []
+    twins, worlds.twins = worlds.twins, 1  # they would decide alike, and show the same
     optimizer = th.optim.Adam(model.policy.parameters(), lr=LEARNING_RATE)
     for part in range(rounds):
-        kept.append(_play(model, contender.start(rules, range(native.worlds)), steps, own=part > 0, width=width))
-        observations, actions, returns = (th.cat(pieces) for pieces in zip(*kept, strict=True))
+        pieces = _play(model, contender.start(rules, range(native.worlds)), steps, own=part > 0, width=width)
+        if twins > 1:
+            pieces[2].zero_()  # what a learner expects to get more than its like
+        kept.append(pieces)
+        observations, actions, returns = (th.cat(parts) for parts in zip(*kept, strict=True))
         for epoch in range(epochs):
             for group in optimizer.param_groups:
                 group["lr"] = LEARNING_RATE * (1 - epoch / epochs)
@@ -68,6 +73,7 @@ def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: in
                 th.autograd.backward(loss)
                 th.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
                 optimizer.step()
+    worlds.twins = twins
     with th.inference_mode():
         output = model._policy_output(observations)
         if actions.dtype == th.int64:

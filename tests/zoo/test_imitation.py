@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import stable_baselines3
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
@@ -10,7 +11,7 @@ from netbuf_gym.zoo.config import load
 from netbuf_gym.zoo.train import train
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
-SMALL = ["experiment=queue_threshold", "scenario=rlbm/random", "scenario.kwargs.load=0.9", "env.num_envs=16", "algo.num_envs=16"]
+SMALL = ["experiment=queue_threshold", "scenario=rlbm/random", "scenario.kwargs.load=0.9", "algo.num_envs=16"]
 QUICK = ["total_timesteps=1024", "algo.kwargs.n_steps=32", "algo.kwargs.batch_size=256", "progress=false", "tensorboard=false"]
 
 
@@ -34,11 +35,10 @@ def test_actions_of_a_box_are_imitated_too():
     assert imitation.imitate(model, "limits", steps=40, rounds=1, epochs=15)["error"] < 0.2 * untrained
 
 
-def test_a_training_that_imitates_is_the_same_twice_and_goes_on(tmp_path):
+def test_a_training_that_imitates_is_the_same_twice(tmp_path):
     quick = ["imitate.steps=10", "imitate.epochs=1", *QUICK]
     files = [train([*SMALL, *quick, f"run_dir={tmp_path / name}"]).model_path for name in "ab"]
-    assert files[0].stat().st_size == files[1].stat().st_size
-    policies = [models.ALGORITHMS and __import__("stable_baselines3").PPO.load(one, device="cpu").policy for one in files]
+    policies = [stable_baselines3.PPO.load(one, device="cpu").policy for one in files]
     assert all((a == b).all() for a, b in zip(*(one.state_dict().values() for one in policies), strict=True))
 
 

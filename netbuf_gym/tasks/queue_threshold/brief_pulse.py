@@ -1,7 +1,7 @@
 """The rule that agents begin with: pulses so short that a few packets are dropped, and the drop place's own target.
 
 Where decisions come every 100 ms a pulse of the rule `pulse` lasts as long, and all that arrives meanwhile is dropped, short
-flows with the rest. This one cuts queue 0 for 1 to 10 ms of a decision (`actions="pulse_grid"`), which the switch ends by itself.
+flows with the rest. This one cuts queue 0 for 1 to 10 ms of a decision (`actions="pulse_grid"`); the switch ends that by itself.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ PULSES = [(time_s, level) for level, (_, time_s) in enumerate(LEVELS) if time_s]
 class BriefPulse(Decider):
     """Queue 0 is open; where it exceeds a target it is cut for a few packets' time, once in a while.
 
-    The pulse is the shortest of those that actions have in which the ports send as many packets as asked for. All further queues
-    are limited to 50 ms, and closed, but for a packet or so, while queue 0 is not almost empty. Where the drop place is an
-    action it is the head.
+    The pulse is the shortest of those that actions have in which the ports send as many packets as asked for. All further
+    queues are limited to 50 ms, and closed, but for a packet or so, while queue 0 is not almost empty. Where the drop place is
+    an action it is the head.
 
     Args:
         tail_ms, head_ms: backlog of queue 0 above which it is cut, with drops at the tail and at the head, 1 to 1000 ms.

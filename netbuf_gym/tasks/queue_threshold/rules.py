@@ -111,8 +111,8 @@ class QueueThreshold(Task):
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, what a switch can count, 5 + 17 * queues features in [-1, 1], feature by feature with the queues' values side by side
-    (`alpha_0, alpha_1, limit_0, ...`). What ports can send is their rate times the measured interval. Several
+    Recipe default, what a switch can count: 5 + 17 * queues features in [-1, 1], feature by feature with the queues' values
+    side by side (`alpha_0, alpha_1, limit_0, ...`). What ports can send is their rate times the measured interval. Several
     ports are added up: a queue is its number's at all of them, its threshold as often one port's; a cap of the scenario on
     queues (`queue_cap`) is a threshold's upper bound. A value from Low to High is mapped onto what stands before the colon, on
     the scale that its meaning names. With two queues:
@@ -123,8 +123,8 @@ class QueueThreshold(Task):
     Times since something are 10 s at most, and before it has happened. Of a flow the switch sees the SYN and the last segment
     (FIN) pass. The least queue is that of the last intervals that make 100 ms, and of those that made 100 ms before them.
 
-    Recipes thesis-*, which assume that a switch learns of completions, the paper's five state variables in [0, 1] (ranges and order are ours), as they were when a flow last
-    completed; counts and rates cover the time from the start of that interval to that moment:
+    Recipes thesis-*, the paper's five state variables in [0, 1] (ranges and order are ours), as they were when a flow last
+    completed, of which the paper takes a switch to learn; counts and rates cover the time from the start of that interval to that moment:
 
     {features of thesis-text}
 

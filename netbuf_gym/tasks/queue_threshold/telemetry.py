@@ -47,12 +47,12 @@ PER_QUEUE = (
 """Of each queue, over all ports; the queue's number follows the name: `alpha_0`."""
 
 AT_LAST_COMPLETION = (
-    Field("at_free_fraction", "1", "free buffer as a share of the whole, when the interval's last flow completed; else NaN", privileged=True),
-    Field("at_flows_completed", "1", "flows completed from the start of the interval to that moment; NaN likewise", privileged=True),
-    Field("at_packets_dropped", "1", "packets not admitted until that moment; NaN likewise", privileged=True),
-    Field("at_elapsed_s", "s", "time from the start of the interval to that moment; NaN likewise", privileged=True),
+    Field("at_free_fraction", "1", "free buffer as a share of the whole, when the interval's last flow completed; else NaN", True),
+    Field("at_flows_completed", "1", "flows completed from the start of the interval to that moment; NaN likewise", True),
+    Field("at_packets_dropped", "1", "packets not admitted until that moment; NaN likewise", True),
+    Field("at_elapsed_s", "s", "time from the start of the interval to that moment; NaN likewise", True),
 )
-AT_LAST_COMPLETION_PER_QUEUE = Field("at_drained_bytes", "B", "bytes that left the queue until that moment; NaN likewise", privileged=True)
+AT_LAST_COMPLETION_PER_QUEUE = Field("at_drained_bytes", "B", "bytes that left the queue until that moment; NaN likewise", True)
 
 
 @lru_cache
@@ -79,7 +79,7 @@ def switch(queues: int) -> AgentKind:
                 for q in range(queues)
             ),
             Control("cut_s", "s", "how long from now the factors of the cut hold; NaN: no other cut than before", 0.0, 100.0),
-            Control("drop_head", "1", "1: where a queue may not grow its oldest packet goes; 0: the one that arrives", 0.0, 1.0),
+            Control("drop_head", "1", "1: where a queue may not grow, its oldest packet goes; 0: what arrives", 0.0, 1.0),
         ),
         event="the worst slowdown of the flows completed has changed, looked at after each `interval_ns`",
         counters="netbuf_gym.plants.counters.Counters",

@@ -39,8 +39,8 @@ class SwitchTracker(LastMeasured):
         load: `(queues, rows)`, packets that arrived over packets that the ports can send, forgotten with time constant
             `LOAD_MEMORY_S`.
         starts_lately: `(queues, rows)`, SYNs that arrived, forgotten with time constant `STARTS_MEMORY_S`.
-        least_bytes: `(queues, rows)`, the fewest bytes that each queue has held in the last 100 to 200 ms (`LEAST_S`), or in the
-            last interval where that is longer.
+        least_bytes: `(queues, rows)`, the fewest bytes that each queue has held in the last 100 to 200 ms (`LEAST_S`), or in
+            the last interval where that is longer.
         above_s, cut_age_s, drop_age_s: `(queues, rows)`, time since an interval in which the queue was short (`TARGET_S`) at
             some moment, since a decision that limited it to less than it held, and since an interval in which it dropped
             something; at most `LONG_AGO_S`. since_s: `(3, queues, rows)`, all of them.
