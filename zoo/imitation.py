@@ -1,4 +1,4 @@
-"""Training that begins by imitating a rule: what a contender of the task decides is learned before the learner goes on by itself.
+"""Training that begins by imitating a rule: what it decides is learned before the learner goes on by itself.
 
 What the rule decides is asked of it at every observation. In the first round it plays, in every further one the learner does,
 greedily, so that the learner knows what to do where it comes by itself (DAgger; Ross, Gordon and Bagnell, 2011); each round
@@ -59,7 +59,7 @@ def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: in
     for part in range(rounds):
         pieces = _play(model, contender.start(rules, range(native.worlds)), steps, own=part > 0, width=width)
         if twins > 1:
-            pieces[2].zero_()  # what a learner expects to get more than its like
+            pieces = (*pieces[:2], th.zeros_like(pieces[2]))  # what a learner is to get more than its like
         kept.append(pieces)
         observations, actions, returns = (th.cat(parts) for parts in zip(*kept, strict=True))
         for epoch in range(epochs):
@@ -109,13 +109,11 @@ def _play(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tu
         rewards[step] = th.as_tensor(batch.rewards, dtype=th.float32)
         ends[step] = th.as_tensor(batch.dones, dtype=th.float32)
         observations, starts = np.asarray(batch.observations), batch.dones
-    with th.inference_mode():  # what comes after: in the first round about as much as before
-        after = rewards.mean() / max(1.0 - model.gamma, 1.0 / steps)
-        total = th.full((n,), float(after))
-        returns = th.zeros(steps, n)
-        for step in range(steps - 1, -1, -1):
-            total = rewards[step] + model.gamma * th.where(ends[step] > 0, after, total)
-            returns[step] = total
+    after = rewards.mean() / max(1.0 - model.gamma, 1.0 / steps)  # what comes later: about as much as before
+    total, returns = th.full((n,), float(after)), th.zeros(steps, n)
+    for step in range(steps - 1, -1, -1):
+        total = rewards[step] + model.gamma * th.where(ends[step] > 0, after, total)
+        returns[step] = total
     return seen.flatten(0, 1), th.cat(decided), returns.flatten(0, 1)
 
 

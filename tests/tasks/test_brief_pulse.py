@@ -45,7 +45,9 @@ def test_it_cuts_for_a_few_packets_time_and_waits():
     assert [Played(BriefPulse(shut_ms=one))(30)[1] for one in (29, 31, None)] == [(1, 0), (50, 0), (50, 0)]
 
 
-@pytest.mark.parametrize(("rate", "packets", "pulse_ms"), [(10e6, 2, 3), (25e6, 2, 1), (10e6, 0.5, 1), (1e6, 2, 10), (10e6, 9, 10)])
+@pytest.mark.parametrize(
+    ("rate", "packets", "pulse_ms"), [(10e6, 2, 3), (25e6, 2, 1), (10e6, 0.5, 1), (1e6, 2, 10), (10e6, 9, 10)]
+)
 def test_pulses_are_of_packets(rate, packets, pulse_ms):
     assert Played(BriefPulse(packets=packets), capacity_bps=rate)(50)[0] == (1000, pulse_ms)
 

@@ -1,7 +1,8 @@
 """The rule that agents begin with: pulses so short that a few packets are dropped, and the drop place's own target.
 
-Where decisions come every 100 ms a pulse of the rule `pulse` lasts as long, and all that arrives meanwhile is dropped, short
-flows with the rest. This one cuts queue 0 for 1 to 10 ms of a decision (`actions="pulse_grid"`); the switch ends that by itself.
+Where decisions come every 100 ms a pulse of the rule `pulse` lasts as long, and all that arrives meanwhile is dropped,
+short flows with the rest. This one cuts queue 0 for 1 to 10 ms of a decision (`actions="pulse_grid"`), and the switch ends
+that by itself.
 """
 
 from __future__ import annotations

@@ -124,7 +124,8 @@ class QueueThreshold(Task):
     (FIN) pass. The least queue is that of the last intervals that make 100 ms, and of those that made 100 ms before them.
 
     Recipes thesis-*, the paper's five state variables in [0, 1] (ranges and order are ours), as they were when a flow last
-    completed, of which the paper takes a switch to learn; counts and rates cover the time from the start of that interval to that moment:
+    completed (the paper takes a switch to learn of that); counts and rates cover the time from the start of
+    that interval to that moment:
 
     {features of thesis-text}
 

@@ -47,7 +47,7 @@ PER_QUEUE = (
 """Of each queue, over all ports; the queue's number follows the name: `alpha_0`."""
 
 AT_LAST_COMPLETION = (
-    Field("at_free_fraction", "1", "free buffer as a share of the whole, when the interval's last flow completed; else NaN", True),
+    Field("at_free_fraction", "1", "free buffer as a share of it, when the interval's last flow completed; else NaN", True),
     Field("at_flows_completed", "1", "flows completed from the start of the interval to that moment; NaN likewise", True),
     Field("at_packets_dropped", "1", "packets not admitted until that moment; NaN likewise", True),
     Field("at_elapsed_s", "s", "time from the start of the interval to that moment; NaN likewise", True),
