@@ -21,7 +21,7 @@ from netbuf_gym.contenders import Decider
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.rollout import contender_of
 from netbuf_gym.zoo.models import worlds_of
-from netbuf_gym.zoo.ppo import BatchPPO
+from netbuf_gym.zoo.ppo import BatchPPO, KLPenaltyPPO
 
 BATCH = 2048
 LEARNING_RATE = 2e-3
@@ -44,8 +44,10 @@ def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: in
     Raises:
         ConfigError: no PPO of ours on MLPs, no such rule, or one that does not decide by the environment's recipe and actions.
     """
-    if type(model) is not BatchPPO:
-        raise ConfigError(f"imitate.rule = {rule!r} with {type(model).__name__}; valid: algo=ppo, or imitate.rule=null")
+    if type(model) not in (BatchPPO, KLPenaltyPPO):
+        valid = "algo=ppo or ppo_kl, or imitate.rule=null"
+        raise ConfigError(f"imitate.rule = {rule!r} with {type(model).__name__}; valid: {valid}")
+    assert isinstance(model, BatchPPO)
     worlds = worlds_of(model)
     native: Any = worlds.env.unwrapped
     rules = native.engine.task

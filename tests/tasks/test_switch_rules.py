@@ -46,7 +46,7 @@ def test_actions_of_limits_are_their_inverse():
     limits = np.array([[0.001, 0.02], [0.05, 1.0]])
     actions, made = action_of_limits(limits), tracker(2, betas=(1.0, 0.5))
     assert actions.dtype == np.float32 and actions[0, 0] == -1 and actions[1, 1] == 1
-    alphas = QueueThreshold(actions="limits").decode(actions.astype(float), made, np.empty((2, 6)))
+    alphas = QueueThreshold(actions="limits").decode(actions.astype(float), made, np.empty((2, 6)))[:, :2]
     np.testing.assert_allclose(alphas * [1, 0.5] * 1.2, limits, rtol=1e-5)  # 1000 packets of 1.2 ms
     assert action_of_limits(7) == 1 and action_of_limits(0) == -1
 

@@ -23,8 +23,9 @@ def learner(*overrides):
 
 def test_the_learner_decides_as_the_rule_does():
     model = learner()
-    found = imitation.imitate(model, "brief_pulse", steps=100, rounds=2, epochs=15)
-    assert found["agreement"] > 0.93  # one action is 0.9 of them at most
+    before = imitation.imitate(model, "brief_pulse", steps=100, rounds=1, epochs=1)
+    found = imitation.imitate(model, "brief_pulse", steps=100, rounds=2, epochs=60)
+    assert found["agreement"] > max(0.9, before["agreement"])
     observations = np.asarray(models.worlds_of(model).reset())
     assert set(np.unique(model.policy.predict(observations, deterministic=True)[0])) <= set(range(64))
 
@@ -49,9 +50,15 @@ def test_a_training_that_imitates_is_the_same_twice(tmp_path):
         (["imitate.rule=naive"], "imitate.rule = 'naive' acts in the world"),
         (["imitate.rule=pulse"], "actions = 'pulse_grid'; valid: \"limits\""),
         (["imitate.steps=0"], "imitate.steps = 0 is out of range; valid: 1 to"),
-        (["algo=dqn", "algo.kwargs={}"], "imitate.rule = 'brief_pulse' with DQN; valid: algo=ppo"),
     ],
 )
 def test_bad_arguments_are_refused(tmp_path, overrides, said):
     with pytest.raises(ConfigError, match=said):
         train([*SMALL, *QUICK, *overrides, f"run_dir={tmp_path / 'run'}"])
+
+
+def test_other_learners_do_not_imitate(tmp_path):
+    said = r"imitate.rule = .brief_pulse. with DQN; valid: algo=ppo or ppo_kl"
+    asked = ["env=queue_threshold", "algo=dqn", "algo.num_envs=2", "env.kwargs.actions=pulse_grid", "imitate.rule=brief_pulse"]
+    with pytest.raises(ConfigError, match=said):
+        train([*asked, "total_timesteps=64", "progress=false", "tensorboard=false", f"run_dir={tmp_path / 'run'}"])
