@@ -9,6 +9,7 @@ learner is rewarded with what it gets more than its twins.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,13 @@ def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: in
         return {"error": float(F.mse_loss(output[:, : actions.shape[1]], actions))}
 
 
-def imitate_as(config: DictConfig, model: BaseAlgorithm) -> None:
+def imitate_as(config: DictConfig, model: BaseAlgorithm, tell: Callable[[str], None]) -> None:
     """What a configuration asks for, if anything; the worlds' first episodes are then those that the seed draws."""
     if config.rule is None:
         return
-    imitate(model, config.rule, config.steps, config.rounds, config.epochs)
+    found = imitate(model, config.rule, config.steps, config.rounds, config.epochs)
     worlds_of(model).seed(model.seed)
+    tell(f"imitated {config.rule}: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
 
 
 def _play(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tuple[th.Tensor, ...]:

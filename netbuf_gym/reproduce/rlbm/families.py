@@ -3,13 +3,14 @@
     python -m netbuf_gym.reproduce.rlbm.families [worlds=600] [families=A,B] [drops=tail,head] [slow=AGENT] [fast=AGENT]
         [threads=N] [duration_s=60] [output=FILE] [figure=FILE]
 
-Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor choosing has seen. `slow` decides every 100 ms and
-`fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty value:
-none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop place,
-the rules `brief_pulse` at both intervals and `pulse` every 10 ms, and FQ-CoDel, which has a queue for each flow and drops as it does.
+Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor choosing has seen. `slow` decides every 100 ms
+and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
+value: none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop
+place, the rules `brief_pulse` at both intervals and `pulse` every 10 ms, and FQ-CoDel, which has a queue for each flow and
+drops as it does.
 
-A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive buffer and
-to the best constant have 95 % intervals, paired by world. Goodput is over the naive buffer's.
+A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
+buffer and to the best constant have 95 % intervals, paired by world. Goodput is over the naive buffer's.
 
 Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/families.csv), a row as soon as it is known; another run with as many
 worlds takes it up from there. `figure` draws what the table has.
@@ -30,10 +31,10 @@ import numpy as np
 from netbuf_gym import stats
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, NetbufError, needing, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
-from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, number_of, read_rows
+from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, table_rows
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tables import csv_table, text_table
@@ -69,22 +70,23 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"worlds": "600", "threads": str(len(os.sched_getaffinity(0))), "output": str(TABLE), "figure": "", "duration_s": "60"}
-    given |= {"slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms"}
+    given = {"worlds": "600", "threads": str(len(os.sched_getaffinity(0))), "duration_s": "60", "figure": ""}
+    given |= {"output": str(TABLE), "slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms"}
     given |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS)}
     for argument in argv:
         key, equals, value = argument.partition("=")
         if not equals or key not in given:
             raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
         given[key] = value
-    worlds, threads = (whole(name, number_of(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
-    duration_s = real("duration_s", float(number_of(given["duration_s"])), 1, 3600)
+    worlds, threads = (whole(name, _number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
+    duration_s = real("duration_s", _number(given["duration_s"]), 1, 3600)
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
     agents = {who: _agent(given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
 
     output = Path(given["output"])
-    comment = f"netbuf-gym {__version__}: python -m netbuf_gym.reproduce.rlbm.families worlds={worlds} duration_s={duration_s:g}"
+    command = f"python -m netbuf_gym.reproduce.rlbm.families worlds={worlds} duration_s={duration_s:g}"
+    comment = f"netbuf-gym {__version__}: {command}"
     found = read(output, comment)
     write_atomic(output, csv_table(COLUMNS, found.values(), comment))  # refuses what could not be written before the work
     for drop in drops:
@@ -103,7 +105,8 @@ def main(argv: Sequence[str]) -> int:
                 found[drop, family, who] = {"drop": drop, "family": family, "contender": who, **row}
                 write_atomic(output, csv_table(COLUMNS, found.values(), comment))
     rows = [row for row in found.values() if row["drop"] in drops and row["family"] in families]
-    print(text_table(("drop", "family", "contender", "slowdown", "over naive", "over constant", "goodput"), [_line(row) for row in rows]))
+    header = ("drop", "family", "contender", "slowdown", "over naive", "over constant", "goodput")
+    print(text_table(header, [_line(row) for row in rows]))
     if given["figure"]:
         draw(rows, Path(given["figure"]))
     return 0
@@ -131,11 +134,11 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    from netbuf_gym.plotting import COLOURS, pyplot
+    from netbuf_gym.plots import COLOURS, figure_of, write
 
-    plt = pyplot()
     drops, families = (list(dict.fromkeys(row[key] for row in rows)) for key in ("drop", "family"))
-    figure, axes = plt.subplots(len(drops), 1, figsize=(10, 4 * len(drops)), squeeze=False, sharex=True)
+    figure = figure_of(10, 4 * len(drops))
+    axes = figure.subplots(len(drops), 1, squeeze=False, sharex=True)
     for axis, drop in zip(axes[:, 0], drops, strict=True):
         for place, who in enumerate(INTERVALS_S):
             own = [row for row in rows if row["drop"] == drop and row["contender"] == who]
@@ -149,24 +152,24 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
         axis.set_ylabel(f"p99 slowdown, priority 0,\nover the naive buffer's; drops at the {drop}")
         axis.set_xticks(range(len(families)), [name.replace("_", " ") for name in families])
     axes[0, 0].legend(ncols=2, fontsize="small")
-    figure.tight_layout()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
-    plt.close(figure)
+    write(figure, path)
 
 
 def _agent(name: str) -> Contender:
-    from netbuf_gym.zoo import checkpoint, library
-    from netbuf_gym.zoo.saved import SavedAgent
+    with needing("a trained agent", "train"):
+        import torch
 
-    return SavedAgent(checkpoint.read(library.path_of(name, "agent"))).contender
+        from netbuf_gym.zoo import checkpoint, library
+        from netbuf_gym.zoo.saved import SavedAgent
+    torch.set_num_threads(1)
+    return SavedAgent(checkpoint.read(library.path_of(name, "agent")))
 
 
 def _contender(who: str, agents: dict[str, Contender], drop: str, family: str) -> str | Contender:
     if who in agents:
         return agents[who]
     if who == CONSTANT:
-        row = best(read_rows(), drop, family, LEAST_GOODPUT)
+        row = best(table_rows(), drop, family, LEAST_GOODPUT)
         return Limits([row["limit_0_ms"], row["limit_1_ms"]])
     if who.startswith("brief_pulse"):
         return BriefPulse()
@@ -183,7 +186,10 @@ def _measure(
     return np.array([one["slowdown_p99_p0"] for one in reports]), float(np.mean([one["goodput_mbps"] for one in reports]))
 
 
-def _row(own: tuple[np.ndarray, float], naive: tuple[np.ndarray, float], constant: tuple[np.ndarray, float]) -> dict[str, float]:
+Known = tuple[np.ndarray, float]
+
+
+def _row(own: Known, naive: Known, constant: Known) -> dict[str, float]:
     there = np.isfinite(own[0]) & np.isfinite(naive[0]) & np.isfinite(constant[0])
     logs = [np.log(one[0][there]) for one in (own, naive, constant)]
     values = [math.exp(logs[0].mean())]
@@ -193,9 +199,17 @@ def _row(own: tuple[np.ndarray, float], naive: tuple[np.ndarray, float], constan
 
 
 def _line(row: dict[str, Any]) -> list[str]:
-    ratios = [f"{row[f'{name}']:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]" for name in ("over_naive", "over_constant")]
+    ends = [[row[f"{name}{end}"] for end in ("", "_low", "_high")] for name in ("over_naive", "over_constant")]
+    ratios = [f"{mean:.3f} [{low:.3f}, {high:.3f}]" for mean, low, high in ends]
     goodput = f"{100 * (row['goodput_over_naive'] - 1):+.2f} %"
     return [row["drop"], row["family"], row["contender"], f"{row['slowdown_p99_p0']:.3f}", *ratios, goodput]
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
 
 
 if __name__ == "__main__":
