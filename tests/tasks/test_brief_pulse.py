@@ -39,10 +39,10 @@ class Played:
 
 def test_it_cuts_for_a_few_packets_time_and_waits():
     play = Played(BriefPulse())
-    assert play(4.9) == [(1000, 0), (50, 0)] and play(19.9) == [(1000, 0), (1, 0)]
+    assert play(4.9) == [(1000, 0), (20, 0)] and play(19.9) == [(1000, 0), (1, 0)]
     said = [play(20.2)[0] for _ in range(21)]
     assert [k for k, one in enumerate(said) if one == (1000, 3)] == [0, 10, 20] and set(said) == {(1000, 0), (1000, 3)}
-    assert [Played(BriefPulse(shut_ms=one))(30)[1] for one in (29, 31, None)] == [(1, 0), (50, 0), (50, 0)]
+    assert [Played(BriefPulse(shut_ms=one))(30)[1] for one in (29, 31, None)] == [(1, 0), (20, 0), (20, 0)]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
 
 LEVELS = list(PULSE_LEVELS_S)
-CLOSED, OPEN, REST = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0)), LEVELS.index((0.05, 0))
+CLOSED, OPEN, REST = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0)), LEVELS.index((0.02, 0))
 PULSES = [(time_s, level) for level, (_, time_s) in enumerate(LEVELS) if time_s]
 """Shortest first: seconds, and the number of the level."""
 
@@ -30,7 +30,7 @@ class BriefPulse(Decider):
     """Queue 0 is open; where it exceeds a target it is cut for a few packets' time, once in a while.
 
     The pulse is the shortest of those that actions have in which the ports send as many packets as asked for. All further
-    queues are limited to 50 ms, and closed, but for a packet or so, while queue 0 is not almost empty. Where the drop place is
+    queues are limited to 20 ms, and closed, but for a packet or so, while queue 0 is not almost empty. Where the drop place is
     an action it is the head.
 
     Args:
