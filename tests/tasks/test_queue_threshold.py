@@ -306,3 +306,24 @@ def test_worlds_without_one_switch_of_as_many_queues_are_refused():
         QueueThreshold.fitted(get("ppcc/1"))
     with pytest.raises(ConfigError, match="2 queues"):
         QueueThreshold(queues=3).control(get("rlbm/default"))
+
+
+def test_the_default_recipe_observes_nothing_that_a_switch_cannot_count():
+    """Whatever completes, and whatever senders and receivers know: the observation is the same."""
+    task, seen = QueueThreshold(), []
+    privileged = [field.name for field in task.telemetry.fields if field.privileged]
+    assert {"flows_started", "ratio_sum_0", "worst_ratio", "at_elapsed_s", "delivered_bytes"} <= set(privileged)
+    assert not {"arrivals_0", "syns_0", "flows_closed_1", "queue_bytes_min_0", "packets_dropped"} & set(privileged)
+    for value in (1.0, 7.0):
+        made = tracker()
+        for _ in range(3):
+            made.update(telemetry(**{**BUSY, **dict.fromkeys(privileged, value)}))
+        seen.append(observe(task, made))
+    assert np.array_equal(*seen)
+
+
+def test_actions_reach_the_default_recipe_alone_where_they_name_times():
+    for kind in ("limits", "changes", "limit_grid", "pulse_grid"):
+        assert QueueThreshold(actions=kind).to_dict()["actions"]["kind"] == kind
+        with pytest.raises(ConfigError, match="valid: recipe \"default\""):
+            QueueThreshold("thesis-code", actions=kind)
