@@ -25,7 +25,7 @@ def test_a_table_is_written_and_taken_up(tmp_path, capsys):
     assert found[0]["over_naive"] == found[1]["over_constant"] == "1" and figure.stat().st_size > 1000
     capsys.readouterr()
     assert families.main([*QUICK, f"output={output}"]) == 0 and output.read_text() == first
-    assert capsys.readouterr().out.splitlines()[0].startswith("drop")  # nothing was run
+    assert capsys.readouterr().out.splitlines()[0].startswith("| drop")  # nothing was run
     with pytest.raises(ConfigError, match="worlds=4 duration_s=4"):
         families.main([*QUICK, "worlds=4", f"output={output}"])
 

@@ -37,7 +37,8 @@ from netbuf_gym.progress import say
 from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, table_rows
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
-from netbuf_gym.tables import csv_table, text_table
+from netbuf_gym.tables import csv_table
+from netbuf_gym.tasks.pages import markdown_table
 from netbuf_gym.tasks.queue_threshold import BriefPulse, Limits, Pulse, QueueThreshold
 from netbuf_gym.version import __version__
 
@@ -106,7 +107,7 @@ def main(argv: Sequence[str]) -> int:
                 write_atomic(output, csv_table(COLUMNS, found.values(), comment))
     rows = [row for row in found.values() if row["drop"] in drops and row["family"] in families]
     header = ("drop", "family", "contender", "slowdown", "over naive", "over constant", "goodput")
-    print(text_table(header, [_line(row) for row in rows]))
+    print(markdown_table(header, [_line(row) for row in rows]))
     if given["figure"]:
         draw(rows, Path(given["figure"]))
     return 0

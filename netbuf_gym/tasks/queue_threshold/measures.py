@@ -51,6 +51,7 @@ MEASURES = Measures(
     ),
     score="slowdown_p99_p0",
     lower_is_better=True,
+    geometric=True,
     logged=("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_mean_p0", "goodput_mbps", "occupancy_mean", "drops"),
     series=(
         ("throughput_mbps", "leaving the switch\n(Mbit/s)"),
