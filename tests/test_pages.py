@@ -37,7 +37,7 @@ def test_docstrings_hold_a_row_for_every_feature(record):
     assert all(f"`{name}`" in Env.__doc__ for name in record.ids)
 
 
-SMALL = {"name": "rlbm/default", "queue_packets": 2, "duration_s": 10}
+SMALL = {"name": "rlbm/default", "queue_packets": 2, "duration_s": 10, "rate_mbps": 20, "access_mbps": 200}
 WORLDS = {
     "congestion_window": [{"scenario": "ppcc/4"}, {"scenario": "ppcc/4", "recipe": "ppcc"}],
     "receiver_window": [{"acts_on": "target_and_k"}, {"recipe": "nuwa"}],

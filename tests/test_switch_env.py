@@ -21,7 +21,10 @@ ID = "netbuf/QueueThreshold-v0"
 SHORT = {"name": "rlbm/cubic-100-0.8", "duration_s": 6.0}
 RANDOM = {"name": "rlbm/random", "duration_s": 4.0, "load": [0.5, 3.0], "queue_packets": [20, 100]}
 BURSTS = {"name": "rlbm/incast", "duration_s": 5.0}
-RECIPES = [{}, {"recipe": "thesis-text"}, {"recipe": "thesis-code"}, {"actions": "grid"}]
+RECIPES = [
+    *({}, {"recipe": "thesis-text"}, {"recipe": "thesis-code"}, {"actions": "grid"}),
+    *({"actions": "changes", "drop": "agent"}, {"actions": "pulse_grid", "drop": "agent"}),
+]
 
 
 def actions(env, seed, steps):
@@ -89,7 +92,8 @@ def test_fuzzed_actions_conserve_packets_and_never_overfill_the_buffer(kwargs, s
             if isinstance(env.action_space, gym.spaces.Discrete):
                 action = rng.integers(env.action_space.n)
             else:
-                action = rng.choice([-np.inf, -1e30, -1, -0.3, 0, 5 / 11, 1, 7.0, np.inf], 2).astype(rng.choice(["f4", "f8"]))
+                numbers = rng.choice([-np.inf, -1e30, -1, -0.3, 0, 5 / 11, 1, 7.0, np.inf], env.action_space.shape)
+                action = numbers.astype(rng.choice(["f4", "f8"]))
             observation, reward, terminated, truncated, info = env.step(action)
             assert env.observation_space.contains(observation) and math.isfinite(reward) and not (terminated or truncated)
             assert sum(info["reward_terms"].values()) == pytest.approx(reward, abs=1e-5)
@@ -136,6 +140,47 @@ def test_alphas_are_in_force_from_the_step_they_are_given_in():
     env.step([1.0, -1.0])
     assert (env.telemetry["alpha_0"], env.telemetry["alpha_1"]) == (8.0, 2.0**-8)
     assert env.engine.task.show(env.engine.tracker, 0)["alpha_1"] == 2.0**-8
+
+
+def test_flows_are_seen_to_start_and_to_end_and_the_least_queue_is_below_the_longest():
+    """An open buffer loses no SYN: as many pass as flows start. Of each that completes the last segment has passed."""
+    env = Env(task="queue_threshold", scenario={"name": "rlbm/default", "queue_packets": 5000, "load": 0.9}, interval_s=0.05)
+    env.reset(seed=1)
+    told = ("flows_started", "flows_completed")  # of the whole switch
+    seen = dict.fromkeys((*told, "syns", "flows_opened", "flows_closed"), 0.0)
+    for _ in range(300):
+        env.step(np.ones(2))
+        for name in seen:
+            seen[name] += sum(env.telemetry[one] for one in ([name] if name in told else [f"{name}_0", f"{name}_1"]))
+        for q in (0, 1):
+            now, least = env.telemetry[f"queue_bytes_{q}"], env.telemetry[f"queue_bytes_min_{q}"]
+            assert 0 <= least <= now <= 1540 * env.telemetry[f"queue_packets_max_{q}"]
+    assert seen["flows_started"] >= seen["syns"] >= seen["flows_opened"] >= seen["flows_started"] - 1
+    assert seen["flows_closed"] >= seen["flows_completed"] > 1
+
+
+@pytest.mark.parametrize("actions", ["limits", "changes", "limit_grid", "pulse_grid"])
+def test_an_agent_can_change_the_drop_place(actions):
+    env = Env(task="queue_threshold", scenario={**SHORT, "name": "rlbm/default"}, actions=actions, drop="agent")
+    env.reset(seed=1)
+    places = []
+    for head in (0, 0, 1, 1, 0):
+        env.step(head if isinstance(env.action_space, gym.spaces.Discrete) else [1, 1, 2 * head - 1])
+        places.append(env.telemetry["drop_head"])
+    assert places == [0, 0, 1, 1, 0]
+
+
+def test_a_pulse_drops_less_than_a_limit_that_stands():
+    """Of a queue that is kept full for two seconds: a cut of 3 ms is a packet or two each time, one of 100 ms many."""
+    drops = {}
+    for name, number in (("pulse", 6 * 8 + 4), ("open", 4 * 8 + 4), ("standing", 1 * 8 + 4)):
+        env = Env(task="queue_threshold", scenario={"name": "rlbm/default", "load": 0.95}, actions="pulse_grid", history=1)
+        env.reset(seed=2)
+        drops[name] = 0.0
+        for _ in range(200):
+            env.step(number)
+            drops[name] += env.telemetry["drops_0"]
+    assert drops["open"] < drops["pulse"] < drops["standing"]
 
 
 def test_an_episode_ends_at_its_duration_with_a_report_of_the_cores_counters():

@@ -34,7 +34,7 @@ from omegaconf import DictConfig, OmegaConf
 from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import write_atomic, write_json
-from netbuf_gym.progress import ProgressBar
+from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
@@ -168,7 +168,7 @@ def _train(plan: Plan, seed: int) -> Path | None:
         changeable = [override for override in plan.overrides if override.partition("=")[0] in CHANGEABLE]
         result = train([f"resume={run_dir}", *changeable])
     else:
-        result = train([*plan.overrides, f"seed={seed}", f"run_dir='{run_dir}'"])
+        result = train([*plan.overrides, f"seed={seed}", f"run_dir='{run_dir}'"], tell=say)
     return None if result.interrupted else result.model_path
 
 

@@ -105,6 +105,23 @@ class AlgoConfig:
 
 
 @dataclass
+class ImitateConfig:
+    """A rule that a training begins by imitating.
+
+    Attributes:
+        rule: a contender of the task that decides as agents do (`netbuf-gym list contenders`); null: none.
+        steps: decisions of every world in a round.
+        rounds: the rule plays in the first one, what has been learned in all further ones.
+        epochs: passes over the observations so far, after each round.
+    """
+
+    rule: str | None = None
+    steps: int = 300
+    rounds: int = 2
+    epochs: int = 8
+
+
+@dataclass
 class TrainConfig:
     """A training job.
 
@@ -121,6 +138,7 @@ class TrainConfig:
         resume: run directory to continue; its configuration stands, except for what the command line changes.
         start_from: file or run directory of a model, or an agent's name, whose networks the training begins with, as the stages
             of a curriculum do; it must have seen and decided the same, by networks of the same shape. null: with random ones.
+        imitate: a rule that the learner imitates before it learns by itself.
         checkpoint_minutes: time between checkpoints.
         snapshots: so many models are kept along the way, evenly over the training, for a campaign to choose among them; 0: the
             last one alone.
@@ -142,6 +160,7 @@ class TrainConfig:
     run_dir: str | None = None
     resume: str | None = None
     start_from: str | None = None
+    imitate: ImitateConfig = field(default_factory=ImitateConfig)
     checkpoint_minutes: float = 1.0
     snapshots: int = 0
     validation: ValidationConfig = field(default_factory=ValidationConfig)

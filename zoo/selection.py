@@ -92,12 +92,18 @@ def _scores(
     seeds: int,
     counted: Callable[[int], running.Counted],
 ) -> list[float]:
-    """The mean score of each model; NaN where no world gave it one."""
+    """The mean score of each model, geometric where scores are ratios; NaN where no world gave it one."""
     worlds = draw(task, scenario, range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + seeds))
     each, scores = counted(len(worlds) * len(models)), []
     for path in models:
         player = SavedAgent(checkpoint.read(path))
         runs = running.run(player, worlds, task=task, scenario=scenario, name=path.stem, each=each)
         values = runs.metrics[tasks.get(task).measures.score]
-        scores.append(float(np.nanmean(values)) if np.isfinite(values).any() else float("nan"))
+        scores.append(_mean(values[np.isfinite(values)], tasks.get(task).measures.geometric))
     return scores
+
+
+def _mean(values: np.ndarray, geometric: bool) -> float:
+    if not len(values):
+        return float("nan")
+    return float(np.exp(np.log(values).mean()) if geometric else values.mean())

@@ -150,6 +150,9 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
             native: Any = worlds.unwrapped
             begun = checkpoint.read(library.path_of(config.start_from, "start_from"))
             checkpoint.start_from(begun, model, native.engine.task)
+        from netbuf_gym.zoo import imitation
+
+        imitation.imitate_as(config.imitate, model, tell)
         run_dir.mkdir(parents=True, exist_ok=True)
         with alone(run_dir, "run_dir"):
             _require_empty(run_dir)  # no other has run in it meanwhile

@@ -205,6 +205,16 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         if (queue >= buffer.queues()) throw nb::index_error("queue");
         buffer.set_alpha(queue, alpha);
       }, "switch"_a, "queue"_a, "alpha"_a, "From now on, at an agent's switch.")
+      .def("set_cut", [](Emulator& e, uint32_t sw, double cut_s, const std::vector<double>& alphas) {
+        const Emulator::Guard guard = e.hold();
+        SharedBuffer& buffer = *at(e.switches(), sw, "switch");
+        if (alphas.size() != buffer.queues()) throw nb::index_error("queue");
+        buffer.set_cut(e.now() + from_seconds(cut_s), alphas.data());
+      }, "switch"_a, "cut_s"_a, "alphas"_a, "For so long from now, at an agent's switch; an alpha a queue, NaN: none of its own.")
+      .def("set_drop_head", [](Emulator& e, uint32_t sw, bool from_head) {
+        const Emulator::Guard guard = e.hold();
+        at(e.switches(), sw, "switch")->set_drop_head(from_head);
+      }, "switch"_a, "from_head"_a, "From now on: whether the oldest packet of a queue goes, or the one that arrives.")
       .def("limit_packets", [](Emulator& e, uint32_t link, int64_t packets) {
         const Emulator::Guard guard = e.hold();
         Link& one = at(e.links(), link, "link");

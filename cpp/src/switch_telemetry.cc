@@ -16,10 +16,11 @@ std::vector<std::string> switch_fields(uint32_t queues) {
   std::vector<std::string> names{"elapsed_s",       "capacity",      "free",
                                  "free_fraction",   "packets_received", "delivered_bytes",
                                  "flows_started",   "flows_completed", "worst_difference_s",
-                                 "worst_ratio",     "packets_dropped"};
+                                 "worst_ratio",     "packets_dropped", "drop_head"};
   for (uint32_t q = 0; q < queues; ++q) {
     for (const char* name : {"alpha", "queue_packets", "queue_bytes", "arrivals", "drops", "drained_bytes", "queue_delay_mean_s",
-                             "flows_completed", "ratio_sum", "log_ratio_sum", "worst_ratio", "queue_packets_max"}) {
+                             "flows_completed", "ratio_sum", "log_ratio_sum", "worst_ratio", "queue_packets_max",
+                             "queue_bytes_min", "syns", "flows_opened", "flows_closed"}) {
       names.push_back(std::string(name) + "_" + std::to_string(q));
     }
   }
@@ -43,6 +44,7 @@ void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchS
   *out++ = completed ? interval.worst_difference : kNaN;
   *out++ = completed ? interval.worst_ratio : kNaN;
   *out++ = static_cast<double>(sw.interval_drops());
+  *out++ = sw.drops_head() ? 1 : 0;
   for (uint32_t q = 0; q < sw.queues(); ++q) {
     const QueueCounters total = sw.totals(q), &then = interval.before[q];
     const SwitchInterval::Completed& flows = interval.completed[q];
@@ -58,6 +60,10 @@ void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchS
     *out++ = flows.log_ratio_sum;
     *out++ = flows.flows ? flows.worst_ratio : kNaN;
     *out++ = sw.interval_max(q);
+    *out++ = static_cast<double>(sw.interval_min(q));
+    *out++ = static_cast<double>(total.syns - then.syns);
+    *out++ = static_cast<double>(total.opened - then.opened);
+    *out++ = static_cast<double>(total.closed - then.closed);
   }
   *out++ = completed ? interval.at_free : kNaN;
   *out++ = completed ? static_cast<double>(interval.flows) : kNaN;

@@ -185,6 +185,46 @@ TEST(head_drop_does_not_cut_a_queue_whose_threshold_fell) {
   CHECK(bench.sink.names == (Names{1, 8, 14}));
 }
 
+TEST(a_cut_holds_for_its_time_and_the_drop_place_can_be_changed) {
+  Bench bench(config("agent", {1, 1}, 100));
+  for (uint32_t name = 1; name <= 4; ++name) bench.offer_named(name);
+  const double cut[] = {0.02, std::nan("")};   // 1.9 packets, and none of queue 1
+  const Time now = bench.now;
+  bench.buffer.set_cut(now + kMillisecond, cut);
+  bench.now = now + kMillisecond - 1;
+  bench.offer_named(5);
+  CHECK(bench.sink.names == (Names{5}));
+  CHECK_EQ(bench.buffer.alpha(0), 1.0);        // but for the cut
+  bench.offer_named(6, 1500, kData, 1);
+  bench.buffer.set_drop_head(true);
+  bench.offer_named(7);
+  CHECK(bench.sink.names == (Names{5, 1}));
+  CHECK(bench.buffer.drops_head());
+  bench.now = now + kMillisecond;
+  bench.offer_named(8);
+  CHECK(bench.sink.names == (Names{5, 1}));
+  CHECK_EQ(bench.buffer.packets(0), 5u);
+}
+
+TEST(flow_starts_and_ends_are_counted_and_the_least_queue_is_known) {
+  Bench bench(config("agent", {1, 1}, 100));
+  bench.buffer.begin_interval(0);
+  for (uint32_t name = 1; name <= 3; ++name) bench.offer_named(name, 1000);
+  bench.offer_named(4, 60, kSyn);
+  bench.buffer.set_alpha(0, 0);
+  bench.offer_named(5, 60, kSyn);              // refused, and seen
+  const QueueCounters before = bench.buffer.totals(0);
+  CHECK_EQ(before.syns, 2u);
+  CHECK_EQ(before.opened, 0u);
+  CHECK_EQ(bench.buffer.interval_min(0), 0);
+  bench.buffer.begin_interval(1);
+  CHECK_EQ(bench.buffer.interval_min(0), 3060);
+  bench.drain();
+  CHECK_EQ(bench.buffer.totals(0).opened, 1u);
+  CHECK_EQ(bench.buffer.totals(0).closed, 0u);
+  CHECK_EQ(bench.buffer.interval_min(0), 0);
+}
+
 TEST(head_drop_at_a_full_buffer_takes_from_its_own_queue) {
   SwitchConfig sw = config("static", {}, 5);
   sw.thresholds = {100, 100};

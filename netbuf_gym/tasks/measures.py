@@ -67,6 +67,7 @@ class Measures:
         metrics: what is kept of every episode's report; empty: all numbers in it.
         columns: of tables, margins among them.
         score: the metric that ranks contenders; `lower_is_better` says how.
+        geometric: whether it is a ratio above 0, of whose logarithms the mean over worlds is taken where models are chosen.
         logged: metrics that training logs.
         series: what is kept of the first episode over time (`Task.show`), and drawn, with labels.
         series_limits: drawn behind them.
@@ -87,6 +88,7 @@ class Measures:
     columns: tuple[Column | Margin, ...] = ()
     score: str = ""
     lower_is_better: bool = False
+    geometric: bool = False
     logged: tuple[str, ...] = ()
     series: tuple[tuple[str, str], ...] = ()
     series_limits: tuple[Limit, ...] = ()

@@ -66,8 +66,8 @@ def test_an_ack_is_what_senders_wait_for():
 
 def test_alphas_are_the_switchs_controls():
     made = batch("switch", agents=1, worlds=1)
-    assert made.controls == ["alpha_0", "alpha_1"]
-    made.control[0, 0] = 0.25, 4
+    assert made.controls == ["alpha_0", "alpha_1", "cut_alpha_0", "cut_alpha_1", "cut_s", "drop_head"]
+    made.control[0, 0] = 0.25, 4, *[np.nan] * 4
     made.advance(100_000_000)
     assert [made.telemetry[0, 0, made.fields.index(f"alpha_{q}")] for q in (0, 1)] == [0.25, 4]
 
@@ -106,16 +106,19 @@ def test_what_cannot_be_is_named(make, message):
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "message"),
+    ("kind", "place", "value", "message"),
     [
-        ("sender", -5, r"control\[1\]\[0\] = -5.000000: must be a window in \[1, 2\^40\] bytes, or NaN"),
-        ("sender", np.inf, r"control\[1\]\[0\] = inf: must be a window"),
-        ("switch", -1, r"control\[1\]\[0\] = -1.000000: must be an alpha in \[0, 1e6\], or NaN"),
+        ("sender", -1, -5, r"control\[1\]\[0\] = -5.000000: must be a window in \[1, 2\^40\] bytes, or NaN"),
+        ("sender", -1, np.inf, r"control\[1\]\[0\] = inf: must be a window"),
+        ("switch", 1, -1, r"control\[1\]\[0\] = -1.000000: must be an alpha in \[0, 1e6\], or NaN"),
+        ("switch", 3, 2e6, r"control\[1\]\[0\] = 2000000.000000: must be an alpha in \[0, 1e6\], or NaN"),
+        ("switch", 4, -1, r"control\[1\]\[0\] = -1.000000: must be a time in \[0, 100\] s, or NaN"),
+        ("switch", 5, 2, r"control\[1\]\[0\] = 2.000000: must be 0 or 1"),
     ],
 )
-def test_a_control_out_of_range_is_named_and_nothing_has_run(kind, value, message):
+def test_a_control_out_of_range_is_named_and_nothing_has_run(kind, place, value, message):
     made = batch(kind)
-    made.control[1, 0, -1] = value
+    made.control[1, 0, place] = value
     with pytest.raises(ValueError, match=message):
         made.advance(1_000_000)
     assert made.now_ns(0) == made.now_ns(1) == 0

@@ -179,3 +179,18 @@ def test_distributions_with_dicts_are_hashable():
     one, other = (scenarios.get("rlbm/random", scheme={"name": "dt", "alphas": [2, 1]}, incast_probability=0.5) for _ in "ab")
     assert hash(one) == hash(other) and one == other
     assert len({one, other, scenarios.get("rlbm/random", load=(0.1, 0.2))}) == 2
+
+
+def test_rates_sizes_and_drop_places_are_drawn_too():
+    several = scenarios.get("rlbm/random", rate_mbps=[10, 50], sizes=["web_search", "data_mining"], drop=["tail", "head"])
+    worlds = [several.sample(np.random.default_rng(seed)) for seed in range(60)]
+    assert {one.capacity_mbps for one in worlds} == {10, 50} and {one.switches[0].drop for one in worlds} == {"tail", "head"}
+    assert {one.traffic.arrivals[0].sizes.name for one in worlds} == {"web_search", "data_mining"}
+    for world in worlds:  # the load is one of the world's own rate
+        assert 0.1 <= world.traffic.offered_mbps / world.capacity_mbps <= 0.8
+    alone, one = (scenarios.get("rlbm/random", rate_mbps=rate) for rate in (25, [25]))
+    assert alone.sample(np.random.default_rng(7)) == one.sample(np.random.default_rng(7))
+    bad = (({"rate_mbps": []}, "rate_mbps is empty"), ({"drop": ["tail", "top"]}, "drop = 'top'"), ({"sizes": [3]}, "sizes"))
+    for kwargs, said in bad:
+        with pytest.raises(ScenarioError, match=said):
+            scenarios.get("rlbm/random", **kwargs)

@@ -8,29 +8,40 @@ from hand_made_switch import BUSY, telemetry, tracker
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import ABM, AgentThresholds, get
 from netbuf_gym.tasks.queue_threshold import GRIDS, RECIPES, QueueThreshold
+from netbuf_gym.tasks.queue_threshold.actions import LIMIT_LEVELS_S, PULSE_LEVELS_S
 
-LN_1000 = np.log(1000)
 GOLDEN = {
     "buffer_time": (2 * np.log(1.2 / 1e-3) / np.log(1e4) - 1,),  # 1000 packets of 1.2 ms
+    "packet_time": (2 * np.log(1.2e-3 / 1e-5) / np.log(1e4) - 1,),
     "occupancy": (-0.2,),
     "utilisation": (0.92,),  # 120 of 125 kB
-    "flows_open": (np.log(2) / np.log(1001),),
-    "flows_started": (np.log(4) / np.log(101),),
+    "drop_head": (0.0,),
     "alpha": (1.0, 2 * 8 / 11 - 1),
     "limit": (np.log(1201) / np.log(10001), np.log(361) / np.log(10001)),  # 8 * 0.6 is the whole buffer; 1 * 0.5 * 0.6
     "level": (2 * (np.log2(0.1 / 0.6) + 8) / 11 - 1, 2 * (np.log2(0.3 / 0.3) + 8) / 11 - 1),
     "peak": (0.5, 0.6),
     "backlog": (np.log(121) / np.log(10001), np.log(361) / np.log(10001)),
+    "least": (np.log(21) / np.log(10001), np.log(5.8) / np.log(10001)),  # 25 and 6 kB
+    "above": (np.log(101) / np.log(10001), 0.0),
+    "cut": (1.0, 1.0),
+    "drop_age": (1.0, 0.0),
     "delay": (np.log(101) / np.log(10001), np.log(301) / np.log(10001)),
     "arrivals": (np.log(2.2) / np.log(17), np.log(1.3) / np.log(17)),  # 83.3 packets can be sent
     "load": (1.2 * (1 - np.exp(-0.02)) - 1, 0.3 * (1 - np.exp(-0.02)) - 1),
     "drained": (0.2, -0.28),
     "drops": (0.0, 0.6),
-    "flows_completed": (np.log(3) / np.log(101), 0.0),
-    "worst_slowdown": (np.log(4) / LN_1000, 0.0),
-    "slowdown": (0.19 * np.log(8) / 2 / LN_1000, 0.0),
-    "age": (0.0, 0.01),
+    "starts": (np.log(4) / np.log(101), 0.0),
+    "starts_lately": (np.log(4) / np.log(101), 0.0),
+    "flows_seen": (np.log(2) / np.log(101), 0.0),
 }
+
+
+UNTOLD = (np.nan,) * 4
+"""Of two queues: no cut, and the drop place as it is."""
+
+
+def decoded(task, actions, made):
+    return task.decode(actions, made, np.empty((len(actions), 2 * task.queues + 2)))
 
 
 def observe(task, made):
@@ -58,7 +69,7 @@ def test_another_rate_and_buffer_look_alike():
     slow.update(telemetry(**BUSY))
     fast.update(telemetry(**{**BUSY, "elapsed_s": 0.01}))
     differ = {task.features[i].name[:-2] for i in np.flatnonzero(np.abs(observe(task, slow) - observe(task, fast)) > 1e-6)}
-    assert differ <= {"buffer_ti", "limit", "backlog", "load", "age"}
+    assert differ <= {"buffer_ti", "packet_ti", "limit", "backlog", "least", "above", "load"}
 
 
 @pytest.mark.parametrize("recipe", ["thesis-text", "thesis-code"])
@@ -105,17 +116,101 @@ def test_limits_become_alphas_by_what_is_free():
     task, made = QueueThreshold(actions="limits"), tracker()
     made.update(telemetry(**BUSY))
     actions = task.check_actions(np.array([[0.0, 1.0]]), 1)
-    alphas = task.decode(actions, made, np.empty((1, 2)))
-    np.testing.assert_allclose(alphas, [[np.sqrt(1e-3) / 0.72, 1 / (0.5 * 0.72)]], rtol=1e-6)
+    np.testing.assert_allclose(decoded(task, actions, made), [[np.sqrt(1e-3) / 0.72, 1 / (0.5 * 0.72), *UNTOLD]], rtol=1e-6)
     beyond = task.check_actions(np.array([[-np.inf, 7.0]]), 1)
-    np.testing.assert_allclose(task.decode(beyond, made, np.empty((1, 2))), [[1e-3 / 0.72, 1 / 0.36]], rtol=1e-6)
+    np.testing.assert_allclose(decoded(task, beyond, made), [[1e-3 / 0.72, 1 / 0.36, *UNTOLD]], rtol=1e-6)
     made.free[:] = 0
-    assert (task.decode(actions, made, np.empty((1, 2))) == 1000).all()
+    assert (decoded(task, actions, made)[:, :2] == 1000).all()
     assert task.to_dict()["actions"] == {"kind": "limits", "levels": [1e-3, 1.0]}
     with pytest.raises(ConfigError, match="limits"):
         task.encode((1, 1))
     with pytest.raises(ConfigError, match="limits"):
         QueueThreshold("thesis-text", actions="limits")
+
+
+def test_changes_widen_and_narrow_the_limits_that_there_were():
+    task, made = QueueThreshold(actions="changes"), tracker(rows=2, betas=(1.0, 1.0))  # 1.2 s are free
+    said = []
+    for action in ([-1, 0], [-0.5, 1], [1, -3], [-np.inf, -1]):
+        both = task.check_actions(np.array([action, [0, 0]]), 2)
+        said.append(decoded(task, both, made)[:, :2] * 1.2)
+    np.testing.assert_allclose([one[0] for one in said], [[0.25, 1], [0.125, 1], [0.5, 0.25], [0.125, 0.0625]], rtol=1e-6)
+    assert np.allclose([one[1] for one in said], 1)
+    for _ in range(9):
+        least = decoded(task, task.check_actions(np.full((2, 2), -1.0), 2), made)[:, :2] * 1.2
+    np.testing.assert_allclose(least, 1e-3, rtol=1e-6)
+    made.reset(slice(0, 1), capacity_bps=10e6, capacity=1000, in_bytes=False, packet_bytes=1500, alphas=(1, 1), betas=(1, 1))
+    np.testing.assert_allclose(decoded(task, task.check_actions(np.zeros((2, 2)), 2), made)[:, 0] * 1.2, [1, 1e-3], rtol=1e-6)
+
+
+def test_grids_of_limits_and_of_pulses():
+    made = tracker(betas=(1.0, 1.0))  # 1.2 s are free
+    limits = QueueThreshold(actions="limit_grid")
+    assert limits.action_space == gym.spaces.Discrete(len(LIMIT_LEVELS_S) ** 2)
+    for action, expected in ((0, [1e-3, 1e-3]), (6, [1e-3, 1]), (2 * 7 + 4, [0.01, 0.05]), (48, [1, 1])):
+        controls = decoded(limits, limits.check_actions([action], 1), made)
+        np.testing.assert_allclose(controls, [[*np.array(expected) / 1.2, *UNTOLD]], rtol=1e-6)
+    pulses = QueueThreshold(actions="pulse_grid", drop="agent")
+    assert pulses.action_space == gym.spaces.Discrete(2 * len(PULSE_LEVELS_S) ** 2)
+    nan = np.nan
+    for action, alphas, cuts, head, cut_s in (
+        (0, [1e-3, 1e-3], [nan, nan], 0, nan),
+        (2 * (7 * 8 + 4) + 1, [1, 1], [0.005, nan], 1, 0.01),
+        (2 * (2 * 8 + 5), [0.02, 1], [nan, 0.005], 0, 0.001),
+        (2 * (6 * 8 + 7), [1, 1], [0.005, 0.005], 0, 0.01),
+    ):
+        controls = decoded(pulses, pulses.check_actions([action], 1), made)
+        np.testing.assert_allclose(controls, [[*np.array(alphas) / 1.2, *np.array(cuts) / 1.2, cut_s, head]], rtol=1e-6)
+    with pytest.raises(ConfigError, match="128"):
+        pulses.check_actions([128], 1)
+
+
+def test_a_box_chooses_the_drop_place_by_one_component_more():
+    for kind in ("continuous", "limits", "changes"):
+        task = QueueThreshold(actions=kind, drop="agent")
+        assert task.action_space.shape == (3,)
+        both = task.check_actions(np.array([[1, 1, 0.01], [1, 1, 0]]), 2)
+        assert decoded(task, both, tracker(rows=2))[:, -1].tolist() == [1, 0]
+    for given in ("tail", "head", None):
+        task = QueueThreshold(actions="limits", drop=given)
+        assert np.isnan(decoded(task, task.check_actions(np.zeros((1, 2)), 1), tracker())[:, -1]).all()
+        world = get("rlbm/default", drop="head")
+        assert task.control(world).switches[0].drop == (given or "head")
+    with pytest.raises(ConfigError, match="drop"):
+        QueueThreshold(drop="agent").encode((1, 1))
+
+
+@pytest.mark.parametrize("elapsed_s", [0.1, 0.01, 0.005, 0.03, 0.3])
+def test_the_least_queue_is_that_of_100_to_200_ms(elapsed_s):
+    """Against the least of the intervals in question, at every decision."""
+    made, rng, seen = tracker(), np.random.default_rng(4), []
+    window = max(1, round(np.ceil(0.1 / elapsed_s - 1e-4)))
+    for k in range(1, 200):
+        seen.append(int(rng.integers(1, 1000)))
+        made.update(telemetry(elapsed_s=elapsed_s, queue_bytes_min_0=seen[-1]))
+        in_question = seen[(k // window - 1) * window :] if k >= window else [0]  # it began empty
+        assert made.least_bytes[0, 0] == min(in_question) and made.least_bytes[1, 0] == 0
+        assert k < window or window <= len(in_question) < 2 * window
+
+
+def test_times_since_things_happened():
+    """In an interval of 0.1 s each; 12.5 kB are 10 ms."""
+    made = tracker(rows=2)
+    assert made.since_s[:, 0, 0].tolist() == [0, 10, 10]
+    steps = (({"queue_bytes_min_0": 12_500}, [0, 10, 10]), ({"queue_bytes_min_0": 12_501, "drops_0": 1}, [0.1, 10, 0]))
+    for fields, expected in (*steps, ({"queue_bytes_min_0": 12_501}, [0.2, 10, 0.1])):
+        made.update(telemetry(2, **fields))
+        np.testing.assert_allclose(made.since_s[:, 0, 0], expected, rtol=1e-6)
+    made.update(telemetry(2, queue_packets_0=100, free=900, free_fraction=0.9))
+    made.note_decision(np.array([[0.11, 0.112], [1, 1]]))  # 99 and 100.8 packets
+    made.update(telemetry(2))
+    assert made.cut_age_s.tolist() == pytest.approx(np.array([[0.1, 10], [10, 10]]))
+    for _ in range(120):
+        made.update(telemetry(2, queue_bytes_min_0=1e6))
+    np.testing.assert_allclose(made.since_s[:, 0], 10)
+    made.update(telemetry(2, flows_opened_0=2))
+    made.update(telemetry(2, flows_closed_0=3))
+    assert made.flows_seen[0].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -175,6 +270,10 @@ def test_bad_grid_actions_are_refused(actions):
         ({"history": 0}, "history"),
         ({"agents": 2}, "agents"),
         ({"actions": "discrete"}, "actions"),
+        ({"actions": "changes", "recipe": "thesis-code"}, 'actions = "changes" with recipe'),
+        ({"drop": "agent", "recipe": "thesis-text"}, 'drop = "agent" with recipe'),
+        ({"drop": "both"}, "drop"),
+        ({"actions": "pulse_grid", "queues": 5}, "32768 actions of 5 queues; valid: at most 4096"),
         ({"betas": [1]}, "betas"),
         ({"betas": [1, 0]}, r"betas\[1\]"),
         ({"betas": [1, 1.5]}, r"betas\[1\]"),
@@ -207,3 +306,24 @@ def test_worlds_without_one_switch_of_as_many_queues_are_refused():
         QueueThreshold.fitted(get("ppcc/1"))
     with pytest.raises(ConfigError, match="2 queues"):
         QueueThreshold(queues=3).control(get("rlbm/default"))
+
+
+def test_the_default_recipe_observes_nothing_that_a_switch_cannot_count():
+    """Whatever completes, and whatever senders and receivers know: the observation is the same."""
+    task, seen = QueueThreshold(), []
+    privileged = [field.name for field in task.telemetry.fields if field.privileged]
+    assert {"flows_started", "ratio_sum_0", "worst_ratio", "at_elapsed_s", "delivered_bytes"} <= set(privileged)
+    assert not {"arrivals_0", "syns_0", "flows_closed_1", "queue_bytes_min_0", "packets_dropped"} & set(privileged)
+    for value in (1.0, 7.0):
+        made = tracker()
+        for _ in range(3):
+            made.update(telemetry(**{**BUSY, **dict.fromkeys(privileged, value)}))
+        seen.append(observe(task, made))
+    assert np.array_equal(*seen)
+
+
+def test_actions_reach_the_default_recipe_alone_where_they_name_times():
+    for kind in ("limits", "changes", "limit_grid", "pulse_grid"):
+        assert QueueThreshold(actions=kind).to_dict()["actions"]["kind"] == kind
+        with pytest.raises(ConfigError, match="valid: recipe \"default\""):
+            QueueThreshold("thesis-code", actions=kind)

@@ -31,7 +31,8 @@ class Played:
     def __call__(self, queued_ms=0, started=0, starts=False):
         """The limits in ms, (rows, queues), after an interval at whose end queue 0 holds so much."""
         made = telemetry(self.rows, self.queues, elapsed_s=self.interval_s, queue_bytes_0=np.multiply(queued_ms, 1250))
-        made[:, self.rules.telemetry.index("flows_started")] = started
+        for queue in range(self.queues):  # which of them they begin in is all the same
+            made[:, self.rules.telemetry.index(f"syns_{queue}")] = started if queue == self.queues - 1 else 0
         self.tracker.update(made)
         now = self.rules.observe(self.tracker, np.empty((self.rules.width, self.rows), np.float32)).T
         observations = np.hstack([np.full_like(now, -1), now])  # the latest stands last
@@ -45,7 +46,7 @@ def test_actions_of_limits_are_their_inverse():
     limits = np.array([[0.001, 0.02], [0.05, 1.0]])
     actions, made = action_of_limits(limits), tracker(2, betas=(1.0, 0.5))
     assert actions.dtype == np.float32 and actions[0, 0] == -1 and actions[1, 1] == 1
-    alphas = QueueThreshold(actions="limits").decode(actions.astype(float), made, np.empty((2, 2)))
+    alphas = QueueThreshold(actions="limits").decode(actions.astype(float), made, np.empty((2, 6)))[:, :2]
     np.testing.assert_allclose(alphas * [1, 0.5] * 1.2, limits, rtol=1e-5)  # 1000 packets of 1.2 ms
     assert action_of_limits(7) == 1 and action_of_limits(0) == -1
 

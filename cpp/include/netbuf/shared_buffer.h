@@ -6,6 +6,7 @@
 //   dynamic  T_q = alpha_q (B - Q)                                  Dynamic Thresholds (Choudhury and Hahne, 1998)
 //   abm      T_q = alpha_q / n_q (B - Q) mu_q / b                   ABM (Addanki et al., 2022)
 //   agent    T_q = alpha_q beta_q (B - Q)                           RLBM
+//            An agent can name other alphas for a while (a cut), after which the first ones stand again.
 //
 // Where it is not, some packet goes: with drop = "tail" the one that arrives; with "head" the oldest of its queue, as many as give
 // up the room that it takes (Lakshman, Neidhardt and Ott, 1996; Linux's pfifo_head_drop), so that a queue whose threshold has
@@ -50,6 +51,7 @@ class TimeHistogram {
 
 struct QueueCounters {
   uint64_t arrivals = 0, drops = 0, departures = 0;  // arrivals: dropped or not; departures: taken out to be sent
+  uint64_t syns = 0, opened = 0, closed = 0;         // SYNs that arrived and that were sent, and last segments that were sent
   int64_t bytes_out = 0;
   Time sojourn = 0;                                  // summed over departures
 };
@@ -81,6 +83,7 @@ class SharedBuffer {
     QueueCounters counters;
     TimeHistogram packets;
     uint32_t interval_max = 0;       // packets, since the interval began
+    int64_t interval_min = 0;        // bytes, likewise
 
     uint32_t size() const { return items.size(); }
   };
@@ -89,7 +92,10 @@ class SharedBuffer {
 
   std::unique_ptr<QueueDiscipline> make_port(uint32_t port, DropSink* sink);
   void set_alpha(uint32_t queue, double alpha) { alphas_[queue] = alpha; }
-  double alpha(uint32_t queue) const { return alphas_[queue]; }
+  void set_cut(Time until, const double* alphas);  // of all queues; NaN: of this one none
+  void set_drop_head(bool from_head) { from_head_ = from_head; }
+  double alpha(uint32_t queue) const { return alphas_[queue]; }  // but for a cut
+  bool drops_head() const { return from_head_; }
   double threshold(uint32_t port, uint32_t queue) const;    // for a packet that would arrive now
   bool agent_controlled() const { return admission_ == Admission::agent; }
 
@@ -110,6 +116,7 @@ class SharedBuffer {
   void note_completion(Time now, uint32_t priority, double fct_s, double ideal_s);
   bool take_change();            // whether the worst ratio of the interval differs from the last one asked about
   uint32_t interval_max(uint32_t queue) const;              // the longest that one port's queue has been, packets
+  int64_t interval_min(uint32_t queue) const;               // the shortest that each port's queue has been, bytes, their sum
   size_t memory_bytes() const;
 
  private:
@@ -118,12 +125,16 @@ class SharedBuffer {
   enum class Scheduler : uint8_t { round_robin, drr, strict_priority };
 
   int64_t size_of(const Queued& item) const { return in_bytes_ ? item.bytes : 1; }
+  static bool is_syn(const Queued& item) { return !item.is_ack && item.owner < kOneWayOwner && opens(item.packet.kind); }
+  static bool is_data_of_flow(const Queued& item) { return !item.is_ack && item.owner < kOneWayOwner && is_data(item.packet.kind); }
   bool protects(const Queued& item) const {
-    if (!protect_syn_) return false;
-    if (item.is_ack) return (item.ack.flags & kAckSynAck) != 0;
-    return item.owner < kOneWayOwner && opens(item.packet.kind);
+    return protect_syn_ && (item.is_ack ? (item.ack.flags & kAckSynAck) != 0 : is_syn(item));
   }
   Queue& at(uint32_t port, uint32_t queue) { return queues_[port * queues_count_ + queue]; }
+  double factor(uint32_t queue) const { return cut_until_ > 0 && cut_[queue] >= 0 ? cut_[queue] : alphas_[queue]; }
+  void end_cut(Time now) {
+    if (now >= cut_until_) cut_until_ = 0;
+  }
   int64_t length(const Queue& queue) const { return in_bytes_ ? queue.bytes : queue.items.size(); }
   void note(Queue& queue, Time now);
 
@@ -132,7 +143,8 @@ class SharedBuffer {
   bool in_bytes_, from_head_, protect_syn_;
   Admission admission_;
   Scheduler scheduler_;
-  std::vector<double> alphas_, betas_;
+  std::vector<double> alphas_, betas_, cut_;
+  Time cut_until_ = 0;                   // 0: no cut
   std::vector<int64_t> thresholds_, quanta_;
   std::vector<Queue> queues_;            // port by port
   TimeHistogram occupancy_;

@@ -1,4 +1,5 @@
-// A shared-buffer switch whose thresholds an agent sets: a factor alpha for each queue.
+// A shared-buffer switch whose thresholds an agent sets: a factor alpha for each queue, others for a while (a cut), and which
+// packet goes where a queue may not grow.
 #include <cmath>
 
 #include "netbuf/agent.h"
@@ -17,9 +18,13 @@ class Switch final : public AgentOf<SwitchSeen> {
 
   std::vector<std::string> fields() const override { return switch_fields(queues_); }
   std::vector<Control> controls() const override {
-    std::vector<Control> alphas;
-    for (uint32_t q = 0; q < queues_; ++q) alphas.push_back({"alpha_" + std::to_string(q), 0, 1e6, "an alpha in [0, 1e6]"});
-    return alphas;
+    std::vector<Control> all;
+    for (const char* name : {"alpha_", "cut_alpha_"}) {
+      for (uint32_t q = 0; q < queues_; ++q) all.push_back({name + std::to_string(q), 0, 1e6, "an alpha in [0, 1e6]"});
+    }
+    all.push_back({"cut_s", 0, 100, "a time in [0, 100] s"});
+    all.push_back({"drop_head", 0, 1, "0 or 1 (from 0.5 on)"});
+    return all;
   }
   std::string_view what() const override { return "switches under an agent's control"; }
 
@@ -43,9 +48,13 @@ class Switch final : public AgentOf<SwitchSeen> {
   }
 
   void apply(World& world, uint32_t index, const double* control) const override {
+    SharedBuffer& sw = *world.switches()[index];
     for (uint32_t q = 0; q < queues_; ++q) {
-      if (!std::isnan(control[q])) world.switches()[index]->set_alpha(q, control[q]);
+      if (!std::isnan(control[q])) sw.set_alpha(q, control[q]);
     }
+    const double cut_s = control[2 * queues_], drop_head = control[2 * queues_ + 1];
+    if (!std::isnan(cut_s)) sw.set_cut(world.now() + from_seconds(cut_s), control + queues_);
+    if (!std::isnan(drop_head)) sw.set_drop_head(drop_head >= 0.5);
   }
 
   // The worst slowdown of the flows that complete is another one than before: asked at the end of whole intervals.
@@ -62,14 +71,14 @@ class Switch final : public AgentOf<SwitchSeen> {
   }
 
  private:
-  explicit Switch(uint32_t queues) : AgentOf(switch_fields(queues).size(), queues), queues_(queues) {}
+  explicit Switch(uint32_t queues) : AgentOf(switch_fields(queues).size(), 2 * queues + 2), queues_(queues) {}
 
   uint32_t queues_;
 };
 
 const Entry<AgentRecord> entry{{
     .name = "switch",
-    .meaning = "sets the thresholds of a shared-buffer switch, a factor of the free buffer for each queue",
+    .meaning = "sets the thresholds of a shared-buffer switch, factors of the free buffer for each queue, and which packet is dropped",
     .make = make_kind<Switch>,
     .parameters = {whole("queues", 1, 1, 64, "priority queues at each port")},
 }};

@@ -50,6 +50,7 @@ SharedBuffer::SharedBuffer(const SwitchConfig& config)
       quanta_(config.quanta),
       queues_(size_t{ports_} * queues_count_) {
   alphas_.resize(queues_count_, 1);
+  cut_.resize(queues_count_, -1);
   betas_.resize(queues_count_, 1);
 }
 
@@ -58,7 +59,7 @@ double SharedBuffer::threshold(uint32_t port, uint32_t queue) const {
   switch (admission_) {
     case Admission::fixed: return static_cast<double>(thresholds_[queue]);
     case Admission::dynamic: return alphas_[queue] * free;
-    case Admission::agent: return alphas_[queue] * betas_[queue] * free;
+    case Admission::agent: return factor(queue) * betas_[queue] * free;
     case Admission::abm: break;
   }
   uint32_t backlogged_here = 0, congested_ports = 0;
@@ -70,6 +71,7 @@ double SharedBuffer::threshold(uint32_t port, uint32_t queue) const {
 void SharedBuffer::note(Queue& queue, Time now) {
   queue.packets.set(queue.items.size(), now);
   queue.interval_max = std::max(queue.interval_max, queue.items.size());
+  queue.interval_min = std::min(queue.interval_min, queue.bytes);
   occupancy_.set(static_cast<uint32_t>(used_ / occupancy_step_), now);
   used_max_ = std::max(used_max_, used_);
 }
@@ -80,6 +82,9 @@ QueueCounters SharedBuffer::totals(uint32_t queue) const {
     const QueueCounters& c = this->queue(p, queue).counters;
     sum.arrivals += c.arrivals;
     sum.drops += c.drops;
+    sum.syns += c.syns;
+    sum.opened += c.opened;
+    sum.closed += c.closed;
     sum.departures += c.departures;
     sum.bytes_out += c.bytes_out;
     sum.sojourn += c.sojourn;
@@ -100,7 +105,7 @@ int64_t SharedBuffer::bytes(uint32_t queue) const {
 }
 
 void SharedBuffer::begin_interval(Time now) {
-  for (Queue& queue : queues_) queue.interval_max = queue.items.size();
+  for (Queue& queue : queues_) queue.interval_max = queue.items.size(), queue.interval_min = queue.bytes;
   interval_.start = now;
   interval_.before.resize(queues_count_);
   for (uint32_t q = 0; q < queues_count_; ++q) interval_.before[q] = totals(q);
@@ -146,6 +151,17 @@ uint32_t SharedBuffer::interval_max(uint32_t queue) const {
   return longest;
 }
 
+int64_t SharedBuffer::interval_min(uint32_t queue) const {
+  int64_t sum = 0;
+  for (uint32_t p = 0; p < ports_; ++p) sum += this->queue(p, queue).interval_min;
+  return sum;
+}
+
+void SharedBuffer::set_cut(Time until, const double* alphas) {
+  for (uint32_t q = 0; q < queues_count_; ++q) cut_[q] = std::isnan(alphas[q]) ? -1 : alphas[q];
+  cut_until_ = until;
+}
+
 size_t SharedBuffer::memory_bytes() const {
   size_t bytes = sizeof *this + queues_.capacity() * sizeof(Queue) + occupancy_.memory_bytes();
   for (const Queue& queue : queues_) bytes += queue.items.memory_bytes() + queue.packets.memory_bytes();
@@ -163,6 +179,8 @@ class SharedPort final : public QueueDiscipline {
     SharedBuffer::Queue& queue = b.at(port_, q);
     const int64_t size = b.size_of(item);
     ++queue.counters.arrivals;
+    queue.counters.syns += b.is_syn(item);
+    b.end_cut(now);
     if (!admits(q, size) && !(b.protects(item) && b.used_ + size <= b.capacity_) && !(b.from_head_ && make_room(now, q, size))) {
       ++queue.counters.drops;
       return sink_->dropped(item);
@@ -183,6 +201,8 @@ class SharedPort final : public QueueDiscipline {
     take_out(queue);
     if (b.scheduler_ == SharedBuffer::Scheduler::drr) queue.deficit = queue.items.empty() ? 0 : queue.deficit - item.bytes;
     ++queue.counters.departures;
+    queue.counters.opened += b.is_syn(item);
+    queue.counters.closed += b.is_data_of_flow(item) && item.packet.fin;
     queue.counters.bytes_out += item.bytes;
     queue.counters.sojourn += now - item.arrived;
     b.note(queue, now);

@@ -13,7 +13,7 @@ from netbuf_gym.contenders import Contender, Decider, InWorld, Policy, Rules
 from netbuf_gym.engine import draw_episode, generator_of
 from netbuf_gym.plants.simulator import LINK_SAMPLE
 from netbuf_gym.reproduce import agents
-from netbuf_gym.reproduce.rlbm.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, Settings
+from netbuf_gym.reproduce.rlbm.settings import CONTROLLED, LEARNED, RANDOM_NO_BETA, RULES, Settings
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
@@ -59,6 +59,8 @@ def contender_of(scheme: str, settings: Settings) -> Contender:
         return BufferScheme(scheme)
     if scheme == LEARNED:
         return agents.load(settings, settings.scenario(settings.ccs[0], settings.sizes[0], settings.loads[0]))
+    if scheme in RULES:
+        return rollout.contender_of(scheme, QueueThreshold.name)
     env: dict[str, Any] = {"recipe": settings.traffic}
     return RandomThresholds(scheme, env | {"betas": (1.0, 1.0)} if scheme == RANDOM_NO_BETA else env)
 

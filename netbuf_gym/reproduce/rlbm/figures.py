@@ -42,6 +42,10 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "codel": (COLOURS[8], ":", "CoDel"),
     "fq_codel": ("#0077b6", ":", "FQ-CoDel"),
     "pie": ("#f28482", ":", "PIE"),
+    "limits": ("#606c38", "-.", "limits of 20 ms"),
+    "pulse": ("#9a031e", "-.", "pulses"),
+    "pulse_burst": ("#5f0f40", "-.", "pulses, but for bursts"),
+    "brief_pulse": ("#006d77", "-.", "brief pulses"),
 }
 """Colour, line and name of each scheme, the same in every figure."""
 

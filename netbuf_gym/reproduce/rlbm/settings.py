@@ -17,7 +17,9 @@ TRAFFIC = {"thesis-code": "rlbm/thesis-code", "thesis-text": "rlbm/thesis-text",
 
 WITHOUT_LEARNING = ("naive", "sophisticated", "dt", "abm")
 RANDOM, RANDOM_NO_BETA, LEARNED = "random", "random_no_beta", "rlbm"
-CONTROLLED = (RANDOM, RANDOM_NO_BETA, LEARNED)
+RULES = ("limits", "pulse", "pulse_burst", "brief_pulse")
+"""Rules of `netbuf_gym.tasks.queue_threshold`."""
+CONTROLLED = (RANDOM, RANDOM_NO_BETA, LEARNED, *RULES)
 """Schemes that decide interval by interval."""
 NAMES = (*WITHOUT_LEARNING, *CONTROLLED, *(name for name in SCHEMES if name not in (*WITHOUT_LEARNING, AGENT)))
 DEFAULT_SCHEMES = (*WITHOUT_LEARNING, RANDOM)

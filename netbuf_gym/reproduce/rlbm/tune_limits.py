@@ -151,6 +151,12 @@ def read(path: Path, comment: str) -> dict[Key, Row]:
     return found
 
 
+def table_rows() -> list[Row]:
+    """The rows of the search that the package brings; raises OSError where it was taken away."""
+    comment = TABLE.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    return rows_of(read(TABLE, comment))
+
+
 def rows_of(found: Mapping[Key, Row]) -> list[Row]:
     """Rows of `COLUMNS` in order, the naive buffer last in each family; goodput over its, NaN where it has not been run."""
     rows = []

@@ -1,6 +1,7 @@
 """The queue-threshold task: a shared-buffer switch decides how long its queues may grow."""
 
 from netbuf_gym.tasks.queue_threshold.actions import GRIDS
+from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
 from netbuf_gym.tasks.queue_threshold.contenders import CONTENDERS, BufferScheme, FixedThresholds
 from netbuf_gym.tasks.queue_threshold.measures import MEASURES
 from netbuf_gym.tasks.queue_threshold.report import switch_report
@@ -34,6 +35,7 @@ __all__ = [
     "RECORD",
     "REWARDS",
     "SCENARIOS",
+    "BriefPulse",
     "BufferScheme",
     "FixedThresholds",
     "Limits",

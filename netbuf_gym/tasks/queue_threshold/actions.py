@@ -1,6 +1,8 @@
-"""What a switch's actions stand for: alphas by a scale, by limits in time, or from a grid."""
+"""What a switch's actions stand for: alphas by a scale, by limits in time or their changes, or from a grid."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 
@@ -34,6 +36,40 @@ GRIDS: dict[str, tuple[float, ...]] = {
 
 MAX_GRID = 4096
 
+KINDS = ("continuous", "limits", "changes", "grid", "limit_grid", "pulse_grid")
+"""What actions can be; all but `"continuous"` and `"grid"` name times, in recipe default alone."""
+
+DROP_AGENT = "agent"
+"""With `drop="agent"` an action chooses the drop place, too."""
+
+CHANGE = 4.0
+"""With `actions="changes"`: the factor by which an action of 1 widens a queue's limit, and one of -1 narrows it."""
+
+CUT_TO_S = 0.005
+"""The limit of a queue during a pulse of `actions="pulse_grid"`; after it the queue is open until the next decision."""
+
+LIMIT_LEVELS_S = (0.001, 0.005, 0.01, 0.02, 0.05, 0.2, 1.0)
+"""The limits in seconds that a queue can have with `actions="limit_grid"`."""
+
+PULSE_LEVELS_S = ((0.001, 0), (0.01, 0), (0.02, 0), (0.05, 0), (1.0, 0), (1.0, 0.001), (1.0, 0.003), (1.0, 0.01))
+"""Those with `actions="pulse_grid"`, each with the time of its pulse, 0 without one."""
+
+
+def levels_of(kind: str, queues: int) -> np.ndarray:
+    """Limits and times of pulses in seconds of a grid's actions, float64 `(actions, 2, queues)`; times are 0 without a pulse.
+
+    Args:
+        kind: `"limit_grid"` or `"pulse_grid"`.
+        queues: queue 0 varies slowest.
+    """
+    one = np.array(PULSE_LEVELS_S if kind == "pulse_grid" else [(limit, 0) for limit in LIMIT_LEVELS_S])
+    return np.array([one[list(chosen)].T for chosen in itertools.product(range(len(one)), repeat=queues)])
+
+
+def grid_size(kind: str, recipe: str) -> int:
+    """How many actions a grid has for each queue."""
+    return len({"limit_grid": LIMIT_LEVELS_S, "pulse_grid": PULSE_LEVELS_S}.get(kind, GRIDS[recipe]))
+
 
 def alphas_default(action: np.ndarray) -> np.ndarray:
     """2^-8 to 2^3, equal steps of actions from -1 to 1 being equal factors."""
@@ -50,12 +86,21 @@ def alphas_thesis_code(action: np.ndarray) -> np.ndarray:
     return _power_of_two(action, *CODE_EXPONENT)
 
 
-def alphas_of_limits(action: np.ndarray, tracker: SwitchTracker) -> np.ndarray:
-    """The alphas with which queues are limited, as the buffer is now, to what the ports send in 1 ms to 1 s."""
+def limits_of(action: np.ndarray) -> np.ndarray:
+    """Limits in seconds of actions that name them, 1 ms to 1 s."""
     low, high = LIMIT_S
-    limit_s = low * (high / low) ** ((np.clip(action, -1.0, 1.0) + 1) / 2)
+    return low * (high / low) ** ((np.clip(action, -1.0, 1.0) + 1) / 2)
+
+
+def alphas_of_limits(limit_s: np.ndarray, tracker: SwitchTracker) -> np.ndarray:
+    """The alphas `(rows, queues)` with which queues are limited, as the buffer is now, to what the ports send in this time."""
     free_s = tracker.free * tracker.service_s / tracker.packet_units
     return np.minimum(alpha_of(limit_s, tracker.betas.T, free_s[:, None], least=1e-9), MAX_ALPHA)
+
+
+def changed(action: np.ndarray, limit_s: np.ndarray) -> np.ndarray:
+    """Limits in seconds, `(rows, queues)`, after changes of those that there were."""
+    return np.clip(np.minimum(limit_s, LIMIT_S[1]) * CHANGE ** np.clip(action, -1.0, 1.0), *LIMIT_S)
 
 
 def action_of_limits(limit_s: np.ndarray | float) -> np.ndarray:

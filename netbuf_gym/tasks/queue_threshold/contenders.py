@@ -16,6 +16,7 @@ from netbuf_gym.nearest import instead
 from netbuf_gym.plants.counters import counters_of
 from netbuf_gym.plants.simulator import LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import AGENT, SCHEMES, Scenario
+from netbuf_gym.tasks.queue_threshold.brief_pulse import BriefPulse
 from netbuf_gym.tasks.queue_threshold.report import switch_report
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.switch_rules import Limits, Pulse, PulseBurst
@@ -113,7 +114,13 @@ class FixedThresholds(Decider):
 CONTENDERS = Named(
     names,
     BufferScheme,
-    {"random": RandomAction, "limits": lambda: Limits(name="limits"), "pulse": Pulse, "pulse_burst": PulseBurst},
+    {
+        "random": RandomAction,
+        "limits": lambda: Limits(name="limits"),
+        "pulse": Pulse,
+        "pulse_burst": PulseBurst,
+        "brief_pulse": BriefPulse,
+    },
     {"limits": Limits.of},
 )
 """Every scheme, rules that decide as agents do, `limits:20` and the like (`Limits.of`), and chance.

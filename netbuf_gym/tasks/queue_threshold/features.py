@@ -13,10 +13,10 @@ from netbuf_gym.tasks.task import Feature
 
 SHARED_FEATURES = (
     Feature("buffer_time", 1e-3, 10, "log of the time in s that the ports take to send a full buffer", floor=-1),
+    Feature("packet_time", 1e-5, 0.1, "log of the time in s that they take to send a full packet", floor=-1),
     Feature("occupancy", 0, 1, "buffer in use / buffer", floor=-1),
     Feature("utilisation", 0, 1, "bytes sent / bytes that the ports can send", floor=-1),
-    Feature("flows_open", 0, 1000, "log of 1 + flows started and not completed"),
-    Feature("flows_started", 0, 100, "log of 1 + flows started"),
+    Feature("drop_head", 0, 1, "1 where a queue's oldest packet is dropped, 0 where the one that arrives"),
 )
 QUEUE_FEATURES = (
     Feature("alpha", 2**-8, 2**3, "log of alpha in force", floor=-1),
@@ -24,15 +24,18 @@ QUEUE_FEATURES = (
     Feature("level", 2**-8, 2**3, "log of the alpha whose threshold is the queue as it is", floor=-1),
     Feature("peak", 0, 1, "sqrt of longest queue in the interval / buffer"),
     Feature("backlog", 0, 10, "log of 1 + time in ms that the ports take to send the queue; the range in s"),
+    Feature("least", 0, 10, "the same of the least that it has held in the last 100 to 200 ms"),
+    Feature("above", 0, 10, "log of 1 + time in ms since the queue was last sent within 10 ms; the range in s"),
+    Feature("cut", 0, 10, "log of 1 + time in ms since a decision limited the queue to less than it held; the range in s"),
+    Feature("drop_age", 0, 10, "log of 1 + time in ms since it dropped a packet; the range in s"),
     Feature("delay", 0, 10, "log of 1 + mean time in ms in the queue; the range in s"),
     Feature("arrivals", 0, 16, "log of 1 + packets arrived / packets that the ports can send"),
     Feature("load", 0, 2, "the same ratio, not its log, over the last seconds", floor=-1),
     Feature("drained", 0, 1, "bytes sent / bytes that the ports can send", floor=-1),
     Feature("drops", 0, 1, "sqrt of packets dropped / packets arrived"),
-    Feature("flows_completed", 0, 100, "log of 1 + flows completed"),
-    Feature("worst_slowdown", 1, 1000, "log of the largest FCT / ideal FCT of the last interval with a completion"),
-    Feature("slowdown", 1, 1000, "log of FCT / ideal FCT, its mean over the last flows completed"),
-    Feature("age", 0, 10, "seconds since a flow completed"),
+    Feature("starts", 0, 100, "log of 1 + flow starts (SYNs) that arrived"),
+    Feature("starts_lately", 0, 100, "the same of the last third of a second, forgotten by and by"),
+    Feature("flows_seen", 0, 100, "log of 1 + flows whose SYN has left the queue and whose last segment (FIN) has not"),
 )
 """Ratios and times: the same policy reads 10 and 100 Mbit/s, buffers of 200 and of 2000 packets alike."""
 
@@ -85,10 +88,10 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     drained = queue.drained_bytes / can_send
     buffer_s = tracker.capacity * bytes_per_unit * np.float32(8) / tracker.capacity_bps
     shared[0] = _log_scaled(buffer_s, 1e-3, 10)
-    shared[1] = one - two * tracker.free_fraction
-    shared[2] = two * drained.sum(axis=0) - one
-    shared[3] = _log1p_scaled(np.maximum(tracker.flows_open, 0), 1000)
-    shared[4] = _log1p_scaled(tracker.flows_started, 100)
+    shared[1] = _log_scaled(tracker.service_s, 1e-5, 0.1)
+    shared[2] = one - two * tracker.free_fraction
+    shared[3] = two * drained.sum(axis=0) - one
+    shared[4] = tracker.drop_head
 
     threshold = limit_of(queue.alpha, tracker.betas, tracker.free_fraction, tracker.cap_share)  # shares of the buffer
     threshold *= tracker.ports
@@ -99,13 +102,14 @@ def observe_default(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     own[2] = _log_scaled(level, 2.0 ** LOG2_ALPHA[0], 2.0 ** LOG2_ALPHA[1])
     np.sqrt(queue.queue_packets_max / packets, out=own[3])
     own[4] = _log1p_scaled(queue.queue_bytes * np.float32(8e3) / tracker.capacity_bps, 1e4)
-    own[5] = _log1p_scaled(queue.queue_delay_mean_s * np.float32(1e3), 1e4)
-    own[6] = _log1p_scaled(queue.arrivals * tracker.service_s / np.maximum(tracker.elapsed_s, np.float32(1e-9)), 16)
-    np.subtract(tracker.load, one, out=own[7])
-    np.subtract(two * drained, one, out=own[8])
-    np.sqrt(queue.drops / np.maximum(queue.arrivals, one), out=own[9])
-    own[10] = _log1p_scaled(queue.flows_completed, 100)
-    own[11] = np.log(np.maximum(queue.worst_ratio, one)) * np.float32(1 / math.log(1000))
-    own[12] = tracker.slowdown_level * np.float32(1 / math.log(1000))
-    own[13] = tracker.age_s * np.float32(1 / 10)
+    own[5] = _log1p_scaled(tracker.least_bytes * np.float32(8e3) / tracker.capacity_bps, 1e4)
+    own[6:9] = _log1p_scaled(tracker.since_s * np.float32(1e3), 1e4)
+    own[9] = _log1p_scaled(queue.queue_delay_mean_s * np.float32(1e3), 1e4)
+    own[10] = _log1p_scaled(queue.arrivals * tracker.service_s / np.maximum(tracker.elapsed_s, np.float32(1e-9)), 16)
+    np.subtract(tracker.load, one, out=own[11])
+    np.subtract(two * drained, one, out=own[12])
+    np.sqrt(queue.drops / np.maximum(queue.arrivals, one), out=own[13])
+    own[14] = _log1p_scaled(queue.syns, 100)
+    own[15] = _log1p_scaled(tracker.starts_lately, 100)
+    own[16] = _log1p_scaled(tracker.flows_seen, 100)
     return np.clip(out, -1, 1, out=out)

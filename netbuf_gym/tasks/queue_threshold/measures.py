@@ -51,6 +51,7 @@ MEASURES = Measures(
     ),
     score="slowdown_p99_p0",
     lower_is_better=True,
+    geometric=True,
     logged=("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_mean_p0", "goodput_mbps", "occupancy_mean", "drops"),
     series=(
         ("throughput_mbps", "leaving the switch\n(Mbit/s)"),
@@ -63,7 +64,7 @@ MEASURES = Measures(
     score_says="The 99th percentile (nearest rank) of FCT / ideal FCT over the flows of priority 0; lower is better.",
     baselines=(
         *("naive", "sophisticated", "dt", "abm", "static_bdp", "static_bdp_sqrt_n"),
-        *("red", "codel", "fq_codel", "pie", "limits", "pulse", "pulse_burst", "random"),
+        *("red", "codel", "fq_codel", "pie", "limits", "pulse", "pulse_burst", "brief_pulse", "random"),
     ),
     shown=("naive", "abm", "random"),
     benchmark=("rlbm/random",),

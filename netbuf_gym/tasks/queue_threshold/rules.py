@@ -17,20 +17,29 @@ from netbuf_gym.arguments import choice, real, sequence
 from netbuf_gym.errors import ConfigError, called
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.plants.plant import EVENT, INTERVAL
-from netbuf_gym.scenarios.switches import AgentThresholds, limit_of
+from netbuf_gym.scenarios.switches import DROPS, AgentThresholds, limit_of
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.pages import documented, feature_table
 from netbuf_gym.tasks.queue_threshold.actions import (
     CODE_EXPONENT,
+    CUT_TO_S,
+    DROP_AGENT,
     GRIDS,
+    KINDS,
     LEAST_ALPHA,
+    LIMIT_LEVELS_S,
     LIMIT_S,
     LOG2_ALPHA,
     MAX_GRID,
+    PULSE_LEVELS_S,
     alphas_default,
     alphas_of_limits,
     alphas_thesis_code,
     alphas_thesis_text,
+    changed,
+    grid_size,
+    levels_of,
+    limits_of,
 )
 from netbuf_gym.tasks.queue_threshold.features import (
     QUEUE_FEATURES,
@@ -81,8 +90,18 @@ class QueueThreshold(Task):
     | thesis-text | 0.001 to 1, linear: (a + 1) / 2               | 1/8, 2/8, ... 1                   | 64                    |
     | thesis-code | 2^-3 to 2^3, log-scaled; 0 is 1               | 1/8, 1/4, 1/2, 1, 2, 4, 8         | 49                    |
 
-    With `actions="limits"` (recipe default) an action names limits, not alphas: what the ports send in 1 ms to 1 s,
-    log-scaled, from which alpha follows by the buffer that is free at that moment; until the next decision it stands.
+    Others, of the recipe default, name limits in time, what the ports send in 1 ms to 1 s, from which alpha follows by the
+    buffer that is free at that moment; until the next decision it stands:
+
+    * `actions="limits"`: limits, log-scaled.
+    * `actions="changes"`: their changes; 1 is a limit four times as wide, -1 a quarter. An episode begins at 1 s.
+    * `actions="limit_grid"`: `Discrete`, 1, 5, 10, 20, 50, 200 or 1000 ms for each queue; 49 actions of two queues.
+    * `actions="pulse_grid"`: `Discrete`, for each queue 1, 10, 20, 50 or 1000 ms, or a pulse: 5 ms for the first 1, 3 or
+      10 ms, and 1000 ms after it; 64 actions of two queues. Where several pulse, all do for the longest of their times.
+
+    Where a queue that may not grow drops, at its tail or at its head, is the scenario's affair, or `drop`'s. With
+    `drop="agent"` (recipe default) it is the action's: a box has one component more, above 0 for the head; a grid twice as
+    many actions, the odd ones for the head.
 
     Exponents are rounded to steps of 1/1024. Components outside [-1, 1], infinite ones included, are clipped; NaN or a
     wrong shape raises `ConfigError`, as does an integer that a grid does not have. Queue 0 varies slowest in a grid's
@@ -92,19 +111,21 @@ class QueueThreshold(Task):
 
     `Box` of `history` feature vectors, flattened, oldest first. After a reset all of them are the first one.
 
-    Recipe default, 5 + 14 * queues features in [-1, 1], feature by feature with the queues' values side by side
-    (`alpha_0, alpha_1, limit_0, ...`). What ports can send is their rate times the measured interval. Several
+    Recipe default, what a switch can count: 5 + 17 * queues features in [-1, 1], feature by feature with the queues' values
+    side by side (`alpha_0, alpha_1, limit_0, ...`). What ports can send is their rate times the measured interval. Several
     ports are added up: a queue is its number's at all of them, its threshold as often one port's; a cap of the scenario on
     queues (`queue_cap`) is a threshold's upper bound. A value from Low to High is mapped onto what stands before the colon, on
     the scale that its meaning names. With two queues:
 
     {features of default}
 
-    What an interval did not measure (no packet left the queue, no flow completed) keeps its last measured value; before
-    the first it is 0. That a switch learns of completions is the paper's assumption.
+    What an interval did not measure (no packet left the queue) keeps its last measured value; before the first it is 0.
+    Times since something are 10 s at most, and before it has happened. Of a flow the switch sees the SYN and the last segment
+    (FIN) pass. The least queue is that of the last intervals that make 100 ms, and of those that made 100 ms before them.
 
     Recipes thesis-*, the paper's five state variables in [0, 1] (ranges and order are ours), as they were when a flow last
-    completed; counts and rates cover the time from the start of that interval to that moment:
+    completed (the paper takes a switch to learn of that); counts and rates cover the time from the start of
+    that interval to that moment:
 
     {features of thesis-text}
 
@@ -153,10 +174,13 @@ class QueueThreshold(Task):
     |               | **callable**        |                       | `(rng) -> Scenario`, called each episode; with one     |
     |               |                     |                       | switch, whose admission becomes the agent's            |
     | `recipe`      | **str**             | `"default"`           | `"default"`, `"thesis-text"` or `"thesis-code"`        |
-    | `actions`     | **str**             | `"continuous"`        | `"continuous"`, `"limits"` or `"grid"`                 |
+    | `actions`     | **str**             | `"continuous"`        | `"continuous"`, `"limits"`, `"changes"`, `"grid"`,     |
+    |               |                     |                       | `"limit_grid"` or `"pulse_grid"`                       |
     | `betas`       | **list** of float   | the recipe's          | a fixed factor above 0 to 1 for each queue; default:   |
     |               |                     |                       | the scenario's, or all 1; thesis-*: 1, then 0.5        |
     |               |                     |                       | ("no beta" is `[1, 1]`)                                |
+    | `drop`        | **str**             | `None`                | `"tail"`, `"head"`, `"agent"`: by its actions; None:   |
+    |               |                     |                       | the scenario's                                         |
     | `history`     | **int**             | `4`, thesis-*: `1`    | feature vectors in an observation, 1 to 64             |
     | `reward`      | **str**, **dict**,  | the recipe's          | see Rewards                                            |
     |               | **callable**        |                       |                                                        |
@@ -186,8 +210,8 @@ class QueueThreshold(Task):
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "thesis-text": 1, "thesis-code": 1}
     default_scenario: ClassVar[str] = "rlbm/default"
-    options: ClassVar[tuple[str, ...]] = ("actions", "betas")
-    action_is = "a number for each queue"
+    options: ClassVar[tuple[str, ...]] = ("actions", "betas", "drop")
+    action_is: str | None = "a number for each queue"
 
     def __init__(
         self,
@@ -197,6 +221,7 @@ class QueueThreshold(Task):
         *,
         actions: str = "continuous",
         betas: Any = None,
+        drop: str | None = None,
         queues: int = 2,
     ):
         super().__init__(recipe, history, agents)
@@ -205,9 +230,12 @@ class QueueThreshold(Task):
         self.queues = queues
         self.interval_s = self.default_interval_s
         """Time between decisions, for rules that count time by them; as the environment has it, from its start on."""
-        self.actions = choice("actions", actions, ("continuous", "limits", "grid"))
-        if self.actions == "limits" and recipe != "default":
-            raise ConfigError(f'actions = "limits" with recipe {recipe!r}; valid: recipe "default"')
+        self.actions = choice("actions", actions, KINDS)
+        self.drop = None if drop is None else choice("drop", drop, (*DROPS, DROP_AGENT))
+        for name, value, everywhere in (("actions", self.actions, ("continuous", "grid")), ("drop", self.drop, (None, *DROPS))):
+            if value not in everywhere and recipe != "default":
+                raise ConfigError(f'{name} = "{value}" with recipe {recipe!r}; valid: recipe "default"')
+        self.places_drops = self.drop == DROP_AGENT
         self.betas = self._betas(betas)
         self.kind = switch(queues)
         self.until = EVENT if recipe == "thesis-code" else INTERVAL
@@ -224,16 +252,24 @@ class QueueThreshold(Task):
             "thesis-code": alphas_thesis_code,
         }[recipe]
         self.grid: np.ndarray | None = None
-        """With `actions="grid"` float64 (actions, queues), the alphas of each action; else None."""
-        if self.actions == "grid":
-            levels = GRIDS[recipe]
-            if len(levels) ** queues > MAX_GRID:
-                raise ConfigError(f'actions = "grid" has {len(levels)}^{queues} actions; valid: at most {MAX_GRID}')
-            self.grid = np.array(list(itertools.product(levels, repeat=queues)))
-            self.action_space = gym.spaces.Discrete(len(self.grid))
+        """With `actions="grid"` float64 (actions, queues), the alphas of each action; with the other grids
+        `(actions, 2, queues)`, limits and times of pulses (`levels_of`); else None. Without the choice of the drop place."""
+        places = 2 if self.places_drops else 1
+        if self.actions.endswith("grid"):
+            levels = grid_size(self.actions, recipe)
+            if places * levels**queues > MAX_GRID:
+                said = f'actions = "{self.actions}" has {places * levels**queues} actions of {queues} queues'
+                raise ConfigError(f"{said}; valid: at most {MAX_GRID}")
+            if self.actions == "grid":
+                self.grid = np.array(list(itertools.product(GRIDS[recipe], repeat=queues)))
+            else:
+                self.grid = levels_of(self.actions, queues)
+            self.action_space = gym.spaces.Discrete(places * len(self.grid))
             self.action_is = None
         else:
-            self.action_space = gym.spaces.Box(-1.0, 1.0, (queues,), np.float32)
+            self.action_space = gym.spaces.Box(-1.0, 1.0, (queues + places - 1,), np.float32)
+            if self.places_drops:
+                self.action_is = "a number for each queue and one for the drop place"
 
     @property
     def panels(self) -> tuple[Panel, ...]:
@@ -278,11 +314,14 @@ class QueueThreshold(Task):
         if not sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) > 0:
             raise ConfigError(outage(scenario))
         own = switch.admission if isinstance(switch.admission, AgentThresholds) else None
-        if own is not None and self.betas in (None, own.betas):
+        drop = switch.drop if self.drop in (None, DROP_AGENT) else self.drop
+        if own is not None and self.betas in (None, own.betas) and drop == switch.drop:
             return scenario
-        betas = self.betas or (1.0,) * self.queues
-        admission = AgentThresholds(betas=betas, alphas=own.alphas if own is not None else (1.0,) * self.queues)
-        return replace(scenario, switches=(replace(switch, admission=admission),))
+        admission = own
+        if own is None or self.betas not in (None, own.betas):
+            betas = self.betas or (1.0,) * self.queues
+            admission = AgentThresholds(betas=betas, alphas=own.alphas if own is not None else (1.0,) * self.queues)
+        return replace(scenario, switches=(replace(switch, admission=admission, drop=drop),))
 
     def make_tracker(self, rows: int, interval_s: float) -> SwitchTracker:
         """What is remembered of each switch."""
@@ -302,16 +341,36 @@ class QueueThreshold(Task):
             betas=switch.admission.betas,
             ports=len(switch.ports),
             queue_cap=switch.queue_cap,
+            drop_head=switch.drop == "head",
         )
 
     def decode(self, action: np.ndarray, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
-        """Alphas `(rows, queues)` for checked actions, into `out`."""
-        if self.grid is not None:
-            out[...] = self.grid[action]
-        elif self.actions == "limits":
-            out[...] = alphas_of_limits(action, tracker)
+        """Controls `(rows, 2 * queues + 2)` for checked actions, into `out`: alphas, those of cuts, their time, the drop place.
+
+        Of actions that name alphas no tracker is needed, and `out` may hold the alphas alone.
+        """
+        queues = self.queues
+        out[:, queues:] = np.nan
+        if self.places_drops:
+            chosen = action % 2 if self.grid is not None else action[:, -1] > 0
+            action = action // 2 if self.grid is not None else action[:, :-1]
+            out[:, -1] = chosen
+        if self.actions in ("continuous", "grid"):
+            out[:, :queues] = self._alphas(action) if self.grid is None else self.grid[action]
+        elif self.grid is not None:
+            limit_s, pulse_s = self.grid[action].swapaxes(0, 1)
+            out[:, :queues] = alphas_of_limits(limit_s, tracker)
+            if pulse_s.any():
+                cut = alphas_of_limits(np.where(pulse_s > 0, CUT_TO_S, np.nan), tracker)
+                longest_s = pulse_s.max(axis=1)
+                out[:, queues : 2 * queues] = cut
+                out[:, 2 * queues] = np.where(longest_s > 0, longest_s, np.nan)
         else:
-            out[...] = self._alphas(action)
+            limit_s = limits_of(action) if self.actions == "limits" else changed(action, tracker.limit_s.T)
+            tracker.limit_s[:] = limit_s.T
+            out[:, :queues] = alphas_of_limits(limit_s, tracker)
+        if tracker is not None:
+            tracker.note_decision(np.fmin(out[:, :queues], out[:, queues : 2 * queues]).T)
         return out
 
     def encode(self, alphas: Any) -> np.ndarray:
@@ -324,8 +383,10 @@ class QueueThreshold(Task):
         if len(values) != self.queues:
             raise ConfigError(f"alphas has {len(values)} values for {self.queues} queues; valid: as many")
         wanted = np.array([real(f"alphas[{q}]", value, 0, 1e6, low_open=True) for q, value in enumerate(values)])
-        if self.actions == "limits":
-            raise ConfigError('actions = "limits" name times, not alphas; valid: "continuous" or "grid"')
+        if self.actions not in ("continuous", "grid"):
+            raise ConfigError(f'actions = "{self.actions}" name times, not alphas; valid: "continuous" or "grid"')
+        if self.places_drops:
+            raise ConfigError(f'drop = "{DROP_AGENT}" leaves it to actions; valid here: null, "tail" or "head"')
         if self.grid is not None:
             return np.int64(np.abs(np.log(self.grid) - np.log(wanted)).sum(axis=1).argmin())
         if self.recipe == "thesis-text":
@@ -371,12 +432,16 @@ class QueueThreshold(Task):
     def to_dict(self) -> dict[str, Any]:
         """What a saved model must agree with, actions, queues and betas included."""
         ranges = {"default": LOG2_ALPHA, "thesis-text": (LEAST_ALPHA, 1.0), "thesis-code": CODE_EXPONENT}
-        levels = (GRIDS if self.grid is not None else ranges)[self.recipe]
-        if self.actions == "limits":
-            levels = LIMIT_S
+        levels = {
+            "continuous": ranges[self.recipe],
+            "grid": GRIDS[self.recipe],
+            "limit_grid": LIMIT_LEVELS_S,
+            "pulse_grid": [*map(list, PULSE_LEVELS_S), CUT_TO_S],
+        }.get(self.actions, LIMIT_S)
         return {
             **super().to_dict(),
             "actions": {"kind": self.actions, "levels": list(levels)},
+            "drop": self.drop,
             "queues": self.queues,
             "betas": None if self.betas is None else list(self.betas),
         }

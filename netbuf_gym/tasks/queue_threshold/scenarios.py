@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -215,8 +216,8 @@ class RandomSharedBuffer(Distribution):
         cc: Congestion controls of which one is drawn for all senders.
         incast_probability: Share of the worlds that have bursts, 0 to 1.
         incast: The bursts: a dict of `Incast`'s fields.
-        rate_mbps, duration_s, scheme, hosts, sizes, scheduler, per_queue_cap, drop, protect_syn, stack: As in the scenario
-            `rlbm/default`.
+        rate_mbps, sizes, drop: As in the scenario `rlbm/default`, or several of which one is drawn.
+        duration_s, scheme, hosts, scheduler, per_queue_cap, protect_syn, stack: As there.
     """
 
     load: tuple[float, float] = (0.1, 0.8)
@@ -224,14 +225,14 @@ class RandomSharedBuffer(Distribution):
     cc: Sequence[str | CongestionControl] = ("cubic", "newreno")
     incast_probability: float = 0.0
     incast: dict | None = None
-    rate_mbps: float = 10.0
+    rate_mbps: float | Sequence[float] = 10.0
     duration_s: float = 60.0
     scheme: str | dict = "naive"
     hosts: int = HOSTS
-    sizes: str | SizeDistribution = "web_search"
+    sizes: str | SizeDistribution | Sequence[str | SizeDistribution] = "web_search"
     scheduler: str | dict = "round_robin"
     per_queue_cap: bool = False
-    drop: str = "tail"
+    drop: str | Sequence[str] = "tail"
     protect_syn: bool = False
     stack: str = "linux"
     name: str = "rlbm/random"
@@ -248,9 +249,11 @@ class RandomSharedBuffer(Distribution):
         put(self, "incast_probability", checks.number("incast_probability", self.incast_probability, 0, 1))
         if self.incast_probability and self.incast is None:
             put(self, "incast", {"interval_s": 1.0, "fan_in": min(10, self.hosts), "size_bytes": 20_000, "random": True})
-        put(self, "sizes", sizes_of(self.sizes))
-        for cc in self.cc:  # the remaining fields are checked where they are used
-            self._base(cc, self.queue_packets[0])
+        put(self, "sizes", _each("sizes", self.sizes, sizes_of))
+        put(self, "rate_mbps", _each("rate_mbps", self.rate_mbps, _rate))
+        put(self, "drop", _each("drop", self.drop, lambda value: value))
+        for cc, drop, rate, sizes in itertools.product(self.cc, *map(_all, (self.drop, self.rate_mbps, self.sizes))):
+            self._base(cc, self.queue_packets[0], rate, sizes, drop)  # the remaining fields are checked where they are used
 
     def __hash__(self) -> int:
         """Of the fields that cannot be dicts; equal distributions have equal ones."""
@@ -262,29 +265,35 @@ class RandomSharedBuffer(Distribution):
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         u = rng.random(4)
-        base, bursts = self._base(_pick(self.cc, u[0]), _pick(self.queue_packets, u[1]))
+        rate, sizes, drop = (  # one of one needs no chance
+            _pick(several, rng.random()) if len(several) > 1 else several[0]
+            for several in map(_all, (self.rate_mbps, self.sizes, self.drop))
+        )
+        base, bursts = self._base(_pick(self.cc, u[0]), _pick(self.queue_packets, u[1]), rate, sizes, drop)
         load = self.load[0] + u[2] * (self.load[1] - self.load[0])
-        arrivals = (PoissonArrivals.for_load(load, self.rate_mbps, self.sizes),)
+        arrivals = (PoissonArrivals.for_load(load, rate, sizes),)
         if u[3] < self.incast_probability:
             arrivals += bursts
         return replace(base, traffic=replace(base.traffic, arrivals=arrivals))
 
-    def _base(self, cc: str, queue_packets: int) -> tuple[Scenario, tuple[Arrivals, ...]]:
+    def _base(
+        self, cc: Any, queue_packets: Any, rate_mbps: Any, sizes: Any, drop: Any
+    ) -> tuple[Scenario, tuple[Arrivals, ...]]:
         """The world but for its arrivals, made once, and its bursts."""
-        key = cc, queue_packets
+        key = cc, queue_packets, rate_mbps, sizes, drop
         if key not in self._bases:
             world = rlbm_default(
                 cc=cc,
                 queue_packets=queue_packets,
-                rate_mbps=self.rate_mbps,
+                rate_mbps=rate_mbps,
                 duration_s=self.duration_s,
                 scheme=self.scheme,
                 hosts=self.hosts,
-                sizes=self.sizes,
+                sizes=sizes,
                 incast=self.incast,
                 scheduler=self.scheduler,
                 per_queue_cap=self.per_queue_cap,
-                drop=self.drop,
+                drop=drop,
                 protect_syn=self.protect_syn,
                 stack=self.stack,
             )
@@ -317,7 +326,7 @@ def rlbm_random(
         cc=cc,
         incast_probability=incast_probability,
         incast=incast,
-        rate_mbps=_rate(rate_mbps),
+        rate_mbps=rate_mbps,
         duration_s=duration_s,
         scheme=scheme,
         hosts=hosts,
@@ -328,6 +337,17 @@ def rlbm_random(
         protect_syn=protect_syn,
         stack=stack,
     )
+
+
+def _each(field: str, value: Any, made: Callable[[Any], Any]) -> Any:
+    """One value, or a tuple of several, as they are made."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(made(one) for one in checks.sequence(field, value, "values"))
+    return made(value)
+
+
+def _all(value: Any) -> tuple:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _rate(rate_mbps: object) -> float:

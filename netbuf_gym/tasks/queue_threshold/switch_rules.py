@@ -119,8 +119,9 @@ class Pulse(LimitRule):
         """See `Contender.start`."""
         self._require_limits(rules)
         seen = [feature.name for feature in rules.features]
-        backlog_column, started_column = seen.index("backlog_0"), seen.index("flows_started")
-        longest_ms, most_started = (rules.features[k].high for k in (backlog_column, started_column))
+        backlog_column, started = seen.index("backlog_0"), seen.index("starts_0")
+        longest_ms, most_started = (rules.features[k].high for k in (backlog_column, started))
+        started_columns = slice(started, started + rules.queues)
         apart = max(1, math.ceil(self.every_ms * 1e-3 / rules.interval_s - 1e-6))
         cut, rest = action_of_limits(np.array([self.target_ms, self.rest_ms]) * 1e-3)
 
@@ -130,7 +131,7 @@ class Pulse(LimitRule):
             since, memory = (np.full(rows, apart), None) if state is None else state  # decisions since the last cut
             since = np.where(starts, apart, since)
             backlog_ms = np.expm1(now[:, backlog_column] * math.log1p(longest_ms * 1e3))
-            started = np.expm1(now[:, started_column] * math.log1p(most_started))
+            started = np.expm1(now[:, started_columns] * math.log1p(most_started)).sum(axis=1)
             spared, memory = self._spared(started, memory, starts, rules.interval_s)
             long = backlog_ms > self.target_ms
             cuts = long & ~spared & (since >= apart)

@@ -7,14 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.scenarios.switches import limit_of
 from netbuf_gym.tasks.queue_threshold.telemetry import PER_QUEUE, SHARED, switch_telemetry
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity
 
 LOAD_MEMORY_S = 5.0
 """Time constant with which the arrival rate seen so far is forgotten."""
 
-SLOWDOWN_MEMORY = 0.9
-"""What each completed flow leaves of the slowdown level known before it."""
+STARTS_MEMORY_S = 0.3
+"""Time constant with which flow starts are forgotten."""
+
+LEAST_S = 0.1
+"""The least queue is that of so much time at least, and of less than twice as much, but of whole intervals."""
+
+TARGET_S = 0.01
+"""A queue that the ports send in this time or less is short."""
+
+LONG_AGO_S = 10.0
+"""What the time since something is at most, and before it has happened."""
 
 
 class SwitchTracker(LastMeasured):
@@ -28,14 +38,20 @@ class SwitchTracker(LastMeasured):
         at_drained_bytes: `(queues, rows)`, a view of `last`.
         load: `(queues, rows)`, packets that arrived over packets that the ports can send, forgotten with time constant
             `LOAD_MEMORY_S`.
-        slowdown_level: `(queues, rows)`, mean logarithm of FCT / ideal FCT over the flows lately completed.
-        age_s: `(queues, rows)`, time since a flow of the priority completed.
+        starts_lately: `(queues, rows)`, SYNs that arrived, forgotten with time constant `STARTS_MEMORY_S`.
+        least_bytes: `(queues, rows)`, the fewest bytes that each queue has held in the last 100 to 200 ms (`LEAST_S`), or in
+            the last interval where that is longer.
+        above_s, cut_age_s, drop_age_s: `(queues, rows)`, time since an interval in which the queue was short (`TARGET_S`) at
+            some moment, since a decision that limited it to less than it held, and since an interval in which it dropped
+            something; at most `LONG_AGO_S`. since_s: `(3, queues, rows)`, all of them.
+        flows_seen: `(queues, rows)`, flows whose SYN has left the queue and whose last segment has not, at least 0.
         flows_open: flows started and not completed.
         flow_known: bool, whether any flow has completed.
         share_of_buffer: `(queues, rows)`, what each queue holds of the buffer.
         capacity_bps: rate of the switch's ports. service_s: time that a full packet takes at this rate.
         packet_units: a full packet in the unit in which the switch counts its buffer.
         betas: `(queues, rows)`, fixed factors of the thresholds.
+        limit_s: `(queues, rows)`, the limits in time that actions last named; infinite before the first.
         in_bytes: bool, whether the switch counts bytes.
         ports: how many ports the switch has: the fields of a queue are sums over them, a threshold is each one's.
         cap_share: the share of the buffer beyond which no queue of a port grows; infinite without such a cap.
@@ -45,6 +61,7 @@ class SwitchTracker(LastMeasured):
     capacity: np.ndarray
     free: np.ndarray
     free_fraction: np.ndarray
+    drop_head: np.ndarray
     flows_started: np.ndarray
     flows_completed: np.ndarray
     packets_dropped: np.ndarray
@@ -63,9 +80,14 @@ class SwitchTracker(LastMeasured):
         at = self.last[end:]
         self.at_free_fraction, self.at_flows_completed, self.at_packets_dropped, self.at_elapsed_s = at[:4]
         self.at_drained_bytes = at[4:]
-        self._memory = np.zeros((4 * queues + 1, rows), np.float32)
-        self.load, self.slowdown_level, self.age_s, self.share_of_buffer = self._memory[:-1].reshape(4, queues, rows)
-        self.flows_open = self._memory[-1]
+        self._memory = np.zeros((4 * queues + 2, rows), np.float32)
+        self.load, self.starts_lately, self.flows_seen, self.share_of_buffer = self._memory[:-2].reshape(4, queues, rows)
+        self.flows_open, self._window_s = self._memory[-2:]
+        self._leasts = np.zeros((3, queues, rows), np.float32)
+        self.least_bytes, self._least_before, self._least_now = self._leasts
+        self.since_s = np.full((3, queues, rows), LONG_AGO_S, np.float32)
+        self.above_s, self.cut_age_s, self.drop_age_s = self.since_s
+        self.limit_s = np.full((queues, rows), np.inf, np.float32)
         self.flow_known = np.zeros(rows, bool)
         self.capacity_bps, self.service_s, self.packet_units = np.ones((3, rows), np.float32)
         self.betas = np.ones((queues, rows), np.float32)
@@ -85,13 +107,19 @@ class SwitchTracker(LastMeasured):
         betas: Any,
         ports: int = 1,
         queue_cap: float | None = None,
+        drop_head: bool = False,
     ) -> None:
         """Forgets everything measured on these rows; their world starts anew. Capacity and cap are in the switch's unit."""
         self.forget(rows)
         self._memory[:, rows] = 0
+        self._leasts[:, :, rows] = 0
+        self.since_s[:, :, rows] = LONG_AGO_S
+        self.above_s[:, rows] = 0
+        self.limit_s[:, rows] = np.inf
         self.capacity[rows] = capacity
         self.free[rows] = capacity
         self.free_fraction[rows] = 1
+        self.drop_head[rows] = drop_head
         self.at_free_fraction[rows] = 1
         self.queue.alpha[:, rows] = np.reshape(alphas, (-1, 1))
         self.betas[:, rows] = np.reshape(betas, (-1, 1))
@@ -113,14 +141,33 @@ class SwitchTracker(LastMeasured):
         rate = queue.arrivals * self.service_s / np.maximum(elapsed, np.float32(1e-9))
         self.load += (1 - kept) * (rate - self.load)
 
-        completed = queue.flows_completed
-        mean = queue.log_ratio_sum / np.maximum(completed, np.float32(1))
-        gain = 1 - np.float32(SLOWDOWN_MEMORY) ** completed
-        self.slowdown_level += gain * (mean - self.slowdown_level)
-        self.age_s += elapsed
-        np.copyto(self.age_s, 0, where=completed > 0)
+        self.starts_lately *= np.exp(elapsed * np.float32(-1 / STARTS_MEMORY_S))
+        self.starts_lately += queue.syns
+        np.maximum(self.flows_seen + queue.flows_opened - queue.flows_closed, 0, out=self.flows_seen)
+        self._take_least(queue.queue_bytes_min, elapsed)
+        self.since_s += elapsed
+        short = queue.queue_bytes_min * np.float32(8) <= np.float32(TARGET_S) * self.capacity_bps
+        np.copyto(self.above_s, 0, where=short)
+        np.copyto(self.drop_age_s, 0, where=queue.drops > 0)
+        np.minimum(self.since_s, np.float32(LONG_AGO_S), out=self.since_s)
         self.flows_open += self.flows_started - self.flows_completed
         np.logical_or(self.flow_known, self.flows_completed > 0, out=self.flow_known)
+
+    def _take_least(self, least: np.ndarray, elapsed: np.ndarray) -> None:
+        """`least_bytes` after an interval: of the window that is being filled and of the one before it."""
+        np.minimum(self._least_now, least, out=self._least_now, where=self._window_s > 0)
+        np.copyto(self._least_now, least, where=self._window_s == 0)
+        np.minimum(self._least_before, self._least_now, out=self.least_bytes)
+        self._window_s += elapsed
+        full = self._window_s >= np.float32(LEAST_S - 1e-6)
+        np.copyto(self._least_before, self._least_now, where=full)
+        np.copyto(self.least_bytes, self._least_now, where=full)
+        np.copyto(self._window_s, 0, where=full)
+
+    def note_decision(self, alphas: np.ndarray) -> None:
+        """Takes in the least alphas `(queues, rows)` that are now to be in force, cuts included."""
+        limits = limit_of(alphas, self.betas, self.free_fraction, self.cap_share) * self.ports
+        np.copyto(self.cut_age_s, 0, where=limits < self.share_of_buffer)
 
     def throughput_ratio(self) -> np.ndarray:
         """Bytes delivered in order over what the ports can send in the interval."""

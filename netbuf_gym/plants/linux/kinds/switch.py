@@ -1,4 +1,4 @@
-"""Shared-buffer switches, which the emulator has: an agent sets a factor of each queue's threshold."""
+"""Shared-buffer switches, which the emulator has: an agent sets factors of queues' thresholds, and which packets go."""
 
 from __future__ import annotations
 
@@ -27,9 +27,14 @@ class Kind(base.Kind):
     def apply(self, control: list[list[float]]) -> None:
         """See `base.Kind`."""
         for place, row in zip(self.places, control, strict=True):
-            for queue, alpha in enumerate(row):
+            queues, (cut_s, drop_head) = len(row) // 2 - 1, row[-2:]
+            for queue, alpha in enumerate(row[:queues]):
                 if not math.isnan(alpha):
                     self.world.emulator.set_alpha(place, queue, alpha)
+            if not math.isnan(cut_s):
+                self.world.emulator.set_cut(place, cut_s, row[queues : 2 * queues])
+            if not math.isnan(drop_head):
+                self.world.emulator.set_drop_head(place, drop_head >= 0.5)
 
     def observe(self) -> list[list[float]]:
         """See `base.Kind`."""

@@ -1,0 +1,224 @@
+"""Agents of the switch, rules, the best constant limits and what bounds them, family by family, in the same worlds.
+
+    python -m netbuf_gym.reproduce.rlbm.families [worlds=600] [families=A,B] [drops=tail,head] [slow=AGENT] [fast=AGENT]
+        [threads=N] [duration_s=60] [output=FILE] [figure=FILE]
+
+Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor choosing has seen. `slow` decides every 100 ms
+and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
+value: none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop
+place, the rules `brief_pulse` at both intervals and `pulse` every 10 ms, and FQ-CoDel, which has a queue for each flow and
+drops as it does.
+
+A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
+buffer and to the best constant have 95 % intervals, paired by world. Goodput is over the naive buffer's.
+
+Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/families.csv), a row as soon as it is known; another run with as many
+worlds takes it up from there. `figure` draws what the table has.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import stats
+from netbuf_gym.arguments import choice, real, whole
+from netbuf_gym.contenders import Contender
+from netbuf_gym.errors import ConfigError, NetbufError, needing, shown
+from netbuf_gym.files import write_atomic
+from netbuf_gym.progress import say
+from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, table_rows
+from netbuf_gym.rollout import evaluate
+from netbuf_gym.scenarios.switches import DROPS
+from netbuf_gym.tables import csv_table
+from netbuf_gym.tasks.pages import markdown_table
+from netbuf_gym.tasks.queue_threshold import BriefPulse, Limits, Pulse, QueueThreshold
+from netbuf_gym.version import __version__
+
+FIRST_SEED = 2_000_000
+TABLE = Path(__file__).resolve().parent / "families.csv"
+RATIOS = ("over_naive", "over_naive_low", "over_naive_high", "over_constant", "over_constant_low", "over_constant_high")
+MEASURED = ("slowdown_p99_p0", *RATIOS, "goodput_over_naive", "worlds")
+COLUMNS = ("drop", "family", "contender", *MEASURED)
+NAIVE, CONSTANT, SLOW, FAST = "naive", "best constant", "agent, 100 ms", "agent, 10 ms"
+INTERVALS_S = {
+    SLOW: 0.1,
+    FAST: 0.01,
+    "brief_pulse, 100 ms": 0.1,
+    "brief_pulse, 10 ms": 0.01,
+    "pulse, 10 ms": 0.01,
+    CONSTANT: 0.1,
+    "fq_codel": 0.1,
+}
+"""Of what is set beside the naive buffer, in the order of the table."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns 0.
+
+    Raises:
+        ConfigError: an argument that is unknown or out of range; a table of another version, or of other worlds.
+        CheckpointError: an agent that cannot be read, or does not fit.
+        OSError: a file cannot be written.
+    """
+    if any(argument in ("-h", "--help") for argument in argv):
+        print(__doc__)
+        return 0
+    given = {"worlds": "600", "threads": str(len(os.sched_getaffinity(0))), "duration_s": "60", "figure": ""}
+    given |= {"output": str(TABLE), "slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms"}
+    given |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS)}
+    for argument in argv:
+        key, equals, value = argument.partition("=")
+        if not equals or key not in given:
+            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
+        given[key] = value
+    worlds, threads = (whole(name, _number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
+    duration_s = real("duration_s", _number(given["duration_s"]), 1, 3600)
+    families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
+    drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
+    agents = {who: _agent(given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
+
+    output = Path(given["output"])
+    command = f"python -m netbuf_gym.reproduce.rlbm.families worlds={worlds} duration_s={duration_s:g}"
+    comment = f"netbuf-gym {__version__}: {command}"
+    found = read(output, comment)
+    write_atomic(output, csv_table(COLUMNS, found.values(), comment))  # refuses what could not be written before the work
+    for drop in drops:
+        for family in families:
+            known: dict[str, tuple[np.ndarray, float]] = {}
+            for who in (NAIVE, CONSTANT, *INTERVALS_S):
+                wanted = who not in (SLOW, FAST) or who in agents
+                if not wanted or (drop, family, who) in found:
+                    continue
+                for needed in dict.fromkeys((NAIVE, CONSTANT, who)):
+                    if needed not in known:
+                        say(f"{drop} {family}: {needed}")
+                        spec = {**FAMILIES[family], "drop": drop, "duration_s": duration_s}
+                        known[needed] = _measure(needed, agents, drop, family, spec, worlds, threads)
+                row = _row(known[who], known[NAIVE], known[CONSTANT])
+                found[drop, family, who] = {"drop": drop, "family": family, "contender": who, **row}
+                write_atomic(output, csv_table(COLUMNS, found.values(), comment))
+    rows = [row for row in found.values() if row["drop"] in drops and row["family"] in families]
+    header = ("drop", "family", "contender", "slowdown", "over naive", "over constant", "goodput")
+    print(markdown_table(header, [_line(row) for row in rows]))
+    if given["figure"]:
+        draw(rows, Path(given["figure"]))
+    return 0
+
+
+def read(path: Path, comment: str) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The rows of a table that another run has left, by drop place, family and contender; none where there is no file.
+
+    Raises:
+        ConfigError: a table with another comment.
+    """
+    if not path.exists():
+        return {}
+    first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+    if first != f"# {comment}":
+        raise ConfigError(f"output = {shown(str(path))} begins with {shown(first)}; valid: {comment!r}, or no such file")
+    names = COLUMNS[:3]
+    rows = [{key: line[key] if key in names else float(line[key]) for key in COLUMNS} for line in csv.DictReader(lines)]
+    return {(row["drop"], row["family"], row["contender"]): row for row in rows}
+
+
+def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """A picture of the ratios to the naive buffer with their intervals: a panel for each drop place, a group for each family.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    from netbuf_gym.plots import COLOURS, figure_of, write
+
+    drops, families = (list(dict.fromkeys(row[key] for row in rows)) for key in ("drop", "family"))
+    figure = figure_of(10, 4 * len(drops))
+    axes = figure.subplots(len(drops), 1, squeeze=False, sharex=True)
+    for axis, drop in zip(axes[:, 0], drops, strict=True):
+        for place, who in enumerate(INTERVALS_S):
+            own = [row for row in rows if row["drop"] == drop and row["contender"] == who]
+            if own:
+                at = [families.index(row["family"]) + 0.11 * (place - 3) for row in own]
+                middle = np.array([row["over_naive"] for row in own])
+                ends = np.abs(np.array([[row["over_naive_low"], row["over_naive_high"]] for row in own]).T - middle)
+                axis.errorbar(at, middle, ends, fmt="o", color=COLOURS[place], label=who, markersize=4)
+        axis.axhline(1, color="black", linewidth=0.8)
+        axis.set_yscale("log")
+        axis.set_ylabel(f"p99 slowdown, priority 0,\nover the naive buffer's; drops at the {drop}")
+        axis.set_xticks(range(len(families)), [name.replace("_", " ") for name in families])
+    axes[0, 0].legend(ncols=2, fontsize="small")
+    write(figure, path)
+
+
+def _agent(name: str) -> Contender:
+    with needing("a trained agent", "train"):
+        import torch
+
+        from netbuf_gym.zoo import checkpoint, library
+        from netbuf_gym.zoo.saved import SavedAgent
+    torch.set_num_threads(1)
+    return SavedAgent(checkpoint.read(library.path_of(name, "agent")))
+
+
+def _contender(who: str, agents: dict[str, Contender], drop: str, family: str) -> str | Contender:
+    if who in agents:
+        return agents[who]
+    if who == CONSTANT:
+        row = best(table_rows(), drop, family, LEAST_GOODPUT)
+        return Limits([row["limit_0_ms"], row["limit_1_ms"]])
+    if who.startswith("brief_pulse"):
+        return BriefPulse()
+    return Pulse() if who.startswith("pulse") else who
+
+
+def _measure(
+    who: str, agents: dict[str, Contender], drop: str, family: str, spec: dict[str, Any], worlds: int, threads: int
+) -> tuple[np.ndarray, float]:
+    """The slowdowns of all worlds, NaN where no flow of priority 0 completed, and the mean goodput."""
+    contender, seeds = _contender(who, agents, drop, family), range(FIRST_SEED, FIRST_SEED + worlds)
+    interval_s = INTERVALS_S.get(who, 0.1)
+    reports = evaluate(contender, QueueThreshold.name, spec, seeds, threads=threads, interval_s=interval_s)
+    return np.array([one["slowdown_p99_p0"] for one in reports]), float(np.mean([one["goodput_mbps"] for one in reports]))
+
+
+Known = tuple[np.ndarray, float]
+
+
+def _row(own: Known, naive: Known, constant: Known) -> dict[str, float]:
+    there = np.isfinite(own[0]) & np.isfinite(naive[0]) & np.isfinite(constant[0])
+    logs = [np.log(one[0][there]) for one in (own, naive, constant)]
+    values = [math.exp(logs[0].mean())]
+    for other in logs[1:]:
+        values += np.exp(stats.mean_interval(logs[0] - other)).tolist()
+    return dict(zip(MEASURED, (*values, own[1] / naive[1], int(there.sum())), strict=True))
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    ends = [[row[f"{name}{end}"] for end in ("", "_low", "_high")] for name in ("over_naive", "over_constant")]
+    ratios = [f"{mean:.3f} [{low:.3f}, {high:.3f}]" for mean, low, high in ends]
+    goodput = f"{100 * (row['goodput_over_naive'] - 1):+.2f} %"
+    return [row["drop"], row["family"], row["contender"], f"{row['slowdown_p99_p0']:.3f}", *ratios, goodput]
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (NetbufError, OSError) as error:
+        print(f"families: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("families: interrupted", file=sys.stderr)
+        sys.exit(130)

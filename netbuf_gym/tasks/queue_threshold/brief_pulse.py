@@ -1,0 +1,98 @@
+"""The rule that agents begin with: pulses so short that a few packets are dropped, and the drop place's own target.
+
+Where decisions come every 100 ms a pulse of the rule `pulse` lasts as long, and all that arrives meanwhile is dropped,
+short flows with the rest. This one cuts queue 0 for 1 to 10 ms of a decision (`actions="pulse_grid"`), and the switch ends
+that by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.arguments import real
+from netbuf_gym.contenders import Decider, Policy
+from netbuf_gym.contenders.contender import SHARED
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
+from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
+
+LEVELS = list(PULSE_LEVELS_S)
+CLOSED, OPEN, REST = LEVELS.index((0.001, 0)), LEVELS.index((1.0, 0)), LEVELS.index((0.02, 0))
+PULSES = [(time_s, level) for level, (_, time_s) in enumerate(LEVELS) if time_s]
+"""Shortest first: seconds, and the number of the level."""
+
+
+class BriefPulse(Decider):
+    """Queue 0 is open; where it exceeds a target it is cut for a few packets' time, once in a while.
+
+    The pulse is the shortest of those that actions have in which the ports send as many packets as asked for. All further
+    queues are limited to 20 ms, and closed, but for a packet or so, while queue 0 is not almost empty. Where the drop place is
+    an action it is the head.
+
+    Args:
+        tail_ms, head_ms: backlog of queue 0 above which it is cut, with drops at the tail and at the head, 1 to 1000 ms.
+        every_ms: least time from one cut to the next decision that cuts, 0 to 10,000 ms.
+        packets: 0.1 to 100.
+        shut_ms: backlog of queue 0 above which the further queues are closed, 0 to 1000 ms; None: never.
+
+    Raises:
+        ConfigError: an argument out of range.
+    """
+
+    name = "brief_pulse"
+    recipes = ("default",)
+
+    def __init__(
+        self,
+        tail_ms: float = 20.0,
+        head_ms: float = 15.0,
+        every_ms: float = 100.0,
+        packets: float = 2.0,
+        shut_ms: float | None = 5.0,
+    ):
+        self.tail_ms, self.head_ms = real("tail_ms", tail_ms, 1, 1000), real("head_ms", head_ms, 1, 1000)
+        self.every_ms = real("every_ms", every_ms, 0, 10_000)
+        self.packets = real("packets", packets, 0.1, 100)
+        self.shut_ms = None if shut_ms is None else real("shut_ms", shut_ms, 0, 1000)
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """Recipe `default` with a grid of pulses for actions."""
+        return {"recipe": "default", "actions": "pulse_grid"}
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Contender.beside`: its own recipe and actions, at the other's intervals and on the same plant."""
+        return {key: env[key] for key in SHARED if key in env} | self.env
+
+    def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        self._require_recipe(rules)
+        if rules.actions != "pulse_grid":
+            raise ConfigError(f'{self.name} names pulses; actions = {shown(rules.actions)}; valid: "pulse_grid"')
+        column = {feature.name: place for place, feature in enumerate(rules.features)}
+        backlog, cut, head, packet = (column[name] for name in ("backlog_0", "cut_0", "drop_head", "packet_time"))
+        longest_ms = rules.features[backlog].high * 1e3
+        shortest_s, range_s = rules.features[packet].low, rules.features[packet].high / rules.features[packet].low
+        weights = len(LEVELS) ** np.arange(rules.queues)[::-1]
+        apart_ms = max(self.every_ms - 1.0, 0.0)  # times are observed with an error
+
+        def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+            now = observations[:, -rules.width :].astype(np.float64)
+            backlog_ms, since_ms = (np.expm1(now[:, one] * math.log1p(longest_ms)) for one in (backlog, cut))
+            long = backlog_ms > np.where((now[:, head] > 0.5) | rules.places_drops, self.head_ms, self.tail_ms)
+            needed_s = self.packets * shortest_s * range_s ** ((now[:, packet] + 1) / 2)
+            pulse = np.full(len(now), PULSES[-1][1])
+            for time_s, level in PULSES[-2::-1]:
+                pulse[needed_s <= time_s * 1.001] = level
+            levels = np.full((len(now), rules.queues), REST)
+            if self.shut_ms is not None:
+                levels[backlog_ms > self.shut_ms] = CLOSED
+            levels[:, 0] = np.where(long & (since_ms >= apart_ms), pulse, OPEN)
+            chosen = levels @ weights
+            return (2 * chosen + 1 if rules.places_drops else chosen), None
+
+        return policy

@@ -1,0 +1,57 @@
+"""Tables by family: what stands in them, that they are taken up, and what is refused."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.reproduce.rlbm import families
+
+QUICK = ["worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow=", "fast=", "threads=1"]
+
+
+def rows(path):
+    return list(csv.DictReader(path.read_text().splitlines()[1:]))
+
+
+def test_a_table_is_written_and_taken_up(tmp_path, capsys):
+    output, figure = tmp_path / "t.csv", tmp_path / "t.svg"
+    assert families.main([*QUICK, f"output={output}", f"figure={figure}"]) == 0
+    first, found = output.read_text(), rows(output)
+    assert [row["contender"] for row in found] == [
+        *("naive", "best constant", "brief_pulse, 100 ms", "brief_pulse, 10 ms", "pulse, 10 ms", "fq_codel")
+    ]
+    assert found[0]["over_naive"] == found[1]["over_constant"] == "1" and figure.stat().st_size > 1000
+    capsys.readouterr()
+    assert families.main([*QUICK, f"output={output}"]) == 0 and output.read_text() == first
+    assert capsys.readouterr().out.splitlines()[0].startswith("| drop")  # nothing was run
+    with pytest.raises(ConfigError, match="worlds=4 duration_s=4"):
+        families.main([*QUICK, "worlds=4", f"output={output}"])
+
+
+def test_ratios_are_paired_by_world():
+    rng = np.random.default_rng(1)
+    naive = np.exp(rng.normal(1, 1, 400))
+    own = (naive * np.exp(rng.normal(-0.5, 0.1, 400)), 1.98)
+    own[0][7] = np.nan
+    row = families._row(own, (naive, 2.0), (naive * 0.5, 2.0))
+    assert row["worlds"] == 399 and row["goodput_over_naive"] == pytest.approx(0.99)
+    assert row["over_naive_low"] < row["over_naive"] < row["over_naive_high"] < row["over_naive_low"] * 1.03
+    assert row["over_naive"] == pytest.approx(np.exp(-0.5), rel=0.03)
+    assert row["over_constant"] == pytest.approx(2 * row["over_naive"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["world=3"], "argument 'world=3' is unknown; valid: worlds="),
+        (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
+        (["families=incasts"], "families = 'incasts' is unknown"),
+        (["drops=top"], "drops = 'top'"),
+        (["duration_s=x"], "duration_s"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, said):
+    with pytest.raises(ConfigError, match=said):
+        families.main([*QUICK, *arguments])

@@ -1,0 +1,92 @@
+"""The rule of short pulses: what it decides by hand-made telemetry, and that it plays as agents do."""
+
+import numpy as np
+import pytest
+from hand_made_switch import telemetry, tracker
+
+from netbuf_gym import rollout
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.tasks.queue_threshold import BriefPulse, QueueThreshold
+from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
+
+TASK = "queue_threshold"
+
+
+class Played:
+    """The rule over hand-made intervals of 10 ms; by default 10 Mbit/s and packets of 1500 bytes."""
+
+    def __init__(self, rule, rows=1, queues=2, drop=None, head=False, **world):
+        self.rules = QueueThreshold(actions="pulse_grid", queues=queues, history=1, drop=drop)
+        self.tracker = tracker(rows, queues, betas=(1.0,) * queues, drop_head=head, **world)
+        self.policy, self.head = rule.start(self.rules, range(rows)), head
+        self.rows, self.queues = rows, queues
+
+    def __call__(self, queued_ms):
+        """What is said of each queue, `(limit in ms, pulse in ms)`, of the first row, after an interval that ends so."""
+        octets = np.multiply(queued_ms, self.tracker.capacity_bps[0] / 8e3)
+        packets = octets / 1500
+        made = telemetry(self.rows, self.queues, elapsed_s=0.01, queue_bytes_0=octets, queue_packets_0=packets)
+        made[:, self.rules.telemetry.index("drop_head")] = self.head
+        self.tracker.update(made)
+        now = self.rules.observe(self.tracker, np.empty((self.rules.width, self.rows), np.float32)).T
+        actions, _ = self.policy(now, None, np.zeros(self.rows, bool))
+        self.actions = self.rules.check_actions(actions, self.rows)
+        self.rules.decode(self.actions, self.tracker, np.empty((self.rows, 2 * self.queues + 2)))
+        number = int(self.actions[0]) // (2 if self.rules.places_drops else 1)
+        digits = np.unravel_index(number, (len(PULSE_LEVELS_S),) * self.queues)
+        return [tuple(1000 * value for value in PULSE_LEVELS_S[digit]) for digit in digits]
+
+
+def test_it_cuts_for_a_few_packets_time_and_waits():
+    play = Played(BriefPulse())
+    assert play(4.9) == [(1000, 0), (20, 0)] and play(19.9) == [(1000, 0), (1, 0)]
+    said = [play(20.2)[0] for _ in range(21)]
+    assert [k for k, one in enumerate(said) if one == (1000, 3)] == [0, 10, 20] and set(said) == {(1000, 0), (1000, 3)}
+    assert [Played(BriefPulse(shut_ms=one))(30)[1] for one in (29, 31, None)] == [(1, 0), (20, 0), (20, 0)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "packets", "pulse_ms"), [(10e6, 2, 3), (25e6, 2, 1), (10e6, 0.5, 1), (1e6, 2, 10), (10e6, 9, 10)]
+)
+def test_pulses_are_of_packets(rate, packets, pulse_ms):
+    assert Played(BriefPulse(packets=packets), capacity_bps=rate)(50)[0] == (1000, pulse_ms)
+
+
+def test_the_drop_place_has_its_own_target_and_may_be_chosen():
+    assert [Played(BriefPulse(), head=True)(ms)[0] for ms in (14.8, 15.2)] == [(1000, 0), (1000, 3)]
+    chosen = Played(BriefPulse(), drop="agent")
+    assert chosen(16)[0] == (1000, 3) and chosen.actions[0] % 2 == 1
+    assert Played(BriefPulse(), queues=1)(21) == [(1000, 3)] and len(Played(BriefPulse(), queues=3)(21)) == 3
+
+
+@pytest.mark.parametrize("below", [[], [100_000], [50_000, 1_000_000]])
+def test_it_plays_any_number_of_queues(below):
+    world = {"name": "rlbm/default", "duration_s": 2.0, "priority_below": below, "load": 0.9}
+    reports = [rollout.evaluate("brief_pulse", TASK, world, [1, 2], interval_s=0.02, threads=threads) for threads in (1, 2)]
+    assert repr(reports[0]) == repr(reports[1]) and 0 < reports[0][0]["goodput_mbps"] < 10
+
+
+def test_the_queue_is_shorter_than_under_the_naive_buffer_and_as_much_is_delivered():
+    world = {"name": "rlbm/default", "load": 0.9, "duration_s": 30.0}
+    pulsed, naive = (rollout.evaluate(one, TASK, world, range(4)) for one in ("brief_pulse", "naive"))
+    queue, goodput = (
+        [np.mean([one[name] for one in reports]) for reports in (pulsed, naive)]
+        for name in ("queue_mean_packets_0", "goodput_mbps")
+    )
+    assert queue[0] < 0.5 * queue[1] and goodput[0] > 0.95 * goodput[1]  # long flows are late
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: BriefPulse(tail_ms=0), "tail_ms = 0.0 is out of range; valid: 1 to 1000"),
+        (lambda: BriefPulse(head_ms=1001), "head_ms = 1001"),
+        (lambda: BriefPulse(every_ms=-1), "every_ms = -1"),
+        (lambda: BriefPulse(packets=0), "packets = 0"),
+        (lambda: BriefPulse(shut_ms=-1), "shut_ms = -1"),
+        (lambda: rollout.evaluate("brief_pulse", TASK, "rlbm/default", actions="limits"), "'limits'; valid: \"pulse_grid\""),
+    ],
+)
+def test_bad_arguments_are_refused(make, said):
+    with pytest.raises(ConfigError, match=said):
+        make()

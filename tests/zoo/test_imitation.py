@@ -1,0 +1,64 @@
+"""Trainings that begin by imitating a rule."""
+
+import numpy as np
+import pytest
+import stable_baselines3
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.zoo import imitation, models
+from netbuf_gym.zoo.config import load
+from netbuf_gym.zoo.train import train
+from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
+
+SMALL = ["experiment=queue_threshold", "scenario=rlbm/random", "scenario.kwargs.load=0.9", "algo.num_envs=16"]
+QUICK = ["total_timesteps=1024", "algo.kwargs.n_steps=32", "algo.kwargs.batch_size=256", "progress=false", "tensorboard=false"]
+
+
+def learner(*overrides):
+    config = load("train", [*SMALL, *overrides])
+    worlds = make_worlds(config.env.id, config.env.num_envs, 1, env_kwargs(config))
+    return models.make_model(config.algo, VectorEnvAdapter(worlds), 3)
+
+
+def test_the_learner_decides_as_the_rule_does():
+    model = learner()
+    before = imitation.imitate(model, "brief_pulse", steps=100, rounds=1, epochs=1)
+    found = imitation.imitate(model, "brief_pulse", steps=100, rounds=2, epochs=60)
+    assert found["agreement"] > max(0.9, before["agreement"])
+    observations = np.asarray(models.worlds_of(model).reset())
+    assert set(np.unique(model.policy.predict(observations, deterministic=True)[0])) <= set(range(64))
+
+
+def test_actions_of_a_box_are_imitated_too():
+    model = learner("env.kwargs.actions=limits")
+    untrained = imitation.imitate(model, "limits", steps=2, rounds=1, epochs=1)["error"]
+    assert imitation.imitate(model, "limits", steps=40, rounds=1, epochs=15)["error"] < 0.2 * untrained
+
+
+def test_a_training_that_imitates_is_the_same_twice(tmp_path):
+    quick = ["imitate.steps=10", "imitate.epochs=1", *QUICK]
+    files = [train([*SMALL, *quick, f"run_dir={tmp_path / name}"]).model_path for name in "ab"]
+    policies = [stable_baselines3.PPO.load(one, device="cpu").policy for one in files]
+    assert all((a == b).all() for a, b in zip(*(one.state_dict().values() for one in policies), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["imitate.rule=nobody"], "contender = 'nobody' is unknown"),
+        (["imitate.rule=naive"], "imitate.rule = 'naive' acts in the world"),
+        (["imitate.rule=pulse"], "actions = 'pulse_grid'; valid: \"limits\""),
+        (["imitate.steps=0"], "imitate.steps = 0 is out of range; valid: 1 to"),
+    ],
+)
+def test_bad_arguments_are_refused(tmp_path, overrides, said):
+    with pytest.raises(ConfigError, match=said):
+        train([*SMALL, *QUICK, *overrides, f"run_dir={tmp_path / 'run'}"])
+
+
+def test_other_learners_do_not_imitate(tmp_path):
+    said = r"imitate.rule = .brief_pulse. with DQN; valid: algo=ppo or ppo_kl"
+    asked = ["env=queue_threshold", "algo=dqn", "algo.num_envs=2", "env.kwargs.actions=pulse_grid", "imitate.rule=brief_pulse"]
+    with pytest.raises(ConfigError, match=said):
+        train([*asked, "total_timesteps=64", "progress=false", "tensorboard=false", f"run_dir={tmp_path / 'run'}"])
