@@ -106,8 +106,14 @@ def test_without_a_slow_start_the_first_ack_is_decided_on():
 
 
 def test_a_slow_start_is_no_part_of_the_paper():
-    assert CongestionWindow().kind.parameters["slow_start"] == 1 == CongestionWindow(slow_start=True).kind.parameters["slow_start"]
-    assert CongestionWindow("ppcc").kind.parameters["slow_start"] == 0 == CongestionWindow(slow_start=False).kind.parameters["slow_start"]
+    assert (
+        CongestionWindow().kind.parameters["slow_start"] == 1 == CongestionWindow(slow_start=True).kind.parameters["slow_start"]
+    )
+    assert (
+        CongestionWindow("ppcc").kind.parameters["slow_start"]
+        == 0
+        == CongestionWindow(slow_start=False).kind.parameters["slow_start"]
+    )
     with pytest.raises(ConfigError, match='slow_start = True with recipe "ppcc"; valid: False'):
         CongestionWindow("ppcc", slow_start=True)
 

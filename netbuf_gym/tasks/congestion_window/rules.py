@@ -214,7 +214,16 @@ class CongestionWindow(Task):
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "ppcc": 4}
     default_scenario: ClassVar[str] = "ppcc/4"
-    options: ClassVar[tuple[str, ...]] = ("per_ack", "actions", "clamp", "drain", "paced", "slow_start", "latency_s", "jitter_s")
+    options: ClassVar[tuple[str, ...]] = (
+        "per_ack",
+        "actions",
+        "clamp",
+        "drain",
+        "paced",
+        "slow_start",
+        "latency_s",
+        "jitter_s",
+    )
     agents_argument: ClassVar[str] = "senders"
     kind = SENDER
     panels = (
@@ -312,7 +321,9 @@ class CongestionWindow(Task):
         if longest_s > interval_s:
             valid = f"together at most interval_s = {interval_s:g}"
             raise ConfigError(f"latency_s and jitter_s are up to {longest_s:g} together; valid: {valid}")
-        return Tracker(rows, interval_s) if self.recipe == "ppcc" else PathTracker(rows, interval_s, self.drain, self.slow_start)
+        return (
+            Tracker(rows, interval_s) if self.recipe == "ppcc" else PathTracker(rows, interval_s, self.drain, self.slow_start)
+        )
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
