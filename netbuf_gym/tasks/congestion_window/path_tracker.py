@@ -56,7 +56,7 @@ class PathTracker(Tracker):
         rate_lately: mean rate, of time constant `LATELY_S`, in bit/s.
         low_rtt: the least round trip lately in seconds, which rises to the intervals' own with time constant `LATELY_S`.
         lost_lately, acked_lately: segments, forgotten with time constant `LOSS_MEMORY_S`.
-        queue_long: mean for long, of time constant `LONG_S`, of the logarithm of each interval's least round trip over the least.
+        queue_long: mean for long, of time constant `LONG_S`, of the logarithm of intervals' least round trips over the least.
         lost_long, acked_long: segments, forgotten with time constant `LONG_S`.
         started: 1 since a round trip was `STARTED_RTT` times the least one or a packet was lost, 0 before.
         roughness: mean of what the rate jumps by from interval to interval, as a logarithm to base 2, at most 2.
