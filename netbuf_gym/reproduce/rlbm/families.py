@@ -58,6 +58,8 @@ INTERVALS_S = {
     "fq_codel": 0.1,
 }
 """Of what is set beside the naive buffer, in the order of the table."""
+TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3)
+"""Where the plot's axis has numbers."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -135,6 +137,8 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
+    from matplotlib.ticker import NullFormatter, ScalarFormatter
+
     from netbuf_gym.plots import COLOURS, figure_of, write
 
     drops, families = (list(dict.fromkeys(row[key] for row in rows)) for key in ("drop", "family"))
@@ -150,9 +154,13 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
                 axis.errorbar(at, middle, ends, fmt="o", color=COLOURS[place], label=who, markersize=4)
         axis.axhline(1, color="black", linewidth=0.8)
         axis.set_yscale("log")
+        ratios = [row[end] for row in rows for end in ("over_naive_low", "over_naive_high")]
+        axis.set_yticks([tick for tick in TICKS if 0.9 * min(ratios) < tick < 1.1 * max(ratios)])
+        axis.yaxis.set_major_formatter(ScalarFormatter())
+        axis.yaxis.set_minor_formatter(NullFormatter())
         axis.set_ylabel(f"p99 slowdown, priority 0,\nover the naive buffer's; drops at the {drop}")
         axis.set_xticks(range(len(families)), [name.replace("_", " ") for name in families])
-    axes[0, 0].legend(ncols=2, fontsize="small")
+    axes[0, 0].legend(ncols=4, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1.01))  # above what it names
     write(figure, path)
 
 
