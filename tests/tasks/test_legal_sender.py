@@ -87,16 +87,27 @@ def starts(**fields):
 def test_nothing_is_decided_before_the_slow_start_is_over(end):
     task = CongestionWindow()
     made = tracker(task=task)
-    for _ in range(5):
-        made.update(starts())
+    for k in range(5):
+        made.update(starts(cwnd_bytes=(11 + k) * MSS))
         assert np.isnan(decided(task, made, LAST)) and made.starting[0]
+        made.update(telemetry(cwnd_bytes=(11 + k) * MSS))  # silence ends nothing
+        assert made.starting[0]
     made.update(starts(cwnd_bytes=30 * MSS, **end))
     assert decided(task, made, 0) == [15] and not made.starting[0]
     made.update(starts())  # it is over for good
     assert not np.isnan(decided(task, made, LAST)) and not made.starting[0]
     made.reset(slice(0, 1), **WORLD)
-    made.update(starts())
+    made.update(starts(cwnd_bytes=11 * MSS))
     assert made.starting[0]
+
+
+def test_a_window_that_no_acks_let_grow_is_in_no_slow_start():
+    task = CongestionWindow()
+    made = tracker(task=task)
+    made.update(starts(cwnd_bytes=20 * MSS))
+    assert made.starting[0]
+    made.update(starts(cwnd_bytes=20 * MSS))
+    assert not made.starting[0] and decided(task, made, 0) == [10]
 
 
 def test_without_a_slow_start_the_first_ack_is_decided_on():
@@ -106,14 +117,8 @@ def test_without_a_slow_start_the_first_ack_is_decided_on():
 
 
 def test_a_slow_start_is_no_part_of_the_paper():
-    assert (
-        CongestionWindow().kind.parameters["slow_start"] == 1 == CongestionWindow(slow_start=True).kind.parameters["slow_start"]
-    )
-    assert (
-        CongestionWindow("ppcc").kind.parameters["slow_start"]
-        == 0
-        == CongestionWindow(slow_start=False).kind.parameters["slow_start"]
-    )
+    made = (CongestionWindow(), CongestionWindow(slow_start=False), CongestionWindow("ppcc"))
+    assert [task.kind.parameters["slow_start"] for task in made] == [1, 0, 0]
     with pytest.raises(ConfigError, match='slow_start = True with recipe "ppcc"; valid: False'):
         CongestionWindow("ppcc", slow_start=True)
 

@@ -204,7 +204,7 @@ def test_times_since_things_happened():
     made.update(telemetry(2, queue_packets_0=100, free=900, free_fraction=0.9))
     made.note_decision(np.array([[0.11, 0.112], [1, 1]]))  # 99 and 100.8 packets
     made.update(telemetry(2))
-    assert made.cut_age_s.tolist() == pytest.approx(np.array([[0.1, 10], [10, 10]]))
+    assert made.since_s[1].tolist() == pytest.approx(np.array([[0.1, 10], [10, 10]]))
     for _ in range(120):
         made.update(telemetry(2, queue_bytes_min_0=1e6))
     np.testing.assert_allclose(made.since_s[:, 0], 10)

@@ -13,7 +13,7 @@ import numpy as np
 
 from netbuf_gym.tasks.congestion_window.tracker import ACKS, ELAPSED, FIELD, MSS, PACKETS_LOST, RTT, SEGMENTS_ACKED, Tracker
 
-RTT_MIN, TIMEOUTS, SSTHRESH = FIELD["rtt_min_s"], FIELD["timeouts"], FIELD["ssthresh_bytes"]
+RTT_MIN, TIMEOUTS, SSTHRESH, CWND = (FIELD[name] for name in ("rtt_min_s", "timeouts", "ssthresh_bytes", "cwnd_bytes"))
 
 SEEN_SHARE = 1.02
 """A round trip up to so many times the least one counts as having seen it."""
@@ -64,16 +64,17 @@ class PathTracker(Tracker):
         resumed: float64, the window in bytes that a drain interrupted, from its start to the first decision after it, else 0.
         drained: float64, the window in bytes that a drain holds, from its start on.
         acked: bool, whether an ACK came in the last interval.
-        starting: bool, whether the slow start goes on: no threshold is known yet, and the path has not been filled.
+        starting: bool, whether the slow start goes on: no threshold is known yet, the path has not been filled, and the window
+            has grown in every round trip with ACKs.
     """
 
     def __init__(self, rows: int, interval_s: float, drain: bool = True, slow_start: bool = True):
         super().__init__(rows, interval_s)
         self.drain, self.slow_start = drain, slow_start
-        self._path = np.zeros((12, rows), np.float32)
+        self._path = np.zeros((13, rows), np.float32)
         self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
-        self.queue_long, self.lost_long, self.acked_long = self._path[9:]
+        self.queue_long, self.lost_long, self.acked_long, self._stood_s = self._path[9:]
         self.wanted, self.resumed, self.drained = np.zeros((3, rows))
         self.acked, self.starting = np.zeros((2, rows), bool)
 
@@ -104,7 +105,10 @@ class PathTracker(Tracker):
         self.acked_lately += last[SEGMENTS_ACKED]
         filled = (last[RTT] > np.float32(STARTED_RTT) * self.least_rtt) | (last[PACKETS_LOST] > 0)
         np.copyto(self.started, 1, where=filled)
-        self.starting &= np.isnan(telemetry[:, SSTHRESH]) & (self.started == 0)
+        self._stood_s += elapsed * self.acked
+        np.copyto(self._stood_s, 0, where=last[CWND] > self.previous_cwnd)  # as ACKs let a slow start's window
+        stands = (self._stood_s > 0) & (self._stood_s >= last[RTT])
+        self.starting &= np.isnan(telemetry[:, SSTHRESH]) & (self.started == 0) & ~stands
         measured = (self.rate > 0) & (self.previous_rate > 0)
         jump = np.log2(np.where(measured, self.rate, 1) / np.where(measured, self.previous_rate, 1))
         jump = np.minimum(np.abs(jump, out=jump), np.float32(2))

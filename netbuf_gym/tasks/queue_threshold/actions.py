@@ -54,21 +54,24 @@ LIMIT_LEVELS_S = (0.001, 0.005, 0.01, 0.02, 0.05, 0.2, 1.0)
 PULSE_LEVELS_S = ((0.001, 0), (0.01, 0), (0.02, 0), (0.05, 0), (1.0, 0), (1.0, 0.001), (1.0, 0.003), (1.0, 0.01))
 """Those with `actions="pulse_grid"`, each with the time of its pulse, 0 without one."""
 
+LEVELS_S = {"limit_grid": tuple((limit_s, 0.0) for limit_s in LIMIT_LEVELS_S), "pulse_grid": PULSE_LEVELS_S}
+"""Limits and times of pulses of each grid that names times."""
+
 
 def levels_of(kind: str, queues: int) -> np.ndarray:
     """Limits and times of pulses in seconds of a grid's actions, float64 `(actions, 2, queues)`; times are 0 without a pulse.
 
     Args:
-        kind: `"limit_grid"` or `"pulse_grid"`.
+        kind: a key of `LEVELS_S`.
         queues: queue 0 varies slowest.
     """
-    one = np.array(PULSE_LEVELS_S if kind == "pulse_grid" else [(limit, 0) for limit in LIMIT_LEVELS_S])
+    one = np.array(LEVELS_S[kind])
     return np.array([one[list(chosen)].T for chosen in itertools.product(range(len(one)), repeat=queues)])
 
 
 def grid_size(kind: str, recipe: str) -> int:
     """How many actions a grid has for each queue."""
-    return len({"limit_grid": LIMIT_LEVELS_S, "pulse_grid": PULSE_LEVELS_S}.get(kind, GRIDS[recipe]))
+    return len(LEVELS_S.get(kind, GRIDS[recipe]))
 
 
 def alphas_default(action: np.ndarray) -> np.ndarray:

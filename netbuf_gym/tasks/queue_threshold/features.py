@@ -69,12 +69,12 @@ def observe_thesis(tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
     that moment. Before the first completion the buffer is empty and everything else 0.
     """
     queues = tracker.queues
-    time_s = np.maximum(tracker.at_elapsed_s, np.float32(1e-9))
-    out[0] = tracker.at_free_fraction
-    np.multiply(tracker.at_flows_completed, np.float32(1 / THESIS_SHARED[1].high), out=out[1])
-    np.multiply(tracker.at_packets_dropped, np.float32(1 / THESIS_SHARED[2].high), out=out[2])
+    time_s = np.maximum(tracker.at.elapsed_s, np.float32(1e-9))
+    out[0] = tracker.at.free_fraction
+    np.multiply(tracker.at.flows_completed, np.float32(1 / THESIS_SHARED[1].high), out=out[1])
+    np.multiply(tracker.at.packets_dropped, np.float32(1 / THESIS_SHARED[2].high), out=out[2])
     out[3 : 3 + queues] = tracker.betas
-    out[3 + queues :] = tracker.at_drained_bytes * np.float32(8) / (tracker.capacity_bps * time_s)
+    out[3 + queues :] = tracker.at.drained_bytes * np.float32(8) / (tracker.capacity_bps * time_s)
     return np.clip(out, 0, 1, out=out)
 
 

@@ -19,6 +19,7 @@ from netbuf_gym.scenarios.limits import MAX_COUNT
 from netbuf_gym.scenarios.named import Pattern, World, signature_without
 from netbuf_gym.scenarios.shared_buffer import HOSTS, SMALL_BYTES, made_of, shared_buffer
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
+from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.scenarios.traffic import Arrivals, FlowList, Incast, PoissonArrivals
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.traces.types import MAX_RATE_MBPS, MIN_RATE_MBPS
@@ -251,7 +252,7 @@ class RandomSharedBuffer(Distribution):
             put(self, "incast", {"interval_s": 1.0, "fan_in": min(10, self.hosts), "size_bytes": 20_000, "random": True})
         put(self, "sizes", _each("sizes", self.sizes, sizes_of))
         put(self, "rate_mbps", _each("rate_mbps", self.rate_mbps, _rate))
-        put(self, "drop", _each("drop", self.drop, lambda value: value))
+        put(self, "drop", _each("drop", self.drop, lambda value: checks.choice("drop", value, DROPS)))
         for cc, drop, rate, sizes in itertools.product(self.cc, *map(_all, (self.drop, self.rate_mbps, self.sizes))):
             self._base(cc, self.queue_packets[0], rate, sizes, drop)  # the remaining fields are checked where they are used
 

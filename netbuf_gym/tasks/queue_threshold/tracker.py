@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.scenarios.switches import limit_of
-from netbuf_gym.tasks.queue_threshold.telemetry import PER_QUEUE, SHARED, switch_telemetry
+from netbuf_gym.tasks.queue_threshold.telemetry import AT_LAST_COMPLETION, PER_QUEUE, SHARED, switch_telemetry
 from netbuf_gym.tasks.tracking import LastMeasured, Quantity
 
 LOAD_MEMORY_S = 5.0
@@ -35,15 +35,16 @@ class SwitchTracker(LastMeasured):
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         queue: the fields of queues by name without number, each `(queues, rows)`, views of `last`.
-        at_drained_bytes: `(queues, rows)`, a view of `last`.
+        at: free_fraction, flows_completed, packets_dropped, elapsed_s and `(queues, rows)` drained_bytes when a flow last
+            completed, views of `last`.
         load: `(queues, rows)`, packets that arrived over packets that the ports can send, forgotten with time constant
             `LOAD_MEMORY_S`.
         starts_lately: `(queues, rows)`, SYNs that arrived, forgotten with time constant `STARTS_MEMORY_S`.
         least_bytes: `(queues, rows)`, the fewest bytes that each queue has held in the last 100 to 200 ms (`LEAST_S`), or in
             the last interval where that is longer.
-        above_s, cut_age_s, drop_age_s: `(queues, rows)`, time since an interval in which the queue was short (`TARGET_S`) at
-            some moment, since a decision that limited it to less than it held, and since an interval in which it dropped
-            something; at most `LONG_AGO_S`. since_s: `(3, queues, rows)`, all of them.
+        since_s: `(3, queues, rows)`, time since an interval in which the queue was short (`TARGET_S`) at some moment, since a
+            decision that limited it to less than it held, and since an interval in which it dropped something; at most
+            `LONG_AGO_S`.
         flows_seen: `(queues, rows)`, flows whose SYN has left the queue and whose last segment has not, at least 0.
         flows_open: flows started and not completed.
         flow_known: bool, whether any flow has completed.
@@ -77,16 +78,15 @@ class SwitchTracker(LastMeasured):
             setattr(self, field.name, self.last[column])
         block, end = len(SHARED), len(SHARED) + queues * len(PER_QUEUE)
         self.queue = _by_name(self.last[block:end].reshape(queues, len(PER_QUEUE), rows))
-        at = self.last[end:]
-        self.at_free_fraction, self.at_flows_completed, self.at_packets_dropped, self.at_elapsed_s = at[:4]
-        self.at_drained_bytes = at[4:]
+        at = {field.name.removeprefix("at_"): self.last[end + k] for k, field in enumerate(AT_LAST_COMPLETION)}
+        self.at = SimpleNamespace(**at, drained_bytes=self.last[end + len(AT_LAST_COMPLETION) :])
         self._memory = np.zeros((4 * queues + 2, rows), np.float32)
         self.load, self.starts_lately, self.flows_seen, self.share_of_buffer = self._memory[:-2].reshape(4, queues, rows)
         self.flows_open, self._window_s = self._memory[-2:]
         self._leasts = np.zeros((3, queues, rows), np.float32)
         self.least_bytes, self._least_before, self._least_now = self._leasts
         self.since_s = np.full((3, queues, rows), LONG_AGO_S, np.float32)
-        self.above_s, self.cut_age_s, self.drop_age_s = self.since_s
+        self._above_s, self._cut_age_s, self._drop_age_s = self.since_s
         self.limit_s = np.full((queues, rows), np.inf, np.float32)
         self.flow_known = np.zeros(rows, bool)
         self.capacity_bps, self.service_s, self.packet_units = np.ones((3, rows), np.float32)
@@ -114,13 +114,13 @@ class SwitchTracker(LastMeasured):
         self._memory[:, rows] = 0
         self._leasts[:, :, rows] = 0
         self.since_s[:, :, rows] = LONG_AGO_S
-        self.above_s[:, rows] = 0
+        self._above_s[:, rows] = 0
         self.limit_s[:, rows] = np.inf
         self.capacity[rows] = capacity
         self.free[rows] = capacity
         self.free_fraction[rows] = 1
         self.drop_head[rows] = drop_head
-        self.at_free_fraction[rows] = 1
+        self.at.free_fraction[rows] = 1
         self.queue.alpha[:, rows] = np.reshape(alphas, (-1, 1))
         self.betas[:, rows] = np.reshape(betas, (-1, 1))
         self.flow_known[rows] = False
@@ -147,8 +147,8 @@ class SwitchTracker(LastMeasured):
         self._take_least(queue.queue_bytes_min, elapsed)
         self.since_s += elapsed
         short = queue.queue_bytes_min * np.float32(8) <= np.float32(TARGET_S) * self.capacity_bps
-        np.copyto(self.above_s, 0, where=short)
-        np.copyto(self.drop_age_s, 0, where=queue.drops > 0)
+        np.copyto(self._above_s, 0, where=short)
+        np.copyto(self._drop_age_s, 0, where=queue.drops > 0)
         np.minimum(self.since_s, np.float32(LONG_AGO_S), out=self.since_s)
         self.flows_open += self.flows_started - self.flows_completed
         np.logical_or(self.flow_known, self.flows_completed > 0, out=self.flow_known)
@@ -167,7 +167,7 @@ class SwitchTracker(LastMeasured):
     def note_decision(self, alphas: np.ndarray) -> None:
         """Takes in the least alphas `(queues, rows)` that are now to be in force, cuts included."""
         limits = limit_of(alphas, self.betas, self.free_fraction, self.cap_share) * self.ports
-        np.copyto(self.cut_age_s, 0, where=limits < self.share_of_buffer)
+        np.copyto(self._cut_age_s, 0, where=limits < self.share_of_buffer)
 
     def throughput_ratio(self) -> np.ndarray:
         """Bytes delivered in order over what the ports can send in the interval."""
