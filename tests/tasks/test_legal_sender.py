@@ -108,9 +108,6 @@ def test_a_window_that_no_acks_let_grow_is_in_no_slow_start():
     assert made.starting[0]
     made.update(starts(cwnd_bytes=20 * MSS))
     assert not made.starting[0] and decided(task, made, 0) == [10]
-
-
-def test_without_a_slow_start_the_first_ack_is_decided_on():
     task, made = free(slow_start=False)
     made.update(starts())
     assert decided(task, made, DOUBLE) == [20]
