@@ -94,11 +94,10 @@ def test_a_slow_start_is_the_simulators(rate_mbps, rtt_ms, buffer_packets):
 
 
 def test_a_decision_ends_the_kernels_slow_start():
-    rows, _, _ = run(
-        "linux", path(rate_mbps=100), sender(slow_start=True), lambda step: {"cwnd_bytes": 9 * BDP} if step == 2 else {}, 12
-    )
+    kind = sender(paced=True, slow_start=True)
+    rows, _, _ = run("linux", path(rate_mbps=100), kind, lambda step: {"cwnd_bytes": 2 * BDP} if step == 2 else {}, 12)
     assert np.isnan(rows["ssthresh_bytes"]).all()
-    assert rows["cwnd_bytes"][1] > 12 * 1448 and (rows["cwnd_bytes"][3:] == 9 * BDP).all()
+    assert rows["cwnd_bytes"][1] > 12 * 1448 and (rows["cwnd_bytes"][3:] == 2 * BDP).all()
 
 
 def test_losses_leave_the_window_alone():
