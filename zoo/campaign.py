@@ -39,7 +39,7 @@ from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, on_suites, running, selection
-from netbuf_gym.zoo.config import evaluation_seeds, load, plain, scenario_spec
+from netbuf_gym.zoo.config import differences, evaluation_seeds, load
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.train import CHANGEABLE, train
@@ -130,7 +130,7 @@ def _plan(argv: Sequence[str]) -> Plan:
     return Plan(
         range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
-        _validation(config, record.rules.default_scenario) if config.snapshots else None,
+        selection.scenario_of(config) if config.snapshots else None,
         int(own["validation_seeds"]),
         (own["scenarios"] or benchmark).split(","),
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
@@ -146,14 +146,6 @@ def _of_any_machine(argument: str) -> bool:
     """Whether an argument belongs to the command that others are shown: where this machine keeps its files does not."""
     key, _, value = argument.partition("=")
     return not (key in ("runs", "out") and Path(value).is_absolute())
-
-
-def _validation(config: DictConfig, default: str) -> str | dict[str, Any]:
-    """The scenario that snapshots are chosen by."""
-    one = config.scenario if config.validation.name is None else config.validation
-    if one is config.scenario and config.validation.kwargs:
-        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
-    return scenario_spec(one, default)
 
 
 def _train(plan: Plan, seed: int) -> Path | None:
@@ -174,20 +166,10 @@ def _train(plan: Plan, seed: int) -> Path | None:
 
 def _require_same(run_dir: Path, config: DictConfig) -> None:
     """Raises ConfigError unless the run in a folder has this configuration, but for what a resumed run may change."""
-    then, now = (_leaves(plain(one)) for one in (checkpoint.read(run_dir).config, config))
-    for key in sorted(then.keys() | now.keys()):
-        if key in (*FREE, *CHANGEABLE) or key.startswith("validation.") or then.get(key) == now.get(key):
-            continue
-        raise ConfigError(
-            f"{run_dir} holds a run with {key} = {shown(then.get(key))}, not {shown(now.get(key))}; valid: another runs=..."
-        )
-
-
-def _leaves(value: Any, key: str = "") -> dict[str, Any]:
-    """Nested dictionaries as one, by dotted keys."""
-    if not isinstance(value, dict) or not value:
-        return {key: value}
-    return {k: v for name, one in value.items() for k, v in _leaves(one, f"{key}.{name}" if key else name).items()}
+    free = (*FREE, *CHANGEABLE)
+    for key, then, now in differences(checkpoint.read(run_dir).config, config):
+        if key not in free and not key.startswith("validation."):
+            raise ConfigError(f"{run_dir} holds a run with {key} = {shown(then)}, not {shown(now)}; valid: another runs=...")
 
 
 def _metrics(

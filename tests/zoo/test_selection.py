@@ -62,10 +62,10 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
         asked.append(worlds[:3])
         return [1.0 if path.stem.endswith("64") else score for path, score in zip(models, play(models, *worlds), strict=True)]
 
-    play = selection._scores
-    monkeypatch.setattr(selection, "_scores", scores)
+    play = selection.scores
+    monkeypatch.setattr(selection, "scores", scores)
     where = {"name": "ppcc/4", "duration_s": 2}
-    assert campaign.main(command) == 0 and asked == [("congestion_window", where, 2)] * 2
+    assert campaign.main(command) == 0 and asked == [("congestion_window", where, range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 2))] * 2
     assert campaign.main(command) == 0 and len(asked) == 2  # what was validated is not played again
     for seed in (4, 5):
         said = json.loads((runs / f"seed{seed}" / selection.SCORES).read_text())

@@ -213,7 +213,8 @@ class QueueThreshold(Task):
     options: ClassVar[tuple[str, ...]] = ("actions", "betas", "drop")
     discrete: ClassVar[dict[str, dict[str, Any]]] = {
         "default": {"actions": "pulse_grid"},
-        **dict.fromkeys(RECIPES[1:], {"actions": "grid"}),
+        "thesis-text": {"actions": "grid"},
+        "thesis-code": {"actions": "grid"},
     }
     action_is: str | None = "a number for each queue"
 
