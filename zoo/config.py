@@ -197,6 +197,8 @@ def check_training(config: DictConfig) -> None:
         value = OmegaConf.select(config, key)
         if not low <= value <= high:
             raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
+    if config.wandb.mode is not None:
+        choice("wandb.mode", config.wandb.mode, ("offline", "online"))
     if config.env.num_envs % config.twins:
         worlds = config.env.num_envs
         raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
@@ -273,15 +275,15 @@ def merged(*configs: Any) -> DictConfig:
 
 def differences(one: DictConfig, other: DictConfig) -> list[tuple[str, Any, Any]]:
     """The keys, dotted, in which two configurations differ, with the values of both."""
-    then, now = (_leaves(plain(config)) for config in (one, other))
+    then, now = (leaves(plain(config)) for config in (one, other))
     return [(key, then.get(key), now.get(key)) for key in sorted(then.keys() | now.keys()) if then.get(key) != now.get(key)]
 
 
-def _leaves(value: Any, key: str = "") -> dict[str, Any]:
+def leaves(value: Any, key: str = "") -> dict[str, Any]:
     """Nested dictionaries as one, by dotted keys."""
     if not isinstance(value, dict) or not value:
         return {key: value}
-    return {k: v for name, one in value.items() for k, v in _leaves(one, f"{key}.{name}" if key else name).items()}
+    return {k: v for name, one in value.items() for k, v in leaves(one, f"{key}.{name}" if key else name).items()}
 
 
 def plain(config: Any) -> Any:

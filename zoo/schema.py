@@ -200,8 +200,8 @@ class TuneConfig(TrainConfig):
     """A study of a learner's settings; `seed`, `total_timesteps` and all else of training are those of its trials.
 
     Attributes:
-        search: the settings that are searched, by names of their own: `key`, and `low` and `high` (`whole: true`, `log: true`) or
-            `choices`. Those that the command line sets are not searched.
+        search: the settings that are searched, by names of their own: `key`, and `low` and `high` (`whole: true`, `log: true`)
+            or `choices`. Those that the command line sets are not searched.
         begin_with: settings that are tried after the learner's defaults, which come first; each a mapping of names in `search`.
         name: of the study; null: <task>-<algo>.
         folder: where plots, best settings and the journal are written; null: runs/tune/<name>.

@@ -88,6 +88,12 @@ def choose(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int)
     return run_dir / BEST
 
 
+def score_of(run_dir: Path) -> float:
+    """Of the model that `choose` kept of a run, in the validation worlds."""
+    there = json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
+    return there["scores"][there["models"].index(there["kept"])]
+
+
 def scenario_of(config: DictConfig) -> str | dict[str, Any]:
     """The scenario that a training's models are compared in: `validation`, or the one that is trained on.
 

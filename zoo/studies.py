@@ -1,8 +1,8 @@
 """Studies of settings: Optuna's, asked and told by any number of processes, none of which is needed by the others.
 
 A trial trains its settings with several seeds side by side, part by part. After each part all models play the study's worlds,
-and the mean of their scores decides whether the trial goes on. Who works at a trial says so in it, and when it was last alive: a
-trial whose process is gone, or was silent for too long, is marked as failed and tried again by another.
+and the mean of their scores decides whether the trial goes on. Who works at a trial says so in it, and when it was last alive:
+a trial whose process is gone, or was silent for too long, is marked as failed and tried again by another.
 """
 
 from __future__ import annotations

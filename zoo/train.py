@@ -26,7 +26,7 @@ from netbuf_gym.files import alone, naming, write_atomic
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
-from netbuf_gym.zoo import checkpoint, library
+from netbuf_gym.zoo import checkpoint, library, versions
 from netbuf_gym.zoo.config import Source, check_training, load
 from netbuf_gym.zoo.ranges import check_actions, check_algo, check_rollout
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
@@ -155,6 +155,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
             _forget_choice(run_dir)
             with naming(run_dir / "config.yaml"):
                 write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
+                versions.write(run_dir, config.seed)
             tell(f"training {_what(config)}, into {run_dir}")
             return _learn(config, model, recorder, described(model, config, kwargs), run_dir, None)
     finally:
@@ -308,7 +309,7 @@ def _learn(
     """Trains a built model to its end or an interruption, and saves it."""
     from stable_baselines3.common.logger import Logger
 
-    from netbuf_gym.zoo import callbacks, learning, selection
+    from netbuf_gym.zoo import callbacks, learning, selection, wandb_log
     from netbuf_gym.zoo import moment as moments
 
     moment = None if saved is None else _restore(saved, model, recorder, config)
@@ -353,6 +354,8 @@ def _learn(
     formats: list[KVWriter] = [log]
     if config.tensorboard:
         formats.append(callbacks.TensorBoard(run_dir, None if saved is None else steps_before))
+    if config.wandb.mode is not None:
+        formats.append(wandb_log.Wandb(run_dir, config))
     logger = Logger(str(run_dir), formats)
     model.set_logger(logger)
     if moment is not None:

@@ -56,7 +56,7 @@ class _Boundaries(learning.Boundaries):
 class Training:
     """One seed of a trial.
 
-    Several may take turns: each has its random generators to itself, so that all learn what `netbuf-gym train` would teach them.
+    Several may take turns: each has its random generators to itself, and learns what `netbuf-gym train` would teach it.
 
     Args:
         config: of the training.
