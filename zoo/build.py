@@ -9,8 +9,8 @@ Keys and their values are in `conf/zoo.yaml`, their meanings in `ZooConfig`. Cor
 become steps by the rates that were measured. Run the command again to go on with what was interrupted; what is done is not done
 again. The trainings' folders and logs are below `runs`, in one of their own for each budget.
 
-An agent goes into `out`/<task>/<learner> and its settings into `tuned`/<task>/<learner>.yaml, which `netbuf-gym train +tuned=<task>`
-takes. Where there is an agent already that came from elsewhere, the better one in validation worlds stays.
+An agent goes into `out`/<task>/<learner> and its settings into `tuned`/<task>/<learner>.yaml, which `netbuf-gym train` takes by
+`+tuned=<task>`. Where there is an agent already that came from elsewhere, the better one in validation worlds stays.
 """
 
 from __future__ import annotations
@@ -181,10 +181,10 @@ def planned(config: DictConfig) -> list[Pair]:
 
 def said(pairs: Sequence[Pair], config: DictConfig) -> str:
     """The plan as a table."""
-    rows = [
-        [one.name, f"{one.trials}", f"{config.trial_seeds} x {one.trial_steps:,}", f"{one.hours:.2f}", f"{config.seeds} x {one.steps:,}"]
-        for one in pairs
-    ]
+    rows = []
+    for one in pairs:
+        trial, steps = f"{config.trial_seeds} x {one.trial_steps:,}", f"{config.seeds} x {one.steps:,}"
+        rows.append([one.name, f"{one.trials}", trial, f"{one.hours:.2f}", steps])
     total = f"{config.hours_studies:g} + {config.hours_training:g} core-hours, {config.jobs} at a time"
     return f"{total}\n{text_table(['agent', 'trials', 'steps of a trial', 'core-hours', 'steps'], rows)}"
 
@@ -242,7 +242,8 @@ class Works:
         if not self._run(f"{pair.name}: study", tuning, folder / "study.log"):
             return f"no study; see {folder / 'study.log'}", False
         settings = leaves(plain(OmegaConf.load(study / BEST)))
-        shared = [f"seeds={self.config.seeds}", f"validation_seeds={self.config.validation_seeds}", "keep=validation", "suites=false"]
+        shared = [f"seeds={self.config.seeds}", f"validation_seeds={self.config.validation_seeds}"]
+        shared += ["keep=validation", "suites=false"]
         seeds = self.config.evaluation_seeds.get(pair.task, 20)
         own = [f"evaluation_seeds={seeds}", f"runs={(folder / 'seeds').absolute()}", f"out={agent.absolute()}"]
         steps = [f"total_timesteps={pair.steps}", f"snapshots={self.config.snapshots}"]

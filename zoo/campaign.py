@@ -11,8 +11,8 @@ Seeds that are trained are not trained again, an interrupted one is resumed: run
 configuration in the same place is refused.
 
 Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
-is trained on) is kept, as best.zip in the run's folder; of others the last model. With `keep=validation` (median) it is the seed
-that did best there whose model is kept, and its last one stands beside it as final.zip.
+is trained on) is kept, as best.zip in the run's folder; of others the last model. With `keep=validation` (in place of `median`)
+the seed whose model did best there is kept, and its last one stands beside it as final.zip.
 
 Writes model.zip (the seed that does best on the suite that the task chooses on, or else the one of median score), config.yaml,
 metrics.json and card.md into `out`; the table of all agents in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.

@@ -51,8 +51,8 @@ def groups(job: str, experiment: str | None = None) -> dict[str, str | None]:
             found |= {name.removeprefix("override ").strip(): choice for name, choice in entry.items()}
         elif (CONF / f"{entry}.yaml").is_file():
             found |= groups(entry)
-    own = {} if experiment is None else {"experiment": experiment}
-    own |= {name: found[choice[2:-1]] for name, choice in found.items() if str(choice).startswith("${")}
+    own: dict[str, str | None] = {} if experiment is None else {"experiment": experiment}
+    own |= {name: found[choice[2:-1]] for name, choice in found.items() if choice is not None and choice.startswith("${")}
     return {name: choice for name, choice in found.items() if not name.startswith("hydra/")} | own
 
 
@@ -127,7 +127,8 @@ def shown(value: Any) -> str:
 
 
 def _keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[Key]:
-    hints, said = get_type_hints(cls), {}
+    hints = get_type_hints(cls)
+    said: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         said |= arguments_of(base, "Attributes")
     for one in fields(cls):

@@ -62,7 +62,9 @@ class Setting:
             if encoded(value) in map(encoded, self.choices):
                 return encoded(value)
             raise ConfigError(f"{self.key} = {shown(value)} is not searched; valid: {', '.join(map(json.dumps, self.choices))}")
-        return (whole if self.whole else real)(self.key, value, self.low, self.high)
+        if self.whole:
+            return whole(self.key, value, int(self.low), int(self.high))
+        return real(self.key, value, self.low, self.high)
 
 
 def read(search: Any, fixed: Sequence[str] = ()) -> list[Setting]:

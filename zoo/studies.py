@@ -32,7 +32,7 @@ from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import reference, search, selection
 from netbuf_gym.zoo.callbacks import Interrupt
-from netbuf_gym.zoo.config import Source, differences, load
+from netbuf_gym.zoo.config import Source, differences, load, plain
 from netbuf_gym.zoo.ppo import DivergedError
 from netbuf_gym.zoo.schema import FIRST_STUDY_SEED, TrainConfig, TuneConfig
 from netbuf_gym.zoo.trials import InterruptedTrial, Training
@@ -40,8 +40,10 @@ from netbuf_gym.zoo.trials import InterruptedTrial, Training
 JOURNAL = "journal.log"
 OF_STUDIES = {one.name for one in fields(TuneConfig)} - {one.name for one in fields(TrainConfig)}
 """Keys that no training has."""
-FREE = ("trials", "hours", "name", "run_dir", "storage", "workers", "stale_minutes", "progress", "tensorboard", "torch_threads")
-FREE += ("checkpoint_minutes", "env.threads", "snapshots", "max_minutes")
+FREE = {
+    *("trials", "hours", "name", "run_dir", "storage", "workers", "stale_minutes", "progress"),
+    *("tensorboard", "torch_threads", "checkpoint_minutes", "env.threads", "snapshots", "max_minutes"),
+}
 """What a command that goes on with a study may say otherwise."""
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED)
 BEAT_SECONDS = 20.0
@@ -293,7 +295,7 @@ def _beginnings(one: Plan) -> list[dict[str, Any]]:
         for name in given:
             if name not in known:
                 raise ConfigError(f"{field}.{name} is not searched; valid: {', '.join(known)}")
-        own = {str(name): known[str(name)].checked(search.plain(value)) for name, value in given.items()}
+        own = {str(name): known[str(name)].checked(plain(value)) for name, value in given.items()}
         values.append(values[0] | own)
     return values
 

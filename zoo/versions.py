@@ -12,7 +12,8 @@ from netbuf_gym.files import write_json
 from netbuf_gym.version import __version__
 
 NAME = "versions.json"
-PACKAGES = ("numpy", "scipy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "hydra-core", "omegaconf", "optuna", "wandb")
+LEARNERS = ("torch", "stable-baselines3", "sb3-contrib")
+PACKAGES = ("numpy", "scipy", "gymnasium", *LEARNERS, "hydra-core", "omegaconf", "optuna", "wandb")
 
 
 def write(folder: Path, seed: int) -> None:
@@ -46,8 +47,8 @@ def _revision() -> str | None:
     """Of the checkout that the package is in; with `+` where files that git knows were changed."""
     here = Path(__file__).resolve().parents[1]
     try:
-        inside = _git(here, "ls-files", "--error-unmatch", "zoo/__init__.py")
-        return _git(here, "rev-parse", "HEAD") + ("+" if _git(here, "status", "--porcelain", "-uno") else "") if inside else None
+        _git(here, "ls-files", "--error-unmatch", "zoo/__init__.py")
+        return _git(here, "rev-parse", "HEAD") + ("+" if _git(here, "status", "--porcelain", "-uno") else "")
     except (OSError, subprocess.SubprocessError):
         return None
 

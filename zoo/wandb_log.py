@@ -1,4 +1,4 @@
-"""A training's log as a run of Weights & Biases, offline unless asked otherwise: one run a seed, in a group of task and learner."""
+"""A training's log as a run of Weights & Biases, offline unless asked otherwise: one a seed, in a group of task and learner."""
 
 from __future__ import annotations
 

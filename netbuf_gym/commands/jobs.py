@@ -172,9 +172,14 @@ def _view(options: argparse.Namespace, job: str, overrides: list[str], source: A
 
 def _check(config: ModuleType, job: str, overrides: Sequence[str], source: Any) -> None:
     """Refuses what cannot be run, before the learners are loaded, which takes seconds."""
-    if job == "train" and any(one.startswith("resume=") and one not in ("resume=", "resume=null") for one in overrides):
+    resumed = [one for one in overrides if one.startswith("resume=") and one not in ("resume=", "resume=null")]
+    if job == "train" and resumed:
         return  # the run that goes on has its configuration
-    checks: dict[str, Callable[[Any], None]] = {"train": config.check_training, "tune": config.check_study, "evaluate": config.check_evaluation}
+    checks: dict[str, Callable[[Any], None]] = {
+        "train": config.check_training,
+        "tune": config.check_study,
+        "evaluate": config.check_evaluation,
+    }
     found = config.load(job, overrides, source)
     checks[job](found)
     config.check_scenario(found)

@@ -12,17 +12,17 @@ from netbuf_gym.zoo import build, checkpoint, selection
 from netbuf_gym.zoo.config import Source, load
 
 PLAN = ["rates={congestion_window: {ppo: 20000, a2c: 10000}}", "keep=[]", "envs=[congestion_window]"]
-BEST = "# @package _global_\n# trial 1 of 2: utility -0.2000 (defaults: -0.3000)\n# netbuf-gym tune x\nalgo:\n  learning_rate: 0.001\n"
+BEST = "# @package _global_\n# trial 1 of 2: utility -0.2000\n# netbuf-gym tune x\nalgo:\n  learning_rate: 0.001\n"
 
 
 def test_budgets_become_steps():
     config = build.configured([*PLAN, "algos=[ppo,a2c]", "hours_training=2", "hours_studies=1"])
     ppo, a2c = build.planned(config)
-    assert ppo.steps == int(20000 * 3600 * 1 * 0.8 / 5 / 1e6 + 0.5) * 1_000_000 == 12_000_000 and ppo.steps / a2c.steps == pytest.approx(2, 0.1)
+    assert ppo.steps == pytest.approx(20000 * 3600 * 0.8 / 5, rel=0.05) and ppo.steps / a2c.steps == pytest.approx(2, rel=0.1)
     assert ppo.trial_steps == pytest.approx(0.2 * ppo.steps, rel=0.1) and ppo.hours == 0.5
     spent = ppo.trials * 3 * ppo.trial_steps * build.PRUNED_SHARE / 20000 / 3600
     assert spent == pytest.approx(0.4, rel=0.15)
-    assert "12 x" not in build.said([ppo, a2c], config) and "5 x 12,000,000" in build.said([ppo, a2c], config)
+    assert f"5 x {ppo.steps:,}" in build.said([ppo, a2c], config)
 
 
 def test_every_pair_of_the_package_has_a_budget():
@@ -97,7 +97,7 @@ def test_an_agent_from_elsewhere_stays_if_it_is_better_in_validation_worlds(work
     shutil.copytree(trained, there)
     (there / "card.md").write_text("another")
     asked = []
-    monkeypatch.setattr(selection, "scores", lambda models, task, scenario, seeds: asked.append((scenario, seeds)) or [ours, -0.3])
+    monkeypatch.setattr(selection, "scores", lambda models, task, *worlds: asked.append(worlds) or [ours, -0.3])
     assert build.build(pairs, config) == 0
     assert (there / "card.md").exists() != better
     own = OmegaConf.load(trained / "config.yaml").scenario

@@ -44,7 +44,8 @@ def test_a_training_logs_to_wandb_offline(tiny):
         time.sleep(0.1)
         found = list(records(path))
     (run,) = [one.run for one in found if one.WhichOneof("record_type") == "run"]
-    assert (run.project, run.run_group, run.display_name) == ("netbuf-gym", "congestion_window-ppo", "congestion_window-ppo-seed7")
+    pair = "congestion_window-ppo"
+    assert (run.project, run.run_group, run.display_name) == ("netbuf-gym", pair, f"{pair}-seed7")
     assert run.run_id == (run_dir / "wandb-id.txt").read_text() and list(run.tags) == ["a"]
     config = {item.key: json.loads(item.value_json) for item in run.config.update}
     assert config["seed"] == 7 and config["algo"]["name"] == "ppo"
@@ -56,7 +57,10 @@ def test_a_training_logs_to_wandb_offline(tiny):
     assert not list(run_dir.glob("events.*"))
 
 
-@pytest.mark.parametrize(("logger", "expected"), [("csv", (False, None)), ("tensorboard", (True, None)), ("wandb", (False, "offline"))])
+LOGGERS = {"csv": (False, None), "tensorboard": (True, None), "wandb": (False, "offline")}
+
+
+@pytest.mark.parametrize(("logger", "expected"), LOGGERS.items())
 def test_loggers_are_a_group(logger, expected):
     config = load("train", [f"logger={logger}"])
     assert (config.tensorboard, config.wandb.mode) == expected

@@ -65,7 +65,8 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
     play = selection.scores
     monkeypatch.setattr(selection, "scores", scores)
     where = {"name": "ppcc/4", "duration_s": 2}
-    assert campaign.main(command) == 0 and asked == [("congestion_window", where, range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 2))] * 2
+    seeds = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 2)
+    assert campaign.main(command) == 0 and asked == [("congestion_window", where, seeds)] * 2
     assert campaign.main(command) == 0 and len(asked) == 2  # what was validated is not played again
     for seed in (4, 5):
         said = json.loads((runs / f"seed{seed}" / selection.SCORES).read_text())

@@ -10,6 +10,7 @@ import numpy as np
 import optuna
 import pytest
 import torch as th
+from omegaconf import OmegaConf
 from optuna.trial import TrialState
 
 from netbuf_gym import cli
@@ -17,7 +18,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.zoo import checkpoint, search, studies, tune
 from netbuf_gym.zoo.callbacks import Interrupt
-from netbuf_gym.zoo.config import Source, load
+from netbuf_gym.zoo.config import Source, load, plain
 from netbuf_gym.zoo.schema import CONF, FIRST_STUDY_SEED
 from netbuf_gym.zoo.train import train
 from netbuf_gym.zoo.trials import Training
@@ -46,7 +47,7 @@ def open_study(overrides):
 def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     overrides, folder = study
     plan, found = open_study(overrides)
-    assert [one.state for one in found.trials][0] == TrialState.COMPLETE and len(studies.ended(found)) == 3
+    assert found.trials[0].state == TrialState.COMPLETE and len(studies.ended(found)) == 3
     config = load("train", SMALL)
     assert found.trials[0].params == search.values_of(plan.settings, config)
     assert found.trials[0].value == pytest.approx(np.mean(found.trials[0].user_attrs["scores_2"]))
@@ -54,7 +55,7 @@ def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     assert {"history.png", "slice.png", "trials.csv", "tuned", "journal.log"} <= {path.name for path in folder.iterdir()}
     best = load("train", [*SMALL, "tuned=best"], Source(str(folder)))
     settings = studies.settings_of(plan, found.best_trial)
-    assert {key: search.plain(search.OmegaConf.select(best, key)) for key in settings} == settings
+    assert {key: plain(OmegaConf.select(best, key)) for key in settings} == settings
     assert "num_envs" not in found.trials[0].params and best.algo.num_envs == 4  # the command line's
     assert tune.outcome(folder)[0] == "best"
 
@@ -133,7 +134,7 @@ def test_what_a_killed_worker_had_under_way_is_tried_again(tmp_path):
 
 
 def test_a_silent_worker_of_another_machine_is_given_up(tmp_path):
-    plan, found = open_study([*STUDY, f"run_dir={tmp_path}"])
+    _, found = open_study([*STUDY, f"run_dir={tmp_path}"])
     trial = found.ask()
     trial.set_user_attr(studies.WORKER, "elsewhere:1:1")
     trial.set_user_attr(studies.BEAT, 0.0)
@@ -226,7 +227,7 @@ def test_settings_of_the_package_are_chosen_by_the_learner(tmp_path):
             config = load("train", ["env=host_buffers", f"algo={algo}", word, "algo.kwargs.gamma=0.5"], Source(str(tmp_path)))
             assert config.algo.learning_rate == rate and config.scenario.name == "auter/training" and config.twins == 4
             assert config.algo.kwargs.gamma == 0.5
-    with pytest.raises(ConfigError, match="tuned = 'mine' with algo.name = 'a2c'.*valid: dqn, ppo"):
+    with pytest.raises(ConfigError, match=r"tuned = 'mine' with algo.name = 'a2c'.*valid: dqn, ppo"):
         load("train", ["env=host_buffers", "algo=a2c", "tuned=mine"], Source(str(tmp_path)))
     with pytest.raises(ConfigError, match="tuned = 'other' is unknown"):
         load("train", ["env=host_buffers", "tuned=other"], Source(str(tmp_path)))
