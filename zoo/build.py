@@ -5,8 +5,8 @@
     python -m netbuf_gym.zoo.build envs=[host_buffers] algos=[dqn,a2c] jobs=1 plan=true
     python -m netbuf_gym.zoo.build measure=true
 
-Keys and their values are in `conf/zoo.yaml`, their meanings in `ZooConfig`. Core-hours are divided evenly among the pairs, and
-become steps by the rates that were measured. Run the command again to go on with what was interrupted; what is done is not done
+Keys and their values are in `conf/zoo.yaml`, their meanings in `ZooConfig`. Core-hours are divided among the pairs, and become
+steps by the rates that were measured. Run the command again to go on with what was interrupted; what is done is not done
 again. The trainings' folders and logs are below `runs`, in one of their own for each budget.
 
 An agent goes into `out`/<task>/<learner> and its settings into `tuned`/<task>/<learner>.yaml, which `netbuf-gym train` takes by
@@ -70,6 +70,7 @@ class ZooConfig:
         trials: at most, of a study.
         snapshots, validation_seeds: as of campaigns.
         evaluation_seeds: of each task's campaigns.
+        weights: of tasks, by which core-hours are divided; 1 unless said.
         rates: steps a core-second of each task and learner in the worlds of the task's agents, as `measure=true` finds them.
         runs, out, tuned: folders of runs, of agents, of settings.
         plan: say what would be done, and do nothing.
@@ -89,6 +90,7 @@ class ZooConfig:
     snapshots: int = 3
     validation_seeds: int = 48
     evaluation_seeds: dict[str, int] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
     rates: dict[str, Any] = field(default_factory=dict)
     runs: str = "runs/zoo"
     out: str = "zoo/agents"
@@ -170,8 +172,9 @@ def planned(config: DictConfig) -> list[Pair]:
         per_s = config.rates.get(task, {}).get(algo)
         if per_s is None:
             raise ConfigError(f"rates.{task}.{algo} is missing; valid: steps a core-second, see measure=true")
-        steps = per_s * 3600 * config.hours_training / len(names) * TRAINED_SHARE / config.seeds
-        hours = config.hours_studies / len(names)
+        share = config.weights.get(task, 1.0) / sum(config.weights.get(one, 1.0) for one, _ in names)
+        steps = per_s * 3600 * config.hours_training * share * TRAINED_SHARE / config.seeds
+        hours = config.hours_studies * share
         trial = steps * config.trial_share
         trials = per_s * 3600 * hours * TRAINED_SHARE / (trial * config.trial_seeds * PRUNED_SHARE)
         most = max(LEAST_TRIALS, min(config.trials, round(trials)))
@@ -306,10 +309,11 @@ def rate(task: str, algo: str, seconds: float = 3.0) -> float:
     from netbuf_gym.zoo.callbacks import Interrupt
     from netbuf_gym.zoo.trials import Training
 
-    config = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}"])
-    part = config.env.num_envs * 64
+    early = ["algo.kwargs.learning_starts=1000"] if "learning_starts" in ARGUMENTS[algo] else []
+    config = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}", *early])
+    part = config.env.num_envs * 32
     with Interrupt() as interrupt, closing(Training(config, interrupt)) as training:
-        training.go_on(config.algo.kwargs.get("learning_starts", 0) + part)
+        training.go_on(1000 + part)
         began, steps = time.process_time(), training.model.num_timesteps
         while (spent := time.process_time() - began) < seconds:
             training.go_on(training.model.num_timesteps + part)

@@ -99,7 +99,8 @@ def main(argv: Sequence[str]) -> int:
     config = checkpoint.pack(saved[kept], plan.out / "model.zip")
     if plan.keep == VALIDATION:
         checkpoint.pack(trained[kept], plan.out / "final.zip")
-    versions.write(plan.out, config.seed)
+    if (made := trained[kept].path.parent / versions.NAME).is_file():
+        write_atomic(plan.out / versions.NAME, made.read_bytes())
     write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(config))
     write_json(plan.out / "metrics.json", metrics)
     card = _card(plan, saved[kept], metrics)
