@@ -85,7 +85,7 @@ class ZooConfig:
     hours_training: float = 12.0
     seeds: int = 5
     trial_seeds: int = 3
-    trial_share: float = 0.2
+    trial_share: float = 0.12
     trials: int = 40
     snapshots: int = 3
     validation_seeds: int = 48

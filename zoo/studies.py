@@ -47,7 +47,7 @@ FREE = {
 """What a command that goes on with a study may say otherwise."""
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED)
 BEAT_SECONDS = 20.0
-WORKER, BEAT, CONFIG, COMMAND, DIVERGED = "worker", "beat", "config", "command", "diverged"
+WORKER, BEAT, CPU, CONFIG, COMMAND, DIVERGED = "worker", "beat", "cpu_s", "config", "command", "diverged"
 
 warnings.filterwarnings("ignore", category=ExperimentalWarning)
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -175,13 +175,8 @@ def ended(study: optuna.Study) -> list[FrozenTrial]:
 
 
 def hours(study: optuna.Study) -> float:
-    """Core-hours that went into a study."""
-    now = time.time()
-    return sum(
-        ((one.datetime_complete.timestamp() if one.datetime_complete else now) - one.datetime_start.timestamp()) / 3600
-        for one in study.get_trials(deepcopy=False)
-        if one.datetime_start is not None
-    )
+    """Core-hours that went into a study's trials, but for those under way."""
+    return sum(one.user_attrs.get(CPU, 0.0) for one in study.get_trials(deepcopy=False)) / 3600
 
 
 def settings_of(one: Plan, trial: FrozenTrial) -> dict[str, Any]:
@@ -205,8 +200,13 @@ def _tried(study: optuna.Study, trial: optuna.Trial, one: Plan, interrupt: Inter
     """Trains and judges a trial, and tells the study."""
     config, measures = one.config, one.measures
     settings = {setting.key: setting.propose(trial) for setting in one.settings}
-    beat = _Beat(trial)
+    beat, began = _Beat(trial), time.process_time()
     value = float("nan")
+
+    def told(value: float | None = None) -> FrozenTrial:
+        trial.set_user_attr(CPU, time.process_time() - began)
+        return study.tell(trial, value, TrialState.PRUNED if value is None else None)
+
     with ExitStack() as trainings:
         try:
             each = []
@@ -223,13 +223,11 @@ def _tried(study: optuna.Study, trial: optuna.Trial, one: Plan, interrupt: Inter
                 value = selection.mean(np.array(scores), measures.geometric)
                 trial.report(value, rung)
                 if rung < config.rungs and trial.should_prune():
-                    return study.tell(trial, state=TrialState.PRUNED)
+                    return told()
         except DivergedError:
             trial.set_user_attr(DIVERGED, True)
-            return study.tell(trial, state=TrialState.PRUNED)
-    if not np.isfinite(value):  # no world gave it a score
-        return study.tell(trial, state=TrialState.PRUNED)
-    return study.tell(trial, value)
+            return told()
+    return told(value if np.isfinite(value) else None)  # no world may have given it a score
 
 
 def _score(training: Training, one: Plan) -> float:

@@ -214,9 +214,10 @@ def _table(study: optuna.Study) -> str:
     names = list(dict.fromkeys(name for one in trials for name in one.params))
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["trial", "state", "value", "seconds", *names])
+    table.writerow(["trial", "state", "value", "seconds", "core_seconds", *names])
     for one in trials:
         seconds = one.duration.total_seconds() if one.duration else None
-        table.writerow([one.number, one.state.name, one.value, seconds, *(one.params.get(name) for name in names)])
+        cells = [one.number, one.state.name, one.value, seconds, one.user_attrs.get(studies.CPU)]
+        table.writerow([*cells, *(one.params.get(name) for name in names)])
     return text.getvalue()
 

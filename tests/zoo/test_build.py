@@ -19,7 +19,7 @@ def test_budgets_become_steps():
     config = build.configured([*PLAN, "algos=[ppo,a2c]", "hours_training=2", "hours_studies=1"])
     ppo, a2c = build.planned(config)
     assert ppo.steps == pytest.approx(20000 * 3600 * 0.8 / 5, rel=0.05) and ppo.steps / a2c.steps == pytest.approx(2, rel=0.1)
-    assert ppo.trial_steps == pytest.approx(0.2 * ppo.steps, rel=0.1) and ppo.hours == 0.5
+    assert ppo.trial_steps == pytest.approx(0.12 * ppo.steps, rel=0.1) and ppo.hours == 0.5
     spent = ppo.trials * 3 * ppo.trial_steps * build.PRUNED_SHARE / 20000 / 3600
     assert spent == pytest.approx(0.4, rel=0.15)
     assert f"5 x {ppo.steps:,}" in build.said([ppo, a2c], config)
