@@ -1,7 +1,7 @@
 """Makes the zoo: for each task and learner a study of settings, then an agent trained with the best of them over several seeds.
 
     python -m netbuf_gym.zoo.build
-    python -m netbuf_gym.zoo.build hours_studies=1.25 hours_training=1.25
+    python -m netbuf_gym.zoo.build size=small
     python -m netbuf_gym.zoo.build envs=[host_buffers] algos=[dqn,a2c] jobs=1 plan=true
     python -m netbuf_gym.zoo.build measure=true
 
@@ -51,6 +51,7 @@ TRAINED_SHARE, PRUNED_SHARE = 0.8, 0.7
 """Of the time for training that is for steps, the rest being for worlds that models are judged in; of a trial's steps that are
 made where some trials are given up."""
 LEAST_TRIALS = 3
+SIZES = {"full": ["zoo.yaml"], "small": ["zoo.yaml", "zoo_small.yaml"]}
 DONE = "done.json"
 """In a pair's folder of runs, when it is done: which agent stays, and why."""
 
@@ -62,12 +63,14 @@ class ZooConfig:
     Attributes:
         envs, algos: tasks and learners, each with each.
         keep: agents that are taken over as they are.
+        size: full, or small, which stands for what is in `conf/zoo_small.yaml`.
         jobs: processes at once.
         hours_studies, hours_training: core-hours for all studies, and for all trainings.
         seeds: trainings of an agent.
         trial_seeds: trainings of a study's trial.
         trial_share: steps of a trial's trainings, as a share of an agent's.
         trials: at most, of a study.
+        rungs, worlds: as of studies (`netbuf-gym tune`).
         snapshots, validation_seeds: as of campaigns.
         evaluation_seeds: of each task's campaigns.
         weights: of tasks, by which core-hours are divided; 1 unless said.
@@ -80,6 +83,7 @@ class ZooConfig:
     envs: list[str] = field(default_factory=list)
     algos: list[str] = field(default_factory=list)
     keep: list[str] = field(default_factory=list)
+    size: str = "full"
     jobs: int = 2
     hours_studies: float = 12.0
     hours_training: float = 12.0
@@ -87,6 +91,8 @@ class ZooConfig:
     trial_seeds: int = 3
     trial_share: float = 0.12
     trials: int = 40
+    rungs: int = 4
+    worlds: int = 24
     snapshots: int = 3
     validation_seeds: int = 48
     evaluation_seeds: dict[str, int] = field(default_factory=dict)
@@ -145,7 +151,8 @@ def configured(argv: Sequence[str]) -> DictConfig:
     """
     try:
         own = OmegaConf.from_dotlist([*argv])
-        config = merged(OmegaConf.structured(ZooConfig), OmegaConf.load(CONF / "zoo.yaml"), own)
+        size = choice("size", own.get("size", "full"), SIZES)
+        config = merged(OmegaConf.structured(ZooConfig), *(OmegaConf.load(CONF / name) for name in SIZES[size]), own)
     except OmegaConfBaseException as error:
         raise ConfigError(f"{' '.join(argv)}: {str(error).splitlines()[0]}") from None
     for name in config.envs:
@@ -241,7 +248,8 @@ class Works:
         study, agent = folder / "study", folder / "agent"
         worlds = [f"env={pair.task}", f"algo={pair.algo}", f"experiment=worlds/{pair.task}"]
         own = [f"total_timesteps={pair.trial_steps}", f"trials={pair.trials}", f"hours={pair.hours:.4g}", f"run_dir={study}"]
-        tuning = ["-m", "netbuf_gym", "tune", *worlds, *own, f"seeds={self.config.trial_seeds}"]
+        judged = [f"seeds={self.config.trial_seeds}", f"rungs={self.config.rungs}", f"worlds={self.config.worlds}"]
+        tuning = ["-m", "netbuf_gym", "tune", *worlds, *own, *judged]
         if not self._run(f"{pair.name}: study", tuning, folder / "study.log"):
             return f"no study; see {folder / 'study.log'}", False
         settings = leaves(plain(OmegaConf.load(study / BEST)))

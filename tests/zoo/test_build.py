@@ -28,7 +28,7 @@ def test_budgets_become_steps():
 def test_every_pair_of_the_package_has_a_budget():
     pairs = build.planned(build.configured([]))
     assert len(pairs) == 15 and all(one.name != "congestion_window/ppo" for one in pairs)
-    small = build.planned(build.configured(["hours_studies=1.25", "hours_training=1.25"]))
+    small = build.planned(build.configured(["size=small"]))
     assert all(one.steps < other.steps and one.trials >= build.LEAST_TRIALS for one, other in zip(small, pairs, strict=True))
 
 
@@ -38,6 +38,7 @@ def test_every_pair_of_the_package_has_a_budget():
         ("algos=[sarsa]", "algos = 'sarsa'"),
         ("envs=[x]", "envs = 'x'"),
         ("jobs=0", "jobs = 0"),
+        ("size=huge", "size = 'huge'"),
         ("hours_studies=0", "hours_studies = 0.0"),
         ("job=2", "job"),
         ("jobs=many", "jobs"),
