@@ -19,7 +19,6 @@ import itertools
 import json
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -41,10 +40,12 @@ from netbuf_gym.files import alone, write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import text_table
 from netbuf_gym.zoo import library, selection
+from netbuf_gym.zoo.callbacks import Interrupt
 from netbuf_gym.zoo.config import leaves, load, merged, plain
 from netbuf_gym.zoo.ranges import ARGUMENTS
 from netbuf_gym.zoo.schema import CONF, FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.search import override
+from netbuf_gym.zoo.trials import Training
 from netbuf_gym.zoo.tune import BEST
 
 TRAINED_SHARE, PRUNED_SHARE = 0.8, 0.7
@@ -204,13 +205,13 @@ def build(pairs: Sequence[Pair], config: DictConfig) -> int:
     runs = _runs(config)
     runs.mkdir(parents=True, exist_ok=True)
     works = Works(config)
-    with alone(runs, "runs"), ThreadPoolExecutor(config.jobs) as pool, ProgressBar("zoo", line_seconds=300.0) as bar:
+    bar = ProgressBar("zoo", line_seconds=300.0)
+    with alone(runs, "runs"), ThreadPoolExecutor(config.jobs) as pool, bar, Interrupt() as interrupt:
         made = {pair.name: pool.submit(works.make, pair) for pair in pairs}
-        try:
-            while not all(one.done() for one in made.values()):
-                time.sleep(0.5)
-                bar(sum(one.done() for one in made.values()), len(pairs), ", ".join(works.under_way))
-        except KeyboardInterrupt:
+        while not all(one.done() for one in made.values()) and interrupt.received is None:
+            time.sleep(0.5)
+            bar(sum(one.done() for one in made.values()), len(pairs), ", ".join(works.under_way))
+        if interrupt.received is not None:
             works.stop()
             print("interrupted; run the same command again to go on", file=sys.stderr)
             return 130
@@ -232,12 +233,12 @@ class Works:
         self._stopped, self._lock = threading.Event(), threading.Lock()
 
     def stop(self) -> None:
-        """Ends the processes, as Ctrl-C does, and begins no others."""
+        """Ends the processes, which leave what they can go on with, and begins no others."""
         self._stopped.set()
         with self._lock:
             for one in self._processes:
                 if one.poll() is None:
-                    one.send_signal(signal.SIGINT)
+                    one.terminate()
 
     def make(self, pair: Pair) -> tuple[str, bool]:
         """Study, training, choice; returns what became of it in words, and whether it is done."""
@@ -296,7 +297,7 @@ class Works:
             with log.open("ab") as file:
                 file.write(f"$ python {shlex.join(argv)}\n".encode())
                 file.flush()
-                process = subprocess.Popen([sys.executable, *argv], stdout=file, stderr=file)
+                process = subprocess.Popen([sys.executable, *argv], stdout=file, stderr=file, start_new_session=True)
             self._processes.append(process)
             self.under_way.append(what)
         status = process.wait()
@@ -314,9 +315,6 @@ def shipped(best: str, task: str) -> str:
 
 def rate(task: str, algo: str, seconds: float = 3.0) -> float:
     """Steps a core-second of a learner in the worlds of a task's agents, once it learns."""
-    from netbuf_gym.zoo.callbacks import Interrupt
-    from netbuf_gym.zoo.trials import Training
-
     early = ["algo.kwargs.learning_starts=1000"] if "learning_starts" in ARGUMENTS[algo] else []
     config = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}", *early])
     part = config.env.num_envs * 32

@@ -66,7 +66,7 @@ def check(override: str, job: str, folders: Sequence[Path]) -> None:
         return
     if choice not in valid:
         hint = did_you_mean(choice, valid)
-        raise ConfigError(f"{group} = {shown(choice)} is unknown; {hint}valid: {', '.join(valid)}")
+        raise ConfigError(f"{group} = {shown(choice)} is unknown; {hint}valid: {', '.join(valid) or 'none, there is none yet'}")
 
 
 def several(value: str) -> bool:

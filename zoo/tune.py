@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -32,6 +31,7 @@ from netbuf_gym.zoo.callbacks import Interrupt
 from netbuf_gym.zoo.config import Source
 
 BEST = Path("tuned", "best.yaml")
+OF_THE_MACHINE = ("run_dir=", "storage=", "workers=", "progress=")
 FOR_IMPORTANCE = 8
 """Complete trials, before anything is said of importance."""
 
@@ -122,10 +122,11 @@ def best_yaml(plan: studies.Plan, study: optuna.Study) -> str:
     for key, value in studies.settings_of(plan, best).items():
         OmegaConf.update(config, key, value)
     default = f" (defaults: {first.value:.4f})" if first.state == TrialState.COMPLETE else ""
+    command = [one for one in study.user_attrs[studies.COMMAND] if not one.startswith(OF_THE_MACHINE)]
     said = [
         reference.GLOBAL,
         f"# trial {best.number} of {len(studies.ended(study))}: {plan.measures.score} {best.value:.4f}{default}",
-        f"# netbuf-gym tune {shlex.join(study.user_attrs[studies.COMMAND])}",
+        f"# netbuf-gym tune {shlex.join(command)}",
     ]
     return "\n".join([*said, OmegaConf.to_yaml(config)])
 
@@ -135,7 +136,8 @@ def _together(plan: studies.Plan, study: optuna.Study) -> bool:
     source = [plan.source.config_dir or "", plan.source.config_name or ""]
     argv = [sys.executable, "-m", studies.__name__]
     with Interrupt() as interrupt, ProgressBar("tuning", shown=plan.config.progress) as bar:
-        workers = [subprocess.Popen([*argv, str(one), *source, *plan.overrides]) for one in range(plan.config.workers)]
+        commands = [[*argv, str(one), *source, *plan.overrides] for one in range(plan.config.workers)]
+        workers = [subprocess.Popen(one, start_new_session=True) for one in commands]  # a terminal's Ctrl-C is for us
         try:
             while any(one.poll() is None for one in workers) and interrupt.received is None:
                 _show(bar, plan, study)
@@ -143,7 +145,7 @@ def _together(plan: studies.Plan, study: optuna.Study) -> bool:
         finally:
             for one in workers:
                 if one.poll() is None:
-                    one.send_signal(signal.SIGINT)  # where it came from a terminal, the second one, which ends them at once
+                    one.terminate()
             for one in workers:
                 one.wait()
     wrong = [one.returncode for one in workers if one.returncode == 2]
@@ -197,12 +199,17 @@ def _slices(plan: studies.Plan, trials: Sequence[FrozenTrial]) -> Any:
         if setting.choices:
             names = [*map(search.encoded, setting.choices)]
             places = [names.index(one) for one in tried]
-            axes.set_xticks(range(len(names)), [str(name) for name in names], fontsize=SMALL)
+            axes.set_xticks(range(len(names)), [str(name) for name in names])
+            axes.set_xlim(-0.5, len(names) - 0.5)
         elif setting.log:
             axes.set_xscale("log")
+            axes.set_xlim(setting.low / 1.3, setting.high * 1.3)
+        else:
+            margin = 0.05 * (setting.high - setting.low)
+            axes.set_xlim(setting.low - margin, setting.high + margin)
         axes.scatter(places, values, c=[one.number for one in trials], cmap="Blues", vmin=-len(trials), edgecolors="0.4", s=22)
         axes.set_title(setting.name, fontsize=TEXT)
-        axes.tick_params(labelsize=SMALL)
+        axes.tick_params(labelsize=SMALL, which="both")
         if at % columns == 0:
             axes.set_ylabel(plan.measures.score, fontsize=SMALL)
     return figure

@@ -53,6 +53,7 @@ def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     assert found.trials[0].value == pytest.approx(np.mean(found.trials[0].user_attrs["scores_2"]))
     assert len(found.trials[0].user_attrs["scores_2"]) == 3 and studies.hours(found) > 0
     assert {"history.png", "slice.png", "trials.csv", "tuned", "journal.log"} <= {path.name for path in folder.iterdir()}
+    assert str(folder) not in (folder / tune.BEST).read_text()
     best = load("train", [*SMALL, "tuned=best"], Source(str(folder)))
     settings = studies.settings_of(plan, found.best_trial)
     assert {key: plain(OmegaConf.select(best, key)) for key in settings} == settings
