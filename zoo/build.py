@@ -39,7 +39,7 @@ from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import alone, write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import text_table
-from netbuf_gym.zoo import library, selection
+from netbuf_gym.zoo import library, processes, selection
 from netbuf_gym.zoo.callbacks import Interrupt
 from netbuf_gym.zoo.config import leaves, load, merged, plain
 from netbuf_gym.zoo.ranges import ARGUMENTS
@@ -212,7 +212,7 @@ def build(pairs: Sequence[Pair], config: DictConfig) -> int:
             time.sleep(0.5)
             bar(sum(one.done() for one in made.values()), len(pairs), ", ".join(works.under_way))
         if interrupt.received is not None:
-            works.stop()
+            works.stop(interrupt.received)
             print("interrupted; run the same command again to go on", file=sys.stderr)
             return 130
     results = {name: one.result() for name, one in made.items()}
@@ -232,13 +232,12 @@ class Works:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._stopped, self._lock = threading.Event(), threading.Lock()
 
-    def stop(self) -> None:
-        """Ends the processes, which leave what they can go on with, and begins no others."""
+    def stop(self, received: int) -> None:
+        """Ends the processes after a signal came, and begins no others."""
         self._stopped.set()
         with self._lock:
-            for one in self._processes:
-                if one.poll() is None:
-                    one.terminate()
+            running = [*self._processes]
+        processes.end(running, received)
 
     def make(self, pair: Pair) -> tuple[str, bool]:
         """Study, training, choice; returns what became of it in words, and whether it is done."""
@@ -297,7 +296,7 @@ class Works:
             with log.open("ab") as file:
                 file.write(f"$ python {shlex.join(argv)}\n".encode())
                 file.flush()
-                process = subprocess.Popen([sys.executable, *argv], stdout=file, stderr=file, start_new_session=True)
+                process = subprocess.Popen([sys.executable, *argv], stdout=file, stderr=file)
             self._processes.append(process)
             self.under_way.append(what)
         status = process.wait()

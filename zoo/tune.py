@@ -26,7 +26,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.plots import SMALL, TEXT, figure_of, write
 from netbuf_gym.progress import ProgressBar, say
-from netbuf_gym.zoo import reference, search, studies
+from netbuf_gym.zoo import processes, reference, search, studies
 from netbuf_gym.zoo.callbacks import Interrupt
 from netbuf_gym.zoo.config import Source
 
@@ -137,17 +137,13 @@ def _together(plan: studies.Plan, study: optuna.Study) -> bool:
     argv = [sys.executable, "-m", studies.__name__]
     with Interrupt() as interrupt, ProgressBar("tuning", shown=plan.config.progress) as bar:
         commands = [[*argv, str(one), *source, *plan.overrides] for one in range(plan.config.workers)]
-        workers = [subprocess.Popen(one, start_new_session=True) for one in commands]  # a terminal's Ctrl-C is for us
+        workers = [subprocess.Popen(one) for one in commands]
         try:
             while any(one.poll() is None for one in workers) and interrupt.received is None:
                 _show(bar, plan, study)
                 time.sleep(0.5)
         finally:
-            for one in workers:
-                if one.poll() is None:
-                    one.terminate()
-            for one in workers:
-                one.wait()
+            processes.end(workers, interrupt.received)
     wrong = [one.returncode for one in workers if one.returncode == 2]
     if wrong:
         raise ConfigError("a worker of the study could not go on; its message is above")

@@ -2,13 +2,16 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import build, checkpoint, selection
+from netbuf_gym.zoo import build, checkpoint, processes, selection
 from netbuf_gym.zoo.config import Source, load
 
 PLAN = ["rates={congestion_window: {ppo: 20000, a2c: 10000}}", "keep=[]", "envs=[congestion_window]"]
@@ -117,6 +120,15 @@ def test_processes_are_logged_and_a_failed_one_is_said(tmp_path, capsys):
     assert build.build(pairs, config) == 1 and "no study" in capsys.readouterr().out
 
 
+def test_processes_that_know_are_waited_for_before_they_are_told():
+    code = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(7)); print(1, flush=True); time.sleep(60)"
+    for received, patience in ((signal.SIGTERM, 60.0), (signal.SIGINT, 0.2)):
+        one = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        assert one.stdout.readline() == b"1\n"
+        processes.end([one], received, patience)
+        assert one.returncode == 7
+
+
 def test_an_interruption_ends_the_processes(tmp_path):
     import threading
 
@@ -128,6 +140,6 @@ def test_an_interruption_ends_the_processes(tmp_path):
     while not works.under_way:
         time.sleep(0.01)
     time.sleep(0.5)
-    works.stop()
+    works.stop(signal.SIGTERM)
     one.join(20)
     assert ended == [False] and not works._run("y", argv, tmp_path / "log")
