@@ -174,6 +174,12 @@ def ended(study: optuna.Study) -> list[FrozenTrial]:
     return study.get_trials(deepcopy=False, states=ENDED)
 
 
+def of_defaults(study: optuna.Study, one: Plan) -> FrozenTrial | None:
+    """The trial of the learner's defaults; None before it is complete."""
+    values = search.values_of(one.settings, one.config)
+    return next((trial for trial in ended(study) if trial.state == TrialState.COMPLETE and trial.params == values), None)
+
+
 def hours(study: optuna.Study) -> float:
     """Core-hours that went into a study's trials, but for those under way."""
     return sum(one.user_attrs.get(CPU, 0.0) for one in study.get_trials(deepcopy=False)) / 3600

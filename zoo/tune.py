@@ -80,12 +80,13 @@ def summary(plan: studies.Plan, study: optuna.Study) -> str:
     trials = studies.ended(study)
     given_up = sum(one.state == TrialState.PRUNED for one in trials)
     said = [f"{len(trials)} trials, {given_up} of them given up, {studies.hours(study):.2f} core-hours"]
-    complete = [one for one in trials if one.state == TrialState.COMPLETE]
-    if not complete:
+    if given_up == len(trials):
         return said[0]
     best = study.best_trial
-    shown = [one for one in complete if one.number in (0, best.number)]
-    said += [f"{_named(one)}: {plan.measures.score} {one.value:.4f}" for one in shown]
+    first = studies.of_defaults(study, plan)
+    if first is not None:
+        said.append(f"trial {first.number}, the defaults: {plan.measures.score} {first.value:.4f}")
+    said.append(f"trial {best.number}, the best: {plan.measures.score} {best.value:.4f}")
     said += [f"  {key} = {value}" for key, value in studies.settings_of(plan, best).items()]
     said.append(f"train with: {command(plan)}")
     return "\n".join(said)
@@ -117,11 +118,11 @@ def write_results(plan: studies.Plan, study: optuna.Study) -> None:
 
 def best_yaml(plan: studies.Plan, study: optuna.Study) -> str:
     """The best trial's settings as a configuration of the group `tuned`."""
-    best, first = study.best_trial, study.trials[0]
+    best, first = study.best_trial, studies.of_defaults(study, plan)
     config = OmegaConf.create()
     for key, value in studies.settings_of(plan, best).items():
         OmegaConf.update(config, key, value)
-    default = f" (defaults: {first.value:.4f})" if first.state == TrialState.COMPLETE else ""
+    default = "" if first is None else f" (defaults: {first.value:.4f})"
     command = [one for one in study.user_attrs[studies.COMMAND] if not one.startswith(OF_THE_MACHINE)]
     said = [
         reference.GLOBAL,
@@ -159,10 +160,6 @@ def _show(bar: ProgressBar, plan: studies.Plan, study: optuna.Study) -> None:
 
 def _gain(plan: studies.Plan, value: float) -> float:
     return -value if plan.measures.lower_is_better else value
-
-
-def _named(trial: FrozenTrial) -> str:
-    return f"trial {trial.number}" + (", the defaults" if not trial.number else "")
 
 
 def _draw(path: Path, plot: Callable[[], object]) -> None:

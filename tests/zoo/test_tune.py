@@ -131,6 +131,7 @@ def test_what_a_killed_worker_had_under_way_is_tried_again(tmp_path):
     assert studies.work(plan)
     states = [one.state for one in found.trials]
     assert states[0] == TrialState.FAIL and len(studies.ended(found)) == 2
+    assert studies.of_defaults(found, plan).user_attrs["again"] == 0
     assert any(one.user_attrs.get("again") == 0 and one.params["learning_rate"] == learning_rate for one in found.trials)
 
 
