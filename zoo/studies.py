@@ -46,6 +46,8 @@ FREE = {
 }
 """What a command that goes on with a study may say otherwise."""
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED)
+ENQUEUED = "fixed_params"
+"""Optuna's own name for the settings that a trial was given."""
 BEAT_SECONDS = 20.0
 WORKER, BEAT, CPU, CONFIG, COMMAND, DIVERGED = "worker", "beat", "cpu_s", "config", "command", "diverged"
 
@@ -161,7 +163,7 @@ def work(one: Plan, number: int = 0, tell: Callable[[FrozenTrial], None] = lambd
             try:
                 tell(_tried(study, trial, one, interrupt))
             except (InterruptedTrial, KeyboardInterrupt):
-                _again(study, trial.number, trial.params)
+                _again(study, trial.number)
                 return False
             except BaseException:
                 study.tell(trial, state=TrialState.FAIL)
@@ -267,16 +269,17 @@ def _recover(study: optuna.Study, stale_seconds: float) -> None:
         beat = one.user_attrs.get(BEAT, began.timestamp() if began else time.time())
         gone = worker.startswith(host) and worker != _worker(int(worker.split(":")[1]))
         if gone or time.time() - beat > stale_seconds:
-            _again(study, one.number, one.params)
+            _again(study, one.number)
 
 
-def _again(study: optuna.Study, number: int, params: dict[str, Any]) -> None:
+def _again(study: optuna.Study, number: int) -> None:
     """Marks a trial as failed, and has another one with its settings, unless somebody else did it first."""
     try:
-        study.tell(number, state=TrialState.FAIL)
+        lost = study.tell(number, state=TrialState.FAIL)
     except (ValueError, UpdateFinishedTrialError):
         return
-    study.enqueue_trial(params, user_attrs={"again": number})
+    settings = lost.system_attrs.get(ENQUEUED, {}) | lost.params  # those that it was given, and those that it came to
+    study.enqueue_trial(settings, user_attrs={"again": number})
 
 
 def _worker(pid: int) -> str:

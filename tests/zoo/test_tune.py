@@ -143,7 +143,7 @@ def test_a_silent_worker_of_another_machine_is_given_up(tmp_path):
     studies._recover(found, 600)
     assert found.trials[0].state == TrialState.FAIL
     assert found.trials[-1].state == TrialState.WAITING and found.trials[-1].user_attrs["again"] == 0
-    studies._again(found, 0, {})  # somebody else was faster
+    studies._again(found, 0)  # somebody else was faster
     assert len([one for one in found.trials if "again" in one.user_attrs]) == 1
 
 
@@ -177,7 +177,7 @@ def test_databases_and_proxies_keep_studies(scheme, tmp_path):
 def test_hours_end_a_study_and_beginnings_come_behind_the_defaults(tmp_path):
     plan, found = open_study([*STUDY, f"run_dir={tmp_path}", "hours=1e-9", "begin_with=[{gamma: 0.8}]"])
     assert studies.work(plan) and len(studies.ended(found)) == 1
-    assert [one.system_attrs["fixed_params"]["gamma"] for one in found.trials] == [0.95, 0.8]
+    assert [one.system_attrs[studies.ENQUEUED]["gamma"] for one in found.trials] == [0.95, 0.8]
 
 
 def test_studies_play_worlds_of_their_own(study, monkeypatch):
