@@ -147,7 +147,7 @@ def save(
 def tidy(run_dir: Path, keep: str | None = None) -> None:
     """Removes what a run directory no longer needs: memories other than `keep`, and parts that a killed writer left."""
     for path in run_dir.iterdir():
-        part = re.fullmatch(r"\.(config\.yaml|progress\.csv|model\.zip|checkpoint\.zip|memory-\d+\.zip)\..{8}", path.name)
+        part = re.fullmatch(r"\.(config\.yaml|versions\.json|progress\.csv|model\.zip|checkpoint\.zip|memory-\d+\.zip)\..{8}", path.name)
         if part or (MEMORY.fullmatch(path.name) and path.name != keep):
             path.unlink(missing_ok=True)
 
