@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -39,12 +39,11 @@ from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import alone, write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import text_table
-from netbuf_gym.zoo import library, processes, selection
+from netbuf_gym.zoo import library, processes, search, selection
 from netbuf_gym.zoo.callbacks import Interrupt
 from netbuf_gym.zoo.config import leaves, load, merged, plain
 from netbuf_gym.zoo.ranges import ARGUMENTS
 from netbuf_gym.zoo.schema import CONF, FIRST_VALIDATION_SEED
-from netbuf_gym.zoo.search import override
 from netbuf_gym.zoo.trials import Training
 from netbuf_gym.zoo.tune import BEST
 
@@ -249,6 +248,8 @@ class Works:
         worlds = [f"env={pair.task}", f"algo={pair.algo}", f"experiment=worlds/{pair.task}"]
         own = [f"total_timesteps={pair.trial_steps}", f"trials={pair.trials}", f"hours={pair.hours:.4g}", f"run_dir={study}"]
         judged = [f"seeds={self.config.trial_seeds}", f"rungs={self.config.rungs}", f"worlds={self.config.worlds}"]
+        if beginning := of_experiment(pair.task, pair.algo):
+            judged.append(search.override("begin_with", [beginning]).replace('"', ""))
         tuning = ["-m", "netbuf_gym", "tune", *worlds, *own, *judged]
         if not self._run(f"{pair.name}: study", tuning, folder / "study.log"):
             return f"no study; see {folder / 'study.log'}", False
@@ -258,7 +259,7 @@ class Works:
         seeds = self.config.evaluation_seeds.get(pair.task, 20)
         own = [f"evaluation_seeds={seeds}", f"runs={(folder / 'seeds').absolute()}", f"out={agent.absolute()}"]
         steps = [f"total_timesteps={pair.steps}", f"snapshots={self.config.snapshots}"]
-        training = [*worlds, *(override(key, value) for key, value in settings.items()), *steps]
+        training = [*worlds, *(search.override(key, value) for key, value in settings.items()), *steps]
         campaign = ["-m", "netbuf_gym.zoo.campaign", *training, *shared, *own]
         if not self._run(f"{pair.name}: training", campaign, folder / "training.log"):
             return f"no agent; see {folder / 'training.log'}", False
@@ -310,6 +311,22 @@ def shipped(best: str, task: str) -> str:
     """A study's best settings as a file of the package: in the worlds that they were found in."""
     head, _, body = best.partition("\nalgo:")
     return f"{head}\ndefaults:\n  - /experiment/worlds/{task}\n  - _self_\n\nalgo:{body}"
+
+
+def of_experiment(task: str, algo: str) -> dict[str, Any]:
+    """What the experiment of a task's default agent sets of what a study searches, by names; {} where its learner is another."""
+    if not (CONF / "experiment" / f"{task}.yaml").is_file():
+        return {}
+    theirs = load("train", [f"experiment={task}"])
+    if theirs.algo.name != algo:
+        return {}
+    found = {}
+    for one in search.read(load("tune", [f"env={task}", f"algo={algo}"]).search):
+        value = plain(OmegaConf.select(theirs, one.key))
+        with suppress(ConfigError):  # beyond what is searched
+            one.checked(value)
+            found[one.name] = value
+    return found
 
 
 def rate(task: str, algo: str, seconds: float = 3.0) -> float:

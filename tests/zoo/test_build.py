@@ -11,7 +11,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import build, checkpoint, processes, selection
+from netbuf_gym.zoo import build, checkpoint, processes, selection, studies
 from netbuf_gym.zoo.config import Source, load
 
 PLAN = ["rates={congestion_window: {ppo: 20000, a2c: 10000}}", "keep=[]", "envs=[congestion_window]"]
@@ -60,6 +60,13 @@ def test_settings_of_a_study_are_shipped_in_their_worlds(tmp_path):
     assert config == worlds
 
 
+def test_studies_begin_with_what_the_experiments_know():
+    known = build.of_experiment("host_buffers", "dqn")
+    assert known["gamma"] == 0.85 and known["net_arch"] == [128, 64] and known["gradient_steps"] == 8 and len(known) == 13
+    assert build.of_experiment("host_buffers", "ppo") == {}
+    assert "ent_coef" not in build.of_experiment("queue_threshold", "ppo")  # 0, which is not searched
+
+
 @pytest.fixture
 def works(tmp_path, monkeypatch, trained):
     """A pair whose processes leave what real ones would; what they were told."""
@@ -87,6 +94,8 @@ def test_a_pair_is_studied_trained_and_put_in_its_place_once(works, capsys):
     assert build.build(pairs, config) == 0 and len(told) == 2
     study, campaign = told
     assert {"tune", "env=congestion_window", "algo=ppo", "experiment=worlds/congestion_window", "seeds=3"} <= set(study)
+    (begun,) = studies._beginnings(studies.plan([one for one in study if "=" in one]))[1:]
+    assert begun["net_arch"] == "[128, 128]" and begun["gamma"] == 0.97
     assert {"algo.learning_rate=0.001", "seeds=5", "keep=validation", f"total_timesteps={pairs[0].steps}"} <= set(campaign)
     assert checkpoint.read(folder / "agents" / "congestion_window" / "ppo" / "model.zip").config.algo.name == "ppo"
     assert "/experiment/worlds/congestion_window" in (folder / "tuned" / "congestion_window" / "ppo.yaml").read_text()
