@@ -314,7 +314,7 @@ def shipped(best: str, task: str) -> str:
 
 
 def of_experiment(task: str, algo: str) -> dict[str, Any]:
-    """What the experiment of a task's default agent sets of what a study searches, by names; {} where its learner is another."""
+    """What the experiment of a task's default agent sets of what a study searches; {} where its learner is another."""
     if not (CONF / "experiment" / f"{task}.yaml").is_file():
         return {}
     theirs = load("train", [f"experiment={task}"])
