@@ -96,7 +96,7 @@ def test_a_missing_extra_is_named(command, monkeypatch, job):
         raise ModuleNotFoundError("No module named 'hydra'", name="hydra.core")
 
     monkeypatch.setattr(jobs.importlib, "import_module", missing)
-    assert refused(command(job), "pip install netbuf-gym[train]")
+    assert refused(command(job), f"pip install netbuf-gym[{'tune' if job == 'tune' else 'train'}]")
 
 
 def test_a_defect_of_our_own_is_not_taken_for_a_missing_extra(monkeypatch):

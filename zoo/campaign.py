@@ -11,7 +11,8 @@ Seeds that are trained are not trained again, an interrupted one is resumed: run
 configuration in the same place is refused.
 
 Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
-is trained on) is kept, as best.zip in the run's folder; of others the last model.
+is trained on) is kept, as best.zip in the run's folder; of others the last model. With `keep=validation` (in place of `median`)
+the seed whose model did best there is kept, and its last one stands beside it as final.zip.
 
 Writes model.zip (the seed that does best on the suite that the task chooses on, or else the one of median score), config.yaml,
 metrics.json and card.md into `out`; the table of all agents in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
@@ -32,18 +33,20 @@ import torch as th
 from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import stats, tasks
+from netbuf_gym.arguments import choice as one_of
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation, on_suites, running, selection
-from netbuf_gym.zoo.config import evaluation_seeds, load, plain, scenario_spec
+from netbuf_gym.zoo import checkpoint, evaluation, on_suites, running, selection, versions
+from netbuf_gym.zoo.config import differences, evaluation_seeds, load
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.train import CHANGEABLE, train
 
+VALIDATION = "validation"
 FREE = ("run_dir", "resume", "snapshots")
 """What a run's configuration says beside how it was trained."""
 
@@ -63,6 +66,7 @@ class Plan:
     command: str
     task: str
     suites: bool = True
+    keep: str = "median"
 
     @property
     def measures(self) -> Measures:
@@ -93,6 +97,10 @@ def main(argv: Sequence[str]) -> int:
         metrics["cards"] = on_suites.judge(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
     config = checkpoint.pack(saved[kept], plan.out / "model.zip")
+    if plan.keep == VALIDATION:
+        checkpoint.pack(trained[kept], plan.out / "final.zip")
+    if (made := trained[kept].path.parent / versions.NAME).is_file():
+        write_atomic(plan.out / versions.NAME, made.read_bytes())
     write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(config))
     write_json(plan.out / "metrics.json", metrics)
     card = _card(plan, saved[kept], metrics)
@@ -103,7 +111,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _plan(argv: Sequence[str]) -> Plan:
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
-    own |= {"validation_seeds": "48", "suites": "true"}
+    own |= {"validation_seeds": "48", "suites": "true", "keep": "median"}
     overrides = []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -122,6 +130,9 @@ def _plan(argv: Sequence[str]) -> Plan:
     if own["suites"] not in ("true", "false"):
         raise ConfigError(f"suites = {own['suites']!r}; valid: true or false")
     config = load("train", overrides)
+    keep = one_of("keep", own["keep"], ("median", VALIDATION))
+    if keep == VALIDATION and not config.snapshots:
+        raise ConfigError("keep=validation without validation; valid: with snapshots=1 or more")
     record = tasks.get(config.env.name)
     if not record.measures.score:
         raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")
@@ -130,7 +141,7 @@ def _plan(argv: Sequence[str]) -> Plan:
     return Plan(
         range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
-        _validation(config, record.rules.default_scenario) if config.snapshots else None,
+        selection.scenario_of(config) if config.snapshots else None,
         int(own["validation_seeds"]),
         (own["scenarios"] or benchmark).split(","),
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
@@ -139,6 +150,7 @@ def _plan(argv: Sequence[str]) -> Plan:
         shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *filter(_of_any_machine, argv)]),
         config.env.name,
         own["suites"] == "true",
+        keep,
     )
 
 
@@ -146,14 +158,6 @@ def _of_any_machine(argument: str) -> bool:
     """Whether an argument belongs to the command that others are shown: where this machine keeps its files does not."""
     key, _, value = argument.partition("=")
     return not (key in ("runs", "out") and Path(value).is_absolute())
-
-
-def _validation(config: DictConfig, default: str) -> str | dict[str, Any]:
-    """The scenario that snapshots are chosen by."""
-    one = config.scenario if config.validation.name is None else config.validation
-    if one is config.scenario and config.validation.kwargs:
-        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
-    return scenario_spec(one, default)
 
 
 def _train(plan: Plan, seed: int) -> Path | None:
@@ -174,20 +178,10 @@ def _train(plan: Plan, seed: int) -> Path | None:
 
 def _require_same(run_dir: Path, config: DictConfig) -> None:
     """Raises ConfigError unless the run in a folder has this configuration, but for what a resumed run may change."""
-    then, now = (_leaves(plain(one)) for one in (checkpoint.read(run_dir).config, config))
-    for key in sorted(then.keys() | now.keys()):
-        if key in (*FREE, *CHANGEABLE) or key.startswith("validation.") or then.get(key) == now.get(key):
-            continue
-        raise ConfigError(
-            f"{run_dir} holds a run with {key} = {shown(then.get(key))}, not {shown(now.get(key))}; valid: another runs=..."
-        )
-
-
-def _leaves(value: Any, key: str = "") -> dict[str, Any]:
-    """Nested dictionaries as one, by dotted keys."""
-    if not isinstance(value, dict) or not value:
-        return {key: value}
-    return {k: v for name, one in value.items() for k, v in _leaves(one, f"{key}.{name}" if key else name).items()}
+    free = (*FREE, *CHANGEABLE)
+    for key, then, now in differences(checkpoint.read(run_dir).config, config):
+        if key not in free and not key.startswith("validation."):
+            raise ConfigError(f"{run_dir} holds a run with {key} = {shown(then)}, not {shown(now)}; valid: another runs=...")
 
 
 def _metrics(
@@ -213,6 +207,9 @@ def _metrics(
     scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
     choice = on_suites.choose(measures, saved) if plan.suites and measures.chosen_on else None
     kept = _median(scores.mean(axis=1)) if choice is None else int(np.argmax(choice["scores"]))
+    validated = [selection.score_of(one.path.parent) for one in saved] if plan.validation is not None else []
+    if plan.keep == VALIDATION:
+        kept = int((np.argmin if measures.lower_is_better else np.argmax)(validated))
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():
         scenarios[name] = {
@@ -229,6 +226,7 @@ def _metrics(
     progress = [one.progress for one in trained]
     chosen: dict[str, Any] = {"scenario": plan.validation, "seeds": plan.validation_seeds}
     chosen["timesteps"] = [one.progress["timesteps"] for one in saved]
+    chosen["scores"] = validated
     metrics = {
         "schema": "netbuf-gym/campaign/1",
         "netbuf_gym": __version__,
@@ -242,6 +240,7 @@ def _metrics(
         "training_seeds": [one.config.seed for one in saved],
         "kept_seed": plan.seeds[kept],
         "choice": choice,
+        "kept_by": plan.keep if choice is None else "suite",
         "training_timesteps": [p["timesteps"] for p in progress],
         "training_seconds": [round(p["seconds"], 1) for p in progress],
         "validation": None if plan.validation is None else chosen,
@@ -289,7 +288,7 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         f"* Trained on `{_named(metrics['training_scenario'])}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
         f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
-        f"* `model.zip` is seed {metrics['kept_seed']}, {_why(metrics['choice'])}; `config.yaml` its configuration; "
+        f"* `model.zip` is seed {metrics['kept_seed']}, {_why(metrics)}; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
         *_chosen(metrics["validation"]),
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
@@ -330,8 +329,11 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _why(choice: dict[str, Any] | None) -> str:
+def _why(metrics: dict[str, Any]) -> str:
     """Why a seed is the one that is kept."""
+    choice = metrics["choice"]
+    if metrics["kept_by"] == VALIDATION:
+        return "the best in validation worlds"
     if choice is None:
         return "of median score"
     scores = ", ".join(f"{score:.3f}" for score in choice["scores"])

@@ -47,6 +47,7 @@ META, RNG, MOMENT = "netbuf_gym.json", "netbuf_gym.rng", "netbuf_gym.moment"
 ATTRIBUTES = ("kl_coef",)
 PARAMETERS, OPTIMIZER = "policy.pth", "policy.optimizer.pth"
 MEMORY = re.compile(r"memory-[0-9]{1,15}\.zip")
+PART = re.compile(r"\.(config\.yaml|versions\.json|progress\.csv|model\.zip|checkpoint\.zip|memory-\d+\.zip)\..{8}")
 _UNUSED = ["_last_obs", "_last_episode_starts", "_last_original_obs", "ep_info_buffer", "ep_success_buffer"]
 _UNUSED += ["_update_current_progress_remaining"]
 """What stable-baselines3 would pickle into its own member, and we have in `Moment`."""
@@ -147,7 +148,7 @@ def save(
 def tidy(run_dir: Path, keep: str | None = None) -> None:
     """Removes what a run directory no longer needs: memories other than `keep`, and parts that a killed writer left."""
     for path in run_dir.iterdir():
-        part = re.fullmatch(r"\.(config\.yaml|progress\.csv|model\.zip|checkpoint\.zip|memory-\d+\.zip)\..{8}", path.name)
+        part = PART.fullmatch(path.name)
         if part or (MEMORY.fullmatch(path.name) and path.name != keep):
             path.unlink(missing_ok=True)
 

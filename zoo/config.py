@@ -27,11 +27,22 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym import scenarios, tasks
+from netbuf_gym.arguments import choice
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.overrides import unquoted
 from netbuf_gym.zoo import mistakes
-from netbuf_gym.zoo.schema import CONF, FIRST_EVALUATION_SEED, JOBS, ScenarioConfig
+from netbuf_gym.zoo.schema import (
+    CONF,
+    FIRST_EVALUATION_SEED,
+    FIRST_STUDY_SEED,
+    FIRST_VALIDATION_SEED,
+    JOBS,
+    LEAST_SEEDS,
+    PRUNERS,
+    SAMPLERS,
+    ScenarioConfig,
+)
 from netbuf_gym.zoo.schema import TrainConfig as TrainConfig
 
 MAX_TORCH_THREADS = 1024
@@ -133,8 +144,22 @@ def of_demo(overrides: Sequence[str]) -> list[str]:
 
 
 def normalised(overrides: Sequence[str], job: str, source: Source) -> list[str]:
-    """Our short forms in Hydra's words."""
-    return [one for override in overrides for one in _normalised(override, job, source)]
+    """Our short forms in Hydra's words, while Hydra is on our files (`hydra_of`)."""
+    words = [one for override in overrides for one in _normalised(override, job, source)]
+    for at, word in enumerate(words):
+        if word.startswith("tuned="):
+            words[at] = f"tuned={_tuned(unquoted(word[6:]), [*words[:at], *words[at + 1 :]], job, source)}"
+    return words
+
+
+def _tuned(name: str, others: Sequence[str], job: str, source: Source) -> str:
+    """The file of tuned settings: the learner's own, where a folder of this name has one for each."""
+    folders = [path for one in (CONF, *source.folders) if (path := one / "tuned" / name).is_dir()]
+    if not name or not folders:
+        return name
+    algo = compose(source.config_name or job, overrides=[*others]).algo.name
+    known = sorted(path.stem for folder in folders for path in folder.glob("*.yaml"))
+    return f"{name}/{choice(f'tuned = {name!r} with algo.name', algo, known)}"
 
 
 def _require_keys(config: DictConfig, cls: type, job: str, prefix: str = "") -> None:
@@ -172,11 +197,36 @@ def check_training(config: DictConfig) -> None:
         value = OmegaConf.select(config, key)
         if not low <= value <= high:
             raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
+    if config.wandb.mode is not None:
+        choice("wandb.mode", config.wandb.mode, ("offline", "online"))
     if config.env.num_envs % config.twins:
         worlds = config.env.num_envs
         raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
     if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
         raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
+
+
+def check_study(config: DictConfig) -> None:
+    """Raises ConfigError for what no study can be made with."""
+    check_training(config)
+    for key, low, high in (
+        ("trials", 1, 100_000),
+        ("seeds", LEAST_SEEDS, 100),
+        ("rungs", 1, 1000),
+        ("worlds", 1, FIRST_EVALUATION_SEED - FIRST_STUDY_SEED),
+        ("workers", 1, 1024),
+        ("stale_minutes", 0.01, 1e6),
+    ):
+        if not low <= config[key] <= high:
+            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to {high}")
+    if config.seed + config.seeds > FIRST_VALIDATION_SEED:
+        raise ConfigError(f"seed = {config.seed} is out of range; valid: 0 to {FIRST_VALIDATION_SEED - config.seeds}")
+    if config.hours is not None and not 0 < config.hours < 1e6:
+        raise ConfigError(f"hours = {config.hours!r} is out of range; valid: above 0, or null")
+    choice("pruner", config.pruner, PRUNERS)
+    choice("sampler", config.sampler, SAMPLERS)
+    if config.resume is not None:
+        raise ConfigError("resume belongs to netbuf-gym train; valid: the study's own command once more, which goes on with it")
 
 
 def check_evaluation(config: DictConfig) -> None:
@@ -223,6 +273,19 @@ def merged(*configs: Any) -> DictConfig:
     return cast(DictConfig, OmegaConf.merge(*configs))
 
 
+def differences(one: DictConfig, other: DictConfig) -> list[tuple[str, Any, Any]]:
+    """The keys, dotted, in which two configurations differ, with the values of both."""
+    then, now = (leaves(plain(config)) for config in (one, other))
+    return [(key, then.get(key), now.get(key)) for key in sorted(then.keys() | now.keys()) if then.get(key) != now.get(key)]
+
+
+def leaves(value: Any, key: str = "") -> dict[str, Any]:
+    """Nested dictionaries as one, by dotted keys."""
+    if not isinstance(value, dict) or not value:
+        return {key: value}
+    return {k: v for name, one in value.items() for k, v in leaves(one, f"{key}.{name}" if key else name).items()}
+
+
 def plain(config: Any) -> Any:
     """Dictionaries and lists in place of OmegaConf's."""
     return OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
@@ -246,12 +309,14 @@ def _store_tasks() -> None:
 
 def _normalised(override: str, job: str, source: Source) -> list[str]:
     key, _, value = override.partition("=")
+    if key == "+tuned":  # it is in the list of defaults, as nothing
+        return [f"tuned={value}"]
     if key == "env" and job == "evaluate":  # there the environment's arguments are the model's
         return [f"task={value}"]
     if key == "scenario" and value and not mistakes.several(value):
         name = unquoted(value)
         if not any((folder / "scenario" / f"{name}.yaml").is_file() for folder in (CONF, *source.folders)):
             return ["scenario=named", f"scenario.name={QuotedString(name, Quote.single).with_quotes()}"]
-    if ".kwargs." in key and not key.startswith(("+", "~")):
+    if (".kwargs." in key or key.startswith("search.")) and not key.startswith(("+", "~")):
         return [f"++{override}"]
     return [override]

@@ -17,7 +17,9 @@ from netbuf_gym.zoo import reference
 MOST = 100_000
 """Characters of an override; Hydra's reader takes a second for as many."""
 NOBODY = ("null", "''", '""', "")
-"""Choices that only an experiment may be."""
+"""Choices that only a group may be that is none by default."""
+APART = ("experiment", "tuned")
+"""Such groups, whose files speak of the whole configuration."""
 SEVERAL = re.compile(r",|^(choice|range|glob|interval|sort|shuffle|tag|extend_list|str|int|float|bool|json_str)\(")
 QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 HYDRA = {
@@ -52,17 +54,19 @@ def check(override: str, job: str, folders: Sequence[Path]) -> None:
     if re.match(r"hydra\b", name):
         hint = HYDRA.get(name, f"see netbuf-gym {job} --help")
         raise ConfigError(f"argument {shown(override)}: a setting of Hydra's that has no effect here; {hint}")
-    if key.startswith("~") and ".kwargs." not in name and not (name in reference.groups(job) and name == "experiment"):
+    if key.startswith("~") and ".kwargs." not in name and not (name in reference.groups(job) and name in APART):
         raise ConfigError(f"argument {shown(override)}: only what stands below kwargs can be taken away")
     group = name if name in reference.groups(job) or name in reference.ALIASES.get(job, {}) else None
     if group in (None, "scenario") or key.startswith("~") or "@" in key or several(value):
         return
     choice, valid = value.strip().strip("'\""), reference.choices(group, *folders)
-    if group == "experiment" and (value.strip() in NOBODY or value.startswith("[")):
+    if group == "tuned" and any(one.startswith(f"{choice}/") for one in valid):
+        return
+    if group in APART and (value.strip() in NOBODY or value.startswith("[")):
         return
     if choice not in valid:
         hint = did_you_mean(choice, valid)
-        raise ConfigError(f"{group} = {shown(choice)} is unknown; {hint}valid: {', '.join(valid)}")
+        raise ConfigError(f"{group} = {shown(choice)} is unknown; {hint}valid: {', '.join(valid) or 'none, there is none yet'}")
 
 
 def several(value: str) -> bool:
@@ -75,7 +79,7 @@ def known(job: str) -> list[str]:
     """Every key and group that may stand before `=`, those of `kwargs` in our files among them."""
     found = [*reference.groups(job), *reference.ALIASES.get(job, {}), *(key.name for key in reference.keys(job))]
     for group in reference.groups(job):
-        if group != "experiment":
+        if group not in (*APART, "logger"):
             found += [name for choice in reference.choices(group) for name in reference.kwargs_of(group, choice)]
     return list(dict.fromkeys(found))
 
@@ -134,7 +138,7 @@ def one_line(error: Exception) -> str:
 
 
 def _is_known(key: str, names: Sequence[str]) -> bool:
-    if key in names or ".kwargs." in key or ".policy_kwargs." in key:
+    if key in names or ".kwargs." in key or ".policy_kwargs." in key or key.startswith("search."):
         return True
     return any(name.startswith(f"{key}.") for name in names)
 

@@ -23,6 +23,8 @@ from netbuf_gym.zoo.schema import CONF, JOBS
 
 NAMED = "named"
 """The scenario file for scenarios without a file of their own; nobody has to write it."""
+GLOBAL = "# @package _global_"
+"""How files begin that speak of the whole configuration."""
 ALIASES = {"evaluate": {"env": "task"}}
 """Keys that stand for others on the command line."""
 
@@ -47,7 +49,10 @@ def groups(job: str, experiment: str | None = None) -> dict[str, str | None]:
     for entry in _read(CONF / f"{job}.yaml").get("defaults", []):
         if isinstance(entry, dict):
             found |= {name.removeprefix("override ").strip(): choice for name, choice in entry.items()}
-    own = {} if experiment is None else {"experiment": experiment}
+        elif (CONF / f"{entry}.yaml").is_file():
+            found |= groups(entry)
+    own: dict[str, str | None] = {} if experiment is None else {"experiment": experiment}
+    own |= {name: found[choice[2:-1]] for name, choice in found.items() if choice is not None and choice.startswith("${")}
     return {name: choice for name, choice in found.items() if not name.startswith("hydra/")} | own
 
 
@@ -73,9 +78,10 @@ def defaults(job: str, experiment: str | None = None) -> dict[str, Any]:
     config = _of_type(JOBS[job])
     for group, choice in groups(job).items():
         if choice is not None:
-            _merge(config, {group: _read(CONF / group / f"{choice}.yaml")})
-    own = _read(CONF / f"{job}.yaml")
-    _merge(config, {key: value for key, value in own.items() if key not in ("defaults", "hydra")})
+            text = (CONF / group / f"{choice}.yaml").read_text(encoding="utf-8")
+            own = plain_yaml.read(text)
+            _merge(config, own if text.startswith(GLOBAL) else {group: own})
+    _merge_file(config, job)
     if experiment is not None:
         _merge(config, _read(CONF / "experiment" / f"{experiment}.yaml"))
     return config
@@ -121,7 +127,10 @@ def shown(value: Any) -> str:
 
 
 def _keys(cls: type, config: Mapping[str, Any], prefix: str) -> Iterator[Key]:
-    hints, said = get_type_hints(cls), arguments_of(cls, "Attributes")
+    hints = get_type_hints(cls)
+    said: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        said |= arguments_of(base, "Attributes")
     for one in fields(cls):
         kind, value, name = hints[one.name], config[one.name], prefix + one.name
         if isinstance(kind, type) and is_dataclass(kind):
@@ -155,6 +164,15 @@ def _merge(config: dict[str, Any], more: Mapping[str, Any]) -> None:
             _merge(config[key], value)
         else:
             config[key] = copy.deepcopy(value)
+
+
+def _merge_file(config: dict[str, Any], name: str) -> None:
+    """What a first file has beside groups, behind what those have that it is made from."""
+    own = _read(CONF / f"{name}.yaml")
+    for entry in own.get("defaults", []):
+        if isinstance(entry, str) and (CONF / f"{entry}.yaml").is_file():
+            _merge_file(config, entry)
+    _merge(config, {key: value for key, value in own.items() if key not in ("defaults", "hydra")})
 
 
 def _flat(config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

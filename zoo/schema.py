@@ -18,6 +18,12 @@ FIRST_EVALUATION_SEED = 1_000_000
 """Evaluation seeds start here; training seeds lie below, so that no agent is judged on a seed it was trained on."""
 FIRST_VALIDATION_SEED = 900_000
 """A campaign chooses among an agent's snapshots on seeds from here on; those that it trains with lie below."""
+FIRST_STUDY_SEED = 950_000
+"""Studies compare settings on seeds from here on, so that a campaign's choice between tuned ones and others is not theirs."""
+LEAST_SEEDS = 3
+"""Training seeds of a trial."""
+PRUNERS, SAMPLERS = ("median", "halving", "none"), ("tpe", "random")
+"""Of studies."""
 
 
 @dataclass
@@ -122,6 +128,25 @@ class ImitateConfig:
 
 
 @dataclass
+class WandbConfig:
+    """Where Weights & Biases is told of a training: one run for each, in a group for environment and algorithm.
+
+    Attributes:
+        mode: offline (files below the run's folder, for `wandb sync`), online, or null: not at all.
+        project: its name there.
+        entity: user or team; null: the default one.
+        group: of runs; null: <task>-<algo>.
+        tags: of the run.
+    """
+
+    mode: str | None = None
+    project: str = "netbuf-gym"
+    entity: str | None = None
+    group: str | None = None
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass
 class TrainConfig:
     """A training job.
 
@@ -143,7 +168,8 @@ class TrainConfig:
         snapshots: so many models are kept along the way, evenly over the training, for a campaign to choose among them; 0: the
             last one alone.
         validation: the scenario that a campaign chooses by; name null: the one that is trained on.
-        tensorboard: whether to write TensorBoard logs.
+        tensorboard: whether to write TensorBoard logs (`logger=csv` or `logger=tensorboard` say it, too).
+        wandb: Weights & Biases (`logger=wandb`).
         progress: whether to show progress, and an estimate of the time that is left.
     """
 
@@ -165,7 +191,47 @@ class TrainConfig:
     snapshots: int = 0
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     tensorboard: bool = True
+    wandb: WandbConfig = field(default_factory=WandbConfig)
     progress: bool = True
+
+
+@dataclass
+class TuneConfig(TrainConfig):
+    """A study of a learner's settings; `seed`, `total_timesteps` and all else of training are those of its trials.
+
+    Attributes:
+        search: the settings that are searched, by names of their own: `key`, and `low` and `high` (`whole: true`, `log: true`)
+            or `choices`. Those that the command line sets are not searched.
+        begin_with: settings that are tried after the learner's defaults, which come first; each a mapping of names in `search`.
+        name: of the study; null: <task>-<algo>.
+        folder: where plots, best settings and the journal are written; null: runs/tune/<name>.
+        trials: that the study is to have, pruned ones included.
+        hours: core-hours after which no further trial begins; null: no limit.
+        seeds: trainings of each trial, with seeds from `seed` on; at least 3.
+        rungs: how often a trial's trainings are halted, evenly, to be compared with the other trials' and perhaps given up.
+        worlds: that they are compared in, drawn from the scenario `validation` under seeds of the study's own.
+        pruner: who gives trials up: median, halving or none.
+        sampler: who proposes settings: tpe or random.
+        storage: null: the file journal.log in `folder`; a URL of SQLAlchemy's (sqlite:///FILE, postgresql://...), or
+            grpc://HOST:PORT of an Optuna proxy.
+        workers: processes of this command; further ones may be started by the same command elsewhere.
+        stale_minutes: a trial that was not heard of for so long is taken for lost, and tried again.
+    """
+
+    search: dict[str, Any] = field(default_factory=dict)
+    begin_with: list[Any] = field(default_factory=list)
+    name: str | None = None
+    folder: str | None = None
+    trials: int = 30
+    hours: float | None = None
+    seeds: int = LEAST_SEEDS
+    rungs: int = 4
+    worlds: int = 24
+    pruner: str = "median"
+    sampler: str = "tpe"
+    storage: str | None = None
+    workers: int = 1
+    stale_minutes: float = 10.0
 
 
 @dataclass
@@ -212,5 +278,5 @@ class EvaluateConfig:
     threads: int = 1
 
 
-JOBS: dict[str, type] = {"train": TrainConfig, "evaluate": EvaluateConfig}
+JOBS: dict[str, type] = {"train": TrainConfig, "tune": TuneConfig, "evaluate": EvaluateConfig}
 """By the names of their configurations, `conf/<name>.yaml`."""

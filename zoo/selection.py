@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from omegaconf import DictConfig
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import CheckpointError
+from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import draw
 from netbuf_gym.zoo import checkpoint, running
+from netbuf_gym.zoo.config import scenario_spec
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
 
@@ -69,41 +71,64 @@ def choose(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int)
         "models": [str(path.relative_to(run_dir)) for path in models],
     }
     if (run_dir / BEST).is_file() and (run_dir / SCORES).is_file():
-        found = json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
-        if all(found.get(key) == value for key, value in asked.items()):
+        there = json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
+        if all(there.get(key) == value for key, value in asked.items()):
             return run_dir / BEST
     with ProgressBar("validating") as bar:
-        scores = _scores(models, task, scenario, seeds, lambda total: running.Counted(bar, total))
-    if not np.isfinite(scores).any():
+        played = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + seeds)
+        found = scores(models, task, scenario, played, running.Counted(bar, seeds * len(models)))
+    if not np.isfinite(found).any():
         raise CheckpointError(f"{run_dir}: none of its models has a {asked['score']} in the worlds of {scenario!r}")
     lower = tasks.get(task).measures.lower_is_better
-    best = models[int((np.nanargmin if lower else np.nanargmax)(scores))]
+    best = models[int((np.nanargmin if lower else np.nanargmax)(found))]
     write_atomic(run_dir / BEST, best.read_bytes())
-    values = [float(score) if np.isfinite(score) else None for score in scores]
+    values = [float(score) if np.isfinite(score) else None for score in found]
     chosen = {"kept": str(best.relative_to(run_dir)), "timesteps": checkpoint.read(best).progress["timesteps"]}
     write_json(run_dir / SCORES, {**asked, "scores": values, **chosen})
     return run_dir / BEST
 
 
-def _scores(
+def score_of(run_dir: Path) -> float:
+    """Of the model that `choose` kept of a run, in the validation worlds."""
+    there = json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
+    return there["scores"][there["models"].index(there["kept"])]
+
+
+def scenario_of(config: DictConfig) -> str | dict[str, Any]:
+    """The scenario that a training's models are compared in: `validation`, or the one that is trained on.
+
+    Raises:
+        ConfigError: arguments without a name.
+    """
+    one = config.scenario if config.validation.name is None else config.validation
+    if one is config.scenario and config.validation.kwargs:
+        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
+    return scenario_spec(one, tasks.get(config.env.name).rules.default_scenario)
+
+
+def scores(
     models: Sequence[Path],
     task: str,
     scenario: str | dict[str, Any],
-    seeds: int,
-    counted: Callable[[int], running.Counted],
+    seeds: Sequence[int],
+    each: Callable[[str], None] = lambda name: None,
 ) -> list[float]:
-    """The mean score of each model, geometric where scores are ratios; NaN where no world gave it one."""
-    worlds = draw(task, scenario, range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + seeds))
-    each, scores = counted(len(worlds) * len(models)), []
+    """The mean score of each model, geometric where scores are ratios; NaN where no world gave it one.
+
+    Args:
+        each: is told a model's name for each world that is done.
+    """
+    worlds, found = draw(task, scenario, seeds), []
     for path in models:
         player = SavedAgent(checkpoint.read(path))
         runs = running.run(player, worlds, task=task, scenario=scenario, name=path.stem, each=each)
         values = runs.metrics[tasks.get(task).measures.score]
-        scores.append(_mean(values[np.isfinite(values)], tasks.get(task).measures.geometric))
-    return scores
+        found.append(mean(values[np.isfinite(values)], tasks.get(task).measures.geometric))
+    return found
 
 
-def _mean(values: np.ndarray, geometric: bool) -> float:
+def mean(values: np.ndarray, geometric: bool) -> float:
+    """Of scores; NaN of none."""
     if not len(values):
         return float("nan")
     return float(np.exp(np.log(values).mean()) if geometric else values.mean())

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from netbuf_gym.files import alone, naming, write_atomic
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
-from netbuf_gym.zoo import checkpoint, library
+from netbuf_gym.zoo import checkpoint, library, versions
 from netbuf_gym.zoo.config import Source, check_training, load
 from netbuf_gym.zoo.ranges import check_actions, check_algo, check_rollout
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
@@ -48,6 +49,7 @@ CHANGEABLE = (
     "torch_threads",
     "checkpoint_minutes",
     "tensorboard",
+    "wandb.mode",
     "progress",
     "env.threads",
 )
@@ -145,14 +147,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
         check_actions(config.algo, worlds.single_action_space)
         if note is not None:
             _say(note)
-        model, recorder = _learner(config, worlds)
-        if config.start_from is not None:
-            native: Any = worlds.unwrapped
-            begun = checkpoint.read(library.path_of(config.start_from, "start_from"))
-            checkpoint.start_from(begun, model, native.engine.task)
-        from netbuf_gym.zoo import imitation
-
-        imitation.imitate_as(config.imitate, model, tell)
+        model, recorder = begin(config, worlds, tell)
         run_dir.mkdir(parents=True, exist_ok=True)
         with alone(run_dir, "run_dir"):
             _require_empty(run_dir)  # no other has run in it meanwhile
@@ -160,10 +155,26 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
             _forget_choice(run_dir)
             with naming(run_dir / "config.yaml"):
                 write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
+                versions.write(run_dir, config.seed)
             tell(f"training {_what(config)}, into {run_dir}")
-            return _learn(config, model, recorder, _described(model, config, kwargs), run_dir, None)
+            return _learn(config, model, recorder, described(model, config, kwargs), run_dir, None)
     finally:
         worlds.close()
+
+
+def begin(
+    config: DictConfig, worlds: gym.vector.VectorEnv, tell: Callable[[str], None] = lambda text: None
+) -> tuple[BaseAlgorithm, Recorder]:
+    """The learner of a configuration on worlds that are recorded, ready to learn: with what it begins with, if anything."""
+    model, recorder = _learner(config, worlds)
+    if config.start_from is not None:
+        native: Any = worlds.unwrapped
+        begun = checkpoint.read(library.path_of(config.start_from, "start_from"))
+        checkpoint.start_from(begun, model, native.engine.task)
+    from netbuf_gym.zoo import imitation
+
+    imitation.imitate_as(config.imitate, model, tell)
+    return model, recorder
 
 
 def _forget_choice(run_dir: Path) -> None:
@@ -212,7 +223,7 @@ def _go_on(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) -> 
     worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
     try:
         model, recorder = _learner(config, worlds)
-        description = _described(model, config, kwargs)
+        description = described(model, config, kwargs)
         checkpoint.require_same_env(saved, description)
         tell(f"going on at {saved.progress['timesteps']:,} steps, training {_what(config)}, in {run_dir}")
         return _learn(config, model, recorder, description, run_dir, saved)
@@ -249,7 +260,7 @@ def _learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgo
     return models.make_model(config.algo, adapter, config.seed), recorder
 
 
-def _described(model: BaseAlgorithm, config: DictConfig, kwargs: dict[str, Any]) -> dict[str, Any]:
+def described(model: BaseAlgorithm, config: DictConfig, kwargs: dict[str, Any]) -> dict[str, Any]:
     from netbuf_gym.zoo import models
 
     return checkpoint.describe(models.worlds_of(model), config.env.id, kwargs)
@@ -298,9 +309,8 @@ def _learn(
     """Trains a built model to its end or an interruption, and saves it."""
     from stable_baselines3.common.logger import Logger
 
-    from netbuf_gym.zoo import callbacks, learning, selection
+    from netbuf_gym.zoo import callbacks, learning, selection, wandb_log
     from netbuf_gym.zoo import moment as moments
-    from netbuf_gym.zoo.ppo import DivergedError
 
     moment = None if saved is None else _restore(saved, model, recorder, config)
     steps_before, rows = model.num_timesteps, None if saved is not None else 0
@@ -344,17 +354,16 @@ def _learn(
     formats: list[KVWriter] = [log]
     if config.tensorboard:
         formats.append(callbacks.TensorBoard(run_dir, None if saved is None else steps_before))
+    if config.wandb.mode is not None:
+        formats.append(wandb_log.Wandb(run_dir, config))
     logger = Logger(str(run_dir), formats)
     model.set_logger(logger)
     if moment is not None:
         moments.set_pending(moment, model)
     with interrupt:
         try:
-            left = learning.learn(model, config.total_timesteps, boundaries, parts, fresh=saved is None)
-        except ValueError as error:  # torch's distributions, of stable-baselines3's own learners
-            if "Expected parameter" not in str(error):
-                raise
-            raise DivergedError("training diverged: a smaller learning rate may help") from None
+            with diverging():
+                left = learning.learn(model, config.total_timesteps, boundaries, parts, fresh=saved is None)
         finally:
             progress.close()
             logger.close()
@@ -376,6 +385,19 @@ def _learn(
         str(config.algo.name),
         model._stats_window_size,
     )
+
+
+@contextmanager
+def diverging() -> Iterator[None]:
+    """Raises DivergedError where torch's distributions, of stable-baselines3's own learners, meet what is not finite."""
+    from netbuf_gym.zoo.ppo import DivergedError
+
+    try:
+        yield
+    except ValueError as error:
+        if "Expected parameter" not in str(error):
+            raise
+        raise DivergedError("training diverged: a smaller learning rate may help") from None
 
 
 def _restore(saved: checkpoint.Saved, model: BaseAlgorithm, recorder: Recorder, config: DictConfig) -> Moment | None:

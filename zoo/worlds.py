@@ -11,15 +11,19 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.worlds import example, resolve
 from netbuf_gym.zoo.config import plain, scenario_spec
+from netbuf_gym.zoo.ranges import DISCRETE_ONLY
 
 
 def env_kwargs(config: DictConfig) -> dict[str, Any]:
     """Keyword arguments of `gym.make_vec` beside `num_envs` and `threads`: JSON-able, and stored with the model.
 
-    Parameters of a reward without its name are those of the recipe's own reward.
+    Parameters of a reward without its name are those of the recipe's own reward. Learners of the value of each action get the
+    actions that the task has for them (`Task.discrete`), unless others are asked for.
     """
     kwargs = plain(config.env.kwargs)
     rules = tasks.get(config.env.name).rules if config.env.name in tasks.names() else None
+    if rules is not None and config.algo.name in DISCRETE_ONLY:
+        kwargs = rules.discrete.get(kwargs.get("recipe", rules.recipes[0]), {}) | kwargs
     scenario = config.scenario
     kwargs["scenario"] = scenario_spec(scenario) if rules is None else scenario_spec(scenario, rules.default_scenario)
     parameters = plain(config.reward.kwargs)

@@ -1,4 +1,4 @@
-"""`netbuf-gym train`, `evaluate` and `demo`: jobs that Hydra composes the configuration of, with Hydra's options.
+"""`netbuf-gym train`, `tune`, `evaluate` and `demo`: jobs that Hydra composes the configuration of, with Hydra's options.
 
 Help is made without the extras that the jobs need, and their arguments are checked before the learners are loaded.
 """
@@ -18,10 +18,11 @@ from netbuf_gym.zoo import reference
 
 JOBS = {
     "train": "train an agent (KEY=VALUE, e.g. env=congestion_window algo=ppo seed=3)",
+    "tune": "search a learner's best settings (KEY=VALUE, e.g. env=congestion_window algo=ppo workers=2)",
     "evaluate": "evaluate agents beside baselines (KEY=VALUE, e.g. model=runs/... scenario=ppcc/4)",
     "demo": "train for two minutes, evaluate, draw",
 }
-CONFIGURATION = {"train": "train", "evaluate": "evaluate", "demo": "train"}
+CONFIGURATION = {"train": "train", "tune": "tune", "evaluate": "evaluate", "demo": "train"}
 """The configuration that each is told in."""
 EXPERIMENT = {"demo": "demo"}
 """The experiment that a command begins with."""
@@ -37,6 +38,20 @@ DESCRIPTION = {
 
 A run directory holds config.yaml, progress.csv, learning_curve.png, TensorBoard logs, checkpoint.zip while training goes
 on and model.zip when it is done. Interrupting (Ctrl-C) leaves a checkpoint, and the command that goes on is printed.""",
+    "tune": """Searches the settings with which a learner does best on a task.
+
+  netbuf-gym tune env=congestion_window algo=ppo total_timesteps=500000 trials=30 workers=2
+  netbuf-gym tune env=host_buffers algo=dqn experiment=worlds/host_buffers hours=1
+  netbuf-gym tune env=queue_threshold algo=a2c search.gamma.choices=[0.9,0.97] storage=sqlite:///study.db
+
+Each trial trains with several seeds, all trials with the same ones, and is scored as the task's agents are, in worlds of
+the study's own that no agent is trained, chosen or evaluated on; those that lag behind are given up. The first trial is the
+learner's defaults. What the command line sets is not searched. The same command goes on with a study, and may be started
+several times at once, on many machines with a database or a proxy as the storage; a process that is killed costs its trial,
+which another one tries again.
+
+The folder (run_dir) holds tuned/best.yaml, trials.csv, and history.png, importance.png and slice.png. The command that trains
+with the best settings is printed. Those that come with the package: netbuf-gym train env=E algo=A tuned=E.""",
     "evaluate": """A trained agent beside baselines, over worlds that it was not trained on.
 
   netbuf-gym evaluate model=congestion_window/ppo
@@ -142,7 +157,7 @@ def needed(name: str, module: str) -> ModuleType:
     Raises:
         MissingExtraError: what it needs is not installed.
     """
-    with needing(f"netbuf-gym {name}", "train"):
+    with needing(f"netbuf-gym {name}", "tune" if name == "tune" else "train"):
         return importlib.import_module(f"netbuf_gym.zoo.{module}")
 
 
@@ -157,13 +172,18 @@ def _view(options: argparse.Namespace, job: str, overrides: list[str], source: A
 
 def _check(config: ModuleType, job: str, overrides: Sequence[str], source: Any) -> None:
     """Refuses what cannot be run, before the learners are loaded, which takes seconds."""
-    if any(one.startswith("resume=") and one not in ("resume=", "resume=null") for one in overrides):
+    resumed = [one for one in overrides if one.startswith("resume=") and one not in ("resume=", "resume=null")]
+    if job == "train" and resumed:
         return  # the run that goes on has its configuration
-    checks: dict[str, Callable[[Any], None]] = {"train": config.check_training, "evaluate": config.check_evaluation}
+    checks: dict[str, Callable[[Any], None]] = {
+        "train": config.check_training,
+        "tune": config.check_study,
+        "evaluate": config.check_evaluation,
+    }
     found = config.load(job, overrides, source)
     checks[job](found)
     config.check_scenario(found)
-    if job == "train":
+    if job in ("train", "tune"):
         ranges = needed(job, "ranges")
         ranges.check_algo(found.algo)
         ranges.check_rollout(found.algo, found.env.num_envs)

@@ -83,6 +83,8 @@ class Task(ABC):
         name, recipes, default_history, default_scenario, default_interval_s: of the task; the last one is the time between
             decisions unless another is asked for.
         options: further arguments that its environments take, and the constructor by name.
+        discrete: by recipe, arguments with which an agent chooses one of a number of actions (`Discrete`), for learners of each
+            action's value; recipes that do so anyway, or cannot, are left out.
         agents_argument: what environments call the number of agents in a world beside `agents`.
         kind: of its agents: what plants must measure and take.
         panels: what pictures of an episode show; as set here, what is first in `show`.
@@ -100,6 +102,7 @@ class Task(ABC):
     default_scenario: ClassVar[str]
     default_interval_s: ClassVar[float] = 0.1
     options: ClassVar[tuple[str, ...]] = ()
+    discrete: ClassVar[dict[str, dict[str, Any]]] = {}
     agents_argument: ClassVar[str] = "agents"
 
     kind: AgentKind

@@ -48,7 +48,7 @@ def figures(run_dir: Path) -> dict[str, Any]:
     The learning curve is drawn when all else is there, and names its folder.
     """
     names = {path.name for path in run_dir.iterdir()} - {curves.PICTURE}
-    if names != {"config.yaml", "model.zip", "progress.csv"}:
+    if names != {"config.yaml", "versions.json", "model.zip", "progress.csv"}:
         raise Damage(f"{sorted(names)} are left")
     with zipfile.ZipFile(run_dir / "model.zip") as model:
         return {

@@ -28,7 +28,7 @@ def test_writes_a_run_directory(tiny):
     overrides, run_dir = tiny
     result = train([o for o in overrides if o != "tensorboard=false"])
     names = {path.name.split(".")[0] for path in run_dir.iterdir()}
-    assert names == {"config", "model", "progress", "events"}
+    assert names == {"config", "versions", "model", "progress", "events"}
     assert result.model_path == run_dir / "model.zip"
     assert result.timesteps == 128 and not result.interrupted
     assert 0 < result.env_share < 1
@@ -169,7 +169,7 @@ def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     assert process.returncode == 130, err
     assert f"resume={run_dir}" in out and "Traceback" not in err
     suffixes = sorted(p.suffix for p in run_dir.iterdir() if p.suffix != ".png")  # a curve, where an episode has ended
-    assert suffixes == [".csv", ".yaml", ".zip"]
+    assert suffixes == [".csv", ".json", ".yaml", ".zip"]
     saved = checkpoint.read(run_dir)
     assert saved.path.name == "checkpoint.zip" and not saved.progress["finished"]
     steps = saved.progress["timesteps"]

@@ -20,7 +20,7 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     own = ["seeds=2", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4", f"out={out}", f"runs={tmp_path / 'runs'}"]
     command = [*own, "suites=false", *overrides]
     assert campaign.main(command) == 0
-    assert {p.name for p in out.iterdir()} == {"model.zip", "config.yaml", "metrics.json", "card.md"}
+    assert {p.name for p in out.iterdir()} == {"model.zip", "config.yaml", "metrics.json", "card.md", "versions.json"}
     metrics = json.loads((out / "metrics.json").read_text())
     assert metrics["training_seeds"] == [0, 1] and metrics["kept_seed"] in (0, 1)
     assert metrics["training_timesteps"] == [128, 128]

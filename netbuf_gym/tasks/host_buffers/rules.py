@@ -185,6 +185,7 @@ class HostBuffers(Task):
     default_scenario: ClassVar[str] = "auter/any"
     default_interval_s: ClassVar[float] = 3.0
     options: ClassVar[tuple[str, ...]] = ("acts_on", "actions", "ring_requests", "ring_connections")
+    discrete: ClassVar[dict[str, dict[str, Any]]] = {"auter": {"actions": "flat"}}
     kind = HOST
     panels = (
         Panel("tcp_max_kib", "TCP MAX KIB", (31, 119, 180), title="TCP maximum (KiB)"),

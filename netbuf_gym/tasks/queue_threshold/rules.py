@@ -211,6 +211,11 @@ class QueueThreshold(Task):
     default_history: ClassVar[dict[str, int]] = {"default": 4, "thesis-text": 1, "thesis-code": 1}
     default_scenario: ClassVar[str] = "rlbm/default"
     options: ClassVar[tuple[str, ...]] = ("actions", "betas", "drop")
+    discrete: ClassVar[dict[str, dict[str, Any]]] = {
+        "default": {"actions": "pulse_grid"},
+        "thesis-text": {"actions": "grid"},
+        "thesis-code": {"actions": "grid"},
+    }
     action_is: str | None = "a number for each queue"
 
     def __init__(

@@ -1,0 +1,154 @@
+"""The command that makes the zoo: what it divides, what it runs, what it takes over, and that it goes on."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from omegaconf import OmegaConf
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.zoo import build, checkpoint, processes, selection, studies
+from netbuf_gym.zoo.config import Source, load
+
+PLAN = ["rates={congestion_window: {ppo: 20000, a2c: 10000}}", "keep=[]", "envs=[congestion_window]"]
+BEST = "# @package _global_\n# trial 1 of 2: utility -0.2000\n# netbuf-gym tune x\nalgo:\n  learning_rate: 0.001\n"
+
+
+def test_budgets_become_steps():
+    config = build.configured([*PLAN, "algos=[ppo,a2c]", "hours_training=2", "hours_studies=1"])
+    ppo, a2c = build.planned(config)
+    assert ppo.steps == pytest.approx(20000 * 3600 * 0.8 / 5, rel=0.05) and ppo.steps / a2c.steps == pytest.approx(2, rel=0.1)
+    assert ppo.trial_steps == pytest.approx(0.12 * ppo.steps, rel=0.1) and ppo.hours == 0.5
+    spent = ppo.trials * 3 * ppo.trial_steps * build.PRUNED_SHARE / 20000 / 3600
+    assert spent == pytest.approx(0.4, rel=0.15)
+    assert f"5 x {ppo.steps:,}" in build.said([ppo, a2c], config)
+
+
+def test_every_pair_of_the_package_has_a_budget():
+    pairs = build.planned(build.configured([]))
+    assert len(pairs) == 15 and all(one.name != "congestion_window/ppo" for one in pairs)
+    small = build.planned(build.configured(["size=small"]))
+    assert all(one.steps < other.steps and one.trials >= build.LEAST_TRIALS for one, other in zip(small, pairs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("algos=[sarsa]", "algos = 'sarsa'"),
+        ("envs=[x]", "envs = 'x'"),
+        ("jobs=0", "jobs = 0"),
+        ("size=huge", "size = 'huge'"),
+        ("hours_studies=0", "hours_studies = 0.0"),
+        ("job=2", "job"),
+        ("jobs=many", "jobs"),
+    ],
+)
+def test_bad_arguments_are_refused(argument, said):
+    with pytest.raises(ConfigError, match=said):
+        build.configured([argument])
+
+
+def test_settings_of_a_study_are_shipped_in_their_worlds(tmp_path):
+    (tmp_path / "tuned" / "mine").mkdir(parents=True)
+    (tmp_path / "tuned" / "mine" / "ppo.yaml").write_text(build.shipped(BEST, "host_buffers"))
+    config = load("train", ["env=host_buffers", "+tuned=mine"], Source(str(tmp_path)))
+    worlds = load("train", ["env=host_buffers", "experiment=worlds/host_buffers", "algo.learning_rate=0.001"])
+    assert config == worlds
+
+
+def test_studies_begin_with_what_the_experiments_know():
+    known = build.of_experiment("host_buffers", "dqn")
+    assert known["gamma"] == 0.85 and known["net_arch"] == [128, 64] and known["gradient_steps"] == 8 and len(known) == 13
+    assert build.of_experiment("host_buffers", "ppo") == {}
+    assert "ent_coef" not in build.of_experiment("queue_threshold", "ppo")  # 0, which is not searched
+
+
+@pytest.fixture
+def works(tmp_path, monkeypatch, trained):
+    """A pair whose processes leave what real ones would; what they were told."""
+    told = []
+
+    def run(self, what, argv, log):
+        told.append(argv)
+        out = dict(one.split("=", 1) for one in argv if "=" in one)
+        if "tune" in argv:
+            (build.Path(out["run_dir"]) / "tuned").mkdir(parents=True)
+            (build.Path(out["run_dir"]) / build.BEST).write_text(BEST)
+        else:
+            shutil.copytree(trained, out["out"])
+            shutil.copy(trained / "model.zip", build.Path(out["out"], "final.zip"))
+        return True
+
+    monkeypatch.setattr(build.Works, "_run", run)
+    folders = [f"runs={tmp_path / 'runs'}", f"out={tmp_path / 'agents'}", f"tuned={tmp_path / 'tuned'}"]
+    config = build.configured([*PLAN, "algos=[ppo]", *folders])
+    return config, build.planned(config), told, tmp_path
+
+
+def test_a_pair_is_studied_trained_and_put_in_its_place_once(works, capsys):
+    config, pairs, told, folder = works
+    assert build.build(pairs, config) == 0 and len(told) == 2
+    study, campaign = told
+    assert {"tune", "env=congestion_window", "algo=ppo", "experiment=worlds/congestion_window", "seeds=3"} <= set(study)
+    (begun,) = studies._beginnings(studies.plan([one for one in study if "=" in one]))[1:]
+    assert begun["net_arch"] == "[128, 128]" and begun["gamma"] == 0.97
+    assert {"algo.learning_rate=0.001", "seeds=5", "keep=validation", f"total_timesteps={pairs[0].steps}"} <= set(campaign)
+    assert checkpoint.read(folder / "agents" / "congestion_window" / "ppo" / "model.zip").config.algo.name == "ppo"
+    assert "/experiment/worlds/congestion_window" in (folder / "tuned" / "congestion_window" / "ppo.yaml").read_text()
+    assert build.build(pairs, config) == 0 and len(told) == 2
+    assert "was done: a new agent" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("ours", "better"), [(-0.2, True), (-0.4, False)])
+def test_an_agent_from_elsewhere_stays_if_it_is_better_in_validation_worlds(works, trained, monkeypatch, ours, better):
+    config, pairs, _, folder = works
+    there = folder / "agents" / "congestion_window" / "ppo"
+    shutil.copytree(trained, there)
+    (there / "card.md").write_text("another")
+    asked = []
+    monkeypatch.setattr(selection, "scores", lambda models, task, *worlds: asked.append(worlds) or [ours, -0.3])
+    assert build.build(pairs, config) == 0
+    assert (there / "card.md").exists() != better
+    own = OmegaConf.load(trained / "config.yaml").scenario
+    assert asked == [({"name": own.name, **own.kwargs}, range(900_000, 900_048))]
+    text = json.loads((build._runs(config) / "congestion_window" / "ppo" / build.DONE).read_text())["said"]
+    assert text.startswith("the new agent stays" if better else "the one that there was stays")
+
+
+def test_processes_are_logged_and_a_failed_one_is_said(tmp_path, capsys):
+    folders = [f"runs={tmp_path / 'runs'}", f"out={tmp_path / 'agents'}", f"tuned={tmp_path / 'tuned'}"]
+    config = build.configured([*PLAN, "algos=[ppo]", *folders])
+    works = build.Works(config)
+    assert works._run("x", ["-c", "print('done')"], tmp_path / "log") and "done" in (tmp_path / "log").read_text()
+    assert not works._run("x", ["-c", "raise SystemExit(2)"], tmp_path / "log") and not works.under_way
+    pairs = [build.Pair("congestion_window", "none_such", 1, 1, 1, 1.0)]
+    assert build.build(pairs, config) == 1 and "no study" in capsys.readouterr().out
+
+
+def test_processes_that_know_are_waited_for_before_they_are_told():
+    code = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(7)); print(1, flush=True); time.sleep(60)"
+    for received, patience in ((signal.SIGTERM, 60.0), (signal.SIGINT, 0.2)):
+        one = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        assert one.stdout.readline() == b"1\n"
+        processes.end([one], received, patience)
+        assert one.returncode == 7
+
+
+def test_an_interruption_ends_the_processes(tmp_path):
+    import threading
+
+    works = build.Works(build.configured([*PLAN, "algos=[ppo]"]))
+    argv = ["-c", "import time; time.sleep(60)"]
+    ended = []
+    one = threading.Thread(target=lambda: ended.append(works._run("x", argv, tmp_path / "log")))
+    one.start()
+    while not works.under_way:
+        time.sleep(0.01)
+    time.sleep(0.5)
+    works.stop(signal.SIGTERM)
+    one.join(20)
+    assert ended == [False] and not works._run("y", argv, tmp_path / "log")

@@ -1,0 +1,79 @@
+"""What a run's folder says of how it was made, and where its log goes."""
+
+import json
+import struct
+import time
+
+import pytest
+
+from netbuf_gym import cli
+from netbuf_gym.version import __version__
+from netbuf_gym.zoo.config import load
+from netbuf_gym.zoo.train import train
+
+wandb_internal_pb2 = pytest.importorskip("wandb.proto.wandb_internal_pb2")
+BLOCK = 32768
+
+
+def records(path):
+    """Those of an offline file of wandb's: after its 7 bytes a log of blocks, as LevelDB's are."""
+    data, at, parts = path.read_bytes(), 7, b""
+    assert data.startswith(b":W&B")
+    while at < len(data):
+        if BLOCK - at % BLOCK < 7:
+            at += BLOCK - at % BLOCK
+        _, length, kind = struct.unpack_from("<IHB", data, at)
+        parts += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            one = wandb_internal_pb2.Record()
+            one.ParseFromString(parts)
+            parts = b""
+            yield one
+
+
+def test_a_training_logs_to_wandb_offline(tiny):
+    overrides, run_dir = tiny
+    own = [one for one in overrides if not one.startswith("tensorboard")]
+    train([*own, "logger=wandb", "seed=7", "wandb.tags=[a]"])
+    (path,) = run_dir.glob("wandb/offline-run-*/*.wandb")
+    deadline = time.monotonic() + 60  # what writes the file is another process
+    found = []
+    while not any(one.WhichOneof("record_type") == "exit" for one in found):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        found = list(records(path))
+    (run,) = [one.run for one in found if one.WhichOneof("record_type") == "run"]
+    pair = "congestion_window-ppo"
+    assert (run.project, run.run_group, run.display_name) == ("netbuf-gym", pair, f"{pair}-seed7")
+    assert run.run_id == (run_dir / "wandb-id.txt").read_text() and list(run.tags) == ["a"]
+    config = {item.key: json.loads(item.value_json) for item in run.config.update}
+    assert config["seed"] == 7 and config["algo"]["name"] == "ppo"
+    rows = [one.history.item for one in found if one.WhichOneof("record_type") == "history"]
+    logged = {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in rows[-1]}
+    header, *lines = (run_dir / "progress.csv").read_text().splitlines()
+    last = dict(zip(header.split(","), lines[-1].split(","), strict=True))
+    assert len(rows) == len(lines) and logged["train/learning_rate"] == float(last["train/learning_rate"])
+    assert not list(run_dir.glob("events.*"))
+
+
+LOGGERS = {"csv": (False, None), "tensorboard": (True, None), "wandb": (False, "offline")}
+
+
+@pytest.mark.parametrize(("logger", "expected"), LOGGERS.items())
+def test_loggers_are_a_group(logger, expected):
+    config = load("train", [f"logger={logger}"])
+    assert (config.tensorboard, config.wandb.mode) == expected
+    assert load("train", []).tensorboard
+
+
+def test_a_mode_that_wandb_has_not_is_refused(tiny, capsys):
+    assert cli.main(["train", *tiny[0], "wandb.mode=often"]) == 2
+    assert "wandb.mode = 'often'" in capsys.readouterr().err
+
+
+def test_a_run_says_what_it_was_made_with(trained):
+    found = json.loads((trained / "versions.json").read_text())
+    assert found["netbuf_gym"] == __version__ and found["seed"] == 0 and found["packages"]["torch"]
+    assert found["git_revision"] is None or len(found["git_revision"].rstrip("+")) == 40
+    assert {"python", "platform"} <= found.keys()

@@ -1,0 +1,244 @@
+"""Studies of settings: what a trial trains, how several processes share a study, what is written, what is refused."""
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import optuna
+import pytest
+import torch as th
+from omegaconf import OmegaConf
+from optuna.trial import TrialState
+
+from netbuf_gym import cli
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import write_atomic
+from netbuf_gym.zoo import checkpoint, search, studies, tune
+from netbuf_gym.zoo.callbacks import Interrupt
+from netbuf_gym.zoo.config import Source, load, plain
+from netbuf_gym.zoo.schema import CONF, FIRST_STUDY_SEED
+from netbuf_gym.zoo.train import train
+from netbuf_gym.zoo.trials import Training
+
+TASKS = ("congestion_window", "queue_threshold", "receiver_window", "host_buffers")
+ALGOS = ("dqn", "a2c", "ppo", "ppo_lstm")
+SMALL = ["env=congestion_window", "algo=ppo", "scenario=ppcc/4", "scenario.kwargs.duration_s=2", "stagger_steps=0"]
+SMALL += ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "total_timesteps=128"]
+STUDY = [*SMALL, "trials=3", "rungs=2", "worlds=2", "progress=false", "sampler=random"]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A small study that is done: its overrides and its folder. Not to be written to."""
+    folder = tmp_path_factory.mktemp("study") / "folder"
+    overrides = [*STUDY, f"run_dir={folder}"]
+    assert tune.main(overrides) == 0
+    return overrides, folder
+
+
+def open_study(overrides):
+    plan = studies.plan(overrides)
+    return plan, studies.opened(plan)
+
+
+def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
+    overrides, folder = study
+    plan, found = open_study(overrides)
+    assert found.trials[0].state == TrialState.COMPLETE and len(studies.ended(found)) == 3
+    config = load("train", SMALL)
+    assert found.trials[0].params == search.values_of(plan.settings, config)
+    assert found.trials[0].value == pytest.approx(np.mean(found.trials[0].user_attrs["scores_2"]))
+    assert len(found.trials[0].user_attrs["scores_2"]) == 3 and studies.hours(found) > 0
+    assert {"history.png", "slice.png", "trials.csv", "tuned", "journal.log"} <= {path.name for path in folder.iterdir()}
+    assert str(folder) not in (folder / tune.BEST).read_text()
+    best = load("train", [*SMALL, "tuned=best"], Source(str(folder)))
+    settings = studies.settings_of(plan, found.best_trial)
+    assert {key: plain(OmegaConf.select(best, key)) for key in settings} == settings
+    assert "num_envs" not in found.trials[0].params and best.algo.num_envs == 4  # the command line's
+    assert tune.outcome(folder)[0] == "best"
+
+
+def test_a_study_goes_on_where_it_was_and_no_other_takes_its_place(study, capsys):
+    overrides, _ = study
+    assert cli.main(["tune", *overrides]) == 0  # all is there
+    assert len(open_study(overrides)[1].trials) == 3
+    assert "--config-dir" in capsys.readouterr().out
+    for other, said in (("algo.kwargs.n_steps=16", "algo.kwargs.n_steps = 8, not 16"), ("seed=5", "seed = 0, not 5")):
+        with pytest.raises(ConfigError, match=said):
+            open_study([*overrides, other])
+    open_study([*overrides, "trials=9", "workers=3", "hours=1"])
+
+
+def test_the_same_study_again_finds_the_same(study, tmp_path):
+    again = [*STUDY, "trials=2", f"run_dir={tmp_path / 'again'}"]
+    assert studies.work(studies.plan(again))
+    first, second = (open_study(overrides)[1].trials[:2] for overrides in (study[0], again))
+    assert [one.params for one in first] == [one.params for one in second]
+    assert [one.intermediate_values for one in first] == [one.intermediate_values for one in second]
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_training_in_parts_teaches_what_training_does(algo, tmp_path):
+    own = {"dqn": ["algo.kwargs.learning_starts=20", "algo.kwargs.buffer_size=500", "algo.kwargs.batch_size=16"]}
+    overrides = [one for one in SMALL if "algo.kwargs" not in one and one != "algo=ppo"]
+    overrides += [f"algo={algo}", *own.get(algo, SMALL[6:8])]
+    for seed in (3, 4):
+        run = [*overrides, f"seed={seed}", f"run_dir={tmp_path / str(seed)}", "progress=false", "tensorboard=false"]
+        train(run)
+    with Interrupt() as interrupt:
+        side_by_side = [Training(load("train", [*overrides, f"seed={seed}"]), interrupt) for seed in (3, 4)]
+        for steps in (40, 96, 128):
+            for one in side_by_side:
+                one.go_on(steps)
+        for seed, one in zip((3, 4), side_by_side, strict=True):
+            one.write(tmp_path / "model.zip")
+            parts, whole = (checkpoint.read(path) for path in (tmp_path / "model.zip", tmp_path / str(seed)))
+            assert parts.progress["timesteps"] == whole.progress["timesteps"] == 128
+            mine, its = (_parameters(saved.path) for saved in (parts, whole))
+            assert all(th.equal(mine[name], its[name]) for name in its)
+            one.close()
+
+
+def _parameters(path):
+    import io
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive:
+        return th.load(io.BytesIO(archive.read("policy.pth")), weights_only=True)
+
+
+@pytest.mark.parametrize(("task", "algo"), [*itertools.product(TASKS, ALGOS), ("congestion_window", "ppo_kl")])
+def test_every_search_space_holds_the_defaults(task, algo):
+    for worlds in ([f"env={task}"], [f"experiment=worlds/{task}"]):
+        plan = studies.plan([*worlds, f"algo={algo}"])
+        assert len(studies._beginnings(plan)[0]) == len(plan.settings) >= 9
+
+
+def test_what_a_killed_worker_had_under_way_is_tried_again(tmp_path):
+    overrides = [*STUDY, f"run_dir={tmp_path}", "trials=2"]
+    plan, found = open_study(overrides)
+    gone = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    lost = found.ask()
+    learning_rate = plan.settings[0].propose(lost)
+    lost.set_user_attr(studies.WORKER, studies._worker(gone.pid))
+    studies._recover(found, 600)
+    assert found.trials[0].state == TrialState.RUNNING  # alive
+    gone.kill()
+    gone.wait()
+    assert studies.work(plan)
+    states = [one.state for one in found.trials]
+    assert states[0] == TrialState.FAIL and len(studies.ended(found)) == 2
+    assert studies.of_defaults(found, plan).user_attrs["again"] == 0
+    assert any(one.user_attrs.get("again") == 0 and one.params["learning_rate"] == learning_rate for one in found.trials)
+
+
+def test_a_silent_worker_of_another_machine_is_given_up(tmp_path):
+    _, found = open_study([*STUDY, f"run_dir={tmp_path}"])
+    trial = found.ask()
+    trial.set_user_attr(studies.WORKER, "elsewhere:1:1")
+    trial.set_user_attr(studies.BEAT, 0.0)
+    studies._recover(found, 600)
+    assert found.trials[0].state == TrialState.FAIL
+    assert found.trials[-1].state == TrialState.WAITING and found.trials[-1].user_attrs["again"] == 0
+    studies._again(found, 0)  # somebody else was faster
+    assert len([one for one in found.trials if "again" in one.user_attrs]) == 1
+
+
+def test_two_processes_work_at_one_study(tmp_path):
+    overrides = [*STUDY, f"run_dir={tmp_path}", "trials=4", "workers=2"]
+    assert tune.tune(studies.plan(overrides), tell=lambda text: None)
+    trials = studies.ended(open_study(overrides)[1])
+    assert 4 <= len(trials) <= 5 and len({str(one.params) for one in trials}) == len(trials)
+    assert os.getpid() not in {int(one.user_attrs[studies.WORKER].split(":")[1]) for one in trials[:2]}
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "grpc"])
+def test_databases_and_proxies_keep_studies(scheme, tmp_path):
+    server = None
+    if scheme == "grpc":
+        import socket
+
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = free.getsockname()[1]
+        kept = optuna.storages.InMemoryStorage()
+        options = {"host": "localhost", "port": port}
+        server = threading.Thread(target=optuna.storages.run_grpc_proxy_server, args=(kept,), kwargs=options, daemon=True)
+        server.start()
+    url = f"sqlite:///{tmp_path / 'study.db'}" if scheme == "sqlite" else f"grpc://localhost:{port}"
+    overrides = [*STUDY, f"storage={url}", f"run_dir={tmp_path / 'run'}", "trials=1", "rungs=1"]
+    assert studies.work(studies.plan(overrides))
+    assert len(studies.ended(open_study(overrides)[1])) == 1 and not (tmp_path / "run").exists()
+
+
+def test_hours_end_a_study_and_beginnings_come_behind_the_defaults(tmp_path):
+    plan, found = open_study([*STUDY, f"run_dir={tmp_path}", "hours=1e-9", "begin_with=[{gamma: 0.8}]"])
+    assert studies.work(plan) and len(studies.ended(found)) == 1
+    assert [one.system_attrs[studies.ENQUEUED]["gamma"] for one in found.trials] == [0.95, 0.8]
+
+
+def test_studies_play_worlds_of_their_own(study, monkeypatch):
+    seen = []
+    monkeypatch.setattr(studies.selection, "scores", lambda paths, task, scenario, seeds: seen.append(seeds) or [0.0])
+    with Interrupt() as interrupt:
+        plan = studies.plan(study[0])
+        training = Training(plan.training({}, 0), interrupt)
+        studies._score(training, plan)
+        training.close()
+    assert seen == [range(FIRST_STUDY_SEED, FIRST_STUDY_SEED + 2)]
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("seeds=2", "seeds = 2 is out of range; valid: 3 to"),
+        ("trials=0", "trials = 0"),
+        ("hours=0", "hours = 0"),
+        ("pruner=best", "pruner = 'best'"),
+        ("resume=runs/x", "resume belongs to netbuf-gym train"),
+        ("search.gamma.low=1", r"search.gamma.choices = .*; valid: a list of values, without low and high"),
+        ("search.gamma.choices=[]", "search.gamma.choices"),
+        ("search.clip_range.high=0.01", "search.clip_range.high = 0.01"),
+        ("search.clip_range.upper=1", "search.clip_range.upper is unknown"),
+        ("search.clip_range.key=algo.kwargs.clip", "there is no such key"),
+        ("search.gamma.choices=[0.5]", r"algo.kwargs.gamma = 0.95 is not searched; valid: 0.5"),
+        ("begin_with=[{gama: 1}]", "begin_with[0].gama is not searched"),
+        ("storage=grpc://nowhere", "storage = 'grpc://nowhere'"),
+        ("storage=nonsense://x", "storage = 'nonsense://x' cannot be used"),
+        ("trails=3", "there is no key 'trails'"),
+    ],
+)
+def test_what_no_study_can_be_made_of_is_said(override, said, tmp_path, capsys):
+    import re
+
+    assert cli.main(["tune", *STUDY, f"run_dir={tmp_path}", override]) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert re.search(said.replace("[0]", r"\[0\]"), error), error
+
+
+def test_settings_of_the_package_are_chosen_by_the_learner(tmp_path):
+    (tmp_path / "tuned" / "mine").mkdir(parents=True)
+    for algo, rate in (("ppo", 0.25), ("dqn", 0.5)):
+        text = "# @package _global_\ndefaults: [/experiment/worlds/host_buffers, _self_]\nalgo:\n  learning_rate: "
+        write_atomic(tmp_path / "tuned" / "mine" / f"{algo}.yaml", f"{text}{rate}\n")
+        for word in ("+tuned=mine", "tuned=mine", f"tuned=mine/{algo}"):
+            config = load("train", ["env=host_buffers", f"algo={algo}", word, "algo.kwargs.gamma=0.5"], Source(str(tmp_path)))
+            assert config.algo.learning_rate == rate and config.scenario.name == "auter/training" and config.twins == 4
+            assert config.algo.kwargs.gamma == 0.5
+    with pytest.raises(ConfigError, match=r"tuned = 'mine' with algo.name = 'a2c'.*valid: dqn, ppo"):
+        load("train", ["env=host_buffers", "algo=a2c", "tuned=mine"], Source(str(tmp_path)))
+    with pytest.raises(ConfigError, match="tuned = 'other' is unknown"):
+        load("train", ["env=host_buffers", "tuned=other"], Source(str(tmp_path)))
+
+
+@pytest.mark.parametrize("path", sorted((CONF / "tuned").glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_tuned_settings_of_the_package_compose(path):
+    task, algo = path.parent.name, path.stem
+    config = load("train", [f"env={task}", f"algo={algo}", f"+tuned={task}"])
+    worlds = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}"])
+    assert (config.env.kwargs, config.scenario, config.reward) == (worlds.env.kwargs, worlds.scenario, worlds.reward)
+    assert config.algo != worlds.algo
