@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
-from netbuf_gym.commands import completion, jobs, listing, live, reproduce, simulate, suite, trace, validate
+from netbuf_gym.commands import completion, jobs, leaderboard, listing, live, reproduce, simulate, suite, trace, validate
 from netbuf_gym.commands.common import assignment
 from netbuf_gym.errors import NetbufError, SimulatorFault
 from netbuf_gym.nearest import did_you_mean
@@ -28,6 +28,7 @@ COMMANDS = {
     "validate": validate,
     "reproduce": reproduce,
     "suite": suite,
+    "leaderboard": leaderboard,
     "trace": trace,
     "live": live,
     "list": listing,

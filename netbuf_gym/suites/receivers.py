@@ -6,7 +6,8 @@ from typing import Any
 
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.limits import DATA_BYTES
-from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
+from netbuf_gym.scenarios.senders import Sender
+from netbuf_gym.scenarios.traffic import FlowList, Traffic
 from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.suites.drawing import Between, Family, Made, OneOf, Seed
 from netbuf_gym.tasks.congestion_window.paths import Generated
@@ -55,7 +56,7 @@ def make(
     elif gone_at is not None and rate_mbps is not None:
         at_s = gone_at * DURATION_S
         trace = RateTrace([0.0, at_s, at_s + gone_s], [rate_mbps, 0.0, rate_mbps])
-    mean = trace.mean_mbps(DURATION_S) if trace is not None else rate_mbps
+    mean = float(trace.mean_mbps(DURATION_S) if trace is not None else rate_mbps or 0)
     delay = None if later is None else DelaySchedule([0.0, later_at * DURATION_S], [rtt_ms / 2, rtt_ms / 2 * later])
     back_packets = None if return_mbps is None else max(LEAST_PACKETS, round(return_mbps * rtt_ms * 1e3 / 8 / 1500))
     scenario = receiver_world(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from netbuf_gym.scenarios.named import get
 from netbuf_gym.suites.drawing import Between, Family, Made, OneOf
+from netbuf_gym.tasks.queue_threshold.scenarios import rlbm_default
 
 DURATION_S = 60.0
 LOSS_BASED, RATE_BASED = ("cubic", "newreno"), "bbr"
@@ -13,7 +13,7 @@ LOSS_BASED, RATE_BASED = ("cubic", "newreno"), "bbr"
 
 def make(**arguments: Any) -> Made:
     """A world of `rlbm/default`."""
-    return Made(get("rlbm/default", **{"duration_s": DURATION_S, **arguments}))
+    return Made(rlbm_default(**{"duration_s": DURATION_S, **arguments}))
 
 
 _RANDOM = Family(
