@@ -35,8 +35,8 @@ COMMANDS = {
     "completion": completion,
 }
 JOBS = jobs.JOBS
-WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo, reproduce and suite have: those compose a configuration of
-settings, this does one thing to the files and names that it is given."""
+WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo, reproduce, suite and leaderboard have: those compose a
+configuration of settings, this does one thing to the files and names that it is given."""
 
 WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What goes wrong in writing; files are named by who writes them."""

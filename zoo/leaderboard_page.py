@@ -96,6 +96,11 @@ def _title(task: str) -> str:
     return html.escape(task.replace("_", " "))
 
 
+def _short(name: str) -> str:
+    """Of an agent without its task."""
+    return html.escape(name.rpartition("/")[2])
+
+
 def _row(task: str, place: int, one: scoring.Standing) -> str:
     """A row of the table; what it is sorted by stands in `data-v`."""
 
@@ -150,7 +155,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def intervals(standing: Sequence[scoring.Standing]) -> str:
     """A line a contender: its score with its interval."""
-    left, width, height = 170, 560, 20
+    left, width, height = 150, 560, 20
     high = max(1.1, *(one.middle.high for one in standing)) + 0.05
     low = max(LOWEST, min(0.0, *(one.middle.low for one in standing))) - 0.05
     bottom = 10 + height * len(standing)
@@ -162,7 +167,7 @@ def intervals(standing: Sequence[scoring.Standing]) -> str:
     for k, one in enumerate(standing):
         y, colour = 10 + height * k + height / 2, COLOURS[one.kind]
         bold = ' font-weight="600"' if one.kind == scoring.AGENT else ""
-        parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end"{bold}>{html.escape(one.name)}</text>')
+        parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end"{bold}>{_short(one.name)}</text>')
         if one.middle.high < low:  # off the picture
             parts.append(f'<text x="{left + 2}" y="{y + 4}" fill="{colour}">◂ {one.middle.mean:.2f}</text>')
             continue
@@ -195,7 +200,7 @@ def profiles(standing: Sequence[scoring.Standing]) -> str:
         parts.append(f'<polyline points="{points}" fill="none" stroke-width="2" {look}/>')
         y = bottom + 42 + 17 * k
         parts.append(f'<path d="M{left} {y - 4}h34" fill="none" stroke-width="2" {look}/>')
-        parts.append(f'<text x="{left + 42}" y="{y}">{html.escape(one.name)} ({one.kind})</text>')
+        parts.append(f'<text x="{left + 42}" y="{y}">{_short(one.name)} ({one.kind})</text>')
     return _svg(width, bottom + 42 + 17 * len(chosen), "performance profiles", parts)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def play(
     contending.require_fit(one, edition.cells, own)
     played = running.run(own, edition.cells, one, threads=threads, each=each)
     found = {one.name: report.summary(played, own, edition.families)}
-    command = f"netbuf-gym suite {own.name} controller={word if ':' not in word else repr(word)}"
+    command = f"netbuf-gym suite {own.name} {shlex.quote(f'controller={word}')}"
     models = {one.name: contending.digest_of(word)}
     data: Any = frozen.rounded(plain(report.to_dict(own, edition, [played], found, models, command)))
     about = {"decision_us": frozen.rounded(running.decision_us(own, edition.cells[0], one))}
