@@ -66,14 +66,20 @@ def standings(task: str, folder: Path, more: Sequence[Path] = ()) -> list[scorin
 
     Args:
         folder: Where `fill` has left its results.
-        more: Files of further results; those of other suites are passed over.
+        more: Files of agents that were handed in; those of other suites, and what is none, are passed over, the latter said.
 
     Raises:
         ConfigError: As `scoring.standings` and `scores.collect` do.
     """
     own = scores.ranked_by(task)
-    edition = own.load()
-    files = [*scores.found_below(folder / task), *more]
+    edition, files = own.load(), scores.found_below(folder / task)
+    for path in more:
+        try:
+            if any(not scores.is_free(task, str(one.about.get("group"))) for one in scores.collect([path], own, edition)):
+                raise ConfigError(f"{path}: has the name of a contender of {task}; valid: a name of its own")
+            files.append(path)
+        except ConfigError as error:
+            say(f"passed over: {error}")
     return scoring.standings(own, edition, scores.collect(files, own, edition), scores.constant_of(folder, task))
 
 
@@ -81,19 +87,19 @@ def table(standing: Sequence[scoring.Standing]) -> str:
     """Everybody in a Markdown table; agents that do not surely beat the best constant are marked so."""
     rows = []
     for place, one in enumerate(standing, 1):
-        bold = "**" if one.kind == scoring.AGENT else ""
+        bold = "**" if one.role == scoring.AGENT else ""
         mark = f" {NOT_BETTER}" if one.behind_constant else ""
         improvement = f"{one.improvement.mean:.2f} [{one.improvement.low:.2f}, {one.improvement.high:.2f}]"
         rows.append(
             [
                 str(place),
                 f"{bold}{one.name}{bold}{mark}",
-                one.kind,
+                one.role,
                 str(one.middle),
                 improvement if one.over_heuristic else "the best rule",
                 signed(one.over_heuristic),
                 signed(one.over_constant),
-                str(len(one.results)) if one.kind == scoring.AGENT else "",
+                str(len(one.results)) if one.role == scoring.AGENT else "",
                 number(one.mean_of("cpu_seconds"), 2),
                 number(one.mean_of("decision_us"), 3),
             ]
@@ -108,9 +114,9 @@ def signed(interval: Interval | None) -> str:
 
 def families(standing: Sequence[scoring.Standing]) -> str:
     """Mean scores by family in a Markdown table: agents, the best rule, the best constant and the best other control."""
-    shown = [one for one in standing if one.kind == scoring.AGENT]
+    shown = [one for one in standing if one.role == scoring.AGENT]
     shown += [one for one in standing if one.over_heuristic is None or one.over_constant is None]
-    shown += [one for one in standing if one.kind == scoring.OTHER][:1]
+    shown += [one for one in standing if one.role == scoring.OTHER][:1]
     rows = []
     for family in standing[0].scores:
         means = [float(one.scores[family].mean()) for one in shown]

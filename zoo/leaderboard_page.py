@@ -72,7 +72,7 @@ def markdown(standings: dict[str, list[scoring.Standing]]) -> str:
 def claims(standing: Sequence[scoring.Standing]) -> list[str]:
     """What can be said of the agents, a sentence each."""
     said = []
-    agents = [one for one in standing if one.kind == scoring.AGENT]
+    agents = [one for one in standing if one.role == scoring.AGENT]
     ahead = [one.name for one in agents if one.over_heuristic is not None and one.over_heuristic.low > 0]
     said.append(f"Surely ahead of the best rule: {', '.join(ahead) or 'no agent'}.")
     if behind := [one.name for one in agents if one.behind_constant]:
@@ -121,16 +121,16 @@ def _row(task: str, place: int, one: scoring.Standing) -> str:
         f"<td>{_title(task)}</td>",
         cell(place, str(place)),
         f'<td class="name"><details><summary>{name}{mark}</summary><code>{command}</code></details></td>',
-        f'<td><span class="dot" style="background:{COLOURS[one.kind]}"></span>{one.kind}</td>',
+        f'<td><span class="dot" style="background:{COLOURS[one.role]}"></span>{one.role}</td>',
         spread(one.middle),
         spread(one.improvement) if one.over_heuristic else cell(None, "–"),
         spread(one.over_heuristic, "+"),
         spread(one.over_constant, "+"),
-        cell(len(one.results), str(len(one.results))) if one.kind == scoring.AGENT else cell(None, ""),
+        cell(len(one.results), str(len(one.results))) if one.role == scoring.AGENT else cell(None, ""),
         cell(cpu, number(cpu, 2)),
         cell(took, number(took, 3)),
     ]
-    return f'<tr data-task="{task}" data-kind="{one.kind}">{"".join(cells)}</tr>'
+    return f'<tr data-task="{task}" data-kind="{one.role}">{"".join(cells)}</tr>'
 
 
 def _section(task: str, standing: Sequence[scoring.Standing]) -> str:
@@ -165,8 +165,8 @@ def intervals(standing: Sequence[scoring.Standing]) -> str:
 
     parts = [_axis(x, low, high, 6, bottom)]
     for k, one in enumerate(standing):
-        y, colour = 10 + height * k + height / 2, COLOURS[one.kind]
-        bold = ' font-weight="600"' if one.kind == scoring.AGENT else ""
+        y, colour = 10 + height * k + height / 2, COLOURS[one.role]
+        bold = ' font-weight="600"' if one.role == scoring.AGENT else ""
         parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end"{bold}>{_short(one.name)}</text>')
         if one.middle.high < low:  # off the picture
             parts.append(f'<text x="{left + 2}" y="{y + 4}" fill="{colour}">◂ {one.middle.mean:.2f}</text>')
@@ -179,8 +179,8 @@ def intervals(standing: Sequence[scoring.Standing]) -> str:
 
 def profiles(standing: Sequence[scoring.Standing]) -> str:
     """Performance profiles of the agents, the best rule and constant, and chance."""
-    chosen = [one for one in standing if one.kind == scoring.AGENT][: LINES - 3]
-    chosen += [one for one in standing if one.over_heuristic is None or one.over_constant is None or one.kind == scoring.CHANCE]
+    chosen = [one for one in standing if one.role == scoring.AGENT][: LINES - 3]
+    chosen += [one for one in standing if one.over_heuristic is None or one.over_constant is None or one.role == scoring.CHANCE]
     left, width, top, bottom = 42, 560, 10, 250
     thresholds = np.linspace(LOWEST, 2.0, 121)
 
@@ -196,11 +196,11 @@ def profiles(standing: Sequence[scoring.Standing]) -> str:
         shares = scoring.profile(one, thresholds)
         pairs = zip(thresholds.tolist(), shares.tolist(), strict=True)
         points = " ".join(f"{x(at)},{_scale(0, 1, bottom, top, share):.1f}" for at, share in pairs)
-        look = f'stroke="{COLOURS[one.kind]}" stroke-dasharray="{DASHES[k % len(DASHES)]}"'
+        look = f'stroke="{COLOURS[one.role]}" stroke-dasharray="{DASHES[k % len(DASHES)]}"'
         parts.append(f'<polyline points="{points}" fill="none" stroke-width="2" {look}/>')
         y = bottom + 42 + 17 * k
         parts.append(f'<path d="M{left} {y - 4}h34" fill="none" stroke-width="2" {look}/>')
-        parts.append(f'<text x="{left + 42}" y="{y}">{_short(one.name)} ({one.kind})</text>')
+        parts.append(f'<text x="{left + 42}" y="{y}">{_short(one.name)} ({one.role})</text>')
     return _svg(width, bottom + 42 + 17 * len(chosen), "performance profiles", parts)
 
 

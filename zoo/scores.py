@@ -22,7 +22,7 @@ from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import Cell, Edition, Suite, frozen, report, running, suite
 from netbuf_gym.suites.catalogue import CHOOSE_ON, V1
 from netbuf_gym.suites.scoring import CHANCE, Result
-from netbuf_gym.zoo import checkpoint, contending, library
+from netbuf_gym.zoo import archive, checkpoint, contending, library
 from netbuf_gym.zoo.saved import SavedAgent
 
 CONSTANTS = "constants.json"
@@ -103,6 +103,8 @@ def read(path: Path) -> dict[str, Any]:
         ConfigError: It cannot be read, or is none.
     """
     try:
+        if path.stat().st_size > archive.MAX_JSON_BYTES:
+            raise ValueError(f"larger than {archive.MAX_JSON_BYTES:,} bytes")
         data = json.loads(read_text(path))
         if data["schema"] != report.SCHEMA or not all(isinstance(one["worlds"], dict) for one in data["controllers"].values()):
             raise ValueError(f"schema {shown(data['schema'])}")
@@ -149,6 +151,11 @@ def _score(values: Any, own: Suite, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
         raise ConfigError(f"{where}: {own.score.key} = {shown(value)}; valid: a number, or null where there is none")
     return float(value)
+
+
+def is_free(task: str, name: str) -> bool:
+    """Whether an agent may have a name: whether it is that of no contender which there is without learning."""
+    return name not in tasks.get(task).contenders and name not in tasks.get(task).measures.constants
 
 
 def collect(files: Iterable[Path], own: Suite, edition: Edition) -> list[Result]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import Cell, Edition, Suite, running
 from netbuf_gym.zoo import checkpoint, contending, library, scores
@@ -70,8 +70,8 @@ def prepare(run: str, *, name: str | None = None, evaluation: Path | None = None
 
     Raises:
         CheckpointError: There is no such agent, it is damaged, or does not fit.
-        ConfigError: The evaluation is of another suite or version, of another model, or lacks worlds; or the model does not
-            reproduce it.
+        ConfigError: The name is that of a rule; the evaluation is of another suite or version, of another model, or lacks
+            worlds; or the model does not reproduce it.
         OSError: The new evaluation cannot be written.
     """
     saved = checkpoint.read(library.path_of(run, "run"))
@@ -81,6 +81,8 @@ def prepare(run: str, *, name: str | None = None, evaluation: Path | None = None
     packaged = run.strip("/") in library.names() and saved.path.is_relative_to(library.FOLDER)
     file = evaluation or (Path("runs", "leaderboard", run.strip("/")) if packaged else saved.path.parent) / EVALUATION
     row = name or (run.strip("/") if packaged else f"{task}/{saved.path.parent.resolve().name}")
+    if not scores.is_free(task, row):
+        raise ConfigError(f"name = {shown(row)} is that of a contender of {task}; valid: a name of its own")
     if evaluation is None and not file.is_file():
         with ProgressBar(f"{own.name}: {row}", line_seconds=None) as bar:
             data = scores.play(run, own, edition, threads, scores.Counted(bar, len(edition.cells)))

@@ -46,7 +46,7 @@ class Standing:
     """Where a contender stands.
 
     Attributes:
-        name, kind: Who, and what it is.
+        name, role: Who, and what it is.
         results: Of each training seed.
         scores: By family, (worlds, training seeds).
         middle: Mean of the middle half of all its scores, by which it is ranked.
@@ -55,7 +55,7 @@ class Standing:
     """
 
     name: str
-    kind: str
+    role: str
     results: Sequence[Result]
     scores: Mapping[str, np.ndarray]
     middle: Interval
@@ -66,7 +66,7 @@ class Standing:
     @property
     def behind_constant(self) -> bool:
         """Whether it is an agent that does not surely beat the best constant."""
-        return self.kind == AGENT and (self.over_constant is None or not self.over_constant.low > 0)
+        return self.role == AGENT and (self.over_constant is None or not self.over_constant.low > 0)
 
     def mean_of(self, key: str) -> float | None:
         """Of what is known of its results, `cpu_seconds` for instance."""
@@ -74,7 +74,7 @@ class Standing:
         return float(np.mean(known)) if known else None
 
 
-def kind_of(task: str, name: str) -> str:
+def role_of(task: str, name: str) -> str:
     """What a contender of a task is."""
     measures = tasks.get(task).measures
     if name == CHANCE:
@@ -117,7 +117,7 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
         made.append(
             Standing(
                 name=name,
-                kind=kind_of(suite.task, name) if len(members) == 1 and "seed" not in members[0].about else AGENT,
+                role=role_of(suite.task, name) if len(members) == 1 and "seed" not in members[0].about else AGENT,
                 results=members,
                 scores=own,
                 middle=stats.grouped_interval(list(own.values())),

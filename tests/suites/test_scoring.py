@@ -17,8 +17,8 @@ from netbuf_gym.suites.scoring import (
     OTHER,
     Result,
     best_heuristic,
-    kind_of,
     profile,
+    role_of,
     standings,
 )
 
@@ -53,7 +53,7 @@ def test_chance_is_nothing_and_the_best_rule_of_a_family_one():
     assert found["random"].middle == (0, 0, 0) and set(found["pulse"].scores["a"].ravel()) == {1.0}
     assert set(found["limits"].scores["b"].ravel()) == {1.0} and set(found["pulse"].scores["b"].ravel()) == {0.5}
     assert best_heuristic(list(found.values())) == "pulse", "0.75 of families that weigh alike, limits has 0.625"
-    assert next(iter(found)) == "fq_codel" and [one.kind for one in found.values()].count(HEURISTIC) == 2
+    assert next(iter(found)) == "fq_codel" and [one.role for one in found.values()].count(HEURISTIC) == 2
 
 
 def test_differences_are_paired_by_world_and_families_weigh_alike():
@@ -76,7 +76,7 @@ def test_an_agent_that_does_not_surely_beat_the_constant_is_marked():
 def test_training_seeds_are_one_row_and_their_worlds_stay_together():
     two = [result("x", 2.0, group="mine", seed=1), result("y", 6.0, group="mine", seed=2)]
     found = ranked(*two)["mine"]
-    assert found.kind == AGENT and len(found.results) == 2 and found.scores["a"].shape == (30, 2)
+    assert found.role == AGENT and len(found.results) == 2 and found.scores["a"].shape == (30, 2)
     assert found.scores["a"].mean() == pytest.approx(1.0) and found.mean_of("seed") == 1.5
 
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_set_in_relation_is_refused():
 
 def test_kinds_are_told_by_the_tasks_record():
     kinds = {"random": CHANCE, "pulse": HEURISTIC, "limits:5:10": CONSTANT, "fq_codel": OTHER, "queue_threshold/ppo": AGENT}
-    assert {name: kind_of("queue_threshold", name) for name in kinds} == kinds
+    assert {name: role_of("queue_threshold", name) for name in kinds} == kinds
 
 
 def test_profiles_fall_from_one_to_nothing():

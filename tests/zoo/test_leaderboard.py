@@ -213,6 +213,25 @@ def test_the_worlds_that_are_played_again_are_of_every_family_and_the_models_cho
     assert len({tuple(own) for own in chosen}) > 3
 
 
+def test_nobody_takes_the_name_of_a_rule(run, field, capsys, monkeypatch):
+    with pytest.raises(ConfigError, match="name = 'limits' is that of a contender of queue_threshold"):
+        submission.prepare(str(run), name="limits")
+    monkeypatch.setattr(library, "names", list)
+    leaderboard.fill([TASK], field / "r")
+    before = leaderboard.standings(TASK, field / "r")
+    changed(run, lambda data, own: own.update(group="random"))
+    broken = run / "broken.json"
+    broken.write_text("{")
+    capsys.readouterr()
+    after = leaderboard.standings(TASK, field / "r", [run / submission.EVALUATION, broken])
+    assert [(one.name, one.middle, len(one.results)) for one in after] == [(one.name, one.middle, 1) for one in before]
+    said = capsys.readouterr().out
+    assert "passed over" in said and "has the name of a contender" in said and "broken.json: is no result.json" in said
+    changed(run, lambda data, own: own.update(group="mine", seed=3))
+    found = {one.name: one for one in leaderboard.standings(TASK, field / "r", [run / submission.EVALUATION])}
+    assert found["mine"].role == scoring.AGENT and len(found) == len(before) + 1
+
+
 def test_a_model_of_nothing_is_refused(field):
     with pytest.raises(CheckpointError, match="run = 'nobody': no such file"):
         submission.prepare("nobody")
@@ -301,6 +320,6 @@ def test_committed_results_are_of_todays_worlds_and_models(task):
     standing = leaderboard.standings(task, RESULTS)
     for one in standing:
         assert isinstance(one.middle, stats.Interval) and len(one.scores) == len(edition.families)
-    assert {one.kind for one in standing} >= {scoring.CHANCE, scoring.HEURISTIC, scoring.CONSTANT, scoring.AGENT}
+    assert {one.role for one in standing} >= {scoring.CHANCE, scoring.HEURISTIC, scoring.CONSTANT, scoring.AGENT}
     text = (RESULTS.parents[2] / "docs" / "leaderboard.md").read_text()
     assert leaderboard.table(standing) in text, "netbuf-gym leaderboard page"
