@@ -16,7 +16,19 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
-from netbuf_gym.commands import completion, jobs, leaderboard, listing, live, reproduce, simulate, suite, trace, validate
+from netbuf_gym.commands import (
+    completion,
+    export,
+    jobs,
+    leaderboard,
+    listing,
+    live,
+    reproduce,
+    simulate,
+    suite,
+    trace,
+    validate,
+)
 from netbuf_gym.commands.common import assignment
 from netbuf_gym.errors import NetbufError, SimulatorFault
 from netbuf_gym.nearest import did_you_mean
@@ -29,6 +41,7 @@ COMMANDS = {
     "reproduce": reproduce,
     "suite": suite,
     "leaderboard": leaderboard,
+    "export": export,
     "trace": trace,
     "live": live,
     "list": listing,
