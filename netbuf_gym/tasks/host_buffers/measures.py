@@ -48,5 +48,5 @@ MEASURES = Measures(
     ),
     shown=("default", "max", "autotuning"),
     heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune"),
-    constants=tuple(f"setting:{ring}:{tcp}:{GRID_SOCKET_BYTES[0]}" for ring in GRID_RINGS for tcp in GRID_TCP_BYTES),
+    constants=tuple(f"setting:{ring}:{tcp}:{GRID_SOCKET_BYTES[0]}" for ring in GRID_RINGS[1::2] for tcp in GRID_TCP_BYTES),
 )
