@@ -92,7 +92,7 @@ action, _ = agent.predict(observation)
 
 
 def metrics(saved: checkpoint.Saved) -> list[tuple[str, str, float]]:
-    """What was measured of an agent, a kind, a name and a value each: on its benchmark, and on the suite that it is ranked by."""
+    """What was measured of an agent on its benchmark, and on the suite that it is ranked by: kind, name and value of each."""
     task = str(saved.env["schema"]["task"])
     key, found = tasks.get(task).measures.score, []
     for scenario, part in library.metrics_of(saved.path.parent).get("scenarios", {}).items():
