@@ -22,7 +22,8 @@ READING = (
     "more in the mean of the family: chance 0, the best rule or constant of the family 1; the mean of the middle half of all "
     "worlds, families weighing alike, with its 95 % interval (bootstrap, stratified by family)",
     "P(> best rule): share of the worlds in which it is ahead of the best rule, ties half",
-    "over best rule, over best constant: mean of the differences in the same worlds; an interval above 0 is surely ahead",
+    "over best rule, over best constant: mean of the differences in the same worlds, of utility or of the logarithm of the "
+    "slowdown as they are, families weighing alike; an interval above 0 is surely ahead",
     "kind: agent (learned), rule (acts through the agents' control), constant (the best one, chosen on other worlds), random "
     "(chance), other control (another congestion control, AQM or the like, beside)",
     "seeds: of training; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",

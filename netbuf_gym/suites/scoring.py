@@ -2,7 +2,8 @@
 
 A score of a world is what a contender has more than chance has in that very world, over what the best control that was not
 learned has more than chance in the mean of that world's family: chance is 0, the best of `Measures.heuristics` or the best
-constant 1, family by family. Families weigh alike, however many worlds they have.
+constant 1, family by family. Families weigh alike, however many worlds they have. Differences between two contenders are of
+scores as they are, world by world: no family's scale is in them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from netbuf_gym.stats import Interval
 from netbuf_gym.suites.suite import Edition, Suite
 
 CHANCE = "random"
-MISSED = -1.0
-"""Score of a world in which a contender has come to nothing that can be measured, though others have."""
 AGENT, HEURISTIC, CONSTANT, OTHER = "agent", "rule", "constant", "other control"
 """What contenders are."""
 
@@ -51,7 +50,8 @@ class Standing:
         scores: By family, (worlds, training seeds).
         middle: Mean of the middle half of all its scores, by which it is ranked.
         improvement: Share of the worlds in which it is ahead of the best heuristic, ties half.
-        over_heuristic, over_constant: Mean of its scores less theirs in the same worlds; None of these two themselves.
+        over_heuristic, over_constant: Mean of its scores less theirs in the same worlds, before they are normalised; None of
+            these two themselves.
     """
 
     name: str
@@ -109,6 +109,7 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
         if not valid:
             words = f"netbuf-gym leaderboard fill task={suite.task}"
             raise ConfigError(f"results of {suite.name} lack {name}, which scores are set against; valid: run `{words}`")
+    raw = _compared(edition, raw, [CHANCE, constant, *heuristics])
     scaled = _scaled(edition, raw, [*heuristics, constant])
     best = max(heuristics, key=lambda name: stats.grouped_interval(list(scaled[name].values()), resamples=100).mean)
     made = []
@@ -121,9 +122,9 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
                 results=members,
                 scores=own,
                 middle=stats.grouped_interval(list(own.values())),
-                improvement=stats.grouped_interval([_ahead(own[f], scaled[best][f]) for f in own], middle=False),
-                over_heuristic=None if name == best else _difference(own, scaled[best]),
-                over_constant=None if name == constant else _difference(own, scaled[constant]),
+                improvement=stats.grouped_interval([_ahead(raw[name][f], raw[best][f]) for f in own], middle=False),
+                over_heuristic=None if name == best else _difference(raw[name], raw[best]),
+                over_constant=None if name == constant else _difference(raw[name], raw[constant]),
             )
         )
     return sorted(made, key=lambda one: -one.middle.mean)
@@ -147,20 +148,31 @@ def _families(edition: Edition, members: Sequence[Result]) -> dict[str, np.ndarr
     }
 
 
+def _compared(
+    edition: Edition, raw: Mapping[str, Mapping[str, np.ndarray]], references: Sequence[str]
+) -> dict[str, dict[str, np.ndarray]]:
+    """Without the worlds in which a reference has no score; where another has none it has the lowest of all contenders."""
+    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in raw}
+    for family in edition.families:
+        there = np.all([np.isfinite(raw[name][family]).all(axis=1) for name in references], axis=0)
+        lowest = np.nanmin(np.concatenate([own[family][there] for own in raw.values()], axis=1), axis=1, keepdims=True)
+        for name, own in raw.items():
+            found[name][family] = np.where(np.isfinite(own[family][there]), own[family][there], lowest)
+    return found
+
+
 def _scaled(
     edition: Edition, raw: Mapping[str, Mapping[str, np.ndarray]], references: Sequence[str]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Scores by name and family. Worlds in which chance or a reference has none are left out of all."""
+    """Scores by name and family, between chance and the best reference of the family."""
     scaled: dict[str, dict[str, np.ndarray]] = {name: {} for name in raw}
     for family in edition.families:
         chance = raw[CHANCE][family]
-        there = np.all([np.isfinite(raw[name][family]).all(axis=1) for name in (CHANCE, *references)], axis=0)
-        span = max(float((raw[name][family] - chance)[there].mean()) for name in references) if there.any() else math.nan
+        span = max((float((raw[name][family] - chance).mean()) for name in references if len(chance)), default=math.nan)
         if not span > 0:
             raise ConfigError(f"family {family!r}: nothing beats chance there; valid: families in which a heuristic does")
         for name in raw:
-            own = (raw[name][family] - chance)[there] / span
-            scaled[name][family] = np.where(np.isfinite(own), own, MISSED)
+            scaled[name][family] = (raw[name][family] - chance) / span
     return scaled
 
 
