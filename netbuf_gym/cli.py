@@ -16,7 +16,20 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
-from netbuf_gym.commands import completion, jobs, listing, live, reproduce, simulate, suite, trace, validate
+from netbuf_gym.commands import (
+    completion,
+    export,
+    jobs,
+    leaderboard,
+    listing,
+    live,
+    record,
+    reproduce,
+    simulate,
+    suite,
+    trace,
+    validate,
+)
 from netbuf_gym.commands.common import assignment
 from netbuf_gym.errors import NetbufError, SimulatorFault
 from netbuf_gym.nearest import did_you_mean
@@ -28,14 +41,17 @@ COMMANDS = {
     "validate": validate,
     "reproduce": reproduce,
     "suite": suite,
+    "leaderboard": leaderboard,
+    "export": export,
+    "record": record,
     "trace": trace,
     "live": live,
     "list": listing,
     "completion": completion,
 }
 JOBS = jobs.JOBS
-WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo, reproduce and suite have: those compose a configuration of
-settings, this does one thing to the files and names that it is given."""
+WHY_OPTIONS = """Options, not KEY=VALUE as train, evaluate, demo, reproduce, suite and leaderboard have: those compose a
+configuration of settings, this does one thing to the files and names that it is given."""
 
 WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What goes wrong in writing; files are named by who writes them."""

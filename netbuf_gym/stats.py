@@ -9,7 +9,7 @@ task; a run is one training seed (or one evaluation seed, for a controller that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +95,36 @@ def bootstrap_interval(
         samples = np.array([statistic(sample) for sample in drawn])
     low, high = np.quantile(samples, (tail, 1 - tail))
     return Interval(estimate, float(low), float(high))
+
+
+def grouped_interval(
+    groups: Sequence[np.ndarray], middle: bool = True, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Interval:
+    """Mean of scores in groups that weigh alike however many they hold, with its bootstrap interval, stratified by group.
+
+    Args:
+        groups: of each a score a unit, (units,), or several that stay together when units are drawn, (units, scores).
+        middle: of the middle half of all scores alone, as `interquartile_mean`; else of all.
+    """
+    scores = [_scores(group) for group in groups]
+    if not scores:
+        raise ConfigError("groups is empty; valid: at least one")
+    resamples = whole("resamples", resamples, 100, MAX_RESAMPLES)
+    tail, generator = (1 - _probability(confidence)) / 2, np.random.default_rng(seed)
+    weights = np.concatenate([np.full(one.size, 1 / one.size) for one in scores]) / len(scores)
+
+    def means(values: np.ndarray) -> np.ndarray:  # (samples, scores)
+        if not middle:
+            return values @ weights
+        order = np.argsort(values, axis=1)
+        ordered, own = np.take_along_axis(values, order, axis=1), weights[order]
+        upto = np.cumsum(own, axis=1)
+        kept = np.clip(np.minimum(upto, 0.75) - np.maximum(upto - own, 0.25), 0, None)
+        return (ordered * kept).sum(axis=1) / kept.sum(axis=1)
+
+    drawn = [one[generator.integers(len(one), size=(resamples, len(one)))].reshape(resamples, -1) for one in scores]
+    low, high = np.quantile(means(np.concatenate(drawn, axis=1)), (tail, 1 - tail))
+    return Interval(float(means(np.concatenate([one.ravel() for one in scores])[None])[0]), float(low), float(high))
 
 
 def probability_of_improvement(

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
 from netbuf_gym.arguments import choice
-from netbuf_gym.suites import paths
+from netbuf_gym.suites import of_tasks, paths
 from netbuf_gym.suites.suite import Suite
 
-SUITES: dict[str, Suite] = {one.name: one for one in paths.SUITES}
+V1 = "v1"
+"""Of the suite that agents of all tasks are ranked by: `v1/TASK`. That of senders is the gate."""
+_GATE, _VALIDATION = paths.SUITES[0], paths.SUITES[2]
+_OWN = (*paths.SUITES, replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}"), *of_tasks.SUITES)
+SUITES: dict[str, Suite] = {one.name: one for one in _OWN}
+
+CHOOSE_ON = {paths.TASK: _VALIDATION.name} | {task: f"{of_tasks.CHOOSING}/{task}" for task in of_tasks.TASKS}
+"""By task the suite that settings and constant actions are chosen on; no world of it is in `v1`."""
+
+DRAWN: dict[str, Callable[[int], list[dict[str, Any]]]] = {
+    **{name: partial(paths.drawn, name) for name in paths.PLANS},
+    **{one.name: partial(of_tasks.drawn, one.name) for one in of_tasks.SUITES},
+}
+"""What draws the worlds of a version, by the name of each suite that is kept in a file of its own."""
 
 
 def suite(name: str) -> Suite:

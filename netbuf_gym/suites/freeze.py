@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.suites import frozen, paths
+from netbuf_gym.suites import frozen
+from netbuf_gym.suites.catalogue import DRAWN
 
 
 def freeze(name: str, version: int) -> str:
@@ -17,7 +18,7 @@ def freeze(name: str, version: int) -> str:
     Raises:
         ConfigError: The file has other worlds of this version.
     """
-    worlds, file = paths.drawn(name, version), paths.file_of(name)
+    worlds, file = DRAWN[name](version), frozen.file_of(name)
     digest = frozen.digest_of(worlds)
     if file.is_file():
         old = json.loads(file.read_text(encoding="utf-8"))
@@ -31,11 +32,11 @@ def freeze(name: str, version: int) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Freezes one suite, or all."""
     parser = argparse.ArgumentParser(prog="python -m netbuf_gym.suites.freeze", description=(__doc__ or "").partition(":")[0])
-    parser.add_argument("suite", nargs="*", choices=[*paths.PLANS, []], help="those to freeze (default: all)")
+    parser.add_argument("suite", nargs="*", choices=[*DRAWN, []], help="those to freeze (default: all)")
     parser.add_argument("--version", type=int, default=1, help="of their worlds (default: 1)")
     options = parser.parse_args(argv)
-    for name in options.suite or paths.PLANS:
-        print(f"{paths.file_of(name)}: version {options.version}, digest {freeze(name, options.version)}")
+    for name in options.suite or DRAWN:
+        print(f"{frozen.file_of(name)}: version {options.version}, digest {freeze(name, options.version)}")
     return 0
 
 

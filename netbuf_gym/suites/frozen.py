@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.files import write_atomic
-from netbuf_gym.scenarios.types import AGENT
+from netbuf_gym.scenarios import Scenario
 from netbuf_gym.suites.suite import Cell, Edition
-from netbuf_gym.tasks.congestion_window.paths import PathWorld
 
 SCHEMA = "netbuf-gym/worlds/1"
+FOLDER = Path(__file__).parent
+Place = Callable[[Mapping[str, Any]], tuple[str, Scenario, Sequence[tuple[str, float]]]]
+"""Of a world as it stands in a file: its family, its scenario with agents in their places, and of each trace that is generated
+the generator and the mean rate, Mbit/s. Raises ScenarioError where there is none."""
 SAME = 2e-3
 """Relative difference of a trace's mean rate up to which it is the same: other processors round the last bits otherwise."""
 
@@ -29,10 +32,9 @@ def digest_of(worlds: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def capacities(world: PathWorld) -> list[float]:
-    """Mean rates of a world's generated traces over its duration, Mbit/s, to six digits."""
-    made = [path.generated.trace() for path in world.paths if path.generated is not None]
-    return [rounded(trace.mean_mbps(world.duration_s)) for trace in made]
+def file_of(suite: str) -> Path:
+    """Where the worlds of a suite are kept."""
+    return FOLDER / f"{suite.replace('/', '-')}.json"
 
 
 def write(path: Path, suite: str, version: int, worlds: Sequence[Mapping[str, Any]]) -> None:
@@ -42,8 +44,11 @@ def write(path: Path, suite: str, version: int, worlds: Sequence[Mapping[str, An
     write_atomic(path, f'{json.dumps(head)[:-1]}, "worlds": [\n{lines}\n]}}\n')
 
 
-def read(path: Path, suite: str) -> Edition:
+def read(path: Path, suite: str, place: Place) -> Edition:
     """The worlds of a file, with agents in their places.
+
+    Args:
+        place: What a world in it stands for.
 
     Raises:
         ConfigError: The file is not there, or is no file of this suite's worlds; a world is not what it was when it was frozen,
@@ -62,29 +67,25 @@ def read(path: Path, suite: str) -> Edition:
     if (found := digest_of(worlds)) != digest:
         raise ConfigError(f"{path}: its worlds are not those of version {version}: digest {found}, not {digest}; {again}")
     try:
-        return Edition(version, digest, tuple(_cell(suite, version, one) for one in worlds))
+        return Edition(version, digest, tuple(_cell(suite, version, one, place) for one in worlds))
     except (KeyError, TypeError) as error:
         raise ConfigError(f"{path}: has a world without name, seed or world ({error!r}); {again}") from None
 
 
-def _cell(suite: str, version: int, one: Mapping[str, Any]) -> Cell:
+def _cell(suite: str, version: int, one: Mapping[str, Any], place: Place) -> Cell:
     at = f"suite {suite}, version {version}, world {one['name']!r}"
     try:
-        world = PathWorld.from_dict(one["world"])
-        scenario = world.scenario((AGENT,) * world.senders, one["name"])
+        family, scenario, generated = place(one)
     except ScenarioError as error:
         raise ConfigError(f"{at}: cannot be made: {error}") from None
-    generated = [k for k, path in enumerate(world.paths) if path.generated is not None]
     held = one.get("capacities_mbps", ())
     if len(held) != len(generated):
         raise ConfigError(f"{at}: capacities_mbps has {len(held)} values for {len(generated)} generated traces; valid: as many")
-    for k, frozen in zip(generated, held, strict=True):
-        mean = scenario.links[2 * k].mean_mbps(world.duration_s)
+    for (kind, mean), frozen in zip(generated, held, strict=True):
         if abs(mean - frozen) > SAME * frozen:
-            kind = world.paths[k].generated.kind  # type: ignore[union-attr]
             now = f"generator {kind!r} gives a trace of {mean:.4g} Mbit/s, not of {frozen:.4g}"
             raise ConfigError(f"{at}: {now}; valid: the netbuf-gym that froze it, or a new version of the suite")
-    return Cell(one["name"], world.family, scenario, one["seed"])
+    return Cell(one["name"], family, scenario, one["seed"])
 
 
 def rounded(value: Any) -> Any:

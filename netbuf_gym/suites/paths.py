@@ -7,22 +7,21 @@ from streams of their own; rates, round trips and buffers are spread evenly over
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path as File
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym.rollout import View
-from netbuf_gym.scenarios.types import MSS_BYTES
+from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
 from netbuf_gym.suites import frozen
 from netbuf_gym.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, rivals
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
 from netbuf_gym.tasks.congestion_window.scenarios import PPCC
 
-FOLDER = File(__file__).parent
 TASK = "congestion_window"
 MIXED = "mixed"
 OURS = {"ppcc": "TCP-PPCC's four scenarios: 10 Mbit/s, 48 ms, 100 s", **FAMILIES, MIXED: "two families in one world"}
@@ -81,7 +80,7 @@ def drawn(name: str, version: int) -> list[dict[str, Any]]:
     worlds = []
     for (name, world), seed in zip(made, seeds, strict=True):
         written = frozen.rounded(world.to_dict())
-        means = frozen.capacities(PathWorld.from_dict(written))
+        means = capacities(PathWorld.from_dict(written))
         worlds.append({"name": name, "seed": seed, "world": written, **({"capacities_mbps": means} if means else {})})
     return worlds
 
@@ -105,9 +104,19 @@ def _world(family: str, number: int, rng: np.random.Generator, place: np.ndarray
             return world
 
 
-def file_of(name: str) -> File:
-    """Where the worlds of a suite are kept."""
-    return FOLDER / f"{name}.json"
+def capacities(world: PathWorld) -> list[float]:
+    """Mean rates of a world's generated traces over its duration, Mbit/s, to six digits."""
+    made = [path.generated.trace() for path in world.paths if path.generated is not None]
+    return [frozen.rounded(trace.mean_mbps(world.duration_s)) for trace in made]
+
+
+def place(one: Mapping[str, Any]) -> tuple[str, Scenario, Sequence[tuple[str, float]]]:
+    """See `netbuf_gym.suites.frozen.Place`."""
+    world = PathWorld.from_dict(one["world"])
+    scenario = world.scenario((AGENT,) * world.senders, one["name"])
+    links = zip(world.paths, scenario.links[::2], strict=True)
+    means = [(path.generated.kind, link.mean_mbps(world.duration_s)) for path, link in links if path.generated is not None]
+    return world.family, scenario, means
 
 
 def measure(cell: Cell, view: View) -> dict[str, float]:
@@ -158,7 +167,7 @@ METRICS = (
 
 
 def _load(name: str) -> Edition:
-    return frozen.read(file_of(name), name)
+    return frozen.read(frozen.file_of(name), name, place)
 
 
 _SUMMARIES = {

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import Any
 
-from netbuf_gym.contenders import Contender
-from netbuf_gym.rollout import View, World, play
+import numpy as np
+
+from netbuf_gym.contenders import Contender, InWorld, Policy, Rules
+from netbuf_gym.rollout import Stopped, View, World, play
 from netbuf_gym.suites.suite import Cell, Suite
+
+DECISIONS = 300
+"""Of which the time is measured."""
 
 
 @dataclass(frozen=True)
@@ -71,3 +79,49 @@ def run(
 
         play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents)
     return Played(contender.name, cells, found, time.perf_counter() - begun, time.process_time() - cpu)
+
+
+def decision_us(suite: Suite, cell: Cell, contender: Contender) -> float | None:
+    """Microseconds that a decision takes of whoever decides for one world alone: the median over the first 300, or as many as
+    the world has. None of what acts in the world, and decides nothing."""
+    if isinstance(contender, InWorld):
+        return None
+    timed = _Timed(contender)
+    try:
+        world = World(cell.scenario, cell.seed, cell.seed)
+        play(timed, [world], lambda view: None, task=suite.task, agents=cell.agents, stop=timed.enough)
+    except Stopped:
+        pass
+    return 1e6 * median(timed.seconds)
+
+
+class _Timed(Contender):
+    """Another contender, whose decisions are timed."""
+
+    def __init__(self, contender: Contender):
+        self.contender, self.name, self.recipes = contender, contender.name, contender.recipes
+        self.seconds: list[float] = []
+        self.enough = threading.Event()
+
+    @property
+    def env(self) -> dict[str, Any]:
+        return self.contender.env
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        return self.contender.beside(env)
+
+    def place(self, scenario: Any) -> Any:
+        return self.contender.place(scenario)
+
+    def start(self, rules: Rules, seeds: Sequence[int]) -> Policy:
+        policy: Any = self.contender.start(rules, seeds)
+
+        def timed(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+            begun = time.perf_counter()
+            decided = policy(observations, state, starts)
+            self.seconds.append(time.perf_counter() - begun)
+            if len(self.seconds) >= DECISIONS:
+                self.enough.set()
+            return decided
+
+        return timed

@@ -28,8 +28,8 @@ class Cell:
 
     @property
     def agents(self) -> int:
-        """How many flows the contender has."""
-        return self.scenario.agents
+        """How many agents the contender plays: flows, or one where it is no sender."""
+        return self.scenario.agents or 1
 
 
 @dataclass(frozen=True)

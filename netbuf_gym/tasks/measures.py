@@ -81,6 +81,9 @@ class Measures:
         benchmark_columns: of the tables of all agents, for each scenario of the benchmark.
         chosen_on: the suite on whose worlds models and constant actions are chosen; "": none.
         carded_on: the suite that cards show, beside the contenders `carded_beside`; only where there is one to choose on.
+        heuristics: contenders that act through the agents' own control without having learned: the best of them is what agents
+            are ranked against; all others are other controls, shown beside.
+        constants: what never changes its mind, by that control, of which the best is chosen on worlds of its own.
         limit: what a world sets the vertical measure of the plot of trade-offs for a limit, drawn where all worlds agree.
     """
 
@@ -104,6 +107,8 @@ class Measures:
     chosen_on: str = ""
     carded_on: str = ""
     carded_beside: tuple[str, ...] = ()
+    heuristics: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
 
     def of(self, metrics: Iterable[str]) -> Measures:
         """These, or where they name no metrics, a plain column for each of `metrics`, the first being the score."""

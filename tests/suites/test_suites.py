@@ -9,11 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netbuf_gym import rollout, scenarios
+from netbuf_gym import rollout, scenarios, tasks
 from netbuf_gym.cli import main
 from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.scenarios.types import AGENT
-from netbuf_gym.suites import SUITES, Cell, Edition, freeze, frozen, paths, report, running, suite
+from netbuf_gym.suites import SUITES, Cell, Edition, freeze, frozen, of_tasks, paths, report, running, suite
+from netbuf_gym.suites.catalogue import CHOOSE_ON, DRAWN
 from netbuf_gym.suites.settings import read
 from netbuf_gym.tasks.congestion_window.families import FAMILIES
 from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld
@@ -49,9 +50,9 @@ def small(monkeypatch):
 # ---- the sets
 
 
-@pytest.mark.parametrize("name", SUITES)
-def test_sets_have_all_families_and_keep_to_their_ranges(name):
-    data = json.loads(paths.file_of(name).read_text())
+@pytest.mark.parametrize("name", paths.PLANS)
+def test_sets_of_paths_have_all_families_and_keep_to_their_ranges(name):
+    data = json.loads(frozen.file_of(name).read_text())
     assert data["suite"] == name and data["version"] >= 1 and data["digest"] == frozen.digest_of(data["worlds"])
     worlds = [one["world"] for one in data["worlds"]]
     assert {one["family"] for one in worlds} == {"ppcc", "mixed", *FAMILIES}
@@ -65,10 +66,10 @@ def test_sets_have_all_families_and_keep_to_their_ranges(name):
 
 
 def test_no_two_sets_have_a_world_in_common():
-    held = [json.loads(paths.file_of(name).read_text())["worlds"] for name in SUITES]
+    held = [json.loads(frozen.file_of(name).read_text())["worlds"] for name in DRAWN]
     seeds = [one["seed"] for worlds in held for one in worlds]
     assert len(set(seeds)) == len(seeds)
-    drawn = [json.dumps(one["world"]["paths"]) for worlds in held for one in worlds if one["world"]["family"] != "ppcc"]
+    drawn = [json.dumps(one["world"]) for worlds in held for one in worlds if not one["name"].startswith("ppcc")]
     assert len(set(drawn)) == len(drawn)
 
 
@@ -83,16 +84,53 @@ def test_the_gate_is_made_as_it_was_frozen():
         edition.of(["fixd"])
 
 
+@pytest.mark.parametrize("name", [one.name for one in of_tasks.SUITES])
+def test_sets_of_other_tasks_are_what_their_families_say(name):
+    own, (edition, task) = suite(name), name.split("/")
+    cells, families = own.load().cells, of_tasks.TASKS[task].families
+    assert [one.family for one in cells] == [family for family in families for _ in range(of_tasks.COUNTS[edition])]
+    assert of_tasks.COUNTS["v1"] >= 20 and len({one.name for one in cells}) == len({one.seed for one in cells}) == len(cells)
+    worlds = json.loads(frozen.file_of(name).read_text())["worlds"]
+    for one in worlds:
+        for key, spec in families[one["family"]].arguments.items():
+            value = one["world"][key]
+            if hasattr(spec, "low"):
+                assert spec.low * (1 - 1e-5) <= value <= spec.high * (1 + 1e-5), (one["name"], key)
+            elif not hasattr(spec, "at"):
+                assert value == spec, (one["name"], key)
+    assert of_tasks.drawn(name, 1) == worlds, "drawn anew they are the same, or the version is another"
+
+
+@pytest.mark.parametrize("task", of_tasks.TASKS)
+def test_worlds_of_other_tasks_are_measured_as_reports_say(task):
+    own = suite(f"v1/{task}")
+    first = {one.family: one for one in reversed(own.load().cells)}
+    cells = [replace(one, scenario=replace(one.scenario, duration_s=30.0)) for one in list(first.values())[3:6]]
+    played = running.run(own, cells, contending.contender("random", own))
+    (told,) = rollout.evaluate("random", task, cells[0].scenario, [cells[0].seed])
+    measures = tasks.get(task).measures
+    assert own.score.key == ("score" if measures.lower_is_better else measures.score)
+    assert {metric.key for metric in own.metrics} - {"score"} <= set(told)
+    if measures.lower_is_better:
+        assert played.values[0]["score"] == pytest.approx(-math.log(played.values[0][measures.score]))
+
+
+def test_each_task_has_one_suite_to_rank_by_and_one_to_choose_on():
+    assert set(CHOOSE_ON) == {name.partition("/")[2] for name in SUITES if name.startswith("v1/")} == set(tasks.names())
+    assert suite("v1/congestion_window").load().digest == GATE.load().digest
+    assert all(suite(name).task == task for task, name in CHOOSE_ON.items())
+
+
 def frozen_file(tmp_path, **changes):
     call = Generated("lte", 3.0, 5, {"start_mbps": 4.0})
     world = PathWorld(family="cellular", duration_s=3.0, paths=(Path(rtt_ms=30.0, buffer_packets=20, generated=call),))
-    one = {"name": "cellular-1", "seed": 4, "world": world.to_dict(), "capacities_mbps": frozen.capacities(world), **changes}
+    one = {"name": "cellular-1", "seed": 4, "world": world.to_dict(), "capacities_mbps": paths.capacities(world), **changes}
     frozen.write(tmp_path / "set.json", "gate", 2, [one])
     return tmp_path / "set.json"
 
 
 def test_a_file_of_worlds_is_read_as_it_was_written(tmp_path):
-    edition = frozen.read(frozen_file(tmp_path), "gate")
+    edition = frozen.read(frozen_file(tmp_path), "gate", paths.place)
     assert edition.version == 2 and edition.cells[0].seed == 4 and edition.cells[0].scenario.name == "cellular-1"
     assert edition.cells[0].scenario.links[0].trace.name == "lte-5"
 
@@ -113,27 +151,27 @@ def test_a_file_of_worlds_is_read_as_it_was_written(tmp_path):
 )
 def test_worlds_that_are_not_what_they_were_are_refused(tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
-        frozen.read(frozen_file(tmp_path, **changes), "gate")
+        frozen.read(frozen_file(tmp_path, **changes), "gate", paths.place)
 
 
 def test_files_of_other_worlds_are_refused(tmp_path):
     file = frozen_file(tmp_path)
     with pytest.raises(ConfigError, match=r"of suite 'gate'; valid: .* of 'cards'"):
-        frozen.read(file, "cards")
+        frozen.read(file, "cards", paths.place)
     file.write_text(file.read_text().replace('"seed":4', '"seed":5'))
     with pytest.raises(ConfigError, match="its worlds are not those of version 2: digest"):
-        frozen.read(file, "gate")
+        frozen.read(file, "gate", paths.place)
     file.write_text("[]")
     with pytest.raises(ConfigError, match="is no file of worlds"):
-        frozen.read(file, "gate")
+        frozen.read(file, "gate", paths.place)
     with pytest.raises(ConfigError, match="cannot be read"):
-        frozen.read(tmp_path / "none.json", "gate")
+        frozen.read(tmp_path / "none.json", "gate", paths.place)
 
 
 def test_a_version_is_frozen_once(tmp_path, monkeypatch, capsys):
     drawn = {1: [{"name": "a", "seed": 1, "world": {}}], 2: [{"name": "b", "seed": 2, "world": {}}]}
-    monkeypatch.setattr(paths, "file_of", lambda name: tmp_path / f"{name}.json")
-    monkeypatch.setattr(paths, "drawn", lambda name, version: drawn[version])
+    monkeypatch.setattr(frozen, "FOLDER", tmp_path)
+    monkeypatch.setitem(DRAWN, "gate", lambda version: drawn[version])
     assert freeze.main(["gate"]) == freeze.main(["gate"]) == 0 and "version 1, digest" in capsys.readouterr().out
     drawn[1] = drawn[2]
     with pytest.raises(ConfigError, match=r"version 1 of gate has other worlds, digest .*; valid: --version 2"):

@@ -1,5 +1,6 @@
 """Model files made by someone who means harm: nothing of them is imported, run, or allocated beyond measure."""
 
+import base64
 import io
 import json
 import pickle
@@ -9,11 +10,13 @@ import zipfile
 import numpy as np
 import pytest
 import torch as th
+from conftest import TINY
 from test_checkpoint import rewritten, with_meta
 
-from netbuf_gym import cli
-from netbuf_gym.errors import CheckpointError
-from netbuf_gym.zoo import archive, checkpoint
+from netbuf_gym import cli, zoo
+from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.suites import suite
+from netbuf_gym.zoo import archive, checkpoint, config, contending, evaluate, submission
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.train import train
 
@@ -104,6 +107,62 @@ def test_nothing_is_unpickled(trained, tmp_path, member):
     except CheckpointError:
         assert member in ("policy.pth", "policy.optimizer.pth")
     assert "harm_was_done" not in sys.modules
+
+
+@pytest.fixture
+def harms(trained, tmp_path):
+    """Files that are no models of ours, or not whole, each with a pickle that leaves a mark where it is opened."""
+    bare, foreign, cut = (tmp_path / name for name in ("bare.zip", "foreign.zip", "cut.zip"))
+    bare.write_bytes(pickle.dumps(Harm()))
+    file = io.BytesIO()
+    th.save({"state": Harm()}, file)
+    encoded = json.dumps({"policy_class": {":type:": "x", ":serialized:": base64.b64encode(pickle.dumps(Harm())).decode()}})
+    with zipfile.ZipFile(foreign, "w") as made:  # as stable-baselines3 writes them
+        for name, data in (("data", encoded), ("policy.pth", file.getvalue()), ("pytorch_variables.pth", file.getvalue())):
+            made.writestr(name, data)
+    whole = (trained / "model.zip").read_bytes()
+    cut.write_bytes(whole[: len(whole) // 2])
+    return {"bare": bare, "foreign": foreign, "cut": cut}
+
+
+OPENS = {
+    "load": lambda path: zoo.load(path),
+    "evaluate": lambda path: evaluate.evaluate(config.load("evaluate", [f"model={path}"])),
+    "suite": lambda path: contending.contender(str(path), suite("gate")),
+    "submit": lambda path: submission.prepare(str(path)),
+    "start_from": lambda path: train([*TINY, f"start_from={path}", f"run_dir={path.parent / 'new'}"]),
+}
+
+
+@pytest.mark.parametrize("opened", OPENS)
+@pytest.mark.parametrize(
+    ("which", "match"),
+    [("bare", "truncated or not a zip file"), ("foreign", "not a model saved by netbuf-gym"), ("cut", "truncated")],
+)
+def test_whatever_opens_models_refuses_what_is_none_of_ours(harms, opened, which, match):
+    with pytest.raises(CheckpointError, match=match):
+        OPENS[opened](harms[which])
+    assert "harm_was_done" not in sys.modules
+
+
+def test_models_of_other_worlds_are_refused_before_their_networks_are_read(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "read_parameters", lambda *given: pytest.fail("opened"))
+    path = trained / "model.zip"
+    with pytest.raises(ConfigError, match="is an agent of task 'congestion_window'; suite v1/host_buffers is of"):
+        contending.contender(str(path), suite("v1/host_buffers"))
+    with pytest.raises(CheckpointError, match="was trained on task 'congestion_window', not on 'host_buffers'"):
+        evaluate.evaluate(config.load("evaluate", [f"model={path}", "env=host_buffers"]))
+
+    def older(meta):
+        meta["env"]["schema"]["telemetry"]["version"] = 77
+
+    other = with_meta(path, tmp_path / "other.zip", older)
+    own = suite("gate")
+    with pytest.raises(CheckpointError, match=r"cannot play the family 'ppcc' of suite gate: .*77"):
+        contending.require_fit(contending.contender(str(other), own), own.load().cells[:1], own)
+    for use in ("load", "submit"):
+        with pytest.raises(CheckpointError, match="77"):
+            OPENS[use](other)
 
 
 def test_optimiser_states_of_other_shapes_are_refused(trained, tmp_path):

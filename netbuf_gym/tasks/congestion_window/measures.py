@@ -43,4 +43,6 @@ MEASURES = Measures(
     chosen_on="validation",
     carded_on="cards",
     carded_beside=("newreno", "cubic", "bbr", "vegas", "westwood", "copa", "vivace", "queue_target", "random"),
+    heuristics=("queue_target", "keep"),
+    constants=tuple(f"constant:{action}" for action in range(12)),
 )

@@ -20,7 +20,8 @@ from netbuf_gym.tasks.host_buffers.actions import to_unit
 from netbuf_gym.tasks.host_buffers.features import DEFAULT_FEATURES
 from netbuf_gym.tasks.host_buffers.hosts import agent_hosts, changed, set_to, with_congestion_control
 from netbuf_gym.tasks.host_buffers.rules import HostBuffers
-from netbuf_gym.tasks.host_buffers.settings import NAMED, TCP_RANGE, Settings
+from netbuf_gym.tasks.host_buffers.settings import NAMED, RING_RANGE, SOCKET_RANGE, TCP_RANGE, Settings
+from netbuf_gym.tasks.host_buffers.settings import constant as constant_settings
 
 _control = for_arguments(congestion_control)
 _COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
@@ -202,6 +203,21 @@ def names() -> tuple[str, ...]:
 
 _CONTROLS = ("bbr", "cubic", "newreno", "vegas")
 
-CONTENDERS = Named(names, make, {"keep": Keep, "bpftune": Bpftune, "random": RandomAction})
-"""Settings and congestion controls by name, and what decides as agents do."""
+def numbered(numbers: str) -> Setting:
+    """The setting of `RING:TCP:SOCKET`: packets of the ring, TCP maxima and cap of explicit socket buffers in bytes.
+
+    Raises:
+        ConfigError: not three numbers, or one out of range.
+    """
+    given = numbers.split(":")
+    if len(given) != 3 or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in given):
+        valid = "setting:RING:TCP:SOCKET, packets and bytes, e.g. setting:256:6291456:212992"
+        raise ConfigError(f"contender = {shown(f'setting:{numbers}')}; valid: {valid}")
+    bounds = zip(("ring", "tcp", "socket"), given, (RING_RANGE, TCP_RANGE, SOCKET_RANGE), strict=True)
+    sizes = [whole(f"{key} of setting:{numbers}", int(one), int(low), int(high)) for key, one, (low, high) in bounds]
+    return Setting(constant_settings(*sizes), f"setting:{numbers}")
+
+
+CONTENDERS = Named(names, make, {"keep": Keep, "bpftune": Bpftune, "random": RandomAction}, {"setting": numbered})
+"""Settings and congestion controls by name, what decides as agents do, and `setting:RING:TCP:SOCKET` (`numbered`)."""
 

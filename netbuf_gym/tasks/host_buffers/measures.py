@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from netbuf_gym.tasks.host_buffers.settings import GRID_RINGS, GRID_SOCKET_BYTES, GRID_TCP_BYTES
 from netbuf_gym.tasks.measures import Column, Margin, Measures
 
 UTILITY = (
@@ -46,4 +47,6 @@ MEASURES = Measures(
         Column("memory_mb", "memory (MB)", 2, says="TCP memory of the host and its ring's, mean over time"),
     ),
     shown=("default", "max", "autotuning"),
+    heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune"),
+    constants=tuple(f"setting:{ring}:{tcp}:{GRID_SOCKET_BYTES[0]}" for ring in GRID_RINGS[1::2] for tcp in GRID_TCP_BYTES),
 )

@@ -29,6 +29,9 @@ def _capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
 
 P99_OF = "99th percentile (nearest rank) of FCT / ideal FCT over {}; FCT: flow completion time; lower is better"
 
+_LIMITS_MS = (5, 10, 20, 50, 100, 200, 1000)
+"""Constant limits of queues that are tried, each with each."""
+
 MEASURES = Measures(
     metrics=(
         *("slowdown_p99_p0", "slowdown_p99_p1", "slowdown_p99", "slowdown_mean_p0", "slowdown_mean_p1", "slowdown_mean"),
@@ -89,4 +92,6 @@ MEASURES = Measures(
         Column("queue_mean_packets", "mean queue (packets)", 1),
         Column("occupancy_mean", "mean occupancy (%)", 1, 100),
     ),
+    heuristics=("limits", "pulse", "pulse_burst", "brief_pulse"),
+    constants=tuple(f"limits:{one}:{other}" for one in _LIMITS_MS for other in _LIMITS_MS),
 )

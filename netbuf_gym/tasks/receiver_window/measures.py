@@ -45,4 +45,6 @@ MEASURES = Measures(
         Column("queue_delay_mean_ms", "queueing (ms)", 1, says="mean time of a packet in the bottleneck's queue"),
     ),
     shown=("nuwa", "cubic", "bbr"),
+    heuristics=("keep", "nuwa", "nuwa_k1", "nuwa_k2", "nuwa_k7", "nuwa_k9", "rledbat", "autotuned", "fixed"),
+    constants=tuple(f"constant:{action}" for action in range(12)),
 )

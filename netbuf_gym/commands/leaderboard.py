@@ -1,0 +1,163 @@
+"""`netbuf-gym leaderboard`: agents handed in, ranked and shown."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from netbuf_gym import overrides
+from netbuf_gym.arguments import choice, whole
+from netbuf_gym.engine import MAX_THREADS
+from netbuf_gym.errors import ConfigError, needing, shown
+from netbuf_gym.nearest import did_you_mean
+
+HELP = "rank agents of all tasks on suite v1: hand in, show, fill, write the page"
+
+INTERMIXED = True
+"""Options may stand among the settings."""
+
+KEYS = {
+    "task": "one task; default: all that there are results of",
+    "results": "folder of committed results; default: benchmarks/results/v1",
+    "runs": "folder of runs that were handed in; default: runs/leaderboard",
+    "project": "wandb's ENTITY/PROJECT: read by show, written by submit (default there: netbuf-gym)",
+    "mode": "submit: offline or online; default: WANDB_MODE, online where WANDB_API_KEY is set, else offline",
+    "name": "submit: of the row, the same for all training seeds; default: the run's",
+    "evaluation": "submit: result.json of `netbuf-gym suite v1/TASK`; default: suite.json beside the model, or a new one",
+    "output": "page: folder of leaderboard.md and leaderboard.html; default: docs",
+    "threads": "that run the worlds; default: one for each core",
+}
+
+EPILOG = """verbs:
+  submit RUN...  looks an agent through and logs it to wandb: config, measures, table, model, result. RUN is a run's folder, a
+                 model's file or an agent of the package, evaluated on the suite of its task unless it was. Refused with the
+                 reason: another suite version, worlds that lack, another model, or a model that does not reproduce its scores
+                 in worlds of every family. Offline runs are sent later: wandb sync runs/leaderboard/wandb/offline-run-*
+  show           ranks what the results, the runs that were handed in and a project hold
+  fill           plays everybody (chance, constants, rules, other controls, the package's agents) that has no current result
+  page           writes the leaderboard as leaderboard.md and leaderboard.html, of the committed results alone
+
+settings are KEY=VALUE:
+{keys}
+
+Exit status: 0 done, 2 bad input or refused, 3 a fault of the simulator, 130 interrupted.
+
+examples:
+  netbuf-gym leaderboard show task=queue_threshold
+  netbuf-gym leaderboard submit runs/queue_threshold/ppo/20261123-220000-seed1 name=queue_threshold/mine
+  netbuf-gym leaderboard show task=queue_threshold project=me/netbuf-gym
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Describes the arguments."""
+    wide = max(map(len, KEYS))
+    parser.epilog = EPILOG.format(keys="\n".join(f"  {key:{wide}}  {said}" for key, said in KEYS.items()))
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("verb", metavar="VERB", help=f"one of: {', '.join(VERBS)}")
+    parser.add_argument("settings", metavar="RUN|KEY=VALUE", nargs="*", help="agents to hand in, and settings, see below")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Does it."""
+    verb = choice("verb", arguments.verb, VERBS)
+    words, given = [], {}
+    for argument in arguments.settings:
+        key = argument.partition("=")[0]
+        if "=" not in argument:
+            words.append(argument)
+        elif key not in KEYS:
+            valid = [f"{one}=" for one in KEYS]
+            hint = did_you_mean(f"{key}=", valid)
+            raise ConfigError(f"argument {shown(argument)} is unknown; {hint}valid: {', '.join(valid)}")
+        elif key in given:
+            raise ConfigError(f"{key} is given twice; valid: once")
+        else:
+            given[key] = _text(key, overrides.read(argument)[1])
+    if words and verb != "submit":
+        raise ConfigError(f"argument {shown(words[0])} is unknown to {verb}; valid: KEY=VALUE")
+    threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))
+    if not threads.isdigit():
+        raise ConfigError(f"threads = {threads!r}; valid: a whole number from 1 to {MAX_THREADS}")
+    with needing("the leaderboard", "train"):
+        from netbuf_gym.zoo import submission
+    tasks = submission.known_tasks(given.get("task"))
+    return VERBS[verb](words, tasks, given, whole("threads", int(threads), 1, MAX_THREADS))
+
+
+def _text(key: str, value: Any) -> str:
+    text = f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ConfigError(f"{key} = {shown(value)}; valid: a text that is not empty")
+    return text
+
+
+def _results(given: dict[str, str]) -> Path:
+    return Path(given.get("results", "benchmarks/results/v1"))
+
+
+def _runs(given: dict[str, str]) -> Path:
+    return Path(given.get("runs", "runs/leaderboard"))
+
+
+def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.zoo import submission, tracking
+
+    if not words:
+        raise ConfigError("missing: RUN, e.g. netbuf-gym leaderboard submit queue_threshold/ppo")
+    mode, evaluation = tracking.mode_of(given.get("mode")), given.get("evaluation")
+    entity, _, project = given.get("project", tracking.PROJECT).rpartition("/")
+    tracking.require()
+    for word in words:
+        own = None if evaluation is None else Path(evaluation)
+        one = submission.prepare(word, name=given.get("name"), evaluation=own, threads=threads)
+        folder = tracking.log(one, _runs(given), project or tracking.PROJECT, entity or None, mode)
+        sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
+        print(f"{one.name}: handed in to {one.suite.name}, group {one.group}, {folder}; {sent}")
+    return 0
+
+
+def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.zoo import leaderboard, scores, tracking
+
+    with tempfile.TemporaryDirectory() as fetched:
+        more = tracking.offline_results(_runs(given))
+        if "project" in given:
+            more += tracking.project_results(given["project"], Path(fetched))
+        held = [task for task in tasks if "task" in given or (_results(given) / task / scores.CONSTANTS).is_file()]
+        if not held:
+            said = f"results = {_results(given)} holds none"
+            raise ConfigError(f"{said}; valid: a folder that `netbuf-gym leaderboard fill` filled")
+        for task in held:
+            standing = leaderboard.standings(task, _results(given), more)
+            print(f"{scores.ranked_by(task).name}\n\n{leaderboard.table(standing)}\n")
+    print("\n".join(f"* {line}" for line in leaderboard.READING))
+    return 0
+
+
+def _fill(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.zoo import leaderboard
+
+    written = leaderboard.fill(tasks, _results(given), threads)
+    print(f"{_results(given)}: {len(written)} results written, all others were current")
+    return 0
+
+
+def _page(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.zoo import leaderboard_page
+
+    for path in leaderboard_page.write(tasks, _results(given), Path(given.get("output", "docs"))):
+        print(f"written to {path}")
+    return 0
+
+
+VERBS: dict[str, Callable[[Sequence[str], Sequence[str], dict[str, str], int], int]] = {
+    "submit": _submit,
+    "show": _show,
+    "fill": _fill,
+    "page": _page,
+}

@@ -1,0 +1,60 @@
+"""Agents for use elsewhere: folders as hubs have them, and networks that decide as the models do."""
+
+import shutil
+
+import numpy as np
+import pytest
+import yaml
+
+from netbuf_gym import zoo
+from netbuf_gym.cli import main
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.zoo import export, library
+
+
+def front(folder):
+    _, text, _ = (folder / "README.md").read_text().split("---\n", 2)
+    return yaml.safe_load(text)
+
+
+def test_a_hubs_folder_says_what_the_model_is_and_what_was_measured(tmp_path, capsys):
+    agent = "queue_threshold/ppo"
+    assert main(["export", agent, str(tmp_path / "hub")]) == 0
+    names = sorted(path.name for path in (tmp_path / "hub").iterdir())
+    assert names == ["README.md", "config.yaml", "metrics.json", "model.zip"] and "README.md" in capsys.readouterr().out
+    meta, own = front(tmp_path / "hub"), library.metrics_of(library.FOLDER / agent)
+    (result,) = meta["model-index"][0]["results"]
+    assert meta["library_name"] == "stable-baselines3" and "netbuf/QueueThreshold-v0" in meta["tags"]
+    assert result["task"]["type"] == "reinforcement-learning" and result["dataset"]["name"] == "netbuf/QueueThreshold-v0"
+    values = own["scenarios"]["rlbm/random"]["agent"]["slowdown_p99_p0"]
+    assert result["metrics"][0]["value"] == pytest.approx(np.mean(values), abs=1e-6) and not result["metrics"][0]["verified"]
+    moved = zoo.load(tmp_path / "hub" / "model.zip")
+    observation, _ = moved.make_env().reset(seed=1)
+    assert (moved.predict(observation)[0] == zoo.load(agent).predict(observation)[0]).all()
+    assert main(["export", agent, str(tmp_path / "hub")]) == 2
+    assert "holds something already; valid: a new folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("agent", ["queue_threshold/ppo", "host_buffers/dqn", "receiver_window/ppo_lstm"])
+def test_networks_decide_as_their_models(agent, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    network = export.to_onnx(zoo.load(agent), checked=60)
+    made = onnx.load_from_string(network)
+    onnx.checker.check_model(made)
+    names = [one.name for one in made.graph.input]
+    assert names == ["observation", *(["hidden", "cell", "starts"] if "lstm" in agent else [])]
+
+
+def test_a_network_that_decides_otherwise_is_refused(monkeypatch, tmp_path):
+    pytest.importorskip("onnx")
+    likeliest = export.Greedy._likeliest
+    monkeypatch.setattr(export.Greedy, "_likeliest", lambda self, latent: -likeliest(self, latent))
+    with pytest.raises(ConfigError, match=r"queue_threshold/ppo: its network as ONNX decides otherwise in [\d,]+ of"):
+        export.folder("queue_threshold/ppo", tmp_path / "x", onnx=True)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_run_that_nobody_measured_has_no_results(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    export.folder(str(tmp_path / "run"), tmp_path / "hub")
+    assert front(tmp_path / "hub")["model-index"][0] == {"name": "run", "results": []}

@@ -1,0 +1,325 @@
+"""The leaderboard: filled, handed in to, ranked and shown. Runs are read again from wandb's own offline files."""
+
+import json
+import re
+import shutil
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netbuf_gym import stats
+from netbuf_gym.cli import main
+from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
+from netbuf_gym.suites import SUITES, Edition, scoring, suite
+from netbuf_gym.zoo import leaderboard, leaderboard_page, library, scores, submission, tracking
+
+TASK, AGENT = "queue_threshold", "queue_threshold/ppo"
+FAMILIES = ("shallow", "overload")
+
+
+def small(name, digest):
+    """A suite of a few short worlds of this one."""
+    own, whole = suite(name), suite(name).load()
+    cells = [one for family in FAMILIES for one in whole.of([family])[:3]]
+    cut = tuple(replace(one, scenario=replace(one.scenario, duration_s=10.0)) for one in cells)
+    return replace(own, load=lambda: Edition(1, digest, cut))
+
+
+@pytest.fixture(scope="module")
+def suites():
+    return {name: small(name, digest) for name, digest in ((f"v1/{TASK}", "aaa"), (f"validation/{TASK}", "bbb"))}
+
+
+@pytest.fixture
+def field(suites, measure, monkeypatch, tmp_path):
+    """Two suites of a few worlds, few contenders, and a working folder of its own."""
+    for name, own in suites.items():
+        monkeypatch.setitem(SUITES, name, own)
+    rules = ("limits", "brief_pulse")
+    measure(TASK, heuristics=rules, constants=("limits:5:5", "limits:50:20"), baselines=("naive",), carded_beside=())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def played(suites, tmp_path_factory):
+    """The agent's result on the small suite."""
+    own = suites[f"v1/{TASK}"]
+    path = tmp_path_factory.mktemp("played") / "suite.json"
+    scores.write(path, scores.play(AGENT, own, own.load()))
+    return path
+
+
+@pytest.fixture
+def run(field, played):
+    """A run's folder with its model and its evaluation."""
+    folder = field / "mine"
+    shutil.copytree(library.FOLDER / AGENT, folder)
+    shutil.copy(played, folder / submission.EVALUATION)
+    return folder
+
+
+def changed(run, change):
+    """Its evaluation, otherwise."""
+    data = json.loads((run / submission.EVALUATION).read_text())
+    change(data, data["controllers"][AGENT])
+    (run / submission.EVALUATION).write_text(json.dumps(data))
+
+
+# ---- results
+
+
+def test_everybody_is_played_once_and_again_when_the_worlds_or_the_model_are_others(field, monkeypatch, capsys):
+    monkeypatch.setattr(library, "names", lambda: [AGENT])
+    assert main(["leaderboard", "fill", f"task={TASK}", "results=r", "threads=1"]) == 0
+    names = sorted(path.name for path in (field / "r" / TASK).iterdir())
+    best = json.loads((field / "r" / TASK / "constants.json").read_text())["best"]
+    constant = f"{best.replace(':', '-')}.json"
+    fixed = ["brief_pulse.json", "constants.json", "limits.json", "naive.json", "ppo.json", "random.json"]
+    assert names == sorted([*fixed, constant])
+    assert leaderboard.fill([TASK], field / "r") == []
+    path = field / "r" / TASK / "ppo.json"
+    path.write_text(path.read_text().replace('"aaa"', '"old"'))
+    assert leaderboard.fill([TASK], field / "r") == [path]
+    data = json.loads(path.read_text())
+    own = data["controllers"][AGENT]
+    assert data["command"] == f"netbuf-gym suite v1/{TASK} controller={AGENT}" and data["digest"] == "aaa"
+    assert own["decision_us"] > 1 and own["cpu_seconds"] > 0 and own["algo"] == "ppo" and own["seed"] >= 0
+    assert json.loads((field / "r" / TASK / "naive.json").read_text())["controllers"]["naive"]["decision_us"] is None
+
+    capsys.readouterr()
+    assert main(["leaderboard", "show", f"task={TASK}", "results=r"]) == 0
+    told = capsys.readouterr().out
+    standing = leaderboard.standings(TASK, field / "r")
+    assert [one.name for one in standing] == re.findall(r"^\| \d+ \| \**([^ *]+)", told, re.M)
+    assert "| naive | other control |" in told
+    assert main(["leaderboard", "page", f"task={TASK}", "results=r", "output=docs"]) == 0
+    check_pages(field / "docs", standing)
+
+
+def check_pages(folder, standing):
+    text, page = ((folder / f"leaderboard.{kind}").read_text() for kind in ("md", "html"))
+    for one in standing:
+        assert f"`{leaderboard.command_of(one)}`" in text and f"<code>{leaderboard.command_of(one)}</code>" in page
+    assert page.count("<tr data-task") == len(standing) and page.count("<svg") == 2
+    assert not re.search(r"(src|href)=|@import|https?://", page), "it needs nothing but itself"
+    svg = re.findall(r"<svg.*?</svg>", page, re.S)
+    for one in standing:
+        assert f">{one.name.rpartition('/')[2]}</text>" in svg[0]
+    assert text == leaderboard_page.markdown({TASK: standing}) and page == leaderboard_page.page({TASK: standing})
+
+
+def test_results_that_are_none_are_refused(field, played):
+    own = scores.ranked_by(TASK)
+    data = json.loads(played.read_text())
+    path = field / "x.json"
+    for text, match in (("[]", "is no result.json"), ('{"schema": "other", "controllers": {}}', "is no result.json")):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=match):
+            scores.read(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        scores.read(field / "none.json")
+    data["controllers"][AGENT]["worlds"]["shallow-01"]["score"] = "best"
+    with pytest.raises(ConfigError, match=r"shallow-01: score = 'best'; valid: a number"):
+        scores.results_of(data, own, own.load(), "x")
+    with pytest.raises(ConfigError, match=r"constants.json: does not say .*leaderboard fill task=queue_threshold"):
+        scores.constant_of(field, TASK)
+
+
+# ---- handing in
+
+
+def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
+    wandb = pytest.importorskip("wandb")
+    assert main(["leaderboard", "submit", str(run), "mode=offline", "name=queue_threshold/mine", "runs=lb", "threads=1"]) == 0
+    told = capsys.readouterr().out
+    (folder,) = (run.parent / "lb" / "wandb").glob("offline-run-*")
+    group = f"netbuf/QueueThreshold-v0/ppo/v1/{TASK}"
+    assert f"group {group}" in told and f"wandb sync lb/wandb/{folder.name}" in told
+
+    wandb.teardown()  # its service ends, and has written everything
+    records = list(_records(next(folder.glob("*.wandb"))))
+    (started,) = [one.run for one in records if one.WhichOneof("record_type") == "run"]
+    assert (started.run_group, started.job_type, started.project) == (group, "leaderboard", "netbuf-gym")
+    config = {item.key: json.loads(item.value_json) for item in started.config.update}
+    later = {item.key: json.loads(item.value_json) for one in records if one.HasField("config") for item in one.config.update}
+    assert config["algo"]["name"] == "ppo" and later["leaderboard"]["digest"] == "aaa"
+    (artifact,) = [one.artifact for one in records if one.HasField("artifact") and one.artifact.type == "model"]
+    assert artifact.name.startswith(f"{TASK}-ppo-seed")
+    paths = {entry.path for entry in artifact.manifest.contents}
+    assert {"model.zip", "config.yaml", "result.json"} <= paths
+    logged = {item.key or "/".join(item.nested_key): json.loads(item.value_json)
+              for one in records if one.HasField("history") for item in one.history.item}
+    assert logged["families/_type"] == "table-file" and logged["cpu_seconds"] > 0 and "score/overload" in logged
+
+    (result,) = tracking.offline_results(run.parent / "lb")
+    own = scores.ranked_by(TASK)
+    (one,) = scores.collect([result], own, own.load())
+    assert one.name == one.about["group"] == "queue_threshold/mine" and one.about["algo"] == "ppo"
+
+
+def _records(path):
+    """wandb's offline file: a header, then LevelDB's log of its protobuf records, in parts that end with blocks of 32 KiB."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, at, parts = path.read_bytes(), 7, b""
+    assert data[:4] == b":W&B"
+    while at < len(data):
+        left = (1 << 15) - at % (1 << 15)
+        if left < 7:
+            at += left
+            continue
+        size, kind = struct.unpack_from("<HB", data, at + 4)
+        part = data[at + 7 : at + 7 + size]
+        parts, at = (part if kind in (1, 2) else parts + part), at + 7 + size
+        if kind in (1, 4):
+            yield Record.FromString(parts)
+
+
+def test_an_agent_without_an_evaluation_is_evaluated(run):
+    (run / submission.EVALUATION).unlink()
+    one = submission.prepare(str(run))
+    assert (run / submission.EVALUATION).is_file() and one.name == "queue_threshold/mine" and one.evaluation.parent == run
+    assert one.result["group"] == one.name and len(one.result["worlds"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda data, own: data.update(version=2), r"evaluated on suite v1/queue_threshold, version 2.*; valid: .*version 1"),
+        (lambda data, own: data.update(suite="gate"), "evaluated on suite gate"),
+        (lambda data, own: own["worlds"].pop("shallow-02"), "lacks 1 of 6 worlds, 'shallow-02' first"),
+        (lambda data, own: own.update(model_sha256="0" * 16), r"has results of .*\(0000000000000000\), not of .*model.zip"),
+        (
+            lambda data, own: [one.update(score=one["score"] + 0.3) for one in own["worlds"].values()],
+            r"model.zip does not reproduce its score in 4 of 4 worlds: in .* it has .*, not .*; valid: its own results",
+        ),
+        (lambda data, own: own.pop("worlds"), "is no result.json"),
+    ],
+)
+def test_what_is_not_the_models_own_result_is_refused_with_the_reason(run, capsys, change, match):
+    pytest.importorskip("wandb")
+    changed(run, change)
+    assert main(["leaderboard", "submit", str(run), "mode=offline", "runs=lb"]) == 2
+    assert re.search(match, capsys.readouterr().err) and not (run.parent / "lb").exists()
+
+
+def test_the_worlds_that_are_played_again_are_of_every_family_and_the_models_choice(suites):
+    edition = suites[f"v1/{TASK}"].load()
+    chosen = [[one.name for one in submission.sample(edition, f"{k:x}")] for k in range(20)]
+    assert all([name.partition("-")[0] for name in own] == ["shallow"] * 2 + ["overload"] * 2 for own in chosen)
+    assert len({tuple(own) for own in chosen}) > 3
+
+
+def test_nobody_takes_the_name_of_a_rule(run, field, capsys, monkeypatch):
+    with pytest.raises(ConfigError, match="name = 'limits' is that of a contender of queue_threshold"):
+        submission.prepare(str(run), name="limits")
+    monkeypatch.setattr(library, "names", list)
+    leaderboard.fill([TASK], field / "r")
+    before = leaderboard.standings(TASK, field / "r")
+    changed(run, lambda data, own: own.update(group="random"))
+    broken = run / "broken.json"
+    broken.write_text("{")
+    capsys.readouterr()
+    after = leaderboard.standings(TASK, field / "r", [run / submission.EVALUATION, broken])
+    assert [(one.name, one.middle, len(one.results)) for one in after] == [(one.name, one.middle, 1) for one in before]
+    said = capsys.readouterr().out
+    assert "passed over" in said and "has the name of a contender" in said and "broken.json: is no result.json" in said
+    changed(run, lambda data, own: own.update(group="mine", seed=3))
+    found = {one.name: one for one in leaderboard.standings(TASK, field / "r", [run / submission.EVALUATION])}
+    assert found["mine"].role == scoring.AGENT and len(found) == len(before) + 1
+
+
+def test_a_model_of_nothing_is_refused(field):
+    with pytest.raises(CheckpointError, match="run = 'nobody': no such file"):
+        submission.prepare("nobody")
+
+
+def test_without_wandb_it_says_what_to_install(run, monkeypatch, capsys):
+    monkeypatch.setitem(__import__("sys").modules, "wandb", None)
+    with pytest.raises(MissingExtraError, match=r"wandb is not installed\): pip install netbuf-gym\[leaderboard\]"):
+        tracking.require()
+    assert main(["leaderboard", "submit", str(run)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_how_runs_are_logged_is_asked_for_or_told_by_the_account(monkeypatch):
+    for name in ("WANDB_MODE", "WANDB_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    assert tracking.mode_of(None) == "offline" and tracking.mode_of("online") == "online"
+    monkeypatch.setenv("WANDB_API_KEY", "x")
+    assert tracking.mode_of(None) == "online" and tracking.mode_of("offline") == "offline"
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    assert tracking.mode_of(None) == "offline"
+    with pytest.raises(ConfigError, match="mode = 'maybe'; valid: offline, online"):
+        tracking.mode_of("maybe")
+
+
+def test_runs_of_a_project_are_fetched_and_ranked(field, played):
+    pytest.importorskip("wandb")
+
+    class File:
+        def download(self, root, replace):
+            (field / root).mkdir(parents=True)
+            shutil.copy(played, field / root / tracking.RESULT)
+
+    class Run:
+        id = "abc"
+
+        def file(self, name):
+            assert name == tracking.RESULT
+            return File()
+
+    class Api:
+        def runs(self, path, filters):
+            if path != "me/mine":
+                raise ValueError("Could not find project")
+            return [Run()]
+
+    (found,) = tracking.project_results("me/mine", field / "fetched", Api())
+    own = scores.ranked_by(TASK)
+    assert [one.name for one in scores.collect([found, played], own, own.load())] == [AGENT], "one of a model"
+    with pytest.raises(ConfigError, match="project = 'me/other': Could not find project; valid: ENTITY/PROJECT"):
+        list(tracking.project_results("me/other", field / "fetched", Api()))
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["rank"], "verb = 'rank'"),
+        (["show", "tsk=a"], "did you mean 'task='"),
+        (["show", "task=switches"], "task = 'switches'"),
+        (["show", "task=queue_threshold", "task=queue_threshold"], "task is given twice"),
+        (["show", "results=nowhere"], "results = nowhere holds none"),
+        (["show", "mine"], "argument 'mine' is unknown to show"),
+        (["fill", "threads=0"], "threads = 0"),
+        (["fill", "threads=x"], "threads = 'x'"),
+        (["submit"], "missing: RUN"),
+        (["submit", "x", "mode=often"], "mode = 'often'"),
+    ],
+)
+def test_mistaken_words_are_refused_by_name(field, capsys, words, match):
+    assert main(["leaderboard", *words]) == 2
+    assert re.search(match, capsys.readouterr().err)
+
+
+# ---- what is committed
+
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "v1"
+COMMITTED = sorted(path.parent.name for path in RESULTS.glob("*/constants.json"))
+
+
+@pytest.mark.parametrize("task", COMMITTED)
+def test_committed_results_are_of_todays_worlds_and_models(task):
+    own = scores.ranked_by(task)
+    edition = own.load()
+    for word in scores.words_of(task, scores.constant_of(RESULTS, task)):
+        assert scores.is_current(scores.file_of(RESULTS, task, word), word, edition), word
+    standing = leaderboard.standings(task, RESULTS)
+    for one in standing:
+        assert isinstance(one.middle, stats.Interval) and len(one.scores) == len(edition.families)
+    assert {one.role for one in standing} >= {scoring.CHANCE, scoring.HEURISTIC, scoring.CONSTANT, scoring.AGENT}
+    text = (RESULTS.parents[2] / "docs" / "leaderboard.md").read_text()
+    assert leaderboard.table(standing) in text, "netbuf-gym leaderboard page"

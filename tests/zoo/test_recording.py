@@ -1,0 +1,56 @@
+"""Episodes as datasets: what was seen, done and earned, and again from the file."""
+
+import numpy as np
+import pytest
+
+from netbuf_gym.cli import main
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.zoo import recording
+
+TASK = "queue_threshold"
+
+
+@pytest.fixture(autouse=True)
+def minari(monkeypatch, tmp_path):
+    monkeypatch.setenv(recording.WHERE, str(tmp_path / "data"))
+    return pytest.importorskip("minari")
+
+
+def test_episodes_are_kept_as_they_were_played(minari, tmp_path, capsys):
+    folder = tmp_path / "data"
+    words = [TASK, "brief_pulse", "--scenario", "rlbm/default", "--episodes", "2", "--folder", str(folder)]
+    assert main(["record", *words]) == 0 and "netbuf/queue_threshold/brief_pulse-v0" in capsys.readouterr().out
+    dataset = minari.load_dataset("netbuf/queue_threshold/brief_pulse-v0")
+    assert dataset.total_episodes == 2 and dataset.total_steps == 1200
+    env, episode = dataset.recover_environment(), dataset[1]
+    observation, _ = env.reset(seed=2)
+    np.testing.assert_array_equal(observation, episode.observations[0])
+    for k in range(50):
+        observation, reward, *_ = env.step(episode.actions[k])
+        np.testing.assert_array_equal(observation, episode.observations[k + 1])
+        assert reward == episode.rewards[k]
+    assert main(["record", *words]) == 2 and "is there already" in capsys.readouterr().err
+
+
+def test_agents_and_constants_are_recorded_too(minari, tmp_path):
+    to = {"scenario": "ppcc/4", "seeds": [1], "name": "mine-v0"}
+    name = recording.record("congestion_window", "constant:5", tmp_path / "data", **to)
+    assert name == "mine-v0" and set(minari.load_dataset(name)[0].actions.tolist()) == {5}
+
+
+@pytest.mark.parametrize("controller", ["naive", "fq_codel"])
+def test_what_decides_nothing_is_refused(controller, tmp_path):
+    with pytest.raises(ConfigError, match=f"controller = '{controller}' acts in the world, or changes it"):
+        recording.record(TASK, controller, tmp_path / "data", seeds=[1])
+
+
+def test_names_that_minari_refuses_are_refused_before_anything_is_played(tmp_path):
+    with pytest.raises(ConfigError, match="name = 'mine'; valid: NAME-v0"):
+        recording.record(TASK, "brief_pulse", tmp_path / "data", name="mine")
+
+
+def test_an_episode_that_is_another_the_second_time_is_refused(monkeypatch, tmp_path):
+    own = recording._episode
+    monkeypatch.setattr(recording, "_episode", lambda env, contender, seed: own(env, contender, seed + 1))
+    with pytest.raises(ConfigError, match=r"earns .* when it is played again, not"):
+        recording.record(TASK, "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1])

@@ -1,0 +1,131 @@
+"""`netbuf-gym leaderboard`: who is ahead on the suites that contenders of all tasks are ranked by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.progress import ProgressBar, say
+from netbuf_gym.stats import Interval
+from netbuf_gym.suites import scoring, suite
+from netbuf_gym.suites.catalogue import CHOOSE_ON
+from netbuf_gym.tables import markdown_table, number
+from netbuf_gym.tasks import get
+from netbuf_gym.zoo import scores
+
+HEADER = ("", "contender", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
+"""Of the table of a task."""
+NOT_BETTER = "(not above the best constant)"
+READING = (
+    "score: of each world what a contender has more than chance there, over what the best control that was not learned has "
+    "more in the mean of the family: chance 0, the best rule or constant of the family 1; the mean of the middle half of all "
+    "worlds, families weighing alike, with its 95 % interval (bootstrap, stratified by family)",
+    "P(> best rule): share of the worlds in which it is ahead of the best rule, ties half",
+    "over best rule, over best constant: mean of the differences in the same worlds, of utility or of the logarithm of the "
+    "slowdown as they are, families weighing alike; an interval above 0 is surely ahead",
+    "kind: agent (learned), rule (acts through the agents' control), constant (the best one, chosen on other worlds), random "
+    "(chance), other control (another congestion control, AQM or the like, beside)",
+    "seeds: of training; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
+)
+
+
+def fill(tasks: Sequence[str], folder: Path, threads: int = 1) -> list[Path]:
+    """Plays everybody that a leaderboard holds and that has no current result in the folder; what is done is kept.
+
+    Returns:
+        the files that were written.
+
+    Raises:
+        OSError: One cannot be written.
+    """
+    written: list[Path] = []
+    for task in tasks:
+        own = scores.ranked_by(task)
+        edition, path = own.load(), folder / task / scores.CONSTANTS
+        try:
+            constant = scores.constant_of(folder, task)
+        except ConfigError:
+            say(f"{task}: choosing the best constant")
+            total = len(suite(CHOOSE_ON[task]).load().cells) * len(get(task).measures.constants)
+            with ProgressBar(f"{task}: constants") as bar:
+                found = scores.choose_constant(task, threads, scores.Counted(bar, total))
+            scores.write(path, {**found, "command": f"netbuf-gym leaderboard fill task={task}"})
+            constant, written = str(found["best"]), [*written, path]
+        for word in scores.words_of(task, constant):
+            path = scores.file_of(folder, task, word)
+            if not scores.is_current(path, word, edition):
+                say(f"{own.name}: {word}")
+                with ProgressBar(f"{own.name}: {word}") as bar:
+                    scores.write(path, scores.play(word, own, edition, threads, scores.Counted(bar, len(edition.cells))))
+                written.append(path)
+    return written
+
+
+def standings(task: str, folder: Path, more: Sequence[Path] = ()) -> list[scoring.Standing]:
+    """Everybody of a task, the best first.
+
+    Args:
+        folder: Where `fill` has left its results.
+        more: Files of agents that were handed in; those of other suites, and what is none, are passed over, the latter said.
+
+    Raises:
+        ConfigError: As `scoring.standings` and `scores.collect` do.
+    """
+    own = scores.ranked_by(task)
+    edition, files = own.load(), scores.found_below(folder / task)
+    for path in more:
+        try:
+            if any(not scores.is_free(task, str(one.about.get("group"))) for one in scores.collect([path], own, edition)):
+                raise ConfigError(f"{path}: has the name of a contender of {task}; valid: a name of its own")
+            files.append(path)
+        except ConfigError as error:
+            say(f"passed over: {error}")
+    return scoring.standings(own, edition, scores.collect(files, own, edition), scores.constant_of(folder, task))
+
+
+def table(standing: Sequence[scoring.Standing]) -> str:
+    """Everybody in a Markdown table; agents that do not surely beat the best constant are marked so."""
+    rows = []
+    for place, one in enumerate(standing, 1):
+        bold = "**" if one.role == scoring.AGENT else ""
+        mark = f" {NOT_BETTER}" if one.behind_constant else ""
+        improvement = f"{one.improvement.mean:.2f} [{one.improvement.low:.2f}, {one.improvement.high:.2f}]"
+        rows.append(
+            [
+                str(place),
+                f"{bold}{one.name}{bold}{mark}",
+                one.role,
+                str(one.middle),
+                improvement if one.over_heuristic else "the best rule",
+                signed(one.over_heuristic),
+                signed(one.over_constant),
+                str(len(one.results)) if one.role == scoring.AGENT else "",
+                number(one.mean_of("cpu_seconds"), 2),
+                number(one.mean_of("decision_us"), 3),
+            ]
+        )
+    return markdown_table(HEADER, rows)
+
+
+def signed(interval: Interval | None) -> str:
+    """A difference with its interval; nothing of what is compared with itself."""
+    return "" if interval is None else f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
+
+
+def families(standing: Sequence[scoring.Standing]) -> str:
+    """Mean scores by family in a Markdown table: agents, the best rule, the best constant and the best other control."""
+    shown = [one for one in standing if one.role == scoring.AGENT]
+    shown += [one for one in standing if one.over_heuristic is None or one.over_constant is None]
+    shown += [one for one in standing if one.role == scoring.OTHER][:1]
+    rows = []
+    for family in standing[0].scores:
+        means = [float(one.scores[family].mean()) for one in shown]
+        cells = [f"**{mean:.2f}**" if mean == max(means) else f"{mean:.2f}" for mean in means]
+        rows.append([family, str(len(standing[0].scores[family])), *cells])
+    return markdown_table(["family", "worlds", *(one.name for one in shown)], rows)
+
+
+def command_of(one: scoring.Standing) -> str:
+    """What makes a row again."""
+    return str(one.results[0].about["command"])

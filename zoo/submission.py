@@ -1,0 +1,157 @@
+"""Handing an agent in: its evaluation on the suite of its task, or a new one, looked through before anything is logged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import tasks
+from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.progress import ProgressBar
+from netbuf_gym.suites import Cell, Edition, Suite, running
+from netbuf_gym.zoo import checkpoint, contending, library, scores
+from netbuf_gym.zoo.saved import SavedAgent
+
+EVALUATION = "suite.json"
+"""Of a run's folder, beside its model."""
+SAMPLED = 2
+"""Worlds of each family that are played again."""
+TOLERANCE = 0.02
+"""Of the score, in a world that is played again."""
+REPRODUCED = 0.9
+"""Share of those worlds in which it must be reproduced: the last bits of a network's sums depend on the machine, and a decision
+between two that are nearly equal on the last bits."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """An agent that has been looked through.
+
+    Attributes:
+        saved: It.
+        task: Its task.
+        suite, edition: What it was evaluated on.
+        name: Of its row.
+        data: Its result, as it is kept.
+        evaluation: The file that it came from, or was written to.
+    """
+
+    saved: checkpoint.Saved
+    task: str
+    suite: Suite
+    edition: Edition
+    name: str
+    data: dict[str, Any]
+    evaluation: Path
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What is known of the agent, `worlds` and `families` among it."""
+        return self.data["controllers"][self.name]
+
+    @property
+    def group(self) -> str:
+        """What its runs of other training seeds have in common: environment, algorithm, suite."""
+        return "/".join((self.saved.env["id"], str(self.saved.config.algo.name), self.suite.name))
+
+
+def prepare(run: str, *, name: str | None = None, evaluation: Path | None = None, threads: int = 1) -> Submission:
+    """An agent with its evaluation, looked through; without one it is evaluated, which is kept beside the model.
+
+    Args:
+        run: A run's folder, a model's file, or the name of an agent of the package.
+        name: Of its row, the same for all training seeds; None: that of the agent, or of the run's folder.
+        evaluation: The file that `netbuf-gym suite` has written; None: `suite.json` beside the model.
+        threads: That run the worlds.
+
+    Raises:
+        CheckpointError: There is no such agent, it is damaged, or does not fit.
+        ConfigError: The name is that of a rule; the evaluation is of another suite or version, of another model, or lacks
+            worlds; or the model does not reproduce it.
+        OSError: The new evaluation cannot be written.
+    """
+    saved = checkpoint.read(library.path_of(run, "run"))
+    task = str((saved.env.get("schema") or {}).get("task"))
+    own = scores.ranked_by(task)
+    edition = own.load()
+    packaged = run.strip("/") in library.names() and saved.path.is_relative_to(library.FOLDER)
+    file = evaluation or (Path("runs", "leaderboard", run.strip("/")) if packaged else saved.path.parent) / EVALUATION
+    row = name or (run.strip("/") if packaged else f"{task}/{saved.path.parent.resolve().name}")
+    if not scores.is_free(task, row):
+        raise ConfigError(f"name = {shown(row)} is that of a contender of {task}; valid: a name of its own")
+    if evaluation is None and not file.is_file():
+        with ProgressBar(f"{own.name}: {row}", line_seconds=None) as bar:
+            data = scores.play(run, own, edition, threads, scores.Counted(bar, len(edition.cells)))
+        scores.write(file, data)
+    data = scores.read(file)
+    result, digest = _own_result(data, saved, file)
+    scores.results_of({**data, "controllers": {row: result}}, own, edition, str(file))
+    about = scores.described(saved) | {"group": row, "model_sha256": digest}
+    made = Submission(saved, task, own, edition, row, {**data, "controllers": {row: {**result, **about}}}, file)
+    require_reproduced(made, sample(edition, digest))
+    return made
+
+
+def _own_result(data: dict[str, Any], saved: checkpoint.Saved, file: Path) -> tuple[dict[str, Any], str]:
+    """The result of this very model among those of a file, and the model's digest."""
+    digest = contending.digest_of(str(saved.path))
+    for one in data["controllers"].values():
+        if digest is not None and one.get("model_sha256") == digest:
+            return one, digest
+    found = ", ".join(f"{name} ({one.get('model_sha256')})" for name, one in data["controllers"].items())
+    raise ConfigError(f"{file}: has results of {found}, not of {saved.path} ({digest}); valid: an evaluation of that model")
+
+
+def sample(edition: Edition, digest: str) -> list[Cell]:
+    """The worlds that are played again: some of each family, which ones the model's own digest decides."""
+    rng = np.random.default_rng(int(digest, 16))
+    picked = []
+    for family in edition.families:
+        cells = edition.of([family])
+        picked += [cells[k] for k in rng.permutation(len(cells))[:SAMPLED]]
+    return picked
+
+
+def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
+    """Raises ConfigError unless the model has the scores again that it was handed in with."""
+    key = one.suite.score.key
+    contender = SavedAgent(one.saved, one.name)
+    contending.require_fit(contender, cells, one.suite)
+    again = running.run(one.suite, cells, contender).of(key)
+    said = [one.result["worlds"][cell.name][key] for cell in cells]
+    off = {
+        cell.name: (was, now)
+        for cell, was, now in zip(cells, said, again, strict=True)
+        if not (was is None and np.isnan(now)) and not (was is not None and abs(was - now) <= TOLERANCE)
+    }
+    if len(off) > (1 - REPRODUCED) * len(cells):
+        world, (was, now) = next(iter(off.items()))
+        what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
+        raise ConfigError(f"{what}: in {world} it has {now:.4g}, not {was}; valid: its own results, within {TOLERANCE:g}")
+
+
+def table(one: Submission) -> tuple[list[str], list[list[Any]]]:
+    """Header and rows of its table: what it measured, family by family."""
+    metrics = one.suite.metrics
+    rows = [
+        [family, found["worlds"], *(found.get(metric.key) for metric in metrics)]
+        for family, found in one.result["families"].items()
+    ]
+    return ["family", "worlds", *(metric.key for metric in metrics)], rows
+
+
+def measures_of(one: Submission) -> dict[str, float]:
+    """Its metrics in a line each, JSON-able: `score/FAMILY`, `cpu_seconds`, `decision_us` and the like."""
+    key = one.suite.score.key
+    found = {f"{key}/{family}": row[key] for family, row in one.result["families"].items() if row[key] is not None}
+    costs = {name: one.result[name] for name in ("seconds", "cpu_seconds", "decision_us") if one.result.get(name) is not None}
+    return found | costs | {"timesteps": int(one.saved.progress["timesteps"])}
+
+
+def known_tasks(task: str | None) -> list[str]:
+    """The task that is named, or all that have a suite; raises ConfigError for another."""
+    return tasks.names() if task is None else [tasks.get(task).name]
