@@ -3,9 +3,10 @@
     python -m netbuf_gym.reproduce.rlbm.rewards [rewards=A,B] [seeds=2] [steps=300000] [worlds=200] [runs=runs/rewards]
         [output=FILE]
 
-Every reward is a file of conf/reward; all else is as in `experiment=queue_threshold`, which begins as the rule `brief_pulse`
-and goes on by PPO, so many environment steps. Trainings lie in `runs`, a folder each; none is done twice. The
-agents and the rule then play the same worlds of `rlbm/random`, on seeds of validation, with drops at the tail and at the head.
+Every reward is a file of conf/reward; all else is as in `experiment=queue_threshold`, which begins as the rule `brief_pulse`,
+here with `imitate.spread=0.05`, and goes on by PPO, so many environment steps. Trainings lie in `runs`, a
+folder each; none is done twice. The agents and the rule then play the same worlds of `rlbm/random`, on seeds of validation, with
+drops at the tail and at the head.
 
 A figure is the geometric mean over training seeds and worlds of the 99th percentile of the slowdown of priority 0; its ratio to
 the rule's has a 95 % interval over worlds, each one's seeds together.
@@ -92,7 +93,7 @@ def _trained(reward: str, seed: int, steps: int, runs: Path) -> Contender | None
         result = train([f"resume={run_dir}"])
     elif not (run_dir / "model.zip").exists():
         kept = [f"seed={seed}", f"total_timesteps={steps}", "snapshots=0", f"run_dir='{run_dir}'", "tensorboard=false"]
-        result = train(["experiment=queue_threshold", f"reward={reward}", *kept], tell=say)
+        result = train(["experiment=queue_threshold", "imitate.spread=0.05", f"reward={reward}", *kept], tell=say)
     else:
         return SavedAgent(checkpoint.read(run_dir / "model.zip"))
     return None if result.interrupted else SavedAgent(checkpoint.read(result.model_path))
