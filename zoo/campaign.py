@@ -6,15 +6,16 @@
 
 `seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios` (those that agents of the task are
 compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own;
-`suites=false` leaves out the task's suites, and keeps the seed of median score; everything else goes to `netbuf-gym train`.
+`suites=false` leaves out the task's suites, and does not choose by them; everything else goes to `netbuf-gym train`.
 Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A run of another
 configuration in the same place is refused.
 
 Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
 is trained on) is kept, as best.zip in the run's folder; of others the last model.
 
-Writes model.zip (the seed that does best on the suite that the task chooses on, or else the one of median score), config.yaml,
-metrics.json and card.md into `out`; the table of all agents in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
+Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds, and without
+either the one of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents in zoo/README.md
+comes from `python -m netbuf_gym.zoo.tables`.
 """
 
 from __future__ import annotations
@@ -213,6 +214,9 @@ def _metrics(
     scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
     choice = on_suites.choose(measures, saved) if plan.suites and measures.chosen_on else None
     kept = _median(scores.mean(axis=1)) if choice is None else int(np.argmax(choice["scores"]))
+    validated = None if plan.validation is None else [selection.score(one.path.parent) for one in saved]
+    if choice is None and validated is not None:
+        kept = int((np.argmin if measures.lower_is_better else np.argmax)(validated))
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():
         scenarios[name] = {
@@ -228,7 +232,7 @@ def _metrics(
             scenarios[name]["breakdown"] = parts
     progress = [one.progress for one in trained]
     chosen: dict[str, Any] = {"scenario": plan.validation, "seeds": plan.validation_seeds}
-    chosen["timesteps"] = [one.progress["timesteps"] for one in saved]
+    chosen |= {"timesteps": [one.progress["timesteps"] for one in saved], "scores": validated}
     metrics = {
         "schema": "netbuf-gym/campaign/1",
         "netbuf_gym": __version__,
@@ -289,7 +293,7 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         f"* Trained on `{_named(metrics['training_scenario'])}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
         f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
-        f"* `model.zip` is seed {metrics['kept_seed']}, {_why(metrics['choice'])}; `config.yaml` its configuration; "
+        f"* `model.zip` is seed {metrics['kept_seed']}, {_why(metrics)}; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
         *_chosen(metrics["validation"]),
         f"* Evaluated greedily on {plan.evaluation_seeds} seeds from {metrics['evaluation_seeds'][0]} on, "
@@ -330,8 +334,11 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _why(choice: dict[str, Any] | None) -> str:
+def _why(metrics: dict[str, Any]) -> str:
     """Why a seed is the one that is kept."""
+    choice, validation = metrics["choice"], metrics["validation"]
+    if choice is None and validation is not None:
+        return f"the best in validation worlds (all of them there: {', '.join(f'{one:.3f}' for one in validation['scores'])})"
     if choice is None:
         return "of median score"
     scores = ", ".join(f"{score:.3f}" for score in choice["scores"])

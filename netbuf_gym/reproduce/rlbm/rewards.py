@@ -5,8 +5,8 @@
 
 Every reward is a file of conf/reward; all else is as in `experiment=queue_threshold`, which begins as the rule `brief_pulse`,
 here with `imitate.spread=0.05`, and goes on by PPO, so many environment steps. Trainings lie in `runs`, a
-folder each; none is done twice. The agents and the rule then play the same worlds of `rlbm/random`, on seeds of validation, with
-drops at the tail and at the head.
+folder each; none is done twice. The agents and the rule then play the same worlds of `rlbm/random`, on seeds of validation,
+with drops at the tail and at the head.
 
 A figure is the geometric mean over training seeds and worlds of the 99th percentile of the slowdown of priority 0; its ratio to
 the rule's has a 95 % interval over worlds, each one's seeds together.
