@@ -145,20 +145,21 @@ def draw_traces(network: str, count: int = 40) -> dict[str, float]:
     return {"ms_per_trace": 1e3 * (time.thread_time() - started) / count}
 
 
-def step_switches() -> dict[str, float]:
-    """Random thresholds over `rlbm/random`, once its worlds have traffic; one thread."""
-    env = gym.make_vec("netbuf/QueueThreshold-v0", num_envs=WORLDS, scenario="rlbm/random")
-    rng = np.random.default_rng(1)
-    actions = rng.uniform(-1, 1, (SETTLE_STEPS + TIMED_STEPS, WORLDS, 2)).astype(np.float32)
+def step_switches(scenario: str | dict = "rlbm/random", interval_s: float = 0.1) -> dict[str, float]:
+    """Random thresholds, once the worlds have had 3 s of traffic; one thread."""
+    env = gym.make_vec("netbuf/QueueThreshold-v0", num_envs=WORLDS, scenario=scenario, interval_s=interval_s)
+    rng, settle = np.random.default_rng(1), round(3 / interval_s)
+    actions = rng.uniform(-1, 1, (settle + TIMED_STEPS, WORLDS, 2)).astype(np.float32)
     env.reset(seed=1)
-    for action in actions[:SETTLE_STEPS]:
+    for action in actions[:settle]:
         env.step(action)
-    cpu = time.thread_time()
-    for action in actions[SETTLE_STEPS:]:
+    cpu, sent = time.thread_time(), 0.0
+    for action in actions[settle:]:
         env.step(action)
+        sent += env.unwrapped.engine.tracker.queue.drained_bytes.sum() / 1500
     cpu = time.thread_time() - cpu
     env.close()
-    return {"steps_per_cpu_s": WORLDS * TIMED_STEPS / cpu}
+    return {"steps_per_cpu_s": WORLDS * TIMED_STEPS / cpu, "packets_per_step": sent / (WORLDS * TIMED_STEPS)}
 
 
 def step_receivers(acts_on: str) -> dict[str, float]:
@@ -313,6 +314,11 @@ def main() -> None:
     switches = repeat(options.runs, step_switches)
     name = "1024 switches, environment, random thresholds on rlbm/random, 1 core (processor time)"
     rows.append(Row(name, "steps/s", switches["steps_per_cpu_s"], 120e3))
+    full = {"name": "rlbm/default", "load": 3.0}
+    switches = repeat(options.runs, lambda: step_switches(full, 0.01))
+    note = f"{switches['packets_per_step'][0]:.1f} full packets sent a step"
+    name = "1024 switches, decisions every 10 ms, a port of 10 Mbit/s kept busy, 1 core (processor time)"
+    rows.append(Row(name, "steps/s", switches["steps_per_cpu_s"], 300e3, note=note))
     for acts_on, what in (("k", "Nuwa's rule on every ACK"), ("window", "a window each decision")):
         receivers = repeat(options.runs, lambda acts_on=acts_on: step_receivers(acts_on))
         note = f"{receivers['packets_per_step'][0]:.1f} data packets a step"

@@ -254,8 +254,7 @@ class Works:
         if not self._run(f"{pair.name}: study", tuning, folder / "study.log"):
             return f"no study; see {folder / 'study.log'}", False
         settings = leaves(plain(OmegaConf.load(study / BEST)))
-        shared = [f"seeds={self.config.seeds}", f"validation_seeds={self.config.validation_seeds}"]
-        shared += ["keep=validation", "suites=false"]
+        shared = [f"seeds={self.config.seeds}", f"validation_seeds={self.config.validation_seeds}", "suites=false"]
         seeds = self.config.evaluation_seeds.get(pair.task, 20)
         own = [f"evaluation_seeds={seeds}", f"runs={(folder / 'seeds').absolute()}", f"out={agent.absolute()}"]
         steps = [f"total_timesteps={pair.steps}", f"snapshots={self.config.snapshots}"]

@@ -6,16 +6,17 @@
 
 `seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios` (those that agents of the task are
 compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own;
-`suites=false` leaves out the task's suites, and keeps the seed of median score; everything else goes to `netbuf-gym train`.
+`suites=false` leaves out the task's suites, and does not choose by them; everything else goes to `netbuf-gym train`.
 Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A run of another
 configuration in the same place is refused.
 
 Of a run with `snapshots` the one that does best in `validation_seeds` (48) worlds of the scenario `validation` (the one that it
-is trained on) is kept, as best.zip in the run's folder; of others the last model. With `keep=validation` (in place of `median`)
-the seed whose model did best there is kept, and its last one stands beside it as final.zip.
+is trained on) is kept, as best.zip in the run's folder, and the last model of the kept seed stands beside it as final.zip; of
+others the last model.
 
-Writes model.zip (the seed that does best on the suite that the task chooses on, or else the one of median score), config.yaml,
-metrics.json and card.md into `out`; the table of all agents in zoo/README.md comes from `python -m netbuf_gym.zoo.tables`.
+Writes model.zip (the seed that does best on the suite that the task chooses on, or else in validation worlds, and without
+either the one of median score), config.yaml, metrics.json and card.md into `out`; the table of all agents in zoo/README.md
+comes from `python -m netbuf_gym.zoo.tables`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ import torch as th
 from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import stats, tasks
-from netbuf_gym.arguments import choice as one_of
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.progress import ProgressBar, say
@@ -46,7 +46,6 @@ from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.train import CHANGEABLE, train
 
-VALIDATION = "validation"
 FREE = ("run_dir", "resume", "snapshots")
 """What a run's configuration says beside how it was trained."""
 
@@ -66,7 +65,6 @@ class Plan:
     command: str
     task: str
     suites: bool = True
-    keep: str = "median"
 
     @property
     def measures(self) -> Measures:
@@ -97,7 +95,7 @@ def main(argv: Sequence[str]) -> int:
         metrics["cards"] = on_suites.judge(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
     config = checkpoint.pack(saved[kept], plan.out / "model.zip")
-    if plan.keep == VALIDATION:
+    if plan.validation is not None:
         checkpoint.pack(trained[kept], plan.out / "final.zip")
     if (made := trained[kept].path.parent / versions.NAME).is_file():
         write_atomic(plan.out / versions.NAME, made.read_bytes())
@@ -111,7 +109,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _plan(argv: Sequence[str]) -> Plan:
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
-    own |= {"validation_seeds": "48", "suites": "true", "keep": "median"}
+    own |= {"validation_seeds": "48", "suites": "true"}
     overrides = []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -130,9 +128,6 @@ def _plan(argv: Sequence[str]) -> Plan:
     if own["suites"] not in ("true", "false"):
         raise ConfigError(f"suites = {own['suites']!r}; valid: true or false")
     config = load("train", overrides)
-    keep = one_of("keep", own["keep"], ("median", VALIDATION))
-    if keep == VALIDATION and not config.snapshots:
-        raise ConfigError("keep=validation without validation; valid: with snapshots=1 or more")
     record = tasks.get(config.env.name)
     if not record.measures.score:
         raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")
@@ -150,7 +145,6 @@ def _plan(argv: Sequence[str]) -> Plan:
         shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *filter(_of_any_machine, argv)]),
         config.env.name,
         own["suites"] == "true",
-        keep,
     )
 
 
@@ -207,8 +201,8 @@ def _metrics(
     scores = np.array([[_mean(runs.metrics[measures.score]) for runs in agents] for agents, _, _ in played.values()]).T
     choice = on_suites.choose(measures, saved) if plan.suites and measures.chosen_on else None
     kept = _median(scores.mean(axis=1)) if choice is None else int(np.argmax(choice["scores"]))
-    validated = [selection.score_of(one.path.parent) for one in saved] if plan.validation is not None else []
-    if plan.keep == VALIDATION:
+    validated = None if plan.validation is None else [selection.score(one.path.parent) for one in saved]
+    if choice is None and validated is not None:
         kept = int((np.argmin if measures.lower_is_better else np.argmax)(validated))
     scenarios: dict[str, Any] = {}
     for name, (agents, baselines, drawn) in played.items():
@@ -225,8 +219,7 @@ def _metrics(
             scenarios[name]["breakdown"] = parts
     progress = [one.progress for one in trained]
     chosen: dict[str, Any] = {"scenario": plan.validation, "seeds": plan.validation_seeds}
-    chosen["timesteps"] = [one.progress["timesteps"] for one in saved]
-    chosen["scores"] = validated
+    chosen |= {"timesteps": [one.progress["timesteps"] for one in saved], "scores": validated}
     metrics = {
         "schema": "netbuf-gym/campaign/1",
         "netbuf_gym": __version__,
@@ -240,7 +233,6 @@ def _metrics(
         "training_seeds": [one.config.seed for one in saved],
         "kept_seed": plan.seeds[kept],
         "choice": choice,
-        "kept_by": plan.keep if choice is None else "suite",
         "training_timesteps": [p["timesteps"] for p in progress],
         "training_seconds": [round(p["seconds"], 1) for p in progress],
         "validation": None if plan.validation is None else chosen,
@@ -331,9 +323,9 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
 
 def _why(metrics: dict[str, Any]) -> str:
     """Why a seed is the one that is kept."""
-    choice = metrics["choice"]
-    if metrics["kept_by"] == VALIDATION:
-        return "the best in validation worlds"
+    choice, validation = metrics["choice"], metrics["validation"]
+    if choice is None and validation is not None:
+        return f"the best in validation worlds (all of them there: {', '.join(f'{one:.3f}' for one in validation['scores'])})"
     if choice is None:
         return "of median score"
     scores = ", ".join(f"{score:.3f}" for score in choice["scores"])

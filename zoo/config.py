@@ -190,6 +190,7 @@ def check_training(config: DictConfig) -> None:
         ("imitate.steps", 1, 10**6),
         ("imitate.rounds", 1, 100),
         ("imitate.epochs", 1, 1000),
+        ("imitate.spread", 0, 0.5),
         ("env.num_envs", 1, 10**6),
         ("env.threads", 1, MAX_THREADS),
         ("twins", 1, config.env.num_envs),

@@ -28,7 +28,9 @@ BATCH = 2048
 LEARNING_RATE = 2e-3
 
 
-def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: int) -> dict[str, float]:
+def imitate(
+    model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: int, spread: float = 0.0
+) -> dict[str, float]:
     """Makes an untrained learner decide as a rule does, in the worlds that it is to learn in.
 
     Their next `reset` begins new episodes; it is the learner's to seed them.
@@ -38,6 +40,8 @@ def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: in
         steps: decisions of every world in a round.
         rounds: the rule plays the first one.
         epochs: passes over all observations so far, after each round.
+        spread: of discrete actions, the probability that is shared out evenly among all of them, so that the learner
+            still tries what the rule does not do: one that is sure of itself has nothing to compare. 0 to 0.5.
 
     Returns:
         `agreement`: the share of decisions that are the rule's, of discrete actions; of a box the mean squared error, `error`.
@@ -70,7 +74,7 @@ def imitate(model: BaseAlgorithm, rule: str, steps: int, rounds: int, epochs: in
                 group["lr"] = LEARNING_RATE * (1 - epoch / epochs)
             for rows in th.split(th.randperm(len(observations)), BATCH):
                 optimizer.zero_grad()
-                loss = _loss(model, observations[rows], actions[rows]) + 0.5 * F.mse_loss(
+                loss = _loss(model, observations[rows], actions[rows], spread) + 0.5 * F.mse_loss(
                     model._values(observations[rows]), returns[rows]
                 )
                 th.autograd.backward(loss)
@@ -88,7 +92,7 @@ def imitate_as(config: DictConfig, model: BaseAlgorithm, tell: Callable[[str], N
     """What a configuration asks for, if anything; the worlds' first episodes are then those that the seed draws."""
     if config.rule is None:
         return
-    found = imitate(model, config.rule, config.steps, config.rounds, config.epochs)
+    found = imitate(model, config.rule, config.steps, config.rounds, config.epochs, config.spread)
     worlds_of(model).seed(model.seed)
     tell(f"imitated {config.rule}: " + ", ".join(f"{name} {value:.4f}" for name, value in found.items()))
 
@@ -121,8 +125,8 @@ def _play(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tu
     return seen.flatten(0, 1), th.cat(decided), returns.flatten(0, 1)
 
 
-def _loss(model: BatchPPO, observations: th.Tensor, actions: th.Tensor) -> th.Tensor:
+def _loss(model: BatchPPO, observations: th.Tensor, actions: th.Tensor, spread: float) -> th.Tensor:
     output = model._policy_output(observations)
     if actions.dtype == th.int64:
-        return F.nll_loss(output, actions)
+        return (1 - spread) * F.nll_loss(output, actions) - spread * output.mean()
     return F.mse_loss(output[:, : actions.shape[1]], actions)

@@ -119,12 +119,14 @@ class ImitateConfig:
         steps: decisions of every world in a round.
         rounds: the rule plays in the first one, what has been learned in all further ones.
         epochs: passes over the observations so far, after each round.
+        spread: the probability that is shared out evenly among all discrete actions, 0 to 0.5: what the learner still tries.
     """
 
     rule: str | None = None
     steps: int = 300
     rounds: int = 2
     epochs: int = 8
+    spread: float = 0.0
 
 
 @dataclass

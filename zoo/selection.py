@@ -44,6 +44,12 @@ def kept(run_dir: Path) -> Path:
     return run_dir / (BEST if (run_dir / BEST).is_file() else "model.zip")
 
 
+def score(run_dir: Path) -> float:
+    """What the model that was kept of a run came to in validation worlds."""
+    found = json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
+    return float(found["scores"][found["models"].index(found["kept"])])
+
+
 def choose(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int) -> Path:
     """Plays a run's snapshots and its last model in validation worlds, and keeps the best as `best.zip`.
 
@@ -86,12 +92,6 @@ def choose(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int)
     chosen = {"kept": str(best.relative_to(run_dir)), "timesteps": checkpoint.read(best).progress["timesteps"]}
     write_json(run_dir / SCORES, {**asked, "scores": values, **chosen})
     return run_dir / BEST
-
-
-def score_of(run_dir: Path) -> float:
-    """Of the model that `choose` kept of a run, in the validation worlds."""
-    there = json.loads((run_dir / SCORES).read_text(encoding="utf-8"))
-    return there["scores"][there["models"].index(there["kept"])]
 
 
 def scenario_of(config: DictConfig) -> str | dict[str, Any]:

@@ -31,6 +31,7 @@ def busy():
     [
         ({}, [0.08, -math.log(8), -0.1 * 0.4 * 0.1, 0, 0, 0]),
         ({"measure": "excess"}, [0.08, -4, -0.004, 0, 0, 0]),
+        ({"measure": "relative"}, [0.08, -4 * (1 + 2 * math.exp(-0.01)) / (1 + 4 * math.exp(-0.01)), -0.004, 0, 0, 0]),
         ({"throughput_weight": 3, "slowdown_weight": 0.5, "buffer_weight": 1}, [0.24, -0.5 * math.log(8), -0.04, 0, 0, 0]),
         ({"buffer_weight": 1, "buffer_queues": [1, 0]}, [0.08, -math.log(8), -0.01, 0, 0, 0]),
         ({"slowdown_priorities": [2]}, [0.08, -2 * math.log(8), -0.004, 0, 0, 0]),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import stable_baselines3
+import torch as th
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
@@ -30,6 +31,15 @@ def test_the_learner_decides_as_the_rule_does():
     assert set(np.unique(model.policy.predict(observations, deterministic=True)[0])) <= set(range(64))
 
 
+def test_a_learner_can_be_left_something_to_try():
+    sure, open_minded = learner(), learner()
+    imitation.imitate(sure, "brief_pulse", steps=100, rounds=1, epochs=40)
+    imitation.imitate(open_minded, "brief_pulse", steps=100, rounds=1, epochs=40, spread=0.2)
+    observations = th.as_tensor(np.asarray(models.worlds_of(sure).reset()))
+    least = [float(model._policy_output(observations).detach().exp().min(dim=1).values.mean()) for model in (sure, open_minded)]
+    assert least[0] < least[1] and 0.0005 < least[1] < 0.01  # of 0.2 / 64
+
+
 def test_actions_of_a_box_are_imitated_too():
     model = learner("env.kwargs.actions=limits")
     untrained = imitation.imitate(model, "limits", steps=2, rounds=1, epochs=1)["error"]
@@ -49,6 +59,7 @@ def test_a_training_that_imitates_is_the_same_twice(tmp_path):
         (["imitate.rule=nobody"], "contender = 'nobody' is unknown"),
         (["imitate.rule=naive"], "imitate.rule = 'naive' acts in the world"),
         (["imitate.rule=pulse"], "actions = 'pulse_grid'; valid: \"limits\""),
+        (["imitate.spread=0.6"], "imitate.spread = 0.6 is out of range; valid: 0 to 0.5"),
         (["imitate.steps=0"], "imitate.steps = 0 is out of range; valid: 1 to"),
     ],
 )

@@ -72,16 +72,14 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
         said = json.loads((runs / f"seed{seed}" / selection.SCORES).read_text())
         assert said["kept"] == str(selection.snapshot(64)) and said["timesteps"] == 64
         assert len(said["scores"]) == 4 and max(said["scores"]) == said["scores"][1] == 1 and said["scenario"] == where
+        assert selection.score(runs / f"seed{seed}") == 1
         assert said["seeds"] == [FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 1]
         assert selection.kept(runs / f"seed{seed}").read_bytes() == (runs / f"seed{seed}" / selection.snapshot(64)).read_bytes()
     metrics = json.loads((out / "metrics.json").read_text())
     assert metrics["validation"]["timesteps"] == [64, 64] and metrics["training_timesteps"] == [128, 128]
     assert checkpoint.read(out / "model.zip").progress["timesteps"] == 64
+    assert metrics["validation"]["scores"] == [1, 1] and metrics["kept_seed"] == 4
     assert "2 validation worlds of `ppcc/4(duration_s=2)`: after 64, 64 steps." in (out / "card.md").read_text()
-    assert metrics["kept_by"] == "median" and metrics["validation"]["scores"] == [1.0, 1.0] and not (out / "final.zip").exists()
-    assert campaign.main([*command, "keep=validation"]) == 0
-    metrics = json.loads((out / "metrics.json").read_text())
-    assert metrics["kept_by"] == "validation" and metrics["kept_seed"] == 4
     assert "the best in validation worlds" in (out / "card.md").read_text()
     assert [checkpoint.read(out / name).progress["timesteps"] for name in ("model.zip", "final.zip")] == [64, 128]
     other = ["validation_seeds=1", "validation.name=ppcc/1", "validation.kwargs.duration_s=3"]
@@ -89,13 +87,6 @@ def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
     assert json.loads((runs / "seed4" / selection.SCORES).read_text())["scenario"] == {"name": "ppcc/1", "duration_s": 3}
     with pytest.raises(ValueError, match="kwargs are given without validation"):
         campaign.main([*command, "validation.kwargs.duration_s=3"])
-
-
-def test_a_choice_by_validation_needs_one(tiny):
-    with pytest.raises(ValueError, match="keep=validation without validation; valid: with snapshots=1 or more"):
-        campaign.main(["keep=validation"])
-    with pytest.raises(ValueError, match="keep = 'best'"):
-        campaign.main(["keep=best"])
 
 
 def test_seeds_of_training_lie_below_those_of_validation():

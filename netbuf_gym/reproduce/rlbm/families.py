@@ -13,7 +13,7 @@ A figure is the geometric mean over worlds of the 99th percentile of the slowdow
 buffer and to the best constant have 95 % intervals, paired by world. Goodput is over the naive buffer's.
 
 Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/families.csv), a row as soon as it is known; another run with as many
-worlds takes it up from there. `figure` draws what the table has.
+worlds takes it up from there: take out the rows of an agent that has changed. `figure` draws what the table has.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def main(argv: Sequence[str]) -> int:
                         known[needed] = _measure(needed, agents, drop, family, spec, worlds, threads)
                 row = _row(known[who], known[NAIVE], known[CONSTANT])
                 found[drop, family, who] = {"drop": drop, "family": family, "contender": who, **row}
-                write_atomic(output, csv_table(COLUMNS, found.values(), comment))
-    rows = [row for row in found.values() if row["drop"] in drops and row["family"] in families]
+                write_atomic(output, csv_table(COLUMNS, _in_order(found), comment))
+    rows = [row for row in _in_order(found) if row["drop"] in drops and row["family"] in families]
     header = ("drop", "family", "contender", "slowdown", "over naive", "over constant", "goodput")
     print(markdown_table(header, [_line(row) for row in rows]))
     if given["figure"]:
@@ -205,6 +205,13 @@ def _row(own: Known, naive: Known, constant: Known) -> dict[str, float]:
     for other in logs[1:]:
         values += np.exp(stats.mean_interval(logs[0] - other)).tolist()
     return dict(zip(MEASURED, (*values, own[1] / naive[1], int(there.sum())), strict=True))
+
+
+def _in_order(found: dict[tuple[str, str, str], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as the table has them, whenever they were measured."""
+    order = (DROPS, tuple(FAMILIES), (NAIVE, CONSTANT, *INTERVALS_S))
+    keys = sorted(found, key=lambda key: [names.index(one) for names, one in zip(order, key, strict=True)])
+    return [found[key] for key in keys]
 
 
 def _line(row: dict[str, Any]) -> list[str]:

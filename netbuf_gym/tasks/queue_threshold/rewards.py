@@ -10,10 +10,10 @@ They read a :class:`~netbuf_gym.tasks.queue_threshold.tracker.SwitchTracker` and
 | `thesis_text`    | slowdown, throughput             | -ln(W) + ln(1 + packets/s)                         (RLBM as described) |
 | `thesis_code`    | slowdown, throughput             | -log2(worst S) + log2(1 + Gbit/s)                      (RLBM as coded) |
 
-with g the bits delivered in order to receivers, C the rate of the switch's ports, S = FCT / ideal FCT of a flow, f = ln(S) or
-S - 1, n_q/B the share of the buffer that queue q holds, b_q its bits, T the interval's length and s a full packet's time at
-rate C in seconds, room_q how many packets the queue would still admit, N a burst, (x)+ the larger of x and 0, W the worst
-FCT - ideal FCT in seconds.
+with g the bits delivered in order to receivers, C the rate of the switch's ports, S = FCT / ideal FCT of a flow, f = ln(S),
+S - 1, or S - 1 over its mean lately, n_q/B the share of the buffer that queue q holds, b_q its bits, T the interval's length
+and s a full packet's time at rate C in seconds, room_q how many packets the queue would still admit, N a burst, (x)+ the
+larger of x and 0, W the worst FCT - ideal FCT in seconds.
 
 Flows start at random (Poisson) times, whatever the queues hold: what a new one meets is the delay and the room that the
 average moment has. The terms `delay` and `burst` (what of a burst would be lost) measure these every interval, where
@@ -42,7 +42,7 @@ from netbuf_gym.rewards import AlphaFair, RangeNormalized
 from netbuf_gym.scenarios.switches import limit_of
 from netbuf_gym.tasks.queue_threshold.tracker import SwitchTracker
 
-MEASURES = ("log", "excess")
+MEASURES = ("log", "excess", "relative")
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,9 @@ class SwitchUtility:
     Args:
         throughput_weight, slowdown_weight, buffer_weight, loss_weight, delay_weight, burst_weight: weights a
             to e and h, 0 to 100.
-        measure: what a completed flow's slowdown S counts as: `"log"`, ln(S), or `"excess"`, S - 1, in which the worst
-            flows weigh more.
+        measure: what a completed flow's slowdown S counts as: `"log"`, ln(S); `"excess"`, S - 1, in which the worst
+            flows weigh more; or `"relative"`, S - 1 over its mean lately, which is what the flow adds to the logarithm of the
+            mean: a world in which all are slow weighs no more than another.
         slowdown_priorities: weights w of flows by priority, 0 to 100.
         buffer_queues: weights v of queues' lengths, 0 to 100.
         loss_queues: weights u of queues' drops, 0 to 100; drops count as shares of what the ports can send in a second.
@@ -99,6 +100,8 @@ class SwitchUtility:
         queue, time_s = tracker.queue, tracker.elapsed_s
         np.multiply(tracker.delivered_bytes, np.float32(8 * self.throughput_weight) / tracker.capacity_bps, out=out[0])
         slowdown = queue.log_ratio_sum if self.measure == "log" else queue.ratio_sum - queue.flows_completed
+        if self.measure == "relative":
+            slowdown = slowdown / tracker.excess_lately
         out[1] = self._weighted(self.slowdown_priorities, slowdown, -self.slowdown_weight)
         out[2] = self._weighted(self.buffer_queues, tracker.share_of_buffer, -self.buffer_weight) * time_s
         out[3] = self._weighted(self.loss_queues, queue.drops, -self.loss_weight) * tracker.service_s

@@ -20,6 +20,9 @@ STARTS_MEMORY_S = 0.3
 LEAST_S = 0.1
 """The least queue is that of so much time at least, and of less than twice as much, but of whole intervals."""
 
+EXCESS_MEMORY_S = 10.0
+"""Time constant with which slowdowns of completed flows are forgotten."""
+
 TARGET_S = 0.01
 """A queue that the ports send in this time or less is short."""
 
@@ -46,6 +49,8 @@ class SwitchTracker(LastMeasured):
             decision that limited it to less than it held, and since an interval in which it dropped something; at most
             `LONG_AGO_S`.
         flows_seen: `(queues, rows)`, flows whose SYN has left the queue and whose last segment has not, at least 0.
+        excess_lately: `(queues, rows)`, mean of FCT / ideal FCT - 1 of the flows completed, forgotten with time constant
+            `EXCESS_MEMORY_S`, and of one more of 1: for rewards.
         flows_open: flows started and not completed.
         flow_known: bool, whether any flow has completed.
         share_of_buffer: `(queues, rows)`, what each queue holds of the buffer.
@@ -80,8 +85,9 @@ class SwitchTracker(LastMeasured):
         self.queue = _by_name(self.last[block:end].reshape(queues, len(PER_QUEUE), rows))
         at = {field.name.removeprefix("at_"): self.last[end + k] for k, field in enumerate(AT_LAST_COMPLETION)}
         self.at = SimpleNamespace(**at, drained_bytes=self.last[end + len(AT_LAST_COMPLETION) :])
-        self._memory = np.zeros((4 * queues + 2, rows), np.float32)
-        self.load, self.starts_lately, self.flows_seen, self.share_of_buffer = self._memory[:-2].reshape(4, queues, rows)
+        self._memory = np.zeros((6 * queues + 2, rows), np.float32)
+        own = self._memory[:-2].reshape(6, queues, rows)
+        self.load, self.starts_lately, self.flows_seen, self.share_of_buffer, self._excess_sum, self._excess_flows = own
         self.flows_open, self._window_s = self._memory[-2:]
         self._leasts = np.zeros((3, queues, rows), np.float32)
         self.least_bytes, self._least_before, self._least_now = self._leasts
@@ -144,6 +150,11 @@ class SwitchTracker(LastMeasured):
         self.starts_lately *= np.exp(elapsed * np.float32(-1 / STARTS_MEMORY_S))
         self.starts_lately += queue.syns
         np.maximum(self.flows_seen + queue.flows_opened - queue.flows_closed, 0, out=self.flows_seen)
+        kept = np.exp(elapsed * np.float32(-1 / EXCESS_MEMORY_S))
+        self._excess_sum += queue.ratio_sum - queue.flows_completed
+        self._excess_flows += queue.flows_completed
+        self._excess_sum *= kept
+        self._excess_flows *= kept
         self._take_least(queue.queue_bytes_min, elapsed)
         self.since_s += elapsed
         short = queue.queue_bytes_min * np.float32(8) <= np.float32(TARGET_S) * self.capacity_bps
@@ -168,6 +179,11 @@ class SwitchTracker(LastMeasured):
         """Takes in the least alphas `(queues, rows)` that are now to be in force, cuts included."""
         limits = limit_of(alphas, self.betas, self.free_fraction, self.cap_share) * self.ports
         np.copyto(self._cut_age_s, 0, where=limits < self.share_of_buffer)
+
+    @property
+    def excess_lately(self) -> np.ndarray:
+        """See the class."""
+        return (1 + self._excess_sum) / (1 + self._excess_flows)
 
     def throughput_ratio(self) -> np.ndarray:
         """Bytes delivered in order over what the ports can send in the interval."""

@@ -19,6 +19,7 @@ from machines import needs_live_worlds
 
 import netbuf_gym as nb
 from netbuf_gym import plants, rollout
+from netbuf_gym.env import Env
 from netbuf_gym.errors import ConfigError, PlantFault
 from netbuf_gym.plants.linux.process import Process
 from netbuf_gym.plants.linux.setup import Agents, Setup
@@ -141,6 +142,23 @@ def test_environments_run_on_it(environment):
     assert 1 <= steps <= 10 and "failure" not in info
     assert info["duration_s"] >= 1.0
     env.close()
+
+
+def test_an_agent_changes_the_drop_place_of_a_live_switch():
+    needs_live_worlds()
+    scenario = {"name": "rlbm/default", "duration_s": 5.0, "load": 0.95}
+    env = Env(task="queue_threshold", plant="linux", scenario=scenario, actions="pulse_grid", drop="agent")
+    try:
+        env.reset(seed=1)
+        drops, pulses = {0: 0.0, 1: 0.0}, 2 * (6 * 8 + 4)
+        for step in range(45):
+            head = step // 5 % 2
+            env.step(pulses + head)
+            assert env.telemetry["drop_head"] == head
+            drops[head] += env.telemetry["drops_0"]
+        assert drops[0] + drops[1] > 0
+    finally:
+        env.close()
 
 
 def test_worlds_run_at_the_same_time_and_fail_alone():

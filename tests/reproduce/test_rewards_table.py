@@ -1,0 +1,45 @@
+"""The table of rewards: what stands in it, and what is refused. Trainings themselves are tested with the zoo."""
+
+import csv
+
+import pytest
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.reproduce.rlbm import rewards
+from netbuf_gym.tasks.queue_threshold import BriefPulse
+
+
+def test_agents_stand_beside_the_rule(tmp_path, monkeypatch, capsys):
+    asked = []
+
+    def trained(reward, seed, steps, runs):
+        asked.append((reward, seed, steps))
+        return BriefPulse() if reward == "switch_excess" else BriefPulse(head_ms=200, tail_ms=200)
+
+    monkeypatch.setattr(rewards, "_trained", trained)
+    output = tmp_path / "t.csv"
+    arguments = ["rewards=switch_excess,switch_tail", "seeds=2", "steps=7", "worlds=8", f"output={output}"]
+    assert rewards.main(arguments) == 0
+    comment, *lines = output.read_text().splitlines()
+    found = list(csv.DictReader(lines))
+    assert comment.endswith("rewards seeds=2 steps=7 worlds=8")
+    assert [(row["drop"], row["reward"]) for row in found] == [
+        (drop, reward) for drop in ("tail", "head") for reward in ("none, the rule", "switch_excess", "switch_tail")
+    ]
+    assert [float(row["over_rule"]) == 1 for row in found] == [True, True, False] * 2
+    assert asked == [(f"switch_{name}", seed, 7) for name in ("excess", "tail") for seed in (0, 1)]
+    assert len(capsys.readouterr().out.splitlines()) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["reward=x"], "argument 'reward=x' is unknown; valid: rewards="),
+        (["rewards=log"], "rewards = 'log' is unknown"),
+        (["seeds=0"], "seeds = 0 is out of range; valid: 1"),
+        (["worlds=many"], "worlds = 'many' is not"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, said):
+    with pytest.raises(ConfigError, match=said):
+        rewards.main(arguments)
