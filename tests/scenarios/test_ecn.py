@@ -6,7 +6,7 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
-from netbuf_gym.scenarios import Flow, Link, PoissonArrivals, Scenario, Sender, Switch, Traffic, dumbbell, sender_controls
+from netbuf_gym.scenarios import Flow, Incast, Link, Scenario, Sender, Switch, Traffic, dumbbell, sender_controls
 from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL, SenderPaths, rivals
 
 MARKED = {"name": "droptail", "mark_packets": 20}
@@ -51,10 +51,10 @@ def test_it_goes_through_json_and_is_left_out_where_it_is_not_spoken():
 def test_switches_and_finite_flows():
     links = [Link(name="port", rate_mbps=100, delay_ms=1), Link(name="back", delay_ms=1)]
     sender = Sender(cc="dctcp", path=["port"], return_path=["back"])
-    arrivals = PoissonArrivals(flows_per_s=40, sizes=200_000)
+    arrivals = Incast(interval_s=0.5, fan_in=4, size_bytes=400_000)
     for mark in (None, 20):
         switch = Switch(ports=["port"], queues=1, buffer_packets=400, mark=mark)
-        world = Scenario(links=links, switches=[switch], traffic=Traffic(senders=[sender], arrivals=[arrivals]), duration_s=5)
+        world = Scenario(links=links, switches=[switch], traffic=Traffic(senders=[sender] * 4, arrivals=[arrivals]), duration_s=5)
         assert Scenario.from_dict(world.to_dict()) == world
         result = nb.simulate(world, 1)
         queue = result.switches[0].queues[0]
