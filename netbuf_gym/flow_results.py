@@ -23,6 +23,8 @@ class FlowResult(Sampled):
         packets_sent, packets_retransmitted: Data packets; the former counts the latter.
         queue_drops, random_losses: Data packets lost at full queues and at random.
         loss_rate: (queue_drops + random_losses) / packets_sent.
+        marks: Data packets that arrived marked (ECN); `mark_responses`: how often the sender gave way to marks. On
+            plant="linux" neither is known: NaN.
         rtt_mean_ms: Over the RTT samples of the window. `rtt_min_ms`: the least since the start of the world.
         cwnd_mean_packets: Over time.
         timeouts, fast_recoveries, acks_received: Counts.
@@ -45,6 +47,8 @@ class FlowResult(Sampled):
     acks_received: int
     timeouts: int
     fast_recoveries: int
+    marks: int
+    mark_responses: int
     packets_sent_total: int
     queue_drops_total: int
 
@@ -68,7 +72,7 @@ class LinkResult(Sampled):
             in all, at most 1; NaN without a rate, or where all of the window is an outage.
         queue_delay_mean_ms, queue_delay_std_ms: Time in the queue without transmission, over the packets that left it.
         queue_mean_packets: Over time, without the packet in service. `queue_max_packets_total`: since the start.
-        queue_drops, random_losses: Counts.
+        queue_drops, random_losses, marks: Counts; marks are packets marked here (ECN).
     """
 
     name: str
@@ -81,6 +85,7 @@ class LinkResult(Sampled):
     queue_mean_packets: float
     queue_drops: int
     random_losses: int
+    marks: int
     queue_drops_total: int
     queue_max_packets_total: int
 

@@ -202,6 +202,8 @@ def _flow_result(name: str, cc: str, a: dict, b: dict, span_s: float, mss: int) 
         acks_received=d["acks_received"],
         timeouts=d["timeouts"],
         fast_recoveries=d["fast_recoveries"],
+        marks=d["marks"],
+        mark_responses=d["mark_responses"],
         packets_sent_total=b["packets_sent"],
         queue_drops_total=b["queue_drops"],
     )
@@ -222,6 +224,7 @@ def _link_result(link: Link, a: dict, b: dict, span_s: float) -> LinkResult:
         queue_mean_packets=d["queue_integral_packet_s"] / span_s,
         queue_drops=d["queue_drops"],
         random_losses=d["random_losses"],
+        marks=d["marks"],
         queue_drops_total=b["queue_drops"],
         queue_max_packets_total=b["queue_max_packets"],
     )

@@ -53,6 +53,7 @@ class TrafficResult:
         delivered_bytes, goodput_mbps: In order, to the receiving applications, flows that did not complete included.
         packets_sent, packets_retransmitted: Data packets; the former counts the latter.
         queue_drops, random_losses: Data packets lost at full queues and at random. timeouts: Of data.
+        marks, mark_responses: As in `FlowResult`.
         syn_timeouts: SYNs (or their answers) whose time ran out, so that another was sent or the connection given up;
             not among `timeouts`. On `plant="linux"` neither is known: NaN.
     """
@@ -68,6 +69,8 @@ class TrafficResult:
     random_losses: int
     timeouts: int
     syn_timeouts: int
+    marks: int
+    mark_responses: int
 
     def __repr__(self) -> str:
         """How many flows, and how fast."""
@@ -81,7 +84,7 @@ class QueueResult:
 
     Attributes:
         port: The link's name. `queue`: its number, 0 first.
-        arrivals: Packets that came, dropped or not. `drops`: those that were not admitted.
+        arrivals: Packets that came, dropped or not. `drops`: those that were not admitted. `marks`: those marked (ECN).
         departures, bytes_out: Packets taken out to be sent, and their bytes on the wire.
         packets: Stored at the end.
         packets_mean, packets_p99, packets_max: Of the queue's length over time.
@@ -92,6 +95,7 @@ class QueueResult:
     queue: int
     arrivals: int
     drops: int
+    marks: int
     departures: int
     bytes_out: int
     packets: int
@@ -223,6 +227,7 @@ def switch_result(scenario: Scenario, index: int, stats: dict) -> SwitchResult:
                 queue=q["queue"],
                 arrivals=q["arrivals"],
                 drops=q["drops"],
+                marks=q["marks"],
                 departures=q["departures"],
                 bytes_out=q["bytes_out"],
                 packets=q["packets"],

@@ -63,6 +63,7 @@ void bind_config(nb::module_& m) {
       .def_rw("thresholds", &SwitchConfig::thresholds)
       .def_rw("queue_cap", &SwitchConfig::queue_cap)
       .def_rw("drop", &SwitchConfig::drop)
+      .def_rw("mark", &SwitchConfig::mark)
       .def_rw("protect_syn", &SwitchConfig::protect_syn)
       .def_rw("scheduler", &SwitchConfig::scheduler)
       .def_rw("quanta", &SwitchConfig::quanta);
@@ -138,6 +139,7 @@ void bind_config(nb::module_& m) {
       .def_rw("cc", &FlowConfig::cc)
       .def_rw("cc_parameters", &FlowConfig::cc_parameters)
       .def_rw("controlled", &FlowConfig::controlled)
+      .def_rw("ecn", &FlowConfig::ecn)
       .def_rw("path", &FlowConfig::path)
       .def_rw("return_path", &FlowConfig::return_path)
       .def_rw("start_ns", &FlowConfig::start_ns)

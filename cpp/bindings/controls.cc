@@ -15,7 +15,7 @@ using namespace nb::literals;
 namespace netbuf {
 namespace {
 
-constexpr const char* kStates[] = {"open", "disorder", "recovery", "loss"};
+constexpr const char* kStates[] = {"open", "disorder", "cwr", "recovery", "loss"};
 
 // The sender as it is, and what the ACK at hand brought.
 struct View {
@@ -150,7 +150,8 @@ void bind_controls(nb::module_& m, nb::class_<FlowConfig>& flow) {
       .def_prop_ro("mss_bytes", [](const View& v) { return v.tcb.mss; }, "A full segment's payload.")
       .def_prop_ro("delivered_packets_total", [](const View& v) { return v.tcb.delivered; }, "Since the start.")
       .def_prop_ro("lost_packets_total", [](const View& v) { return v.tcb.lost; }, "Since the start.")
-      .def_prop_ro("state", [](const View& v) { return kStates[static_cast<size_t>(v.tcb.state)]; }, "open, disorder, recovery or loss.")
+      .def_prop_ro("state", [](const View& v) { return kStates[static_cast<size_t>(v.tcb.state)]; }, "open, disorder, cwr (giving way to marks), recovery or loss.")
+      .def_prop_ro("echo", [](const View& v) { return v.ack.echo; }, "Tells of packets that were marked on the way (ECN).")
       .def_prop_ro("cwnd_limited", [](const View& v) { return v.tcb.cwnd_limited; }, "Whether the window, not the application, limits the sender.")
       .def_prop_ro("duplicate", [](const View& v) { return v.ack.duplicate; }, "Tells of a segment that arrived twice (D-SACK).");
 

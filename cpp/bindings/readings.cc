@@ -36,6 +36,8 @@ nb::dict flow_stats(World& world, Flow& flow) {
   d["packets_lost_marked"] = flow.sender.tcb.lost;
   d["queue_drops"] = c.queue_drops;
   d["random_losses"] = c.random_losses;
+  d["marks"] = c.marks;
+  d["mark_responses"] = c.mark_responses;
   d["acks_received"] = c.acks;
   d["rtt_count"] = c.rtt_count;
   d["rtt_sum_s"] = static_cast<double>(c.rtt_sum) * 1e-9;
@@ -121,6 +123,7 @@ nb::dict link_stats(const LinkReading& link) {
   d["offered_bits"] = link.offered_bits;
   d["queue_drops"] = s.queue_drops;
   d["random_losses"] = s.random_losses;
+  d["marks"] = s.marks;
   d["sojourn_sum_s"] = s.sojourn_sum;
   d["sojourn_count"] = s.packets_out;
   d["sojourn_sum2"] = s.sojourn_sum2;
@@ -165,6 +168,7 @@ nb::dict queue_stats(const SwitchReading::Queue& queue) {
   d["queue"] = queue.queue;
   d["arrivals"] = queue.counters.arrivals;
   d["drops"] = queue.counters.drops;
+  d["marks"] = queue.counters.marks;
   d["departures"] = queue.counters.departures;
   d["bytes_out"] = queue.counters.bytes_out;
   d["sojourn_sum_s"] = seconds(queue.counters.sojourn);
@@ -357,6 +361,8 @@ nb::dict traffic_stats(World& world) {
   d["syn_timeouts"] = t.syn_timeouts;
   d["queue_drops"] = t.queue_drops;
   d["random_losses"] = t.random_losses;
+  d["marks"] = t.marks;
+  d["mark_responses"] = t.mark_responses;
   return d;
 }
 

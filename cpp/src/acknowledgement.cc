@@ -44,6 +44,7 @@ void Sender::process(const Ack& ack) {
   counters.last_ack = tcb.now;
   AckWork work;
   work.prior_in_flight = tcb.in_flight();
+  work.echo = echo_;
   const bool untroubled = board.untroubled();
   board.acknowledge(ack, work);
   if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
@@ -52,6 +53,7 @@ void Sender::process(const Ack& ack) {
   if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack);  // else overtaken by a later one
   if (work.delivered > 0) {
     tcb.delivered += work.delivered;
+    if (echo_) tcb.delivered_marked += work.delivered;
     tcb.delivered_time = tcb.now;
     counters.segments_acked += work.delivered;
     Time sent = work.newest_sent;
@@ -61,7 +63,7 @@ void Sender::process(const Ack& ack) {
   }
   counters.in_flight_sum += tcb.in_flight();
 
-  const bool undisturbed = untroubled && !recovery_takes_all_ && work.una_advanced && !work.sack_seen && !work.duplicate;
+  const bool undisturbed = untroubled && !recovery_takes_all_ && work.una_advanced && !work.sack_seen && !work.duplicate && !echo_;
   if (!undisturbed) return recovery_->on_ack(*this, work);
   backoff_ = 0;
   recovery_->on_clean_ack(*this, work.oldest_sent, work.latest_sent, work.latest_segment);

@@ -128,6 +128,7 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.controlled && (flow.own_control || !Catalogue<CongestionControlRecord>::find(flow.cc)->agent)) {
     reject(at + ".cc", flow.cc, "an agent's when the flow is controlled");
   }
+  if (flow.ecn && stack != Stack::linux_kernel) reject(at + ".ecn", flow.ecn, "false in the ns3 stack, which does not speak it here");
   check_path(flow.path, at + ".path", links);
   check_path(flow.return_path, at + ".return_path", links);
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
@@ -241,6 +242,7 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
   for (const double beta : sw.betas) {
     if (!(beta >= 0 && beta <= 1e6)) reject(at + ".betas", beta, "in [0, 1e6]");
   }
+  if (sw.mark < 0 || sw.mark > kLargest) reject(at + ".mark", sw.mark, "in [0, 2^40] (0: never)");
   if (sw.drop != "tail" && sw.drop != "head") reject(at + ".drop", sw.drop, "tail or head");
   if (sw.scheduler == "drr") {
     if (sw.quanta.size() != sw.queues) reject(at + ".quanta", sw.quanta.size(), "one for each queue");

@@ -31,6 +31,7 @@ struct Link::Managed final : DropSink {
     ++link->stats_.queue_drops;
     host->lost(item, Fate::queue_drop);
   }
+  void marked(const Queued&) override { ++link->stats_.marks; }
   void tick(Time now) {
     area += static_cast<double>(discipline->packets()) * static_cast<double>(now - since);
     since = now;

@@ -117,6 +117,8 @@ void Openings::count(TrafficTotals& totals, const Slot& slot) {
   totals.syn_timeouts += c.syn_timeouts;
   totals.queue_drops += c.queue_drops;
   totals.random_losses += c.random_losses;
+  totals.marks += c.marks;
+  totals.mark_responses += c.mark_responses;
   if (slot.relayed) return;
   totals.received_bytes += c.received_bytes;
   totals.delivered_bytes += c.delivered_bytes;

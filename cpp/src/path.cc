@@ -104,6 +104,8 @@ void Path::offer(Link& link, const Packet& packet, size_t hop) {
   item.hop = static_cast<uint8_t>(hop);
   item.priority = priority_;
   item.is_ack = false;
+  item.ecn = ((packet.to | all_ecn_) & kEcnCapable) != 0;
+  item.marked = (packet.to & kEcnMarked) != 0;
   link.offer(packet.time, item);
 }
 
@@ -143,6 +145,8 @@ void Path::backward(Ack ack, size_t hop, Time at) {
       item.hop = static_cast<uint8_t>(hop);
       item.priority = priority_;
       item.is_ack = true;
+      item.ecn = all_ecn_ != 0;
+      item.marked = false;
       return link.offer(at, item);
     }
     const bool foreseen = hop > 0 && backward_[hop].folded;
@@ -184,6 +188,7 @@ void Path::resume(const Queued& item, Time arrival) {
   } else {
     Packet packet = item.packet;
     packet.time = arrival;
+    if (item.marked) packet.to |= kEcnMarked;
     onward(packet, item.hop + size_t{1}, -1);
   }
 }

@@ -54,6 +54,7 @@ void Receiver::receive_data(const Packet& packet) {
     if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
     last_received_ = now_;
   }
+  if (ecn_ != Ecn::none) [[unlikely]] note_ecn(packet);
   if (control_) [[unlikely]] ask_control(packet);
   const bool late = late_stamp(packet);
   if (!late) newest_sent_ = packet.sent_at;
@@ -78,6 +79,22 @@ void Receiver::receive_data(const Packet& packet) {
     send_ack();
   } else if (deadline_ == kNever) {
     delay_ack(now_ + profile_.delayed_ack_timeout);
+  }
+}
+
+// RFC 3168, 6.1.3: a mark is echoed by every ACK until the sender has given way, and the first are not delayed, as Linux has it. RFC
+// 8257, 3.2: ACKs say of each packet whether it was marked, so that what waits is acknowledged before that changes.
+void Receiver::note_ecn(const Packet& packet) {
+  const bool marked = packet.to & kEcnMarked;
+  counters_.marks += marked;
+  if (ecn_ == Ecn::classic) {
+    if (packet.to & kEcnReduced) echo_ = 0, quick_acks_ = std::max(quick_acks_, 1u);  // its window may be very small
+    if (marked && !echo_) quick_acks_ = std::max(quick_acks_, 2u);
+    if (marked) echo_ = kAckEcho;
+  } else if (marked != (echo_ != 0)) {
+    if (unacked_segments_ > 0 && deadline_ != kNever) send_ack();
+    echo_ = marked ? kAckEcho : 0;
+    quick_acks_ = std::max(quick_acks_, 1u);
   }
 }
 
@@ -246,7 +263,7 @@ void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
   unacked_segments_ = compressed_ = 0;
   deadline_ = kNever;
   last_ack_sent_ = rcv_nxt_;
-  const Ack ack{now_, echo_sent_, 0, flags, 0, rcv_nxt_, advertised_window()};
+  const Ack ack{now_, echo_sent_, 0, static_cast<uint8_t>(flags | echo_), 0, rcv_nxt_, advertised_window()};
   if (recent_blocks_.empty() && !duplicate) [[likely]] {
     if (echoes_ && flags == 0) [[unlikely]] echoes_->left(rcv_nxt_, now_);
     return path_.send_back(ack);

@@ -82,6 +82,9 @@ class LinuxRecovery final : public Recovery {
       undo_timeout(sender);
     } else if (tcb.state == CaState::loss) {
       process_loss(sender, work, recovered);
+    } else if (tcb.state == CaState::cwr && after(tcb.una, tcb.high_seq)) {  // what announced the reduction has arrived
+      if (!sender.cc().owns_window()) tcb.set_cwnd(tcb.ssthresh);
+      sender.enter_state(CaState::open);
     }
 
     const uint32_t lost_before = tcb.lost, retransmissions_before = tcb.retrans_out;
@@ -93,14 +96,15 @@ class LinuxRecovery final : public Recovery {
       if (tcb.lost_out > 0) {
         enter_recovery(sender);
       } else {
+        if (work.echo && tcb.state != CaState::cwr) give_way(sender);
         const CaState state = tcb.sacked_out > 0 ? CaState::disorder : CaState::open;
-        if (state != tcb.state) sender.enter_state(state);
+        if (state != tcb.state && tcb.state != CaState::cwr) sender.enter_state(state);
       }
     }
 
     if (sender.cc().owns_window()) {
       sender.cc().control(tcb, work);
-    } else if (tcb.state == CaState::recovery) {
+    } else if (tcb.state == CaState::recovery || tcb.state == CaState::cwr) {
       reduce_window(sender, work);
     } else if ((reordering_.grows_on_any_delivery() ? work.delivered > 0 : work.una_advanced) && sender.may_grow()) {
       sender.cc().increase_window(tcb, work);
@@ -268,11 +272,24 @@ class LinuxRecovery final : public Recovery {
   // ---- recovery
   void enter_recovery(Sender& sender) {
     Tcb& tcb = sender.tcb;
-    undo_.begin(tcb);
-    begin_reduction(sender);
+    if (tcb.state == CaState::cwr) {  // the window is being reduced, for a good reason
+      undo_.end();
+    } else {
+      undo_.begin(tcb);
+      begin_reduction(sender);
+    }
     tcb.high_seq = tcb.nxt;
     ++sender.counters.fast_recoveries;
     sender.enter_state(CaState::recovery);
+  }
+
+  // To marks, as to losses but once a window, and for good: tcp_enter_cwr (RFC 3168, 6.1.2).
+  void give_way(Sender& sender) {
+    undo_.end();
+    begin_reduction(sender);
+    sender.tcb.high_seq = sender.tcb.nxt;
+    ++sender.counters.mark_responses;
+    sender.enter_state(CaState::cwr);
   }
 
   void begin_reduction(Sender& sender) {
@@ -280,6 +297,7 @@ class LinuxRecovery final : public Recovery {
     prior_cwnd_ = tcb.cwnd_packets;
     prr_delivered_ = prr_out_ = 0;
     tcb.ssthresh = sender.cc().ssthresh(tcb);
+    sender.announce_reduction();
   }
 
   // RFC 6937 with the slow-start reduction bound while retransmissions make progress, as Linux has it.
@@ -340,9 +358,12 @@ class LinuxRecovery final : public Recovery {
       undo_ssthresh_ = tcb.ssthresh;
       timed_out_at_ = tcb.now;
       tcb.ssthresh = sender.cc().ssthresh(tcb);
+    } else if (tcb.state == CaState::cwr) {
+      undo_cwnd_ = undo_ssthresh_ = 0;  // nothing: the window was reduced for marks
     }
+    sender.announce_reduction();
     // F-RTO: whether the time-out was spurious shows in what the next ACKs acknowledge.
-    frto_ = fresh || tcb.state == CaState::recovery;
+    frto_ = tcb.state != CaState::loss;
     sender.enter_state(CaState::loss);
     // What was sent lately stays in flight; an agent's window falls to one segment until it decides again.
     tcb.set_cwnd_packets(sender.controlled() ? 1 : tcb.in_flight() + 1);
@@ -391,7 +412,7 @@ class LinuxRecovery final : public Recovery {
     const Tcb& tcb = sender.tcb;
     if (tcb.packets_out() == 0) return sender.set_timer(kNever);
     if (tcb.packets_out() > 1) armed_at_ = tcb.now;
-    if (tcb.state == CaState::open && tcb.sacked_out == 0 && !probe_outstanding_ && tcb.srtt > 0) {
+    if ((tcb.state == CaState::open || tcb.state == CaState::cwr) && tcb.sacked_out == 0 && !probe_outstanding_ && tcb.srtt > 0) {
       const Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? sender.profile().min_rto : kTimeoutMin);
       mode_ = Timer::probe;  // also where the time-out would come first: then in its stead
       return sender.set_timer(tcb.now + std::min(probe, srtt_ + rttvar_));

@@ -182,6 +182,7 @@ class Ns3Recovery final : public Recovery {
         if (segments >= old_duplicates) pkts_acked(sender, work, segments - old_duplicates);
         if (!duplicate) sender.enter_state(CaState::open);
         break;
+      case CaState::cwr: break;                  // of who speaks ECN, which this stack does not
       case CaState::recovery:
         first_partial_ = true;
         segments = tcb.una - work.prior_una;

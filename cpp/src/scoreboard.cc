@@ -27,6 +27,7 @@ void Scoreboard::mark_lost(uint32_t index) {
   segment.flags = static_cast<uint8_t>((segment.flags | kLost) & ~kRetransmitted);
   ++tcb_.lost;
   wait(index);
+  if (rate) rate->lost(tcb_, index);
 }
 
 void Scoreboard::mark_lost_once(uint32_t index) {
@@ -36,6 +37,7 @@ void Scoreboard::mark_lost_once(uint32_t index) {
   ++tcb_.lost_out;
   ++tcb_.lost;
   if (!(segment.flags & kRetransmitted)) wait(index);
+  if (rate) rate->lost(tcb_, index);
 }
 
 void Scoreboard::unmark_lost(uint32_t index) {
@@ -210,8 +212,21 @@ void Scoreboard::note_delivered(uint32_t index, const Segment& segment, AckWork&
 
 // ---- delivery rate samples
 
+void RateSampler::lost(Tcb& tcb, uint32_t index) {
+  if (!watcher_) return;
+  const Mark& mark = marks_[index];
+  RateSample sample;
+  sample.prior_delivered = mark.delivered;
+  sample.prior_lost = mark.lost;
+  sample.sent_in_flight = mark.in_flight;
+  sample.app_limited = mark.app_limited != 0;
+  watcher_->on_lost(tcb, sample);
+}
+
 void RateSampler::mark(const Tcb& tcb, uint32_t segment) {
-  marks_[segment] = {tcb.delivered_time, tcb.first_sent_time, tcb.delivered, tcb.app_limited};
+  // A new segment is counted when it has left.
+  const uint32_t in_flight = tcb.in_flight() + (segment == tcb.nxt);
+  marks_[segment] = {tcb.delivered_time, tcb.first_sent_time, tcb.delivered, tcb.app_limited, tcb.lost, in_flight};
 }
 
 void RateSampler::delivered(uint32_t index, const Segment& segment) {
@@ -235,6 +250,8 @@ void RateSampler::finish(Tcb& tcb, AckWork& work) {
   work.rate.interval = std::max(send_phase, ack_phase);
   work.rate.app_limited = newest_.app_limited != 0;
   work.rate.retransmitted = newest_retransmitted_;
+  work.rate.prior_lost = newest_.lost;
+  work.rate.sent_in_flight = newest_.in_flight;
   work.rate.delivered = static_cast<int64_t>(tcb.delivered - newest_.delivered);
   if (work.rate.interval < tcb.min_rtt) {  // a rate beyond belief: a retransmission ACKed by the original's ACK
     work.rate.interval = 0;

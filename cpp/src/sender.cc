@@ -21,6 +21,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),
       owns_window_(cc_->owns_window()),
+      ecn_(config.ecn || cc_->accurate_ecn()),
       answers_(application_of(config).answers),
       closes_(application_of(config).sized),
       send_buffer_(config.send_buffer_bytes),
@@ -37,12 +38,14 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   tcb.cwnd = static_cast<int64_t>(tcb.initial_cwnd) * tcb.mss;
   tcb.cwnd_packets = tcb.initial_cwnd;
   if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>();
+  if (cc_->wants_losses()) board.rate->watch(cc_.get());
+  if (cc_->accurate_ecn()) path_.always_ecn();
   takes_clean_acks_ = !recovery_takes_all_ && !board.rate;
   if (closes_) {
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
   }
-  unhindered_ = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 && config.receive_buffer_bytes == 0 && !board.rate;
+  unhindered_ = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 && config.receive_buffer_bytes == 0 && !board.rate && !ecn_;
   paces_window_ = profile_.paces && world.pacing && !owns_window_;
   timers_.set(Alarm::application, start_);
 }
@@ -98,6 +101,7 @@ void Sender::establish(const Ack& ack) {
 
 // What is not an acknowledgement of data, or comes after the end.
 void Sender::receive_special(const Ack& ack) {
+  if (ack.flags & kAckEcho) [[unlikely]] return receive_echo(ack);
   if (ack.flags & kAckSynAck) return establish(ack);
   if (time_wait_until_ != kNever) return answer_late(ack);
   if (ack.flags & kAckFin) return receive_fin(ack);
@@ -116,6 +120,14 @@ void Sender::receive_request(const Ack& ack) {
   if (after(ack.ack, tcb.una) || (ack.flags & kAckHasSack)) return process(ack);
   if (ack.window != kUnlimitedWindow && ack.ack == tcb.una) note_window(ack);
   try_send();
+}
+
+// The ACK as it would be without the echo, which the congestion control is told of.
+void Sender::receive_echo(Ack ack) {
+  ack.flags = ack.flags & ~kAckEcho;
+  echo_ = true;
+  (ack.flags & ~kAckHasSack) != 0 || time_wait_until_ != kNever ? receive_special(ack) : process(ack);
+  echo_ = false;
 }
 
 // The receiver has everything and closes too: the last ACK, and the sender remembers the connection for a while.
@@ -334,7 +346,12 @@ void Sender::transmit(uint32_t index, bool retransmission) {
   counters.last_sent = tcb.last_departure = tcb.now;
   if (segment.transmissions < UINT8_MAX) ++segment.transmissions;
   if (retransmission) ++counters.packets_retransmitted;
-  path_.launch(tcb.now, index, segment.bytes, push_next_ ? kPushedData : kData, segment.fin);
+  uint64_t ecn = 0;
+  if (ecn_ && !retransmission) [[unlikely]] {  // RFC 3168, 6.1.5: what is sent again cannot be marked
+    ecn = kEcnCapable | (reduced_ ? kEcnReduced : 0);
+    reduced_ = false;
+  }
+  path_.launch(tcb.now, index, segment.bytes, push_next_ ? kPushedData : kData, segment.fin, ecn);
 }
 
 void Sender::retransmit(uint32_t index) {

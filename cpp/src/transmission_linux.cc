@@ -65,7 +65,7 @@ void transmit_linux(Sender& s) {
     } else {
       const int64_t left = (s.stream_left() + tcb.mss - 1) / tcb.mss;
       const auto whole = static_cast<uint32_t>(std::min<int64_t>(room, left));
-      if (in_flight > 0 && (!s.source_ || s.buffer_) && !s.board.rate && s.send_buffer_ == 0 && !s.closes_) {
+      if (in_flight > 0 && (!s.source_ || s.buffer_) && !s.board.rate && s.send_buffer_ == 0 && !s.closes_ && !s.ecn_) {
         // At once what the receiver's window has room for.
         const int64_t usable = std::min(s.window_right_, s.stream_written_) - s.stream_sent_;
         sent = static_cast<uint32_t>(std::clamp<int64_t>(usable / tcb.mss, 0, whole));

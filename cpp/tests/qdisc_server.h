@@ -23,6 +23,7 @@ struct Server final : netbuf::DropSink {
     ++drops_of[item.owner];
     drop_times.push_back(now);
   }
+  void marked(const netbuf::Queued&) override { ++marks; }
   // A packet of an owner at time t; time never runs backwards.
   void arrive(Time t, uint32_t owner = 0, uint32_t bytes = 1500) {
     run(t);
@@ -32,6 +33,7 @@ struct Server final : netbuf::DropSink {
     item.arrived = t;
     item.owner = owner;
     item.bytes = bytes;
+    item.ecn = ecn;
     ++arrived;
     arrived_bytes += bytes;
     queue->enqueue(t, item);
@@ -71,6 +73,8 @@ struct Server final : netbuf::DropSink {
   int64_t limit_packets, limit_bytes;
   Time now = 0, free_at = 0;
   bool idle = true, within_limits = true;
+  bool ecn = false;             // whether arrivals can be marked
+  uint64_t marks = 0;
   uint64_t arrived = 0, sent = 0, total_sent = 0, drops = 0;
   int64_t arrived_bytes = 0, sent_bytes = 0, dropped_bytes = 0;
   uint32_t longest = 0;

@@ -89,6 +89,8 @@ class Flow:
         read_mbps: What the receiving application reads at most, 1e-6 to 1e6 Mbit/s, with `receive_buffer_bytes`, which
             holds the rest; None: everything at once.
         initial_cwnd_packets: 1 to 1000.
+        ecn: Both ends speak ECN (RFC 3168): queues that mark do so instead of dropping its packets, and it gives way once a
+            window. `dctcp` does in any case, its receiver echoing every mark (RFC 8257). Linux stack only.
         name: For people.
         priority: Its queue at switches, 0 to 63.
         sender_host, receiver_host: Names of the `Host`s of `Scenario.hosts` whose sockets its ends are; None: ends whose
@@ -118,6 +120,7 @@ class Flow:
     receiver_host: str | None = None
     sndbuf_bytes: int | None = None
     rcvbuf_bytes: int | None = None
+    ecn: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -157,6 +160,7 @@ class Flow:
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("flow.name", self.name)
         put(self, "priority", checks.integer("flow.priority", self.priority, 0, MAX_QUEUES - 1))
+        put(self, "ecn", checks.boolean("flow.ecn", self.ecn))
         check_sockets(self, "flow")
         for field, host in (("send_buffer_bytes", "sender_host"), ("receive_buffer_bytes", "receiver_host")):
             size, name = getattr(self, field), getattr(self, host)

@@ -41,6 +41,8 @@ GLOSSARY: dict[str, Entry] = {
     "access_mbps": Entry(f"{RATE}; null: the stack's", "rate of each access link"),
     "access_delay_ms": Entry(f"{DELAY}; null: the stack's", "delay of each access link, part of rtt_ms"),
     "hystart": Entry("true or false", "whether CUBIC leaves slow start by HyStart"),
+    "discipline": Entry("a queue discipline; null: none", "of the bottleneck, by name or as an object of name and parameters"),
+    "ecn": Entry("true or false", "whether the flows speak ECN (RFC 3168)"),
     "trace_seed": Entry("0 to 2**63 - 1", "decides the random deliveries of the bottleneck"),
     "loop": Entry("true or false", "whether the trace starts again at its end"),
     "cc": Entry("a congestion control", "of all senders, by name or as an object of name and parameters"),

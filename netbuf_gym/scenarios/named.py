@@ -212,6 +212,8 @@ def plain_dumbbell(
     reverse: Any = (),
     return_rate_mbps: Any = None,
     return_buffer_packets: Any = None,
+    discipline: Any = None,
+    ecn: Any = False,
 ) -> Scenario:
     """A dumbbell of your own: 10 Mbit/s, 48 ms, 150 packets of buffer, no loss, 100 s unless said otherwise."""
     return dumbbell(
@@ -229,6 +231,8 @@ def plain_dumbbell(
         reverse=reverse,
         return_rate_mbps=return_rate_mbps,
         return_buffer_packets=return_buffer_packets,
+        discipline=discipline,
+        ecn=ecn,
         name="dumbbell",
     )
 

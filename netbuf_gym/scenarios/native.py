@@ -110,6 +110,7 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     config = _core.FlowConfig()
     _set_cc(config, flow.cc)
     config.controlled = flow.cc == AGENT
+    config.ecn = flow.ecn
     config.path = list(flow.path)
     config.return_path = list(flow.return_path)
     config.start_ns = nanoseconds(flow.start_s)
@@ -202,7 +203,7 @@ def switch_config(switch: Switch) -> _core.SwitchConfig:
     config.queues = switch.queues
     config.capacity = switch.capacity
     config.in_bytes = switch.in_bytes
-    config.queue_cap = switch.queue_cap or 0
+    config.queue_cap, config.mark = switch.queue_cap or 0, switch.mark or 0
     admission = switch.admission
     config.admission = admission.kind
     if isinstance(admission, StaticThresholds):
@@ -237,6 +238,7 @@ def sender_config(sender: Sender | Relay) -> _core.FlowConfig:
     config.path = list(sender.path)
     config.return_path = list(sender.return_path)
     config.initial_cwnd_packets = sender.initial_cwnd_packets
+    config.ecn = sender.ecn
     return config
 
 

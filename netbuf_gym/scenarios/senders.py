@@ -30,6 +30,7 @@ class Relay:
         receiver_host: The `Host` that the client is; None: one whose buffers never limit.
         sndbuf_bytes, rcvbuf_bytes: Explicit buffers of the proxy's sending and the client's receiving socket, as in `Flow`.
         initial_cwnd_packets: 1 to 1000.
+        ecn: As in `Flow`, of the connection to the client.
     """
 
     host: str
@@ -41,6 +42,7 @@ class Relay:
     sndbuf_bytes: int | None = None
     rcvbuf_bytes: int | None = None
     initial_cwnd_packets: int = 10
+    ecn: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -51,6 +53,7 @@ class Relay:
             put(self, "cc", congestion_control("relay.cc", self.cc, WITHOUT_AGENT))
         cwnd = checks.integer("relay.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
         put(self, "initial_cwnd_packets", cwnd)
+        put(self, "ecn", checks.boolean("relay.ecn", self.ecn))
         check_sockets(self, "relay")
 
     @property
@@ -69,6 +72,7 @@ class Sender:
         initial_cwnd_packets: 1 to 1000.
         name: For people.
         sender_host, receiver_host, sndbuf_bytes, rcvbuf_bytes: As in `Flow`.
+        ecn: As in `Flow`, of all its flows.
         relay: The proxy that its flows pass; `path` and `receiver_host` are those to the proxy then. None: none.
     """
 
@@ -82,6 +86,7 @@ class Sender:
     sndbuf_bytes: int | None = None
     rcvbuf_bytes: int | None = None
     relay: Relay | None = None
+    ecn: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -91,6 +96,7 @@ class Sender:
         cwnd = checks.integer("sender.initial_cwnd_packets", self.initial_cwnd_packets, 1, 1000)
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("sender.name", self.name)
+        put(self, "ecn", checks.boolean("sender.ecn", self.ecn))
         if self.relay is not None:
             if not isinstance(self.relay, Relay):
                 raise ScenarioTypeError(f"sender.relay = {shown(self.relay)} is not a Relay")

@@ -198,6 +198,8 @@ class Switch:
             `DynamicThresholds` with all alphas 1.
         scheduler: `RoundRobin()`, `DRR(...)` or `StrictPriority()`, between the queues of a port.
         queue_cap: No queue grows beyond this, in the switch's unit, 1 to 2**40; None: no such limit.
+        mark: Packets of flows that speak ECN are marked where they find more than this in their queue, in the switch's unit,
+            1 to 2**40 (RFC 8257, 3.1); None: never.
         drop: Which packet goes when a queue may not grow: "tail", the one that arrives; "head", the oldest ones of its
             queue, as many as give up the room that it takes (Lakshman, Neidhardt and Ott 1996; Linux's pfifo_head_drop).
             A queue whose limit has fallen is not cut at once: it no longer grows. Where a queue has too little to give
@@ -219,6 +221,7 @@ class Switch:
     queue_cap: int | None = None
     drop: str = "tail"
     protect_syn: bool = False
+    mark: int | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -227,7 +230,7 @@ class Switch:
         at = f"switch {self.name!r}: "
         put(self, "ports", checks.sequence(f"{at}ports", self.ports, "links"))
         put(self, "queues", checks.integer(f"{at}queues", self.queues, 1, MAX_QUEUES))
-        for field in ("buffer_packets", "buffer_bytes", "queue_cap"):
+        for field in ("buffer_packets", "buffer_bytes", "queue_cap", "mark"):
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(at + field, getattr(self, field), 1, MAX_COUNT))
         put(self, "drop", checks.choice(f"{at}drop", self.drop, DROPS))

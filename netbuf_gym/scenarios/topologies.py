@@ -8,6 +8,7 @@ from typing import Any
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
+from netbuf_gym.scenarios.disciplines import Discipline
 from netbuf_gym.scenarios.limits import HOSTS_OF
 from netbuf_gym.scenarios.own_control import OwnControl
 from netbuf_gym.scenarios.types import (
@@ -61,6 +62,8 @@ def dumbbell(
     delays: DelaySchedule | None = None,
     jitter: Jitter | None = None,
     on_outage: str = "hold",
+    discipline: Discipline | str | dict | None = None,
+    ecn: bool = False,
     name: str = "",
 ) -> Scenario:
     """Senders that share one bottleneck.
@@ -96,6 +99,8 @@ def dumbbell(
         delays: Propagation of the bottleneck that changes, instead of its half of `rtt_ms`.
         jitter: `Jitter` at the bottleneck.
         on_outage: Whether the bottleneck's queue outlasts outages of its `trace`, as in `Link`.
+        discipline: What manages the bottleneck's queue, as in `Link`.
+        ecn: Whether the flows speak ECN, as in `Flow`.
         name: The scenario's name.
 
     Raises:
@@ -132,6 +137,7 @@ def dumbbell(
         trace=trace,
         jitter=jitter,
         on_outage=on_outage,
+        discipline=discipline,
     )
     if return_rate_mbps is None and (hosts.rate_back or backward or return_buffer_packets is not None):
         return_rate_mbps = return_mbps(rate_mbps, trace)
@@ -149,7 +155,8 @@ def dumbbell(
                 links.append(Link(name=f"{end}-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms))
             path, return_path = (first, ahead, first + 1), (first + 2, behind, first + 3)
         start_s = i * stagger_s
-        flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=start_s, app=app if app is not None else Bulk()))
+        app = Bulk() if app is None else app
+        flows.append(Flow(cc=cc, path=path, return_path=return_path, start_s=start_s, app=app, ecn=ecn))
     return Scenario(links=links, flows=flows, duration_s=duration_s, stack=stack, name=name, hystart=hystart, pacing=pacing)
 
 

@@ -177,6 +177,8 @@ class Scenario:
                     )
                 if isinstance(item.cc, CongestionControl):
                     congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
+            if getattr(item, "ecn", False) and self.stack != "linux":
+                raise ScenarioError(f"{field}[{i}].ecn = True is not in the {self.stack} stack; valid: False")
             changes = {}
             if cls is Sender and item.relay is not None:
                 (relay,) = self._placed(f"{field}[{i}].relay", (item.relay,), Relay, index)

@@ -118,6 +118,7 @@ def _link(result: Result, i: int, link: Any, whole_run: bool) -> Iterator[tuple[
         yield f"{at}left {left} of most {link.queue_max_packets_total}", left <= link.queue_max_packets_total
         admitted = link.packets_in - link.queue_drops  # whose loss may be decided before they leave
         yield f"{at}losses {link.random_losses} of {admitted}", link.random_losses <= admitted
+        yield f"{at}marks {link.marks} of {link.packets_in}", 0 <= link.marks <= link.packets_in
     if given.queue_packets is not None and given.discipline is None:
         yield f"{at}queue {link.queue_max_packets_total}", link.queue_max_packets_total <= given.queue_packets
     start_s, end_s = result.window_s

@@ -248,6 +248,8 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
             flow[name] = case.pick((4096, 20_000, 65_536, 10**6))
     if case.chance(0.3):
         flow["initial_cwnd_packets"] = case.pick((1, 2, 3, 100, 1000))
+    if stack == "linux" and case.chance(0.3):
+        flow["ecn"] = True
     return flow
 
 
@@ -264,7 +266,8 @@ def _video(case: Case) -> dict[str, Any]:
 
 
 def _traffic(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s: float) -> dict[str, Any]:
-    senders = [{"cc": _control(case, stack), **_path(case, paths)} for _ in range(case.whole(1, 4))]
+    spoken = {"ecn": True} if stack == "linux" and case.chance(0.3) else {}
+    senders = [{"cc": _control(case, stack), **_path(case, paths), **spoken} for _ in range(case.whole(1, 4))]
     arrivals = [_arrivals(case, len(senders), priorities, span_s) for _ in range(case.pick((1, 1, 2)))]
     below = sorted(case.some((1, 1000, 10_000, 2_000_000), min(priorities - 1, 3)))
     return {"senders": senders, "arrivals": arrivals, "priority_below": below}
@@ -336,6 +339,8 @@ def _switch(case: Case, ports: list[str], queues: int) -> dict[str, Any]:
     data = {"ports": ports, "queues": queues, **buffer, "admission": {"kind": kind, **admission}}
     if case.chance(0.3):
         data["queue_cap"] = case.pick((1, 5, 5000))
+    if case.chance(0.3):
+        data["mark"] = case.pick((1, 20, 5000))
     if case.chance(0.3):
         data |= {"drop": case.pick(("tail", "head")), "protect_syn": case.chance(0.5)}
     return {**data, "scheduler": {"kind": scheduler, **quanta}}

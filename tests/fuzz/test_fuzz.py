@@ -121,7 +121,7 @@ WRONG_FLOW = {
 }  # fmt: skip
 WRONG_LINK = {
     "packets_in": 1, "queue_drops": 10**6, "queue_max_packets_total": 21, "throughput_mbps": 5.2, "random_losses": 10**7,
-    "queue_mean_packets": float("inf"),
+    "queue_mean_packets": float("inf"), "marks": 10**7,
 }  # fmt: skip
 
 

@@ -62,6 +62,7 @@ struct SwitchConfig {
   std::vector<int64_t> thresholds;         // static only
   int64_t queue_cap = 0;                   // that no queue exceeds, whatever its threshold (but see protect_syn); 0: none
   std::string drop = "tail";               // which packet goes when a queue may not grow: tail (the one that arrives), head
+  int64_t mark = 0;                        // flows that speak ECN are marked where a queue is longer; 0: never
   bool protect_syn = false;                // packets that open connections meet neither thresholds nor queue_cap
   std::string scheduler = "round_robin";   // round_robin (by packet), drr, strict_priority
   std::vector<int64_t> quanta;             // drr only: bytes a round
@@ -103,6 +104,7 @@ struct FlowConfig {
   // A congestion control that is not the core's; cc is what it is called then. One for each connection; called by many threads.
   std::function<std::unique_ptr<CongestionControl>()> own_control;
   bool controlled = false;                 // an agent sets cwnd
+  bool ecn = false;                        // both ends speak ECN (RFC 3168); a congestion control may want it in any case
   std::vector<uint32_t> path, return_path; // link indices
   Time start_ns = 0, stop_ns = 0;          // stop 0: never
   std::string app = "bulk";                // bulk, sized, on_off, video

@@ -26,6 +26,7 @@ struct LinkStats {
   double bytes_sent = 0;        // transmitted so far, of the packet in service the part that is
   double used_bits = 0;         // that the rate could have carried while the link transmitted
   uint64_t queue_drops = 0, random_losses = 0;
+  uint64_t marks = 0;           // packets marked here (ECN)
   double sojourn_sum = 0, sojourn_sum2 = 0;  // seconds, seconds^2 of waiting, over packets_out
   double queue_integral = 0;                 // packet seconds
   uint32_t queue_max = 0;                    // packets

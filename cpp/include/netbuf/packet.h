@@ -22,7 +22,7 @@ inline constexpr bool opens(PacketKind kind) { return kind == kSyn; }
 struct Packet {
   Time time;            // when it reaches the stage that it is on its way to
   Time sent_at;         // its time stamp
-  uint64_t to;          // flow and stage: see to()
+  uint64_t to;          // flow and stage: see to(); beyond them what ECN says of it
   uint32_t segment;     // index
   uint16_t bytes;       // payload
   PacketKind kind;
@@ -39,6 +39,7 @@ enum AckFlags : uint8_t {
   kAckWindow = 8,      // answers a window probe, or tells of a window that has opened
   kAckFin = 16,        // the receiver's FIN: it has everything and closes too
   kAckRequest = 32,    // the receiving application asks for more
+  kAckEcho = 64,       // ECE: something that it acknowledges was marked, or was since the sender last gave way (RFC 3168, 8257)
 };
 
 // From receiver to sender.
@@ -66,6 +67,12 @@ static_assert(sizeof(Packet) == 32 && sizeof(Ack) == 32 && sizeof(Flight) == 32)
 enum Stage : uint8_t { kAtReceiver = 0, kAtSender = 1, kAtForwardHop = 2, kAtBackwardHop = 128 };
 inline constexpr size_t kMaxHops = 100;  // a direction
 inline constexpr uint64_t to(uint32_t flow, uint8_t stage) { return uint64_t{flow} << 8 | stage; }
+
+// Explicit congestion notification (RFC 3168), in a packet's `to` beyond flow and stage. Links that cannot mark do not ask.
+inline constexpr uint64_t kEcnCapable = uint64_t{1} << 40;   // ECT(0)
+inline constexpr uint64_t kEcnMarked = uint64_t{1} << 41;    // CE
+inline constexpr uint64_t kEcnReduced = uint64_t{1} << 42;   // CWR: the sender has given way
+inline constexpr uint64_t kEcn = kEcnCapable | kEcnMarked | kEcnReduced;
 
 struct Range {
   uint32_t begin, end;  // segments [begin, end)

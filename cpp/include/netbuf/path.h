@@ -31,9 +31,10 @@ class Path {
   Path& operator=(const Path&) = delete;
 
   // ---- what sets out
-  void launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin = false) {
+  // ecn: of kEcn; what is lost of it on a path that is one link without a discipline, nobody could have marked.
+  void launch(Time now, uint32_t segment, uint16_t bytes, PacketKind kind, bool fin = false, uint64_t ecn = 0) {
     ++on_way_;
-    if (!direct_) [[unlikely]] return launch_over_hops({now, now, to_receiver_, segment, bytes, kind, fin});
+    if (!direct_) [[unlikely]] return launch_over_hops({now, now, to_receiver_ | ecn, segment, bytes, kind, fin});
     const Link::Outcome outcome = first_link_->transmit(now, wire_bytes(kind, bytes), true);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] return lose(outcome.fate, kind);
     Packet& packet = network_.flights.place(outcome.arrival, to_receiver_, receiver_lane_).packet;
@@ -98,6 +99,7 @@ class Path {
   };
   Departure departure(const Packet& packet) const;
 
+  void always_ecn() { all_ecn_ = kEcnCapable; }          // handshake, ACKs and what is sent again can be marked too
   bool empty() const { return on_way_ == 0; }            // nothing is on its way
   uint64_t queue_drops() const { return queue_drops_; }  // data
   uint64_t random_losses() const { return random_losses_; }
@@ -124,7 +126,7 @@ class Path {
   void reach(const Packet& packet, uint8_t stage, uint8_t& lane) {
     Flight flight;
     flight.packet = packet;
-    flight.packet.to = to(flow_, stage);
+    flight.packet.to = (packet.to & kEcn) | to(flow_, stage);
     network_.flights.push(flight, lane);
   }
   void reach(const Ack& ack, uint8_t stage, uint8_t& lane) {
@@ -149,7 +151,7 @@ class Path {
   Network& network_;
   Link *first_link_, *first_return_link_;
   const StackProfile& profile_;
-  uint64_t to_receiver_, to_sender_;
+  uint64_t to_receiver_, to_sender_, all_ecn_ = 0;
   uint32_t flow_, on_way_ = 0;
   static constexpr uint32_t kLateAcks = 16'384;  // ACKs with SACK blocks that a late one may be behind (of 2^16 numbers)
   bool ack_overtakes_;               // on the way back

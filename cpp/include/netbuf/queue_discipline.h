@@ -26,17 +26,29 @@ struct Queued {
   uint8_t hop;           // of its owner's path (or return path)
   uint8_t priority;      // queue at a shared-buffer switch
   bool is_ack;
+  bool ecn;              // can be marked instead of being dropped
+  bool marked;
 };
 inline constexpr uint32_t kOneWayOwner = uint32_t{1} << 31;
 
-// Told of packets that a discipline drops.
+// Told of packets that a discipline drops or marks.
 class DropSink {
  public:
   virtual void dropped(const Queued& item) = 0;
+  virtual void marked(const Queued&) {}
 
  protected:
   ~DropSink() = default;
 };
+
+// Marks a packet of a flow that speaks ECN (RFC 3168); false: it does not.
+inline bool mark(Queued& item, DropSink& sink) {
+  if (!item.ecn) return false;
+  item.marked = true;
+  sink.marked(item);
+  return true;
+}
+inline constexpr Parameter kEcnParameter = truth("ecn", true, "packets of flows that speak ECN are marked where others are dropped at random or for their delay");
 
 // Calls come in order of time. The link owns the time: a discipline has no events of its own, and brings itself up to date
 // (PIE's periodic update) when it is called.

@@ -18,6 +18,7 @@ class ReceiveBuffer;
 // Cumulative.
 struct ReceiverCounters {
   uint64_t packets_received = 0; // data, duplicates included
+  uint64_t marks = 0;            // of these, marked on the way (ECN)
   int64_t received_bytes = 0;    // of these, in whatever order
   int64_t delivered_bytes = 0;   // in order, to the receiving application
   uint64_t segments_missing = 0, segments_repeated = 0;  // where there is a receiver control: left out by newer ones; sent again
@@ -47,6 +48,7 @@ class Receiver {
   ReceiverControl* control() const { return control_.get(); }
   const ReceiveBuffer* buffer() const { return buffer_.get(); }
   bool agent_controlled() const { return agent_controlled_; }
+  void speak_ecn(bool accurate) { ecn_ = accurate ? Ecn::accurate : Ecn::classic; }
   void hear(Echoes* echoes) { echoes_ = echoes; }                 // for the control
 
   template <class Hot>
@@ -67,6 +69,7 @@ class Receiver {
 
  private:
   enum class State : uint8_t { nothing, syn, stream, last_ack, closed };
+  enum class Ecn : uint8_t { none, classic, accurate };  // accurate: marks as they come (RFC 8257); else until the sender gives way
 
   void receive_data(const Packet& packet);
   void receive_small(const Packet& packet);
@@ -74,6 +77,7 @@ class Receiver {
     return packet.sent_at < newest_sent_ && profile_.ignores_late_stamps &&
            packet.sent_at / profile_.rtt_granularity < newest_sent_ / profile_.rtt_granularity;
   }
+  void note_ecn(const Packet& packet);
   void receive_beyond(const Packet& packet); // a hole
   void receive_again(const Packet& packet);
   // Whole units that have passed: of a negative clock too, as integers of a clock that wraps are cut.
@@ -122,6 +126,8 @@ class Receiver {
   Network& network_;
   Time now_ = 0;
   State state_ = State::nothing;
+  Ecn ecn_ = Ecn::none;
+  uint8_t echo_ = 0;             // kAckEcho: with every ACK
   bool window_limited_, tunes_window_, agent_controlled_;
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
   uint32_t stream_end_ = 0;      // the segment after the one with FIN, once that has arrived

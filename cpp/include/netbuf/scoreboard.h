@@ -56,6 +56,8 @@ class RateSampler {
   void forget(uint32_t una) { marks_.pop_to(una); }
   void finish(Tcb& tcb, AckWork& work);  // the sample of an ACK
   size_t memory_bytes() const { return marks_.memory_bytes(); }
+  void lost(Tcb& tcb, uint32_t index);
+  void watch(CongestionControl* control) { watcher_ = control; }  // it is told of losses
   double estimate() const { return estimate_; }  // packets a second, as TCP_INFO tells it; 0: none yet
 
  private:
@@ -63,12 +65,14 @@ class RateSampler {
     Time delivered_time, first_sent_time;
     uint32_t delivered;
     uint32_t app_limited;
+    uint32_t lost, in_flight;
   };
   Ring<Mark> marks_;
   Mark newest_{};
   Time newest_sent_ = 0;
   uint32_t newest_segment_ = 0;
   bool have_ = false, newest_retransmitted_ = false;
+  CongestionControl* watcher_ = nullptr;
   double estimate_ = 0;
 };
 

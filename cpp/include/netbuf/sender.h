@@ -22,6 +22,7 @@ struct SenderCounters {
   Time rtt_sum = 0;
   Time last_sent = 0, last_ack = 0;  // data packets and ACKs of data
   uint64_t syn_timeouts = 0;     // of the handshake; timeouts are those of data
+  uint64_t mark_responses = 0;   // how often the sender gave way to marks (ECN)
 };
 
 // What each stack does when the window, or the application, may let something go.
@@ -65,6 +66,8 @@ class Sender {
   CongestionControl& cc() { return *cc_; }
   const StackProfile& profile() const { return profile_; }
   bool controlled() const { return controlled_; }
+  bool ecn() const { return ecn_; }
+  void announce_reduction() { reduced_ = ecn_; }  // with the next new segment (CWR)
   void try_send() {                          // lost segments first, then new data, as window, pacing and application allow
     if (tcb.established) profile_.transmit(*this);
   }
@@ -110,6 +113,7 @@ class Sender {
   void answer_late(const Ack& ack);
   void receive_special(const Ack& ack);
   void receive_request(const Ack& ack);
+  void receive_echo(Ack ack);
   void transmit(uint32_t index, bool retransmission);
   void send_full_segments(uint32_t count, PacketKind last);
   uint16_t fit_segment(uint16_t bytes);
@@ -142,6 +146,9 @@ class Sender {
   std::unique_ptr<CongestionControl> cc_;
   std::unique_ptr<Recovery> recovery_;
   bool recovery_takes_all_, takes_clean_acks_, controlled_, owns_window_;
+  bool ecn_;                     // spoken (RFC 3168)
+  bool echo_ = false;            // the ACK that is being taken in echoes a mark
+  bool reduced_ = false;         // the receiver has not been told yet
   bool unhindered_ = false;      // an endless stream, no limit but the congestion window, no rate samples
   bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;
   bool paces_window_ = false;    // by rule, though the congestion control does not ask for it

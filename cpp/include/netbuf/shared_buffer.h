@@ -15,6 +15,8 @@
 //
 // Connections' opening packets (SYN, SYN-ACK) may be protected: a full buffer refuses them only, and what arrives goes before them.
 //
+// Packets of flows that speak ECN that find their queue longer than a threshold are marked (as DCTCP wants it, RFC 8257, 3.1).
+//
 // B: capacity, Q: occupancy, n_q: ports where queue q is backlogged, mu_q / b: share of the port's rate that the queue gets,
 // one over the port's backlogged queues; the arriving packet's queue counts as backlogged.
 #pragma once
@@ -51,6 +53,7 @@ class TimeHistogram {
 
 struct QueueCounters {
   uint64_t arrivals = 0, drops = 0, departures = 0;  // arrivals: dropped or not; departures: taken out to be sent
+  uint64_t marks = 0;                                // of arrivals (ECN)
   uint64_t syns = 0, opened = 0, closed = 0;         // SYNs that arrived and that were sent, and last segments that were sent
   int64_t bytes_out = 0;
   Time sojourn = 0;                                  // summed over departures
@@ -139,7 +142,7 @@ class SharedBuffer {
   void note(Queue& queue, Time now);
 
   uint32_t ports_, queues_count_;
-  int64_t capacity_, used_ = 0, used_max_ = 0, queue_cap_, occupancy_step_;
+  int64_t capacity_, used_ = 0, used_max_ = 0, queue_cap_, mark_, occupancy_step_;
   bool in_bytes_, from_head_, protect_syn_;
   Admission admission_;
   Scheduler scheduler_;

@@ -15,8 +15,9 @@
 
 namespace netbuf {
 
-// RFC 5681 and Linux: disorder = SACKs seen but no loss inferred yet; loss = after a retransmission time-out.
-enum class CaState : uint8_t { open, disorder, recovery, loss };
+// RFC 5681 and Linux: disorder = SACKs seen but no loss inferred yet; cwr = giving way to marks (ECN), for a round trip; loss = after
+// a retransmission time-out.
+enum class CaState : uint8_t { open, disorder, cwr, recovery, loss };
 
 inline constexpr int64_t kInfiniteWindow = int64_t{1} << 40;  // initial ssthresh, bytes
 
@@ -27,6 +28,8 @@ struct RateSample {
   Time interval = 0;             // the longer of send and ACK phases; 0: no sample
   bool app_limited = false;
   bool retransmitted = false;    // the sample comes from a retransmitted packet
+  uint32_t prior_lost = 0;       // Tcb::lost when that packet was sent
+  uint32_t sent_in_flight = 0;   // packets in flight when it had been sent, itself counted
 };
 
 struct AckEvent {
@@ -40,6 +43,7 @@ struct AckEvent {
   Time rtt = -1;                 // of the newest packet acknowledged and never retransmitted; -1: none
   bool una_advanced = false;
   bool duplicate = false;        // D-SACK
+  bool echo = false;             // of a mark (ECE); only where ECN is spoken
   RateSample rate;
 };
 
@@ -65,6 +69,7 @@ struct Tcb {
 
   uint32_t delivered = 0;        // packets delivered so far
   uint32_t lost = 0;             // packets marked lost so far
+  uint32_t delivered_marked = 0; // packets delivered by ACKs that echoed marks
   uint32_t app_limited = 0;      // 0, or the delivery count until which samples are application-limited
   Time delivered_time = 0, first_sent_time = 0;
 
@@ -101,8 +106,10 @@ class CongestionControl {
   virtual void init(Tcb&) {}                                   // at establishment, after the first RTT sample
   virtual void on_ack(Tcb&, const AckEvent&) {}                // every ACK that delivers something, before growth
   virtual void increase_window(Tcb&, const AckEvent&) = 0;     // the ACK may grow the window (cwnd-limited, not reducing)
-  virtual int64_t ssthresh(Tcb&) = 0;                          // bytes; loss detected, recovery or loss state is entered
+  virtual int64_t ssthresh(Tcb&) = 0;                          // bytes; loss or marks seen: recovery, loss or cwr is entered
   virtual void on_state(Tcb&, CaState) {}                      // before Tcb::state changes to it
+  // wants_losses(): a packet is taken for lost. The sample is as of an ACK of it.
+  virtual void on_lost(Tcb&, const RateSample&) {}
   virtual void on_idle_restart(Tcb&) {}                        // first transmission after the network went idle
   virtual int64_t undo_window(Tcb&, int64_t prior_cwnd) { return prior_cwnd; }  // bytes; the loss proved spurious
   virtual void control(Tcb&, const AckEvent&) {}               // owns_window(): sets cwnd and pacing rate on every ACK
@@ -114,9 +121,13 @@ class CongestionControl {
 
   bool owns_window() const { return owns_window_; }
   bool wants_rate() const { return wants_rate_; }
+  bool wants_losses() const { return wants_losses_; }
+  bool accurate_ecn() const { return accurate_ecn_; }
 
  protected:
   bool owns_window_ = false, wants_rate_ = false;
+  bool wants_losses_ = false;    // with wants_rate_
+  bool accurate_ecn_ = false;    // speaks ECN in any case, and its receiver echoes every mark and nothing else (RFC 8257)
 };
 
 // Shares as the kernel counts with them: whole numbers of 1/1024.

@@ -41,7 +41,7 @@ class LinuxWestwood final : public LinuxReno {
     if (next == CaState::loss) {
       tcb.ssthresh = bandwidth_window(tcb);
       reset_rtt_min_ = true;
-    } else if (tcb.state == CaState::recovery && next < CaState::recovery && !before(tcb.una, tcb.high_seq)) {
+    } else if (tcb.state >= CaState::cwr && tcb.state != CaState::loss && next < CaState::cwr && !before(tcb.una, tcb.high_seq)) {
       tcb.ssthresh = bandwidth_window(tcb);
       tcb.set_cwnd(tcb.ssthresh);
     }

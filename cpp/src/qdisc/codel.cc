@@ -34,6 +34,7 @@ class CodelQueue final : public QueueDiscipline {
     return true;
   }
   void drop(const Queued& item) { sink_->dropped(item); }
+  DropSink& sink() { return *sink_; }
 
  private:
   Codel codel_;
@@ -47,7 +48,7 @@ const Entry<DisciplineRecord> entry{{
     .name = "codel",
     .meaning = "controlled delay (RFC 8289): drops from the head, ever more often, while packets wait too long",
     .make = make<CodelQueue>,
-    .parameters = {kCodelParameters[0], kCodelParameters[1], kCodelParameters[2]},
+    .parameters = {std::begin(kCodelParameters), std::end(kCodelParameters)},
 }};
 
 }  // namespace

@@ -11,6 +11,8 @@ inline constexpr Parameter kCodelParameters[] = {
     real("target_ms", 5, 0.01, 10'000, "acceptable standing delay, ms"),
     real("interval_ms", 100, 0.1, 100'000, "a slow round trip's worth, ms"),
     whole("mtu_bytes", 1514, 0, 65'536, "nothing is dropped while no more would be left; 1499 does as ns-3 does"),
+    kEcnParameter,
+    real("ce_threshold_ms", kAutomatic, 0, 10'000, "what waits longer is marked in any case, where its flow speaks ECN, ms; auto: not"),
 };
 
 class Codel {
@@ -18,16 +20,27 @@ class Codel {
   struct Setting {
     uint32_t target, interval;  // in units
     int64_t mtu_bytes;          // no drop that would leave no more than this
+    bool ecn;
+    uint32_t ce_threshold;      // UINT32_MAX: none
   };
   static Setting setting(const Parameters& parameters) {
     return {units(from_seconds(parameters["target_ms"] * 1e-3)), units(from_seconds(parameters["interval_ms"] * 1e-3)),
-            parameters.as<int64_t>("mtu_bytes")};
+            parameters.as<int64_t>("mtu_bytes"), parameters.is("ecn"),
+            parameters.automatic("ce_threshold_ms") ? UINT32_MAX : units(from_seconds(parameters["ce_threshold_ms"] * 1e-3))};
   }
 
   // The next packet to send, after those that are dropped before it; false when none is left. A Store has
-  // bool pop(Queued&), int64_t bytes() const and void drop(const Queued&).
+  // bool pop(Queued&), int64_t bytes() const, void drop(const Queued&) and DropSink& sink().
   template <class Store>
   bool dequeue(Time now, const Setting& setting, Store& store, Queued& item) {
+    if (!next(now, setting, store, item)) return false;
+    if (item.ecn && !item.marked && units(now - item.arrived) > setting.ce_threshold) mark(item, store.sink());
+    return true;
+  }
+
+ private:
+  template <class Store>
+  bool next(Time now, const Setting& setting, Store& store, Queued& item) {
     const uint32_t time = units(now);
     bool have = store.pop(item);
     bool drop = above_for_an_interval(time, setting, store, have, now, item);
@@ -40,6 +53,10 @@ class Codel {
       while (dropping_ && !before(time, drop_next_)) {
         ++count_;
         newton_step();
+        if (setting.ecn && mark(item, store.sink())) {
+          drop_next_ = control_law(drop_next_, setting.interval);
+          break;
+        }
         store.drop(item);
         have = store.pop(item);
         if (above_for_an_interval(time, setting, store, have, now, item)) {
@@ -49,9 +66,11 @@ class Codel {
         }
       }
     } else if (drop) {
-      store.drop(item);
-      have = store.pop(item);
-      above_for_an_interval(time, setting, store, have, now, item);
+      if (!setting.ecn || !mark(item, store.sink())) {
+        store.drop(item);
+        have = store.pop(item);
+        above_for_an_interval(time, setting, store, have, now, item);
+      }
       dropping_ = true;
       // What kept the queue in check a little while ago is a better start than one drop an interval.
       const uint32_t dropped = count_ - last_count_;
@@ -68,7 +87,6 @@ class Codel {
     return have;
   }
 
- private:
   static uint32_t units(Time t) { return static_cast<uint32_t>(t >> 10); }
 
   // Whether the packet at the head has waited too long, as all have for an interval.

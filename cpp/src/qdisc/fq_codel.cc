@@ -99,6 +99,7 @@ class FqCodel final : public QueueDiscipline {
     bool pop(Queued& item) { return all.take(flow, item); }
     int64_t bytes() const { return flow.bytes; }
     void drop(const Queued& item) { all.sink_->dropped(item); }
+    DropSink& sink() { return *all.sink_; }
   };
 
   // A flow's data and its ACKs are two flows.
@@ -175,7 +176,7 @@ const Entry<DisciplineRecord> entry{{
     .meaning = "fair queueing with CoDel in each queue (RFC 8290)",
     .make = make<FqCodel>,
     .parameters =
-        {kCodelParameters[0], kCodelParameters[1], kCodelParameters[2],
+        {kCodelParameters[0], kCodelParameters[1], kCodelParameters[2], kCodelParameters[3], kCodelParameters[4],
          whole("flows", 1024, 1, 65'536, "queues that flows are hashed to"),
          whole("quantum_bytes", 1514, 64, 1'000'000, "what a queue may send in a turn"),
          whole("drop_batch", 64, 1, 1'000'000, "packets dropped at once from the longest queue when all are full"),

@@ -25,6 +25,8 @@ class Pie final : public QueueDiscipline {
         cap_(setting.parameters.is("cap_increase")),
         derandomise_(setting.parameters.is("derandomise")),
         byte_mode_(setting.parameters.is("byte_mode")),
+        ecn_(setting.parameters.is("ecn")),
+        mark_ecnth_(setting.parameters["mark_ecnth"]),
         limit_packets_(setting.limit_packets),
         limit_bytes_(setting.limit_bytes),
         sink_(setting.sink),
@@ -35,11 +37,12 @@ class Pie final : public QueueDiscipline {
 
   void enqueue(Time now, const Queued& item) override {
     catch_up(now);
-    if (queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_ || drop_early(item.bytes)) {
-      accumulated_ = 0;
-      return sink_->dropped(item);
-    }
+    const bool full = queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_, chosen = !full && drop_early(item.bytes);
+    if (full || chosen) accumulated_ = 0;
+    const bool marks = chosen && ecn_ && item.ecn && probability_ <= mark_ecnth_;
+    if (full || (chosen && !marks)) return sink_->dropped(item);
     queue_.push(item);
+    if (marks) mark(queue_.back(), *sink_);
     bytes_ += item.bytes;
   }
   bool dequeue(Time now, Queued& item) override {
@@ -139,7 +142,8 @@ class Pie final : public QueueDiscipline {
 
   const double target_, alpha_, beta_, mean_packet_bytes_;
   const Time update_, max_burst_, quiet_;
-  const bool cap_, derandomise_, byte_mode_;
+  const bool cap_, derandomise_, byte_mode_, ecn_;
+  const double mark_ecnth_;
   const int64_t limit_packets_, limit_bytes_;
   DropSink* sink_;
   Rng* rng_;
@@ -169,7 +173,8 @@ const Entry<DisciplineRecord> entry{{
          whole("mean_packet_bytes", 1514, 1, 65'536, "of the packets expected"),
          truth("cap_increase", true, "the probability grows by at most 0.02 an update where it is high"),
          truth("derandomise", false, "drops are kept apart (section 5.4)"),
-         truth("byte_mode", false, "a packet's drop probability is proportional to its size")},
+         truth("byte_mode", false, "a packet's drop probability is proportional to its size"), kEcnParameter,
+         real("mark_ecnth", 0.1, 0, 1, "largest drop probability at which they are marked (section 5.1); beyond it they are dropped")},
 }};
 
 }  // namespace

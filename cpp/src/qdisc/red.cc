@@ -4,7 +4,7 @@
 // "Recommendation on using the gentle_ variant of RED", 2000; Floyd, Gummadi and Shenker, "Adaptive RED", 2001 (thresholds, weight
 // and the AIMD of the maximum probability when adaptive). wait = 1 keeps drops apart by at least 1/p arrivals, as ns-2 and
 // ns-3.44 (src/traffic-control/model/red-queue-disc.cc) do by default; without it drops are spread over [1, 1/p] as in the paper.
-// Lengths are in packets.
+// Lengths are in packets. Packets of flows that speak ECN are marked where others are dropped at random (RFC 3168, 7).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,6 +25,8 @@ class Red final : public QueueDiscipline {
         gentle_(setting.parameters.is("gentle")),
         wait_(setting.parameters.is("wait")),
         adaptive_(setting.parameters.is("adaptive")),
+        ecn_(setting.parameters.is("ecn")),
+        hard_drop_(setting.parameters.is("hard_drop")),
         rate_bps_(setting.rate_bps > 0 ? setting.rate_bps : std::numeric_limits<double>::infinity()),
         packets_per_s_(rate_bps_ / (8 * setting.parameters["mean_packet_bytes"])),
         adapt_interval_(from_seconds(setting.parameters["adapt_ms"] * 1e-3)),
@@ -52,10 +54,11 @@ class Red final : public QueueDiscipline {
   void enqueue(Time now, const Queued& item) override {
     average(now);
     ++since_drop_;
-    if (drops(queue_.size()) || queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_) {
-      return sink_->dropped(item);
-    }
+    const bool chosen = drops(queue_.size());
+    const bool marks = chosen && ecn_ && item.ecn && !(hard_drop_ && beyond());
+    if ((chosen && !marks) || queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_) return sink_->dropped(item);
     queue_.push(item);
+    if (marks) mark(queue_.back(), *sink_);
     bytes_ += item.bytes;
   }
   bool dequeue(Time now, Queued& item) override {
@@ -94,12 +97,14 @@ class Red final : public QueueDiscipline {
     }
   }
 
+  bool beyond() const { return average_ >= (gentle_ ? 2 * max_ : max_); }  // what is random
+
   bool drops(uint32_t queued) {
     if (average_ < min_ || queued <= 1) {
       above_ = false;
       return false;
     }
-    if (average_ >= (gentle_ ? 2 * max_ : max_)) return true;
+    if (beyond()) return true;
     if (!above_) {  // just now: count from here
       above_ = true;
       since_drop_ = 1;
@@ -122,7 +127,7 @@ class Red final : public QueueDiscipline {
   }
 
   double min_, max_, weight_, max_probability_;
-  const bool gentle_, wait_, adaptive_;
+  const bool gentle_, wait_, adaptive_, ecn_, hard_drop_;
   const double rate_bps_, packets_per_s_;
   const Time adapt_interval_;
   const int64_t limit_packets_, limit_bytes_;
@@ -153,7 +158,8 @@ const Entry<DisciplineRecord> entry{{
          truth("adaptive", false, "max_probability is adapted to a mean queue between the thresholds"),
          real("target_ms", 5, 0.01, 10'000, "the delay that adaptive thresholds aim at, ms"),
          real("adapt_ms", 500, 1, 100'000, "time between two adaptations, ms"),
-         whole("mean_packet_bytes", 1500, 1, 65'536, "for turning rates into packets")},
+         whole("mean_packet_bytes", 1500, 1, 65'536, "for turning rates into packets"), kEcnParameter,
+         truth("hard_drop", true, "beyond the range of random drops packets of flows that speak ECN are dropped too")},
     .check =
         [](const Parameters& p) {
           if (!(p["max_packets"] <= p["min_packets"])) return;  // as for NaN

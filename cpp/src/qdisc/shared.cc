@@ -33,6 +33,7 @@ SharedBuffer::SharedBuffer(const SwitchConfig& config)
       queues_count_(config.queues),
       capacity_(config.capacity),
       queue_cap_(config.queue_cap > 0 ? config.queue_cap : INT64_MAX),
+      mark_(config.mark > 0 ? config.mark : INT64_MAX),
       occupancy_step_(config.in_bytes ? std::max<int64_t>(1, config.capacity / kHistogramBins) : 1),
       in_bytes_(config.in_bytes),
       from_head_(config.drop == "head"),
@@ -82,6 +83,7 @@ QueueCounters SharedBuffer::totals(uint32_t queue) const {
     const QueueCounters& c = this->queue(p, queue).counters;
     sum.arrivals += c.arrivals;
     sum.drops += c.drops;
+    sum.marks += c.marks;
     sum.syns += c.syns;
     sum.opened += c.opened;
     sum.closed += c.closed;
@@ -185,7 +187,9 @@ class SharedPort final : public QueueDiscipline {
       ++queue.counters.drops;
       return sink_->dropped(item);
     }
+    const bool long_queue = b.length(queue) > b.mark_;
     queue.items.push(item);
+    if (long_queue && mark(queue.items.back(), *sink_)) ++queue.counters.marks;
     queue.bytes += item.bytes;
     b.used_ += size;
     ++packets_;

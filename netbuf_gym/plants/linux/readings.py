@@ -59,6 +59,8 @@ class LiveReadings(World):
                     "packets_lost_marked": math.nan,
                     "timeouts": info[_INFO["timeouts"]] if flow["info"] else 0,
                     "fast_recoveries": math.nan,
+                    "marks": math.nan,
+                    "mark_responses": math.nan,
                     "packets_in_network": math.nan,
                 }
             )
@@ -82,7 +84,8 @@ class LiveReadings(World):
         senders = () if self.scenario.traffic is None else self.scenario.traffic.senders
         last = [leg is sender.legs[-1] for sender in senders for leg in sender.legs]
         sums["received_bytes"] = sum(route["received_bytes"] for route, counts in zip(routes, last, strict=True) if counts)
-        return {**state["traffic"], **sums, "timeouts": math.nan, "syn_timeouts": math.nan, "packets_in_network": math.nan}
+        unknown = ("timeouts", "syn_timeouts", "packets_in_network", "marks", "mark_responses")
+        return {**state["traffic"], **sums, **dict.fromkeys(unknown, math.nan)}
 
     def completions(self) -> np.ndarray:
         """See `World`."""

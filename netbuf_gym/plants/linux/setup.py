@@ -155,6 +155,8 @@ class Setup:
             {"sender_node": ends[0], "receiver_node": ends[1], "path": list(one.path), "return_path": list(one.return_path)}
         )
         addresses = [address(node, number) for node in ends]
+        if one.ecn:
+            self._refuse(f"{at}.ecn", True, "False: the links of this plant do not mark")
         if one.initial_cwnd_packets != KERNEL_INITIAL_CWND:
             self._metric(ends[0], addresses[1], INITCWND, one.initial_cwnd_packets)
         if self.scenario.delayed_ack == 1:

@@ -15,14 +15,15 @@ from netbuf_gym.reproduce.sender.bounds import CAUSAL, ORACLE, Bound
 from netbuf_gym.rollout import contender_of as named
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.tasks.congestion_window import CongestionWindow
+from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL
 
 TASK = CongestionWindow.name
 LEARNED, RULE, CONSTANT = "agent", "queue_target", "constant"
 BOUNDS = (ORACLE, CAUSAL)
 USUAL = ("newreno", "cubic", "bbr", "vegas", "westwood", "copa")
 """Congestion controls that play where none are named."""
-NO_CLASSIC = ("receiver_driven", "qtcp")
-"""Needs a receiver that drives it; learns."""
+NO_CLASSIC = (*NO_RIVAL, *LATER, "qtcp")
+"""Needs what is not there; came after the comparisons; learns."""
 CLASSIC = (*USUAL, *(name for name in sender_controls("linux") if name not in (*USUAL, *NO_CLASSIC)))
 """Of whom the best is what an agent is compared with."""
 

@@ -44,8 +44,10 @@ FAMILIES = SERVICES | BESIDES
 
 NETWORKS = ("4g", "4g", "5g", "wifi", "wired")
 """Of generated traces, each as likely."""
-NO_RIVAL = ("receiver_driven",)
-"""Needs a receiver that drives it."""
+NO_RIVAL = ("receiver_driven", "dctcp")
+"""Needs a receiver that drives it; switches that mark."""
+LATER = ("bbr3", "ledbat", "ledbatpp")
+"""Came after worlds were drawn whose rivals must not change: a rival where it is named."""
 LOWEST_MBPS, MOST_MBPS = 0.01, 1e4
 LEAST_MBPS = 0.1
 """Generated traces that carry less in the mean are drawn anew."""
@@ -62,8 +64,8 @@ LEAST_PACKETS = 4
 
 
 def rivals() -> tuple[str, ...]:
-    """Every congestion control that is built and can send beside an agent."""
-    return tuple(name for name in sender_controls("linux") if name not in NO_RIVAL)
+    """The congestion controls that send beside an agent where none are named."""
+    return tuple(name for name in sender_controls("linux") if name not in (*NO_RIVAL, *LATER))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +115,9 @@ class SenderPaths(Distribution):
         put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "loss", interval("loss", self.loss, 0.999))
         put(self, "competitors", rivals() if self.competitors is None else names_of(self.competitors, "competitors"))
+        possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
         for i, cc in enumerate(self.competitors or ()):
-            congestion_control(f"competitors[{i}]", cc, rivals(), "linux")
+            congestion_control(f"competitors[{i}]", cc, possible, "linux")
         for field in ("leave_probability", "mixed_probability"):
             put(self, field, checks.number(field, getattr(self, field), 0, 1))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, 1e4))
