@@ -95,7 +95,7 @@ def test_a_pair_is_studied_trained_and_put_in_its_place_once(works, capsys):
     study, campaign = told
     assert {"tune", "env=congestion_window", "algo=ppo", "experiment=worlds/congestion_window", "seeds=3"} <= set(study)
     (begun,) = studies._beginnings(studies.plan([one for one in study if "=" in one]))[1:]
-    assert begun["net_arch"] == "[128, 128]" and begun["gamma"] == 0.97
+    assert begun["n_epochs"] == 8 and begun["gamma"] == 0.97
     assert {"algo.learning_rate=0.001", "seeds=5", f"total_timesteps={pairs[0].steps}"} <= set(campaign)
     assert checkpoint.read(folder / "agents" / "congestion_window" / "ppo" / "model.zip").config.algo.name == "ppo"
     assert "/experiment/worlds/congestion_window" in (folder / "tuned" / "congestion_window" / "ppo.yaml").read_text()
