@@ -116,7 +116,7 @@ def _row(task: str, place: int, one: scoring.Standing) -> str:
 
     mark = ' <span class="mark" title="not surely above the best constant">≤ constant</span>' if one.behind_constant else ""
     cpu, took = one.mean_of("cpu_seconds"), one.mean_of("decision_us")
-    name, command = html.escape(one.name), html.escape(leaderboard.command_of(one))
+    name, command = _short(one.name), html.escape(leaderboard.command_of(one))
     cells = [
         f"<td>{_title(task)}</td>",
         cell(place, str(place)),
@@ -155,7 +155,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def intervals(standing: Sequence[scoring.Standing]) -> str:
     """A line a contender: its score with its interval."""
-    left, width, height = 150, 560, 20
+    left, width, height = 172, 560, 20
     high = max(1.1, *(one.middle.high for one in standing)) + 0.05
     low = max(LOWEST, min(0.0, *(one.middle.low for one in standing))) - 0.05
     bottom = 10 + height * len(standing)
@@ -168,7 +168,7 @@ def intervals(standing: Sequence[scoring.Standing]) -> str:
         y, colour = 10 + height * k + height / 2, COLOURS[one.role]
         bold = ' font-weight="600"' if one.role == scoring.AGENT else ""
         parts.append(f'<text x="{left - 8}" y="{y + 4}" text-anchor="end"{bold}>{_short(one.name)}</text>')
-        if one.middle.high < low:  # off the picture
+        if one.middle.mean < low:  # off the picture
             parts.append(f'<text x="{left + 2}" y="{y + 4}" fill="{colour}">◂ {one.middle.mean:.2f}</text>')
             continue
         parts.append(f'<path d="M{x(one.middle.low)} {y}H{x(one.middle.high)}" stroke="{colour}" stroke-width="2.5"/>')
