@@ -9,9 +9,12 @@ struct steered {
   u64 halted;               // the decision that a time-out has overruled, plus 1; 0: none
   u32 delivered;            // packets, up to the last acknowledgement
   u32 rtt, least, longer;   // of the slow start: the latest and the least in microseconds, and how many in a row are long
+  u32 round, round_end;     // packets of its round, delivered when that ends
+  u32 lost, lost_before;    // packets, up to the last acknowledgement, and up to the round
 };
 
 enum { LONG_ROUND_TRIPS = 8, LEAST_RISE = 4000, MOST_RISE = 16000 };  // 1, microseconds, microseconds
+enum { LEAST_LOST = 8, PACKETS_TO_ONE_LOST = 50 };                    // of a round
 
 inline_always void set_window(struct tcp_sock *tp, struct slot *slot) {
   const struct steered *steered = own_of(tp);
@@ -46,6 +49,18 @@ inline_always void watch(struct tcp_sock *tp, struct steered *steered, s32 us) {
   if (steered->longer == LONG_ROUND_TRIPS) tp->snd_ssthresh = end_start(tp, steered);
 }
 
+// So it is when so many packets of a round are lost.
+inline_always void count_lost(struct tcp_sock *tp, struct steered *steered, u32 acked) {
+  if ((s32)(tp->delivered - steered->round_end) >= 0) {
+    steered->round = tp->packets_out + acked;
+    steered->round_end = tp->delivered + steered->round;
+    steered->lost_before = steered->lost;
+  }
+  steered->lost = tp->lost;
+  const u32 lost = tp->lost - steered->lost_before;
+  if (lost >= LEAST_LOST && lost * PACKETS_TO_ONE_LOST > steered->round) tp->snd_ssthresh = end_start(tp, steered);
+}
+
 SEC("struct_ops/init")
 int init(u64 *ctx) {
   struct tcp_sock *tp = (struct tcp_sock *)ctx[0];
@@ -54,7 +69,8 @@ int init(u64 *ctx) {
   steered->halted = 0;
   steered->rtt = steered->longer = 0;
   steered->least = ~0u;
-  steered->delivered = tp->delivered;
+  steered->delivered = steered->round_end = tp->delivered;
+  steered->lost = tp->lost;
   struct slot *slot = slot_of(tp);
   if (!slot) return 0;
   set_window(tp, slot);
@@ -80,6 +96,7 @@ int cong_control(u64 *ctx) {
   const u32 acked = tp->delivered - steered->delivered;
   steered->delivered = tp->delivered;
   if (slot) {
+    if (starting(tp, slot)) count_lost(tp, steered, acked);
     // a window that was not half used has not been confirmed
     if (starting(tp, slot) && tp->snd_cwnd < 2 * (tp->packets_out + acked)) tp->snd_cwnd += acked;
     set_window(tp, slot);
@@ -101,7 +118,10 @@ int set_state(u64 *ctx) {
   struct steered *steered = own_of(tp);
   struct slot *slot = slot_of(tp);
   steered->own.state = state;
-  if (state == TCP_CA_Loss) tp->snd_cwnd = 1;
+  if (state == TCP_CA_Loss) {
+    if (slot && starting(tp, slot)) tp->snd_ssthresh = end_start(tp, steered);
+    tp->snd_cwnd = 1;
+  }
   if (!slot) return 0;
   if (state == TCP_CA_Loss) steered->halted = slot->decision + 1;
   count_state(tp, slot, state);
@@ -113,7 +133,7 @@ SEC("struct_ops/ssthresh")
 u32 ssthresh(u64 *ctx) {
   struct tcp_sock *tp = (struct tcp_sock *)ctx[0];
   const struct slot *slot = slot_of(tp);
-  if (slot && starting(tp, slot)) return end_start(tp, own_of(tp));
+  if (slot && starting(tp, slot)) return TCP_INFINITE_SSTHRESH;
   return larger(in_flight(tp) / 2, 2);
 }
 

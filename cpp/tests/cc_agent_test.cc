@@ -40,17 +40,17 @@ TEST(a_window_stays_where_no_slow_start_is_asked_for) {
 }
 
 TEST(a_slow_start_ends_at_what_the_path_holds) {
-  for (const auto [mbps, rtt_ms] : {std::pair{1000., 50.}, {1000., 5.}, {100., 5.}, {100., 40.}, {10., 20.}, {20., 300.}}) {
+  for (const auto& [mbps, rtt_ms] : {std::pair{1000., 50.}, {1000., 5.}, {100., 5.}, {100., 40.}, {10., 20.}, {20., 300.}}) {
     for (const double buffer : {0.25, 1., 4., 1000.}) {              // bandwidth-delay products
       const auto queue = static_cast<int64_t>(std::max(4., buffer * product(mbps, rtt_ms)));
       const Started paced = started(mbps, rtt_ms, queue, 5 * kSecond);
       CHECK(paced.known);
       CHECK_GE(paced.packets, (queue > 10 ? 0.7 : 0.25) * product(mbps, rtt_ms));  // the first ten leave in one burst
       CHECK_LE(paced.packets, 1.5 * product(mbps, rtt_ms) + 4);
-      // What leaves in one burst waits in the queue, and is noticed sooner.
+      // What leaves in one burst waits in the queue, and is noticed sooner; of a short queue most of it is lost, and it times out.
       const Started plain = started(mbps, rtt_ms, queue, 5 * kSecond, true, Stack::ns3);
       CHECK(plain.known);
-      CHECK_GE(plain.packets, 0.1 * product(mbps, rtt_ms));
+      if (buffer >= 1) CHECK_GE(plain.packets, 0.1 * product(mbps, rtt_ms));
       CHECK_LE(plain.packets, 1.5 * product(mbps, rtt_ms) + 4);
     }
   }
@@ -95,16 +95,54 @@ TEST(a_window_that_is_not_used_does_not_grow) {
   CHECK_EQ(c.tcb.cwnd_packets, 11u);
 }
 
-TEST(a_loss_ends_a_slow_start_at_half_of_its_window) {
+// The window after ten round trips of so many packets, each of which lost so many of them; 0 where the slow start went on.
+uint32_t ended_at(uint32_t packets, uint32_t lost) {
+  fake::Connection c("agent", {});
+  c.cc->on_agent(true);
+  c.tcb.set_cwnd_packets(packets);
+  c.tcb.nxt = c.tcb.una + packets;
+  AckEvent ack;
+  for (int round = 0; round < 10; ++round) {
+    for (uint32_t i = 0; i < packets; ++i) {
+      ack.lost = i * lost / packets != (i + 1) * lost / packets;
+      ack.delivered = !ack.lost;
+      c.tcb.delivered += ack.delivered;
+      c.cc->control(c.tcb, ack);
+    }
+  }
+  return c.tcb.ssthresh < kInfiniteWindow ? c.tcb.cwnd_packets : 0;
+}
+
+TEST(a_slow_start_ends_when_more_than_a_fiftieth_of_a_round_and_eight_packets_are_lost) {
+  CHECK_EQ(ended_at(1000, 0), 0u);
+  CHECK_EQ(ended_at(1000, 15), 0u);
+  CHECK_GT(ended_at(1000, 30), 400u);
+  CHECK_LT(ended_at(1000, 30), 2000u);
+  CHECK_EQ(ended_at(20, 3), 0u);  // too few to tell
+  CHECK_GT(ended_at(20, 9), 0u);
+}
+
+TEST(a_recovery_alone_does_not_end_a_slow_start) {
   fake::Connection c("agent", {});             // 10 Mbit/s
   c.cc->on_agent(true);
   c.run_acks(10);
   const uint32_t before = c.tcb.cwnd_packets;
   c.lose();
-  CHECK_GE(c.tcb.cwnd_packets, before / 4);
-  CHECK_LE(c.tcb.cwnd_packets, before / 2);
-  const uint32_t after = c.tcb.cwnd_packets;
+  CHECK_EQ(c.tcb.cwnd_packets, before);
+  CHECK_EQ(c.tcb.ssthresh, kInfiniteWindow);
+  c.run_acks(10);
+  CHECK_GT(c.tcb.cwnd_packets, before);
+}
+
+TEST(a_time_out_ends_a_slow_start) {
+  fake::Connection c("agent", {});
+  c.cc->on_agent(true);
+  c.run_acks(20);
+  const int64_t before = c.tcb.cwnd;
+  c.time_out();
+  CHECK_GE(c.tcb.ssthresh, before / 4);
+  CHECK_LE(c.tcb.ssthresh, before / 2);
+  CHECK_EQ(c.tcb.cwnd_packets, 1u);
   c.run_acks(100);
-  CHECK_EQ(c.tcb.cwnd_packets, after);
-  CHECK_EQ(c.cc->ssthresh(c.tcb), after * int64_t{c.tcb.mss} / 2);  // as ever
+  CHECK_EQ(c.tcb.cwnd_packets, 1u);            // until it is decided on
 }

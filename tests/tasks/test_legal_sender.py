@@ -81,9 +81,7 @@ def starts(**fields):
     return acknowledged(10, **{"ssthresh_bytes": np.nan, **fields})
 
 
-@pytest.mark.parametrize(
-    "end", [{"ssthresh_bytes": 30 * MSS}, {"packets_lost": 1}, {"rtt_mean_s": 0.05 * STARTED_RTT * 1.01}, {"rtt_mean_s": 1.0}]
-)
+@pytest.mark.parametrize("end", [{"ssthresh_bytes": 30 * MSS}, {"rtt_mean_s": 0.05 * STARTED_RTT * 1.01}, {"rtt_mean_s": 1.0}])
 def test_nothing_is_decided_before_the_slow_start_is_over(end):
     task = CongestionWindow()
     made = tracker(task=task)
@@ -92,6 +90,8 @@ def test_nothing_is_decided_before_the_slow_start_is_over(end):
         assert np.isnan(decided(task, made, LAST)) and made.starting[0]
         made.update(telemetry(cwnd_bytes=(11 + k) * MSS))  # silence ends nothing
         assert made.starting[0]
+        made.update(starts(cwnd_bytes=(11.5 + k) * MSS, packets_lost=1))  # nor does a loss, unless it sets a threshold
+        assert made.starting[0] and made.started[0]
     made.update(starts(cwnd_bytes=30 * MSS, **end))
     assert decided(task, made, 0) == [15] and not made.starting[0]
     made.update(starts())  # it is over for good

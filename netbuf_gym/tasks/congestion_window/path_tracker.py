@@ -64,8 +64,8 @@ class PathTracker(Tracker):
         resumed: float64, the window in bytes that a drain interrupted, from its start to the first decision after it, else 0.
         drained: float64, the window in bytes that a drain holds, from its start on.
         acked: bool, whether an ACK came in the last interval.
-        starting: bool, whether the slow start goes on: no threshold is known yet, the path has not been filled, and the window
-            has grown in every round trip with ACKs.
+        starting: bool, whether the slow start goes on: no threshold is known yet, no mean RTT of an interval was `STARTED_RTT`
+            times the least one, and the window has grown in every round trip with ACKs.
     """
 
     def __init__(self, rows: int, interval_s: float, drain: bool = True, slow_start: bool = True):
@@ -103,12 +103,12 @@ class PathTracker(Tracker):
         self.lost_lately += last[PACKETS_LOST]
         self.acked_lately *= kept[1]
         self.acked_lately += last[SEGMENTS_ACKED]
-        filled = (last[RTT] > np.float32(STARTED_RTT) * self.least_rtt) | (last[PACKETS_LOST] > 0)
-        np.copyto(self.started, 1, where=filled)
+        filled = last[RTT] > np.float32(STARTED_RTT) * self.least_rtt
+        np.copyto(self.started, 1, where=filled | (last[PACKETS_LOST] > 0))
         self._stood_s += elapsed * self.acked
         np.copyto(self._stood_s, 0, where=last[CWND] > self.previous_cwnd)  # as ACKs let a slow start's window
         stands = (self._stood_s > 0) & (self._stood_s >= last[RTT])
-        self.starting &= np.isnan(telemetry[:, SSTHRESH]) & (self.started == 0) & ~stands
+        self.starting &= np.isnan(telemetry[:, SSTHRESH]) & ~filled & ~stands
         measured = (self.rate > 0) & (self.previous_rate > 0)
         jump = np.log2(np.where(measured, self.rate, 1) / np.where(measured, self.previous_rate, 1))
         jump = np.minimum(np.abs(jump, out=jump), np.float32(2))

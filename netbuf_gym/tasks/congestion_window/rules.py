@@ -95,10 +95,11 @@ class CongestionWindow(Task):
 
     cwnd is the window in force: the agent's last one, or what a time-out left of it. Under the default recipe
 
-    * a connection begins with a slow start: the window grows by what is acknowledged until something is lost, or the least
-      RTT of a round trip is longer than the least so far by an eighth, 4 to 16 ms (as in RFC 9406), or the mean RTT of an
-      interval by a quarter, or the window has not grown for a round trip though ACKs come (a plant without slow starts, a
-      sender with little to send). From then on, and not before, the window is the agent's (`slow_start`);
+    * a connection begins with a slow start: the window grows by what is acknowledged until more than 2 % and at least 8
+      packets of a round are lost (as in draft-ietf-ccwg-bbr), or eight round trips in a row are longer than the least so
+      far by an eighth, 4 to 16 ms (as in RFC 9406), or the mean RTT of an interval by a quarter, or the window has not grown
+      for a round trip though ACKs come (a plant without slow starts, a sender with little to send). From then on, and not
+      before, the window is the agent's (`slow_start`);
     * nothing is decided after an interval in which no ACK came: the window stays as it is;
     * a window grows by what was acknowledged in the interval at most;
     * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;

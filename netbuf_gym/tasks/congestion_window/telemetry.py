@@ -57,8 +57,9 @@ def sender(
 
     Args:
         paced: whether packets leave at 1.2 windows in the least round trip so far, and not as fast as the sender's device is.
-        slow_start: whether the window grows by what is acknowledged (RFC 5681) until the first decision, a loss, or a round
-            whose least RTT is longer than the least so far by an eighth, 4 to 16 ms (RFC 9406); then the threshold is known.
+        slow_start: whether the window grows by what is acknowledged (RFC 5681) until the first decision, a time-out, a round
+            of which more than 2 % and at least 8 packets are lost (draft-ietf-ccwg-bbr), or eight round trips in a row that are
+            longer than the least so far by an eighth, 4 to 16 ms (RFC 9406); then the threshold is known.
         latency_s: range in seconds from which each sender of a world has what its decisions take.
         jitter_s: likewise of what each may take beyond that, anything up to it being as likely.
     """

@@ -93,6 +93,19 @@ def test_a_slow_start_is_the_simulators(rate_mbps, rtt_ms, buffer_packets):
     np.testing.assert_allclose(there["cwnd_bytes"][growing], here["cwnd_bytes"][growing], rtol=0.2)
 
 
+@undisturbed
+def test_a_slow_start_goes_on_past_losses_at_random():
+    """One packet of a hundred is lost of either's; what ends it is the delay."""
+    world = path(rate_mbps=50, rtt_ms=50, buffer_packets=416, loss=0.01)
+    product = 50e6 * 0.05 / 8 / 1500 * 1448
+    for plant in ("linux", "sim"):
+        rows, _, _ = run(plant, world, sender(paced=True, slow_start=True), lambda step: {}, 16)
+        growing = np.isnan(rows["ssthresh_bytes"])
+        assert np.nansum(rows["packets_lost"][growing]) >= 1, plant
+        assert 0.8 * product < rows["cwnd_bytes"][-1] < 1.25 * product, plant
+        assert np.isfinite(rows["ssthresh_bytes"][-1]), plant
+
+
 def test_a_decision_ends_the_kernels_slow_start():
     kind = sender(paced=True, slow_start=True)
     rows, _, _ = run("linux", path(rate_mbps=100), kind, lambda step: {"cwnd_bytes": 2 * BDP} if step == 2 else {}, 12)
