@@ -54,7 +54,8 @@ def test_switches_and_finite_flows():
     arrivals = Incast(interval_s=0.5, fan_in=4, size_bytes=400_000)
     for mark in (None, 20):
         switch = Switch(ports=["port"], queues=1, buffer_packets=400, mark=mark)
-        world = Scenario(links=links, switches=[switch], traffic=Traffic(senders=[sender] * 4, arrivals=[arrivals]), duration_s=5)
+        traffic = Traffic(senders=[sender] * 4, arrivals=[arrivals])
+        world = Scenario(links=links, switches=[switch], traffic=traffic, duration_s=5)
         assert Scenario.from_dict(world.to_dict()) == world
         result = nb.simulate(world, 1)
         queue = result.switches[0].queues[0]
