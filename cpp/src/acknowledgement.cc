@@ -53,7 +53,7 @@ void Sender::process(const Ack& ack) {
   if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack);  // else overtaken by a later one
   if (work.delivered > 0) {
     tcb.delivered += work.delivered;
-    if (echo_) tcb.delivered_marked += work.delivered;
+    if (echo_) counters.segments_marked += work.delivered;
     tcb.delivered_time = tcb.now;
     counters.segments_acked += work.delivered;
     Time sent = work.newest_sent;

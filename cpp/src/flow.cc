@@ -12,7 +12,7 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
       sender(config, world, config.sender_host < 0 ? profile : network.host_profile, path, timers_, rng),
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
-  if (sender.ecn()) receiver.speak_ecn(sender.cc().accurate_ecn());
+  if (const bool accurate = sender.cc().accurate_ecn(); accurate || config.ecn) receiver.speak_ecn(accurate);
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();
   if (config.sender_host >= 0) {

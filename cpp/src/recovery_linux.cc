@@ -297,7 +297,6 @@ class LinuxRecovery final : public Recovery {
     prior_cwnd_ = tcb.cwnd_packets;
     prr_delivered_ = prr_out_ = 0;
     tcb.ssthresh = sender.cc().ssthresh(tcb);
-    sender.announce_reduction();
   }
 
   // RFC 6937 with the slow-start reduction bound while retransmissions make progress, as Linux has it.
@@ -361,7 +360,6 @@ class LinuxRecovery final : public Recovery {
     } else if (tcb.state == CaState::cwr) {
       undo_cwnd_ = undo_ssthresh_ = 0;  // nothing: the window was reduced for marks
     }
-    sender.announce_reduction();
     // F-RTO: whether the time-out was spurious shows in what the next ACKs acknowledge.
     frto_ = tcb.state != CaState::loss;
     sender.enter_state(CaState::loss);

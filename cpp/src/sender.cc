@@ -224,6 +224,7 @@ Time Sender::rto() const {
 }
 
 void Sender::enter_state(CaState state) {
+  if (state == CaState::loss || (state >= CaState::cwr && tcb.state < CaState::cwr)) reduced_ = ecn_;
   cc_->on_state(tcb, state);
   tcb.state = state;
 }

@@ -16,6 +16,7 @@ namespace netbuf {
 struct SenderCounters {
   uint64_t packets_sent = 0, packets_retransmitted = 0;
   uint64_t acks = 0, segments_acked = 0, timeouts = 0, fast_recoveries = 0;
+  uint64_t segments_marked = 0;  // acknowledged by ACKs that echoed marks
   int64_t acked_bytes = 0;       // delivered as the sender knows it, cumulatively or selectively
   uint64_t in_flight_sum = 0;    // packets, one term an ACK
   uint64_t rtt_count = 0;
@@ -66,15 +67,13 @@ class Sender {
   CongestionControl& cc() { return *cc_; }
   const StackProfile& profile() const { return profile_; }
   bool controlled() const { return controlled_; }
-  bool ecn() const { return ecn_; }
-  void announce_reduction() { reduced_ = ecn_; }  // with the next new segment (CWR)
   void try_send() {                          // lost segments first, then new data, as window, pacing and application allow
     if (tcb.established) profile_.transmit(*this);
   }
   bool send_new_segment();                   // one; false when there is none or the peer's window is closed
   void retransmit(uint32_t segment);
   bool retransmit_next_lost();               // the lowest that waits; false when there is none
-  void enter_state(CaState state);
+  void enter_state(CaState state);           // a smaller window is announced with the next new segment (CWR)
   bool may_grow() const {                    // the window limits the sender (RFC 7661; Linux' tcp_is_cwnd_limited)
     return tcb.cwnd_limited || (tcb.in_slow_start() && tcb.cwnd_packets < 2 * max_packets_out_);
   }

@@ -69,7 +69,6 @@ struct Tcb {
 
   uint32_t delivered = 0;        // packets delivered so far
   uint32_t lost = 0;             // packets marked lost so far
-  uint32_t delivered_marked = 0; // packets delivered by ACKs that echoed marks
   uint32_t app_limited = 0;      // 0, or the delivery count until which samples are application-limited
   Time delivered_time = 0, first_sent_time = 0;
 

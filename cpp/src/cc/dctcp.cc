@@ -20,12 +20,13 @@ class Dctcp final : public LinuxReno {
 
   void init(Tcb& tcb) override { begin_round(tcb); }
 
-  void on_ack(Tcb& tcb, const AckEvent&) override {
+  void on_ack(Tcb& tcb, const AckEvent& ack) override {
+    if (ack.echo) marked_ += ack.delivered;
     if (before(tcb.una, round_end_)) return;
-    const uint32_t delivered = tcb.delivered - delivered_, marked = tcb.delivered_marked - marked_;
+    const uint32_t delivered = tcb.delivered - delivered_;
     const uint32_t part = alpha_ >> shift_g_;
     alpha_ -= part > 0 ? part : alpha_;
-    if (marked > 0) alpha_ = std::min(alpha_ + (marked << (10 - shift_g_)) / std::max(delivered, 1u), kMaxAlpha);
+    if (marked_ > 0) alpha_ = std::min(alpha_ + (marked_ << (10 - shift_g_)) / std::max(delivered, 1u), kMaxAlpha);
     begin_round(tcb);
   }
 
@@ -47,7 +48,7 @@ class Dctcp final : public LinuxReno {
   void begin_round(const Tcb& tcb) {
     round_end_ = tcb.nxt;
     delivered_ = tcb.delivered;
-    marked_ = tcb.delivered_marked;
+    marked_ = 0;
   }
 
   const uint32_t shift_g_;
