@@ -41,6 +41,11 @@ STARTED_RTT = 1.25
 LEAST_DRAINED = 4
 """Segments that a drain leaves at least, of a window that had as many."""
 
+HEAVY_LOSS, LEAST_COUNTED = 0.1, 20
+"""A share of lost segments that no path loses by chance, and of how many segments it is taken at least. The window is then held
+for a round trip to what arrived of it: senders whose windows exceed what a path and its queue hold lose the excess in every round
+trip, and no drain of one of them shortens the queue."""
+
 
 class PathTracker(Tracker):
     """What is remembered of each sender, and when it has to look for the least round trip anew.
@@ -63,6 +68,8 @@ class PathTracker(Tracker):
         wanted: float64, the window in bytes that was decided on last; a time-out leaves less of it.
         resumed: float64, the window in bytes that a drain interrupted, from its start to the first decision after it, else 0.
         drained: float64, the window in bytes that a drain holds, from its start on.
+        held_s: how long heavy losses still hold the window down, 0 where they do not.
+        arrived: float64, the window in bytes that heavy losses hold, from when they were found.
         acked: bool, whether an ACK came in the last interval.
         starting: bool, whether the slow start goes on: no threshold is known yet, no mean RTT of an interval was `STARTED_RTT`
             times the least one, and the window has grown in every round trip with ACKs.
@@ -71,11 +78,12 @@ class PathTracker(Tracker):
     def __init__(self, rows: int, interval_s: float, drain: bool = True, slow_start: bool = True):
         super().__init__(rows, interval_s)
         self.drain, self.slow_start = drain, slow_start
-        self._path = np.zeros((13, rows), np.float32)
+        self._path = np.zeros((17, rows), np.float32)
         self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
-        self.queue_long, self.lost_long, self.acked_long, self._stood_s = self._path[9:]
-        self.wanted, self.resumed, self.drained = np.zeros((3, rows))
+        self.queue_long, self.lost_long, self.acked_long, self._stood_s = self._path[9:13]
+        self.held_s, self._counted_s, self._counted_lost, self._counted_acked = self._path[13:]
+        self.wanted, self.resumed, self.drained, self.arrived = np.zeros((4, rows))
         self.acked, self.starting = np.zeros((2, rows), bool)
 
     def reset(self, rows: slice, **world: Any) -> None:
@@ -115,6 +123,7 @@ class PathTracker(Tracker):
         self.roughness += np.where(measured, np.float32(1) - kept[1], np.float32(0)) * (jump - self.roughness)
         if self.drain:
             self._follow_least(rtt_min, elapsed * self.acked)
+        self._count_lost()
         kept = np.exp(elapsed * np.float32(-1 / LONG_S))
         queue = np.log(np.maximum(np.where(rtt_min > 0, rtt_min / self.least_rtt, np.float32(1)), np.float32(1)))
         self.queue_long += np.where(rtt_min > 0, np.float32(1) - kept, np.float32(0)) * (queue - self.queue_long)
@@ -150,6 +159,23 @@ class PathTracker(Tracker):
         if halted.any():  # what was before a drain is no more confirmed than any other window
             self.draining_s[halted] = self.resumed[halted] = 0
 
+    def _count_lost(self) -> None:
+        """Holds the window where much of it was lost, but in the round trip after that, whose losses were on their way already."""
+        lost, acked, seconds = self._counted_lost, self._counted_acked, self._counted_s
+        lost += self.last[PACKETS_LOST]
+        acked += self.last[SEGMENTS_ACKED]
+        seconds += self.last[ELAPSED]
+        self.held_s -= np.minimum(self.held_s, self.last[ELAPSED])
+        sent = lost + acked
+        over = (seconds >= self.last[RTT]) & (sent >= LEAST_COUNTED)
+        heavy = over & (lost > np.float32(HEAVY_LOSS) * sent) & ~self.starting
+        if heavy.any():
+            np.copyto(self.arrived, self.cwnd * np.float64(acked) / np.maximum(sent, np.float32(1)), where=heavy)
+            np.copyto(self.held_s, self.last[RTT], where=heavy)
+        halted = self.last[TIMEOUTS] > 0
+        self.held_s[halted] = 0
+        self._path[-3:, over | halted | (self.held_s > 0)] = 0
+
     def highest_measured(self) -> np.ndarray:
         """The cap of the window in bytes, float64 `(rows,)`, from what was measured.
 
@@ -182,6 +208,7 @@ class PathTracker(Tracker):
             np.minimum(out, cap, out=out)
         draining = self.draining_s > 0
         np.copyto(out, self.drained, where=draining)
+        np.minimum(out, self.arrived, out=out, where=self.held_s > 0)
         np.maximum(out, self.lowest_window, out=out)
         decided = self.acked & ~self.starting
         np.copyto(self.wanted, out, where=decided)
