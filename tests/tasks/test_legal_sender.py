@@ -18,6 +18,8 @@ from netbuf_gym.tasks.congestion_window.path_tracker import (
     DRAIN_OF_PRODUCT,
     DRAIN_ROUND_TRIPS,
     DRAIN_SHARE,
+    HEAVY_LOSS,
+    LEAST_COUNTED,
     LEAST_DRAIN_INTERVALS,
     LEAST_DRAINED,
     PEAK_GAIN,
@@ -193,6 +195,49 @@ def test_no_sequence_breaks_the_rules():
         made.cwnd[told] = out[told]
         made.cwnd[~told] = cwnd[~told]
     assert drains > 100
+
+
+# ---- heavy losses
+
+
+@pytest.mark.parametrize(("lost", "window"), [(10, 80), (11, 80), (13, 70.8), (100, 40)])
+def test_what_is_lost_by_more_than_a_tenth_holds_the_window_to_what_arrived(lost, window):
+    """100 segments acknowledged: 11 of 111 are less than a tenth, 13 of 113 are more."""
+    task, made = free()
+    made.update(acknowledged(100, cwnd_bytes=80 * MSS, packets_lost=lost))
+    assert decided(task, made, KEEP) == pytest.approx([window], abs=0.01)
+    assert (lost / (100 + lost) > HEAVY_LOSS) == (window < 80)
+
+
+def test_it_is_held_for_a_round_trip_whose_losses_do_not_count():
+    """Three intervals are a round trip: half of 600 segments are lost in the first, all that counts."""
+    task, made = free()
+    windows = []
+    for _ in range(6):
+        made.update(acknowledged(100, 0.3, cwnd_bytes=made.cwnd[0] if windows else 80 * MSS, packets_lost=100))
+        windows += decided(task, made, KEEP if len(windows) < 3 else DOUBLE)
+        made.cwnd[0] = windows[-1] * MSS
+    assert windows == pytest.approx([80, 80, 40, 40, 40, 80], rel=1e-5)
+
+
+def test_a_few_segments_do_not_tell_a_share():
+    task, made = free()
+    few = LEAST_COUNTED // 4
+    windows = []
+    for _ in range(4):
+        made.update(acknowledged(few - 1, cwnd_bytes=80 * MSS, packets_lost=1))
+        windows += decided(task, made, KEEP)
+    assert windows == pytest.approx([80, 80, 80, 80 * (1 - 1 / few)])
+
+
+def test_a_time_out_ends_it():
+    task, made = free()
+    made.update(acknowledged(100, 0.3, cwnd_bytes=80 * MSS, packets_lost=0))
+    for _ in range(3):
+        made.update(acknowledged(100, 0.3, cwnd_bytes=80 * MSS, packets_lost=100))
+    assert made.held_s[0] > 0
+    made.update(acknowledged(100, 0.3, cwnd_bytes=MSS, timeouts=1))
+    assert made.held_s[0] == 0
 
 
 # ---- drains

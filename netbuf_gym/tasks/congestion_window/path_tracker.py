@@ -165,7 +165,8 @@ class PathTracker(Tracker):
         lost += self.last[PACKETS_LOST]
         acked += self.last[SEGMENTS_ACKED]
         seconds += self.last[ELAPSED]
-        self.held_s -= np.minimum(self.held_s, self.last[ELAPSED])
+        self.held_s -= self.last[ELAPSED]
+        self.held_s[self.held_s < np.float32(1e-4)] = 0  # float32 adds up intervals
         sent = lost + acked
         over = (seconds >= self.last[RTT]) & (sent >= LEAST_COUNTED)
         heavy = over & (lost > np.float32(HEAVY_LOSS) * sent) & ~self.starting
