@@ -167,7 +167,7 @@ METRICS = (
 
 
 def _load(name: str) -> Edition:
-    return frozen.read(frozen.file_of(name), name, place)
+    return frozen.read(frozen.file_of(name), name, place, OURS)
 
 
 _SUMMARIES = {
