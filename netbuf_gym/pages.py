@@ -1,7 +1,7 @@
 """Parts of the documentation's pages that are made from what they describe: `python -m netbuf_gym.pages docs [--check]`.
 
 A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`, `commands`,
-`features TASK RECIPE`, `telemetry TASK`, or `files to write`, which is made from the page itself. With `--check` nothing is
+`spaces TASK`, `features TASK RECIPE`, `telemetry TASK`, or `files to write`, which is made from the page itself. With `--check` nothing is
 written, and the exit status is 1 where a table is not up to date.
 """
 
@@ -28,6 +28,7 @@ def tables(page: str) -> dict[str, str]:
     """Every table by its name, those of the page's own text among them."""
     made = {"environments": environment_table(linked=True), "files to write": files_table(page)}
     for record in tasks.records():
+        made[f"spaces {record.name}"] = tasks.spaces_table(record.rules)
         made[f"telemetry {record.name}"] = tasks.telemetry_table(record.rules)
         for recipe, table in record.rules.feature_tables().items():
             made[f"features {record.name} {recipe}"] = table

@@ -26,10 +26,10 @@ from hydra.version import setbase
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from netbuf_gym import scenarios, tasks
+from netbuf_gym import rollout, scenarios, tasks
 from netbuf_gym.arguments import choice
 from netbuf_gym.engine import MAX_THREADS
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.overrides import unquoted
 from netbuf_gym.zoo import mistakes
 from netbuf_gym.zoo.schema import (
@@ -179,7 +179,7 @@ def check_scenario(config: DictConfig) -> None:
 
 
 def check_training(config: DictConfig) -> None:
-    """Raises ConfigError for numbers that no training can be run with."""
+    """Raises ConfigError for numbers that no training can be run with, or worlds that no model can be chosen by."""
     for key, low, high in (
         ("seed", 0, FIRST_EVALUATION_SEED - 1),
         ("total_timesteps", 1, 10**12),
@@ -205,6 +205,18 @@ def check_training(config: DictConfig) -> None:
         raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
     if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
         raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
+    _check_validation(config)
+
+
+def _check_validation(config: DictConfig) -> None:
+    one = config.validation
+    if one.name is None and one.kwargs:
+        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
+    if one.name is not None and config.env.name in tasks.names():
+        try:
+            rollout.draw(config.env.name, scenario_spec(one), [FIRST_VALIDATION_SEED])
+        except NetbufError as error:
+            raise ConfigError(f"validation.name = {one.name!r} gives {config.env.name} no world: {error}") from None
 
 
 def check_study(config: DictConfig) -> None:

@@ -26,7 +26,7 @@ from netbuf_gym.files import alone, naming, write_atomic
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
-from netbuf_gym.zoo import checkpoint, library, versions
+from netbuf_gym.zoo import checkpoint, curriculum, library, versions
 from netbuf_gym.zoo.config import Source, check_training, load
 from netbuf_gym.zoo.ranges import check_actions, check_algo, check_rollout
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
@@ -199,9 +199,9 @@ def _resume(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) ->
         _change(config, overrides)
         config.run_dir = str(run)
         return _start(config, tell)
+    if not run.exists():
+        raise CheckpointError(f"resume = {str(run)!r}: no such file; valid: a run's directory, or its checkpoint.zip")
     folder = run if run.is_dir() else run.parent
-    if not folder.is_dir():
-        checkpoint.read(run)  # says what there is not
     with alone(folder, "resume"):
         return _go_on(run, overrides, tell)
 
@@ -254,7 +254,7 @@ def _learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgo
     from netbuf_gym.zoo.replay import Recorder
 
     th.set_num_threads(config.torch_threads)  # the first weights depend on it, too
-    recorder = Recorder(worlds)
+    recorder = Recorder(worlds, curriculum.sources(config, worlds))
     shape = {"stagger_steps": config.stagger_steps, "twins": config.twins}
     adapter = VectorEnvAdapter(recorder, info_keywords=_measures(worlds).logged, **shape)
     return models.make_model(config.algo, adapter, config.seed), recorder
@@ -348,6 +348,8 @@ def _learn(
             config.snapshots, config.total_timesteps, stop, lambda: write(selection.snapshot(model.num_timesteps))
         )
         parts.append(taken)
+    if config.curriculum:
+        parts.append(callbacks.Stages(config.total_timesteps, stop, curriculum.follow(config, recorder.set_stage)))
     progress = callbacks.Progress(config.total_timesteps, stop, measures.score)
     if config.progress:
         parts.append(progress)

@@ -45,6 +45,10 @@ MISTAKES = [
     ("reward.kwargs.no_such=2", "has no parameter 'no_such'"),
     ("reward.kwargs.delay_weight=-1", "delay_weight"),
     ("reward.kwargs.name=power", "reward.kwargs.name"),
+    ("validation.name=nope", "validation.name = 'nope' gives congestion_window no world: scenario = 'nope' is unknown"),
+    ("validation.name=rlbm/default", "validation.name = 'rlbm/default' gives congestion_window no world: senders = 1"),
+    ("validation.name=trace:/nope", "gives congestion_window no world: scenario = 'trace:/nope': /nope: cannot be read"),
+    ("scenario=trace:/nope", "scenario = 'trace:/nope': /nope: cannot be read.*; valid: trace:PATH"),
     ("=1", "'=1' names no key; valid: key=value"),
 ]
 

@@ -85,7 +85,8 @@ class CongestionWindow(Task):
 
     ## Action Space
 
-    `Discrete(11)`, or `Box(-1, 1, (1,))` for factors of 1/2 to 2 (`actions="continuous"`, 2 to the power of the action).
+    `Discrete(12)`, recipe ppcc `Discrete(11)`; or of the default recipe `Box(-1, 1, (1,))` for factors of 1/2 to 2
+    (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors does).
     With the scenario's MSS, 1448 bytes unless it says otherwise, and 2 MSS at least:
 
     | Recipe  | Window                          | Values                                                             |
