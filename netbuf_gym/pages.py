@@ -1,8 +1,8 @@
 """Parts of the documentation's pages that are made from what they describe: `python -m netbuf_gym.pages docs [--check]`.
 
 A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`, `commands`,
-`spaces TASK`, `features TASK RECIPE`, `telemetry TASK`, or `files to write`, which is made from the page itself. With `--check` nothing is
-written, and the exit status is 1 where a table is not up to date.
+`spaces TASK`, `features TASK RECIPE`, `telemetry TASK`, or `files to write`, which is made from the page itself. With
+`--check` nothing is written, and the exit status is 1 where a table is not up to date.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ KEYS = {"until", "kwargs"}
 
 
 def ends(config: DictConfig) -> list[float]:
-    """Until which share of the training each stage lasts, rising, above 0 and below 1; of all but the last, the scenario itself.
+    """Until which share of the training, above 0 and below 1, each stage lasts that comes before the scenario itself.
 
     Raises:
         ConfigError: A stage without its end or arguments, or that ends no later than the one before.

@@ -115,7 +115,8 @@ def go_on(moment: Moment, model: BaseAlgorithm, recorder: Recorder) -> bool:
             raise ValueError(f"counter {name[:40]!r} is not this learner's")
     worlds_back = False
     if "draws" in arrays and recorder.recording:
-        observations = recorder.replay(Episodes(arrays["draws"], arrays["lengths_run"], arrays["actions"], arrays.get("stages")))
+        ran = Episodes(arrays["draws"], arrays["lengths_run"], arrays["actions"], arrays.get("stages"))
+        observations = recorder.replay(ran)
         worlds_back = np.array_equal(observations, arrays["observations"])
     if worlds_back:
         model._last_obs = observations

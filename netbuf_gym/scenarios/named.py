@@ -312,7 +312,8 @@ def _traces(name: str) -> Callable[..., World] | None:
         try:
             return _trace_world(path, **kwargs)
         except TraceError as error:
-            raise TraceError(f"scenario = {shown(name)}: {error}; valid: trace:PATH, a trace in Mahimahi's form or CSV") from None
+            valid = "trace:PATH, a trace in Mahimahi's form or CSV"
+            raise TraceError(f"scenario = {shown(name)}: {error}; valid: {valid}") from None
 
     from_trace.__signature__ = signature_without(_trace_world, "path")  # type: ignore[attr-defined]
     return from_trace
