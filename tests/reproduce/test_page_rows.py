@@ -12,6 +12,7 @@ from netbuf_gym.reproduce.live import judging
 from netbuf_gym.reproduce.ppcc import sections as of_ppcc
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.sender import sections as of_sender
+from netbuf_gym.reproduce.sender.schemes import CONSTANT, label
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MAX_BYTES = 300_000
@@ -33,6 +34,12 @@ def test_committed_rows_say_what_the_page_says(name):
         assert path.stat().st_size < MAX_BYTES, path
         for said in said_of(name, showing.read_rows(path, experiment(name))):
             assert said in text, f"{path}: python -m netbuf_gym.reproduce.page {name} docs/{name}.md SECTION=DIR"
+
+
+def test_the_senders_page_calls_schemes_by_their_names():
+    text = (DOCS / "sender.md").read_text()
+    assert f"**{label(CONSTANT)}**" in text and "constant window" not in " ".join(text.split())
+    assert f"behind the {label(CONSTANT)}" in " ".join(text.split())
 
 
 def made(name: str, cells: list[dict], measures: dict, seeds: int = 3) -> Runs:

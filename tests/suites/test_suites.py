@@ -446,3 +446,32 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_played(small,
 def test_bad_input_is_one_line(words, capsys):
     assert main(words) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+# ---- what pages say of it
+
+
+def result(**families):
+    """A result of two contenders: by family a pair of scores."""
+    held: dict = {"us": {"families": {}}, "them": {"families": {}}}
+    for family, both in families.items():
+        for one, score in zip(held.values(), both, strict=True):
+            one["families"][family] = {"worlds": 2, "utility": score}
+    return {"suite": "gate", "version": 7, "command": "netbuf-gym suite gate", "controllers": held}
+
+
+def test_a_page_says_of_which_suite_and_behind_whom():
+    data = result(fixed=(-0.1, -0.2), rivals=(-0.5, -0.3), ppcc=(-0.05, -0.0499), all=(-0.3, -0.4))
+    said = report.standing(data, GATE.score)
+    assert said.startswith("On suite `gate`, version 7, us has the highest mean utility in 1 of 3 families, and over all ")
+    assert "worlds is ahead of all of them. Above it are: in `rivals` them by 0.200; in `ppcc` them by less than 0.001." in said
+    behind = report.standing(result(fixed=(-0.1, -0.2), all=(-0.3, -0.25)), GATE.score)
+    assert "in 1 of 1 families, and over all worlds is behind them by 0.050. Above it are: nowhere." in behind
+    table = report.by_family(data, GATE)
+    assert "| rivals | 2 | -0.500 | **-0.300** |" in table and table.endswith(said)
+
+
+def test_counts_of_summaries_are_those_of_the_worlds():
+    for name, own in SUITES.items():
+        worlds = json.loads(frozen.file_of(name if name in DRAWN else GATE.name).read_text())["worlds"]
+        assert re.search(rf"\b{len(worlds)} (further )?(worlds|paths)", own.summary), name
