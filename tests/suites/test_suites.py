@@ -456,7 +456,7 @@ def result(**families):
     held: dict = {"us": {"families": {}}, "them": {"families": {}}}
     for family, both in families.items():
         for one, score in zip(held.values(), both, strict=True):
-            one["families"][family] = {"worlds": 2, "utility": score}
+            one["families"][family] = {"worlds": 2, **{metric.key: 0.0 for metric in GATE.metrics}, "utility": score}
     return {"suite": "gate", "version": 7, "command": "netbuf-gym suite gate", "controllers": held}
 
 
