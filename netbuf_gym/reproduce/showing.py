@@ -49,6 +49,12 @@ def write_rows(runs: Runs, texts: tuple[str, ...], path: Path) -> Runs:
     return Runs.of_rows(text, runs.keys, texts, runs.measures)
 
 
+def kept(folder: Path, *names: str) -> str:
+    """Where a page's folder of figures has every run."""
+    files = " and ".join(f"[{name}](figures/{folder.name}/{name})" for name in names)
+    return f"Every run, with all that was measured, to reckon with: {files}; what follows is of these."
+
+
 def read_rows(path: Path, like: Experiment[Any]) -> Runs:
     """What `write_rows` wrote of an experiment's campaign."""
     return Runs.of_rows(gzip.decompress(path.read_bytes()).decode(), like.keys, like.texts, tuple(like.measures))

@@ -82,4 +82,5 @@ def test_a_page_keeps_the_rows_that_its_tables_are_of(tmp_path, monkeypatch):
     back = showing.read_rows(tmp_path / "figures" / "sender" / "rows-events.csv.gz", experiment("sender"))
     assert len(back) == 3 and set(back.columns["step"]) == {0.0}, "whole runs"
     text = (tmp_path / "sender.md").read_text()
+    assert "[rows-events.csv.gz](figures/sender/rows-events.csv.gz)" in text
     assert all(said in text for said in said_of("sender", back)) and said_of("sender", back)

@@ -19,7 +19,8 @@ from netbuf_gym.suites.catalogue import CHOOSE_ON, DRAWN
 from netbuf_gym.suites.settings import read
 from netbuf_gym.tasks.congestion_window.families import FAMILIES
 from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld
-from netbuf_gym.zoo import contending
+from netbuf_gym.zoo import checkpoint, contending, library
+from netbuf_gym.zoo.saved import SavedAgent
 
 GATE = suite("gate")
 
@@ -333,6 +334,22 @@ def test_a_model_of_other_observations_is_refused_by_family(monkeypatch):
         contending.require_fit(contending.contender("constant:99", GATE), SMALL.cells, GATE)
     with pytest.raises(ConfigError, match="action = True"):
         contending.require_fit(contending.contender("constant:true", GATE), SMALL.cells, GATE)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": [{"name": "moon_phase"}]}, "was trained with features = .*'moon_phase'"),
+        ({"history": 3}, "was trained with history = 3, this environment has 4"),
+        ({"task": "queue_threshold"}, "task"),
+    ],
+)
+def test_a_saved_model_of_other_observations_is_refused_by_family(change, message):
+    saved = checkpoint.read(library.FOLDER / "congestion_window" / "ppo")
+    lacking = SavedAgent(replace(saved, env=saved.env | {"schema": saved.env["schema"] | change}), "mine")
+    with pytest.raises(CheckpointError, match=rf"^mine cannot play the family 'fixed' of suite gate: .*{message}") as caught:
+        contending.require_fit(lacking, SMALL.cells, GATE)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from netbuf_gym.reproduce.live.measures import MEASURES
 from netbuf_gym.reproduce.live.work import KEYS, LIVE, TEXTS
 from netbuf_gym.reproduce.live.worlds import WORLDS
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.showing import described, pictures, ran, write_means, write_rows
+from netbuf_gym.reproduce.showing import described, kept, pictures, ran, write_means, write_rows
 
 
 def policies(task: str, source: Path, folder: Path) -> str:
@@ -25,7 +25,8 @@ def policies(task: str, source: Path, folder: Path) -> str:
     runs = Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
     runs = write_rows(runs, TEXTS, folder / f"rows-{task}.csv.gz")
     write_means(runs, folder / f"means-{task}.csv.gz")
-    lines = [f"{ran(description)} Begun {description.get('begun', 'on a day not recorded')}.", ""]
+    begun = f"{ran(description)} Begun {description.get('begun', 'on a day not recorded')}."
+    lines = [begun, "", kept(folder, f"rows-{task}.csv.gz"), ""]
     for said in tables_of(runs, description["settings"]["noise_ms"]):
         lines += [said, ""]
     lines += ["### Figures", "", *pictures(sorted((source / "figures").glob("*.png")), folder)]

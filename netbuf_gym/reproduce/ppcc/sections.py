@@ -10,7 +10,7 @@ from netbuf_gym.reproduce.ppcc.measures import MEASURES
 from netbuf_gym.reproduce.ppcc.settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE
 from netbuf_gym.reproduce.ppcc.work import KEYS, TEXTS
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.showing import described, pictures, ran, write_means, write_rows
+from netbuf_gym.reproduce.showing import described, kept, pictures, ran, write_means, write_rows
 
 TITLES = {
     TABLE: "Table III: one sender",
@@ -55,7 +55,7 @@ def simulated(source: Path, folder: Path) -> str:
     whole = write_rows(runs.kept(~over_time), TEXTS, folder / "rows.csv.gz")
     series = write_rows(runs.kept(over_time), TEXTS, folder / "rows-series.csv.gz")
     write_means(whole, folder / "means.csv.gz")
-    lines = [ran(description), ""]
+    lines = [ran(description), "", kept(folder, "rows.csv.gz", "rows-series.csv.gz"), ""]
     for study in runs.values("study"):
         lines += [f"### {TITLES[study]}", ""]
         for said in tables_of(series if study == SERIES else whole, study):

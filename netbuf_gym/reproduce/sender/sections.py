@@ -24,7 +24,7 @@ from netbuf_gym.reproduce.sender.settings import (
 )
 from netbuf_gym.reproduce.sender.studies import ALL
 from netbuf_gym.reproduce.sender.work import KEYS, TEXTS
-from netbuf_gym.reproduce.showing import described, pictures, ran, write_means, write_rows
+from netbuf_gym.reproduce.showing import described, kept, pictures, ran, write_means, write_rows
 
 
 def _listed(values: Iterable[object]) -> str:
@@ -112,7 +112,7 @@ def shown(name: str, source: Path, folder: Path) -> str:
     description, runs = described(source), read(source)
     runs = write_rows(runs.where(step=0), TEXTS, folder / f"rows-{name}.csv.gz")
     write_means(runs, folder / f"means-{name}.csv.gz")
-    lines = [ran(description), ""]
+    lines = [ran(description), "", kept(folder, f"rows-{name}.csv.gz"), ""]
     for study in runs.values("study"):
         said = STUDIES[study]
         lines += [f"### {TITLES[study]}", "", f"{said[0].upper()}{said[1:]}. {WORLDS[study]}", ""]
