@@ -205,10 +205,11 @@ def check_training(config: DictConfig) -> None:
         raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
     if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
         raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
-    _check_validation(config)
+    check_validation(config)
 
 
-def _check_validation(config: DictConfig) -> None:
+def check_validation(config: DictConfig) -> None:
+    """Raises ConfigError for a scenario to choose models by that is none of the task's."""
     one = config.validation
     if one.name is None and one.kwargs:
         raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
