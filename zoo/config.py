@@ -179,7 +179,7 @@ def check_scenario(config: DictConfig) -> None:
 
 
 def check_training(config: DictConfig) -> None:
-    """Raises ConfigError for numbers that no training can be run with, or worlds that no model can be chosen by."""
+    """Raises ConfigError for numbers that no training can be run with."""
     for key, low, high in (
         ("seed", 0, FIRST_EVALUATION_SEED - 1),
         ("total_timesteps", 1, 10**12),
@@ -205,7 +205,6 @@ def check_training(config: DictConfig) -> None:
         raise ConfigError(f"twins = {config.twins} does not divide env.num_envs = {worlds}; valid: a divisor of it")
     if config.max_minutes is not None and not 0 < config.max_minutes < 1e6:
         raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
-    check_validation(config)
 
 
 def check_validation(config: DictConfig) -> None:
@@ -223,6 +222,7 @@ def check_validation(config: DictConfig) -> None:
 def check_study(config: DictConfig) -> None:
     """Raises ConfigError for what no study can be made with."""
     check_training(config)
+    check_validation(config)
     for key, low, high in (
         ("trials", 1, 100_000),
         ("seeds", LEAST_SEEDS, 100),

@@ -27,7 +27,7 @@ from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import checkpoint, curriculum, library, versions
-from netbuf_gym.zoo.config import Source, check_training, load
+from netbuf_gym.zoo.config import Source, check_training, check_validation, load
 from netbuf_gym.zoo.ranges import check_actions, check_algo, check_rollout
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
@@ -138,6 +138,7 @@ def train(
 def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     """Trains by a configuration from the beginning."""
     check_training(config)
+    check_validation(config)
     check_algo(config.algo)
     note = check_rollout(config.algo, config.env.num_envs)
     run_dir = _run_dir(config)

@@ -10,8 +10,8 @@ import torch as th
 
 from netbuf_gym import cli
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.zoo import models, ranges
-from netbuf_gym.zoo.config import load
+from netbuf_gym.zoo import checkpoint, library, models, ranges
+from netbuf_gym.zoo.config import load, plain
 from netbuf_gym.zoo.train import train
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
@@ -178,3 +178,9 @@ def test_learners_of_values_ask_for_discrete_actions(tmp_path, capsys):
     assert not run_dir.exists()
     few = ["total_timesteps=64", "algo.kwargs.learning_starts=8", "progress=false", "tensorboard=false"]
     assert cli.main([*job, *few]) == 0
+
+
+def test_a_model_is_read_where_the_worlds_that_chose_it_are_gone():
+    saved = checkpoint.read(library.FOLDER / "congestion_window" / "ppo").config
+    values = plain(saved) | {"validation": {"name": "trace:/gone", "kwargs": {}}}
+    assert checkpoint._config(values).validation.name == "trace:/gone"
