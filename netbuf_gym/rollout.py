@@ -170,7 +170,7 @@ def evaluate(
         SimulatorFault: the simulator found its own state inconsistent.
     """
     contender = player(contender, task)
-    env = {**contender.env, **env}
+    env = contender.playing(env)
     scenario = tasks.get(task).rules.default_scenario if scenario is None else scenario
     worlds = draw(task, scenario, seeds, **env)
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
@@ -219,7 +219,7 @@ def play(
     watch, stop = watch or {}, stop or threading.Event()
     like = worlds[0].scenario if scenario is None else scenario
     together = 1 if isinstance(contender, InWorld) else len(worlds)
-    with closing(_engine(together, task, like, {**contender.env, **env, "threads": threads})) as engine:
+    with closing(_engine(together, task, like, {**contender.playing(env), "threads": threads})) as engine:
         _require_its_plant(contender, engine, env)
         policy = contender.start(engine.task, [world.episode for world in worlds])
         if policy is not None:
@@ -232,7 +232,7 @@ def play(
 
 def check(contender: Contender, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
     """Raises what `play` would raise of a contender that does not fit such worlds, before anything is run."""
-    with closing(_engine(1, task, scenario, {**contender.env, **env})) as engine:
+    with closing(_engine(1, task, scenario, contender.playing(env))) as engine:
         _require_its_plant(contender, engine, env)
         contender.start(engine.task, [0])
 

@@ -41,7 +41,7 @@ from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, on_suites, running, selection, versions
-from netbuf_gym.zoo.config import differences, evaluation_seeds, load
+from netbuf_gym.zoo.config import check_validation, differences, evaluation_seeds, load
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.train import CHANGEABLE, train
@@ -128,6 +128,7 @@ def _plan(argv: Sequence[str]) -> Plan:
     if own["suites"] not in ("true", "false"):
         raise ConfigError(f"suites = {own['suites']!r}; valid: true or false")
     config = load("train", overrides)
+    check_validation(config)
     record = tasks.get(config.env.name)
     if not record.measures.score:
         raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")

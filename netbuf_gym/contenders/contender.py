@@ -59,13 +59,17 @@ class Contender(ABC):
         """The arguments of the environment that it plays by, unless others are asked for."""
         return {} if self.recipes is None else {"recipe": self.recipes[0]}
 
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that it plays by where these are asked for: its own are those that are not given."""
+        return {**self.env, **env}
+
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that it plays by where it is compared with what plays by `env`.
 
         One that does not speak the recipe plays its own, at the same intervals and on the same plant.
         """
         if self.recipes is None or env.get("recipe", self.recipes[0]) in self.recipes:
-            return {**self.env, **env}
+            return self.playing(env)
         return {key: env[key] for key in SHARED if key in env} | self.env
 
     def place(self, scenario: Any) -> Any:

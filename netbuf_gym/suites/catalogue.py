@@ -10,6 +10,7 @@ from typing import Any
 from netbuf_gym.arguments import choice
 from netbuf_gym.suites import of_tasks, paths
 from netbuf_gym.suites.suite import Suite
+from netbuf_gym.tables import markdown_table
 
 V1 = "v1"
 """Of the suite that agents of all tasks are ranked by: `v1/TASK`. That of senders is the gate."""
@@ -25,6 +26,16 @@ DRAWN: dict[str, Callable[[int], list[dict[str, Any]]]] = {
     **{one.name: partial(of_tasks.drawn, one.name) for one in of_tasks.SUITES},
 }
 """What draws the worlds of a version, by the name of each suite that is kept in a file of its own."""
+
+
+def catalogue_table() -> str:
+    """A Markdown table of all suites, with as many worlds and families as they have."""
+    rows = []
+    for one in SUITES.values():
+        edition = one.load()
+        worlds = [str(len(edition.cells)), str(len(edition.families)), str(edition.version)]
+        rows.append([f"`{one.name}`", one.task, *worlds, one.summary])
+    return markdown_table(["suite", "task", "worlds", "families", "version", "for"], rows)
 
 
 def suite(name: str) -> Suite:

@@ -185,6 +185,37 @@ def compared(
     return table, behind
 
 
+def standing(data: Mapping[str, Any], metric: Metric) -> str:
+    """What a result says of its first contender: in how many families of its suite it is the best, where others are above it.
+
+    Args:
+        data: Of a result.json with several contenders.
+        metric: The score.
+    """
+    (first, ours), *others = ((name, one["families"]) for name, one in data["controllers"].items())
+    above: dict[str, list[str]] = {}
+    for family, own in ours.items():
+        for name, theirs in others:
+            if theirs[family][metric.key] > own[metric.key]:
+                by = theirs[family][metric.key] - own[metric.key]
+                least = 10**-metric.digits
+                said = f"by {by:.{metric.digits}f}" if by >= least else f"by less than {least:g}"
+                above.setdefault(family, []).append(f"{name} {said}")
+    families = [family for family in ours if family != ALL]
+    behind = [family for family in families if family in above]
+    where = "; ".join(f"in `{family}` {', '.join(above[family])}" for family in behind) or "nowhere"
+    over_all = f"behind {', '.join(above[ALL])}" if ALL in above else "ahead of all of them"
+    count = f"{len(families) - len(behind)} of {len(families)} families"
+    best = f"{first} has the highest mean {metric.label} in {count}, and over all worlds is {over_all}"
+    return f"On suite `{data['suite']}`, version {data['version']}, {best}. Above it are: {where}."
+
+
+def by_family(data: Mapping[str, Any], suite: Suite) -> str:
+    """Markdown of a result: its command, the scores by family, and `standing`."""
+    table = tables(suite, {name: one["families"] for name, one in data["controllers"].items()}).partition("\n\n")[2]
+    return f"`{data['command']}`:\n\n{table.partition(chr(10) * 2)[0]}\n\n{standing(data, suite.score)}"
+
+
 def _known(values: Sequence[float]) -> np.ndarray:
     array = np.asarray(values, float)
     return array[np.isfinite(array)]

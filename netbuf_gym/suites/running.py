@@ -107,6 +107,9 @@ class _Timed(Contender):
     def env(self) -> dict[str, Any]:
         return self.contender.env
 
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        return self.contender.playing(env)
+
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
         return self.contender.beside(env)
 

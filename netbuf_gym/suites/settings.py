@@ -71,7 +71,7 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
     return Order(
         suite=suite.name,
         controllers=_words("controller", given["controller"]),
-        families=_words("families", given.get("families", [])),
+        families=_words("families", given["families"]) if "families" in given else (),
         output=Path(_text("output", given.get("output", f"runs/suite/{suite.name}"))),
         threads=whole("threads", given.get("threads", min(len(os.sched_getaffinity(0)), MAX_THREADS)), 1, MAX_THREADS),
         figures=truth("figures", given.get("figures", True)),
@@ -82,8 +82,8 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
 
 def _words(key: str, value: Any) -> tuple[str, ...]:
     words = tuple(_text(key, one) for one in (value if isinstance(value, list) else [value]))
-    if key == "controller" and not words:
-        raise ConfigError("controller is empty; valid: at least one")
+    if not words:
+        raise ConfigError(f"{key} is empty; valid: at least one")
     for word in words:
         if words.count(word) > 1:
             raise ConfigError(f"{key} holds {shown(word)} twice; valid: each once")

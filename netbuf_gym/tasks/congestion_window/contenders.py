@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
-from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
+from netbuf_gym.tasks.congestion_window.rules import CONTINUOUS, CongestionWindow
 
 
 def names() -> tuple[str, ...]:
@@ -69,12 +69,28 @@ def _places(scenario: Scenario) -> list[int]:
 
 
 class Keep(Decider):
-    """The action that leaves the window as it is, or most nearly so."""
+    """The window as it is: of the recipe default what the slow start has come to, of ppcc the initial one.
+
+    The discrete factors of recipe default have none of 1, so that it plays by continuous ones there.
+    """
 
     name = "keep"
 
+    @property
+    def env(self) -> dict[str, Any]:
+        """Continuous actions."""
+        return {"actions": CONTINUOUS}
+
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Contender.playing`."""
+        return {**env} if env.get("recipe") == "ppcc" else super().playing(env)
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Contender.beside`: its own actions, whatever the other's are."""
+        return self.playing({key: value for key, value in env.items() if key != "actions"})
+
     def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
+        """See `Contender.start`; ConfigError where no action keeps a window."""
         return constant(rules.keep_action, rules, len(seeds))
 
 

@@ -87,6 +87,10 @@ class WithCongestionControl(Decider):
         """As the contender has it."""
         return self.contender.env
 
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """As the contender has it."""
+        return self.contender.playing(env)
+
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
         """As the contender has it."""
         return self.contender.beside(env)
