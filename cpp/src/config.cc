@@ -9,6 +9,7 @@
 #include "netbuf/queue_discipline.h"
 #include "netbuf/receiver_control.h"
 #include "netbuf/reject.h"
+#include "netbuf/stack.h"
 #include "netbuf/traffic.h"
 #include "netbuf/wire.h"
 
@@ -128,7 +129,7 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.controlled && (flow.own_control || !Catalogue<CongestionControlRecord>::find(flow.cc)->agent)) {
     reject(at + ".cc", flow.cc, "an agent's when the flow is controlled");
   }
-  if (flow.ecn && stack != Stack::linux_kernel) reject(at + ".ecn", flow.ecn, "false in the ns3 stack, which does not speak it here");
+  if (flow.ecn && !stack_profile(stack).speaks_ecn) reject(at + ".ecn", flow.ecn, "false in the ns3 stack, which does not speak it here");
   check_path(flow.path, at + ".path", links);
   check_path(flow.return_path, at + ".return_path", links);
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");

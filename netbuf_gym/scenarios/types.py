@@ -37,6 +37,7 @@ from netbuf_gym.scenarios.limits import (
     MIN_DURATION_S,
     MSS_BYTES,
     PACES,
+    SPEAKS_ECN,
     STACKS,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
@@ -177,7 +178,7 @@ class Scenario:
                     )
                 if isinstance(item.cc, CongestionControl):
                     congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
-            if getattr(item, "ecn", False) and self.stack != "linux":
+            if getattr(item, "ecn", False) and not SPEAKS_ECN[self.stack]:
                 raise ScenarioError(f"{field}[{i}].ecn = True is not in the {self.stack} stack; valid: False")
             changes = {}
             if cls is Sender and item.relay is not None:
