@@ -91,7 +91,8 @@ class Local(Executor):
         with ThreadPoolExecutor(jobs) as pool:
             try:
                 ended = lambda running: wait(running, return_when=FIRST_COMPLETED).done  # noqa: E731
-                yield from _sliding(tasks, 3 * jobs, partial(pool.submit, work), ended, lambda future: future.result())
+                submit = lambda task: pool.submit(work, task)  # noqa: E731
+                yield from _sliding(tasks, 3 * jobs, submit, ended, lambda future: future.result())
             except BaseException:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -233,7 +234,10 @@ def _sliding(
     remaining = iter(tasks)
     running: dict[Any, Any] = {}
     while True:
-        while len(running) < most and (task := next(remaining, running)) is not running:
+        while len(running) < most:
+            task: Any = next(remaining, running)
+            if task is running:
+                break
             running[submit(task)] = task
         if not running:
             return

@@ -38,7 +38,7 @@ def test_errors_of_ours_come_as_they_are_and_others_are_named(engine):
         raise (ConfigError if ours else KeyError)("number = 3")
 
     stop = threading.Event()
-    with pytest.raises(ConfigError, match="^number = 3$"):
+    with pytest.raises(ConfigError, match=r"^number = 3$"):
         list(engine.run(refuse, [True], 1, stop))
     assert stop.is_set()
     with pytest.raises(KeyError if engine.here else WorkerError, match="number = 3"):

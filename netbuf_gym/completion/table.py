@@ -159,6 +159,7 @@ def _suite() -> dict[str, Any]:
         "families": "list:families",
         "output": "dir",
         "against": "file",
+        "executor": _executors(),
         "figures": {"true": "", "false": ""},
     }
     return {"keys": dict(KEYS), "values": values, "defaults": {}, "kwargs": {}, "named": {}}

@@ -10,7 +10,7 @@ from conftest import TINY
 from netbuf_gym.cli import main
 from netbuf_gym.zoo import archive, launching
 
-MODULES = {"joblib": "hydra_plugins.hydra_joblib_launcher", "submitit_local": "hydra_plugins.hydra_submitit_launcher", "ray": "ray"}
+MODULES = {name: launching.EXTRAS[name][1] for name in ("joblib", "submitit_local", "ray")}
 
 
 def weights(run):
