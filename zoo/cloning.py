@@ -65,7 +65,8 @@ def clone(name: str, folder: Path, run_dir: Path, epochs: int = 200, overrides: 
         model, _ = train.begin(config, worlds)
         if not isinstance(model, BatchPPO) or type(model).__module__ != BatchPPO.__module__:
             raise ConfigError(f"algo.name = {config.algo.name!r} cannot clone; valid: ppo, ppo_kl")
-        own, held = (_tensors(part, model) for part in np.split(np.array(episodes, object), [-max(len(episodes) // 10, 1)]))
+        cut = len(episodes) - max(len(episodes) // 10, 1)
+        own, held = _tensors(episodes[:cut], model), _tensors(episodes[cut:], model)
         optimizer = th.optim.Adam(model.policy.parameters(), lr=imitation.LEARNING_RATE)
         imitation.fit(model, optimizer, *own, epochs)
         run_dir.mkdir(parents=True, exist_ok=True)

@@ -136,7 +136,8 @@ def _episode(env: gym.Env, contender: Decider, seed: int) -> tuple[dict[str, Any
     policy = contender.start(own.engine.task, [seed])
     observation, _ = env.reset(seed=seed)
     observations, actions, rewards, ends = [observation], [], [], []
-    state, starts, over, info = None, np.ones(1, bool), False, {}
+    state, starts, over = None, np.ones(1, bool), False
+    info: dict[str, Any] = {}
     while not over:
         decided, state = policy(np.asarray(observation)[None], state, starts)
         action = own.engine.task.check_actions(decided, 1)[0]
