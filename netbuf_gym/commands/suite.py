@@ -31,7 +31,9 @@ settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, 
 {keys}
 
 The output folder gets worlds.csv (a row a controller and world), table.md, figures/ and, last, result.json with the suite's
-version and digest: results of different versions are of different worlds, and are not compared.
+version and digest: results of different versions are of different worlds, and are not compared. What is played is kept in
+parts/: an interrupted command goes on when it is given again, and who has played is not played again while nothing that decides
+the results has changed, the program among it.
 
 Exit status: 0 done, 1 behind the result that `against` names, 2 bad input, 3 a fault of the simulator, 130 interrupted.
 
@@ -53,7 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
     from netbuf_gym.suites import report, running
-    from netbuf_gym.zoo import contending
+    from netbuf_gym.zoo import contending, playing
 
     own = suite(arguments.suite)
     order = read(own, arguments.settings)
@@ -70,12 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
     command = order.command
     print(f"{command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
     played: list[running.Played] = []
+    play = playing.Playing(own, edition, order.output, order.executor, order.jobs, order.threads).play
     with ProgressBar("suite", line_seconds=None) as bar:
         total = len(cells) * len(contenders)
-        for one in contenders:
+        for word, one in zip(order.controllers, contenders, strict=True):
             done = len(played) * len(cells)
             counted = _Counted(bar, done, total, one.name)
-            played.append(running.run(own, cells, one, threads=order.threads, each=counted))
+            played.append(play(word, one, cells, counted))
     summaries = {one.name: report.summary(one, own, families) for one in played}
     table = report.tables(own, summaries)
     behind: list[str] = []

@@ -125,6 +125,16 @@ class InWorld(Contender):
     def place(self, scenario: Scenario) -> Scenario:
         """See `Contender.place`: the scenario with this contender wherever an agent was."""
 
+    def followed(self, scenario: Scenario, seed: int, interval_s: float) -> Decider | None:
+        """Who decides in the agents' place what this does in a world, which it plays for that; None: no agent can.
+
+        Args:
+            scenario: the world with agents in it.
+            seed: of the world.
+            interval_s: between decisions.
+        """
+        return None
+
     @abstractmethod
     def report(self, scenario: Scenario, world: Any) -> list[dict[str, Any]]:
         """What agents in its place would be told at the end, one report for each.

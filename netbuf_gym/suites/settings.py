@@ -13,6 +13,7 @@ from netbuf_gym import overrides
 from netbuf_gym.arguments import real, truth, whole
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.executors import LOCAL, Executor, executor
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.suites.suite import Suite
 
@@ -20,7 +21,9 @@ KEYS = {
     "controller": "one or a list: contenders (netbuf-gym list contenders), constant:ACTION, models or agents",
     "families": "a list of those to play in; default: all",
     "output": "folder of the results; default: runs/suite/NAME",
-    "threads": "that run the worlds; default: one for each core",
+    "executor": "where worlds are played: local (this process), joblib, ray, slurm or submitit_local; default: local",
+    "jobs": "groups of worlds at once, of an executor that is not local; default: one for each core",
+    "threads": "that run the worlds of a group; default: one for each core, of other executors 1",
     "figures": "true or false, whether to draw; default: true",
     "against": "an earlier result.json of the same version: exit status 1 where the first controller is behind it",
     "tolerance": "by more than this in a family; default: 0.02",
@@ -35,6 +38,8 @@ class Order:
     controllers: tuple[str, ...]
     families: tuple[str, ...]
     output: Path
+    executor: Executor
+    jobs: int
     threads: int
     figures: bool
     against: Path | None
@@ -54,6 +59,7 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
 
     Raises:
         ConfigError: An unknown key, one that is given twice, a value that is no such thing, or no controller.
+        MissingExtraError: What the executor needs is not installed.
     """
     given: dict[str, Any] = {}
     for argument in arguments:
@@ -67,13 +73,16 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         given[key] = overrides.read(argument)[1]
     if "controller" not in given:
         raise ConfigError("missing: controller=..., e.g. controller=cubic, or controller=[PATH/model.zip,bbr]")
-    against = given.get("against")
+    against, engine = given.get("against"), executor(given.get("executor", LOCAL.name))
+    cores = min(len(os.sched_getaffinity(0)), MAX_THREADS)
     return Order(
         suite=suite.name,
         controllers=_words("controller", given["controller"]),
         families=_words("families", given["families"]) if "families" in given else (),
         output=Path(_text("output", given.get("output", f"runs/suite/{suite.name}"))),
-        threads=whole("threads", given.get("threads", min(len(os.sched_getaffinity(0)), MAX_THREADS)), 1, MAX_THREADS),
+        executor=engine,
+        jobs=whole("jobs", given.get("jobs", cores), 1, 1024),
+        threads=whole("threads", given.get("threads", cores if engine.here else 1), 1, MAX_THREADS),
         figures=truth("figures", given.get("figures", True)),
         against=None if against is None else Path(_text("against", against)),
         tolerance=real("tolerance", given.get("tolerance", 0.02), 0, 1e6),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
+from netbuf_gym import plants
 from netbuf_gym.arguments import choice, real
 from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
@@ -17,7 +19,12 @@ from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES
 from netbuf_gym.tasks.congestion_window.report import episode_report
-from netbuf_gym.tasks.congestion_window.rules import CONTINUOUS, CongestionWindow
+from netbuf_gym.tasks.congestion_window.rules import CONTINUOUS, NO_CLAMP, CongestionWindow
+
+SAMPLES = 20
+"""Of a control's window in an interval, of which the mean is followed."""
+
+_COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
 
 
 def names() -> tuple[str, ...]:
@@ -38,6 +45,18 @@ class CongestionControl(InWorld):
     def place(self, scenario: Scenario) -> Scenario:
         """The same world with this congestion control wherever an agent was."""
         return scenario.with_senders([self.name if flow.cc == AGENT else flow.cc for flow in scenario.flows])
+
+    def followed(self, scenario: Scenario, seed: int, interval_s: float) -> Followed:
+        """See `InWorld.followed`; raises ScenarioError where the control has no place in the world."""
+        end_ns, step_ns = round(scenario.duration_s * 1e9), max(round(interval_s * 1e9 / SAMPLES), 1)
+        first, column = _places(scenario)[0], FLOW_SAMPLE.index("cwnd_packets")
+        windows = []
+        with closing(plants.lone("sim", self.place(scenario), seed)) as world:
+            while world.now_ns < end_ns:
+                world.run(min(world.now_ns + step_ns, end_ns))
+                windows.append(float(world.flow_sample()[first][column]))
+        means = [float(np.mean(windows[at : at + SAMPLES])) for at in range(0, len(windows), SAMPLES)]
+        return Followed(self.name, np.maximum(means, 1.0))
 
     def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
         """See `netbuf_gym.tasks.congestion_window.report.episode_report`."""
@@ -68,6 +87,48 @@ def _places(scenario: Scenario) -> list[int]:
     return [index for index, flow in enumerate(scenario.flows) if flow.cc == AGENT]
 
 
+class Followed(Decider):
+    """Holds, interval by interval, the window that a congestion control held on average in the same world.
+
+    Its actions are the factors, of 1/2 to 2, that lead there from the window that there is. Between decisions its window
+    stands still, where the control's moves with each ACK.
+
+    Args:
+        name: the control's.
+        windows: float64 (intervals,), segments, from the start of the world on.
+    """
+
+    recipes = ("default",)
+
+    def __init__(self, name: str, windows: np.ndarray):
+        self.name, self.windows = name, windows
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """See `Contender.env`: continuous actions, and nothing that moves the window but they."""
+        alone = {"clamp": NO_CLAMP, "drain": False, "paced": False, "slow_start": False}
+        return {"recipe": "default", "actions": CONTINUOUS, **alone}
+
+    def start(self, rules: CongestionWindow, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        self._require_recipe(rules)
+        at = iter(self.windows.tolist())
+        wanted = self.windows[-1]
+
+        def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
+            nonlocal wanted
+            wanted = next(at, wanted)
+            return rules.nearest(np.log(wanted / _window(observations))), None
+
+        return policy
+
+
+def _window(observations: np.ndarray) -> np.ndarray:
+    """Segments, `(rows,)`, of the default recipe's latest features."""
+    latest = observations[:, -len(DEFAULT_FEATURES) :].astype(np.float64)
+    return 65536.0 ** latest[:, _COLUMN["window_size"]]
+
+
 class Keep(Decider):
     """The window as it is: of the recipe default what the slow start has come to, of ppcc the initial one.
 
@@ -93,8 +154,6 @@ class Keep(Decider):
         """See `Contender.start`; ConfigError where no action keeps a window."""
         return constant(rules.keep_action, rules, len(seeds))
 
-
-_COLUMN = {feature.name: column for column, feature in enumerate(DEFAULT_FEATURES)}
 
 
 class QueueTarget(Decider):
@@ -125,7 +184,7 @@ class QueueTarget(Decider):
     def changes(self, observations: np.ndarray) -> np.ndarray:
         """What the logarithm of the window changes by, `(rows,)`, for observations `(rows, features)`."""
         latest = observations[:, -len(DEFAULT_FEATURES) :].astype(np.float64)
-        window = 65536.0 ** latest[:, _COLUMN["window_size"]]
+        window = _window(observations)
         queued = 64.0 ** latest[:, _COLUMN["segments_queued"]] - 1
         in_intervals = latest[:, _COLUMN["rtt_in_intervals"]]
         growth = 2.0 ** latest[:, _COLUMN["rate_change"]]
