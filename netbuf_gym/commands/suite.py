@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, needing
-from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import SUITES, suite
@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
-    from netbuf_gym.suites import report, running
+    from netbuf_gym.suites import running
     from netbuf_gym.zoo import contending
 
     own = suite(arguments.suite)
@@ -62,44 +62,31 @@ def run(arguments: argparse.Namespace) -> int:
     edition = own.load()
     cells = edition.of(order.families)
     families = [family for family in edition.families if not order.families or family in order.families]
-    before = None if order.against is None else report.earlier(order.against, own, edition, families)
+    teller = own.teller(own, edition, families, order)
     _make(order.output)
-    contenders = [contending.contender(word, own) for word in order.controllers]
+    words = [*order.controllers, *teller.needs]
+    contenders = [contending.contender(word, own) for word in words]
     for one in contenders:
         contending.require_fit(one, cells, own)
-    command = order.command
-    print(f"{command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
+    print(f"{order.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
     played: list[running.Played] = []
+    failed: dict[str, str] = {}
     with ProgressBar("suite", line_seconds=None) as bar:
-        total = len(cells) * len(contenders)
-        for one in contenders:
-            done = len(played) * len(cells)
-            counted = _Counted(bar, done, total, one.name)
-            played.append(running.run(own, cells, one, threads=order.threads, each=counted))
-    summaries = {one.name: report.summary(one, own, families) for one in played}
-    table = report.tables(own, summaries)
-    behind: list[str] = []
-    if before is not None:
-        beside, behind = report.compared(own, summaries, before, order.tolerance)
-        table += f"\n\nagainst {order.against}\n\n{beside}"
-    # The result says that the folder is whole, and all of it of one run: it goes first and comes last.
-    (order.output / "result.json").unlink(missing_ok=True)
-    write_atomic(order.output / "worlds.csv", report.rows(played, own, command))
-    title = f"suite {own.name}, version {edition.version}"
-    write_atomic(order.output / "table.md", f"{title}\n\n{table}\n\n{report.notes(own, families)}\n")
-    if order.figures:
-        with needing("a plot", "plots"):
-            from netbuf_gym.suites import figures
-        figures.draw(own, played, families, order.output / "figures", title)
-    models = {word: contending.digest_of(word) for word in order.controllers}
-    write_json(order.output / "result.json", report.to_dict(own, edition, played, summaries, models, command))
-    print(table)
-    for one in played:
-        print(f"\n{one.name}: {one.seconds:.1f} s, {one.cpu_seconds:.1f} s of processors")
+        for number, one in enumerate(contenders):
+            counted = _Counted(bar, number * len(cells), len(cells) * len(contenders), one.name)
+            try:
+                played.append(running.run(own, cells, one, threads=order.threads, each=counted))
+            except NetbufError as error:
+                if len(failed) + 1 == len(contenders):
+                    raise  # nobody has come to anything
+                failed[one.name] = str(error)
+                print(f"netbuf-gym: {one.name} failed: {error}", file=sys.stderr, flush=True)
+    text, status = teller.tell(played, failed, {word: contending.digest_of(word) for word in words})
+    print(text)
+    for done in played:
+        print(f"\n{done.name}: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processors")
     print(f"written to {shlex.quote(str(order.output))}")
-    if behind:
-        print(f"behind {order.against} by more than {order.tolerance:g}: {', '.join(behind)}")
-    return 1 if behind else 0
+    return status
 
 
 def _make(output: Path) -> None:

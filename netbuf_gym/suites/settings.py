@@ -23,6 +23,7 @@ KEYS = {
     "threads": "that run the worlds; default: one for each core",
     "figures": "true or false, whether to draw; default: true",
     "against": "an earlier result.json of the same version: exit status 1 where the first controller is behind it",
+    "beside": "a list of worlds.csv, of others to be ranked among (suites of the field); default: what the package keeps; []: none",
     "tolerance": "by more than this in a family; default: 0.02",
 }
 
@@ -38,6 +39,7 @@ class Order:
     threads: int
     figures: bool
     against: Path | None
+    beside: tuple[Path, ...] | None
     tolerance: float
 
     @property
@@ -46,6 +48,8 @@ class Order:
         words = [f"controller={_written(self.controllers)}"]
         if self.families:
             words.append(f"families={_written(self.families)}")
+        if self.beside is not None:
+            words.append(f"beside={_written(tuple(map(str, self.beside)))}")
         return " ".join(["netbuf-gym suite", self.suite, *map(shlex.quote, words)])
 
 
@@ -67,7 +71,7 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         given[key] = overrides.read(argument)[1]
     if "controller" not in given:
         raise ConfigError("missing: controller=..., e.g. controller=cubic, or controller=[PATH/model.zip,bbr]")
-    against = given.get("against")
+    against, beside = given.get("against"), given.get("beside")
     return Order(
         suite=suite.name,
         controllers=_words("controller", given["controller"]),
@@ -76,6 +80,7 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         threads=whole("threads", given.get("threads", min(len(os.sched_getaffinity(0)), MAX_THREADS)), 1, MAX_THREADS),
         figures=truth("figures", given.get("figures", True)),
         against=None if against is None else Path(_text("against", against)),
+        beside=None if beside is None else tuple(map(Path, _words("beside", beside))),
         tolerance=real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
     )
 

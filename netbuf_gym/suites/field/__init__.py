@@ -1,0 +1,8 @@
+"""Suites of the field: accepted evaluation suites of congestion control, as their authors publish their parameters.
+
+A module a suite makes its worlds, measures them, and ranks everybody's results by the suite's own rule.
+"""
+
+from netbuf_gym.suites.field import ccbench
+
+SUITES = (*ccbench.SUITES,)

@@ -1,0 +1,145 @@
+"""How a run of a suite of the field is told: ranked among whoever else has results, with the suite's own tables and signs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import plots
+from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.suites import report
+from netbuf_gym.suites.field import document, league
+from netbuf_gym.suites.field.suite import FieldCell, FieldSuite, Results, Sign, Table, Told
+from netbuf_gym.suites.running import Played
+from netbuf_gym.suites.settings import Order
+from netbuf_gym.suites.suite import Edition, Metric
+from netbuf_gym.tables import markdown_table
+
+DRAWN = 15
+"""Contenders at most in a picture: those that were run, and the first ones of the ranking."""
+
+
+class Field:
+    """See `netbuf_gym.suites.telling.Teller`."""
+
+    def __init__(self, suite: FieldSuite, edition: Edition, families: Sequence[str], order: Order):
+        if order.against is not None:
+            raise ConfigError(f"against = {order.against}: {suite.name} ranks its contenders; valid: beside=[.../worlds.csv]")
+        self._suite, self._edition, self._families, self._order = suite, edition, families, order
+        self._beside = league.beside(suite, edition, order.beside)
+        self.needs = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
+
+    def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, int]:
+        """Writes worlds.csv, report.md, report.html, figures/ and result.json; see `Teller`."""
+        suite, edition, order = self._suite, self._edition, self._order
+        results = self._results(played)
+        told, signs = suite.judge(results), list(suite.signs(results))
+        (order.output / "result.json").unlink(missing_ok=True)
+        command = f"{order.command}; {league.stamp(suite, edition)}"
+        write_atomic(order.output / "worlds.csv", report.rows(played, suite, command))
+        pictures = self._draw(results, told, [one.name for one in played]) if order.figures else []
+        blocks = self.blocks(results, told, signs, [one.name for one in played], failed, pictures)
+        title = f"{suite.name}, version {edition.version}"
+        write_atomic(order.output / "report.md", document.markdown(blocks, order.output))
+        write_atomic(order.output / "report.html", document.page(title, blocks))
+        summaries = {one.name: report.summary(one, suite, self._families) for one in played}
+        data: dict[str, Any] = report.to_dict(suite, edition, played, summaries, models, order.command)
+        data |= {"failed": dict(failed), "first": list(told.first), "ranking": list(told.ranking)}
+        data["tables"] = [{"title": one.title, "header": list(one.header), "rows": [list(r) for r in one.rows]} for one in told.tables]
+        data["signs"] = [vars(sign) for sign in signs]
+        write_json(order.output / "result.json", data)
+        table = told.tables[0]
+        lines = [*told.first, *(f"{name} failed: {why}" for name, why in failed.items())]
+        return "\n".join([*lines, "", markdown_table(table.header, table.rows)]), 0
+
+    def _results(self, played: Sequence[Played]) -> Results:
+        own = {one.name: {c.name: v for c, v in zip(one.cells, one.values, strict=True)} for one in played}
+        cells = [cell for cell in self._edition.of(self._families) if isinstance(cell, FieldCell)]
+        return Results(cells, league.merged(self._beside, own))
+
+    def blocks(
+        self,
+        results: Results,
+        told: Told,
+        signs: Sequence[Sign],
+        run: Sequence[str],
+        failed: Mapping[str, str],
+        pictures: Sequence[document.Picture],
+    ) -> list[document.Block]:
+        """The report."""
+        suite, edition = self._suite, self._edition
+        others = [name for name in results.names if name not in run]
+        about = [
+            f"{suite.summary[0].upper()}{suite.summary[1:]}. Source: {suite.source}.",
+            f"Version {edition.version}, digest {edition.digest}, {len(results.cells)} worlds; run: {', '.join(run)}"
+            + (f"; beside kept results of {', '.join(others)}." if others else "."),
+            f"`{self._order.command}`",
+        ]
+        made: list[document.Block] = [
+            document.Heading(suite.name, 1),
+            document.Lines([*told.first, *(f"{name} failed: {why}" for name, why in failed.items())]),
+            document.Lines(about),
+            *told.tables,
+            document.Heading("How it ranks"),
+            document.Lines(suite.rules, listed=True),
+        ]
+        if signs:
+            made += [document.Heading("Published, and here"), signs_table(signs)]
+        made += [document.Heading("Pictures"), *pictures] if pictures else []
+        made += [document.Heading("By family"), self._by_family(results, suite.score)]
+        made.append(document.Lines([f"{one.label}: {one.says}" for one in suite.metrics[:8]], listed=True))
+        made.append(document.Lines([f"{name}: {suite.families[name]}" for name in self._families], listed=True))
+        if suite.not_run:
+            rows = [[one.worlds, one.feature] for one in suite.not_run]
+            made += [document.Heading("Not run"), Table("Worlds that need what is not built", ["worlds", "feature"], rows)]
+        return made
+
+    def _by_family(self, results: Results, metric: Metric) -> Table:
+        rows = []
+        for family in self._families:
+            means = [results.mean(name, metric.key, family=family) * metric.factor for name in results.names]
+            shown = [f"{mean:.{metric.digits}f}" if math.isfinite(mean) else "-" for mean in means]
+            rows.append([family, str(len(results.chosen(family=family))), *shown])
+        return Table(f"Mean {metric.label} by family", ["family", "worlds", *results.names], rows)
+
+    def _draw(self, results: Results, told: Told, run: Sequence[str]) -> list[document.Picture]:
+        """What is bought with what, as ellipses over worlds, and the distributions of the score."""
+        suite, folder = self._suite, self._order.output / "figures"
+        folder.mkdir(parents=True, exist_ok=True)
+        order = [*run, *(name for name in (*suite.reference, *told.ranking) if name not in run)]
+        names = sorted(set(order[: max(DRAWN, len(run))]) & set(results.names), key=order.index)[:DRAWN]
+        x, y = (suite.metric(key) for key in suite.scatter)
+        points = {name: tuple(m.factor * results.at(name, m.key, results.cells) for m in (x, y)) for name in names}
+        title = f"{suite.name}, version {self._edition.version}"
+        with needing("a plot", "plots"):
+            ellipses = folder / "ellipses.png"
+            plots.throughput_delay(points, ellipses, title, xlabel=x.label, ylabel=y.label)
+        score, figure = suite.score, plots.figure_of(6.4, 4.4)
+        axes = figure.add_subplot()
+        for number, name in enumerate(names):
+            values = np.sort(results.at(name, score.key, results.cells))
+            values = values[np.isfinite(values)] * score.factor
+            colour, _, dashes = plots.style(number)
+            share = np.arange(1, len(values) + 1) / max(len(values), 1)
+            axes.step(values, share, where="post", color=colour, linestyle=dashes, linewidth=plots.LINE, label=name)
+        axes.set_ylim(0, 1)
+        plots.dress(axes, score.label, "share of the worlds below", title)
+        plots.legend_below(figure, [axes], 4)
+        plots.write(figure, folder / "distributions.png")
+        says = f"{y.label} against {x.label}: means over worlds, one standard deviation, every world faintly"
+        return [
+            document.Picture(ellipses, says),
+            document.Picture(Path(folder / "distributions.png"), f"Distribution of {score.label} over the worlds: {score.says}"),
+        ]
+
+
+def signs_table(signs: Sequence[Sign]) -> Table:
+    """Each sign with whether it holds, and why not."""
+    words = {True: "yes", False: "no", None: "not known"}
+    rows = [[one.says, one.source, one.shown, one.reason if one.holds is False else "", words[one.holds]] for one in signs]
+    return Table("Rank orders and signs", ["what", "source", "here", "reason", "holds"], rows)
