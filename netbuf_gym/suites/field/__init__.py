@@ -3,6 +3,6 @@
 A module a suite makes its worlds, measures them, and ranks everybody's results by the suite's own rule.
 """
 
-from netbuf_gym.suites.field import ccbench
+from netbuf_gym.suites.field import ccbench, rfc9743
 
-SUITES = (*ccbench.SUITES,)
+SUITES = (*ccbench.SUITES, rfc9743.SUITE)
