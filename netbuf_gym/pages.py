@@ -1,8 +1,8 @@
 """Parts of the documentation's pages that are made from what they describe: `python -m netbuf_gym.pages docs [--check]`.
 
 A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`, `commands`,
-`features TASK RECIPE`, `telemetry TASK`, or `files to write`, which is made from the page itself. With `--check` nothing is
-written, and the exit status is 1 where a table is not up to date.
+`features TASK RECIPE`, `telemetry TASK`, one of `netbuf_gym.suites.field.overview.TABLES`, or `files to write`, which is made
+from the page itself. With `--check` nothing is written, and the exit status is 1 where a table is not up to date.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.recipes import files_table
 from netbuf_gym.registration import environment_table
+from netbuf_gym.suites.field import overview
 
 TABLE = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -33,7 +34,7 @@ def tables(page: str) -> dict[str, str]:
             made[f"features {record.name} {recipe}"] = table
     if "<!-- table: commands -->" in page:
         made["commands"] = commands(parser())
-    return made
+    return made | {name: make() for name, make in overview.TABLES.items() if f"<!-- table: {name} -->" in page}
 
 
 def renewed(page: str) -> str:

@@ -14,7 +14,8 @@ from netbuf_gym.suites.suite import Suite
 V1 = "v1"
 """Of the suite that agents of all tasks are ranked by: `v1/TASK`. That of senders is the gate."""
 _GATE, _VALIDATION = paths.SUITES[0], paths.SUITES[2]
-_OWN = (*paths.SUITES, replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}"), *of_tasks.SUITES, *field.SUITES)
+_AS_V1 = replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}")
+_OWN = (*paths.SUITES, _AS_V1, *of_tasks.SUITES, *field.SUITES)
 SUITES: dict[str, Suite] = {one.name: one for one in _OWN}
 
 CHOOSE_ON = {paths.TASK: _VALIDATION.name} | {task: f"{of_tasks.CHOOSING}/{task}" for task in of_tasks.TASKS}

@@ -80,8 +80,9 @@ def run(
             found[index] = suite.measure(cells[index], seen)
             each(cells[index])
 
-        often = {"interval_s": suite.sample_s} if recorders and isinstance(contender, InWorld) else {}
-        play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents, watch=dict(enumerate(recorders)), **often)
+        often: dict[str, Any] = {"interval_s": suite.sample_s} if recorders and isinstance(contender, InWorld) else {}
+        watch = dict(enumerate(recorders))
+        play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents, watch=watch, **often)
     return Played(contender.name, cells, found, time.perf_counter() - begun, time.process_time() - cpu)
 
 

@@ -23,7 +23,7 @@ KEYS = {
     "threads": "that run the worlds; default: one for each core",
     "figures": "true or false, whether to draw; default: true",
     "against": "an earlier result.json of the same version: exit status 1 where the first controller is behind it",
-    "beside": "a list of worlds.csv, of others to be ranked among (suites of the field); default: what the package keeps; []: none",
+    "beside": "suites of the field: a list of worlds.csv to be ranked among; default: the package's own; []: nobody",
     "tolerance": "by more than this in a family; default: 0.02",
 }
 

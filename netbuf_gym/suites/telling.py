@@ -43,7 +43,9 @@ class Families:
 
     def __init__(self, suite: Suite, edition: Edition, families: Sequence[str], order: Order):
         if order.beside is not None:
-            raise ConfigError(f"beside = {', '.join(map(str, order.beside)) or '[]'}: {suite.name} ranks nobody; valid: no beside")
+            raise ConfigError(
+                f"beside = {', '.join(map(str, order.beside)) or '[]'}: {suite.name} ranks nobody; valid: no beside"
+            )
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
         self._before = None if order.against is None else report.earlier(order.against, suite, edition, families)
 

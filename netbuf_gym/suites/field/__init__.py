@@ -3,6 +3,14 @@
 A module a suite makes its worlds, measures them, and ranks everybody's results by the suite's own rule.
 """
 
-from netbuf_gym.suites.field import ccbench, rfc9743
+from netbuf_gym.suites.field import ccbench, genet, pantheon, rfc7928, rfc9743, sage, sussex
 
-SUITES = (*ccbench.SUITES, rfc9743.SUITE)
+SUITES = (
+    *ccbench.SUITES,
+    *sussex.SUITES,
+    rfc9743.SUITE,
+    rfc7928.SUITE,
+    *pantheon.SUITES,
+    genet.SUITE,
+    sage.SUITE,
+)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def _solo_world(rate: int, delay: int, buffer: str, schedule: str) -> FieldCell:
     name = f"{rate}-{delay}-{schedule}-{buffer}"
     times, by = BUFFERS[buffer]
     second = rate * SCHEDULES[schedule]
-    link = {"trace": RateTrace([0, 7, 14, 21], [rate, second, rate, second])} if second != rate else {}
+    link: dict[str, Any] = {"trace": RateTrace([0, 7, 14, 21], [rate, second, rate, second])} if second != rate else {}
     scenario = path(
         None if link else rate,
         2 * delay,
@@ -87,7 +88,9 @@ def _friendly(record: Record) -> dict[str, float]:
 def solo_cells() -> list[FieldCell]:
     """All worlds of a flow alone: 660."""
     grid = product(SCHEDULES, RATES_MBPS, DELAYS_MS, BUFFERS)
-    return [_solo_world(rate, d, buffer, schedule) for schedule, rate, d, buffer in grid if (rate, schedule) not in NOT_IN_LEAGUE]
+    return [
+        _solo_world(rate, d, buffer, schedule) for schedule, rate, d, buffer in grid if (rate, schedule) not in NOT_IN_LEAGUE
+    ]
 
 
 def friendly_cells() -> list[FieldCell]:
@@ -181,11 +184,9 @@ def _league(results: Results, league: str) -> Told:
     header = ["", "controller", "winning rate (%)", *groups, *(f"margin {m:.0%}" for m in wider)]
     says = f"{won.shape[1]} games of {len(names)} contenders; who takes part decides the rates: {', '.join(sorted(names))}."
     first = [f"{names[order[0]]} wins most games of {league}: {rate[order[0]]:.2f} % of {won.shape[1]}."]
-    segments = [
-        ["", *(f"{start} to {end} s" for start, end in (SEGMENTS if league == "solo" else WINDOWS))],
-        [[names[k], *(f"{100 * won[k].reshape(-1, 4)[:, p].mean():.1f}" for p in PARTS)] for k in order],
-    ]
-    parts = Table("Winning rates by segment (%)", ["controller", *segments[0][1:]], segments[1])
+    spans = [f"{start} to {end} s" for start, end in (SEGMENTS if league == "solo" else WINDOWS)]
+    by_part = [[names[k], *(f"{100 * won[k].reshape(-1, 4)[:, p].mean():.1f}" for p in PARTS)] for k in order]
+    parts = Table("Winning rates by segment (%)", ["controller", *spans], by_part)
     return Told(first, [names[k] for k in order], [Table(f"League {league}", header, rows, says), parts])
 
 
@@ -225,22 +226,32 @@ def solo_signs(results: Results) -> list[Sign]:
 
 def friendly_signs(results: Results) -> list[Sign]:
     """What is recalled of the paper's second league."""
-    return [_lead(results, "friendly", LOSS_BASED, DELAY_BASED, "loss-based controls are ahead of delay-based ones beside CUBIC")]
+    return [
+        _lead(results, "friendly", LOSS_BASED, DELAY_BASED, "loss-based controls are ahead of delay-based ones beside CUBIC")
+    ]
 
 
 def _columns(*keys: tuple[str, str, str, int]) -> tuple[Metric, ...]:
     spans = {"solo": SEGMENTS, "friendly": WINDOWS}
     return tuple(
-        Metric(f"{key}_{k}", f"{label}, {spans[league][k][0]} to {spans[league][k][1]} s", digits, f"{label} of the flow in that time")
+        Metric(
+            f"{key}_{k}",
+            f"{label}, {spans[league][k][0]} to {spans[league][k][1]} s",
+            digits,
+            f"{label} of the flow in that time",
+        )
         for key, label, league, digits in keys
         for k in PARTS
     )
 
 
-_SAID = {"constant": "one rate throughout", **{
-    name: f"a rate that is {'multiplied' if name.endswith('u') else 'divided'} by {name[0]} at 7 and 21 s, and back at 14 s"
-    for name in list(SCHEDULES)[1:]
-}}
+_SAID = {
+    "constant": "one rate throughout",
+    **{
+        name: f"a rate that is {'multiplied' if name.endswith('u') else 'divided'} by {name[0]} at 7 and 21 s, and back at 14 s"
+        for name in list(SCHEDULES)[1:]
+    },
+}
 _WINNERS = "The margin is the league's 10 %; those of 5 and 20 % are ours."
 SOLO = FieldSuite(
     name="ccbench/solo",
@@ -250,7 +261,9 @@ SOLO = FieldSuite(
     measure=lambda cell, record: cell.measure(record),
     sample_s=1.0,
     metrics=(
-        Metric("power", "power", 3, "share of the rate squared over delay / propagation, mean of the segments; 1: full, no queue"),
+        Metric(
+            "power", "power", 3, "share of the rate squared over delay / propagation, mean of the segments; 1: full, no queue"
+        ),
         Metric("share", "share (%)", 1, "throughput over the rate, 0 to 24 s", 100),
         Metric("inflation", "delay / base", 2, "mean time in the queue and both propagations, over the latter"),
         *_columns(("mbps", "throughput (Mbit/s)", "solo", 2), ("delay_ms", "delay (ms)", "solo", 1)),
@@ -285,7 +298,8 @@ FRIENDLY = FieldSuite(
     families={name: f"a buffer of {times} times the one-way delay's packets" for name, (times, _) in list(BUFFERS.items())[1:]},
     source=SOURCE,
     rules=(
-        "T is the rounded throughput of the second flow in a window, m the least distance of anybody's T from half of the link.",
+        "T is the rounded throughput of the second flow in a window, m the least distance of anybody's T from half of "
+        "the link.",
         "Winners of a game (a world's window): (L/2 - m) 0.9 <= T <= (L/2 + m) 1.1.",
         _WINNERS,
     ),

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError
@@ -31,7 +31,16 @@ def stamp(suite: FieldSuite, edition: Edition) -> str:
 
 
 def keep(path: Path, table: str) -> None:
-    """Writes a table of worlds (`worlds.csv`) as the package keeps it: the same bytes for the same table."""
+    """Adds a `worlds.csv` to those that the package keeps, in the place of what its contenders had there; results of other
+    worlds, and of a table of other columns, are forgotten. The same bytes for the same rows."""
+    first, header, *rows = table.splitlines()
+    if path.is_file():
+        before, columns, *old = gzip.decompress(path.read_bytes()).decode().splitlines()
+        if before.partition("; ")[2] == first.partition("; ")[2] and columns == header:
+            now = {row.partition(",")[0] for row in rows}
+            rows = [row for row in old if row.partition(",")[0] not in now] + rows
+    rows.sort(key=lambda row: row.partition(",")[0])
+    table = "\n".join([f"# python benchmarks/field.py; {first.partition('; ')[2]}", header, *rows, ""])
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, gzip.compress(table.encode(), 9, mtime=0))
 
@@ -77,6 +86,6 @@ def beside(suite: FieldSuite, edition: Edition, files: Sequence[Path] | None) ->
     return found
 
 
-def merged(worlds: Mapping[str, Mapping[str, Mapping[str, float]]], own: Worlds) -> Worlds:
+def merged(worlds: Worlds, own: Worlds) -> Worlds:
     """Everybody; of who is in both, what was run now."""
-    return {**{name: dict(one) for name, one in worlds.items()}, **own}
+    return {**worlds, **own}

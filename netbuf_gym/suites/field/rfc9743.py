@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.suites.field import rfc9743_worlds as worlds
-from netbuf_gym.suites.field.suite import TASK, FieldSuite, NotRun, Results, Sign, Table, Told
+from netbuf_gym.suites.field.suite import TASK, FieldSuite, NotRun, Results, Sign, Table, Told, scored
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import edition
 from netbuf_gym.suites.suite import Metric
@@ -72,7 +72,7 @@ def _worst(family: str, key: str, factor: float = 1.0, **about: Any) -> Callable
 
 
 def _bad(results: Results, name: str) -> float:
-    """Worlds of the grid, of those of a buffer of a packet or more a BDP, that lose more than 5 % or use less than half."""
+    """Worlds of the grid that lose more than 5 % or use less than half."""
     cells = results.chosen(family="grid")
     use, drops = (results.at(name, key, cells) for key in ("utilisation", "drops"))
     return float(((drops > 0.05) | (use < 0.5)).sum()) if np.isfinite(use).any() else math.nan
@@ -102,74 +102,295 @@ def _all_worst(key: str) -> Callable[[Results, str], float]:
 
 
 CRITERIA: Sequence[Criterion] = (
-    Criterion("5.1.2, 5.1.3, 6, 6.1", MUST, "grid of rates, RTTs and queues, drop-tail: worlds of 144 with over 5 % drops or under half "
-              "of the link", _bad, more(1.0), "more than CUBIC", 0),
-    Criterion("5.1.1, 5.2", MUST, "packets sent in 9 s in which no data arrive", _mean("collapse", "sends", lost="data"), more(2, 20),
-              "over twice CUBIC's and over 20", 1),
-    Criterion("5.1.1, 5.2", MUST, "packets sent in 9 s in which no ACK arrives", _mean("collapse", "sends", lost="acks"), more(2, 20),
-              "over twice CUBIC's and over 20", 1),
-    Criterion("5.1.1", MUST, "64 and 200 flows on 1 Mbit/s: drops (%)", _mean("collapse", "drops", 100, flows=[64, 200]), more(1.5, 5),
-              "over 1.5 times CUBIC's and over 5 %", 1),
-    Criterion("5.1.1", MUST, "64 and 200 flows on 1 Mbit/s: arrivals that were there before (%)",
-              _mean("collapse", "duplicates", 100, flows=[64, 200]), more(1.5, 5), "over 1.5 times CUBIC's and over 5 %", 1),
-    Criterion("5.1.5", MUST, "short flows of its own beside a long one: slowdown, 99th percentile", _mean("short", "slowdown_p99"),
-              more(1.5), "over 1.5 times all-CUBIC's", 1),
-    Criterion("5.1.5", MUST, "the same: slowdown, median", _mean("short", "slowdown_p50"), more(1.5), "over 1.5 times all-CUBIC's", 1),
-    Criterion("5.1.5", MUST, "the same: goodput of the long flow (Mbit/s)", _mean("short", "long_mbps"), less(0.67),
-              "under 0.67 of all-CUBIC's", 2),
-    Criterion("5.2.3", MUST, "short CUBIC flows beside a long one of its own: slowdown, 99th percentile",
-              _mean("short-cubic", "slowdown_p99"), more(1.5), "over 1.5 times CUBIC's", 1),
-    Criterion("5.2, 5.2.1", MUST, "beside CUBIC, NewReno and BBR, 1:1, 1:8, 8:1: harm over CUBIC's in its place", _excess_harm,
-              lambda value, cubic: value > 0.1, "over 0.1", 3),
-    Criterion("5.2", MUST, "the same: worlds of 216 in which others starve that do not beside CUBIC", _excess_starved,
-              lambda value, cubic: value > 0, "any", 0),
-    Criterion("7.9", MUST, "path changes of rate and delay: least use of the link in a phase (%)", _mean("path", "phase_use", 100),
-              less(0.67), "under 0.67 of CUBIC's", 1),
-    Criterion("7.9", MUST, "the same: longest time to 80 % of a new path (s)", _mean("path", "reach_s"), more(2, 5),
-              "over twice CUBIC's and over 5 s", 1),
-    Criterion("7.9", MUST, "the same: queue, 95th percentile (ms)", _mean("path", "queue_ms"), more(1.5), "over 1.5 times CUBIC's", 0),
-    Criterion("5.1.2", SHOULD, "standing queue on the grid, 95th percentile over RTT, buffers of 1 and 4 BDP",
-              _mean("grid", "queue_rtt", q=[1, 4]), more(1.25), "over 1.25 times CUBIC's", 2),
-    Criterion("5.1.3", SHOULD, "2, 8, 32 flows in shallow buffers, under 1.5 BDP: drops (%)",
-              _mean("shallow", "drops", 100, q=[0.1, 0.25, 0.5, 1]), more(3), "over 3 times CUBIC's", 2),
-    Criterion("5.1.4", SHOULD, "2, 4, 16 flows of its own: Jain's index of the last minute", _mean("intra", "jain"), less(0.9),
-              "under 0.9 of CUBIC's", 3),
-    Criterion("5.1.4", SHOULD, "the same: time to converge (s)", _mean("intra", "converge_s"), more(2, 10),
-              "over twice CUBIC's and over 10 s", 1),
-    Criterion("5.1.4", SHOULD, "RTTs of 20 against 40, 100, 200 ms: goodput of the longer over the shorter", _mean("rtt", "ratio"),
-              less(0.5), "under half of CUBIC's", 2),
-    Criterion("5.2.2", SHOULD, "beside real-time datagrams: delay of small packets, 99th percentile (ms)",
-              _mean("realtime", "probe_p99_ms"), more(1.25), "over 1.25 times CUBIC's", 1),
-    Criterion("5.2.2", SHOULD, "the same: datagrams lost (%)", _mean("realtime", "cross_loss", 100), more(1.5, 0.5),
-              "over 1.5 times CUBIC's and over 0.5 %", 2),
-    Criterion("6.3", SHOULD, "wired, one flow: use of the link on the grid (%)", _mean("grid", "utilisation", 100), less(0.8),
-              "under 0.8 of CUBIC's", 1),
-    Criterion("6.4", SHOULD, "wireless: random and bursty loss, recorded kinds of paths: use of the link (%)",
-              _mean("wireless", "utilisation", 100), less(0.8), "under 0.8 of CUBIC's", 1),
-    Criterion("6.4", SHOULD, "the same: queue, 95th percentile (ms)", _mean("wireless", "queue_ms"), more(1.5), "over 1.5 times CUBIC's",
-              1),
-    Criterion("7.1", SHOULD, "behind RED, CoDel, FQ-CoDel, PIE: use of the link (%)", _mean("aqm", "utilisation", 100), less(0.8),
-              "under 0.8 of CUBIC's", 1),
-    Criterion("7.1", SHOULD, "the same: queue, 95th percentile (ms)", _mean("aqm", "queue_ms"), more(2), "over twice CUBIC's", 1),
-    Criterion("7.1", SHOULD, "the same, as many CUBIC flows beside: Jain's index", _mean("aqm", "jain", cubic=True), less(0.8),
-              "under 0.8 of CUBIC's", 3),
-    Criterion("7.2", SHOULD, "worst loss over 10 s, in all worlds (%)", _all_worst("loss_10s"), lambda value, cubic: value > max(50, cubic),
-              "over 50 %, and CUBIC's", 1),
-    Criterion("7.3", SHOULD, "a minimum delay that changes, jitter: least use of the link in a phase (%)", _mean("delay", "phase_use", 100),
-              less(0.8), "under 0.8 of CUBIC's", 1),
-    Criterion("7.3", SHOULD, "the same: longest time to 80 % (s)", _mean("delay", "reach_s"), more(2, 5),
-              "over twice CUBIC's and over 5 s", 1),
-    Criterion("7.8", SHOULD, "outages, a crowd, a flood: time to 80 % afterwards (s)", _mean("transient", "recover_s"), more(2, 5),
-              "over twice CUBIC's and over 5 s", 1),
-    Criterion("7.8", SHOULD, "the same: cross traffic lost (%)", _mean("transient", "cross_loss", 100), more(1.5, 1),
-              "over 1.5 times CUBIC's and over 1 %", 2),
-    Criterion("7.4", TOLD, "64 and 250 kbit/s, 4 packets of buffer: use of the link (%)", _mean("iot", "utilisation", 100), None, "", 1),
+    Criterion(
+        "5.1.2, 5.1.3, 6, 6.1",
+        MUST,
+        "grid of rates, RTTs and queues, drop-tail: worlds of 144 with over 5 % drops or under half of the link",
+        _bad,
+        more(1.0),
+        "more than CUBIC",
+        0,
+    ),
+    Criterion(
+        "5.1.1, 5.2",
+        MUST,
+        "packets sent in 9 s in which no data arrive",
+        _mean("collapse", "sends", lost="data"),
+        more(2, 20),
+        "over twice CUBIC's and over 20",
+        1,
+    ),
+    Criterion(
+        "5.1.1, 5.2",
+        MUST,
+        "packets sent in 9 s in which no ACK arrives",
+        _mean("collapse", "sends", lost="acks"),
+        more(2, 20),
+        "over twice CUBIC's and over 20",
+        1,
+    ),
+    Criterion(
+        "5.1.1",
+        MUST,
+        "64 and 200 flows on 1 Mbit/s: drops (%)",
+        _mean("collapse", "drops", 100, flows=[64, 200]),
+        more(1.5, 5),
+        "over 1.5 times CUBIC's and over 5 %",
+        1,
+    ),
+    Criterion(
+        "5.1.1",
+        MUST,
+        "64 and 200 flows on 1 Mbit/s: arrivals that were there before (%)",
+        _mean("collapse", "duplicates", 100, flows=[64, 200]),
+        more(1.5, 5),
+        "over 1.5 times CUBIC's and over 5 %",
+        1,
+    ),
+    Criterion(
+        "5.1.5",
+        MUST,
+        "short flows of its own beside a long one: slowdown, 99th percentile",
+        _mean("short", "slowdown_p99"),
+        more(1.5),
+        "over 1.5 times all-CUBIC's",
+        1,
+    ),
+    Criterion(
+        "5.1.5", MUST, "the same: slowdown, median", _mean("short", "slowdown_p50"), more(1.5), "over 1.5 times all-CUBIC's", 1
+    ),
+    Criterion(
+        "5.1.5",
+        MUST,
+        "the same: goodput of the long flow (Mbit/s)",
+        _mean("short", "long_mbps"),
+        less(0.67),
+        "under 0.67 of all-CUBIC's",
+        2,
+    ),
+    Criterion(
+        "5.2.3",
+        MUST,
+        "short CUBIC flows beside a long one of its own: slowdown, 99th percentile",
+        _mean("short-cubic", "slowdown_p99"),
+        more(1.5),
+        "over 1.5 times CUBIC's",
+        1,
+    ),
+    Criterion(
+        "5.2, 5.2.1",
+        MUST,
+        "beside CUBIC, NewReno and BBR, 1:1, 1:8, 8:1: harm over CUBIC's in its place",
+        _excess_harm,
+        lambda value, cubic: value > 0.1,
+        "over 0.1",
+        3,
+    ),
+    Criterion(
+        "5.2",
+        MUST,
+        "the same: worlds of 216 in which others starve that do not beside CUBIC",
+        _excess_starved,
+        lambda value, cubic: value > 0,
+        "any",
+        0,
+    ),
+    Criterion(
+        "7.9",
+        MUST,
+        "path changes of rate and delay: least use of the link in a phase (%)",
+        _mean("path", "phase_use", 100),
+        less(0.67),
+        "under 0.67 of CUBIC's",
+        1,
+    ),
+    Criterion(
+        "7.9",
+        MUST,
+        "the same: longest time to 80 % of a new path (s)",
+        _mean("path", "reach_s"),
+        more(2, 5),
+        "over twice CUBIC's and over 5 s",
+        1,
+    ),
+    Criterion(
+        "7.9", MUST, "the same: queue, 95th percentile (ms)", _mean("path", "queue_ms"), more(1.5), "over 1.5 times CUBIC's", 0
+    ),
+    Criterion(
+        "5.1.2",
+        SHOULD,
+        "standing queue on the grid, 95th percentile over RTT, buffers of 1 and 4 BDP",
+        _mean("grid", "queue_rtt", q=[1, 4]),
+        more(1.25),
+        "over 1.25 times CUBIC's",
+        2,
+    ),
+    Criterion(
+        "5.1.3",
+        SHOULD,
+        "2, 8, 32 flows in shallow buffers, under 1.5 BDP: drops (%)",
+        _mean("shallow", "drops", 100, q=[0.1, 0.25, 0.5, 1]),
+        more(3),
+        "over 3 times CUBIC's",
+        2,
+    ),
+    Criterion(
+        "5.1.4",
+        SHOULD,
+        "2, 4, 16 flows of its own: Jain's index of the last minute",
+        _mean("intra", "jain"),
+        less(0.9),
+        "under 0.9 of CUBIC's",
+        3,
+    ),
+    Criterion(
+        "5.1.4",
+        SHOULD,
+        "the same: time to converge (s)",
+        _mean("intra", "converge_s"),
+        more(2, 10),
+        "over twice CUBIC's and over 10 s",
+        1,
+    ),
+    Criterion(
+        "5.1.4",
+        SHOULD,
+        "RTTs of 20 against 40, 100, 200 ms: goodput of the longer over the shorter",
+        _mean("rtt", "ratio"),
+        less(0.5),
+        "under half of CUBIC's",
+        2,
+    ),
+    Criterion(
+        "5.2.2",
+        SHOULD,
+        "beside real-time datagrams: delay of small packets, 99th percentile (ms)",
+        _mean("realtime", "probe_p99_ms"),
+        more(1.25),
+        "over 1.25 times CUBIC's",
+        1,
+    ),
+    Criterion(
+        "5.2.2",
+        SHOULD,
+        "the same: datagrams lost (%)",
+        _mean("realtime", "cross_loss", 100),
+        more(1.5, 0.5),
+        "over 1.5 times CUBIC's and over 0.5 %",
+        2,
+    ),
+    Criterion(
+        "6.3",
+        SHOULD,
+        "wired, one flow: use of the link on the grid (%)",
+        _mean("grid", "utilisation", 100),
+        less(0.8),
+        "under 0.8 of CUBIC's",
+        1,
+    ),
+    Criterion(
+        "6.4",
+        SHOULD,
+        "wireless: random and bursty loss, recorded kinds of paths: use of the link (%)",
+        _mean("wireless", "utilisation", 100),
+        less(0.8),
+        "under 0.8 of CUBIC's",
+        1,
+    ),
+    Criterion(
+        "6.4",
+        SHOULD,
+        "the same: queue, 95th percentile (ms)",
+        _mean("wireless", "queue_ms"),
+        more(1.5),
+        "over 1.5 times CUBIC's",
+        1,
+    ),
+    Criterion(
+        "7.1",
+        SHOULD,
+        "behind RED, CoDel, FQ-CoDel, PIE: use of the link (%)",
+        _mean("aqm", "utilisation", 100),
+        less(0.8),
+        "under 0.8 of CUBIC's",
+        1,
+    ),
+    Criterion(
+        "7.1", SHOULD, "the same: queue, 95th percentile (ms)", _mean("aqm", "queue_ms"), more(2), "over twice CUBIC's", 1
+    ),
+    Criterion(
+        "7.1",
+        SHOULD,
+        "the same, as many CUBIC flows beside: Jain's index",
+        _mean("aqm", "jain", cubic=True),
+        less(0.8),
+        "under 0.8 of CUBIC's",
+        3,
+    ),
+    Criterion(
+        "7.2",
+        SHOULD,
+        "most dropped by queues over 10 s, in all worlds (%)",
+        _all_worst("loss_10s"),
+        lambda value, cubic: value > max(50, cubic),
+        "over 50 %, and CUBIC's",
+        1,
+    ),
+    Criterion(
+        "7.3",
+        SHOULD,
+        "a minimum delay that changes, jitter: least use of the link in a phase (%)",
+        _mean("delay", "phase_use", 100),
+        less(0.8),
+        "under 0.8 of CUBIC's",
+        1,
+    ),
+    Criterion(
+        "7.3",
+        SHOULD,
+        "the same: longest time to 80 % (s)",
+        _mean("delay", "reach_s"),
+        more(2, 5),
+        "over twice CUBIC's and over 5 s",
+        1,
+    ),
+    Criterion(
+        "7.8",
+        SHOULD,
+        "outages, a crowd, a flood: time to 80 % afterwards (s)",
+        _mean("transient", "recover_s"),
+        more(2, 5),
+        "over twice CUBIC's and over 5 s",
+        1,
+    ),
+    Criterion(
+        "7.8",
+        SHOULD,
+        "the same: cross traffic lost (%)",
+        _mean("transient", "cross_loss", 100),
+        more(1.5, 1),
+        "over 1.5 times CUBIC's and over 1 %",
+        2,
+    ),
+    Criterion(
+        "7.4",
+        TOLD,
+        "64 and 250 kbit/s, 4 packets of buffer: use of the link (%)",
+        _mean("iot", "utilisation", 100),
+        None,
+        "",
+        1,
+    ),
     Criterion("7.4", TOLD, "the same: time-outs in 120 s", _mean("iot", "timeouts"), None, "", 1),
     Criterion("7.4", TOLD, "the same: ACKs a kilobyte", _mean("iot", "acks_per_kb"), None, "", 2),
     Criterion("7.5", TOLD, "satellite, 600 ms: time to 90 % of the link (s)", _mean("satellite", "reach_s"), None, "", 1),
     Criterion("7.5", TOLD, "the same: use of the link (%)", _mean("satellite", "utilisation", 100), None, "", 1),
-    Criterion("7.11", TOLD, "data centre, 10 Gbit/s, 0.1 ms, 2 flows: drops (%)", _mean("dc", "drops", 100, flows=2), None, "", 3),
-    Criterion("7.11", TOLD, "the same, incast of 16: slowdown, 99th percentile", _mean("dc", "slowdown_p99", incast=16), None, "", 1),
+    Criterion(
+        "7.11", TOLD, "data centre, 10 Gbit/s, 0.1 ms, 2 flows: drops (%)", _mean("dc", "drops", 100, flows=2), None, "", 3
+    ),
+    Criterion(
+        "7.11", TOLD, "the same, incast of 16: slowdown, 99th percentile", _mean("dc", "slowdown_p99", incast=16), None, "", 1
+    ),
 )
 
 
@@ -213,14 +434,23 @@ def judge(results: Results) -> Told:
     musts = [one.says for one in CRITERIA if one.level == MUST]
     shoulds = [one.says for one in CRITERIA if one.level == SHOULD]
     rows = [
-        [name, str(count(name, MUST)), str(count(name, SHOULD)), "; ".join(
-            one.criterion.says for one in flags[name] if one.flagged and one.criterion.level == MUST
-        )]
+        [
+            name,
+            str(count(name, MUST)),
+            str(count(name, SHOULD)),
+            "; ".join(one.criterion.says for one in flags[name] if one.flagged and one.criterion.level == MUST),
+        ]
         for name in order
     ]
-    header = ["controller", f"MUST rows flagged, of {len(musts)}", f"SHOULD rows flagged, of {len(shoulds)}", "flagged MUST rows"]
+    header = [
+        "controller",
+        f"MUST rows flagged, of {len(musts)}",
+        f"SHOULD rows flagged, of {len(shoulds)}",
+        "flagged MUST rows",
+    ]
     first = [
-        f"{name}: {count(name, MUST)} of {len(musts)} MUST rows and {count(name, SHOULD)} of {len(shoulds)} SHOULD rows flagged."
+        f"{name}: {count(name, MUST)} of {len(musts)} MUST rows and {count(name, SHOULD)} of {len(shoulds)} SHOULD "
+        f"rows flagged."
         for name in order
     ]
     pages = [_page(results, name) for name in order if name != REFERENCE]
@@ -256,20 +486,24 @@ _FAMILIES = {
     "dc": "10 Gbit/s, 0.1 ms: two flows; an incast of 16 every 100 ms",
 }
 METRICS = (
-    Metric("utilisation", "use of the link (%)", 1, "goodput of all flows over what the link can carry of it, after the warm-up", 100),
+    Metric("utilisation", "use of the link (%)", 1, "goodput of all flows over what the link can carry of it, after "
+    "the warm-up", 100),
     Metric("queue_rtt", "queue / RTT", 2, "95th percentile of the time in the queue over the round trip"),
     Metric("drops", "drops (%)", 2, "packets of the contender's flows dropped by the queue, of those sent", 100),
     Metric("queue_ms", "queue (ms)", 1, "95th percentile of the time in the queue, in intervals of 0.1 s weighted by packets"),
-    Metric("loss_10s", "worst 10 s (%)", 1, "highest share lost of what was sent in 10 s", 100),
+    Metric("loss_10s", "worst 10 s (%)", 1, "highest share of what was sent in 10 s that the queue dropped", 100),
     *(
         Metric(key, key, 3, says)
         for key, says in {
-            "sends": "packets sent in 21 to 30 s", "recover_s": "seconds to 80 % afterwards", "duplicates": "share that was there before",
-            "jain": "Jain's index", "converge_s": "seconds until it stays at 0.9", "ratio": "goodput of the longer over the shorter path",
+            "sends": "packets sent in 21 to 30 s", "recover_s": "seconds to 80 % afterwards", "duplicates": "share "
+            "that was there before",
+            "jain": "Jain's index", "converge_s": "seconds until it stays at 0.9", "ratio": "goodput of the longer "
+            "over the shorter path",
             "slowdown_p50": "completion over the least possible, median", "slowdown_p99": "the same, 99th percentile",
             "long_mbps": "goodput of the long flow, Mbit/s", "others_share": "goodput of others over a fair share",
             "harm": "1 - goodput of others over the link", "starved": "whether one of them has under a tenth of its share",
-            "probe_p99_ms": "delay of small packets, ms", "met": "share of datagrams that arrive", "cross_loss": "cross traffic lost",
+            "probe_p99_ms": "delay of small packets, ms", "met": "share of datagrams that arrive",
+            "cross_loss": "cross traffic lost",
             "phase_use": "least use of the link in a phase", "reach_s": "longest time to 80 % (satellite: to 90 %) in a phase",
             "acks_per_kb": "ACKs a kilobyte", "timeouts": "time-outs",
         }.items()
@@ -277,17 +511,12 @@ METRICS = (
 )  # fmt: skip
 
 
-def measure(cell: Any, record: Any) -> dict[str, float]:
-    """What a world has come to; NaN for what is measured in others alone."""
-    return {metric.key: math.nan for metric in METRICS} | cell.measure(record)
-
-
 SUITE = FieldSuite(
     name="rfc9743",
     summary="what RFC 9743 asks to consider: 243 worlds of three seeds, a row for every MUST and SHOULD",
     task=TASK,
     load=edition(1, worlds.cells),
-    measure=measure,
+    measure=scored(METRICS),
     sample_s=worlds.SAMPLE_S,
     metrics=METRICS,
     scatter=("queue_rtt", "utilisation"),
@@ -305,8 +534,10 @@ SUITE = FieldSuite(
     not_run=(
         NotRun("7.1, L4S: 4 worlds behind DualPI2", "DualPI2 (RFC 9332)"),
         NotRun("7.6, misbehaving nodes", "receivers that split or anticipate ACKs"),
-        NotRun("7.7, extreme reordering: 0.1, 1, 10 % of packets late by 1, 10, 100 places", "reordering by places; jitter that reorders is "
-               "in `delay`"),
+        NotRun(
+            "7.7, extreme reordering: 0.1, 1, 10 % of packets late by 1, 10, 100 places",
+            "reordering by places; jitter that reorders is in `delay`",
+        ),
         NotRun("5.3.1, 5.3.2, 6.2, 7.10", "none: to be explained on paper, tunnels, or several paths"),
     ),
     reference=(REFERENCE,),

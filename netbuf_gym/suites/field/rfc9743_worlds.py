@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -67,11 +67,15 @@ class _Making:
             Link(name="return", **{"delay_ms": rtt / 2, **(back or {})}),
         ]
         late = rng.uniform(0, rtt * 1e-3, len(flows))
-        made = [Flow(cc=cc, path=(0,), return_path=(1,), start_s=at + float(x)) for (cc, at), x in zip(flows, late, strict=True)]
+        made = [
+            Flow(cc=cc, path=(0,), return_path=(1,), start_s=at + float(x)) for (cc, at), x in zip(flows, late, strict=True)
+        ]
         scenario = Scenario(links=links, flows=[*made, *short], duration_s=duration_s, name=name, **more)
         self._keep(name, family, scenario, measure, {"rate": rate, "rtt": rtt, "q": q, **about})
 
-    def of_paths(self, family: str, about: dict[str, Any], rtts: Sequence[float], rate: float, q: float, duration_s: float) -> None:
+    def of_paths(
+        self, family: str, about: dict[str, Any], rtts: Sequence[float], rate: float, q: float, duration_s: float
+    ) -> None:
         """Flows of different round trips through one bottleneck, the buffer of the longest."""
         name = "-".join([family, *(f"{key}{value}" for key, value in about.items())])
         rng = np.random.default_rng(seed_of(name, self.seed))
@@ -111,8 +115,8 @@ def basic(record: Record) -> dict[str, float]:
     whole, fine = (warm, end), _seconds(warm, end, SAMPLE_S)
     headers = scenario.data_bytes / scenario.mss
     used = sum(float(record.goodput_mbps(i, whole)[0]) for i in range(len(scenario.flows)))
-    sent, drops, lost = (
-        sum(record.of_flow(i, key, _seconds(0, end)) for i in own) for key in ("packets_sent", "queue_drops", "random_losses")
+    sent, drops = (
+        np.sum([record.of_flow(i, key, _seconds(0, end)) for i in own], axis=0) for key in ("packets_sent", "queue_drops")
     )
     base = max(scenario.propagation_rtt_ms(i) for i in own)
     p95 = record.queue_quantile_ms(0.95, fine)
@@ -124,7 +128,7 @@ def basic(record: Record) -> dict[str, float]:
         "queue_rtt": p95 / base,
         "drops": float(np.sum(drops[late]) / max(np.sum(sent[late]), 1)),
         "loss_10s": float(
-            np.max(np.convolve(drops + lost, ten, "valid") / np.maximum(np.convolve(sent, ten, "valid"), len(ten) * 10))
+            np.max(np.convolve(drops, ten, "valid") / np.maximum(np.convolve(sent, ten, "valid"), len(ten) * 10))
         ),
     }
 
@@ -160,11 +164,13 @@ def _stopped(record: Record) -> dict[str, float]:
 def _recovered(record: Record, after_s: float, share: float = 0.8) -> dict[str, float]:
     """Seconds from a moment on until all flows together carry a share of what the link can, over a second."""
     times = np.arange(after_s, record.scenario.duration_s - 0.95, SAMPLE_S)
-    carried = np.array([
-        sum(float(record.goodput_mbps(i, (t, t + 1))[0]) for i in range(len(record.scenario.flows)))
-        / max(float(record.capacity_mbps((t, t + 1))[0]), 1e-9)
-        for t in times
-    ])
+    carried = np.array(
+        [
+            sum(float(record.goodput_mbps(i, (t, t + 1))[0]) for i in range(len(record.scenario.flows)))
+            / max(float(record.capacity_mbps((t, t + 1))[0]), 1e-9)
+            for t in times
+        ]
+    )
     reached = carried >= share * record.scenario.mss / record.scenario.data_bytes
     return {"recover_s": float(times[np.argmax(reached)] - after_s) if reached.any() else float(times[-1] + 1 - after_s)}
 
@@ -172,7 +178,9 @@ def _recovered(record: Record, after_s: float, share: float = 0.8) -> dict[str, 
 def _many(record: Record) -> dict[str, float]:
     """What share of the packets that arrive was there before."""
     whole, scenario = (WARM_S, record.scenario.duration_s), record.scenario
-    arrived, new = (sum(float(record.of_flow(i, k, whole)[0]) for i in _agents(scenario)) for k in ("arrived_bytes", "delivered_bytes"))
+    arrived, new = (
+        sum(float(record.of_flow(i, k, whole)[0]) for i in _agents(scenario)) for k in ("arrived_bytes", "delivered_bytes")
+    )
     return {"duplicates": max(0.0, 1 - new / arrived) if arrived else 1.0}
 
 
@@ -185,12 +193,17 @@ def _completed(first: int) -> Measure:
         slow = []
         for i in range(first, len(scenario.flows)):
             flow = scenario.flows[i]
+            assert isinstance(flow.app, Sized)
             done = stats[i]["completion_s"]
             took = (done if math.isfinite(done) else scenario.duration_s) - flow.start_s
             bits = flow.app.size_bytes * 8e-6 * scenario.data_bytes / scenario.mss
             slow.append(took / (scenario.propagation_rtt_ms(i) * 1e-3 + bits / scenario.capacity_mbps))
         found = {f"slowdown_p{share}": float(np.quantile(slow, share / 100)) if slow else math.nan for share in (50, 99)}
-        long = float(np.mean([record.goodput_mbps(i, (WARM_S, scenario.duration_s))[0] for i in range(first)])) if first else math.nan
+        long = (
+            float(np.mean([record.goodput_mbps(i, (WARM_S, scenario.duration_s))[0] for i in range(first)]))
+            if first
+            else math.nan
+        )
         return {**found, "long_mbps": long}
 
     return measure
@@ -222,7 +235,7 @@ def _phases(*bounds: float) -> Measure:
     def measure(record: Record) -> dict[str, float]:
         uses, reach = [], []
         headers = record.scenario.data_bytes / record.scenario.mss
-        for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+        for start, end in pairwise(bounds):
             span = (start + 0.2 * (end - start), end)
             used = sum(float(record.goodput_mbps(i, span)[0]) for i in _agents(record.scenario)) * headers
             uses.append(used / float(record.capacity_mbps(span)[0]))
@@ -266,7 +279,9 @@ def short_flows(cc: str, load: float, seed: int, rate: float = 20.0, duration_s:
     while (at := (times[-1] if times else 1.0) + float(rng.exponential(gap_s))) < duration_s - 10:
         times.append(at)
     sizes = WEB_SEARCH.sample(rng, len(times)).tolist()
-    return [Flow(cc=cc, path=(0,), return_path=(1,), start_s=t, app=Sized(size_bytes=n)) for t, n in zip(times, sizes, strict=True)]
+    return [
+        Flow(cc=cc, path=(0,), return_path=(1,), start_s=t, app=Sized(size_bytes=n)) for t, n in zip(times, sizes, strict=True)
+    ]
 
 
 def cells() -> list[FieldCell]:
@@ -342,8 +357,12 @@ def _shared(of: _Making, seed: int) -> None:
         source = [UdpSource(path=(0,), rate_mbps=mbps, packet_bytes=1200)]
         probes = [Probe(path=(0,), interval_s=0.02, start_s=WARM_S)]
         of.add("realtime", {"q": q, "mbps": mbps}, [(AGENT, 0.0)], 120, q=q, udp=source, probes=probes, measure=_real_time)
-    managed = {"red": {"discipline": "red"}, "codel": {"discipline": "codel"}, "fq_codel": {"discipline": "fq_codel"},
-               "pie": {"discipline": "pie"}}
+    managed = {
+        "red": {"discipline": "red"},
+        "codel": {"discipline": "codel"},
+        "fq_codel": {"discipline": "fq_codel"},
+        "pie": {"discipline": "pie"},
+    }
     for (aqm, link), n, mixed in product(managed.items(), (1, 8), (False, True)):
         flows = [(AGENT, 0.0)] * n + [("cubic", 0.0)] * (n * mixed)
         own = {**link, "queue_packets": queue_of(50, 40, 4)}

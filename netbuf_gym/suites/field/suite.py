@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.suites.recording import Record
-from netbuf_gym.suites.suite import Cell, Suite
+from netbuf_gym.suites.suite import Cell, Metric, Suite
 
 TASK = "congestion_window"
 """Whose contenders these suites judge."""
@@ -113,7 +113,9 @@ class Results:
 
         def fits(cell: FieldCell) -> bool:
             own = {"family": cell.family, **cell.about}
-            return all(own.get(k) in (v if isinstance(v, list) else [v]) for k, v in about.items()) and not (where and not where(cell))
+            return all(own.get(k) in (v if isinstance(v, list) else [v]) for k, v in about.items()) and not (
+                where and not where(cell)
+            )
 
         return [cell for cell in self.cells if fits(cell)]
 
@@ -131,6 +133,11 @@ class Results:
         """Its mean; NaN without any."""
         found = self.values(name, key, **about)
         return float(found.mean()) if len(found) else math.nan
+
+
+def scored(metrics: Sequence[Metric]) -> Callable[[FieldCell, Record], dict[str, float]]:
+    """What measures the worlds of a suite: each as it says, NaN for what is measured in others alone."""
+    return lambda cell, record: {metric.key: math.nan for metric in metrics} | cell.measure(record)
 
 
 @dataclass(frozen=True, kw_only=True)

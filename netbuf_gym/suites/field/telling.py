@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,9 @@ class Field:
         summaries = {one.name: report.summary(one, suite, self._families) for one in played}
         data: dict[str, Any] = report.to_dict(suite, edition, played, summaries, models, order.command)
         data |= {"failed": dict(failed), "first": list(told.first), "ranking": list(told.ranking)}
-        data["tables"] = [{"title": one.title, "header": list(one.header), "rows": [list(r) for r in one.rows]} for one in told.tables]
+        data["tables"] = [
+            {"title": one.title, "header": list(one.header), "rows": [list(r) for r in one.rows]} for one in told.tables
+        ]
         data["signs"] = [vars(sign) for sign in signs]
         write_json(order.output / "result.json", data)
         table = told.tables[0]
@@ -59,8 +60,7 @@ class Field:
 
     def _results(self, played: Sequence[Played]) -> Results:
         own = {one.name: {c.name: v for c, v in zip(one.cells, one.values, strict=True)} for one in played}
-        cells = [cell for cell in self._edition.of(self._families) if isinstance(cell, FieldCell)]
-        return Results(cells, league.merged(self._beside, own))
+        return Results(cells_of(self._edition, self._families), league.merged(self._beside, own))
 
     def blocks(
         self,
@@ -114,7 +114,10 @@ class Field:
         order = [*run, *(name for name in (*suite.reference, *told.ranking) if name not in run)]
         names = sorted(set(order[: max(DRAWN, len(run))]) & set(results.names), key=order.index)[:DRAWN]
         x, y = (suite.metric(key) for key in suite.scatter)
-        points = {name: tuple(m.factor * results.at(name, m.key, results.cells) for m in (x, y)) for name in names}
+        points = {
+            name: (x.factor * results.at(name, x.key, results.cells), y.factor * results.at(name, y.key, results.cells))
+            for name in names
+        }
         title = f"{suite.name}, version {self._edition.version}"
         with needing("a plot", "plots"):
             ellipses = folder / "ellipses.png"
@@ -134,8 +137,13 @@ class Field:
         says = f"{y.label} against {x.label}: means over worlds, one standard deviation, every world faintly"
         return [
             document.Picture(ellipses, says),
-            document.Picture(Path(folder / "distributions.png"), f"Distribution of {score.label} over the worlds: {score.says}"),
+            document.Picture(folder / "distributions.png", f"Distribution of {score.label} over worlds: {score.says}"),
         ]
+
+
+def cells_of(edition: Edition, families: Sequence[str]) -> list[FieldCell]:
+    """The worlds of some families, of all where none is named."""
+    return [cell for cell in edition.of(families) if isinstance(cell, FieldCell)]
 
 
 def signs_table(signs: Sequence[Sign]) -> Table:

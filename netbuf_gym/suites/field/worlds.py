@@ -1,4 +1,4 @@
-"""What suites of the field make worlds of: a dumbbell in Mbit/s, bytes or packets and ms, and the edition of a list of worlds."""
+"""What suites of the field make worlds of: a dumbbell, and the edition of a list of worlds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def path(
         link: Further fields of the bottleneck.
     """
     link = {"delay_ms": rtt_ms / 2, **link}
-    ahead = Link(name="bottleneck", rate_mbps=rate_mbps, queue_packets=queue_packets, queue_bytes=queue_bytes, loss=loss, **link)
+    ahead = Link(
+        name="bottleneck", rate_mbps=rate_mbps, queue_packets=queue_packets, queue_bytes=queue_bytes, loss=loss, **link
+    )
     behind = back or Link(name="return", delay_ms=rtt_ms / 2)
     made = [Flow(cc=cc, path=(0,), return_path=(1,), start_s=at, stop_s=until) for cc, at, until in flows]
     return Scenario(links=[ahead, behind], flows=made, duration_s=duration_s, **(more or {}))

@@ -1,0 +1,59 @@
+"""What all suites of the field come to together, from the results that the package keeps: tables for the documentation."""
+
+from __future__ import annotations
+
+from netbuf_gym.suites.field import SUITES, ccbench, league
+from netbuf_gym.suites.field.suite import FieldSuite, Results
+from netbuf_gym.suites.field.telling import cells_of, signs_table
+from netbuf_gym.tables import markdown_table
+
+
+def kept(suite: FieldSuite) -> Results:
+    """The results that the package keeps of a suite; of nobody where there are none of these worlds."""
+    edition = suite.load()
+    return Results(cells_of(edition, ()), league.beside(suite, edition, None))
+
+
+def suites() -> str:
+    """A row a suite: how many worlds, how long, what is not run."""
+    rows = []
+    for suite in SUITES:
+        cells = suite.load().cells
+        missing = "; ".join(f"{one.worlds} ({one.feature})" for one in suite.not_run)
+        simulated = f"{sum(cell.scenario.duration_s for cell in cells):.0f}"
+        rows.append([f"`{suite.name}`", str(len(cells)), simulated, suite.summary, suite.source, missing or "-"])
+    return markdown_table(["suite", "runs", "simulated s", "what", "source", "not run"], rows)
+
+
+def signs() -> str:
+    """Every rank order and sign of every suite, whether it holds, and why not."""
+    rows = []
+    for suite in SUITES:
+        rows += [[f"`{suite.name}`", *row] for row in signs_table(suite.signs(kept(suite))).rows]
+    return markdown_table(["suite", "what", "source", "here", "reason", "holds"], rows)
+
+
+def leagues() -> str:
+    """Both winning rates of ccBench and their sum, the highest first."""
+    solo, friendly = (ccbench.rates(kept(suite), one) for suite, one in ((ccbench.SOLO, "solo"), (ccbench.FRIENDLY, "friendly")))
+    both = {name: rate + friendly[name] for name, rate in solo.items() if name in friendly}
+    order = sorted(both, key=lambda name: -both[name])
+    rows = [[str(k), name, *(f"{x[name]:.2f}" for x in (solo, friendly, both))] for k, name in enumerate(order, 1)]
+    return markdown_table(["", "controller", "solo (%)", "friendly (%)", "sum"], rows)
+
+
+def firsts() -> str:
+    """The first lines of every suite's report, over the kept results."""
+    lines = []
+    for suite in SUITES:
+        results = kept(suite)
+        if results.names:
+            told = suite.judge(results)
+            ours = next((name for name in told.ranking if name.startswith(f"{suite.task}/")), None)
+            place = f" {ours} is number {told.ranking.index(ours) + 1} of {len(told.ranking)}." if ours else ""
+            lines.append(f"* `{suite.name}`: {told.first[0]}{place}")
+    return "\n".join(lines)
+
+
+TABLES = {"field suites": suites, "field signs": signs, "field leagues": leagues, "field firsts": firsts}
+"""By their names in pages of documentation."""
