@@ -1,4 +1,4 @@
-"""Results of the package's controls and of its sender on suites of the field: `python benchmarks/field.py SUITE [CONTROLLER ...]`.
+"""Results of the controls and the sender on suites of the field: `python benchmarks/field.py SUITE [CONTROLLER ...]`.
 
 Plays everybody, or the controllers that are named, whose kept results are then renewed and the others' stand. Keeps the results
 (`netbuf_gym/suites/field/results`) and writes the report (`docs/field`). `python -m netbuf_gym.pages docs` then renews the
@@ -19,8 +19,8 @@ from netbuf_gym.suites.field.suite import FieldSuite
 ROOT = Path(__file__).resolve().parents[1]
 PAGES, FIGURES = ROOT / "docs" / "field", ROOT / "docs" / "figures" / "field"
 EVERYBODY = (
-    *("cubic", "newreno", "bbr", "bbr3", "bbrplus", "vegas", "westwood", "copa", "vivace", "ledbat", "ledbatpp", "dctcp", "inigo"),
-    *("qtcp", "queue_target", "congestion_window/ppo"),
+    *("cubic", "newreno", "bbr", "bbr3", "bbrplus", "vegas", "westwood", "copa", "vivace", "ledbat", "ledbatpp", "dctcp"),
+    *("inigo", "qtcp", "queue_target", "congestion_window/ppo"),
 )
 """Every control of the linux stack that needs no receiver of its own, the hand-written rule, and the sender."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.plants.simulator import FLOW_SAMPLE
 from netbuf_gym.rollout import View
 from netbuf_gym.scenarios import Scenario
 
@@ -19,8 +20,11 @@ LINK = (
     *("sojourn_sum_s", "sojourn_count"),
 )
 """Cumulative counters that are kept of flows and of links."""
+STATE = ("cwnd_packets", "in_flight_packets", "pacing_mbps")
+"""Of each flow, as it is at a reading."""
 ARRIVED = len(FLOW)
 """Column of the bytes that have arrived, in whatever order."""
+_STATE = [FLOW_SAMPLE.index(name) for name in STATE]
 
 
 class Recorder:
@@ -37,6 +41,7 @@ class Recorder:
         self._times: list[float] = [0.0]
         self._flows = [np.zeros((len(scenario.flows), ARRIVED + 1))]
         self._links = [np.zeros((len(scenario.links), len(LINK)))]
+        self._states = [np.full((len(scenario.flows), len(STATE)), np.nan)]
 
     def __call__(self, view: View) -> None:
         world = view.simulated
@@ -48,12 +53,14 @@ class Recorder:
         arrived = world.flow_arrivals()
         stats = world.flow_stats()
         self._flows.append(np.array([[*(one[k] for k in FLOW), n] for one, n in zip(stats, arrived, strict=True)], float))
+        self._states.append(np.asarray(world.flow_sample())[:, _STATE])
         self._links.append(np.array([[one[key] for key in LINK] for one in world.link_stats()], float))
 
     def record(self, view: View) -> Record:
         """What was read, of a world that has come to its end."""
         self(view)
-        return Record(self._scenario, np.array(self._times), np.stack(self._flows), np.stack(self._links), view.simulated)
+        read = (np.stack(one) for one in (self._flows, self._links, self._states))
+        return Record(self._scenario, np.array(self._times), *read, view.simulated)
 
 
 class Record:
@@ -67,9 +74,21 @@ class Record:
         world: As it is at its end: what only its end tells.
     """
 
-    def __init__(self, scenario: Scenario, time_s: np.ndarray, flows: np.ndarray, links: np.ndarray, world: Any):
+    def __init__(
+        self,
+        scenario: Scenario,
+        time_s: np.ndarray,
+        flows: np.ndarray,
+        links: np.ndarray,
+        states: np.ndarray,
+        world: Any,
+    ):
         self.scenario, self.time_s, self.world = scenario, time_s, world
-        self._flows, self._links = flows, links
+        self._flows, self._links, self._states = flows, links, states
+
+    def state(self, flow: int, key: str) -> np.ndarray:
+        """One of `STATE` at each reading, `(readings,)`; NaN at the first."""
+        return self._states[:, flow, STATE.index(key)]
 
     def of_flow(self, flow: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
         """What a counter of `FLOW`, or `"arrived_bytes"`, rose by from each time to the next."""

@@ -3,7 +3,7 @@
 A module a suite makes its worlds, measures them, and ranks everybody's results by the suite's own rule.
 """
 
-from netbuf_gym.suites.field import ccbench, genet, pantheon, rfc7928, rfc9743, sage, sussex
+from netbuf_gym.suites.field import bbr3, ccbench, genet, pantheon, rfc7928, rfc9743, sage, sussex
 
 SUITES = (
     *ccbench.SUITES,
@@ -13,4 +13,5 @@ SUITES = (
     *pantheon.SUITES,
     genet.SUITE,
     sage.SUITE,
+    bbr3.SUITE,
 )

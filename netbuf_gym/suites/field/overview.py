@@ -35,7 +35,8 @@ def signs() -> str:
 
 def leagues() -> str:
     """Both winning rates of ccBench and their sum, the highest first."""
-    solo, friendly = (ccbench.rates(kept(suite), one) for suite, one in ((ccbench.SOLO, "solo"), (ccbench.FRIENDLY, "friendly")))
+    both_suites = {"solo": ccbench.SOLO, "friendly": ccbench.FRIENDLY}
+    solo, friendly = (ccbench.rates(kept(suite), one) for one, suite in both_suites.items())
     both = {name: rate + friendly[name] for name, rate in solo.items() if name in friendly}
     order = sorted(both, key=lambda name: -both[name])
     rows = [[str(k), name, *(f"{x[name]:.2f}" for x in (solo, friendly, both))] for k, name in enumerate(order, 1)]
