@@ -13,7 +13,7 @@ from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import SUITES, suite
 from netbuf_gym.suites.settings import KEYS, read
 
-HELP = "judge contenders on a fixed set of worlds: tables by family, plots, tidy results"
+HELP = "judge contenders on a fixed set of worlds, of the package's own or of the field: tables, ranks, plots, tidy results"
 
 INTERMIXED = True
 """Options may stand among the settings."""
@@ -30,8 +30,10 @@ def _epilog() -> str:
 settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps:
 {keys}
 
-The output folder gets worlds.csv (a row a controller and world), table.md, figures/ and, last, result.json with the suite's
-version and digest: results of different versions are of different worlds, and are not compared.
+Suites of the field (ccbench/solo to bbr3/conformance) rank by their own rule, among the package's kept results; the folder gets
+report.md, report.html, worlds.csv, figures/ and result.json. A controller that fails is marked, and the others go on. Of suites
+of the package's own the output folder gets worlds.csv (a row a controller and world), table.md, figures/ and, last, result.json
+with the suite's version and digest: results of different versions are of different worlds, and are not compared.
 
 Exit status: 0 done, 1 behind the result that `against` names, 2 bad input, 3 a fault of the simulator, 130 interrupted.
 
@@ -40,6 +42,8 @@ examples:
   netbuf-gym suite gate controller=[congestion_window/ppo,queue_target,bbr] output=runs/gate
   netbuf-gym suite gate controller=runs/mine/model.zip families=[cellular,jitter] figures=false
   netbuf-gym suite gate controller=congestion_window/ppo against=runs/gate/result.json
+  netbuf-gym suite ccbench/solo controller=runs/mine/model.zip
+  netbuf-gym suite rfc9743 controller=[bbr3,copa] families=[mixed,short]
 """
 
 

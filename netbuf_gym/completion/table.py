@@ -154,6 +154,7 @@ def _suite() -> dict[str, Any]:
         "families": "list:families",
         "output": "dir",
         "against": "file",
+        "beside": "file",
         "figures": {"true": "", "false": ""},
     }
     return {"keys": dict(KEYS), "values": values, "defaults": {}, "kwargs": {}, "named": {}}

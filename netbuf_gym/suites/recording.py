@@ -59,8 +59,8 @@ class Recorder:
     def record(self, view: View) -> Record:
         """What was read, of a world that has come to its end."""
         self(view)
-        read = (np.stack(one) for one in (self._flows, self._links, self._states))
-        return Record(self._scenario, np.array(self._times), *read, view.simulated)
+        flows, links, states = (np.stack(one) for one in (self._flows, self._links, self._states))
+        return Record(self._scenario, np.array(self._times), flows, links, states, view.simulated)
 
 
 class Record:

@@ -202,8 +202,8 @@ def signs(results: Results) -> list[Sign]:
     failed = [cell.name for cell in results.cells if results.at("bbr3", "passed", [cell])[0] == 0]
     shown = f"{own.sum():.0f} of {len(own)}" + (f"; not {', '.join(failed)}" if failed else "")
     reason = (
-        "rate-down: the filter of the bandwidth steps on when a probe ends without ProbeRTT in between, and behind a full buffer of "
-        "four times the old path ProbeRTT ends every probe; loss: of few packets a round 1 % is often over 2 %"
+        "rate-down: the filter of the bandwidth steps on where a probe ends without ProbeRTT in between, and behind a full "
+        "buffer of four times the old path ProbeRTT ends every probe; loss: of few packets a round 1 % is often over 2 %"
     )
     says, source = "bbr3 passes every case that shows from outside", "draft-ietf-ccwg-bbr, appendix; bounds ours"
     return [Sign(says, source, bool(own.all()) if len(own) else None, shown, reason)]

@@ -65,7 +65,7 @@ def _ns3(aqm: str) -> Iterator[tuple[str, Scenario]]:
     yield "5.4", _world(aqm, [one, {"cc": "ledbat"}], "5.4")
     for rtt in RTTS_MS:
         # The second flow's path is its own: a round trip below 98 ms needs a shorter bottleneck, so the first one is longer.
-        flows = [{"rtt": 100}, {"rtt": rtt, "start_s": 0.5}]
+        flows: list[dict[str, Any]] = [{"rtt": 100}, {"rtt": rtt, "start_s": 0.5}]
         yield f"6-{rtt}ms", _world(aqm, flows, f"6-{rtt}", delay=min(48.0, rtt / 2), duration=600.0)
     for name, n, delay in (("8.2.2", 2, 45.0), ("8.2.3", 5, 48.0), ("8.2.4", 7, 48.0)):
         yield name, _world(aqm, [{"start_s": float(i)} for i in range(n)], name, delay=delay)

@@ -320,8 +320,8 @@ def _alone(of: _Making, seed: int) -> None:
     for scale, reorder in product((5, 20), (False, True)):
         jitter = {"jitter": Jitter(scale_ms=scale, reorder=reorder)}
         of.add("delay", {"jitter": scale, "reorder": reorder}, alone, 90, bottleneck=jitter, measure=_phases(10, 30, 60, 90))
-    for rate, rtt in product((0.064, 0.25), (200, 1000)):
-        of.add("iot", {"rate": rate, "rtt": rtt}, alone, 120, rate=rate, rtt=rtt, queue=4, mss_bytes=536, measure=_thin)
+    for kbps, rtt in product((64, 250), (200, 1000)):
+        of.add("iot", {"kbps": kbps, "rtt": rtt}, alone, 120, rate=kbps / 1e3, rtt=rtt, queue=4, mss_bytes=536, measure=_thin)
     for rate, q, loss in product((20, 100), (0.25, 1), (0.0, 1e-4)):
         about = {"rate": rate, "q": q, "loss": loss}
         of.add("satellite", about, alone, 120, rate=rate, rtt=600, q=q, bottleneck={"loss": loss}, measure=_start)
