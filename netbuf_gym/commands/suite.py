@@ -85,12 +85,14 @@ def run(arguments: argparse.Namespace) -> int:
                     raise  # nobody has come to anything
                 failed[one.name] = str(error)
                 print(f"netbuf-gym: {one.name} failed: {error}", file=sys.stderr, flush=True)
-    text, status = teller.tell(played, failed, {word: contending.digest_of(word) for word in words})
+    text, behind = teller.tell(played, failed, {word: contending.digest_of(word) for word in words})
     print(text)
     for done in played:
         print(f"\n{done.name}: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processors")
     print(f"written to {shlex.quote(str(order.output))}")
-    return status
+    if behind:
+        print(behind)
+    return 1 if behind else 0
 
 
 def _make(output: Path) -> None:

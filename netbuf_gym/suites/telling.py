@@ -22,7 +22,7 @@ class Teller(Protocol):
 
     needs: Sequence[str]
 
-    def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, int]:
+    def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
         """Writes the results into the order's folder.
 
         Args:
@@ -31,7 +31,7 @@ class Teller(Protocol):
             models: Digests of the files of models.
 
         Returns:
-            what to print, and the exit status.
+            what to print, and what to end with where the exit status is to be 1; "" where it is not.
         """
         ...
 
@@ -49,7 +49,7 @@ class Families:
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
         self._before = None if order.against is None else report.earlier(order.against, suite, edition, families)
 
-    def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, int]:
+    def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
         """See `Teller`."""
         suite, edition, families, order = self._suite, self._edition, self._families, self._order
         summaries = {one.name: report.summary(one, suite, families) for one in played}
@@ -70,6 +70,4 @@ class Families:
             figures.draw(suite, played, families, order.output / "figures", title)
         data: dict[str, Any] = report.to_dict(suite, edition, played, summaries, models, order.command)
         write_json(order.output / "result.json", data)
-        if behind:
-            table += f"\n\nbehind {order.against} by more than {order.tolerance:g}: {', '.join(behind)}"
-        return table, 1 if behind else 0
+        return table, f"behind {order.against} by more than {order.tolerance:g}: {', '.join(behind)}" if behind else ""

@@ -357,21 +357,15 @@ def _drawn(testbed: Testbed) -> Iterator[FieldCell]:
         loss = LossSchedule(times, losses) if lossy else 0.0
         scenario = dumbbell(RateTrace(times, rates), [rtt], alone, testbed.fixed_buffer, 300, f"{run}", loss)
         yield _cell("responsive-loss" if lossy else "responsive", "draw", run, scenario, _alone)
-    for run, kind in product(range(1, DRAWS + 1), ("leo", "leo-loss", "leo-outages") if testbed.late else ()):
+    for run in range(1, DRAWS + 1) if testbed.late else ():
         draw, times = Random(run), np.arange(0.0, 300.0, 15.0)
-        rates, rtts, other = [], [], []
-        for _ in times:
-            rates.append(draw.randint(50, 100))
-            rtts.append(draw.randint(5, 100))
-            other.append(draw.uniform(0, 1) / 100 if kind == "leo-loss" else draw.randint(45, 120) * 1e-3)
-        rtt = DelaySchedule(times, rtts, reorder=True)
-        trace, queue = RateTrace(times, rates), testbed.fixed_buffer
-        if kind == "leo-outages":
-            scenario = _gone(trace, times[1:], np.array(other[1:]), rtt, queue, 300.0, alone, f"{run}")
-        else:
-            loss = LossSchedule(times, other) if kind == "leo-loss" else 0.0
-            scenario = dumbbell(trace, [rtt], alone, queue, 300, f"{run}", loss)
-        yield _cell(kind, "draw", run, scenario, _alone)
+        each = [(draw.randint(50, 100), draw.randint(5, 100), draw.uniform(0, 1) / 100, draw.randint(45, 120)) for _ in times]
+        rates, rtts, losses, gone_ms = zip(*each, strict=True)
+        trace, rtt, queue = RateTrace(times, rates), DelaySchedule(times, rtts, reorder=True), testbed.fixed_buffer
+        lossy, gone_s = LossSchedule(times, losses), np.array(gone_ms[1:]) * 1e-3
+        yield _cell("leo", "draw", run, dumbbell(trace, [rtt], alone, queue, 300, f"{run}"), _alone)
+        yield _cell("leo-loss", "draw", run, dumbbell(trace, [rtt], alone, queue, 300, f"{run}", lossy), _alone)
+        yield _cell("leo-outages", "draw", run, _gone(trace, times[1:], gone_s, rtt, queue, 300.0, alone, f"{run}"), _alone)
     paths = zip((522, 408, 388, 326, 582, 219, 696, 740), (62.7, 49.0, 46.6, 39.1, 69.8, 26.3, 83.6, 88.8), strict=True)
     for (buffer, mean), flows in product(paths, (1, 2) if testbed.late else ()):
         times = np.arange(0.0, 300.0, 15.0)

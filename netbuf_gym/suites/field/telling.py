@@ -33,7 +33,7 @@ class Field:
         self._beside = league.beside(suite, edition, order.beside)
         self.needs = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
 
-    def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, int]:
+    def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
         """Writes worlds.csv, report.md, report.html, figures/ and result.json; see `Teller`."""
         suite, edition, order = self._suite, self._edition, self._order
         results = self._results(played)
@@ -56,7 +56,7 @@ class Field:
         write_json(order.output / "result.json", data)
         table = told.tables[0]
         lines = [*told.first, *(f"{name} failed: {why}" for name, why in failed.items())]
-        return "\n".join([*lines, "", markdown_table(table.header, table.rows)]), 0
+        return "\n".join([*lines, "", markdown_table(table.header, table.rows)]), ""
 
     def _results(self, played: Sequence[Played]) -> Results:
         own = {one.name: {c.name: v for c, v in zip(one.cells, one.values, strict=True)} for one in played}
