@@ -2,22 +2,23 @@
 
 Plays everybody, or the controllers that are named, whose kept results are then renewed and the others' stand. Keeps the results
 (`netbuf_gym/suites/field/results`) and writes the report (`docs/field`). `python -m netbuf_gym.pages docs` then renews the
-tables over all suites. Suites: `all`, or their names.
+tables over all suites. SUITE: `all`, or a name; CONTROLLER `none`: nobody is played, the report is written anew.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
 from netbuf_gym import cli
 from netbuf_gym.suites import field
-from netbuf_gym.suites.field import league
+from netbuf_gym.suites.field import league, overview
 from netbuf_gym.suites.field.suite import FieldSuite
+from netbuf_gym.suites.field.telling import Field
+from netbuf_gym.suites.settings import read
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES, FIGURES = ROOT / "docs" / "field", ROOT / "docs" / "figures" / "field"
+PAGES = ROOT / "docs" / "field"
 EVERYBODY = (
     *("cubic", "newreno", "bbr", "bbr3", "bbrplus", "vegas", "westwood", "copa", "vivace", "ledbat", "ledbatpp", "dctcp"),
     *("inigo", "qtcp", "queue_target", "congestion_window/ppo"),
@@ -29,19 +30,20 @@ def renew(suite: FieldSuite, controllers: list[str]) -> None:
     """Plays, keeps and tells."""
     slug = suite.name.replace("/", "-")
     output = ROOT / "runs" / "field" / slug
-    words = ["suite", suite.name, f"controller=[{','.join(controllers or EVERYBODY)}]", f"output={output}"]
-    if not controllers:
-        words.append("beside=[]")
-    if cli.main(words):
+    words = ["suite", suite.name, f"controller=[{','.join(controllers or EVERYBODY)}]", f"output={output}", "figures=false"]
+    if cli.main([*words, *([] if controllers else ["beside=[]"])]):
         raise SystemExit(f"{suite.name}: not done")
     league.keep(league.committed(suite), (output / "worlds.csv").read_text())
-    text = (output / "report.md").read_text().replace(f" output={output}", "")
-    for picture in sorted((output / "figures").glob("*.png")):
-        FIGURES.mkdir(parents=True, exist_ok=True)
-        shutil.copy(picture, FIGURES / f"{slug}-{picture.name}")
-        text = text.replace(f"(figures/{picture.name})", f"(../figures/field/{slug}-{picture.name})")
-    PAGES.mkdir(parents=True, exist_ok=True)
-    (PAGES / f"{slug}.md").write_text(text)
+    tell(suite)
+
+
+def tell(suite: FieldSuite) -> None:
+    """Writes the report of what is kept."""
+    edition = suite.load()
+    results = overview.kept(suite)
+    teller = Field(suite, edition, edition.families, read(suite, ["controller=kept"]))
+    folder = PAGES / suite.name.replace("/", "-")
+    teller.report(folder, results, results.names, {}, f"python benchmarks/field.py {suite.name}")
 
 
 def main() -> int:
@@ -51,7 +53,10 @@ def main() -> int:
     if not names or names[0] not in (*known, "all"):
         raise SystemExit(f"{__doc__}\n{', '.join(known)}")
     for suite in known.values() if names == ["all"] else [known[names[0]]]:
-        renew(suite, controllers)
+        if controllers == ["none"]:
+            tell(suite)
+        else:
+            renew(suite, controllers)
     return 0
 
 

@@ -80,11 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
             counted = _Counted(bar, number * len(cells), len(cells) * len(contenders), one.name)
             try:
                 played.append(running.run(own, cells, one, threads=order.threads, each=counted))
-            except NetbufError as error:
+            except Exception as error:  # of a contender's own code, whatever it raises
                 if len(failed) + 1 == len(contenders):
                     raise  # nobody has come to anything
-                failed[one.name] = str(error)
-                print(f"netbuf-gym: {one.name} failed: {error}", file=sys.stderr, flush=True)
+                failed[one.name] = str(error) if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}"
+                print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
     text, behind = teller.tell(played, failed, {word: contending.digest_of(word) for word in words})
     print(text)
     for done in played:

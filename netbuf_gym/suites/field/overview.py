@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from netbuf_gym.suites.field import SUITES, ccbench, league
-from netbuf_gym.suites.field.suite import FieldSuite, Results
+from netbuf_gym.suites.field.suite import FieldSuite, Results, Sign
 from netbuf_gym.suites.field.telling import cells_of, signs_table
 from netbuf_gym.tables import markdown_table
+
+CLASSIC = ("vegas", "cubic", "bbr", "newreno", "westwood")
 
 
 def kept(suite: FieldSuite) -> Results:
@@ -27,16 +29,30 @@ def suites() -> str:
 
 def signs() -> str:
     """Every rank order and sign of every suite, whether it holds, and why not."""
-    rows = []
+    rows = [["`ccbench`", *row] for row in signs_table([_both_tops()]).rows]
     for suite in SUITES:
         rows += [[f"`{suite.name}`", *row] for row in signs_table(suite.signs(kept(suite))).rows]
     return markdown_table(["suite", "what", "source", "here", "reason", "holds"], rows)
 
 
+def _rates() -> tuple[dict[str, float], dict[str, float]]:
+    """Winning rates of both of ccBench's leagues, %."""
+    return ccbench.rates(kept(ccbench.SOLO), "solo"), ccbench.rates(kept(ccbench.FRIENDLY), "friendly")
+
+
+def _both_tops() -> Sign:
+    """Whether a classic control has half of the best classic's rate or more in both leagues."""
+    solo, friendly = ({name: rate for name, rate in one.items() if name in CLASSIC} for one in _rates())
+    tops = [name for name in solo if all(one.get(name, 0) >= 0.5 * max(one.values()) for one in (solo, friendly))]
+    shown = ", ".join(f"{name} {solo[name]:.1f} and {friendly.get(name, 0):.1f} %" for name in solo)
+    says = f"of {', '.join(CLASSIC)} none is near the top of both leagues (half of the best one's rate or more)"
+    why = "BBR is: alone it keeps the queue small, and it takes about half in buffers of two to eight times the one-way delay"
+    return Sign(says, "recalled from arXiv 2307.10054", not tops if solo and friendly else None, shown, why)
+
+
 def leagues() -> str:
     """Both winning rates of ccBench and their sum, the highest first."""
-    both_suites = {"solo": ccbench.SOLO, "friendly": ccbench.FRIENDLY}
-    solo, friendly = (ccbench.rates(kept(suite), one) for one, suite in both_suites.items())
+    solo, friendly = _rates()
     both = {name: rate + friendly[name] for name, rate in solo.items() if name in friendly}
     order = sorted(both, key=lambda name: -both[name])
     rows = [[str(k), name, *(f"{x[name]:.2f}" for x in (solo, friendly, both))] for k, name in enumerate(order, 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from netbuf_gym.suites.settings import Order
 from netbuf_gym.suites.suite import Edition, Metric
 from netbuf_gym.tables import markdown_table
 
-DRAWN = 15
-"""Contenders at most in a picture: those that were run, and the first ones of the ranking."""
+DRAWN, ALWAYS = 8, ("cubic", "bbr", "congestion_window/ppo")
+"""Contenders at most in a picture: those that were run if they are few, the first ones of the ranking, and these."""
 
 
 class Field:
@@ -36,16 +37,14 @@ class Field:
     def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
         """Writes worlds.csv, report.md, report.html, figures/ and result.json; see `Teller`."""
         suite, edition, order = self._suite, self._edition, self._order
-        results = self._results(played)
-        told, signs = suite.judge(results), list(suite.signs(results))
+        own = {one.name: {c.name: v for c, v in zip(one.cells, one.values, strict=True)} for one in played}
+        results = Results(cells_of(edition, self._families), league.merged(self._beside, own))
         (order.output / "result.json").unlink(missing_ok=True)
-        command = f"{order.command}; {league.stamp(suite, edition)}"
-        write_atomic(order.output / "worlds.csv", report.rows(played, suite, command))
-        pictures = self._draw(results, told, [one.name for one in played]) if order.figures else []
-        blocks = self.blocks(results, told, signs, [one.name for one in played], failed, pictures)
-        title = f"{suite.name}, version {edition.version}"
-        write_atomic(order.output / "report.md", document.markdown(blocks, order.output))
-        write_atomic(order.output / "report.html", document.page(title, blocks))
+        write_atomic(
+            order.output / "worlds.csv", report.rows(played, suite, f"{order.command}; {league.stamp(suite, edition)}")
+        )
+        told, signs, blocks = self.report(order.output, results, list(own), failed, order.command)
+        write_atomic(order.output / "report.html", document.page(f"{suite.name}, version {edition.version}", blocks))
         summaries = {one.name: report.summary(one, suite, self._families) for one in played}
         data: dict[str, Any] = report.to_dict(suite, edition, played, summaries, models, order.command)
         data |= {"failed": dict(failed), "first": list(told.first), "ranking": list(told.ranking)}
@@ -58,11 +57,17 @@ class Field:
         lines = [*told.first, *(f"{name} failed: {why}" for name, why in failed.items())]
         return "\n".join([*lines, "", markdown_table(table.header, table.rows)]), ""
 
-    def _results(self, played: Sequence[Played]) -> Results:
-        own = {one.name: {c.name: v for c, v in zip(one.cells, one.values, strict=True)} for one in played}
-        return Results(cells_of(self._edition, self._families), league.merged(self._beside, own))
+    def report(
+        self, folder: Path, results: Results, run: Sequence[str], failed: Mapping[str, str], command: str
+    ) -> tuple[Told, list[Sign], list[document.Block]]:
+        """Writes report.md and its pictures, of everybody's results; the contenders of `run` were played by `command`."""
+        told, signs = self._suite.judge(results), list(self._suite.signs(results))
+        pictures = self._draw(folder / "figures", results, told, run) if self._order.figures else []
+        blocks = self._blocks(results, told, signs, run, failed, pictures, command)
+        write_atomic(folder / "report.md", document.markdown(blocks, folder))
+        return told, signs, blocks
 
-    def blocks(
+    def _blocks(
         self,
         results: Results,
         told: Told,
@@ -70,15 +75,15 @@ class Field:
         run: Sequence[str],
         failed: Mapping[str, str],
         pictures: Sequence[document.Picture],
+        command: str,
     ) -> list[document.Block]:
-        """The report."""
         suite, edition = self._suite, self._edition
         others = [name for name in results.names if name not in run]
         about = [
             f"{suite.summary[0].upper()}{suite.summary[1:]}. Source: {suite.source}.",
             f"Version {edition.version}, digest {edition.digest}, {len(results.cells)} worlds; run: {', '.join(run)}"
             + (f"; beside kept results of {', '.join(others)}." if others else "."),
-            f"`{self._order.command}`",
+            f"`{command}`",
         ]
         made: list[document.Block] = [
             document.Heading(suite.name, 1),
@@ -107,12 +112,18 @@ class Field:
             rows.append([family, str(len(results.chosen(family=family))), *shown])
         return Table(f"Mean {metric.label} by family", ["family", "worlds", *results.names], rows)
 
-    def _draw(self, results: Results, told: Told, run: Sequence[str]) -> list[document.Picture]:
+    def _draw(self, folder: Path, results: Results, told: Told, run: Sequence[str]) -> list[document.Picture]:
         """What is bought with what, as ellipses over worlds, and the distributions of the score."""
-        suite, folder = self._suite, self._order.output / "figures"
+        suite = self._suite
         folder.mkdir(parents=True, exist_ok=True)
-        order = [*run, *(name for name in (*suite.reference, *told.ranking) if name not in run)]
-        names = sorted(set(order[: max(DRAWN, len(run))]) & set(results.names), key=order.index)[:DRAWN]
+        first = [
+            *(run if len(run) <= DRAWN // 2 else ()),
+            *suite.reference,
+            *told.ranking[: DRAWN // 2],
+            *ALWAYS,
+            *told.ranking,
+        ]
+        names = [name for name in dict.fromkeys(first) if name in results.names][:DRAWN]
         x, y = (suite.metric(key) for key in suite.scatter)
         points = {
             name: (x.factor * results.at(name, x.key, results.cells), y.factor * results.at(name, y.key, results.cells))
@@ -149,5 +160,8 @@ def cells_of(edition: Edition, families: Sequence[str]) -> list[FieldCell]:
 def signs_table(signs: Sequence[Sign]) -> Table:
     """Each sign with whether it holds, and why not."""
     words = {True: "yes", False: "no", None: "not known"}
-    rows = [[one.says, one.source, one.shown, one.reason if one.holds is False else "", words[one.holds]] for one in signs]
+    rows = []
+    for one in signs:
+        shown = "-" if "nan" in one.shown else one.shown
+        rows.append([one.says, one.source, shown, one.reason if one.holds is False else "", words[one.holds]])
     return Table("Rank orders and signs", ["what", "source", "here", "reason", "holds"], rows)
