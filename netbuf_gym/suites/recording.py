@@ -90,17 +90,23 @@ class Record:
         """One of `STATE` at each reading, `(readings,)`; NaN at the first."""
         return self._states[:, flow, STATE.index(key)]
 
-    def of_flow(self, flow: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
-        """What a counter of `FLOW`, or `"arrived_bytes"`, rose by from each time to the next."""
+    def flow_count(self, flow: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
+        """A counter of `FLOW`, or `"arrived_bytes"`, at these times."""
         column = ARRIVED if key == "arrived_bytes" else FLOW.index(key)
-        return np.diff(np.interp(times, self.time_s, self._flows[:, flow, column]))
+        return np.interp(times, self.time_s, self._flows[:, flow, column])
+
+    def link_count(self, link: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
+        """A counter of `LINK` at these times; NaN for what a link without a limit could have carried."""
+        column = self._links[:, link, LINK.index(key)]
+        return np.interp(times, self.time_s, np.where(np.isfinite(column), column, np.nan))
+
+    def of_flow(self, flow: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
+        """What such a counter rose by from each time to the next."""
+        return np.diff(self.flow_count(flow, key, times))
 
     def of_link(self, link: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
-        """What a counter of `LINK` rose by from each time to the next."""
-        column = self._links[:, link, LINK.index(key)]
-        if not np.isfinite(column).all():
-            return np.full(len(times) - 1, np.inf)
-        return np.diff(np.interp(times, self.time_s, column))
+        """What a counter of a link rose by from each time to the next."""
+        return np.diff(self.link_count(link, key, times))
 
     def goodput_mbps(self, flow: int, times: Sequence[float] | np.ndarray) -> np.ndarray:
         """What the receiving application was handed, between times."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -163,14 +164,14 @@ def _stopped(record: Record) -> dict[str, float]:
 
 def _recovered(record: Record, after_s: float, share: float = 0.8) -> dict[str, float]:
     """Seconds from a moment on until all flows together carry a share of what the link can, over a second."""
-    times = np.arange(after_s, record.scenario.duration_s - 0.95, SAMPLE_S)
-    carried = np.array(
-        [
-            sum(float(record.goodput_mbps(i, (t, t + 1))[0]) for i in range(len(record.scenario.flows)))
-            / max(float(record.capacity_mbps((t, t + 1))[0]), 1e-9)
-            for t in times
-        ]
-    )
+    scenario = record.scenario
+    times = np.arange(after_s, scenario.duration_s - 0.95, SAMPLE_S)
+
+    def second(count: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        return count(times + 1) - count(times)
+
+    bits = sum(8 * second(partial(record.flow_count, i, "delivered_bytes")) for i in range(len(scenario.flows)))
+    carried = bits / np.maximum(second(partial(record.link_count, scenario.bottleneck, "offered_bits")), 1e-3)
     reached = carried >= share * record.scenario.mss / record.scenario.data_bytes
     return {"recover_s": float(times[np.argmax(reached)] - after_s) if reached.any() else float(times[-1] + 1 - after_s)}
 
