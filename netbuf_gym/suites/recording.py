@@ -147,6 +147,13 @@ class Record:
         return self.of_flow(flow, "packets_retransmitted", times) * self.scenario.mss * 8e-6 / np.diff(times)
 
 
+def known_mean(values: Sequence[float] | np.ndarray) -> float:
+    """The mean of what is no NaN; NaN without any."""
+    known = np.asarray(values, float)
+    known = known[np.isfinite(known)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
     """The least value that at least this share of the weight does not exceed; NaN without any weight."""
     known = np.isfinite(values) & (weights > 0)

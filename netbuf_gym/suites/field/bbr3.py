@@ -50,7 +50,9 @@ def _rate(record: Record) -> float:
 
 def _paced(record: Record) -> float:
     """Median pacing rate from 5 s on, over the link's rate."""
-    return float(np.nanmedian(record.state(0, "pacing_mbps")[record.time_s >= 5])) / _rate(record)
+    pace = record.state(0, "pacing_mbps")[record.time_s >= 5]
+    pace = pace[np.isfinite(pace)]
+    return float(np.median(pace)) / _rate(record) if len(pace) else math.nan
 
 
 def _startup_s(record: Record) -> float:

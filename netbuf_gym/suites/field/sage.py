@@ -11,7 +11,7 @@ from netbuf_gym.suites.field.ccbench import friendly_wins, power, solo_wins
 from netbuf_gym.suites.field.suite import TASK, FieldCell, FieldSuite, NotRun, Results, Sign, Table, Told, scored
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import AGENT, edition, path, queue_of, seed_of
-from netbuf_gym.suites.recording import Record
+from netbuf_gym.suites.recording import Record, known_mean
 from netbuf_gym.suites.suite import Metric
 from netbuf_gym.traces import RateTrace
 
@@ -50,7 +50,7 @@ def _alone(record: Record) -> dict[str, float]:
     mbps, delay, rate = record.wire_mbps(0, times), record.queue_ms(times) + rtt_ms, record.capacity_mbps(times)
     score = (mbps / rate) ** 2 * rtt_ms / np.where(np.isfinite(delay), delay, np.inf)
     parts = {f"{key}_{k}": float(values[k]) for key, values in (("mbps", mbps), ("delay_ms", delay)) for k in range(4)}
-    found = {"score": float(score.mean()), "share": float((mbps / rate).mean()), "inflation": float(np.nanmean(delay)) / rtt_ms}
+    found = {"score": float(score.mean()), "share": float((mbps / rate).mean()), "inflation": known_mean(delay) / rtt_ms}
     return found | parts
 
 

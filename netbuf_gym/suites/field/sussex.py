@@ -13,6 +13,7 @@ from netbuf_gym.suites.field import sussex_worlds as worlds
 from netbuf_gym.suites.field.suite import TASK, FieldSuite, NotRun, Results, Sign, Told, ranked
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import edition
+from netbuf_gym.suites.recording import known_mean
 from netbuf_gym.suites.suite import Metric
 
 T2024 = worlds.Testbed(runs=5, rates=range(10, 101, 10), friendly=(1, 4, "even"), fixed_buffer=131_072, late=False)
@@ -70,7 +71,7 @@ def measure(cell: Any, record: Any) -> dict[str, float]:
     crossing = [i for i, flow in enumerate(record.scenario.flows) if link in flow.path]
     used = sum(float(record.goodput_mbps(i, times)[0]) for i in crossing)
     found["use"] = used / float(record.capacity_mbps(times, link)[0])
-    found["inflation"] = float(np.nanmean([record.rtt_ms(i, times)[0] / record.scenario.base_rtt_ms(i) for i in flows]))
+    found["inflation"] = known_mean([record.rtt_ms(i, times)[0] / record.scenario.base_rtt_ms(i) for i in flows])
     found |= cell.measure(record)
     found["score"] = next((found[key] for key in ("spine", "efficiency", "adaptation") if math.isfinite(found[key])), math.nan)
     if math.isfinite(found["friendliness"]):

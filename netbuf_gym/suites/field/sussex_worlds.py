@@ -18,7 +18,7 @@ import numpy as np
 from netbuf_gym.scenarios import DelaySchedule, Flow, Link, LossSchedule, Scenario
 from netbuf_gym.suites.field.suite import FieldCell
 from netbuf_gym.suites.field.worlds import AGENT, seed_of
-from netbuf_gym.suites.recording import Record
+from netbuf_gym.suites.recording import Record, known_mean
 from netbuf_gym.traces import RateTrace
 
 RATE = 100.0
@@ -143,8 +143,7 @@ def efficiency(record: Record, windows: Sequence[tuple[float, float]]) -> dict[s
     capacity = float(record.capacity_mbps((start, end))[0])
     used = sum(float(record.goodput_mbps(i, (start, end))[0]) for i in range(len(windows)))
     again = sum(float(record.retransmitted_mbps(i, (start, end))[0]) for i in range(len(windows)))
-    rtts = np.array([record.rtt_ms(i, window)[0] / record.scenario.base_rtt_ms(i) for i, window in enumerate(windows)])
-    inflation = float(np.nanmean(rtts)) if np.isfinite(rtts).any() else math.nan
+    inflation = known_mean([record.rtt_ms(i, window)[0] / record.scenario.base_rtt_ms(i) for i, window in enumerate(windows)])
     use = used / capacity
     return {
         "use": use,
