@@ -93,12 +93,12 @@ class Record:
     def flow_count(self, flow: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
         """A counter of `FLOW`, or `"arrived_bytes"`, at these times."""
         column = ARRIVED if key == "arrived_bytes" else FLOW.index(key)
-        return np.interp(times, self.time_s, self._flows[:, flow, column])
+        return np.interp(np.asarray(times), self.time_s, self._flows[:, flow, column])
 
     def link_count(self, link: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
         """A counter of `LINK` at these times; NaN for what a link without a limit could have carried."""
         column = self._links[:, link, LINK.index(key)]
-        return np.interp(times, self.time_s, np.where(np.isfinite(column), column, np.nan))
+        return np.interp(np.asarray(times), self.time_s, np.where(np.isfinite(column), column, np.nan))
 
     def of_flow(self, flow: int, key: str, times: Sequence[float] | np.ndarray) -> np.ndarray:
         """What such a counter rose by from each time to the next."""

@@ -342,6 +342,29 @@ def _gone(
     return Scenario(links=links, flows=flows, duration_s=duration_s, name=name)
 
 
+def _low_orbit(queue: int) -> Iterator[FieldCell]:
+    """Satellites: paths drawn anew every 15 s, and sawtooth delays in place of logs."""
+    alone: list[Place] = [(AGENT, 0.0, 300.0)]
+    times = np.arange(0.0, 300.0, 15.0)
+    for run in range(1, DRAWS + 1):
+        draw = Random(run)
+        each = [(draw.randint(50, 100), draw.randint(5, 100), draw.uniform(0, 1) / 100, draw.randint(45, 120)) for _ in times]
+        rates, rtts, losses, gone_ms = zip(*each, strict=True)
+        trace, rtt, lossy = RateTrace(times, rates), DelaySchedule(times, rtts, reorder=True), LossSchedule(times, losses)
+        gone_s = np.array(gone_ms[1:]) * 1e-3
+        yield _cell("leo", "draw", run, dumbbell(trace, [rtt], alone, queue, 300, f"{run}"), _alone)
+        yield _cell("leo-loss", "draw", run, dumbbell(trace, [rtt], alone, queue, 300, f"{run}", lossy), _alone)
+        yield _cell("leo-outages", "draw", run, _gone(trace, times[1:], gone_s, rtt, queue, 300.0, alone, f"{run}"), _alone)
+    paths = zip((522, 408, 388, 326, 582, 219, 696, 740), (62.7, 49.0, 46.6, 39.1, 69.8, 26.3, 83.6, 88.8), strict=True)
+    for (buffer, mean), flows in product(paths, (1, 2)):
+        rtt = DelaySchedule(times, mean + np.where(np.arange(len(times)) % 2, 10.0, -10.0), reorder=True)
+        places = [(AGENT, 0.0, 300.0), (AGENT, 100.0, 300.0)][:flows]
+        name = f"{mean:g}ms-{flows}"
+        scenario = dumbbell(RATE, [rtt], places, 1500 * buffer, 300, name)
+        measure = _alone if flows == 1 else _even(100, 300)
+        yield _cell("starlink" if flows == 1 else "starlink-two", name, 1, scenario, measure)
+
+
 def _drawn(testbed: Testbed) -> Iterator[FieldCell]:
     """Worlds whose path is drawn anew again and again; the run's number is the seed of the draws."""
     alone: list[Place] = [(AGENT, 0.0, 300.0)]
@@ -356,21 +379,5 @@ def _drawn(testbed: Testbed) -> Iterator[FieldCell]:
         loss = LossSchedule(times, losses) if lossy else 0.0
         scenario = dumbbell(RateTrace(times, rates), [rtt], alone, testbed.fixed_buffer, 300, f"{run}", loss)
         yield _cell("responsive-loss" if lossy else "responsive", "draw", run, scenario, _alone)
-    for run in range(1, DRAWS + 1) if testbed.late else ():
-        draw, times = Random(run), np.arange(0.0, 300.0, 15.0)
-        each = [(draw.randint(50, 100), draw.randint(5, 100), draw.uniform(0, 1) / 100, draw.randint(45, 120)) for _ in times]
-        rates, rtts, losses, gone_ms = zip(*each, strict=True)
-        trace, rtt, queue = RateTrace(times, rates), DelaySchedule(times, rtts, reorder=True), testbed.fixed_buffer
-        lossy, gone_s = LossSchedule(times, losses), np.array(gone_ms[1:]) * 1e-3
-        yield _cell("leo", "draw", run, dumbbell(trace, [rtt], alone, queue, 300, f"{run}"), _alone)
-        yield _cell("leo-loss", "draw", run, dumbbell(trace, [rtt], alone, queue, 300, f"{run}", lossy), _alone)
-        yield _cell("leo-outages", "draw", run, _gone(trace, times[1:], gone_s, rtt, queue, 300.0, alone, f"{run}"), _alone)
-    paths = zip((522, 408, 388, 326, 582, 219, 696, 740), (62.7, 49.0, 46.6, 39.1, 69.8, 26.3, 83.6, 88.8), strict=True)
-    for (buffer, mean), flows in product(paths, (1, 2) if testbed.late else ()):
-        times = np.arange(0.0, 300.0, 15.0)
-        rtt = DelaySchedule(times, mean + np.where(np.arange(len(times)) % 2, 10.0, -10.0), reorder=True)
-        places = [(AGENT, 0.0, 300.0), (AGENT, 100.0, 300.0)][:flows]
-        name = f"{mean:g}ms-{flows}"
-        scenario = dumbbell(RATE, [rtt], places, 1500 * buffer, 300, name)
-        measure = _alone if flows == 1 else _even(100, 300)
-        yield _cell("starlink" if flows == 1 else "starlink-two", name, 1, scenario, measure)
+    if testbed.late:
+        yield from _low_orbit(testbed.fixed_buffer)
