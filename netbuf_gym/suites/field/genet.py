@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from netbuf_gym.suites.field.suite import TASK, FieldCell, FieldSuite, NotRun, Results, Sign, Told, ranked, scored
+from netbuf_gym.suites.field.suite import TASK, Column, FieldCell, FieldSuite, NotRun, Results, Sign, Told, ranked, scored
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import AGENT, edition, path, seed_of
 from netbuf_gym.suites.recording import Record
@@ -76,15 +76,13 @@ METRICS = (
 
 def judge(results: Results) -> Told:
     """Contenders by the mean normalised reward, as the drawn worlds' mean reward is that of the fast ones alone."""
-    order = sorted(results.names, key=lambda name: -np.nan_to_num(results.mean(name, "normalised"), nan=-math.inf))
-    columns = {
-        metric.label: ((lambda name, metric=metric: metric.factor * results.mean(name, metric.key)), metric.digits,
-                       metric.key in ("rtt_ms", "lost", "inflation"))
-        for metric in METRICS
-    }  # fmt: skip
-    _, table = ranked(results, columns, "Ranking by normalised reward")
-    rows = sorted(table.rows, key=lambda row: order.index(row[1]))
-    table = type(table)(table.title, table.header[:-1], [[str(k), *row[1:-1]] for k, row in enumerate(rows, 1)])
+
+    def mean(metric: Metric) -> Column:
+        less = metric.key in ("rtt_ms", "lost", "inflation")
+        return lambda name: metric.factor * results.mean(name, metric.key), metric.digits, less
+
+    columns = {metric.label: mean(metric) for metric in METRICS}
+    order, table = ranked(results, columns, "Ranking by normalised reward", first_decides=True)
     return Told([f"{order[0]} has the highest normalised reward: {results.mean(order[0], 'normalised'):.1f}."], order, [table])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from netbuf_gym import scenarios, traces
 from netbuf_gym.scenarios import Link, Scenario
-from netbuf_gym.suites.field.suite import TASK, FieldCell, FieldSuite, NotRun, Results, Sign, Told, ranked, scored
+from netbuf_gym.suites.field.suite import TASK, Column, FieldCell, FieldSuite, NotRun, Results, Sign, Told, ranked, scored
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import AGENT, edition, path, seed_of
 from netbuf_gym.suites.recording import Record
@@ -123,30 +123,25 @@ def _over_cubic(results: Results, name: str, jobs: Any) -> float:
 
 def judge(results: Results) -> Told:
     """Contenders by log2(throughput / p95 delay) over CUBIC's, mean over jobs."""
-    every = {name: _over_cubic(results, name, JOBS) for name in results.names}
-    order = sorted(every, key=lambda name: -np.nan_to_num(every[name], nan=-math.inf))
-    groups = {
-        head: ((lambda name, jobs=jobs: _over_cubic(results, name, jobs)), 3, False) for head, jobs in GROUPS.items()
-    }  # fmt: skip
-    columns: dict[str, Any] = {"over CUBIC": (lambda name: every[name], 3, False), **groups}
-    _, table = ranked(results, columns, "Ranking: log2(throughput / p95 delay) less CUBIC's, mean over jobs")
-    rows = sorted(table.rows, key=lambda row: order.index(row[1]))
-    table = type(table)(table.title, table.header[:-1], [[str(k), *row[1:-1]] for k, row in enumerate(rows, 1)])
-    return Told([f"{order[0]} is first: {every[order[0]]:+.3f} over CUBIC."], order, [table])
+
+    def over(jobs: Any) -> Column:
+        return lambda name: _over_cubic(results, name, jobs), 3, False
+
+    columns = {"over CUBIC": over(JOBS), **{head: over(jobs) for head, jobs in GROUPS.items()}}
+    title = "Ranking: log2(throughput / p95 delay) less CUBIC's, mean over jobs"
+    order, table = ranked(results, columns, title, first_decides=True)
+    return Told([f"{order[0]} is first: {_over_cubic(results, order[0], JOBS):+.3f} over CUBIC."], order, [table])
 
 
 def judge_reward(results: Results) -> Told:
     """Contenders by mvfst-rl's reward."""
 
-    def mean(jobs: Any) -> Any:
-        return lambda name: results.mean(name, "reward", job=list(jobs))
+    def mean(jobs: Any) -> Column:
+        return lambda name: results.mean(name, "reward", job=list(jobs)), 3, False
 
-    columns = {"reward": (mean(JOBS), 3, False), **{head: (mean(jobs), 3, False) for head, jobs in GROUPS.items()}}
-    _, table = ranked(results, columns, "Ranking by reward")
-    order = sorted(results.names, key=lambda name: -np.nan_to_num(mean(JOBS)(name), nan=-math.inf))
-    rows = sorted(table.rows, key=lambda row: order.index(row[1]))
-    table = type(table)(table.title, table.header[:-1], [[str(k), *row[1:-1]] for k, row in enumerate(rows, 1)])
-    return Told([f"{order[0]} has the highest reward: {mean(JOBS)(order[0]):.3f}."], order, [table])
+    columns = {"reward": mean(JOBS), **{head: mean(jobs) for head, jobs in GROUPS.items()}}
+    order, table = ranked(results, columns, "Ranking by reward", first_decides=True)
+    return Told([f"{order[0]} has the highest reward: {results.mean(order[0], 'reward'):.3f}."], order, [table])
 
 
 def no_signs(results: Results) -> list[Sign]:

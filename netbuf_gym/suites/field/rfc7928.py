@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.scenarios import Flow, Link, OnOff, Scenario, UdpSource
-from netbuf_gym.suites.field.suite import TASK, FieldCell, FieldSuite, NotRun, Results, Sign, Table, Told, ranked, scored
+from netbuf_gym.suites.field.suite import (
+    TASK,
+    Column,
+    FieldCell,
+    FieldSuite,
+    NotRun,
+    Results,
+    Sign,
+    Table,
+    Told,
+    ranked,
+    scored,
+)
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import AGENT, edition, queue_of, seed_of
 from netbuf_gym.suites.recording import Record, weighted_quantile
@@ -152,9 +164,11 @@ METRICS = (
 def judge(results: Results) -> Told:
     """Contenders by their distances behind each discipline; and the disciplines, sender by sender."""
     groups = [*MANAGED, *(f"flent-{aqm}" for aqm in FLENT)]
-    columns = {
-        group: ((lambda name, group=group: -results.mean(name, "distance", family=group)), 3, True) for group in groups
-    }  # fmt: skip
+
+    def near(group: str) -> Column:
+        return lambda name: -results.mean(name, "distance", family=group), 3, True
+
+    columns = {group: near(group) for group in groups}
     order, table = ranked(results, columns, "Senders: distance from no queue and full use, by discipline")
     rows = []
     for name in order:

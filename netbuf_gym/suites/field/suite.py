@@ -161,37 +161,35 @@ class FieldSuite(Suite):
     reference: Sequence[str] = ()
 
 
+Column = tuple[Callable[[str], float], int, bool]
+"""Of a ranking: a contender's value, digits behind the point, and whether less is better."""
+
+
 def ranked(
-    results: Results,
-    columns: Mapping[str, tuple[Callable[[str], float], int, bool]],
-    title: str,
-    says: str = "",
+    results: Results, columns: Mapping[str, Column], title: str, says: str = "", *, first_decides: bool = False
 ) -> tuple[list[str], Table]:
-    """Contenders by the mean of their places in some columns, and the table of these.
+    """Contenders, the best first, and the table of them.
 
     Args:
-        columns: By heading: a contender's value, digits behind the point, whether less is better.
+        columns: By heading.
+        first_decides: Whether they stand by the first column; else by the mean of their places in all of them.
     """
     names = results.names
     values = {head: {name: value(name) for name in names} for head, (value, _, _) in columns.items()}
     places: dict[str, list[int]] = {name: [] for name in names}
-    for head, (_, _, less) in columns.items():
+    for head, (_, _, less) in list(columns.items())[: 1 if first_decides else None]:
         own = {name: (value if less else -value) for name, value in values[head].items() if math.isfinite(value)}
         for name, value in own.items():
             places[name].append(1 + sum(other < value for other in own.values()))
     mean = {name: float(np.mean(found)) if found else math.inf for name, found in places.items()}
     order = sorted(names, key=lambda name: mean[name])
+    last = [] if first_decides else ["mean place"]
     rows = []
     for place, name in enumerate(order, 1):
         cells = [_shown(values[head][name], digits) for head, (_, digits, _) in columns.items()]
-        rows.append([str(place), name, *cells, _shown(mean[name], 1)])
-    return order, Table(title, ["", "controller", *columns, "mean place"], rows, says)
+        rows.append([str(place), name, *cells, *(_shown(mean[name], 1) for _ in last)])
+    return order, Table(title, ["", "controller", *columns, *last], rows, says)
 
 
 def _shown(value: float, digits: int) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "-"
-
-
-def by_value(results: Results, key: str, **about: Any) -> list[str]:
-    """Contenders by the mean of a metric, the highest first."""
-    return sorted(results.names, key=lambda name: -np.nan_to_num(results.mean(name, key, **about), nan=-math.inf))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.suites.field import sussex_worlds as worlds
-from netbuf_gym.suites.field.suite import TASK, FieldSuite, NotRun, Results, Sign, Told, ranked
+from netbuf_gym.suites.field.suite import TASK, Column, FieldSuite, NotRun, Results, Sign, Table, Told, ranked
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import edition
 from netbuf_gym.suites.recording import known_mean
@@ -95,7 +95,7 @@ def judge(testbed: worlds.Testbed, title: str, results: Results) -> Told:
     def mean(key: str, **about: Any) -> Callable[[str], float]:
         return lambda name: results.mean(name, key, **about)
 
-    friendly: tuple[Callable[[str], float], int, bool] = (mean("friendliness", family=["friendly", "friendly-rates"]), 3, False)
+    friendly: Column = (mean("friendliness", family=["friendly", "friendly-rates"]), 3, False)
     if testbed.late:
         friendly = (lambda name: _log_ratio(results, name), 3, True)
     columns = {
@@ -128,7 +128,7 @@ def judge(testbed: worlds.Testbed, title: str, results: Results) -> Told:
     ]
     header = ["controller", *(f"{one}, q = {q}" for one in queues for q in worlds.QUEUES)]
     first = [f"{order[0]} stands first: mean place {table.rows[0][-1]} of {len(order)} over {len(columns)} columns."]
-    return Told(first, order, [table, type(table)("By buffer, in BDP", header, by_queue)])
+    return Told(first, order, [table, Table("By buffer, in BDP", header, by_queue)])
 
 
 def signs(testbed: worlds.Testbed, results: Results) -> list[Sign]:
