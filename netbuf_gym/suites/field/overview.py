@@ -66,9 +66,10 @@ def firsts() -> str:
         results = kept(suite)
         if results.names:
             told = suite.judge(results)
-            ours = next((name for name in told.ranking if name.startswith(f"{suite.task}/")), None)
-            place = f" {ours} is number {told.ranking.index(ours) + 1} of {len(told.ranking)}." if ours else ""
-            lines.append(f"* `{suite.name}`: {told.first[0]}{place}")
+            ours = [name for name in told.ranking if name.startswith(f"{suite.task}/")]
+            own = [line for line in told.first if any(line.startswith(f"{name}:") for name in ours)]
+            places = [f"{name} is number {told.ranking.index(name) + 1} of {len(told.ranking)}." for name in ours]
+            lines.append(f"* `{suite.name}`: {' '.join(dict.fromkeys([told.first[0], *own, *places]))}")
     return "\n".join(lines)
 
 

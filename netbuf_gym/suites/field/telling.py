@@ -54,7 +54,7 @@ class Field:
         data["signs"] = [vars(sign) for sign in signs]
         write_json(order.output / "result.json", data)
         table = told.tables[0]
-        lines = [*told.first, *(f"{name} failed: {why}" for name, why in failed.items())]
+        lines = self._first(told, list(own), failed)
         return "\n".join([*lines, "", markdown_table(table.header, table.rows)]), ""
 
     def report(
@@ -87,7 +87,7 @@ class Field:
         ]
         made: list[document.Block] = [
             document.Heading(suite.name, 1),
-            document.Lines([*told.first, *(f"{name} failed: {why}" for name, why in failed.items())]),
+            document.Lines(self._first(told, run, failed)),
             document.Lines(about),
             *told.tables,
             document.Heading("How it ranks"),
@@ -103,6 +103,12 @@ class Field:
             rows = [[one.worlds, one.feature] for one in suite.not_run]
             made += [document.Heading("Not run"), Table("Worlds that need what is not built", ["worlds", "feature"], rows)]
         return made
+
+    def _first(self, told: Told, run: Sequence[str], failed: Mapping[str, str]) -> list[str]:
+        """What a report begins with: who is first, where those stand that it is about, and who failed."""
+        about = [name for name in told.ranking if name in (run if len(run) <= DRAWN // 2 else ()) or "/" in name]
+        places = [f"{name} is number {told.ranking.index(name) + 1} of {len(told.ranking)}." for name in about]
+        return [*told.first, *places, *(f"{name} failed: {why}" for name, why in failed.items())]
 
     def _by_family(self, results: Results, metric: Metric) -> Table:
         rows = []
