@@ -1,9 +1,9 @@
 """Parts of the documentation's pages that are made from what they describe: `python -m netbuf_gym.pages docs [--check]`.
 
 A page has them between `<!-- table: NAME -->` and `<!-- end of table -->`, NAME being `environments`, `commands`,
-`suites`, `gate` (the committed result of the gate),
-`spaces TASK`, `features TASK RECIPE`, `telemetry TASK`, or `files to write`, which is made from the page itself. With
-`--check` nothing is written, and the exit status is 1 where a table is not up to date.
+`suites`, `gate` (the committed result of the gate), `spaces TASK`, `features TASK RECIPE`, `telemetry TASK`, one of
+`netbuf_gym.suites.field.overview.TABLES`, or `files to write`, which is made from the page itself. With `--check` nothing is
+written, and the exit status is 1 where a table is not up to date.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from netbuf_gym.recipes import files_table
 from netbuf_gym.registration import environment_table
 from netbuf_gym.suites import report, suite
 from netbuf_gym.suites.catalogue import catalogue_table
+from netbuf_gym.suites.field import overview
 
 TABLE = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -51,7 +52,7 @@ def tables(page: str, folder: Path = Path("docs")) -> dict[str, str]:
     if "<!-- table: gate -->" in page:
         data = json.loads((folder.parent / GATE).read_text(encoding="utf-8"))
         made["gate"] = report.by_family(data, suite(data["suite"]))
-    return made
+    return made | {name: make() for name, make in overview.TABLES.items() if f"<!-- table: {name} -->" in page}
 
 
 def renewed(page: str, folder: Path = Path("docs")) -> str:

@@ -160,6 +160,7 @@ def _suite() -> dict[str, Any]:
         "output": "dir",
         "against": "file",
         "executor": _executors(),
+        "beside": "file",
         "figures": {"true": "", "false": ""},
     }
     return {"keys": dict(KEYS), "values": values, "defaults": {}, "kwargs": {}, "named": {}}

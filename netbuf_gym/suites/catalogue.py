@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any
 
 from netbuf_gym.arguments import choice
-from netbuf_gym.suites import of_tasks, paths
+from netbuf_gym.suites import field, of_tasks, paths
 from netbuf_gym.suites.suite import Suite
 from netbuf_gym.tables import markdown_table
 
 V1 = "v1"
 """Of the suite that agents of all tasks are ranked by: `v1/TASK`. That of senders is the gate."""
 _GATE, _VALIDATION = paths.SUITES[0], paths.SUITES[2]
-_OWN = (*paths.SUITES, replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}"), *of_tasks.SUITES)
+_AS_V1 = replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}")
+_OWN = (*paths.SUITES, _AS_V1, *of_tasks.SUITES, *field.SUITES)
 SUITES: dict[str, Suite] = {one.name: one for one in _OWN}
 
 CHOOSE_ON = {paths.TASK: _VALIDATION.name} | {task: f"{of_tasks.CHOOSING}/{task}" for task in of_tasks.TASKS}

@@ -18,7 +18,7 @@ from netbuf_gym.errors import ScenarioError
 from netbuf_gym.nearest import instead
 from netbuf_gym.rollout import View
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.suites import drawing, frozen, hosts, receivers, switches
+from netbuf_gym.suites import drawing, frozen, hosts, receivers, switches, telling
 from netbuf_gym.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.tasks.host_buffers.worlds import host_world
 from netbuf_gym.tasks.measures import Column
@@ -127,6 +127,7 @@ def _suite(edition: str, task: str) -> Suite:
         metrics=_metrics(task),
         scatter=(scatter[0][0], scatter[1][0]),
         families={key: one.says for key, one in families.items()},
+        teller=telling.Families,
     )
 
 

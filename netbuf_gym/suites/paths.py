@@ -16,7 +16,7 @@ import numpy as np
 
 from netbuf_gym.rollout import View
 from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
-from netbuf_gym.suites import frozen
+from netbuf_gym.suites import frozen, telling
 from netbuf_gym.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, rivals
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
@@ -186,6 +186,7 @@ SUITES = tuple(
         metrics=METRICS,
         scatter=("inflation", "share"),
         families=OURS,
+        teller=telling.Families,
     )
     for name, summary in _SUMMARIES.items()
 )

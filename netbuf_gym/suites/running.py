@@ -13,6 +13,7 @@ import numpy as np
 
 from netbuf_gym.contenders import Contender, InWorld, Policy, Rules
 from netbuf_gym.rollout import Stopped, View, World, play
+from netbuf_gym.suites.recording import Recorder
 from netbuf_gym.suites.suite import Cell, Suite
 
 DECISIONS = 300
@@ -71,13 +72,17 @@ def run(
         together.setdefault((cell.agents, cell.scenario.duration_s), []).append(index)
     for (agents, _), indices in together.items():
         worlds = [World(cells[i].scenario, cells[i].seed, cells[i].seed) for i in indices]
+        recorders = [Recorder(cells[i].scenario, suite.sample_s) for i in indices] if suite.sample_s else []
 
-        def keep(view: View, indices: list[int] = indices) -> None:
+        def keep(view: View, indices: list[int] = indices, recorders: list[Recorder] = recorders) -> None:
             index = indices[view.index]
-            found[index] = suite.measure(cells[index], view)
+            seen = recorders[view.index].record(view) if recorders else view
+            found[index] = suite.measure(cells[index], seen)
             each(cells[index])
 
-        play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents)
+        often: dict[str, Any] = {"interval_s": suite.sample_s} if recorders and isinstance(contender, InWorld) else {}
+        watch = dict(enumerate(recorders))
+        play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents, watch=watch, **often)
     return Played(contender.name, cells, found, time.perf_counter() - begun, time.process_time() - cpu)
 
 

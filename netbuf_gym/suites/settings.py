@@ -26,6 +26,7 @@ KEYS = {
     "threads": "that run the worlds of a group; default: one for each core, of other executors 1",
     "figures": "true or false, whether to draw; default: true",
     "against": "an earlier result.json of the same version: exit status 1 where the first controller is behind it",
+    "beside": "suites of the field: a list of worlds.csv to be ranked among; default: the package's own; []: nobody",
     "tolerance": "by more than this in a family; default: 0.02",
 }
 
@@ -43,6 +44,7 @@ class Order:
     threads: int
     figures: bool
     against: Path | None
+    beside: tuple[Path, ...] | None
     tolerance: float
 
     @property
@@ -51,6 +53,8 @@ class Order:
         words = [f"controller={_written(self.controllers)}"]
         if self.families:
             words.append(f"families={_written(self.families)}")
+        if self.beside is not None:
+            words.append(f"beside={_written(tuple(map(str, self.beside)))}")
         return " ".join(["netbuf-gym suite", self.suite, *map(shlex.quote, words)])
 
 
@@ -73,7 +77,8 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         given[key] = overrides.read(argument)[1]
     if "controller" not in given:
         raise ConfigError("missing: controller=..., e.g. controller=cubic, or controller=[PATH/model.zip,bbr]")
-    against, engine = given.get("against"), executor(given.get("executor", LOCAL.name))
+    against, beside = given.get("against"), given.get("beside")
+    engine = executor(given.get("executor", LOCAL.name))
     cores = min(len(os.sched_getaffinity(0)), MAX_THREADS)
     return Order(
         suite=suite.name,
@@ -85,6 +90,7 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         threads=whole("threads", given.get("threads", cores if engine.here else 1), 1, MAX_THREADS),
         figures=truth("figures", given.get("figures", True)),
         against=None if against is None else Path(_text("against", against)),
+        beside=None if beside is None else tuple(map(Path, _words("beside", beside))),
         tolerance=real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
     )
 
