@@ -87,8 +87,8 @@ def main(argv: Sequence[str]) -> int:
         if not equals or key not in given:
             raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
         given[key] = value
-    worlds, threads = (whole(name, _number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
-    duration_s = real("duration_s", _number(given["duration_s"]), 1, 3600)
+    worlds, threads = (whole(name, number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
+    duration_s = real("duration_s", number(given["duration_s"]), 1, 3600)
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
     agents = {who: _agent(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
@@ -273,7 +273,8 @@ def _interval(ends: Iterable[float]) -> str:
     return "{:.3f} [{:.3f}, {:.3f}]".format(*ends)
 
 
-def _number(text: str) -> Any:
+def number(text: str) -> Any:
+    """A number as it is given, or what is none as it stands, for a check to refuse."""
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
