@@ -28,6 +28,9 @@ def test_a_table_is_written_and_taken_up(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[0].startswith("| drop")  # nothing was run
     with pytest.raises(ConfigError, match="worlds=4 duration_s=4"):
         families.main([*QUICK, "worlds=4", f"output={output}"])
+    output.write_text(first.replace("over_fq_codel_low", "low"))
+    with pytest.raises(ConfigError, match="has columns"):
+        families.main([*QUICK, f"output={output}"])
 
 
 def test_ratios_are_paired_by_world():
@@ -62,6 +65,7 @@ def test_families_count_alike_together():
         (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
         (["families=incasts"], "families = 'incasts' is unknown"),
         (["drops=top"], "drops = 'top'"),
+        (["rules=no"], "rules = 'no' is unknown; valid: true, false"),
         (["duration_s=x"], "duration_s"),
         (["figure=a.xyz"], "a.xyz: cannot draw a xyz; valid: png"),
         (["figure=/nonexistent/a.svg"], "figure = '/nonexistent/a.svg': its folder cannot be written"),

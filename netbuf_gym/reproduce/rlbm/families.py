@@ -1,13 +1,13 @@
 """Agents of the switch, rules, the best constant limits and what bounds them, family by family, in the same worlds.
 
     python -m netbuf_gym.reproduce.rlbm.families [worlds=600] [families=A,B] [drops=tail,head] [slow=AGENT] [fast=AGENT]
-        [threads=N] [duration_s=60] [output=FILE] [figure=FILE]
+        [rules=true|false] [threads=N] [duration_s=60] [output=FILE] [figure=FILE]
 
 Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor choosing has seen. `slow` decides every 100 ms
 and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
 value: none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop
-place, the rules `brief_pulse` at both intervals and `pulse` every 10 ms, and FQ-CoDel, which has a queue for each flow and
-drops as it does.
+place, FQ-CoDel, which has a queue for each flow and drops as it does, and, but for `rules=false`, the rules `brief_pulse` at
+both intervals and `pulse` every 10 ms.
 
 A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
 buffer, to the best constant and to FQ-CoDel have 95 % intervals, paired by world. Goodput is over the naive buffer's. Below the
@@ -81,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     given = {"worlds": "600", "threads": str(len(os.sched_getaffinity(0))), "duration_s": "60", "figure": ""}
     given |= {"output": str(TABLE), "slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms"}
-    given |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS)}
+    given |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS), "rules": "true"}
     for argument in argv:
         key, equals, value = argument.partition("=")
         if not equals or key not in given:
@@ -91,6 +91,7 @@ def main(argv: Sequence[str]) -> int:
     duration_s = real("duration_s", number(given["duration_s"]), 1, 3600)
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
+    beside = INTERVALS_S if choice("rules", given["rules"], ("true", "false")) == "true" else (CONSTANT, FAIR)
     agents = {who: _agent(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
     if given["figure"]:
         _require_drawable(Path(given["figure"]))
@@ -104,7 +105,7 @@ def main(argv: Sequence[str]) -> int:
         for family in families:
             known: dict[str, tuple[np.ndarray, float]] = {}
             for who in (NAIVE, CONSTANT, *INTERVALS_S):
-                wanted = who not in (SLOW, FAST) or who in agents
+                wanted = who in agents if who in (SLOW, FAST) else who == NAIVE or who in beside
                 if not wanted or (drop, family, who) in found:
                     continue
                 for needed in dict.fromkeys((NAIVE, CONSTANT, FAIR, who)):
@@ -128,15 +129,17 @@ def read(path: Path, comment: str) -> dict[tuple[str, str, str], dict[str, Any]]
     """The rows of a table that another run has left, by drop place, family and contender; none where there is no file.
 
     Raises:
-        ConfigError: a table with another comment.
+        ConfigError: a table with another comment, or other columns.
     """
     if not path.exists():
         return {}
     first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
     if first != f"# {comment}":
         raise ConfigError(f"output = {shown(str(path))} begins with {shown(first)}; valid: {comment!r}, or no such file")
-    names = COLUMNS[:3]
-    rows = [{key: line[key] if key in names else float(line[key]) for key in COLUMNS} for line in csv.DictReader(lines)]
+    names, table = COLUMNS[:3], csv.DictReader(lines)
+    if tuple(table.fieldnames or ()) != COLUMNS:
+        raise ConfigError(f"output = {shown(str(path))} has columns {shown(table.fieldnames)}; valid: {', '.join(COLUMNS)}")
+    rows = [{key: line[key] if key in names else float(line[key]) for key in COLUMNS} for line in table]
     return {(row["drop"], row["family"], row["contender"]): row for row in rows}
 
 
@@ -270,7 +273,8 @@ def _ratio(row: dict[str, Any], rival: str) -> str:
 
 
 def _interval(ends: Iterable[float]) -> str:
-    return "{:.3f} [{:.3f}, {:.3f}]".format(*ends)
+    mean, low, high = ends
+    return "-" if math.isnan(mean) else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def number(text: str) -> Any:
