@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ V1 = "v1"
 _GATE, _VALIDATION = paths.SUITES[0], paths.SUITES[2]
 _OWN = (*paths.SUITES, replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}"), *of_tasks.SUITES)
 SUITES: dict[str, Suite] = {one.name: one for one in _OWN}
+copyreg.pickle(Suite, lambda one: (suite, (one.name,)))
 
 CHOOSE_ON = {paths.TASK: _VALIDATION.name} | {task: f"{of_tasks.CHOOSING}/{task}" for task in of_tasks.TASKS}
 """By task the suite that settings and constant actions are chosen on; no world of it is in `v1`."""
