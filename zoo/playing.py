@@ -63,7 +63,8 @@ class Playing:
             OSError: A part cannot be written.
         """
         groups = _groups(contender, cells)
-        kept = {index: found for index, group in enumerate(groups) if (found := self._read(word, group)) is not None}
+        keeps = contender.own_code is None  # what code of one's own rests on is not all known
+        kept = {index: found for index, group in enumerate(groups) if keeps and (found := self._read(word, group)) is not None}
         for index in kept:
             for cell in groups[index]:
                 each(cell)
@@ -71,14 +72,16 @@ class Playing:
         if self.executor.here:
             for index in todo:
                 kept[index] = _part(running.run(self.suite, groups[index], contender, threads=self.threads, each=each))
-                self._write(word, groups[index], kept[index])
+                if keeps:
+                    self._write(word, groups[index], kept[index])
         elif todo:
             work = _Elsewhere(self.suite.name, self.edition.digest, word, self.threads, Path.cwd())
             tasks = {tuple(cell.name for cell in groups[index]): index for index in todo}
             for names, part in self.executor.run(work, tasks, self.jobs):
                 index = tasks[names]
                 kept[index] = part
-                self._write(word, groups[index], part)
+                if keeps:
+                    self._write(word, groups[index], part)
                 for cell in groups[index]:
                     each(cell)
         values = {name: own for part in kept.values() for name, own in part["worlds"].items()}

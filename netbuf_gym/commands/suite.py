@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.errors import ConfigError, ControlError, NetbufError, shown
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import SUITES, suite
@@ -30,14 +30,15 @@ def _epilog() -> str:
 settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps:
 {keys}
 
-Suites of the field (ccbench/solo to bbr3/conformance) rank by their own rule, among the package's kept results; the folder gets
-report.md, report.html, worlds.csv, figures/ and result.json. Of suites of the package's own it gets worlds.csv (a row a controller
-and world), table.md, figures/ and, last, result.json with the suite's version and digest: results of different versions are of
-different worlds, and are not compared. A controller that fails is marked, and the others go on. What is played is kept in parts/:
-an interrupted command goes on when it is given again, and who has played is not played again while nothing that decides the
-results has changed, the program among it.
+Suites of the field (ccbench/solo to bbr3/conformance) rank by their own rule, among the package's kept results; the folder
+gets report.md, report.html, worlds.csv, figures/ and result.json. Of suites of the package's own it gets worlds.csv (a row
+a controller and world), table.md, figures/ and, last, result.json with the suite's version and digest: results of different
+versions are of different worlds, and are not compared. A controller that fails is marked, and the others go on. What is
+played is kept in parts/: an interrupted command goes on when it is given again, and who has played is not played again
+while nothing that decides the results has changed, the program among it; code of one's own is always played.
 
-Exit status: 0 done, 1 behind the result that `against` names, 2 bad input, 3 a fault of the simulator, 130 interrupted.
+Exit status: 0 done, 1 behind the result that `against` names, or code of one's own failed, 2 bad input, 3 a fault of the
+simulator, 130 interrupted.
 
 examples:
   netbuf-gym suite gate controller=cubic
@@ -46,6 +47,7 @@ examples:
   netbuf-gym suite gate controller=congestion_window/ppo against=runs/gate/result.json
   netbuf-gym suite ccbench/solo controller=runs/mine/model.zip
   netbuf-gym suite rfc9743 controller=[bbr3,copa] families=[mixed,short]
+  netbuf-gym suite gate controller=[mine.cc,mine.py:Gentle,cubic]
 """
 
 
@@ -70,13 +72,19 @@ def run(arguments: argparse.Namespace) -> int:
     families = [family for family in edition.families if not order.families or family in order.families]
     teller = own.teller(own, edition, families, order)
     _make(order.output)
-    words = [*order.controllers, *teller.needs]
-    contenders = [contending.contender(word, own) for word in words]
+    failed: dict[str, str] = {}
+    words, contenders = [], []
+    for word in (*order.controllers, *teller.needs):
+        try:
+            contenders.append(contending.contender(word, own))
+            words.append(word)
+        except ControlError as error:
+            failed[word] = str(error)
+    _require_names([one.name for one in contenders])
     for one in contenders:
         contending.require_fit(one, cells, own)
     print(f"{order.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
     played: list[running.Played] = []
-    failed: dict[str, str] = {}
     play = playing.Playing(own, edition, order.output, order.executor, order.jobs, order.threads).play
     with ProgressBar("suite", line_seconds=None) as bar:
         for number, (word, one) in enumerate(zip(words, contenders, strict=True)):
@@ -84,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 played.append(play(word, one, cells, counted))
             except Exception as error:  # of a contender's own code, whatever it raises
-                if len(failed) + 1 == len(contenders):
+                if one.own_code is None and len(failed) + 1 == len(contenders):
                     raise  # nobody has come to anything
                 failed[one.name] = str(error) if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}"
                 print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
@@ -95,7 +103,13 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"written to {shlex.quote(str(order.output))}")
     if behind:
         print(behind)
-    return 1 if behind else 0
+    return 1 if behind or failed else 0
+
+
+def _require_names(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"controller has two that are called {shown(name)}; valid: files of different names")
 
 
 def _make(output: Path) -> None:

@@ -49,10 +49,12 @@ class Contender(ABC):
     Attributes:
         name: how tables call it.
         recipes: those whose observations and actions it speaks, None: every one.
+        own_code: the word that names it where it is code of the user's, which is played in a process beside; None: it is not.
     """
 
     name: str
     recipes: tuple[str, ...] | None = None
+    own_code: str | None = None
 
     @property
     def env(self) -> dict[str, Any]:
@@ -160,13 +162,14 @@ class InWorld(Contender):
 
 
 class Named(Mapping[str, Callable[[], Contender]]):
-    """Contenders by name: all of a catalogue, as it is when it is asked, and others.
+    """Contenders by name: all of a catalogue, as it is when it is asked, and others; of code of the user's (`contenders.own`).
 
     Args:
         catalogue: the names that there are; `make` makes the contender of one.
         others: makers by name.
         numbered: makers of what has numbers after its name and a colon, `limits:20`, by that name: they are given what stands
             after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
+        own: what makes one of a word that names code of the user's; None: what decides.
     """
 
     def __init__(
@@ -175,8 +178,10 @@ class Named(Mapping[str, Callable[[], Contender]]):
         make: Callable[[str], Contender],
         others: Mapping[str, Callable[[], Contender]],
         numbered: Mapping[str, Callable[[str], Contender]] | None = None,
+        own: Callable[[str], Contender] | None = None,
     ):
         self._catalogue, self._make, self._others, self._numbered = catalogue, make, others, numbered or {}
+        self._own = own
 
     def __getitem__(self, name: str) -> Callable[[], Contender]:
         if name in self._others:
@@ -186,7 +191,12 @@ class Named(Mapping[str, Callable[[], Contender]]):
         kind, colon, numbers = name.partition(":")
         if colon and kind in self._numbered:
             return lambda: self._numbered[kind](numbers)
-        raise KeyError(name)
+        from netbuf_gym.contenders import own  # which knows contenders
+
+        made = own.maker(name, self._own or own.decider)
+        if made is None:
+            raise KeyError(name)
+        return made
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._catalogue(), *self._others)))

@@ -9,7 +9,7 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
 from netbuf_gym.scenarios.disciplines import discipline_of
-from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
@@ -22,7 +22,7 @@ from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 SCHEMA = "netbuf-gym/scenario/1"
-APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff, "video": Video}
+APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff, "paused": Paused, "video": Video}
 SCHEDULES = {"delay_ms": DelaySchedule, "loss": LossSchedule}
 """Fields of a link that are a number or a schedule."""
 TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
@@ -98,7 +98,8 @@ def _link(link: Link) -> dict:
 
 def _flow(flow: Flow) -> dict:
     kind = next(name for name, cls in APPLICATIONS.items() if isinstance(flow.app, cls))
-    return {**_plain(flow, skip=("app",)), "app": {"kind": kind, **_plain(flow.app)}}
+    routes = {"routes": [_plain(route) for route in flow.routes]} if flow.routes else {}
+    return {**_plain(flow, skip=("app", "routes")), **routes, "app": {"kind": kind, **_plain(flow.app)}}
 
 
 def application_of(field: str, data: object) -> Any:
@@ -160,6 +161,10 @@ def _read_flow(field: str, data: object) -> Flow:
     data = dict(mapping(field, data))
     if "app" in data:
         data["app"] = _variant(f"{field}.app", data["app"], APPLICATIONS)
+    if "routes" in data:
+        if not isinstance(data["routes"], list):
+            raise ScenarioTypeError(f"{field}.routes = {shown(data['routes'])} is not a list")
+        data["routes"] = [made(f"{field}.routes[{i}]", Route, route) for i, route in enumerate(data["routes"])]
     return made(field, Flow, data)
 
 
@@ -214,7 +219,7 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
             item = item.to_dict()
         elif isinstance(item, OwnControl):
             valid = "a congestion control by its name (netbuf-gym list congestion-controls)"
-            raise ScenarioTypeError(f"{field.name} = {item.name} is Python code, which no file holds; valid here: {valid}")
+            raise ScenarioTypeError(f"{field.name} = {item.name} is the user's code, which no file holds; valid here: {valid}")
         result[field.name] = item.tolist() if hasattr(item, "tolist") else list(item) if isinstance(item, tuple) else item
     return result
 

@@ -24,7 +24,7 @@ from netbuf_gym.scenarios.catalogue import (
     several,
 )
 from netbuf_gym.scenarios.disciplines import Discipline
-from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host, check_ends, placed_hosts
 from netbuf_gym.scenarios.limits import (
     ACK_BYTES,
@@ -64,6 +64,7 @@ __all__ = [
     "GilbertElliott",
     "Link",
     "OnOff",
+    "Paused",
     "Scenario",
     "Sized",
 ]
@@ -184,6 +185,9 @@ class Scenario:
             if cls is Sender and item.relay is not None:
                 (relay,) = self._placed(f"{field}[{i}].relay", (item.relay,), Relay, index)
                 changes = {} if relay is item.relay else {"relay": relay}
+            if cls is Flow and item.routes:
+                routes = self._placed(f"{field}[{i}].routes", item.routes, Route, index)
+                changes = {} if routes is item.routes else {"routes": routes}
             for name in _LINK_FIELDS[cls]:
                 given = getattr(item, name)
                 links = self._indices(f"{field}[{i}].{name}", given, index)
@@ -462,6 +466,7 @@ _LINK_FIELDS = {
     Flow: ("path", "return_path"),
     Sender: ("path", "return_path"),
     Relay: ("path", "return_path"),
+    Route: ("path", "return_path"),
     Probe: ("path",),
     UdpSource: ("path",),
     Switch: ("ports",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ _GATE, _VALIDATION = paths.SUITES[0], paths.SUITES[2]
 _AS_V1 = replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}")
 _OWN = (*paths.SUITES, _AS_V1, *of_tasks.SUITES, *field.SUITES)
 SUITES: dict[str, Suite] = {one.name: one for one in _OWN}
+copyreg.pickle(Suite, lambda one: (suite, (one.name,)))
 
 CHOOSE_ON = {paths.TASK: _VALIDATION.name} | {task: f"{of_tasks.CHOOSING}/{task}" for task in of_tasks.TASKS}
 """By task the suite that settings and constant actions are chosen on; no world of it is in `v1`."""

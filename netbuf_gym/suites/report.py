@@ -42,9 +42,15 @@ def summary(played: Played, suite: Suite, families: Sequence[str]) -> dict[str, 
     return made
 
 
-def tables(suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """Markdown: the score by family beside each other where there are several contenders, then each with all its metrics."""
+def tables(
+    suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]], failed: Mapping[str, str] | None = None
+) -> str:
+    """Markdown: who failed and why, the score by family beside each other where there are several contenders, then each with
+    all its metrics."""
     parts = []
+    if failed:
+        reasons = [[name, why.replace("|", "\\|")] for name, why in failed.items()]
+        parts.append(markdown_table(["controller", "failed"], reasons))
     score = suite.score
     if len(summaries) > 1:
         families = list(next(iter(summaries.values())))
@@ -98,8 +104,9 @@ def to_dict(
     summaries: Mapping[str, Mapping[str, Mapping[str, Any]]],
     models: Mapping[str, str | None],
     command: str,
+    failed: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """JSON-able: the edition, and of each contender its summary and every world."""
+    """JSON-able: the edition, of each contender its summary and every world, and why some failed."""
     return {
         "schema": SCHEMA,
         "netbuf_gym": __version__,
@@ -109,6 +116,7 @@ def to_dict(
         "task": suite.task,
         "command": command,
         "score": suite.score.key,
+        **({"failed": dict(failed)} if failed else {}),
         "controllers": {
             one.name: {
                 "model_sha256": models.get(one.name),

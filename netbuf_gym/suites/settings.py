@@ -18,7 +18,9 @@ from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.suites.suite import Suite
 
 KEYS = {
-    "controller": "one or a list: contenders (netbuf-gym list contenders), constant:ACTION, models or agents",
+    "controller": "one or a list: contenders (netbuf-gym list contenders), constant:ACTION, models, agents, or your own code: "
+    "mine.cc, mine.py:NAME, package.module:NAME",
+    "cc": "the same",
     "families": "a list of those to play in; default: all",
     "output": "folder of the results; default: runs/suite/NAME",
     "executor": "where worlds are played: local (this process), joblib, ray, slurm or submitit_local; default: local",
@@ -75,6 +77,10 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
         given[key] = overrides.read(argument)[1]
+    if "cc" in given and "controller" in given:
+        raise ConfigError("cc and controller are given; valid: one of them")
+    if "cc" in given:
+        given["controller"] = given.pop("cc")
     if "controller" not in given:
         raise ConfigError("missing: controller=..., e.g. controller=cubic, or controller=[PATH/model.zip,bbr]")
     against, beside = given.get("against"), given.get("beside")

@@ -53,21 +53,20 @@ class Families:
         """See `Teller`."""
         suite, edition, families, order = self._suite, self._edition, self._families, self._order
         summaries = {one.name: report.summary(one, suite, families) for one in played}
-        table = report.tables(suite, summaries)
+        table = report.tables(suite, summaries, failed)
         behind: list[str] = []
-        if self._before is not None:
+        if self._before is not None and played:
             beside, behind = report.compared(suite, summaries, self._before, order.tolerance)
             table += f"\n\nagainst {order.against}\n\n{beside}"
-        table += "".join(f"\n\n{name} failed: {why}" for name, why in failed.items())
         # The result says that the folder is whole, and all of it of one run: it goes first and comes last.
         (order.output / "result.json").unlink(missing_ok=True)
         write_atomic(order.output / "worlds.csv", report.rows(played, suite, order.command))
         title = f"suite {suite.name}, version {edition.version}"
         write_atomic(order.output / "table.md", f"{title}\n\n{table}\n\n{report.notes(suite, families)}\n")
-        if order.figures:
+        if order.figures and played:
             with needing("a plot", "plots"):
                 from netbuf_gym.suites import figures
             figures.draw(suite, played, families, order.output / "figures", title)
-        data: dict[str, Any] = report.to_dict(suite, edition, played, summaries, models, order.command)
+        data: dict[str, Any] = report.to_dict(suite, edition, played, summaries, models, order.command, failed)
         write_json(order.output / "result.json", data)
         return table, f"behind {order.against} by more than {order.tolerance:g}: {', '.join(behind)}" if behind else ""

@@ -46,8 +46,8 @@ class Field:
         told, signs, blocks = self.report(order.output, results, list(own), failed, order.command)
         write_atomic(order.output / "report.html", document.page(f"{suite.name}, version {edition.version}", blocks))
         summaries = {one.name: report.summary(one, suite, self._families) for one in played}
-        data: dict[str, Any] = report.to_dict(suite, edition, played, summaries, models, order.command)
-        data |= {"failed": dict(failed), "first": list(told.first), "ranking": list(told.ranking)}
+        data: dict[str, Any] = report.to_dict(suite, edition, played, summaries, models, order.command, failed)
+        data |= {"first": list(told.first), "ranking": list(told.ranking)}
         data["tables"] = [
             {"title": one.title, "header": list(one.header), "rows": [list(r) for r in one.rows]} for one in told.tables
         ]

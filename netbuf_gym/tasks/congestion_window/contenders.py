@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym import plants
 from netbuf_gym.arguments import choice, real
-from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
+from netbuf_gym.contenders import Contender, Decider, InWorld, Named, Policy, RandomAction, own
 from netbuf_gym.contenders.deciding import constant
+from netbuf_gym.errors import ConfigError, ControlError, ScenarioError, shown
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
+from netbuf_gym.scenarios import OwnControl, compiled
 from netbuf_gym.scenarios.catalogue import WITHOUT_AGENT
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES
@@ -41,10 +44,11 @@ class CongestionControl(InWorld):
 
     def __init__(self, name: str):
         self.name = choice("congestion control", name, names())
+        self.cc: str | OwnControl = self.name
 
     def place(self, scenario: Scenario) -> Scenario:
         """The same world with this congestion control wherever an agent was."""
-        return scenario.with_senders([self.name if flow.cc == AGENT else flow.cc for flow in scenario.flows])
+        return scenario.with_senders([self.cc if flow.cc == AGENT else flow.cc for flow in scenario.flows])
 
     def followed(self, scenario: Scenario, seed: int, interval_s: float) -> Followed:
         """See `InWorld.followed`; raises ScenarioError where the control has no place in the world."""
@@ -80,6 +84,56 @@ class CongestionControl(InWorld):
             return {"throughput_mbps": rate, "cwnd_packets": flow[cwnd], "rtt_ms": flow[rtt], "queue_packets": link[queue]}
 
         return show
+
+
+class OwnCongestionControl(CongestionControl):
+    """A congestion control of the user's in place of the agents.
+
+    Args:
+        name: how tables call it.
+        cc: it.
+    """
+
+    def __init__(self, name: str, cc: OwnControl):
+        self.name, self.cc = name, cc
+
+    def report(self, scenario: Scenario, world: Simulator) -> list[dict[str, Any]]:
+        """See `CongestionControl.report`.
+
+        Raises:
+            ControlError: a flow that has had a second has got nothing across.
+        """
+        for flow in _places(scenario):
+            start_s, acked = scenario.flows[flow].start_s, world.flow_stats()[flow]["acked_bytes"]
+            if acked == 0 and world.now_ns * 1e-9 - start_s > NEVER_SENDS_S:
+                since = f"in {world.now_ns * 1e-9 - start_s:g} s of {scenario.name or 'a world'}"
+                raise ControlError(f"congestion control {self.name} never sends: nothing was acknowledged {since}; valid: some")
+        return super().report(scenario, world)
+
+
+NEVER_SENDS_S = 1.0
+"""That a flow of the user's control has at least to get something across."""
+
+
+def own_code(word: str) -> Contender:
+    """The contender that a word of the user's code stands for: a congestion control in C++ or Python, or what decides as
+    agents do, where it is a `Contender`.
+
+    Raises:
+        ConfigError, ControlError: it cannot be compiled or imported, or is no such thing.
+    """
+    if own.is_compiled(word):
+        return OwnCongestionControl(Path(word).name, compiled(word))
+    found = own.python(word)
+    made = own.as_contender(found)
+    if made is not None:
+        return made
+    if not callable(found):
+        raise ConfigError(f"{shown(word)} = {shown(found)}; valid: a congestion control, or a netbuf_gym.contenders.Contender")
+    try:
+        return OwnCongestionControl(word.rpartition(":")[2], OwnControl(found))
+    except ScenarioError as error:
+        raise ConfigError(f"{shown(word)}: {error}") from None
 
 
 def _places(scenario: Scenario) -> list[int]:
@@ -196,5 +250,6 @@ class QueueTarget(Decider):
         return np.where(in_intervals == 0, 0.0, change)  # nothing has been measured yet
 
 
-CONTENDERS = Named(names, CongestionControl, {"keep": Keep, "random": RandomAction, "queue_target": QueueTarget})
-"""Every congestion control of the simulator, and what decides as agents do."""
+OTHERS = {"keep": Keep, "random": RandomAction, "queue_target": QueueTarget}
+CONTENDERS = Named(names, CongestionControl, OTHERS, own=own_code)
+"""Every congestion control of the simulator, what decides as agents do, and the user's own."""
