@@ -96,7 +96,7 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         threads=whole("threads", given.get("threads", cores if engine.here else 1), 1, MAX_THREADS),
         figures=truth("figures", given.get("figures", True)),
         against=None if against is None else Path(_text("against", against)),
-        beside=None if beside is None else tuple(map(Path, _words("beside", beside))),
+        beside=None if beside is None else tuple(map(Path, _words("beside", beside))) if beside != [] else (),
         tolerance=real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
     )
 

@@ -238,7 +238,7 @@ def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeyp
 
     monkeypatch.setattr(running, "run", failing)
     words = ["suite", "bbr3/conformance", "controller=[vegas,bbr3]", "families=[tiny]", "beside=[]", "figures=false"]
-    assert cli.main([*words, f"output={tmp_path}"]) == 0
+    assert cli.main([*words, f"output={tmp_path}"]) == 1
     assert capsys.readouterr().err.count("vegas failed: its window is NaN") == 1
     assert "vegas failed: its window is NaN" in (tmp_path / "report.md").read_text()
     assert json.loads((tmp_path / "result.json").read_text())["failed"] == {"vegas": "its window is NaN; valid: a number"}
