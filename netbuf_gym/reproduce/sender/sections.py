@@ -90,7 +90,8 @@ WORLDS = {
     RIVALS: f"{worlds.RIVALS_MBPS:g} Mbit/s, {LINKS}; either begins, and the other within {worlds.DRAWN_S:g} s.",
     AGENTS: (
         f"{worlds.AGENTS_MBPS:g} Mbit/s, {LINKS}; all begin within {worlds.DRAWN_S:g} s, or {worlds.JOINERS} one after the"
-        f" other every {ALL[AGENTS].usual_s / (worlds.JOINERS + 1):g} s."
+        f" other every {ALL[AGENTS].usual_s / (worlds.JOINERS + 1):g} s. Where it is said, {worlds.SLOW_MBPS:g} Mbit/s and"
+        f" {worlds.SLOW_RTT_MS:g} ms."
     ),
 }
 """The worlds of each study in words."""
