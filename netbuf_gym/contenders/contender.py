@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import gymnasium as gym
 import numpy as np
 
+from netbuf_gym.contenders import words
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Scenario
 
@@ -148,14 +149,14 @@ class InWorld(Contender):
 
 
 class Named(Mapping[str, Callable[[], Contender]]):
-    """Contenders by name: all of a catalogue, as it is when it is asked, and others; of code of the user's (`contenders.own`).
+    """Contenders by name: all of a catalogue, as it is when it is asked, and others.
 
     Args:
         catalogue: the names that there are; `make` makes the contender of one.
         others: makers by name.
         numbered: makers of what has numbers after its name and a colon, `limits:20`, by that name: they are given what stands
             after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
-        own: what makes one of a word that names code of the user's; None: what decides.
+        own: what makes one of a word that names code of the user's; None: such words are not known.
     """
 
     def __init__(
@@ -177,12 +178,14 @@ class Named(Mapping[str, Callable[[], Contender]]):
         kind, colon, numbers = name.partition(":")
         if colon and kind in self._numbered:
             return lambda: self._numbered[kind](numbers)
-        from netbuf_gym.contenders import own  # which knows contenders
+        if self._own is not None and (words.is_compiled(name) or words.is_python(name)):
+            return lambda: self._of_word(name)
+        raise KeyError(name)
 
-        made = own.maker(name, self._own or own.decider)
-        if made is None:
-            raise KeyError(name)
-        return made
+    def _of_word(self, word: str) -> Contender:
+        contender = self._own(word)
+        contender.own_code = word
+        return contender
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._catalogue(), *self._others)))
