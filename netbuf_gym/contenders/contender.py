@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import gymnasium as gym
@@ -179,16 +180,17 @@ class Named(Mapping[str, Callable[[], Contender]]):
         if colon and kind in self._numbered:
             return lambda: self._numbered[kind](numbers)
         if self._own is not None and (words.is_compiled(name) or words.is_python(name)):
-            return lambda: self._of_word(name)
+            return partial(_of_word, self._own, name)
         raise KeyError(name)
-
-    def _of_word(self, word: str) -> Contender:
-        contender = self._own(word)
-        contender.own_code = word
-        return contender
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._catalogue(), *self._others)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def _of_word(make: Callable[[str], Contender], word: str) -> Contender:
+    contender = make(word)
+    contender.own_code = word
+    return contender

@@ -63,8 +63,13 @@ def _class_of(record: Record, name: str) -> type[Discipline]:
 
 
 _NAMES = {
-    **{"droptail": "DropTail", "red": "RED", "codel": "CoDel", "fq_codel": "FqCoDel", "pie": "PIE"},
-    **{"policer": "Policer", "tbf": "TBF"},
+    "droptail": "DropTail",
+    "red": "RED",
+    "codel": "CoDel",
+    "fq_codel": "FqCoDel",
+    "pie": "PIE",
+    "policer": "Policer",
+    "tbf": "TBF",
 }
 """What classes are called where the RFC writes the name otherwise than CamelCase would."""
 
