@@ -115,17 +115,17 @@ def _followed(what: str, process: subprocess.Popen, pipe: Connection, each: Call
             raise GivenUp
         if pipe.poll(0.25):
             try:
-                kind, value = pipe.recv()
+                said, value = pipe.recv()
             except (EOFError, ConnectionResetError):
                 raise ControlError(f"{what} {_ended(process.wait())}") from None
-            if kind == "done":
+            if said == "done":
                 return value
-            if kind == "failed":
+            if said == "failed":
                 raise value
             heard, heard_cpu = time.monotonic(), _cpu_s(process.pid)
-            if kind == "each" or not begun:
+            if said == "each" or not begun:
                 begun, step_cpu = True, heard_cpu
-            if kind == "each":
+            if said == "each":
                 each(value)
         elif begun and _cpu_s(process.pid) - heard_cpu > SILENT_CPU_S:
             raise ControlError(f"{what} does not return: {SILENT_CPU_S:g} s of computing in one call; valid: microseconds")

@@ -155,7 +155,7 @@ def evaluate(
 
     Args:
         contender: one; the name of one of the task's (`netbuf_gym.tasks.get(task).contenders`); a word of the user's code
-            (`netbuf_gym.contenders.own`), which is run in a process beside; or a trained agent, as `netbuf_gym.zoo.load`
+            (`netbuf_gym.contenders.words`), which is run in a process beside; or a trained agent, as `netbuf_gym.zoo.load`
             gives it.
         task: its name.
         scenario: as for the environment; None: the task's default.

@@ -22,7 +22,7 @@ def contender(word: str, suite: Suite) -> Contender:
 
     Args:
         word: a contender's name (`netbuf-gym list contenders`); `constant:ACTION`, the action as JSON; the file or folder of a
-            model, or the name of an agent that comes with the package; code of the user's (`netbuf_gym.contenders.own`).
+            model, or the name of an agent that comes with the package; code of the user's (`netbuf_gym.contenders.words`).
         suite: whose worlds it is to meet.
 
     Raises:

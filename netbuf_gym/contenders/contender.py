@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
+from netbuf_gym.contenders import words
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Scenario
 
@@ -162,14 +164,14 @@ class InWorld(Contender):
 
 
 class Named(Mapping[str, Callable[[], Contender]]):
-    """Contenders by name: all of a catalogue, as it is when it is asked, and others; of code of the user's (`contenders.own`).
+    """Contenders by name: all of a catalogue, as it is when it is asked, and others.
 
     Args:
         catalogue: the names that there are; `make` makes the contender of one.
         others: makers by name.
         numbered: makers of what has numbers after its name and a colon, `limits:20`, by that name: they are given what stands
             after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
-        own: what makes one of a word that names code of the user's; None: what decides.
+        own: what makes one of a word that names code of the user's; None: such words are not known.
     """
 
     def __init__(
@@ -191,15 +193,18 @@ class Named(Mapping[str, Callable[[], Contender]]):
         kind, colon, numbers = name.partition(":")
         if colon and kind in self._numbered:
             return lambda: self._numbered[kind](numbers)
-        from netbuf_gym.contenders import own  # which knows contenders
-
-        made = own.maker(name, self._own or own.decider)
-        if made is None:
-            raise KeyError(name)
-        return made
+        if self._own is not None and (words.is_compiled(name) or words.is_python(name)):
+            return partial(_of_word, self._own, name)
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._catalogue(), *self._others)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def _of_word(make: Callable[[str], Contender], word: str) -> Contender:
+    contender = make(word)
+    contender.own_code = word
+    return contender

@@ -62,8 +62,15 @@ def _class_of(record: Record, name: str) -> type[Discipline]:
     return make_dataclass(name, entries, bases=(Discipline,), namespace=about, frozen=True, kw_only=True)
 
 
-_NAMES = {"droptail": "DropTail", "red": "RED", "codel": "CoDel", "fq_codel": "FqCoDel", "pie": "PIE",
-          "policer": "Policer", "tbf": "TBF"}
+_NAMES = {
+    "droptail": "DropTail",
+    "red": "RED",
+    "codel": "CoDel",
+    "fq_codel": "FqCoDel",
+    "pie": "PIE",
+    "policer": "Policer",
+    "tbf": "TBF",
+}
 """What classes are called where the RFC writes the name otherwise than CamelCase would."""
 
 DISCIPLINES: dict[str, type[Discipline]] = {

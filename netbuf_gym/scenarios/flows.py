@@ -149,8 +149,8 @@ class Flow:
         routes: `Route`s that replace `path` and `return_path` at times, each after the one before; not at hosts.
         misbehaviour: How its receiver tries to get more than its share (RFC 5681, section 5): "optimistic" acknowledges what
             has not come yet, holes included, which are never filled; "split" sends each ACK in four parts; "spoofed" sends
-            three duplicates with each. None: it does not. With "optimistic" `send_buffer_bytes` limits the sender, which knows no
-            losses. Bulk flows that never stop, without receive buffer or control.
+            three duplicates with each. None: it does not. Bulk flows that never stop, without receive buffer or
+            control; with "optimistic" `send_buffer_bytes` limits the sender, which knows no losses.
         name: For people.
         priority: Its queue at switches, 0 to 63.
         sender_host, receiver_host: Names of the `Host`s of `Scenario.hosts` whose sockets its ends are; None: ends whose

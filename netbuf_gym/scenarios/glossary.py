@@ -60,7 +60,6 @@ GLOSSARY: dict[str, Entry] = {
     "scheduler": Entry("round_robin, drr, strict_priority", "which queue of a port is served next"),
     "per_queue_cap": Entry("true or false", "whether no queue exceeds queue_packets, whatever its threshold"),
     "drop": Entry("tail, head", "which packet goes when a queue may not grow: the one that arrives, or the oldest"),
-    "congested": Entry("'drop' or 'mark'", "what becomes of packets that speak ECN where their queue may not grow"),
     "protect_syn": Entry("true or false", "whether SYNs meet neither thresholds nor caps, only a full buffer"),
     "priority_below": Entry("rising sizes", "flows below the first size in bytes have priority 0, below the second 1, ..."),
     "mss_bytes": Entry("100 to 9000; null: the stack's", "largest segment"),

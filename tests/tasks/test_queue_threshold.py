@@ -41,7 +41,7 @@ UNTOLD = (np.nan,) * 5
 
 
 def decoded(task, actions, made):
-    return task.decode(actions, made, np.empty((len(actions), 2 * task.queues + 2)))
+    return task.decode(actions, made, np.empty((len(actions), 2 * task.queues + 3)))
 
 
 def observe(task, made):

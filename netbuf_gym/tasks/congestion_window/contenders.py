@@ -12,7 +12,7 @@ import numpy as np
 
 from netbuf_gym import plants
 from netbuf_gym.arguments import choice, real
-from netbuf_gym.contenders import Contender, Decider, InWorld, Named, Policy, RandomAction, own
+from netbuf_gym.contenders import Contender, Decider, InWorld, Named, Policy, RandomAction, own, words
 from netbuf_gym.contenders.deciding import constant
 from netbuf_gym.errors import ConfigError, ControlError, ScenarioError, shown
 from netbuf_gym.plants.counters import sender_counters
@@ -122,9 +122,9 @@ def own_code(word: str) -> Contender:
     Raises:
         ConfigError, ControlError: it cannot be compiled or imported, or is no such thing.
     """
-    if own.is_compiled(word):
+    if words.is_compiled(word):
         return OwnCongestionControl(Path(word).name, compiled(word))
-    found = own.python(word)
+    found = words.python(word)
     made = own.as_contender(found)
     if made is not None:
         return made
