@@ -41,6 +41,9 @@ def tell(suite: FieldSuite) -> None:
     """Writes the report of what is kept."""
     edition = suite.load()
     results = overview.kept(suite)
+    if not results.names:
+        print(f"{suite.name}: no results of these worlds are kept")
+        return
     teller = Field(suite, edition, edition.families, read(suite, ["controller=kept"]))
     folder = PAGES / suite.name.replace("/", "-")
     teller.report(folder, results, results.names, {}, f"python benchmarks/field.py {suite.name}")

@@ -60,7 +60,7 @@ def leagues() -> str:
 
 
 def firsts() -> str:
-    """The first lines of every suite's report, over the kept results."""
+    """The first lines of every suite's report, over the kept results, with its place from the folder of the documentation."""
     lines = []
     for suite in SUITES:
         results = kept(suite)
@@ -69,7 +69,8 @@ def firsts() -> str:
             ours = [name for name in told.ranking if name.startswith(f"{suite.task}/")]
             own = [line for line in told.first if any(line.startswith(f"{name}:") for name in ours)]
             places = [f"{name} is number {told.ranking.index(name) + 1} of {len(told.ranking)}." for name in ours]
-            lines.append(f"* `{suite.name}`: {' '.join(dict.fromkeys([told.first[0], *own, *places]))}")
+            report = f"field/{suite.name.replace('/', '-')}/report.md"
+            lines.append(f"* [{suite.name}]({report}): {' '.join(dict.fromkeys([told.first[0], *own, *places]))}")
     return "\n".join(lines)
 
 

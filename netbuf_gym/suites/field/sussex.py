@@ -148,6 +148,7 @@ def signs(testbed: worlds.Testbed, results: Results) -> list[Sign]:
             "expected",
             near > 0.7 if known(near) else None,
             f"R1 {near:.2f}",
+            "R1 is of single seconds of the whole overlap: the second flow's rise counts, and windows cut at different times",
         )
     )
     even = results.mean("cubic", "fairness", where=lambda c: c.family == "inter-rtt" and c.about["d"] <= 20)
