@@ -7,6 +7,7 @@ its own: Ray's cluster is named by `RAY_ADDRESS`, Slurm's partition, account and
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import threading
 import time
@@ -134,9 +135,10 @@ class Ray(Executor):
         begun = not ray.is_initialized()
         if begun:
             own: dict[str, Any] = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
-            ray.init(log_to_driver=False, logging_level="warning", **own)
+            ray.init(log_to_driver=False, logging_level=logging.WARNING, **own)
         try:
-            call, there = ray.remote(_call), ray.put(work)
+            call: Any = ray.remote(_call)
+            there = ray.put(work)
             ended = lambda running: ray.wait(list(running))[0]  # noqa: E731
             yield from _sliding(tasks, 2 * jobs, lambda task: call.remote(there, task), ended, ray.get)
         except ray.exceptions.RayError as error:
