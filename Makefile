@@ -68,10 +68,11 @@ kills-live: $(VENV)/.test native
 	$(BIN)/python tests/plants/linux/kill_worlds.py $(KILLS_ARGS)
 	$(BIN)/python tests/live/kill_tune.py $(KILLS_ARGS)
 
-# The package's sender on the gate, beside the figures that were committed.
+# The package's sender on the gate, and all agents on some worlds of their tasks' suites, beside the figures that were committed.
 gate: $(VENV)/.train native
 	$(BIN)/netbuf-gym suite gate controller=congestion_window/ppo figures=false output=build/gate \
 	  against=benchmarks/results/gate/result.json
+	$(BIN)/netbuf-gym leaderboard check
 
 benchmark: $(VENV)/.train native
 	$(BIN)/python benchmarks/simulator.py --json runs/benchmarks/simulator.json $(BENCHMARK_ARGS)

@@ -188,9 +188,10 @@ def full_link_scenario() -> nb.scenarios.Scenario:
 def holding_actions(task, steps: int) -> list[int]:
     """Actions that double the initial window a few times and then hold it, by the two that change it least."""
     actions = [len(task.levels) - 1] * DOUBLINGS
+    nearest = int(task.nearest(np.zeros(1))[0])
     window = 1.0
     while len(actions) < steps:
-        actions.append(task.keep_action - (window > 1))
+        actions.append(nearest - (window > 1))
         window *= task.levels[actions[-1]]
     return actions
 

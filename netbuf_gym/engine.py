@@ -91,7 +91,8 @@ class Engine(Unique):
         self.max_episode_steps = None if max_episode_steps is None else whole("max_episode_steps", max_episode_steps, 1, 2**62)
         world = resolve(rules.default_scenario if scenario is None else scenario, self.agents)
         first = example(world)
-        self.task = rules(recipe, history, self.agents, **rules.fitted(first), **options)
+        self._fitted = rules.fitted(first)
+        self.task = rules(recipe, history, self.agents, **self._fitted, **options)
         self.source = WorldSource(world, self.task.control)
         if first is not world:
             self.task.control(first)  # a place for agents is missed now, not at the first reset
@@ -149,6 +150,21 @@ class Engine(Unique):
         if duration_s is None or not (self.task.fixed_steps and self.plant.virtual_time and math.isfinite(duration_s)):
             return None
         return steps_of(duration_s, self.interval_ns)
+
+    def source_of(self, scenario: ScenarioLike) -> WorldSource:
+        """Where worlds come from; as `source`, those of all episodes from then on.
+
+        Raises:
+            ConfigError: they have no place for the agents, or need other rules.
+            ScenarioError: there are none such.
+        """
+        world = resolve(scenario, self.agents)
+        first = example(world)
+        fitted = self.record.rules.fitted(first)
+        if fitted != self._fitted:
+            raise ConfigError(f"scenario = {shown(scenario)} needs {fitted}; valid: worlds that need {self._fitted}")
+        self.task.control(first)
+        return WorldSource(world, self.task.control)
 
     def reset_world(self, world: int, rng: np.random.Generator) -> None:
         """Starts a world anew; its scenario, if not fixed, and its seed are drawn from `rng`."""

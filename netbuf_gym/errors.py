@@ -56,6 +56,10 @@ class PlantFault(NetbufError, RuntimeError):
     """A plant that cannot go on: a world that does not start, or one that was closed."""
 
 
+class WorkerError(NetbufError, RuntimeError):
+    """Work that was done in another process was lost: the process has died, or raised what is no error of ours."""
+
+
 class BusyError(NetbufError, RuntimeError):
     """Something that one thread at a time may use, while another thread (or the same one, further up) is at it."""
 
@@ -78,7 +82,10 @@ class MissingExtraError(NetbufError, ImportError):
     def __init__(self, what: str, extra: str, package: str | None = None):
         needed = f" ({package} is not installed)" if package else ""
         super().__init__(f"{what} needs more than the light install{needed}: pip install netbuf-gym[{extra}]")
-        self.extra = extra
+        self._made_of, self.extra = (what, extra, package), extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._made_of
 
 
 @contextmanager

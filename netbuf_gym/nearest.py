@@ -17,7 +17,7 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
         if "." in one:
             last, own = one.rpartition(".")[2], word.rpartition(".")[2]
             if min(len(last), len(own)) > 2:
-                similar = max(similar, 0.99 * _similar(own, last))
+                similar = max(similar, 0.9 * _similar(own, last))
         if similar > best:
             best, found = similar, one
     return found

@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +307,23 @@ def write(figure: Any, path: str | os.PathLike, dpi: int = DPI) -> None:
     kind, data = format_of(path), io.BytesIO()
     figure.savefig(data, format=kind, dpi=dpi)
     write_atomic(path, data.getvalue())
+
+
+def write_drawn(plot: Callable[[], object], path: str | os.PathLike) -> None:
+    """Writes the picture that another library draws as the current one of pyplot; its figures are closed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    before = set(plt.get_fignums())
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about settings that were all tried at one value, and layouts with colour bars
+        plot()
+        plt.gcf().tight_layout()
+        write(plt.gcf(), path)
+    for number in set(plt.get_fignums()) - before:
+        plt.close(number)
 
 
 def _ellipse(x: np.ndarray, y: np.ndarray) -> Steps:

@@ -18,11 +18,12 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from netbuf_gym import plants, tasks
+from netbuf_gym import isolated, plants, tasks
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender, InWorld, Policy
 from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of, take_agents
 from netbuf_gym.errors import ConfigError, PlantFault, called, shown
+from netbuf_gym.isolated import Stop
 from netbuf_gym.plants.simulator import World as Simulated
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.worlds import ScenarioLike
@@ -153,8 +154,9 @@ def evaluate(
     """One episode for each seed.
 
     Args:
-        contender: one; the name of one of the task's (`netbuf_gym.tasks.get(task).contenders`); or a trained agent, as
-            `netbuf_gym.zoo.load` gives it.
+        contender: one; the name of one of the task's (`netbuf_gym.tasks.get(task).contenders`); a word of the user's code
+            (`netbuf_gym.contenders.words`), which is run in a process beside; or a trained agent, as `netbuf_gym.zoo.load`
+            gives it.
         task: its name.
         scenario: as for the environment; None: the task's default.
         seeds: of the episodes.
@@ -167,18 +169,36 @@ def evaluate(
 
     Raises:
         ConfigError: no seeds, arguments that the environment refuses, or a contender that has no place in it.
+        ControlError: code of the user's that does not compile, crashes, hangs, or sets no window.
         SimulatorFault: the simulator found its own state inconsistent.
     """
     contender = player(contender, task)
-    env = {**contender.env, **env}
+    env = contender.playing(env)
     scenario = tasks.get(task).rules.default_scenario if scenario is None else scenario
     worlds = draw(task, scenario, seeds, **env)
+    if contender.own_code is not None and not isolated.here():
+        return isolated.run(contender.name, _reports, contender.own_code, worlds, task, scenario, 1, env)
+    return _reports(contender, worlds, task, scenario, threads, env)
+
+
+def _reports(
+    contender: str | Contender,
+    worlds: Sequence[World],
+    task: str,
+    scenario: ScenarioLike,
+    threads: int,
+    env: Mapping[str, Any],
+    each: Callable[[int], None] = lambda world: None,
+    stop: Stop | None = None,
+) -> list[dict[str, Any]]:
+    """The reports of every agent, world by world."""
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
 
     def keep(view: View) -> None:
         found[view.index] = view.report()
+        each(view.index)
 
-    play(contender, worlds, keep, task=task, scenario=scenario, threads=threads, **env)
+    play(player(contender, task), worlds, keep, task=task, scenario=scenario, threads=threads, stop=stop, **env)
     return [report for reports in found for report in reports]
 
 
@@ -191,7 +211,7 @@ def play(
     scenario: ScenarioLike | None = None,
     threads: int = 1,
     watch: Mapping[int, Look] | None = None,
-    stop: threading.Event | None = None,
+    stop: Stop | None = None,
     **env: Any,
 ) -> None:
     """Runs worlds, each from its start to its end.
@@ -219,7 +239,7 @@ def play(
     watch, stop = watch or {}, stop or threading.Event()
     like = worlds[0].scenario if scenario is None else scenario
     together = 1 if isinstance(contender, InWorld) else len(worlds)
-    with closing(_engine(together, task, like, {**contender.env, **env, "threads": threads})) as engine:
+    with closing(_engine(together, task, like, {**contender.playing(env), "threads": threads})) as engine:
         _require_its_plant(contender, engine, env)
         policy = contender.start(engine.task, [world.episode for world in worlds])
         if policy is not None:
@@ -232,7 +252,7 @@ def play(
 
 def check(contender: Contender, scenario: ScenarioLike | None, *, task: str, **env: Any) -> None:
     """Raises what `play` would raise of a contender that does not fit such worlds, before anything is run."""
-    with closing(_engine(1, task, scenario, {**contender.env, **env})) as engine:
+    with closing(_engine(1, task, scenario, contender.playing(env))) as engine:
         _require_its_plant(contender, engine, env)
         contender.start(engine.task, [0])
 
@@ -250,7 +270,7 @@ def _engine(worlds: int, task: str, scenario: ScenarioLike | None, env: Mapping[
 
 
 def _decisions(
-    policy: Policy, engine: Engine, worlds: Sequence[World], each: Look, watch: Mapping[int, Look], stop: threading.Event
+    policy: Policy, engine: Engine, worlds: Sequence[World], each: Look, watch: Mapping[int, Look], stop: Stop
 ) -> None:
     """All worlds step by step. One that has ended goes on, unseen, until the last has."""
     views = []
@@ -302,7 +322,7 @@ def _in_worlds(
     interval_ns: int,
     threads: int,
     watch: Mapping[int, Look],
-    stop: threading.Event,
+    stop: Stop,
     alone: Callable[[Scenario, int], Any],
 ) -> None:
     """World by world, in threads: the simulator leaves the interpreter while it runs. alone: makes one."""

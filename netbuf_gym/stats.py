@@ -207,3 +207,11 @@ def _probability(value: float) -> float:
     if not within:
         raise ConfigError(f"probability {value!r} is out of range; valid: between 0 and 1")
     return float(value)
+
+
+def percentiles(values: np.ndarray, shares: tuple[float, ...]) -> list[float]:
+    """Nearest-rank percentiles, shares from 0 to 1; NaN of none."""
+    if not len(values):
+        return [math.nan] * len(shares)
+    ordered = np.sort(values)
+    return [float(ordered[max(math.ceil(share * len(ordered)) - 1, 0)]) for share in shares]

@@ -114,7 +114,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(site):
     top = {path.name for path in site.iterdir()}
     assert {name for name in top if not name.endswith(".dist-info")} == {"netbuf_gym"}
     kinds = {path.suffix for path in (site / "netbuf_gym").rglob("*") if path.is_file()}
-    assert kinds <= {".py", ".pyi", ".typed", ".so", ".yaml", ".csv", ".json", ".md", ".zip", ".o"}
+    assert kinds <= {".py", ".pyi", ".typed", ".so", ".yaml", ".csv", ".json", ".md", ".zip", ".o", ".h", ".gz", ".html"}
 
 
 def test_the_installed_package_works_from_any_folder(site, tmp_path):

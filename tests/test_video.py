@@ -95,7 +95,7 @@ def test_refused(changes, message):
 def test_refused_in_a_flow():
     with pytest.raises(ScenarioError, match=r"flow.read_mbps = 1 beside app = Video\(...\)"):
         world(read_mbps=1)
-    with pytest.raises(ScenarioTypeError, match=r"valid: Bulk\(\), Sized\(...\), OnOff\(...\) or Video\(...\)"):
+    with pytest.raises(ScenarioTypeError, match=r"valid: Bulk\(\), Sized\(...\), OnOff\(...\), Paused\(...\) or Video\(...\)"):
         world("video")
 
 

@@ -120,6 +120,20 @@ class Snapshots(BaseCallback):
         return True
 
 
+class Stages(BaseCallback):
+    """Tells between an update and a rollout how much of the training is over, 0 to 1; see `Snapshots`."""
+
+    def __init__(self, total_timesteps: int, stop: Stop, tell: Callable[[float], None]):
+        super().__init__()
+        self.total_timesteps, self.stop, self.tell = total_timesteps, stop, tell
+
+    def _on_rollout_start(self) -> None:
+        self.tell(max(self.model.num_timesteps / self.total_timesteps, self.stop.time_used()))
+
+    def _on_step(self) -> bool:
+        return True
+
+
 class ProgressCsv(KVWriter):
     """Writes `progress.csv`: a row at a time, behind whole rows only; columns that come later are added to all rows.
 

@@ -6,7 +6,8 @@
 
 `seeds` (5) training seeds from `first_seed` (0) on, `evaluation_seeds` (20), `scenarios` (those that agents of the task are
 compared on), `out` (zoo/agents/<task>/<algo>) and `runs` (runs/campaign/<task>/<experiment or algo>) are the campaign's own;
-`suites=false` leaves out the task's suites, and does not choose by them; everything else goes to `netbuf-gym train`.
+`suites=false` leaves out the task's suites, and does not choose by them; `executor=joblib|ray|slurm` trains `jobs` (1) seeds at
+once there, while `local` trains one after another; everything else goes to `netbuf-gym train`.
 Seeds that are trained are not trained again, an interrupted one is resumed: run the command again. A run of another
 configuration in the same place is refused.
 
@@ -22,10 +23,12 @@ comes from `python -m netbuf_gym.zoo.tables`.
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +38,14 @@ from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.executors import LOCAL, executor
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import checkpoint, evaluation, on_suites, running, selection, versions
-from netbuf_gym.zoo.config import differences, evaluation_seeds, load
+from netbuf_gym.zoo.config import check_validation, differences, evaluation_seeds, load
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.train import CHANGEABLE, train
@@ -65,6 +69,8 @@ class Plan:
     command: str
     task: str
     suites: bool = True
+    executor: str = LOCAL.name
+    jobs: int = 1
 
     @property
     def measures(self) -> Measures:
@@ -79,8 +85,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     plan = _plan(argv)
     models: list[Path] = []
-    for seed in plan.seeds:
-        path = _train(plan, seed)
+    for path in _trained(plan):
         if path is None:
             print("interrupted; run the same command again to go on", file=sys.stderr)
             return 130
@@ -109,7 +114,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _plan(argv: Sequence[str]) -> Plan:
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
-    own |= {"validation_seeds": "48", "suites": "true"}
+    own |= {"validation_seeds": "48", "suites": "true", "executor": LOCAL.name, "jobs": "1"}
     overrides = []
     for argument in argv:
         key, equals, value = argument.partition("=")
@@ -119,7 +124,7 @@ def _plan(argv: Sequence[str]) -> Plan:
             raise ConfigError(f"{argument!r}: the campaign chooses {key} itself; valid: seeds=, runs=")
         else:
             overrides.append(argument)
-    for key in ("seeds", "evaluation_seeds", "validation_seeds"):
+    for key in ("seeds", "evaluation_seeds", "validation_seeds", "jobs"):
         if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")
     if not own["first_seed"].isdecimal() or int(own["first_seed"]) + int(own["seeds"]) > FIRST_VALIDATION_SEED:
@@ -128,6 +133,7 @@ def _plan(argv: Sequence[str]) -> Plan:
     if own["suites"] not in ("true", "false"):
         raise ConfigError(f"suites = {own['suites']!r}; valid: true or false")
     config = load("train", overrides)
+    check_validation(config)
     record = tasks.get(config.env.name)
     if not record.measures.score:
         raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")
@@ -145,13 +151,30 @@ def _plan(argv: Sequence[str]) -> Plan:
         shlex.join(["python", "-m", "netbuf_gym.zoo.campaign", *filter(_of_any_machine, argv)]),
         config.env.name,
         own["suites"] == "true",
+        executor(own["executor"]).name,
+        int(own["jobs"]),
     )
 
 
 def _of_any_machine(argument: str) -> bool:
     """Whether an argument belongs to the command that others are shown: where this machine keeps its files does not."""
     key, _, value = argument.partition("=")
-    return not (key in ("runs", "out") and Path(value).is_absolute())
+    return key not in ("executor", "jobs") and not (key in ("runs", "out") and Path(value).is_absolute())
+
+
+def _trained(plan: Plan) -> Iterable[Path | None]:
+    """The models of all seeds, in their order; None where one was interrupted."""
+    engine, one = executor(plan.executor), partial(_train_in, Path.cwd(), plan)
+    if engine.here:
+        return map(one, plan.seeds)
+    found = dict(engine.run(one, plan.seeds, plan.jobs))
+    return [found[seed] for seed in plan.seeds]
+
+
+def _train_in(folder: Path, plan: Plan, seed: int) -> Path | None:
+    """`_train` in a folder, wherever an executor has brought it."""
+    os.chdir(folder)
+    return _train(plan, seed)
 
 
 def _train(plan: Plan, seed: int) -> Path | None:

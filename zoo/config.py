@@ -26,10 +26,10 @@ from hydra.version import setbase
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from netbuf_gym import scenarios, tasks
+from netbuf_gym import rollout, scenarios, tasks
 from netbuf_gym.arguments import choice
 from netbuf_gym.engine import MAX_THREADS
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.overrides import unquoted
 from netbuf_gym.zoo import mistakes
 from netbuf_gym.zoo.schema import (
@@ -207,9 +207,22 @@ def check_training(config: DictConfig) -> None:
         raise ConfigError(f"max_minutes = {config.max_minutes!r} is out of range; valid: above 0, or null")
 
 
+def check_validation(config: DictConfig) -> None:
+    """Raises ConfigError for a scenario to choose models by that is none of the task's."""
+    one = config.validation
+    if one.name is None and one.kwargs:
+        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
+    if one.name is not None and config.env.name in tasks.names():
+        try:
+            rollout.draw(config.env.name, scenario_spec(one), [FIRST_VALIDATION_SEED])
+        except NetbufError as error:
+            raise ConfigError(f"validation.name = {one.name!r} gives {config.env.name} no world: {error}") from None
+
+
 def check_study(config: DictConfig) -> None:
     """Raises ConfigError for what no study can be made with."""
     check_training(config)
+    check_validation(config)
     for key, low, high in (
         ("trials", 1, 100_000),
         ("seeds", LEAST_SEEDS, 100),

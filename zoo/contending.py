@@ -22,11 +22,12 @@ def contender(word: str, suite: Suite) -> Contender:
 
     Args:
         word: a contender's name (`netbuf-gym list contenders`); `constant:ACTION`, the action as JSON; the file or folder of a
-            model, or the name of an agent that comes with the package.
+            model, or the name of an agent that comes with the package; code of the user's (`netbuf_gym.contenders.words`).
         suite: whose worlds it is to meet.
 
     Raises:
         ConfigError: nothing of the kind; an agent of another task.
+        ControlError: code of the user's that does not compile, or cannot be imported.
         CheckpointError: a model that cannot be read.
         MissingExtraError: a model needs what is not installed.
     """
@@ -41,7 +42,7 @@ def contender(word: str, suite: Suite) -> Contender:
     try:
         path = library.path_of(word, "controller")
     except CheckpointError:
-        valid = f"a contender ({', '.join(known)}), constant:ACTION, a model's file or an agent's name"
+        valid = f"a contender ({', '.join(known)}), constant:ACTION, a model's file or an agent's name, mine.cc, mine.py:NAME"
         hint = did_you_mean(word, [*known, *library.names()])
         raise ConfigError(f"controller = {shown(word)} is nothing that plays {suite.task}; {hint}valid: {valid}") from None
     return _agent(path, word, suite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import warnings
 from pathlib import Path
@@ -18,10 +19,12 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.zoo import checkpoint, library, scores, submission
 from netbuf_gym.zoo.agent import Agent
 from netbuf_gym.zoo.config import plain
-from netbuf_gym.zoo.saved import SavedAgent
+from netbuf_gym.zoo.saved import OF_ITS_MACHINE, SavedAgent
 
 CARD, NETWORK = "README.md", "policy.onnx"
 OPSET = 18
+RL_ZOO3 = {"ppo_kl": "ppo"}
+"""What rl_zoo3 calls a learner, where that is another name."""
 CHECKED = 1000
 """Decisions on which the network must agree with the model."""
 AGREE = 1e-4
@@ -44,8 +47,7 @@ def folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
         MissingExtraError: `onnx` needs what is not installed.
         OSError: a file cannot be written.
     """
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise ConfigError(f"output = {str(output)!r} holds something already; valid: a new folder, or an empty one")
+    _require_new(output)
     saved = checkpoint.read(library.path_of(agent))
     network = to_onnx(Agent(agent)) if onnx else None
     output.mkdir(parents=True, exist_ok=True)
@@ -59,6 +61,42 @@ def folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
         write_atomic(output / NETWORK, network)
     write_atomic(output / CARD, card(agent, saved))
     return sorted(output.iterdir())
+
+
+def _require_new(output: Path) -> None:
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise ConfigError(f"output = {str(output)!r} holds something already; valid: a new folder, or an empty one")
+
+
+def rl_zoo3(agent: str, output: Path) -> tuple[Path, str]:
+    """Writes an agent as rl_zoo3 keeps its own: ALGO/ENV_1/ENV.zip, and config.yml and args.yml in a folder of that name.
+
+    Args:
+        agent, output: as of `folder`.
+
+    Returns:
+        the model's file, and the command of rl_zoo3's that plays it.
+
+    Raises:
+        CheckpointError, ConfigError, OSError: as `folder`.
+    """
+    _require_new(output)
+    saved = checkpoint.read(library.path_of(agent))
+    env, algo = saved.env["id"], RL_ZOO3.get(str(saved.config.algo.name), str(saved.config.algo.name))
+    name = env.replace("/", "-")
+    model = output / algo / f"{name}_1" / f"{name}.zip"
+    about = model.with_suffix("")
+    about.mkdir(parents=True)
+    config = checkpoint.pack(saved, model)
+    own = {"n_envs": config.algo.num_envs, "n_timesteps": saved.progress["timesteps"], "policy": config.algo.policy}
+    env_kwargs = {key: value for key, value in saved.env["kwargs"].items() if key not in OF_ITS_MACHINE}
+    for file, told in {
+        "config.yml": own,
+        "args.yml": {"algo": algo, "env": env, "env_kwargs": env_kwargs, "seed": config.seed, "gym_packages": ["netbuf_gym"]},
+    }.items():
+        write_atomic(about / file, yaml.safe_dump(told, sort_keys=False))
+    own_words = f"--algo {algo} --env {env} --gym-packages netbuf_gym -f {shlex.quote(str(output))}"
+    return model, f"python -m rl_zoo3.enjoy {own_words} --exp-id 1 --no-render"
 
 
 def card(agent: str, saved: checkpoint.Saved) -> str:

@@ -63,24 +63,44 @@ def imitate(
     kept: list[tuple[th.Tensor, ...]] = []
     twins, worlds.twins = worlds.twins, 1  # they would decide alike, and show the same
     optimizer = th.optim.Adam(model.policy.parameters(), lr=LEARNING_RATE)
+    found = {}
     for part in range(rounds):
         pieces = _play(model, contender.start(rules, range(native.worlds)), steps, own=part > 0, width=width)
         if twins > 1:
             pieces = (*pieces[:2], th.zeros_like(pieces[2]))  # what a learner is to get more than its like
         kept.append(pieces)
         observations, actions, returns = (th.cat(parts) for parts in zip(*kept, strict=True))
-        for epoch in range(epochs):
-            for group in optimizer.param_groups:
-                group["lr"] = LEARNING_RATE * (1 - epoch / epochs)
-            for rows in th.split(th.randperm(len(observations)), BATCH):
-                optimizer.zero_grad()
-                loss = _loss(model, observations[rows], actions[rows], spread) + 0.5 * F.mse_loss(
-                    model._values(observations[rows]), returns[rows]
-                )
-                th.autograd.backward(loss)
-                th.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
-                optimizer.step()
+        found = fit(model, optimizer, observations, actions, returns, epochs, spread)
     worlds.twins = twins
+    return found
+
+
+def fit(
+    model: BatchPPO,
+    optimizer: th.optim.Optimizer,
+    observations: th.Tensor,
+    actions: th.Tensor,
+    returns: th.Tensor,
+    epochs: int,
+    spread: float = 0.0,
+) -> dict[str, float]:
+    """Fits the policy to actions and the value function to returns, `(decisions, ...)` each; see `imitate`."""
+    for epoch in range(epochs):
+        for group in optimizer.param_groups:
+            group["lr"] = LEARNING_RATE * (1 - epoch / epochs)
+        for rows in th.split(th.randperm(len(observations)), BATCH):
+            optimizer.zero_grad()
+            loss = _loss(model, observations[rows], actions[rows], spread) + 0.5 * F.mse_loss(
+                model._values(observations[rows]), returns[rows]
+            )
+            th.autograd.backward(loss)
+            th.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
+            optimizer.step()
+    return agreement(model, observations, actions)
+
+
+def agreement(model: BatchPPO, observations: th.Tensor, actions: th.Tensor) -> dict[str, float]:
+    """How near greedy decisions come to these actions; see `imitate`."""
     with th.inference_mode():
         output = model._policy_output(observations)
         if actions.dtype == th.int64:

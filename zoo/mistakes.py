@@ -26,6 +26,7 @@ HYDRA = {
     "hydra.run.dir": "run_dir=DIR says where a run is written",
     "hydra.sweep.dir": "it says where --multirun writes",
     "hydra.sweep.subdir": "it says where --multirun writes",
+    "hydra/launcher": "it says who runs the jobs of --multirun",
     "hydra.job.chdir": "jobs run where they are started",
 }
 

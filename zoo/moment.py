@@ -68,6 +68,7 @@ def take(model: BaseAlgorithm, recorder: Recorder, networks: bool = False) -> Mo
     episodes = recorder.episodes()
     if episodes is not None:
         arrays |= {"draws": episodes.draws, "lengths_run": episodes.lengths, "actions": episodes.actions}
+        arrays |= {} if episodes.stages is None else {"stages": episodes.stages}
     logger = model.logger
     numbers = {
         "counters": {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)},
@@ -114,7 +115,8 @@ def go_on(moment: Moment, model: BaseAlgorithm, recorder: Recorder) -> bool:
             raise ValueError(f"counter {name[:40]!r} is not this learner's")
     worlds_back = False
     if "draws" in arrays and recorder.recording:
-        observations = recorder.replay(Episodes(arrays["draws"], arrays["lengths_run"], arrays["actions"]))
+        ran = Episodes(arrays["draws"], arrays["lengths_run"], arrays["actions"], arrays.get("stages"))
+        observations = recorder.replay(ran)
         worlds_back = np.array_equal(observations, arrays["observations"])
     if worlds_back:
         model._last_obs = observations

@@ -8,6 +8,7 @@ the same actions, all worlds in one batch, so that a long episode costs about th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.vector import VectorEnv
+from netbuf_gym.worlds import WorldSource
 
 MAX_BYTES = 1 << 29
 """Episodes whose actions take more memory than this are not kept: their worlds start new ones."""
@@ -29,21 +31,27 @@ class Episodes:
         draws: (worlds, 6) uint64, the generator of each world before its episode was drawn.
         lengths: (worlds,) int64, decisions since then.
         actions: (sum of lengths, agents, ...): of the worlds that were running, step by step.
+        stages: (worlds,) int64, of a curriculum; None without one.
     """
 
     draws: np.ndarray
     lengths: np.ndarray
     actions: np.ndarray
+    stages: np.ndarray | None = None
 
 
 class Recorder(gym.vector.VectorWrapper):
     """Keeps what `replay` needs of a `netbuf_gym.vector.VectorEnv`; costs a copy of the actions a step.
 
+    Args:
+        env: the worlds.
+        stages: where those of each stage of a curriculum come from; empty: there is none.
+
     Attributes:
         recording: False where worlds cannot be played again (their plant keeps real time), or are not worth the memory.
     """
 
-    def __init__(self, env: gym.vector.VectorEnv):
+    def __init__(self, env: gym.vector.VectorEnv, stages: Sequence[WorldSource] = ()):
         super().__init__(env)
         self.native = cast(VectorEnv, env.unwrapped)
         space = env.single_action_space
@@ -53,6 +61,15 @@ class Recorder(gym.vector.VectorWrapper):
         self._step = self._oldest = 0
         self._began = np.zeros(self._worlds, np.int64)  # the step at which each world's episode began
         self._draws, self._next_draws = np.zeros((2, self._worlds, 6), np.uint64)
+        self._sources, self._stages = stages, np.zeros(self._worlds, np.int64)
+        self.stage = 0
+        if stages:
+            self.set_stage(0)
+
+    def set_stage(self, stage: int) -> None:
+        """Lets all worlds that begin from now on be of a stage of the curriculum."""
+        self.stage = stage
+        self.native.engine.source = self._sources[stage]
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """See the environment's."""
@@ -87,6 +104,7 @@ class Recorder(gym.vector.VectorWrapper):
             self._draws[world] = self._next_draws[world]
             self._next_draws[world] = _packed(generators[world])
             self._began[world] = self._step
+            self._stages[world] = self.stage
 
     def _make_room(self) -> None:
         """Forgets the actions of episodes that are over, or else takes twice the memory."""
@@ -109,7 +127,8 @@ class Recorder(gym.vector.VectorWrapper):
         taken = self._actions[steps % len(self._actions)]
         taken = taken.reshape(len(steps), self._worlds, self._agents, *taken.shape[2:])
         running = steps[:, None] >= self._began
-        return Episodes(self._draws.copy(), self._step - self._began, taken[running])
+        stages = self._stages.copy() if self._sources else None
+        return Episodes(self._draws.copy(), self._step - self._began, taken[running], stages)
 
     def replay(self, episodes: Episodes) -> np.ndarray:
         """Plays episodes up to where they were; the observations, `(rows, ...)`, that they then give.
@@ -123,6 +142,9 @@ class Recorder(gym.vector.VectorWrapper):
             raise ValueError(f"episodes of {len(lengths)} worlds, not of {self._worlds}")
         if episodes.actions.shape != shape or episodes.actions.dtype != self._actions.dtype:
             raise ValueError(f"actions of shape {episodes.actions.shape}, not {shape}")
+        stages = np.zeros(self._worlds, np.int64) if episodes.stages is None else episodes.stages
+        if stages.shape != lengths.shape or stages.min() < 0 or stages.max() >= max(len(self._sources), 1):
+            raise ValueError(f"worlds of stages that a curriculum of {len(self._sources)} does not have")
         observations, _ = self.reset(seed=0)  # so that worlds which begin later are there
         batch = self._filler(episodes)
         position = 0
@@ -132,7 +154,11 @@ class Recorder(gym.vector.VectorWrapper):
                 for world in np.flatnonzero(starting).tolist():
                     _unpack(self.native.generators()[world], episodes.draws[world])
                     self._next_draws[world] = episodes.draws[world]
-                observations, _ = self.reset(options={"reset_mask": starting.repeat(self._agents)})
+                for stage in np.unique(stages[starting]).tolist():
+                    if self._sources:
+                        self.set_stage(stage)
+                    of_stage = starting & (stages == stage)
+                    observations, _ = self.reset(options={"reset_mask": of_stage.repeat(self._agents)})
             if step < longest:
                 running = lengths >= longest - step
                 count = int(running.sum())

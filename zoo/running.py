@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from netbuf_gym import tasks
+from netbuf_gym import isolated, tasks
 from netbuf_gym.contenders import Contender, InWorld
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import View, World, contender_of, play
@@ -37,32 +37,52 @@ def run(
     name: str | None = None,
     threads: int = 1,
     each: Callable[[str], None] = lambda name: None,
+    stop: isolated.Stop | None = None,
     **env: Any,
 ) -> Runs:
     """Runs a contender in the worlds that were drawn from a task's scenario.
 
     Args:
         each: is told the contender's name for each world that is done.
+        stop: ends the work early, by `Stopped`, when it is set.
         env: arguments of its environment, beside its own.
 
     Raises:
         CheckpointError: a model that does not fit its environment as it is now.
         ConfigError: a contender that has no place in a world.
+        ControlError: code of the user's, which runs in a process beside, and does not do.
     """
+    name = name or contender.name
+    if contender.own_code is not None and not isolated.here():
+        played = isolated.run(name, _beside, contender.own_code, worlds, task, scenario, name, env, each=each)
+        return cast(Runs, played)
     measures = tasks.get(task).measures
     found: list[list[dict[str, Any]]] = [[] for _ in worlds]
     samples: list[dict[str, float]] = []
 
     def keep(view: View) -> None:
         found[view.index] = view.report()
-        each(name or contender.name)
+        each(name)
 
     watch = {0: lambda view: samples.append(view.show())}
-    play(contender, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, **env)
+    play(contender, worlds, keep, task=task, scenario=scenario, threads=threads, watch=watch, stop=stop, **env)
     measures = measures.of(key for key, value in found[0][0].items() if isinstance(value, Real))
     columns = ("time_s", *dict(measures.series))
     series = {key: np.array([sample.get(key, math.nan) for sample in samples]) for key in columns}
-    return Runs(name or contender.name, [world.episode for world in worlds], _metrics(measures, found), series)
+    return Runs(name, [world.episode for world in worlds], _metrics(measures, found), series)
+
+
+def _beside(
+    word: str,
+    worlds: Sequence[World],
+    task: str,
+    scenario: str | dict[str, Any],
+    name: str,
+    env: Mapping[str, Any],
+    each: Callable[[str], None],
+    stop: isolated.Stop,
+) -> Runs:
+    return run(contender_of(word, task), worlds, task=task, scenario=scenario, name=name, each=each, stop=stop, **env)
 
 
 def run_baselines(
@@ -90,7 +110,9 @@ def run_baselines(
         contender = contender_of(name, task)
         own = contender.beside(env or {})
         recipe = own.get("recipe", default)
-        label = name if recipe == default or isinstance(contender, InWorld) else f"{name} ({recipe})"
+        label = name if contender.own_code is None else contender.name
+        if recipe != default and not isinstance(contender, InWorld):
+            label = f"{label} ({recipe})"
         runs.append(run(contender, worlds, task=task, scenario=scenario, name=label, threads=threads, each=each, **own))
     return runs
 

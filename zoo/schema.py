@@ -165,6 +165,8 @@ class TrainConfig:
         resume: run directory to continue; its configuration stands, except for what the command line changes.
         start_from: file or run directory of a model, or an agent's name, whose networks the training begins with, as the stages
             of a curriculum do; it must have seen and decided the same, by networks of the same shape. null: with random ones.
+        curriculum: stages that come before the scenario as it stands, each a mapping of `until`, the share of the training that
+            is over at its end (rising, between 0 and 1), and `kwargs`, its arguments over the scenario's own.
         imitate: a rule that the learner imitates before it learns by itself.
         checkpoint_minutes: time between checkpoints.
         snapshots: so many models are kept along the way, evenly over the training, for a campaign to choose among them; 0: the
@@ -188,6 +190,7 @@ class TrainConfig:
     run_dir: str | None = None
     resume: str | None = None
     start_from: str | None = None
+    curriculum: list[Any] = field(default_factory=list)
     imitate: ImitateConfig = field(default_factory=ImitateConfig)
     checkpoint_minutes: float = 1.0
     snapshots: int = 0

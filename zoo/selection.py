@@ -15,7 +15,7 @@ import numpy as np
 from omegaconf import DictConfig
 
 from netbuf_gym import tasks
-from netbuf_gym.errors import CheckpointError, ConfigError
+from netbuf_gym.errors import CheckpointError
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import draw
@@ -95,14 +95,8 @@ def choose(run_dir: Path, task: str, scenario: str | dict[str, Any], seeds: int)
 
 
 def scenario_of(config: DictConfig) -> str | dict[str, Any]:
-    """The scenario that a training's models are compared in: `validation`, or the one that is trained on.
-
-    Raises:
-        ConfigError: arguments without a name.
-    """
+    """The scenario that a training's models are compared in: `validation`, or the one that is trained on."""
     one = config.scenario if config.validation.name is None else config.validation
-    if one is config.scenario and config.validation.kwargs:
-        raise ConfigError("validation.kwargs are given without validation.name; valid: both, or neither")
     return scenario_spec(one, tasks.get(config.env.name).rules.default_scenario)
 
 

@@ -13,18 +13,13 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import Cell, Edition, Suite, running
-from netbuf_gym.zoo import checkpoint, contending, library, scores
+from netbuf_gym.zoo import checkpoint, contending, gate, library, scores
 from netbuf_gym.zoo.saved import SavedAgent
 
 EVALUATION = "suite.json"
 """Of a run's folder, beside its model."""
 SAMPLED = 2
 """Worlds of each family that are played again."""
-TOLERANCE = 0.02
-"""Of the score, in a world that is played again."""
-REPRODUCED = 0.9
-"""Share of those worlds in which it must be reproduced: the last bits of a network's sums depend on the machine, and a decision
-between two that are nearly equal on the last bits."""
 
 
 @dataclass(frozen=True)
@@ -123,15 +118,11 @@ def require_reproduced(one: Submission, cells: Sequence[Cell]) -> None:
     contending.require_fit(contender, cells, one.suite)
     again = running.run(one.suite, cells, contender).of(key)
     said = [one.result["worlds"][cell.name][key] for cell in cells]
-    off = {
-        cell.name: (was, now)
-        for cell, was, now in zip(cells, said, again, strict=True)
-        if not (was is None and np.isnan(now)) and not (was is not None and abs(was - now) <= TOLERANCE)
-    }
-    if len(off) > (1 - REPRODUCED) * len(cells):
+    off = gate.others(cells, [np.nan if was is None else was for was in said], again)
+    if not gate.reproduced(off, len(cells)):
         world, (was, now) = next(iter(off.items()))
         what = f"{one.evaluation}: {one.saved.path} does not reproduce its {key} in {len(off)} of {len(cells)} worlds"
-        raise ConfigError(f"{what}: in {world} it has {now:.4g}, not {was}; valid: its own results, within {TOLERANCE:g}")
+        raise ConfigError(f"{what}: in {world} it has {now:.4g}, not {was}; valid: its own results, within {gate.TOLERANCE:g}")
 
 
 def table(one: Submission) -> tuple[list[str], list[list[Any]]]:

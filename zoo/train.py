@@ -26,8 +26,8 @@ from netbuf_gym.files import alone, naming, write_atomic
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
-from netbuf_gym.zoo import checkpoint, library, versions
-from netbuf_gym.zoo.config import Source, check_training, load
+from netbuf_gym.zoo import checkpoint, curriculum, library, versions
+from netbuf_gym.zoo.config import Source, check_training, check_validation, load
 from netbuf_gym.zoo.ranges import check_actions, check_algo, check_rollout
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
@@ -138,6 +138,7 @@ def train(
 def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     """Trains by a configuration from the beginning."""
     check_training(config)
+    check_validation(config)
     check_algo(config.algo)
     note = check_rollout(config.algo, config.env.num_envs)
     run_dir = _run_dir(config)
@@ -199,9 +200,9 @@ def _resume(run: Path, overrides: Sequence[str], tell: Callable[[str], None]) ->
         _change(config, overrides)
         config.run_dir = str(run)
         return _start(config, tell)
+    if not run.exists():
+        raise CheckpointError(f"resume = {str(run)!r}: no such file; valid: a run's directory, or its checkpoint.zip")
     folder = run if run.is_dir() else run.parent
-    if not folder.is_dir():
-        checkpoint.read(run)  # says what there is not
     with alone(folder, "resume"):
         return _go_on(run, overrides, tell)
 
@@ -254,7 +255,7 @@ def _learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgo
     from netbuf_gym.zoo.replay import Recorder
 
     th.set_num_threads(config.torch_threads)  # the first weights depend on it, too
-    recorder = Recorder(worlds)
+    recorder = Recorder(worlds, curriculum.sources(config, worlds))
     shape = {"stagger_steps": config.stagger_steps, "twins": config.twins}
     adapter = VectorEnvAdapter(recorder, info_keywords=_measures(worlds).logged, **shape)
     return models.make_model(config.algo, adapter, config.seed), recorder
@@ -348,6 +349,8 @@ def _learn(
             config.snapshots, config.total_timesteps, stop, lambda: write(selection.snapshot(model.num_timesteps))
         )
         parts.append(taken)
+    if config.curriculum:
+        parts.append(callbacks.Stages(config.total_timesteps, stop, curriculum.follow(config, recorder.set_stage)))
     progress = callbacks.Progress(config.total_timesteps, stop, measures.score)
     if config.progress:
         parts.append(progress)

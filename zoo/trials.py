@@ -8,7 +8,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 from stable_baselines3.common.logger import Logger
 
-from netbuf_gym.zoo import checkpoint, learning
+from netbuf_gym.zoo import callbacks, checkpoint, curriculum, learning
 from netbuf_gym.zoo import moment as moments
 from netbuf_gym.zoo.callbacks import Interrupt, Stop
 from netbuf_gym.zoo.train import begin, described, diverging
@@ -72,7 +72,7 @@ class Training:
         kwargs = env_kwargs(config)
         self.worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
         try:
-            self.model, _ = begin(config, self.worlds)
+            self.model, recorder = begin(config, self.worlds)
         except BaseException:
             self.worlds.close()
             raise
@@ -80,6 +80,8 @@ class Training:
         self._env = described(self.model, config, kwargs)
         self._part = _Part(interrupt, alive)
         self._boundaries = _Boundaries(self._part)
+        follow = curriculum.follow(config, recorder.set_stage)
+        self._stages = [callbacks.Stages(config.total_timesteps, self._part, follow)] if config.curriculum else []
         self._generators = moments.generators()
 
     def go_on(self, timesteps: int) -> None:
@@ -93,7 +95,7 @@ class Training:
         self._part.until = timesteps
         fresh = self.model.num_timesteps == 0
         with diverging():
-            learning.learn(self.model, self.config.total_timesteps, self._boundaries, [], fresh)
+            learning.learn(self.model, self.config.total_timesteps, self._boundaries, self._stages, fresh)
         self._generators = moments.generators()
         if self.interrupt.received is not None:
             raise InterruptedTrial

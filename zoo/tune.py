@@ -11,7 +11,6 @@ import shlex
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from optuna.visualization import matplotlib as pictures
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
-from netbuf_gym.plots import SMALL, TEXT, figure_of, write
+from netbuf_gym.plots import dress, figure_of, write, write_drawn
 from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.zoo import processes, reference, search, studies
 from netbuf_gym.zoo.callbacks import Interrupt
@@ -107,12 +106,12 @@ def write_results(plan: studies.Plan, study: optuna.Study) -> None:
     write_atomic(folder / "trials.csv", _table(study))
     complete = [one for one in studies.ended(study) if one.state == TrialState.COMPLETE]
     target = plan.measures.score
-    _draw(folder / "history.png", lambda: pictures.plot_optimization_history(study, target_name=target))
+    write_drawn(lambda: pictures.plot_optimization_history(study, target_name=target), folder / "history.png")
     write(_slices(plan, complete), folder / "slice.png")
     if len({one.value for one in complete}) > 1 and len(complete) >= FOR_IMPORTANCE:
-        _draw(
-            folder / "importance.png",
+        write_drawn(
             lambda: pictures.plot_param_importances(study, evaluator=PedAnovaImportanceEvaluator(), target_name=target),
+            folder / "importance.png",
         )
 
 
@@ -162,23 +161,6 @@ def _gain(plan: studies.Plan, value: float) -> float:
     return -value if plan.measures.lower_is_better else value
 
 
-def _draw(path: Path, plot: Callable[[], object]) -> None:
-    """Draws one of Optuna's pictures."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    before = set(plt.get_fignums())
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about settings that were all tried at one value, and layouts with colour bars
-        plot()
-        plt.gcf().tight_layout()
-        write(plt.gcf(), path)
-    for number in set(plt.get_fignums()) - before:
-        plt.close(number)
-
-
 def _slices(plan: studies.Plan, trials: Sequence[FrozenTrial]) -> Any:
     """The scores of complete trials by each setting, later ones darker."""
     columns = 4
@@ -201,10 +183,7 @@ def _slices(plan: studies.Plan, trials: Sequence[FrozenTrial]) -> Any:
             margin = 0.05 * (setting.high - setting.low)
             axes.set_xlim(setting.low - margin, setting.high + margin)
         axes.scatter(places, values, c=[one.number for one in trials], cmap="Blues", vmin=-len(trials), edgecolors="0.4", s=22)
-        axes.set_title(setting.name, fontsize=TEXT)
-        axes.tick_params(labelsize=SMALL, which="both")
-        if at % columns == 0:
-            axes.set_ylabel(plan.measures.score, fontsize=SMALL)
+        dress(axes, ylabel="" if at % columns else plan.measures.score, title=setting.name, grid="")
     return figure
 
 

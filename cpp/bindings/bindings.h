@@ -10,7 +10,8 @@ namespace netbuf {
 void bind_catalogues(nanobind::module_& m);   // congestion controls, queue disciplines, kinds of agents
 void bind_interpreter(nanobind::module_& m);  // whose turn it is
 void bind_config(nanobind::module_& m);       // the description of a world
-void bind_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);  // congestion controls of the user's
+void bind_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);  // congestion controls of the user's: in Python,
+void bind_own_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);  // and in C++
 using SharedWorld = Shared<World>;
 using SharedBatch = Shared<Batch>;
 void bind_worlds(nanobind::module_& m);       // World and Batch

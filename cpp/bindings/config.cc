@@ -64,6 +64,7 @@ void bind_config(nb::module_& m) {
       .def_rw("queue_cap", &SwitchConfig::queue_cap)
       .def_rw("drop", &SwitchConfig::drop)
       .def_rw("mark", &SwitchConfig::mark)
+      .def_rw("congested", &SwitchConfig::congested)
       .def_rw("protect_syn", &SwitchConfig::protect_syn)
       .def_rw("scheduler", &SwitchConfig::scheduler)
       .def_rw("quanta", &SwitchConfig::quanta);
@@ -133,15 +134,26 @@ void bind_config(nb::module_& m) {
       .def_rw("reservoir_ns", &VideoConfig::reservoir_ns)
       .def_rw("cushion_ns", &VideoConfig::cushion_ns);
 
+  nb::class_<RouteConfig>(m, "RouteConfig", "Where packets go from a time on; see netbuf_gym.scenarios.Route.")
+      .def(nb::init<>())
+      .def_rw("from_ns", &RouteConfig::from_ns)
+      .def_rw("path", &RouteConfig::path)
+      .def_rw("return_path", &RouteConfig::return_path);
+
   nb::class_<FlowConfig> flow(m, "FlowConfig", "A TCP connection; see netbuf_gym.scenarios.Flow.");
   bind_controls(m, flow);
+  bind_own_controls(m, flow);
   flow.def(nb::init<>())
       .def_rw("cc", &FlowConfig::cc)
       .def_rw("cc_parameters", &FlowConfig::cc_parameters)
       .def_rw("controlled", &FlowConfig::controlled)
       .def_rw("ecn", &FlowConfig::ecn)
+      .def_rw("ecn_counts", &FlowConfig::ecn_counts)
       .def_rw("path", &FlowConfig::path)
       .def_rw("return_path", &FlowConfig::return_path)
+      .def_rw("routes", &FlowConfig::routes)
+      .def_rw("misbehaviour", &FlowConfig::misbehaviour)
+      .def_rw("rest_ns", &FlowConfig::rest_ns)
       .def_rw("start_ns", &FlowConfig::start_ns)
       .def_rw("stop_ns", &FlowConfig::stop_ns)
       .def_rw("app", &FlowConfig::app)

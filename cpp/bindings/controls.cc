@@ -167,7 +167,7 @@ void bind_controls(nb::module_& m, nb::class_<FlowConfig>& flow) {
       delete object;
     });
     config.cc = name;
-    config.own_control = [maker, name]() -> std::unique_ptr<CongestionControl> {
+    config.own_control = [maker, name](Stack) -> std::unique_ptr<CongestionControl> {
       Inside inside;
       try {
         return std::make_unique<PythonControl>((*maker)(), name);

@@ -70,10 +70,11 @@ void bind_catalogues(nb::module_& m) {
     for (const std::string& name : all_stacks()) {
       const StackProfile& profile = stack_profile(stack_of(name));
       profiles[name] = {{"mss_bytes", profile.mss}, {"data_bytes", profile.mss + profile.data_overhead},
-                        {"ack_bytes", profile.ack_bytes}, {"paces", profile.paces}, {"has_hosts", profile.has_hosts}};
+                        {"ack_bytes", profile.ack_bytes}, {"paces", profile.paces}, {"has_hosts", profile.has_hosts},
+                        {"speaks_ecn", profile.speaks_ecn}};
     }
     return profiles;
-  }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes; whether it\ncan pace, and have hosts.");
+  }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes; whether it\ncan pace, have hosts, and speak ECN.");
   const char* text = "A dict each: name, meaning, stacks, and for each of its parameters name, meaning, kind, default, low, high, stacks.";
   m.def("congestion_controls", &described<CongestionControlRecord>, text);
   m.def("receiver_controls", &described<ReceiverControlRecord>, text);

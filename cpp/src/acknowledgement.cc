@@ -51,9 +51,9 @@ void Sender::process(const Ack& ack) {
   una_bytes_ += work.acked_bytes;
   counters.acked_bytes += work.delivered_bytes;
   if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack);  // else overtaken by a later one
+  if (echo_) [[unlikely]] counters.segments_marked += work.marked = ecn_counts_ ? marked_ : work.delivered;
   if (work.delivered > 0) {
     tcb.delivered += work.delivered;
-    if (echo_) counters.segments_marked += work.delivered;
     tcb.delivered_time = tcb.now;
     counters.segments_acked += work.delivered;
     Time sent = work.newest_sent;

@@ -7,12 +7,13 @@ namespace netbuf {
 
 namespace {
 
-// Writes during on periods, at a rate or as fast as TCP takes it; starts with an on period.
+// Writes during on periods, at a rate or as fast as TCP takes it; starts with an on period. Periods have lengths, or rests are
+// given: times at which they begin and end in turn.
 class OnOff final : public Source {
  public:
   OnOff(const FlowConfig& config, uint32_t mss, Rng* rng)
       : on_(config.on_ns), off_(config.off_ns), random_(config.random_on_off), mss_(mss), rng_(rng),
-        start_(config.start_ns), packet_gap_(config.app_rate_bps > 0 ? mss * 8e9 / config.app_rate_bps : 0) {}
+        start_(config.start_ns), rests_(config.rest_ns), packet_gap_(config.app_rate_bps > 0 ? mss * 8e9 / config.app_rate_bps : 0) {}
 
   Offer offer(Time now, int64_t sent) override {
     if (phase_end_ < 0) begin(std::max(now, start_), true);
@@ -33,12 +34,18 @@ class OnOff final : public Source {
   }
   int64_t written_at(Time end) const { return phase_written_ + packets_by(end - 1) * mss_; }
   void begin(Time at, bool writing) {
+    phase_start_ = at;
+    phase_written_ = written_;
+    if (!rests_.empty()) {
+      const auto next = std::upper_bound(rests_.begin(), rests_.end(), at);
+      writing_ = (next - rests_.begin()) % 2 == 0;
+      phase_end_ = next == rests_.end() ? kNever : *next;
+      return;
+    }
     const Time mean = writing ? on_ : off_;
     const Time length = random_ ? std::max<Time>(1, static_cast<Time>(rng_->exponential(static_cast<double>(mean)))) : mean;
-    phase_start_ = at;
     phase_end_ = at + std::max<Time>(1, length);
     writing_ = writing;
-    phase_written_ = written_;
   }
 
   Time on_, off_;
@@ -46,6 +53,7 @@ class OnOff final : public Source {
   int64_t mss_;
   Rng* rng_;
   Time start_, phase_start_ = 0, phase_end_ = -1;
+  const std::vector<Time> rests_;
   double packet_gap_;
   int64_t written_ = 0, phase_written_ = 0;
 };
@@ -100,6 +108,20 @@ const Entry<Application> on_off{{
     .name = "on_off",
     .check = [](const FlowConfig& flow, const std::string& at) {
       if (flow.on_ns <= 0 || flow.on_ns > kLongest) reject(at + ".on_ns", flow.on_ns, "in [1, 1e16]");
+    },
+    .outruns = [](const FlowConfig& flow) { return flow.app_rate_bps == 0; },
+    .source = [](const FlowConfig& flow, uint32_t mss, Rng* rng) -> std::unique_ptr<Source> {
+      return std::make_unique<OnOff>(flow, mss, rng);
+    },
+}};
+
+const Entry<Application> paused{{
+    .name = "paused",
+    .check = [](const FlowConfig& flow, const std::string& at) {
+      const std::vector<Time>& rests = flow.rest_ns;
+      bool rising = !rests.empty() && rests.size() % 2 == 0 && rests.front() >= 0 && rests.back() <= kLongest;
+      for (size_t i = 1; i < rests.size(); ++i) rising &= rests[i - 1] < rests[i];
+      if (!rising) reject(at + ".rest_ns", rests.size(), "rising times in [0, 1e16], two for each rest");
     },
     .outruns = [](const FlowConfig& flow) { return flow.app_rate_bps == 0; },
     .source = [](const FlowConfig& flow, uint32_t mss, Rng* rng) -> std::unique_ptr<Source> {

@@ -9,6 +9,7 @@
 #include "netbuf/queue_discipline.h"
 #include "netbuf/receiver_control.h"
 #include "netbuf/reject.h"
+#include "netbuf/stack.h"
 #include "netbuf/traffic.h"
 #include "netbuf/wire.h"
 
@@ -128,9 +129,36 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.controlled && (flow.own_control || !Catalogue<CongestionControlRecord>::find(flow.cc)->agent)) {
     reject(at + ".cc", flow.cc, "an agent's when the flow is controlled");
   }
-  if (flow.ecn && stack != Stack::linux_kernel) reject(at + ".ecn", flow.ecn, "false in the ns3 stack, which does not speak it here");
+  if (flow.ecn && !stack_profile(stack).speaks_ecn) reject(at + ".ecn", flow.ecn, "false in the ns3 stack, which does not speak it here");
   check_path(flow.path, at + ".path", links);
   check_path(flow.return_path, at + ".return_path", links);
+  Time from = 0;
+  size_t hops = flow.path.size(), return_hops = flow.return_path.size();
+  for (size_t i = 0; i < flow.routes.size(); ++i) {
+    const RouteConfig& route = flow.routes[i];
+    const std::string which = at + ".routes[" + std::to_string(i) + "]";
+    check_path(route.path, which + ".path", links);
+    check_path(route.return_path, which + ".return_path", links);
+    if (route.from_ns <= from || route.from_ns > kLongest) reject(which + ".from_ns", route.from_ns, "above the one before, at most 1e16");
+    from = route.from_ns;
+    hops += route.path.size(), return_hops += route.return_path.size();
+  }
+  if (std::max(hops, return_hops) > kMaxHops) {
+    reject(at + ".routes", std::max(hops, return_hops), "at most " + std::to_string(kMaxHops) + " links a direction in all");
+  }
+  if (!flow.routes.empty() && (flow.sender_host >= 0 || flow.receiver_host >= 0)) reject(at + ".routes", flow.routes.size(), "none for a socket at a host");
+  if (flow.ecn_counts && !flow.ecn) reject(at + ".ecn_counts", 1, "0 for a flow that does not speak ECN");
+  if (!flow.misbehaviour.empty()) {
+    if (flow.misbehaviour != "optimistic" && flow.misbehaviour != "split" && flow.misbehaviour != "spoofed") {
+      reject(at + ".misbehaviour", flow.misbehaviour, "one of optimistic split spoofed, or empty");
+    }
+    if (flow.app != "bulk" || flow.stop_ns > 0 || !flow.receiver.empty() || flow.receive_buffer_bytes > 0 || flow.receiver_host >= 0 || flow.relay_from >= 0) {
+      reject(at + ".misbehaviour", flow.misbehaviour, "empty for all but endless bulk flows without receive buffers, receiver controls and relays");
+    }
+  }
+  if (flow.misbehaviour == "optimistic" && flow.send_buffer_bytes == 0) {  // whose sender knows no losses, and its window no end
+    reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, "positive beside an optimistic receiver");
+  }
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
   if (flow.stop_ns != 0 && flow.stop_ns <= flow.start_ns) reject(at + ".stop_ns", flow.stop_ns, "0 or after start_ns");
   const Application& app = Catalogue<Application>::get(flow.app, at + ".app");
@@ -184,6 +212,15 @@ void check_bounded(const WorldConfig& config, const FlowConfig& flow, const std:
   const bool buffered = flow.send_buffer_bytes > 0 || flow.receive_buffer_bytes > 0 || flow.sender_host >= 0 || flow.receiver_host >= 0;
   if (application_of(flow).outruns(flow) && !rate && !buffered) {
     reject(at + ".path", "infinitely fast links", "a path with a finite rate, or a flow with a send or receive buffer");
+  }
+}
+
+// Each of its routes is a path that it might have had from the start.
+void check_routes(const WorldConfig& config, const FlowConfig& flow, const std::string& at) {
+  for (size_t i = 0; i < flow.routes.size(); ++i) {
+    FlowConfig other = flow;
+    other.path = flow.routes[i].path, other.return_path = flow.routes[i].return_path;
+    check_bounded(config, other, at + ".routes[" + std::to_string(i) + "]");
   }
 }
 
@@ -244,6 +281,7 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
   }
   if (sw.mark < 0 || sw.mark > kLargest) reject(at + ".mark", sw.mark, "in [0, 2^40] (0: never)");
   if (sw.drop != "tail" && sw.drop != "head") reject(at + ".drop", sw.drop, "tail or head");
+  if (sw.congested != "drop" && sw.congested != "mark") reject(at + ".congested", sw.congested, "drop or mark");
   if (sw.scheduler == "drr") {
     if (sw.quanta.size() != sw.queues) reject(at + ".quanta", sw.quanta.size(), "one for each queue");
     for (const int64_t quantum : sw.quanta) {
@@ -339,12 +377,19 @@ void validate(const WorldConfig& config) {
   for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size(), config.stack);
   check_relays(config.flows);
   check_hosts(config);
-  for (size_t i = 0; i < config.flows.size(); ++i) check_bounded(config, config.flows[i], "flows[" + std::to_string(i) + "]");
+  for (size_t i = 0; i < config.flows.size(); ++i) {
+    const std::string at = "flows[" + std::to_string(i) + "]";
+    check_bounded(config, config.flows[i], at);
+    check_routes(config, config.flows[i], at);
+  }
   std::vector<bool> taken(config.links.size(), false);
   for (size_t i = 0; i < config.switches.size(); ++i) check(config.switches[i], "switches[" + std::to_string(i) + "]", config.links, taken);
   for (size_t i = 0; i < config.flows.size(); ++i) {
     const std::string field = "flows[" + std::to_string(i) + "].priority";
     for (const auto* path : {&config.flows[i].path, &config.flows[i].return_path}) check_priority(config.flows[i].priority, *path, config, field);
+    for (const RouteConfig& route : config.flows[i].routes) {
+      for (const auto* path : {&route.path, &route.return_path}) check_priority(config.flows[i].priority, *path, config, field);
+    }
   }
   check_traffic(config);
   for (size_t i = 0; i < config.probes.size(); ++i) {

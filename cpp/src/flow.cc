@@ -12,7 +12,9 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
       sender(config, world, config.sender_host < 0 ? profile : network.host_profile, path, timers_, rng),
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
-  if (const bool accurate = sender.cc().accurate_ecn(); accurate || config.ecn) receiver.speak_ecn(accurate);
+  if (const bool exact = sender.cc().accurate_ecn(); exact || config.ecn) {
+    receiver.speak_ecn(config.ecn_counts ? Receiver::Ecn::counts : exact ? Receiver::Ecn::exact : Receiver::Ecn::classic);
+  }
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();
   if (config.sender_host >= 0) {

@@ -99,7 +99,7 @@ void Link::serve(Time now) {
   Time next = kNever;
   for (;;) {
     if (m.device.empty() && m.discipline->packets() == 0) break;
-    const Time begin = ready(now);
+    const Time begin = std::max(ready(now), m.device.empty() ? m.discipline->ready(now) : now);
     if (begin > now) {
       next = begin;
       break;
@@ -112,7 +112,9 @@ void Link::serve(Time now) {
     }
     transmit_now(now, item);
   }
-  while (m.device.size() < m.device_limit && m.take(now, item)) m.device.push(item);
+  // A discipline is asked even where nothing waits: FQ-CoDel retires the queues that it finds empty then.
+  const auto may_go = [&] { return m.discipline->packets() == 0 || m.discipline->ready(now) <= now; };
+  while (m.device.size() < m.device_limit && may_go() && m.take(now, item)) m.device.push(item);
   if (m.device.empty() && m.discipline->packets() == 0) next = kNever;
   m.next = next;
   if (next != before) m.host->rescheduled(m.index);

@@ -56,13 +56,4 @@ Parameters::Parameters(const std::vector<Parameter>& known, const Given& given, 
   }
 }
 
-double Parameters::operator[](std::string_view name) const {
-  for (const auto& [known, value] : values_) {
-    if (known == name) return value;
-  }
-  throw std::out_of_range("no parameter " + std::string(name));
-}
-
-bool Parameters::automatic(std::string_view name) const { return std::isnan((*this)[name]); }
-
 }  // namespace netbuf

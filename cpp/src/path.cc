@@ -13,27 +13,31 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
       flow_(flow),
       priority_(static_cast<uint8_t>(config.priority)),
       links_(config.path) {
-  const auto hops = [&](const std::vector<uint32_t>& path) {
-    std::vector<Hop> result;
-    bool in_order = true;        // so far: what is foreseen must be asked for in order of time
+  const auto add_hops = [&](std::vector<Hop>& hops, const std::vector<uint32_t>& path) {
+    bool in_order = config.routes.empty();  // so far: what is foreseen must be asked for in order of time
+    const size_t first = hops.size();
     for (const uint32_t link : path) {
       const Link& l = network_.links[link];
       const bool folded = in_order && network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate() && !l.changes();
       in_order &= !l.reorders();
-      result.push_back({link, folded, result.empty() || folded ? uint8_t{0} : lane_between(result.back().link, link), 0});
+      const uint8_t lane = hops.size() == first || folded ? uint8_t{0} : lane_between(hops.back().link, link);
+      hops.push_back({link, folded, false, lane, 0});
     }
-    return result;
+    hops.back().last = true;
   };
-  forward_ = hops(config.path);
-  backward_ = hops(config.return_path);
-  forward_hops_ = static_cast<uint32_t>(forward_.size());
-  backward_hops_ = static_cast<uint32_t>(backward_.size());
+  const auto add_route = [&](Time from, const std::vector<uint32_t>& path, const std::vector<uint32_t>& return_path) {
+    routes_.push_back({from, static_cast<uint32_t>(forward_.size()), static_cast<uint32_t>(backward_.size())});
+    add_hops(forward_, path);
+    add_hops(backward_, return_path);
+  };
+  add_route(0, config.path, config.return_path);
+  for (const RouteConfig& later : config.routes) add_route(later.from_ns, later.path, later.return_path);
   first_link_ = &network_.links[config.path.front()];
   first_return_link_ = &network_.links[config.return_path.front()];
 
-  ack_overtakes_ = std::any_of(config.return_path.begin(), config.return_path.end(), [&](uint32_t link) { return network_.links[link].reorders(); });
-  direct_ = forward_hops_ == 1 && !first_link_->managed();
-  direct_back_ = backward_hops_ == 1 && !first_return_link_->managed();
+  ack_overtakes_ = !config.routes.empty() || std::any_of(config.return_path.begin(), config.return_path.end(), [&](uint32_t link) { return network_.links[link].reorders(); });
+  direct_ = forward_.size() == 1 && !first_link_->managed();
+  direct_back_ = backward_.size() == 1 && !first_return_link_->managed();
 
   double slowest = std::numeric_limits<double>::infinity();
   bottleneck_ = config.path.front();
@@ -59,11 +63,12 @@ void Path::lose(Link::Fate fate, PacketKind kind) {
 
 void Path::launch_over_hops(const Packet& packet) {
   Packet moving = packet;
-  if (cross(moving, 0)) onward(moving, 1, packet.time);
+  const size_t first = route(packet.time).forward;
+  if (cross(moving, first)) onward(moving, first + 1, packet.time);
 }
 
 void Path::onward(Packet packet, size_t hop, Time now) {
-  for (; hop != forward_hops_; ++hop) {
+  for (; !forward_[hop - 1].last; ++hop) {
     Hop& next = forward_[hop];
     if (!next.folded && (packet.time > now || next.waiting > 0)) {
       ++next.waiting;
@@ -161,7 +166,7 @@ void Path::backward(Ack ack, size_t hop, Time at) {
 
 // Keeps an ACK that reaches hop (or the sender) at ack.time until then; false when it crosses hop at once.
 bool Path::wait_backward(const Ack& ack, size_t hop, Time now) {
-  if (hop == backward_hops_) {
+  if (backward_[hop - 1].last) {
     reach(ack, kAtSender, sender_lane_);
     return true;
   }

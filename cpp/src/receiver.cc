@@ -26,6 +26,9 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       stamp_unit_(config.timestamp_ns),
       clamp_interval_(config.clamp_interval_ns),
       clock_drift_(config.clock_drift_ppm * 1e-6) {
+  if (!config.misbehaviour.empty()) {
+    misbehaviour_ = config.misbehaviour == "optimistic" ? Misbehaviour::optimistic : config.misbehaviour == "split" ? Misbehaviour::split : Misbehaviour::spoofed;
+  }
   attach(make_receiver_control(config, profile.mss));
   attach(reader_of(config, profile.mss));
 }
@@ -56,6 +59,7 @@ void Receiver::receive_data(const Packet& packet) {
   }
   if (ecn_ != Ecn::none) [[unlikely]] note_ecn(packet);
   if (control_) [[unlikely]] ask_control(packet);
+  if (misbehaviour_ == Misbehaviour::optimistic) [[unlikely]] return receive_greedily(packet);
   const bool late = late_stamp(packet);
   if (!late) newest_sent_ = packet.sent_at;
   if (index != rcv_nxt_) [[unlikely]] {
@@ -91,11 +95,38 @@ void Receiver::note_ecn(const Packet& packet) {
     if (packet.to & kEcnReduced) echo_ = 0, quick_acks_ = std::max(quick_acks_, 1u);  // its window may be very small
     if (marked && !echo_) quick_acks_ = std::max(quick_acks_, 2u);
     if (marked) echo_ = kAckEcho;
+  } else if (ecn_ == Ecn::counts) {  // RFC 9768, 3.2.2.5.1: an ACK at the latest when two more have come
+    marks_ += marked;
+    if (marks_ - marks_told_ >= 2) quick_acks_ = std::max(quick_acks_, 1u);
   } else if (marked != (echo_ != 0)) {
     if (unacked_segments_ > 0 && deadline_ != kNever) send_ack();
     echo_ = marked ? kAckEcho : 0;
     quick_acks_ = std::max(quick_acks_, 1u);
   }
+}
+
+// Whatever comes is taken for all that was sent before it, and a quarter of what came in the last round trip for more: as much as
+// has been sent meanwhile, most likely. What is sent again shows that the sender did not believe it.
+void Receiver::receive_greedily(const Packet& packet) {
+  const bool again = before(packet.segment, rcv_nxt_);
+  echo_sent_ = packet.sent_at;
+  ++round_segments_;
+  if (again || now_ >= lead_round_) {
+    lead_ = again ? 0 : round_segments_ / 4;
+    round_segments_ = 0;
+    lead_round_ = now_ + std::max(handshake_rtt_, kMillisecond);
+  }
+  if (!again) rcv_nxt_ = packet.segment + 1;
+  deliver(packet.bytes);
+  if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0 || again) send_ack();
+  else if (deadline_ == kNever) delay_ack(now_ + profile_.delayed_ack_timeout);
+}
+
+// Savage et al.: with the ACK go three that acknowledge parts of its segments, or three duplicates.
+void Receiver::send_more(const Ack& ack) {
+  Ack part = ack;
+  if (misbehaviour_ == Misbehaviour::split) part.ack = last_ack_sent_, part.flags = kAckUntrue;
+  for (int i = 0; i < 3; ++i) path_.send_back(part);
 }
 
 // What a receiver knows of a packet: the sender's clock by its time stamp, and its own.
@@ -262,11 +293,20 @@ void Receiver::send_ack(uint8_t flags, const uint32_t* duplicate) {
   if (quick_acks_ > 0) --quick_acks_;
   unacked_segments_ = compressed_ = 0;
   deadline_ = kNever;
+  Ack ack{now_, echo_sent_, 0, static_cast<uint8_t>(flags | echo_), 0, rcv_nxt_, advertised_window()};
+  if (ecn_ == Ecn::counts) [[unlikely]] {
+    ack.echo_sent = (ack.echo_sent & ~kMarkCount) | static_cast<Time>((marks_told_ = marks_) & kMarkCount);
+  }
+  if (misbehaviour_ != Misbehaviour::none && flags == 0) [[unlikely]] {
+    if (misbehaviour_ == Misbehaviour::optimistic) ack.ack += lead_, ack.flags = ack.flags | kAckUntrue;
+    if (misbehaviour_ == Misbehaviour::split) send_more(ack);
+  }
   last_ack_sent_ = rcv_nxt_;
-  const Ack ack{now_, echo_sent_, 0, static_cast<uint8_t>(flags | echo_), 0, rcv_nxt_, advertised_window()};
   if (recent_blocks_.empty() && !duplicate) [[likely]] {
     if (echoes_ && flags == 0) [[unlikely]] echoes_->left(rcv_nxt_, now_);
-    return path_.send_back(ack);
+    path_.send_back(ack);
+    if (misbehaviour_ == Misbehaviour::spoofed) [[unlikely]] send_more(ack);
+    return;
   }
   SackBlocks blocks{};
   blocks.count = static_cast<uint8_t>(std::min<size_t>(profile_.max_sack_blocks, recent_blocks_.size()));

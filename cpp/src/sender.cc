@@ -16,12 +16,13 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
     : profile_(profile),
       path_(path),
       timers_(timers),
-      cc_(config.own_control ? config.own_control() : make_congestion_control(config.cc, world.stack, config.cc_parameters)),
+      cc_(config.own_control ? config.own_control(world.stack) : make_congestion_control(config.cc, world.stack, config.cc_parameters)),
       recovery_(profile.make_recovery()),
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),
       owns_window_(cc_->owns_window()),
       ecn_(config.ecn || cc_->accurate_ecn()),
+      ecn_counts_(config.ecn_counts),
       answers_(application_of(config).answers),
       closes_(application_of(config).sized),
       send_buffer_(config.send_buffer_bytes),
@@ -101,6 +102,7 @@ void Sender::establish(const Ack& ack) {
 
 // What is not an acknowledgement of data, or comes after the end.
 void Sender::receive_special(const Ack& ack) {
+  if (ack.flags & kAckUntrue) [[unlikely]] return receive_untrue(ack);
   if (ack.flags & kAckEcho) [[unlikely]] return receive_echo(ack);
   if (ack.flags & kAckSynAck) return establish(ack);
   if (time_wait_until_ != kNever) return answer_late(ack);
@@ -126,8 +128,23 @@ void Sender::receive_request(const Ack& ack) {
 void Sender::receive_echo(Ack ack) {
   ack.flags = ack.flags & ~kAckEcho;
   echo_ = true;
+  if (ecn_counts_) {
+    const auto count = static_cast<uint8_t>(ack.echo_sent & kMarkCount);
+    const bool late = before(ack.ack, tcb.una);  // overtaken by an ACK that says more
+    marked_ = late ? 0 : (count - mark_count_) & kMarkCount;
+    mark_count_ = late ? mark_count_ : count;
+    echo_ = marked_ > 0;
+    ack.echo_sent = ack.echo_sent < 0 ? -1 : ack.echo_sent & ~kMarkCount;
+  }
   (ack.flags & ~kAckHasSack) != 0 || time_wait_until_ != kNever ? receive_special(ack) : process(ack);
   echo_ = false;
+}
+
+// RFC 9293, 3.10.7.4: what acknowledges something that was not sent is dropped; and a part of a segment lets nothing more go.
+void Sender::receive_untrue(Ack ack) {
+  if (after(ack.ack, tcb.nxt) || !after(ack.ack, tcb.una)) return;
+  ack.flags = ack.flags & ~kAckUntrue;
+  receive(ack);
 }
 
 // The receiver has everything and closes too: the last ACK, and the sender remembers the connection for a while.

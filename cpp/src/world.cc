@@ -64,7 +64,10 @@ void World::count_uses(const WorldConfig& config) {
   const auto use = [&](const std::vector<uint32_t>& path, uint32_t times) {
     for (const uint32_t link : path) network_.link_uses[link] += times;
   };
-  for (const FlowConfig& flow : config.flows) use(flow.path, 1), use(flow.return_path, 1);
+  for (const FlowConfig& flow : config.flows) {
+    use(flow.path, 1), use(flow.return_path, 1);
+    for (const RouteConfig& route : flow.routes) use(route.path, 1), use(route.return_path, 1);
+  }
   for (const TrafficConfig& traffic : config.traffic) {
     for (const FlowConfig& sender : traffic.senders) {
       use(sender.path, 2), use(sender.return_path, 2);

@@ -216,3 +216,30 @@ TEST(a_window_set_before_the_start_counts_from_the_start) {
   world.run(12 * kSecond);
   CHECK_NEAR(world.flows()[0].cwnd_integral(12 * kSecond), 40 * kMss * 2, 1);
 }
+
+TEST(a_paused_application_rests_when_it_is_told_to) {
+  WorldConfig config = worlds::dumbbell(10, 20, 50, {"cubic"});
+  config.flows[0].app = "paused";
+  config.flows[0].rest_ns = {2 * kSecond, 4 * kSecond, 5 * kSecond, 9 * kSecond};
+  World world(config, 1);
+  std::vector<double> mbps;
+  for (int second = 1; second <= 12; ++second) {
+    const int64_t before = world.flows()[0].counters().delivered_bytes;
+    world.run(second * kSecond);
+    mbps.push_back(static_cast<double>(world.flows()[0].counters().delivered_bytes - before) * 8e-6);
+  }
+  for (const size_t second : {1, 10, 11}) CHECK_NEAR(mbps[second], 9.65, 0.3);
+  CHECK_LE(mbps[2], 1.0);        // what was in the queue
+  for (const size_t second : {3, 6, 7, 8}) CHECK_LE(mbps[second], 1e-9);
+  CHECK_GT(mbps[4], 5.0);
+  config.flows[0].app_rate_bps = 2e6;
+  World slow(config, 1);
+  slow.run(12 * kSecond);
+  CHECK_NEAR(static_cast<double>(slow.flows()[0].counters().delivered_bytes) * 8e-6, 2.0 * 6, 0.1);
+  config.flows[0].start_ns = 3 * kSecond;  // in a rest
+  World late(config, 1);
+  late.run(12 * kSecond);
+  CHECK_NEAR(static_cast<double>(late.flows()[0].counters().delivered_bytes) * 8e-6, 2.0 * 4, 0.1);
+  config.flows[0].rest_ns = {2 * kSecond, kSecond};
+  CHECK(worlds::refusal(config).starts_with("flows[0].rest_ns"));
+}

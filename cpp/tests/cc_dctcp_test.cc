@@ -22,12 +22,12 @@ struct Rounds {
     AckEvent ack;
     ack.una_advanced = true;
     ack.echo = true;
-    ack.delivered = marked;  // an ACK of these, another of the rest
+    ack.delivered = ack.marked = marked;  // an ACK of these, another of the rest
     tcb.una -= 1;
     if (marked > 0) cc->on_ack(tcb, ack);
     tcb.una += 1;
     ack.echo = false;
-    ack.delivered = 100 - marked;
+    ack.delivered = 100 - marked, ack.marked = 0;
     cc->on_ack(tcb, ack);
   }
   double alpha() {  // as the window of a thousand packets tells

@@ -193,3 +193,29 @@ TEST(the_ns3_stack_says_that_it_does_not_speak_it) {
   world.flows[0].ecn = true;
   CHECK_THROWS(validate(world), std::invalid_argument);
 }
+
+// Accurate ECN (RFC 9768): the sender knows how many packets were marked, whatever ACKs are delayed or lost.
+TEST(accurate_ecn_counts_every_mark) {
+  for (const char* cc : {"cubic", "dctcp", "bbr3"}) {
+    for (const double loss : {0.0, 0.02}) {
+      WorldConfig world = managed("codel", cc, true);
+      world.links[1].loss = loss;
+      world.links[1].loss_on_acks = true;
+      world.flows[0].ecn_counts = true;
+      World run(world, 1);
+      run.run(30 * kSecond);
+      const uint64_t marked = run.flows()[0].receiver.counters().marks, known = run.flows()[0].sender.counters.segments_marked;
+      CHECK_GT(marked, 5u);
+      CHECK_LE(known, marked);
+      CHECK_LE(marked - known, 8u);  // the last are on their way
+      CHECK_GT(run.flows()[0].sender.counters.mark_responses, 3u);
+      CHECK_GT(goodput_mbps(run.flows()[0], 30), 8.0);
+    }
+  }
+}
+
+TEST(accurate_ecn_needs_ecn) {
+  WorldConfig world = managed("codel", "cubic", false);
+  world.flows[0].ecn_counts = true;
+  CHECK(worlds::refusal(world).starts_with("flows[0].ecn_counts = 1: must be 0 for a flow that does not speak ECN"));
+}

@@ -36,6 +36,7 @@ struct Bench {
     item.arrived = now;
     item.packet.segment = name;
     item.packet.kind = kind;
+    item.ecn = ecn;
     ports[0]->enqueue(now, item);
   }
   std::vector<uint32_t> drain() {
@@ -54,6 +55,7 @@ struct Bench {
     while (count-- > 0 && ports[port]->dequeue(now, item)) served += static_cast<char>('0' + item.priority);
     return served;
   }
+  bool ecn = false;              // of packets with names
   Dropped sink;
   SharedBuffer buffer;
   std::vector<std::unique_ptr<QueueDiscipline>> ports;
@@ -204,6 +206,24 @@ TEST(a_cut_holds_for_its_time_and_the_drop_place_can_be_changed) {
   bench.offer_named(8);
   CHECK(bench.sink.names == (Names{5, 1}));
   CHECK_EQ(bench.buffer.packets(0), 5u);
+}
+
+TEST(a_congested_queue_marks_what_speaks_ecn_up_to_the_end_of_the_buffer) {
+  SwitchConfig sw = config("agent", {0.1, 0.1}, 20);  // two packets
+  sw.congested = "mark";
+  sw.queue_cap = 15;
+  Bench bench(sw);
+  for (uint32_t name = 1; name <= 4; ++name) bench.offer_named(name);
+  CHECK(bench.sink.names == (Names{3, 4}));
+  bench.ecn = true;
+  for (uint32_t name = 5; name <= 20; ++name) bench.offer_named(name);
+  CHECK_EQ(bench.buffer.totals(0).marks, 13u);
+  CHECK(bench.sink.names == (Names{3, 4, 18, 19, 20}));
+  bench.buffer.set_congested(false);
+  bench.drain();
+  for (uint32_t name = 21; name <= 24; ++name) bench.offer_named(name);
+  CHECK_EQ(bench.buffer.totals(0).marks, 13u);
+  CHECK(bench.sink.names == (Names{3, 4, 18, 19, 20, 23, 24}));
 }
 
 TEST(flow_starts_and_ends_are_counted_and_the_least_queue_is_known) {

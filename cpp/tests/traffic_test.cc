@@ -243,11 +243,12 @@ TEST(batches_of_switches) {
     for (uint32_t w = 0; w < 6; ++w) batch->reset(w, config, w);
     Rng rng(4);
     for (int step = 0; step < 100; ++step) {
-      for (size_t w = 0; w < 6; ++w) {           // two alphas, two of the pulse, its time, the drop place
-        double *control = batch->control() + 6 * w;
+      for (size_t w = 0; w < 6; ++w) {           // two alphas, two of the pulse, its time, the drop place, marks
+        double *control = batch->control() + 7 * w;
         for (size_t i = 0; i < 4; ++i) control[i] = std::exp2(-8 + 11 * rng.uniform());
         control[4] = 0.05 * rng.uniform();
         control[5] = rng.uniform() < 0.5;
+        control[6] = rng.uniform() < 0.5;
       }
       batch->advance(100 * kMillisecond, nullptr);
     }

@@ -54,6 +54,16 @@ inline FlowConfig sized(FlowConfig flow, int64_t bytes) {
   return flow;
 }
 
+// What is said against a world; empty: nothing.
+inline std::string refusal(const WorldConfig& config) {
+  try {
+    validate(config);
+    return "";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
 // The bits of all counters and of the state of flow number index.
 inline std::vector<uint64_t> fingerprint(const Flow& flow) {
   const FlowCounters c = flow.counters();

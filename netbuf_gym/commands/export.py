@@ -14,13 +14,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     parser.add_argument("model", metavar="MODEL", help="an agent's name, a model's file, or a run's folder")
     parser.add_argument("folder", metavar="FOLDER", help="a new folder: README.md with metadata, model.zip, config.yaml, ...")
-    parser.add_argument("--onnx", action="store_true", help="with policy.onnx, held against the model's decisions")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--onnx", action="store_true", help="with policy.onnx, held against the model's decisions")
+    how.add_argument("--rl-zoo3", action="store_true", help="as a folder of logs of rl_zoo3's, for its enjoy and its tables")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
     with needing("a trained agent", "train"):
         from netbuf_gym.zoo import export
-    for path in export.folder(arguments.model, Path(arguments.folder), arguments.onnx):
+    folder = Path(arguments.folder)
+    if arguments.rl_zoo3:
+        written, command = export.rl_zoo3(arguments.model, folder)
+        print(f"written to {written}\nplay it by: {command}")
+        return 0
+    for path in export.folder(arguments.model, folder, arguments.onnx):
         print(f"written to {path}")
     return 0

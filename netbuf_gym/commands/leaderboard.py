@@ -14,8 +14,9 @@ from netbuf_gym.arguments import choice, whole
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.nearest import did_you_mean
+from netbuf_gym.progress import say
 
-HELP = "rank agents of all tasks on suite v1: hand in, show, fill, write the page"
+HELP = "rank agents of all tasks on suite v1: hand in, show, fill, check, write the page"
 
 INTERMIXED = True
 """Options may stand among the settings."""
@@ -39,12 +40,14 @@ EPILOG = """verbs:
                  in worlds of every family. Offline runs are sent later: wandb sync runs/leaderboard/wandb/offline-run-*
   show           ranks what the results, the runs that were handed in and a project hold
   fill           plays everybody (chance, constants, rules, other controls, the package's agents) that has no current result
+  check          the package's agents play five worlds of each family again, and are held to their committed results: exit
+                 status 1 where an agent has another score in more than a tenth of them; 2 where it has no result
   page           writes the leaderboard as leaderboard.md and leaderboard.html, of the committed results alone
 
 settings are KEY=VALUE:
 {keys}
 
-Exit status: 0 done, 2 bad input or refused, 3 a fault of the simulator, 130 interrupted.
+Exit status: 0 done, 1 a result does not stand (check), 2 bad input or refused, 3 a fault of the simulator, 130 interrupted.
 
 examples:
   netbuf-gym leaderboard show task=queue_threshold
@@ -147,6 +150,15 @@ def _fill(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], thr
     return 0
 
 
+def _check(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.zoo import gate, library
+
+    names = [name for name in library.names() if name.partition("/")[0] in tasks]
+    held = gate.check(names, _results(given), threads, lambda name: say(f"playing {name} again"))
+    print(gate.table(held))
+    return int(not all(one.holds for one in held))
+
+
 def _page(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
     from netbuf_gym.zoo import leaderboard_page
 
@@ -159,5 +171,6 @@ VERBS: dict[str, Callable[[Sequence[str], Sequence[str], dict[str, str], int], i
     "submit": _submit,
     "show": _show,
     "fill": _fill,
+    "check": _check,
     "page": _page,
 }

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     interrupted = ""
     try:
         for contender in contenders:
-            env = {**contender.env, "plant": plant}
+            env = contender.playing({"plant": plant})
             if arguments.interval is not None:
                 env["interval_s"] = arguments.interval
             elif task == HOST_TASK:

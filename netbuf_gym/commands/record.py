@@ -16,7 +16,8 @@ HELP = "write episodes of whoever decides as a Minari dataset, to learn from"
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     parser.add_argument("task", metavar="TASK", choices=tasks.names(), help=f"one of: {', '.join(tasks.names())}")
-    parser.add_argument("controller", metavar="CONTROLLER", help="a rule, random, constant:ACTION, an agent or a model's file")
+    whoever = "a rule, a congestion control, random, constant:ACTION, an agent or a model's file"
+    parser.add_argument("controller", metavar="CONTROLLER", help=whoever)
     parser.add_argument("--scenario", metavar="NAME", help="(netbuf-gym list scenarios; default: the task's)")
     parser.add_argument("--episodes", type=whole(1, 100_000), default=10, metavar="N", help="(default: 10)")
     parser.add_argument("--seed", type=whole(0, 2**62), default=1, metavar="N", help="of the first episode (default: 1)")
@@ -38,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             seeds=seeds,
             name=arguments.name,
             each=lambda done: bar(done, arguments.episodes),
+            tell=print,
         )
     print(f'written to {arguments.folder}; {WHERE}={arguments.folder} python -c "import minari; minari.load_dataset({name!r})"')
     return 0

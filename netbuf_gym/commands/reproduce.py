@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from netbuf_gym import executors
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce.campaign import Campaign
@@ -27,9 +28,13 @@ def _epilog() -> str:
     return f"""experiments:
 {listed}
 
+executors:
+{executors.listed()}
+
 settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps. Those of every experiment:
   output=DIR               default: runs/reproduce/EXPERIMENT-DIGEST
-  jobs=N                   threads; default: one for each core
+  jobs=N                   of them at once; default: one for each core
+  executor=NAME            where the runs are made; default: local
   figures=true             whether to draw
 
 {settings}
@@ -57,12 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
     own = experiment(arguments.experiment)
     order = own.parse(arguments.settings)
     if arguments.cfg:
-        apart = {"output": str(order.output), "jobs": order.jobs, "figures": order.figures}
+        apart = {"output": str(order.output), "jobs": order.jobs, "executor": order.executor.name, "figures": order.figures}
         print("\n".join(f"{key}: {json.dumps(value)}" for key, value in (order.settings.to_dict() | apart).items()))
         return 0
     if order.figures:
         require()  # refuses, before any work is done, where there is none
-    campaign = Campaign(own, order.settings, order.output, order.jobs)
+    campaign = Campaign(own, order.settings, order.output, order.jobs, order.executor)
     print(f"{order.settings.command()}: {campaign.runs} runs into {order.output}", flush=True)
     try:
         with ProgressBar("reproduce") as bar:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, needing
-from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.errors import ConfigError, ControlError, NetbufError, shown
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import SUITES, suite
 from netbuf_gym.suites.settings import KEYS, read
 
-HELP = "judge contenders on a fixed set of worlds: tables by family, plots, tidy results"
+HELP = "judge contenders on a fixed set of worlds, of the package's own or of the field: tables, ranks, plots, tidy results"
 
 INTERMIXED = True
 """Options may stand among the settings."""
@@ -30,16 +30,24 @@ def _epilog() -> str:
 settings are KEY=VALUE in the grammar of `netbuf-gym train`, lists in brackets, but no sweeps:
 {keys}
 
-The output folder gets worlds.csv (a row a controller and world), table.md, figures/ and, last, result.json with the suite's
-version and digest: results of different versions are of different worlds, and are not compared.
+Suites of the field (ccbench/solo to bbr3/conformance) rank by their own rule, among the package's kept results; the folder
+gets report.md, report.html, worlds.csv, figures/ and result.json. Of suites of the package's own it gets worlds.csv (a row
+a controller and world), table.md, figures/ and, last, result.json with the suite's version and digest: results of different
+versions are of different worlds, and are not compared. A controller that fails is marked, and the others go on. What is
+played is kept in parts/: an interrupted command goes on when it is given again, and who has played is not played again
+while nothing that decides the results has changed, the program among it; code of one's own is always played.
 
-Exit status: 0 done, 1 behind the result that `against` names, 2 bad input, 3 a fault of the simulator, 130 interrupted.
+Exit status: 0 done, 1 behind the result that `against` names, or code of one's own failed, 2 bad input, 3 a fault of the
+simulator, 130 interrupted.
 
 examples:
   netbuf-gym suite gate controller=cubic
   netbuf-gym suite gate controller=[congestion_window/ppo,queue_target,bbr] output=runs/gate
   netbuf-gym suite gate controller=runs/mine/model.zip families=[cellular,jitter] figures=false
   netbuf-gym suite gate controller=congestion_window/ppo against=runs/gate/result.json
+  netbuf-gym suite ccbench/solo controller=runs/mine/model.zip
+  netbuf-gym suite rfc9743 controller=[bbr3,copa] families=[mixed,short]
+  netbuf-gym suite gate controller=[mine.cc,mine.py:Gentle,cubic]
 """
 
 
@@ -52,8 +60,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
-    from netbuf_gym.suites import report, running
-    from netbuf_gym.zoo import contending
+    from netbuf_gym.suites import running
+    from netbuf_gym.zoo import contending, playing
 
     own = suite(arguments.suite)
     order = read(own, arguments.settings)
@@ -62,44 +70,46 @@ def run(arguments: argparse.Namespace) -> int:
     edition = own.load()
     cells = edition.of(order.families)
     families = [family for family in edition.families if not order.families or family in order.families]
-    before = None if order.against is None else report.earlier(order.against, own, edition, families)
+    teller = own.teller(own, edition, families, order)
     _make(order.output)
-    contenders = [contending.contender(word, own) for word in order.controllers]
+    failed: dict[str, str] = {}
+    words, contenders = [], []
+    for word in (*order.controllers, *teller.needs):
+        try:
+            contenders.append(contending.contender(word, own))
+            words.append(word)
+        except ControlError as error:
+            failed[word] = str(error)
+    _require_names([one.name for one in contenders])
     for one in contenders:
         contending.require_fit(one, cells, own)
-    command = order.command
-    print(f"{command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
+    print(f"{order.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
     played: list[running.Played] = []
+    play = playing.Playing(own, edition, order.output, order.executor, order.jobs, order.threads).play
     with ProgressBar("suite", line_seconds=None) as bar:
-        total = len(cells) * len(contenders)
-        for one in contenders:
-            done = len(played) * len(cells)
-            counted = _Counted(bar, done, total, one.name)
-            played.append(running.run(own, cells, one, threads=order.threads, each=counted))
-    summaries = {one.name: report.summary(one, own, families) for one in played}
-    table = report.tables(own, summaries)
-    behind: list[str] = []
-    if before is not None:
-        beside, behind = report.compared(own, summaries, before, order.tolerance)
-        table += f"\n\nagainst {order.against}\n\n{beside}"
-    # The result says that the folder is whole, and all of it of one run: it goes first and comes last.
-    (order.output / "result.json").unlink(missing_ok=True)
-    write_atomic(order.output / "worlds.csv", report.rows(played, own, command))
-    title = f"suite {own.name}, version {edition.version}"
-    write_atomic(order.output / "table.md", f"{title}\n\n{table}\n\n{report.notes(own, families)}\n")
-    if order.figures:
-        with needing("a plot", "plots"):
-            from netbuf_gym.suites import figures
-        figures.draw(own, played, families, order.output / "figures", title)
-    models = {word: contending.digest_of(word) for word in order.controllers}
-    write_json(order.output / "result.json", report.to_dict(own, edition, played, summaries, models, command))
-    print(table)
-    for one in played:
-        print(f"\n{one.name}: {one.seconds:.1f} s, {one.cpu_seconds:.1f} s of processors")
+        for number, (word, one) in enumerate(zip(words, contenders, strict=True)):
+            counted = _Counted(bar, number * len(cells), len(cells) * len(contenders), one.name)
+            try:
+                played.append(play(word, one, cells, counted))
+            except Exception as error:  # of a contender's own code, whatever it raises
+                if one.own_code is None and len(failed) + 1 == len(contenders):
+                    raise  # nobody has come to anything
+                failed[one.name] = str(error) if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}"
+                print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
+    text, behind = teller.tell(played, failed, {word: contending.digest_of(word) for word in words})
+    print(text)
+    for done in played:
+        print(f"\n{done.name}: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of processors")
     print(f"written to {shlex.quote(str(order.output))}")
     if behind:
-        print(f"behind {order.against} by more than {order.tolerance:g}: {', '.join(behind)}")
-    return 1 if behind else 0
+        print(behind)
+    return 1 if behind or failed else 0
+
+
+def _require_names(names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"controller has two that are called {shown(name)}; valid: files of different names")
 
 
 def _make(output: Path) -> None:

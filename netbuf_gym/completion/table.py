@@ -10,6 +10,7 @@ from netbuf_gym import plants, registration, scenarios, tasks, traces
 from netbuf_gym.cli import parser
 from netbuf_gym.commands import jobs as job_commands
 from netbuf_gym.commands.inventory import TOPICS
+from netbuf_gym.executors import EXECUTORS
 from netbuf_gym.reproduce.catalogue import EXPERIMENTS
 from netbuf_gym.reproduce.experiment import Experiment
 from netbuf_gym.reproduce.settings import OWN, kinds
@@ -142,8 +143,12 @@ def _reproduce(experiment: Experiment[Any]) -> dict[str, Any]:
         key: f"list:{key} of {experiment.name}" if key in _lists(experiment) else found
         for key, found in experiment.choices.items()
     }
-    values = {**own, "output": "dir", "figures": {"true": "", "false": ""}}
+    values = {**own, "output": "dir", "executor": _executors(), "figures": {"true": "", "false": ""}}
     return {"keys": keys, "values": values, "defaults": {}, "kwargs": {}, "named": {}}
+
+
+def _executors() -> dict[str, str]:
+    return {one.name: one.says for one in EXECUTORS.values()}
 
 
 def _suite() -> dict[str, Any]:
@@ -154,6 +159,8 @@ def _suite() -> dict[str, Any]:
         "families": "list:families",
         "output": "dir",
         "against": "file",
+        "executor": _executors(),
+        "beside": "file",
         "figures": {"true": "", "false": ""},
     }
     return {"keys": dict(KEYS), "values": values, "defaults": {}, "kwargs": {}, "named": {}}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
 
+from netbuf_gym.contenders import words
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import Scenario
 
@@ -49,15 +51,21 @@ class Contender(ABC):
     Attributes:
         name: how tables call it.
         recipes: those whose observations and actions it speaks, None: every one.
+        own_code: the word that names it where it is code of the user's, which is played in a process beside; None: it is not.
     """
 
     name: str
     recipes: tuple[str, ...] | None = None
+    own_code: str | None = None
 
     @property
     def env(self) -> dict[str, Any]:
         """The arguments of the environment that it plays by, unless others are asked for."""
         return {} if self.recipes is None else {"recipe": self.recipes[0]}
+
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that it plays by where these are asked for: its own are those that are not given."""
+        return {**self.env, **env}
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that it plays by where it is compared with what plays by `env`.
@@ -65,7 +73,7 @@ class Contender(ABC):
         One that does not speak the recipe plays its own, at the same intervals and on the same plant.
         """
         if self.recipes is None or env.get("recipe", self.recipes[0]) in self.recipes:
-            return {**self.env, **env}
+            return self.playing(env)
         return {key: env[key] for key in SHARED if key in env} | self.env
 
     def place(self, scenario: Any) -> Any:
@@ -121,6 +129,16 @@ class InWorld(Contender):
     def place(self, scenario: Scenario) -> Scenario:
         """See `Contender.place`: the scenario with this contender wherever an agent was."""
 
+    def followed(self, scenario: Scenario, seed: int, interval_s: float) -> Decider | None:
+        """Who decides in the agents' place what this does in a world, which it plays for that; None: no agent can.
+
+        Args:
+            scenario: the world with agents in it.
+            seed: of the world.
+            interval_s: between decisions.
+        """
+        return None
+
     @abstractmethod
     def report(self, scenario: Scenario, world: Any) -> list[dict[str, Any]]:
         """What agents in its place would be told at the end, one report for each.
@@ -153,6 +171,7 @@ class Named(Mapping[str, Callable[[], Contender]]):
         others: makers by name.
         numbered: makers of what has numbers after its name and a colon, `limits:20`, by that name: they are given what stands
             after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
+        own: what makes one of a word that names code of the user's; None: such words are not known.
     """
 
     def __init__(
@@ -161,8 +180,10 @@ class Named(Mapping[str, Callable[[], Contender]]):
         make: Callable[[str], Contender],
         others: Mapping[str, Callable[[], Contender]],
         numbered: Mapping[str, Callable[[str], Contender]] | None = None,
+        own: Callable[[str], Contender] | None = None,
     ):
         self._catalogue, self._make, self._others, self._numbered = catalogue, make, others, numbered or {}
+        self._own = own
 
     def __getitem__(self, name: str) -> Callable[[], Contender]:
         if name in self._others:
@@ -172,6 +193,8 @@ class Named(Mapping[str, Callable[[], Contender]]):
         kind, colon, numbers = name.partition(":")
         if colon and kind in self._numbered:
             return lambda: self._numbered[kind](numbers)
+        if self._own is not None and (words.is_compiled(name) or words.is_python(name)):
+            return partial(_of_word, self._own, name)
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -179,3 +202,9 @@ class Named(Mapping[str, Callable[[], Contender]]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def _of_word(make: Callable[[str], Contender], word: str) -> Contender:
+    contender = make(word)
+    contender.own_code = word
+    return contender

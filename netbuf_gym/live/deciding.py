@@ -111,7 +111,7 @@ class Contending:
 
     def __init__(self, contender: Contender, interval_s: float, in_force: Mapping[str, float], **env: Any):
         record = tasks.get(TASK)
-        own = {key: value for key, value in {**contender.env, **env}.items() if key not in NOT_OF_RULES}
+        own = {key: value for key, value in contender.playing(env).items() if key not in NOT_OF_RULES}
         first = example(resolve(record.rules.default_scenario, 1))
         recipe, history = own.pop("recipe", "default"), own.pop("history", None)
         self.name = contender.name

@@ -16,14 +16,15 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, ReferenceDataError
+from netbuf_gym.executors import LOCAL, Executor
 from netbuf_gym.files import alone, write_atomic, write_json
 from netbuf_gym.reproduce import table
 from netbuf_gym.reproduce.experiment import Chunk, Experiment, Part
-from netbuf_gym.reproduce.parallel import in_parallel
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.settings import Settings
 from netbuf_gym.version import __version__
@@ -39,7 +40,8 @@ class Campaign:
         experiment: Which.
         settings: What to run of it.
         output: The folder; made when it is not there.
-        jobs: Threads.
+        jobs: Threads, or processes, of the executor.
+        executor: Where the runs are made.
 
     Attributes:
         lost: How many of the rows in its table were found cut, to be made again.
@@ -50,8 +52,11 @@ class Campaign:
         OSError: The folder cannot be made or written.
     """
 
-    def __init__(self, experiment: Experiment[Any], settings: Settings, output: Path, jobs: int):
+    def __init__(
+        self, experiment: Experiment[Any], settings: Settings, output: Path, jobs: int, executor: Executor = LOCAL
+    ):
         self.experiment, self.settings, self.output, self.jobs = experiment, settings, output, jobs
+        self.executor = executor
         self.work = experiment.work(settings)
         self.parts = self.work.parts
         self.lost = 0
@@ -163,7 +168,8 @@ class Campaign:
         done = self.runs - sum(len(part.runs) for part in todo)
         progress(done, self.runs)
         rows: dict[str, list[dict[str, Any]]] = {part.name: [] for part in todo}
-        for chunk, found in in_parallel(self._run_chunk, self.work.chunks(todo), self.jobs, self._stop):
+        work = self._run_chunk if self.executor.here else self._elsewhere()
+        for chunk, found in self.executor.run(work, self.work.chunks(todo), self.jobs, self._stop):
             own = rows[chunk.part.name]
             own += found
             if len(own) == len(chunk.part.runs):
@@ -174,6 +180,9 @@ class Campaign:
 
     def _run_chunk(self, chunk: Chunk) -> list[dict[str, Any]]:
         return self.work.run(chunk, self.output, self._stop)
+
+    def _elsewhere(self) -> Elsewhere:
+        return Elsewhere(self.experiment, self.settings, dict(self.work.identity), self.output.absolute(), Path.cwd())
 
     def _describe(self) -> None:
         """Finds or makes the folder of this campaign."""
@@ -215,6 +224,7 @@ class Campaign:
             "netbuf_gym": __version__,
             "machine": machine(),
             "jobs": self.jobs,
+            "executor": self.executor.name,
             "begun": begun,
             "seconds": seconds,
             "runs": self.runs,
@@ -305,6 +315,38 @@ class Campaign:
                 raise ConfigError(f"{path}: was changed while the campaign ran; valid: the same command again")
             rows += own
         write_atomic(self.output / RUNS, table.text_of(self._comment, self.experiment.columns, rows))
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Runs chunks of a campaign in another process, which makes the work anew, once.
+
+    Args:
+        experiment, settings: The campaign's.
+        identity: Of its work: that of other files, as another machine may have, is refused.
+        output: The campaign's folder.
+        here: The folder that paths in the settings are relative to.
+    """
+
+    experiment: Experiment[Any]
+    settings: Settings
+    identity: Mapping[str, str]
+    output: Path
+    here: Path
+
+    def __call__(self, chunk: Chunk) -> list[dict[str, Any]]:
+        os.chdir(self.here)
+        made_of = (self.experiment.name, self.settings, *self.identity.items())
+        if _MADE.get("of") != made_of:
+            _MADE.update(of=made_of, work=self.experiment.work(self.settings))
+        work = _MADE["work"]
+        if dict(work.identity) != self.identity:
+            raise ConfigError(f"agents are other files on {platform.node()} ({work.identity}); valid: {self.identity}")
+        return work.run(chunk, self.output, threading.Event())
+
+
+_MADE: dict[str, Any] = {}
+"""The work that this process has made for `Elsewhere`, and what of."""
 
 
 def machine() -> str:

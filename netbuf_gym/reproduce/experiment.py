@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.executors import LOCAL, Executor, executor
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.settings import Settings, kinds, read
 
@@ -75,13 +76,15 @@ class Order(Generic[S]):
     Attributes:
         settings: What to run.
         output: The campaign's folder.
-        jobs: Threads.
+        jobs: Threads, or processes, of the executor.
+        executor: Where the runs are made.
         figures: Whether to draw.
     """
 
     settings: S
     output: Path
     jobs: int
+    executor: Executor
     figures: bool
 
 
@@ -148,6 +151,7 @@ class Experiment(ABC, Generic[S]):
         Raises:
             ConfigError: An unknown key, a key given twice, a value that is no such thing or out of range.
             CheckpointError: An agent that is neither a file nor a name.
+            MissingExtraError: What the executor needs is not installed.
         """
         given = read(self.settings, arguments)
         settings: Any = self.settings.made({key: value for key, value in given.items() if key in kinds(self.settings)})
@@ -156,4 +160,5 @@ class Experiment(ABC, Generic[S]):
         figures = given.get("figures", True)
         if not isinstance(figures, bool):
             raise ConfigError(f"figures = {shown(figures)} is not a truth value; valid: true, false")
-        return Order(settings=settings, output=Path(output), jobs=jobs, figures=figures)
+        engine = executor(given.get("executor", LOCAL.name))
+        return Order(settings=settings, output=Path(output), jobs=jobs, executor=engine, figures=figures)

@@ -4,7 +4,8 @@
 
 DIR are the folders that `netbuf-gym reproduce EXPERIMENT` wrote (and, of rlbm's section compare, the one of
 `python -m netbuf_gym.reproduce.rlbm.compare`). What stands between the page's marks for a section is replaced; figures, with
-fewer colours, and the means over seeds of every cell go to figures/EXPERIMENT/ beside the page.
+fewer colours, and the means over seeds of every cell go to figures/EXPERIMENT/ beside the page; of sender, ppcc and live also
+every run (rows-SECTION.csv.gz: what it was and its measures, eight digits), from which the page's tables follow.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,8 @@ import numpy as np
 
 from netbuf_gym import stats
 from netbuf_gym.reproduce import table
+
+ROWS_SAID = "; every run"
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,22 @@ class Runs:
             OSError: It cannot be read.
         """
         found = table.read(path, (*keys, *measures), keys).whole(path)
+        return cls._of(found.comment, found.rows, keys, texts, measures)
+
+    @classmethod
+    def of_rows(cls, text: str, keys: tuple[str, ...], texts: tuple[str, ...], measures: tuple[str, ...]) -> Runs:
+        """Reads what `rows_csv` wrote; arguments as for `read`."""
+        comment, _, rest = text.partition("\n")
+        said, rows = comment.removeprefix("# ").removesuffix(ROWS_SAID), list(csv.DictReader(io.StringIO(rest)))
+        return cls._of(said, rows, keys, texts, measures)
+
+    @classmethod
+    def _of(cls, comment: str, rows: Sequence[Mapping[str, str]], keys: tuple, texts: tuple, measures: tuple) -> Runs:
         columns = {}
         for name in (*keys, *measures):
-            values = [row[name] for row in found.rows]
+            values = [row.get(name, "") for row in rows]
             columns[name] = np.array(values) if name in texts else np.array([float(v) if v else np.nan for v in values])
-        return cls(found.comment, columns, keys, measures)
+        return cls(comment, columns, keys, measures)
 
     def __len__(self) -> int:
         return len(self.columns["scheme"])
@@ -115,6 +128,19 @@ class Runs:
             warnings.simplefilter("ignore", RuntimeWarning)  # a seed without any
             return {int(seed): float(np.nanmean(self.columns[measure][seeds == seed])) for seed in np.unique(seeds)}
 
+    def rows_csv(self) -> str:
+        """A table for readers who reckon for themselves: every run, eight significant digits; measures that no run has are left
+        out."""
+        measures = [name for name in self.measures if not np.isnan(self.columns[name]).all()]
+        out = io.StringIO()
+        out.write(f"# {self.comment}{ROWS_SAID}\n")
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*self.keys, *measures])
+        for values in zip(*(self.columns[name].tolist() for name in (*self.keys, *measures)), strict=True):
+            keys, measured = values[: len(self.keys)], values[len(self.keys) :]
+            writer.writerow([*map(_key, keys), *("" if value != value else f"{value:.8g}" for value in measured)])
+        return out.getvalue()
+
     def means_csv(self) -> str:
         """A small table for readers: the mean over seeds of every measure in each cell, four significant digits."""
         keys = tuple(name for name in self.keys if name != "seed")
@@ -132,3 +158,10 @@ class Runs:
                 cells = [f"{value:g}" if isinstance(value, float) else value for value in key]
                 writer.writerow([*cells, len(rows), *("" if mean != mean else f"{mean:.4g}" for mean in means)])
         return out.getvalue()
+
+
+def _key(value: object) -> object:
+    """As it is written: whole numbers without a point, nothing where there is none."""
+    if not isinstance(value, float):
+        return value
+    return "" if value != value else f"{value:.12g}"

@@ -156,7 +156,12 @@ def _kind(hint: Any) -> _Kind:
     return _Kind(many, typing.get_args(hint)[0] if optional else hint, optional)
 
 
-OWN = {"output": _Kind(False, str, False), "jobs": _Kind(False, int, True), "figures": _Kind(False, bool, False)}
+OWN = {
+    "output": _Kind(False, str, False),
+    "jobs": _Kind(False, int, True),
+    "executor": _Kind(False, str, False),
+    "figures": _Kind(False, bool, False),
+}
 """Keys of every experiment that do not change its results."""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.files import write_atomic
 from netbuf_gym.reproduce.campaign import DESCRIPTION, RUNS
+from netbuf_gym.reproduce.experiment import Experiment
 from netbuf_gym.reproduce.results import Runs
 
 COLOURS = 256
@@ -35,6 +36,28 @@ def ran(description: dict[str, Any]) -> str:
 def write_means(runs: Runs, path: Path) -> None:
     """Writes the means over seeds of every cell, packed; equal runs give equal bytes."""
     write_atomic(path, gzip.compress(runs.means_csv().encode(), mtime=0))
+
+
+def write_rows(runs: Runs, texts: tuple[str, ...], path: Path) -> Runs:
+    """Writes every run, packed, and gives the runs as they stand there, so that what is said of them follows from the file.
+
+    Args:
+        texts: Keys that are no numbers.
+    """
+    text = runs.rows_csv()
+    write_atomic(path, gzip.compress(text.encode(), mtime=0))
+    return Runs.of_rows(text, runs.keys, texts, runs.measures)
+
+
+def kept(folder: Path, *names: str) -> str:
+    """Where a page's folder of figures has every run."""
+    files = " and ".join(f"[{name}](figures/{folder.name}/{name})" for name in names)
+    return f"Every run, with all that was measured, to reckon with: {files}; what follows is of these."
+
+
+def read_rows(path: Path, like: Experiment[Any]) -> Runs:
+    """What `write_rows` wrote of an experiment's campaign."""
+    return Runs.of_rows(gzip.decompress(path.read_bytes()).decode(), like.keys, like.texts, tuple(like.measures))
 
 
 def pictures(drawn: Iterable[Path], folder: Path, prefix: str = "", suffix: str = "") -> list[str]:

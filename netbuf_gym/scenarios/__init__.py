@@ -16,10 +16,11 @@ from netbuf_gym.scenarios.catalogue import (
     congestion_controls,
     sender_controls,
 )
+from netbuf_gym.scenarios.compiled_control import CompiledControl, compiled
 from netbuf_gym.scenarios.delays import handovers, interruptions, leo_delays, route_change
-from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, CoDel, Discipline, DropTail, FqCoDel
+from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, TBF, CoDel, Discipline, DropTail, FqCoDel, Policer
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
-from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import AGENT, STACKS
 from netbuf_gym.scenarios.links import GilbertElliott, Link
@@ -80,6 +81,7 @@ __all__ = [
     "SIZES",
     "STACKS",
     "TARGET_DELAYS_MS",
+    "TBF",
     "WEB_SEARCH",
     "AckEvent",
     "Admission",
@@ -88,6 +90,7 @@ __all__ = [
     "Arrivals",
     "Bulk",
     "CoDel",
+    "CompiledControl",
     "CongestionControl",
     "DelaySchedule",
     "DeliveryTrace",
@@ -108,13 +111,16 @@ __all__ = [
     "OnOff",
     "OwnControl",
     "Pattern",
+    "Paused",
     "PoissonArrivals",
+    "Policer",
     "Probe",
     "RandomDumbbell",
     "RateTrace",
     "ReceiverControl",
     "Relay",
     "RoundRobin",
+    "Route",
     "Scenario",
     "Scheduler",
     "Scheme",
@@ -127,6 +133,7 @@ __all__ = [
     "Traffic",
     "UdpSource",
     "Video",
+    "compiled",
     "congestion_controls",
     "defaults_of",
     "describe",

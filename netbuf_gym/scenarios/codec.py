@@ -9,7 +9,7 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl
 from netbuf_gym.scenarios.disciplines import discipline_of
-from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.links import GilbertElliott, Link
 from netbuf_gym.scenarios.own_control import OwnControl
@@ -22,7 +22,7 @@ from netbuf_gym.scenarios.wire import DelaySchedule, Jitter, LossSchedule
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 
 SCHEMA = "netbuf-gym/scenario/1"
-APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff, "video": Video}
+APPLICATIONS = {"bulk": Bulk, "sized": Sized, "on_off": OnOff, "paused": Paused, "video": Video}
 SCHEDULES = {"delay_ms": DelaySchedule, "loss": LossSchedule}
 """Fields of a link that are a number or a schedule."""
 TRACES = {"rates": RateTrace, "deliveries": DeliveryTrace}
@@ -55,7 +55,7 @@ def from_dict(kind: type, data: object) -> Any:
     Raises:
         ScenarioError: Another schema; a field that is missing, unknown or out of range.
     """
-    data = dict(_mapping("scenario", data))
+    data = dict(mapping("scenario", data))
     schema = data.pop("schema", None)
     if schema != SCHEMA:
         raise ScenarioError(f"schema = {shown(schema)}; valid: {SCHEMA!r}")
@@ -69,12 +69,12 @@ def from_dict(kind: type, data: object) -> Any:
     if data.get("traffic") is not None:
         data["traffic"] = _read_traffic("traffic", data["traffic"])
     if "probes" in data:
-        data["probes"] = [_make(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
+        data["probes"] = [made(f"probes[{i}]", Probe, probe) for i, probe in enumerate(data["probes"])]
     if "udp" in data:
-        data["udp"] = [_make(f"udp[{i}]", UdpSource, source) for i, source in enumerate(data["udp"])]
+        data["udp"] = [made(f"udp[{i}]", UdpSource, source) for i, source in enumerate(data["udp"])]
     if "hosts" in data:
-        data["hosts"] = [_make(f"hosts[{i}]", Host, host) for i, host in enumerate(data["hosts"])]
-    return _make("scenario", kind, data)
+        data["hosts"] = [made(f"hosts[{i}]", Host, host) for i, host in enumerate(data["hosts"])]
+    return made("scenario", kind, data)
 
 
 def _link(link: Link) -> dict:
@@ -98,7 +98,8 @@ def _link(link: Link) -> dict:
 
 def _flow(flow: Flow) -> dict:
     kind = next(name for name, cls in APPLICATIONS.items() if isinstance(flow.app, cls))
-    return {**_plain(flow, skip=("app",)), "app": {"kind": kind, **_plain(flow.app)}}
+    routes = {"routes": [_plain(route) for route in flow.routes]} if flow.routes else {}
+    return {**_plain(flow, skip=("app", "routes")), **routes, "app": {"kind": kind, **_plain(flow.app)}}
 
 
 def application_of(field: str, data: object) -> Any:
@@ -129,10 +130,10 @@ def _sender(sender: Sender) -> dict:
 
 
 def _read_sender(field: str, data: object) -> Sender:
-    data = dict(_mapping(field, data))
+    data = dict(mapping(field, data))
     if data.get("relay") is not None:
-        data["relay"] = _make(f"{field}.relay", Relay, data["relay"])
-    return _make(field, Sender, data)
+        data["relay"] = made(f"{field}.relay", Relay, data["relay"])
+    return made(field, Sender, data)
 
 
 def _arrivals(arrivals: Arrivals) -> dict:
@@ -141,52 +142,56 @@ def _arrivals(arrivals: Arrivals) -> dict:
 
 
 def _read_link(field: str, data: object) -> Link:
-    data = dict(_mapping(field, data))
+    data = dict(mapping(field, data))
     if data.get("gilbert_elliott") is not None:
-        data["gilbert_elliott"] = _make(f"{field}.gilbert_elliott", GilbertElliott, data["gilbert_elliott"])
+        data["gilbert_elliott"] = made(f"{field}.gilbert_elliott", GilbertElliott, data["gilbert_elliott"])
     if data.get("trace") is not None:
         data["trace"] = _variant(f"{field}.trace", data["trace"], TRACES)
     for name, schedule in SCHEDULES.items():
         if isinstance(data.get(name), dict):
-            data[name] = _make(f"{field}.{name}", schedule, data[name])
+            data[name] = made(f"{field}.{name}", schedule, data[name])
     if data.get("jitter") is not None:
-        data["jitter"] = _make(f"{field}.jitter", Jitter, data["jitter"])
+        data["jitter"] = made(f"{field}.jitter", Jitter, data["jitter"])
     if data.get("discipline") is not None:
         data["discipline"] = discipline_of(f"{field}.discipline", data["discipline"])
-    return _make(field, Link, data)
+    return made(field, Link, data)
 
 
 def _read_flow(field: str, data: object) -> Flow:
-    data = dict(_mapping(field, data))
+    data = dict(mapping(field, data))
     if "app" in data:
         data["app"] = _variant(f"{field}.app", data["app"], APPLICATIONS)
-    return _make(field, Flow, data)
+    if "routes" in data:
+        if not isinstance(data["routes"], list):
+            raise ScenarioTypeError(f"{field}.routes = {shown(data['routes'])} is not a list")
+        data["routes"] = [made(f"{field}.routes[{i}]", Route, route) for i, route in enumerate(data["routes"])]
+    return made(field, Flow, data)
 
 
 def _read_switch(field: str, data: object) -> Switch:
-    data = dict(_mapping(field, data))
+    data = dict(mapping(field, data))
     for name, kinds in (("admission", ADMISSIONS), ("scheduler", SCHEDULERS)):
         if name in data:
             data[name] = _variant(f"{field}.{name}", data[name], kinds)
-    return _make(field, Switch, data)
+    return made(field, Switch, data)
 
 
 def _read_traffic(field: str, data: object) -> Traffic:
-    data = dict(_mapping(field, data))
+    data = dict(mapping(field, data))
     for name in ("senders", "arrivals"):
         if not isinstance(data.get(name), list):
             raise ScenarioTypeError(f"{field}.{name} = {shown(data.get(name))} is not a list")
     data["senders"] = [_read_sender(f"{field}.senders[{i}]", sender) for i, sender in enumerate(data["senders"])]
     data["arrivals"] = [_read_arrivals(f"{field}.arrivals[{i}]", a) for i, a in enumerate(data["arrivals"])]
-    return _make(field, Traffic, data)
+    return made(field, Traffic, data)
 
 
 def _read_arrivals(field: str, data: object) -> Arrivals:
-    data = dict(_mapping(field, data))
+    data = dict(mapping(field, data))
     cls = ARRIVALS.get(data["kind"]) if isinstance(data.get("kind"), str) else None
     for name, part in cls.parts.items() if cls else ():
         if name in data:
-            data[name] = _make(f"{field}.{name}", part, data[name])
+            data[name] = made(f"{field}.{name}", part, data[name])
     return _variant(field, data, ARRIVALS)
 
 
@@ -195,11 +200,11 @@ def _kinded(value: object) -> dict:
 
 
 def _variant(field: str, data: object, kinds: dict[str, type]) -> object:
-    data = dict(_mapping(field, data))
+    data = dict(mapping(field, data))
     kind = data.pop("kind", None)
     if not isinstance(kind, str) or kind not in kinds:
         raise ScenarioError(f"{field}.kind = {shown(kind)} is unknown; {instead(kind, kinds)}")
-    return _make(field, kinds[kind], data)
+    return made(field, kinds[kind], data)
 
 
 def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
@@ -214,19 +219,27 @@ def _plain(value: object, skip: tuple[str, ...] = ()) -> dict:
             item = item.to_dict()
         elif isinstance(item, OwnControl):
             valid = "a congestion control by its name (netbuf-gym list congestion-controls)"
-            raise ScenarioTypeError(f"{field.name} = {item.name} is Python code, which no file holds; valid here: {valid}")
+            raise ScenarioTypeError(f"{field.name} = {item.name} is the user's code, which no file holds; valid here: {valid}")
         result[field.name] = item.tolist() if hasattr(item, "tolist") else list(item) if isinstance(item, tuple) else item
     return result
 
 
-def _make(field: str, cls: type, data: object) -> object:
-    data = _mapping(field, data)
+def made(field: str, cls: type, data: object) -> Any:
+    """A dataclass from a mapping of its fields.
+
+    Args:
+        field: How messages call it.
+
+    Raises:
+        ScenarioError: No mapping; a field that is missing, unknown or out of range.
+    """
+    data = mapping(field, data)
     known = {f.name: f for f in fields(cls) if f.init}
     for name in data:
         if name not in known:
             raise ScenarioError(f"{field} has no field {name!r}; valid: {', '.join(known)}")
     for name, f in known.items():
-        if name not in data and f.default is MISSING:
+        if name not in data and f.default is MISSING and f.default_factory is MISSING:
             raise ScenarioError(f"{field}.{name} is missing")
     try:
         return cls(**data)
@@ -236,7 +249,8 @@ def _make(field: str, cls: type, data: object) -> object:
         raise type(error)(f"{field}: {error}") from None
 
 
-def _mapping(field: str, data: object) -> dict:
+def mapping(field: str, data: object) -> dict:
+    """What is one; ScenarioTypeError otherwise."""
     if not isinstance(data, dict):
         raise ScenarioTypeError(f"{field} = {shown(data)} is not a mapping of fields to values")
     return data

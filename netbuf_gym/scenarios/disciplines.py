@@ -62,7 +62,15 @@ def _class_of(record: Record, name: str) -> type[Discipline]:
     return make_dataclass(name, entries, bases=(Discipline,), namespace=about, frozen=True, kw_only=True)
 
 
-_NAMES = {"droptail": "DropTail", "red": "RED", "codel": "CoDel", "fq_codel": "FqCoDel", "pie": "PIE"}
+_NAMES = {
+    "droptail": "DropTail",
+    "red": "RED",
+    "codel": "CoDel",
+    "fq_codel": "FqCoDel",
+    "pie": "PIE",
+    "policer": "Policer",
+    "tbf": "TBF",
+}
 """What classes are called where the RFC writes the name otherwise than CamelCase would."""
 
 DISCIPLINES: dict[str, type[Discipline]] = {
@@ -71,7 +79,7 @@ DISCIPLINES: dict[str, type[Discipline]] = {
 """Every discipline by its name in JSON and in the core."""
 
 globals().update({cls.__name__: cls for cls in DISCIPLINES.values()})  # where pickle looks for them
-DropTail, RED, CoDel, FqCoDel, PIE = (DISCIPLINES[name] for name in _NAMES)
+DropTail, RED, CoDel, FqCoDel, PIE, Policer, TBF = (DISCIPLINES[name] for name in _NAMES)
 
 
 def discipline_of(label: str, value: object) -> Discipline:

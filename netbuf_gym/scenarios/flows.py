@@ -61,7 +61,61 @@ class OnOff:
         object.__setattr__(self, "random", checks.boolean("random", self.random))
 
 
-Application = Bulk | Sized | OnOff | Video
+@dataclass(frozen=True, kw_only=True)
+class Paused:
+    """Sends for as long as the flow lives, but for rests at given times.
+
+    Args:
+        rests_s: When it rests, `((from, to), ...)` in seconds of the world, each after the one before, 0 to 1e6.
+        rate_mbps: Meanwhile, 1e-6 to 1e6 Mbit/s; None: as fast as TCP takes it.
+    """
+
+    rests_s: Sequence[Sequence[float]]
+    rate_mbps: float | None = None
+
+    def __post_init__(self) -> None:
+        rests, before = [], -1.0
+        for i, rest in enumerate(checks.sequence("paused.rests_s", self.rests_s, "rests")):
+            field = f"paused.rests_s[{i}]"
+            times = [checks.number(field, time, 0, MAX_DURATION_S) for time in checks.sequence(field, rest, "times")]
+            if len(times) != 2 or not before < times[0] < times[1]:
+                raise ScenarioError(f"{field} = {shown(rest)}; valid: (from, to), from before to and after the rest before")
+            before = times[1]
+            rests.append(tuple(times))
+        if not rests:
+            raise ScenarioError("paused.rests_s is empty; valid: at least one rest")
+        object.__setattr__(self, "rests_s", tuple(rests))
+        if self.rate_mbps is not None:
+            rate = checks.number("rate_mbps", self.rate_mbps, MIN_RATE_MBPS, MAX_RATE_MBPS)
+            object.__setattr__(self, "rate_mbps", rate)
+
+
+Application = Bulk | Sized | OnOff | Paused | Video
+
+ACCURATE = "accurate"
+"""What `Flow.ecn` is where the receiver tells how many packets were marked."""
+
+MISBEHAVIOURS = ("optimistic", "split", "spoofed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """Where a running flow's packets and ACKs go from a time on; what is on its way goes on where it is.
+
+    Args:
+        at_s: Above 0 to 1e6 seconds.
+        path, return_path: As of a `Flow`.
+    """
+
+    at_s: float
+    path: Sequence[int | str]
+    return_path: Sequence[int | str]
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "at_s", checks.number("route.at_s", self.at_s, 0, MAX_DURATION_S, low_open=True))
+        put(self, "path", checks.sequence("route.path", self.path, "links"))
+        put(self, "return_path", checks.sequence("route.return_path", self.return_path, "links"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +129,7 @@ class Flow:
         path, return_path: The links that data and ACKs take, as indices into `Scenario.links` or link names.
         start_s: 0 to 1e6 seconds.
         stop_s: After `start_s`, at most 1e6; None: never.
-        app: `Bulk()`, `Sized(...)`, `OnOff(...)` or `Video(...)`.
+        app: `Bulk()`, `Sized(...)`, `OnOff(...)`, `Paused(...)` or `Video(...)`.
         send_buffer_bytes, receive_buffer_bytes: 4096 to 2**40; None: never limits.
         receiver: What the receiver limits the advertised window by: a receiver control, by name or as a dict of `name` and
             parameters: `{"name": "nuwa", "k": 7, "target_ms": "video"}` (`netbuf-gym list receiver-controls`); "agent": an
@@ -90,7 +144,13 @@ class Flow:
             holds the rest; None: everything at once.
         initial_cwnd_packets: 1 to 1000.
         ecn: Both ends speak ECN (RFC 3168): queues that mark do so instead of dropping its packets, and it gives way once a
-            window. `dctcp` does in any case, its receiver echoing every mark (RFC 8257). Linux stack only.
+            window. `dctcp` does in any case, its receiver echoing every mark (RFC 8257). "accurate": the receiver tells how
+            many packets were marked, with every ACK (RFC 9768). Linux stack only.
+        routes: `Route`s that replace `path` and `return_path` at times, each after the one before; not at hosts.
+        misbehaviour: How its receiver tries to get more than its share (RFC 5681, section 5): "optimistic" acknowledges what
+            has not come yet, holes included, which are never filled; "split" sends each ACK in four parts; "spoofed" sends
+            three duplicates with each. None: it does not. Bulk flows that never stop, without receive buffer or
+            control; with "optimistic" `send_buffer_bytes` limits the sender, which knows no losses.
         name: For people.
         priority: Its queue at switches, 0 to 63.
         sender_host, receiver_host: Names of the `Host`s of `Scenario.hosts` whose sockets its ends are; None: ends whose
@@ -120,7 +180,9 @@ class Flow:
     receiver_host: str | None = None
     sndbuf_bytes: int | None = None
     rcvbuf_bytes: int | None = None
-    ecn: bool = False
+    ecn: bool | str = False
+    routes: Sequence[Route] = ()
+    misbehaviour: str | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -132,8 +194,9 @@ class Flow:
             put(self, "stop_s", checks.number("flow.stop_s", self.stop_s, 0, MAX_DURATION_S, low_open=True))
             if self.stop_s <= self.start_s:
                 raise ScenarioError(f"flow.stop_s = {self.stop_s:g} is not after start_s = {self.start_s:g}")
-        if not isinstance(self.app, (Bulk, Sized, OnOff, Video)):
-            raise ScenarioTypeError(f"flow.app = {shown(self.app)}; valid: Bulk(), Sized(...), OnOff(...) or Video(...)")
+        if not isinstance(self.app, Application):
+            valid = "Bulk(), Sized(...), OnOff(...), Paused(...) or Video(...)"
+            raise ScenarioTypeError(f"flow.app = {shown(self.app)}; valid: {valid}")
         for field in ("send_buffer_bytes", "receive_buffer_bytes"):
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(f"flow.{field}", getattr(self, field), 4096, MAX_COUNT))
@@ -160,9 +223,23 @@ class Flow:
         put(self, "initial_cwnd_packets", cwnd)
         checks.text("flow.name", self.name)
         put(self, "priority", checks.integer("flow.priority", self.priority, 0, MAX_QUEUES - 1))
-        put(self, "ecn", checks.boolean("flow.ecn", self.ecn))
+        if self.ecn != ACCURATE:
+            put(self, "ecn", checks.boolean("flow.ecn", self.ecn))
+        self._check_routes()
+        if self.misbehaviour is not None:
+            checks.choice("flow.misbehaviour", self.misbehaviour, MISBEHAVIOURS)
         check_sockets(self, "flow")
         for field, host in (("send_buffer_bytes", "sender_host"), ("receive_buffer_bytes", "receiver_host")):
             size, name = getattr(self, field), getattr(self, host)
             if size is not None and name is not None:
                 raise ScenarioError(f"flow.{field} = {size} beside {host} = {name!r}; valid: one of them, or neither")
+
+    def _check_routes(self) -> None:
+        object.__setattr__(self, "routes", checks.sequence("flow.routes", self.routes, "routes") if self.routes else ())
+        before = 0.0
+        for i, route in enumerate(self.routes):
+            if not isinstance(route, Route):
+                raise ScenarioTypeError(f"flow.routes[{i}] = {shown(route)}; valid: Route(...)")
+            if route.at_s <= before:
+                raise ScenarioError(f"flow.routes[{i}].at_s = {route.at_s:g}; valid: after the one before, {before:g}")
+            before = route.at_s

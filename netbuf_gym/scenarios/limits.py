@@ -19,6 +19,8 @@ PACES = {stack: profile["paces"] for stack, profile in _PROFILES.items()}
 """Whether senders that do not pace themselves can be paced."""
 HAS_HOSTS = {stack: bool(profile["has_hosts"]) for stack, profile in _PROFILES.items()}
 """Whether flows can end at hosts, whose sockets' buffers follow the stack's rules."""
+SPEAKS_ECN = {stack: bool(profile["speaks_ecn"]) for stack, profile in _PROFILES.items()}
+"""Whether flows can have explicit congestion notification."""
 ACK_BYTES = {stack: profile["ack_bytes"] for stack, profile in _PROFILES.items()}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from netbuf_gym import checks, traces
 from netbuf_gym.described import arguments_of, range_of
-from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.errors import ConfigError, ScenarioError, ScenarioTypeError, TraceError, shown
 from netbuf_gym.files import read_text
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.scenarios.catalogue import names_of, several
@@ -309,7 +309,11 @@ def _traces(name: str) -> Callable[..., World] | None:
         return None
 
     def from_trace(**kwargs: Any) -> Scenario:
-        return _trace_world(path, **kwargs)
+        try:
+            return _trace_world(path, **kwargs)
+        except TraceError as error:
+            valid = "trace:PATH, a trace in Mahimahi's form or CSV"
+            raise TraceError(f"scenario = {shown(name)}: {error}; valid: {valid}") from None
 
     from_trace.__signature__ = signature_without(_trace_world, "path")  # type: ignore[attr-defined]
     return from_trace

@@ -7,7 +7,7 @@ from typing import Any
 
 from netbuf_gym import _core
 from netbuf_gym.scenarios.catalogue import CongestionControl, ReceiverControl, cc_name
-from netbuf_gym.scenarios.flows import Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.flows import ACCURATE, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import AGENT
 from netbuf_gym.scenarios.links import Link
@@ -110,9 +110,15 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
     config = _core.FlowConfig()
     _set_cc(config, flow.cc)
     config.controlled = flow.cc == AGENT
-    config.ecn = flow.ecn
+    config.ecn = bool(flow.ecn)
+    if flow.ecn == ACCURATE:
+        config.ecn_counts = True
     config.path = list(flow.path)
     config.return_path = list(flow.return_path)
+    if flow.routes:
+        config.routes = [route_config(route) for route in flow.routes]
+    if flow.misbehaviour is not None:
+        config.misbehaviour = flow.misbehaviour
     config.start_ns = nanoseconds(flow.start_s)
     config.stop_ns = nanoseconds(flow.stop_s) if flow.stop_s is not None else 0
     app = flow.app
@@ -125,6 +131,10 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
         config.app = "on_off"
         config.on_ns, config.off_ns = nanoseconds(app.on_s), nanoseconds(app.off_s)
         config.random_on_off = app.random
+        config.app_rate_bps = app.rate_mbps * 1e6 if app.rate_mbps is not None else 0.0
+    elif isinstance(app, Paused):
+        config.app = "paused"
+        config.rest_ns = [nanoseconds(time) for rest in app.rests_s for time in rest]
         config.app_rate_bps = app.rate_mbps * 1e6 if app.rate_mbps is not None else 0.0
     elif isinstance(app, Video):
         config.app = "video"
@@ -145,6 +155,14 @@ def flow_config(flow: Flow) -> _core.FlowConfig:
         config.read_bps = flow.read_mbps * 1e6
     if flow.priority:
         config.priority = flow.priority
+    return config
+
+
+def route_config(route: Route) -> _core.RouteConfig:
+    """Converts one route."""
+    config = _core.RouteConfig()
+    config.from_ns = nanoseconds(route.at_s)
+    config.path, config.return_path = list(route.path), list(route.return_path)
     return config
 
 
@@ -189,7 +207,7 @@ def video_config(video: Video) -> _core.VideoConfig:
 
 def _set_cc(config: _core.FlowConfig, cc: str | CongestionControl | OwnControl) -> None:
     if isinstance(cc, OwnControl):
-        return config.set_own_control(cc.make, cc.name)
+        return cc.set_in(config)
     config.cc = cc_name(cc)
     if isinstance(cc, CongestionControl):
         config.cc_parameters = {name: float(value) for name, value in cc.parameters}
@@ -213,6 +231,8 @@ def switch_config(switch: Switch) -> _core.SwitchConfig:
         if isinstance(admission, AgentThresholds):
             config.betas = list(admission.betas)
     config.drop, config.protect_syn = switch.drop, switch.protect_syn
+    if switch.congested != "drop":
+        config.congested = switch.congested
     config.scheduler = switch.scheduler.kind
     if isinstance(switch.scheduler, DRR):
         config.quanta = list(switch.scheduler.quanta_bytes)

@@ -76,6 +76,10 @@ class OwnControl:
     def __str__(self) -> str:
         return self.name
 
+    def set_in(self, config: _core.FlowConfig) -> None:
+        """Makes it the congestion control of a flow in the core's terms."""
+        config.set_own_control(self.make, self.name)
+
     def make(self) -> Control:
         """The control of one connection in one run.
 

@@ -102,6 +102,10 @@ for _scheme in (
     Scheme("abm", "active buffer management, alphas 8 for queue 0, 1 for the others", _abm),
     Scheme("static_bdp", "a buffer of RTT * C, split evenly between the queues", _static_bdp),
     Scheme("static_bdp_sqrt_n", "a buffer of RTT * C / sqrt(n), n senders, split evenly", _static_bdp_sqrt_n),
-    *(Scheme(cls.kind, f"one queue, the same buffer: {cls.record.meaning}", _discipline(cls)) for cls in DISCIPLINES.values()),
+    *(
+        Scheme(cls.kind, f"one queue, the same buffer: {cls.record.meaning}", _discipline(cls))
+        for cls in DISCIPLINES.values()
+        if not hasattr(cls, "rate_mbps")  # which has a rate of its own: it shapes what is sent, and manages no buffer
+    ),
 ):
     register(_scheme)

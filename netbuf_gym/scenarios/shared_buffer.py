@@ -33,6 +33,8 @@ def shared_buffer(
     queue_cap: int | None = None,
     drop: str = "tail",
     protect_syn: bool = False,
+    ecn: bool = False,
+    congested: str = "drop",
     scheme: str | dict | Admission = "naive",
     scheduler: str | dict | Scheduler = "round_robin",
     priority_below: int | Sequence[int] = (SMALL_BYTES,),
@@ -60,7 +62,8 @@ def shared_buffer(
         access_mbps, access_delay_ms: Of each access link.
         buffer_packets, buffer_bytes: The switch's shared buffer; 1000 packets when neither is given.
         queue_cap: No queue grows beyond this, in the buffer's unit; None: no such limit.
-        drop, protect_syn: As in `Switch`.
+        drop, protect_syn, congested: As in `Switch`.
+        ecn: Whether senders and receivers speak ECN.
         scheme: Who is admitted to the buffer; see `Scenario.with_scheme`.
         scheduler: "round_robin" (by packet), "drr" (quanta of 1500 bytes), "strict_priority", or a dict of `kind` and
             the scheduler's fields.
@@ -100,7 +103,7 @@ def shared_buffer(
         first = len(links)
         for end in ("sender", "sender-back"):
             links.append(Link(name=f"{end}-{i}", rate_mbps=access_mbps, delay_ms=access_delay_ms))
-        hosts_made.append(Sender(cc=cc, path=(first, 0), return_path=(1, first + 1)))
+        hosts_made.append(Sender(cc=cc, path=(first, 0), return_path=(1, first + 1), ecn=ecn))
     ping = checks.boolean("ping", ping)
     world = Scenario(
         links=links,
@@ -117,6 +120,7 @@ def shared_buffer(
                 scheduler=_scheduler(scheduler, queues),
                 queue_cap=queue_cap,
                 drop=drop,
+                congested=congested,
                 protect_syn=protect_syn,
             ),
         ),

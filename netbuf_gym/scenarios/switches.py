@@ -128,6 +128,9 @@ ADMISSIONS: dict[str, type] = {cls.kind: cls for cls in (StaticThresholds, Dynam
 DROPS = ("tail", "head")
 """Which packet goes when a queue may not grow: the one that arrives, or the oldest of its queue."""
 
+CONGESTED = ("drop", "mark")
+"""What becomes of packets of flows that speak ECN where the admission alone keeps their queue from growing."""
+
 DRR_QUANTUM_BYTES = 1500
 
 
@@ -204,6 +207,8 @@ class Switch:
             queue, as many as give up the room that it takes (Lakshman, Neidhardt and Ott 1996; Linux's pfifo_head_drop).
             A queue whose limit has fallen is not cut at once: it no longer grows. Where a queue has too little to give
             up, and is closed or the buffer is full, what arrives goes. A packet in transmission never does.
+        congested: What becomes of packets of flows that speak ECN where the admission alone keeps their queue from growing:
+            "drop", as of others, or "mark": they are stored and marked, up to `queue_cap` and the buffer's end.
         protect_syn: Packets that open connections (SYN, SYN-ACK) meet neither limits nor `queue_cap`, only a full buffer,
             and are not dropped from the head: what arrives goes in their place.
 
@@ -222,6 +227,7 @@ class Switch:
     drop: str = "tail"
     protect_syn: bool = False
     mark: int | None = None
+    congested: str = "drop"
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -234,6 +240,7 @@ class Switch:
             if getattr(self, field) is not None:
                 put(self, field, checks.integer(at + field, getattr(self, field), 1, MAX_COUNT))
         put(self, "drop", checks.choice(f"{at}drop", self.drop, DROPS))
+        put(self, "congested", checks.choice(f"{at}congested", self.congested, CONGESTED))
         put(self, "protect_syn", checks.boolean(f"{at}protect_syn", self.protect_syn))
         if (self.buffer_packets is None) == (self.buffer_bytes is None):
             given = "neither" if self.buffer_packets is None else "both"

@@ -24,7 +24,7 @@ from netbuf_gym.scenarios.catalogue import (
     several,
 )
 from netbuf_gym.scenarios.disciplines import Discipline
-from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Sized
+from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host, check_ends, placed_hosts
 from netbuf_gym.scenarios.limits import (
     ACK_BYTES,
@@ -37,6 +37,7 @@ from netbuf_gym.scenarios.limits import (
     MIN_DURATION_S,
     MSS_BYTES,
     PACES,
+    SPEAKS_ECN,
     STACKS,
 )
 from netbuf_gym.scenarios.links import GilbertElliott, Link
@@ -63,6 +64,7 @@ __all__ = [
     "GilbertElliott",
     "Link",
     "OnOff",
+    "Paused",
     "Scenario",
     "Sized",
 ]
@@ -177,12 +179,15 @@ class Scenario:
                     )
                 if isinstance(item.cc, CongestionControl):
                     congestion_control(f"{field}[{i}].cc", item.cc, valid, self.stack)
-            if getattr(item, "ecn", False) and self.stack != "linux":
+            if getattr(item, "ecn", False) and not SPEAKS_ECN[self.stack]:
                 raise ScenarioError(f"{field}[{i}].ecn = True is not in the {self.stack} stack; valid: False")
             changes = {}
             if cls is Sender and item.relay is not None:
                 (relay,) = self._placed(f"{field}[{i}].relay", (item.relay,), Relay, index)
                 changes = {} if relay is item.relay else {"relay": relay}
+            if cls is Flow and item.routes:
+                routes = self._placed(f"{field}[{i}].routes", item.routes, Route, index)
+                changes = {} if routes is item.routes else {"routes": routes}
             for name in _LINK_FIELDS[cls]:
                 given = getattr(item, name)
                 links = self._indices(f"{field}[{i}].{name}", given, index)
@@ -461,6 +466,7 @@ _LINK_FIELDS = {
     Flow: ("path", "return_path"),
     Sender: ("path", "return_path"),
     Relay: ("path", "return_path"),
+    Route: ("path", "return_path"),
     Probe: ("path",),
     UdpSource: ("path",),
     Switch: ("ports",),

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from netbuf_gym.arguments import choice
-from netbuf_gym.suites import of_tasks, paths
+from netbuf_gym.suites import field, of_tasks, paths
 from netbuf_gym.suites.suite import Suite
+from netbuf_gym.tables import markdown_table
 
 V1 = "v1"
 """Of the suite that agents of all tasks are ranked by: `v1/TASK`. That of senders is the gate."""
 _GATE, _VALIDATION = paths.SUITES[0], paths.SUITES[2]
-_OWN = (*paths.SUITES, replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}"), *of_tasks.SUITES)
+_AS_V1 = replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}")
+_OWN = (*paths.SUITES, _AS_V1, *of_tasks.SUITES, *field.SUITES)
 SUITES: dict[str, Suite] = {one.name: one for one in _OWN}
+copyreg.pickle(Suite, lambda one: (suite, (one.name,)))
 
 CHOOSE_ON = {paths.TASK: _VALIDATION.name} | {task: f"{of_tasks.CHOOSING}/{task}" for task in of_tasks.TASKS}
 """By task the suite that settings and constant actions are chosen on; no world of it is in `v1`."""
@@ -25,6 +29,16 @@ DRAWN: dict[str, Callable[[int], list[dict[str, Any]]]] = {
     **{one.name: partial(of_tasks.drawn, one.name) for one in of_tasks.SUITES},
 }
 """What draws the worlds of a version, by the name of each suite that is kept in a file of its own."""
+
+
+def catalogue_table() -> str:
+    """A Markdown table of all suites, with as many worlds and families as they have."""
+    rows = []
+    for one in SUITES.values():
+        edition = one.load()
+        worlds = [str(len(edition.cells)), str(len(edition.families)), str(edition.version)]
+        rows.append([f"`{one.name}`", one.task, *worlds, one.summary])
+    return markdown_table(["suite", "task", "worlds", "families", "version", "for"], rows)
 
 
 def suite(name: str) -> Suite:

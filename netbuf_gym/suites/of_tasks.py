@@ -5,32 +5,39 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netbuf_gym import tasks
+from netbuf_gym import checks, tasks
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.nearest import instead
 from netbuf_gym.rollout import View
 from netbuf_gym.scenarios import Scenario
-from netbuf_gym.suites import drawing, frozen, hosts, receivers, switches
+from netbuf_gym.suites import drawing, frozen, hosts, receivers, switches, telling
 from netbuf_gym.suites.suite import Cell, Edition, Metric, Suite
+from netbuf_gym.tasks.host_buffers.worlds import host_world
 from netbuf_gym.tasks.measures import Column
+from netbuf_gym.tasks.queue_threshold.scenarios import rlbm_default
+from netbuf_gym.tasks.receiver_window.worlds import receiver_world
 
 
 class Worlds(NamedTuple):
-    """The worlds of a task."""
+    """The worlds of a task: their families, what makes one, and what further arguments of that go to."""
 
     families: Mapping[str, drawing.Family]
     make: drawing.Make
+    into: Callable[..., Any]
 
 
 TASKS = {
-    "queue_threshold": Worlds(switches.FAMILIES, switches.make),
-    "receiver_window": Worlds(receivers.FAMILIES, receivers.make),
-    "host_buffers": Worlds(hosts.FAMILIES, hosts.make),
+    "queue_threshold": Worlds(switches.FAMILIES, switches.make, rlbm_default),
+    "receiver_window": Worlds(receivers.FAMILIES, receivers.make, receiver_world),
+    "host_buffers": Worlds(hosts.FAMILIES, hosts.make, host_world),
 }
 CHOOSING = "validation"
 COUNTS = {"v1": 20, CHOOSING: 8}
@@ -48,10 +55,31 @@ def drawn(name: str, version: int) -> list[dict[str, Any]]:
 
 def place(task: str, one: Mapping[str, Any]) -> tuple[str, Scenario, Sequence[tuple[str, float]]]:
     """See `netbuf_gym.suites.frozen.Place`."""
-    made = TASKS[task].make(**one["world"])
+    worlds = TASKS[task]
+    require_arguments("world", one["world"], worlds.make, worlds.into)
+    made = worlds.make(**one["world"])
     rules = tasks.get(task).rules
     own = rules(rules.recipes[0], None, 1, **rules.fitted(made.scenario))
-    return one["family"], own.control(made.scenario), made.generated
+    return str(one.get("family")), own.control(made.scenario), made.generated
+
+
+def require_arguments(at: str, given: Mapping[str, Any], *makers: Callable[..., Any]) -> None:
+    """Refuses what is no argument of these functions, and what is no number where the first one takes one.
+
+    Raises:
+        ScenarioError: Names the argument; also one that is missing.
+    """
+    every = [one for make in makers for one in inspect.signature(make).parameters.values()]
+    known = {one.name: one for one in every if one.kind is one.KEYWORD_ONLY}
+    for key in given:
+        if key not in known:
+            raise ScenarioError(f"{at} has no field {key!r}; {instead(key, known)}")
+    for key, one in inspect.signature(makers[0]).parameters.items():
+        if key not in given and one.kind is one.KEYWORD_ONLY and one.default is one.empty:
+            raise ScenarioError(f"{at}.{key} is missing")
+        wanted = str(one.annotation)
+        if key in given and wanted.startswith(("float", "int")) and not (given[key] is None and wanted.endswith("None")):
+            checks.number(f"{at}.{key}", given[key], -1e18, 1e18)
 
 
 def measure(task: str, cell: Cell, view: View) -> dict[str, float]:
@@ -88,7 +116,7 @@ def _suite(edition: str, task: str) -> Suite:
     assert scatter is not None
 
     def load() -> Edition:
-        return frozen.read(frozen.file_of(name), name, partial(place, task))
+        return frozen.read(frozen.file_of(name), name, partial(place, task), families)
 
     return Suite(
         name=name,
@@ -99,6 +127,7 @@ def _suite(edition: str, task: str) -> Suite:
         metrics=_metrics(task),
         scatter=(scatter[0][0], scatter[1][0]),
         families={key: one.says for key, one in families.items()},
+        teller=telling.Families,
     )
 
 

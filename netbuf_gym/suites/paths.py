@@ -16,7 +16,7 @@ import numpy as np
 
 from netbuf_gym.rollout import View
 from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
-from netbuf_gym.suites import frozen
+from netbuf_gym.suites import frozen, telling
 from netbuf_gym.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, rivals
 from netbuf_gym.tasks.congestion_window.paths import Path, PathWorld
@@ -39,7 +39,7 @@ GATE = {
     "agents": 14,
     MIXED: 8,
 }
-"""Worlds of each family beside the four of TCP-PPCC: 200 together."""
+"""Worlds of each family beside the four of TCP-PPCC."""
 AGENTS = (2, 4, 8)
 """Senders that share a bottleneck, in turn."""
 COMMON_RIVALS = ("cubic", "bbr", "newreno")
@@ -167,13 +167,14 @@ METRICS = (
 
 
 def _load(name: str) -> Edition:
-    return frozen.read(frozen.file_of(name), name, place)
+    return frozen.read(frozen.file_of(name), name, place, OURS)
 
 
+_COUNTS = {name: len(PPCC) + plan.times * sum(GATE.values()) for name, plan in PLANS.items()}
 _SUMMARIES = {
-    "gate": "200 paths of all families in a minute: what a sender is held to",
-    "cards": "three times as many paths, of other seeds: what the cards of agents show",
-    "validation": "200 further paths, that models and settings are chosen on",
+    "gate": f"{_COUNTS['gate']} paths of all families in a minute: what a sender is held to",
+    "cards": f"{_COUNTS['cards']} paths of the same families, of other seeds: what the cards of agents show",
+    "validation": f"{_COUNTS['validation']} further paths, that models and settings are chosen on",
 }
 SUITES = tuple(
     Suite(
@@ -185,6 +186,7 @@ SUITES = tuple(
         metrics=METRICS,
         scatter=("inflation", "share"),
         families=OURS,
+        teller=telling.Families,
     )
     for name, summary in _SUMMARIES.items()
 )

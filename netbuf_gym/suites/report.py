@@ -42,9 +42,15 @@ def summary(played: Played, suite: Suite, families: Sequence[str]) -> dict[str, 
     return made
 
 
-def tables(suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """Markdown: the score by family beside each other where there are several contenders, then each with all its metrics."""
+def tables(
+    suite: Suite, summaries: Mapping[str, Mapping[str, Mapping[str, Any]]], failed: Mapping[str, str] | None = None
+) -> str:
+    """Markdown: who failed and why, the score by family beside each other where there are several contenders, then each with
+    all its metrics."""
     parts = []
+    if failed:
+        reasons = [[name, why.replace("|", "\\|")] for name, why in failed.items()]
+        parts.append(markdown_table(["controller", "failed"], reasons))
     score = suite.score
     if len(summaries) > 1:
         families = list(next(iter(summaries.values())))
@@ -98,8 +104,9 @@ def to_dict(
     summaries: Mapping[str, Mapping[str, Mapping[str, Any]]],
     models: Mapping[str, str | None],
     command: str,
+    failed: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """JSON-able: the edition, and of each contender its summary and every world."""
+    """JSON-able: the edition, of each contender its summary and every world, and why some failed."""
     return {
         "schema": SCHEMA,
         "netbuf_gym": __version__,
@@ -109,6 +116,7 @@ def to_dict(
         "task": suite.task,
         "command": command,
         "score": suite.score.key,
+        **({"failed": dict(failed)} if failed else {}),
         "controllers": {
             one.name: {
                 "model_sha256": models.get(one.name),
@@ -183,6 +191,37 @@ def compared(
         lines.append([family, _cell(was, score), _cell(now, score), change, "behind" if lost else ""])
     table = markdown_table(["family", f"{then}, then", f"{name}, now", "change", f"by more than {tolerance:g}"], lines)
     return table, behind
+
+
+def standing(data: Mapping[str, Any], metric: Metric) -> str:
+    """What a result says of its first contender: in how many families of its suite it is the best, where others are above it.
+
+    Args:
+        data: Of a result.json with several contenders.
+        metric: The score.
+    """
+    (first, ours), *others = ((name, one["families"]) for name, one in data["controllers"].items())
+    above: dict[str, list[str]] = {}
+    for family, own in ours.items():
+        for name, theirs in others:
+            if theirs[family][metric.key] > own[metric.key]:
+                by = theirs[family][metric.key] - own[metric.key]
+                least = 10**-metric.digits
+                said = f"by {by:.{metric.digits}f}" if by >= least else f"by less than {least:g}"
+                above.setdefault(family, []).append(f"{name} {said}")
+    families = [family for family in ours if family != ALL]
+    behind = [family for family in families if family in above]
+    where = "; ".join(f"in `{family}` {', '.join(above[family])}" for family in behind) or "nowhere"
+    over_all = f"behind {', '.join(above[ALL])}" if ALL in above else "ahead of all of them"
+    count = f"{len(families) - len(behind)} of {len(families)} families"
+    best = f"{first} has the highest mean {metric.label} in {count}, and over all worlds is {over_all}"
+    return f"On suite `{data['suite']}`, version {data['version']}, {best}. Above it are: {where}."
+
+
+def by_family(data: Mapping[str, Any], suite: Suite) -> str:
+    """Markdown of a result: its command, the scores by family, and `standing`."""
+    table = tables(suite, {name: one["families"] for name, one in data["controllers"].items()}).partition("\n\n")[2]
+    return f"`{data['command']}`:\n\n{table.partition(chr(10) * 2)[0]}\n\n{standing(data, suite.score)}"
 
 
 def _known(values: Sequence[float]) -> np.ndarray:

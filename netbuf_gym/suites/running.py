@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from netbuf_gym import isolated
 from netbuf_gym.contenders import Contender, InWorld, Policy, Rules
-from netbuf_gym.rollout import Stopped, View, World, play
+from netbuf_gym.rollout import Stopped, View, World, contender_of, play
+from netbuf_gym.suites.recording import Recorder
 from netbuf_gym.suites.suite import Cell, Suite
 
 DECISIONS = 300
@@ -64,21 +68,83 @@ def run(
         ConfigError, CheckpointError: A contender that has no place in a world.
         PlantFault: A world has failed.
     """
-    begun, cpu = time.perf_counter(), time.process_time()
+    begun, cpu = time.perf_counter(), _processor_s()
+    if contender.own_code is not None and not isolated.here():
+        found = _beside(suite, cells, contender, threads, each)
+    else:
+        found = _found(suite, cells, contender, threads, each, threading.Event())
+    return Played(contender.name, cells, found, time.perf_counter() - begun, _processor_s() - cpu)
+
+
+def _found(
+    suite: Suite,
+    cells: Sequence[Cell],
+    contender: Contender,
+    threads: int,
+    each: Callable[[Cell], None],
+    stop: isolated.Stop,
+) -> list[dict[str, float]]:
+    """What was measured in each cell."""
     found: list[dict[str, float]] = [{} for _ in cells]
     together: dict[tuple[int, float], list[int]] = {}
     for index, cell in enumerate(cells):
         together.setdefault((cell.agents, cell.scenario.duration_s), []).append(index)
     for (agents, _), indices in together.items():
         worlds = [World(cells[i].scenario, cells[i].seed, cells[i].seed) for i in indices]
+        recorders = [Recorder(cells[i].scenario, suite.sample_s) for i in indices] if suite.sample_s else []
 
-        def keep(view: View, indices: list[int] = indices) -> None:
+        def keep(view: View, indices: list[int] = indices, recorders: list[Recorder] = recorders) -> None:
             index = indices[view.index]
-            found[index] = suite.measure(cells[index], view)
+            seen = recorders[view.index].record(view) if recorders else view
+            found[index] = suite.measure(cells[index], seen)
             each(cells[index])
 
-        play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents)
-    return Played(contender.name, cells, found, time.perf_counter() - begun, time.process_time() - cpu)
+        often: dict[str, Any] = {"interval_s": suite.sample_s} if recorders and isinstance(contender, InWorld) else {}
+        watch = dict(enumerate(recorders))
+        play(contender, worlds, keep, task=suite.task, threads=threads, agents=agents, watch=watch, stop=stop, **often)
+    return found
+
+
+def _beside(
+    suite: Suite, cells: Sequence[Cell], contender: Contender, threads: int, each: Callable[[Cell], None]
+) -> list[dict[str, float]]:
+    """The same of code of the user's, in processes beside, each of which plays a share of the cells."""
+    shares = [list(range(first, len(cells), threads)) for first in range(min(threads, len(cells)))]
+    one_at_a_time, stop = threading.Lock(), threading.Event()
+
+    def told(index: int) -> None:
+        with one_at_a_time:
+            each(cells[index])
+
+    def played(share: list[int]) -> list[dict[str, float]]:
+        own = [cells[index] for index in share]
+        what = f"congestion control {contender.name}"
+        return isolated.run(what, _share, suite, own, contender.own_code, each=lambda index: told(share[index]), stop=stop)
+
+    found: list[dict[str, float]] = [{} for _ in cells]
+    with ThreadPoolExecutor(len(shares)) as pool:
+        working = {pool.submit(played, share): share for share in shares}
+        try:
+            for done in as_completed(working):
+                for index, value in zip(working[done], done.result(), strict=True):
+                    found[index] = value
+        except BaseException:
+            stop.set()
+            raise
+    return found
+
+
+def _share(
+    suite: Suite, cells: Sequence[Cell], word: str, each: Callable[[int], None], stop: isolated.Stop
+) -> list[dict[str, float]]:
+    numbers = {cell.name: number for number, cell in enumerate(cells)}
+    return _found(suite, cells, contender_of(word, suite.task), 1, lambda cell: each(numbers[cell.name]), stop)
+
+
+def _processor_s() -> float:
+    """The processor's time of this process and of those beside that have ended."""
+    beside = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + beside.ru_utime + beside.ru_stime
 
 
 def decision_us(suite: Suite, cell: Cell, contender: Contender) -> float | None:
@@ -106,6 +172,9 @@ class _Timed(Contender):
     @property
     def env(self) -> dict[str, Any]:
         return self.contender.env
+
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        return self.contender.playing(env)
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
         return self.contender.beside(env)

@@ -13,16 +13,22 @@ from netbuf_gym import overrides
 from netbuf_gym.arguments import real, truth, whole
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.executors import LOCAL, Executor, executor
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.suites.suite import Suite
 
 KEYS = {
-    "controller": "one or a list: contenders (netbuf-gym list contenders), constant:ACTION, models or agents",
+    "controller": "one or a list: contenders (netbuf-gym list contenders), constant:ACTION, models, agents, or your own code: "
+    "mine.cc, mine.py:NAME, package.module:NAME",
+    "cc": "the same",
     "families": "a list of those to play in; default: all",
     "output": "folder of the results; default: runs/suite/NAME",
-    "threads": "that run the worlds; default: one for each core",
+    "executor": "where worlds are played: local (this process), joblib, ray, slurm or submitit_local; default: local",
+    "jobs": "groups of worlds at once, of an executor that is not local; default: one for each core",
+    "threads": "that run the worlds of a group; default: one for each core, of other executors 1",
     "figures": "true or false, whether to draw; default: true",
     "against": "an earlier result.json of the same version: exit status 1 where the first controller is behind it",
+    "beside": "suites of the field: a list of worlds.csv to be ranked among; default: the package's own; []: nobody",
     "tolerance": "by more than this in a family; default: 0.02",
 }
 
@@ -35,9 +41,12 @@ class Order:
     controllers: tuple[str, ...]
     families: tuple[str, ...]
     output: Path
+    executor: Executor
+    jobs: int
     threads: int
     figures: bool
     against: Path | None
+    beside: tuple[Path, ...] | None
     tolerance: float
 
     @property
@@ -46,6 +55,8 @@ class Order:
         words = [f"controller={_written(self.controllers)}"]
         if self.families:
             words.append(f"families={_written(self.families)}")
+        if self.beside is not None:
+            words.append(f"beside={_written(tuple(map(str, self.beside)))}")
         return " ".join(["netbuf-gym suite", self.suite, *map(shlex.quote, words)])
 
 
@@ -54,6 +65,7 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
 
     Raises:
         ConfigError: An unknown key, one that is given twice, a value that is no such thing, or no controller.
+        MissingExtraError: What the executor needs is not installed.
     """
     given: dict[str, Any] = {}
     for argument in arguments:
@@ -65,25 +77,34 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         if key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
         given[key] = overrides.read(argument)[1]
+    if "cc" in given and "controller" in given:
+        raise ConfigError("cc and controller are given; valid: one of them")
+    if "cc" in given:
+        given["controller"] = given.pop("cc")
     if "controller" not in given:
         raise ConfigError("missing: controller=..., e.g. controller=cubic, or controller=[PATH/model.zip,bbr]")
-    against = given.get("against")
+    against, beside = given.get("against"), given.get("beside")
+    engine = executor(given.get("executor", LOCAL.name))
+    cores = min(len(os.sched_getaffinity(0)), MAX_THREADS)
     return Order(
         suite=suite.name,
         controllers=_words("controller", given["controller"]),
-        families=_words("families", given.get("families", [])),
+        families=_words("families", given["families"]) if "families" in given else (),
         output=Path(_text("output", given.get("output", f"runs/suite/{suite.name}"))),
-        threads=whole("threads", given.get("threads", min(len(os.sched_getaffinity(0)), MAX_THREADS)), 1, MAX_THREADS),
+        executor=engine,
+        jobs=whole("jobs", given.get("jobs", cores), 1, 1024),
+        threads=whole("threads", given.get("threads", cores if engine.here else 1), 1, MAX_THREADS),
         figures=truth("figures", given.get("figures", True)),
         against=None if against is None else Path(_text("against", against)),
+        beside=None if beside is None else tuple(map(Path, _words("beside", beside))) if beside != [] else (),
         tolerance=real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
     )
 
 
 def _words(key: str, value: Any) -> tuple[str, ...]:
     words = tuple(_text(key, one) for one in (value if isinstance(value, list) else [value]))
-    if key == "controller" and not words:
-        raise ConfigError("controller is empty; valid: at least one")
+    if not words:
+        raise ConfigError(f"{key} is empty; valid: at least one")
     for word in words:
         if words.count(word) > 1:
             raise ConfigError(f"{key} holds {shown(word)} twice; valid: each once")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.rollout import View
 from netbuf_gym.scenarios import Scenario
 
 
@@ -95,16 +95,22 @@ class Suite:
         metrics: What `measure` gives, in the order of columns; the first one is the score, of which more is better.
         scatter: The keys of the abscissa and the ordinate of the picture of what is bought with what.
         families: What each family is.
+        sample_s: How often counters are read while a world is played; `measure` is then called with what was read, a
+            `netbuf_gym.suites.recording.Record`, instead. None: never.
+        teller: What tells a run's results: it is made before anything is played, refuses what it cannot tell, and is then
+            called with what was played (`netbuf_gym.suites.telling.Teller`).
     """
 
     name: str
     summary: str
     task: str
     load: Callable[[], Edition]
-    measure: Callable[[Cell, View], dict[str, float]]
+    measure: Callable[[Any, Any], dict[str, float]]
     metrics: tuple[Metric, ...]
     scatter: tuple[str, str]
     families: Mapping[str, str]
+    teller: Callable[..., Any]
+    sample_s: float | None = None
 
     @property
     def score(self) -> Metric:

@@ -9,7 +9,7 @@ import pkgutil
 
 from netbuf_gym.tasks.congestion_window.rules import CongestionWindow
 from netbuf_gym.tasks.host_buffers.rules import HostBuffers
-from netbuf_gym.tasks.pages import documented, feature_table, telemetry_table
+from netbuf_gym.tasks.pages import documented, feature_table, spaces_table, telemetry_table
 from netbuf_gym.tasks.queue_threshold.rules import QueueThreshold
 from netbuf_gym.tasks.receiver_window.rules import ReceiverWindow
 from netbuf_gym.tasks.record import TaskRecord, get, names, records, register, register_reward, reward_for, task_of, unregister
@@ -42,6 +42,7 @@ __all__ = [
     "register_reward",
     "require_schema",
     "reward_for",
+    "spaces_table",
     "task_of",
     "telemetry_table",
     "unregister",

@@ -26,6 +26,14 @@ def feature_table(features: Sequence[Feature], each: Sequence[Feature] = (), tim
     return markdown_table(["Num", "Feature", "Meaning", "Low", "High"], rows)
 
 
+def spaces_table(task: type[Task]) -> str:
+    """A Markdown table of what agents of each recipe see and decide, where nothing else is asked for."""
+    made = {recipe: task(recipe) for recipe in task.recipes}
+    observed = [f"{one.width} features, the last {one.history} vectors of them" for one in made.values()]
+    rows = [["Observation", *observed], ["Action", *(f"`{one.action_space}`" for one in made.values())]]
+    return markdown_table(["", *(f"`{recipe}`" for recipe in made)], rows)
+
+
 def telemetry_table(task: type[Task] | Task) -> str:
     """A Markdown table of what rewards of a task can ask telemetry for: the fields, then the quantities."""
     rules = task() if isinstance(task, type) else task

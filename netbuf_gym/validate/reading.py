@@ -9,9 +9,10 @@ from pathlib import Path
 
 from netbuf_gym.errors import ReferenceDataError, shown
 from netbuf_gym.files import CsvError, csv_fields, csv_records, read_text
-from netbuf_gym.validate import mechanisms, shared_buffer
+from netbuf_gym.validate import marks, mechanisms, shared_buffer
 from netbuf_gym.validate.cells import DROPS, FAMILIES, GOODPUT, LOSS_RATE, QUEUE_DELAY, Cell, Reference, Setting, Skipped
 from netbuf_gym.validate.dumbbells import LINUX_DUMBBELL, NS3_DUMBBELL, NS3_LAST_HOP
+from netbuf_gym.validate.marks import NS3_MARKS
 from netbuf_gym.validate.mechanisms import NS3_MECHANISMS
 from netbuf_gym.validate.shared_buffer import NS3_SHARED_BUFFER
 
@@ -109,6 +110,14 @@ MECHANISMS = {
     "udp_back": Number(0, 1, whole=True),
     **{column: Number(0, 1e12) for column in mechanisms.COLUMNS.values()},
 }
+MARKING = {
+    **{name: number for name, number in COMMON.items() if name != "loss"},
+    "access_mbps": Number(0, 1e6, above=True),
+    "stagger_s": Number(0, 1e5),
+    "mark_pkts": Number(0, 1e9, whole=True),
+    "ecn": Number(0, 1, whole=True),
+    **{column: Number(0, 1e12) for column in marks.COLUMNS.values()},
+}
 LINUX = {**COMMON, "qdelay_mean_w_ms": Number(0, 1e9), "loss_rate_w": Number(0, 1)}
 LINUX_OPTIONAL = {"late_mean_us": Number(0, 1e6)}
 
@@ -185,6 +194,8 @@ def _kind(columns: set[str]) -> tuple[str | None, str]:
         return None, "a time series: only the cells' means are compared"
     if {"cc", "rtt_steps", "jitter_ms", "udp_mbps"} <= columns:
         return NS3_MECHANISMS, ""
+    if {"cc", "marking", "mark_pkts"} <= columns:
+        return NS3_MARKS, ""
     if "cc" in columns and columns & {"goodput_w_mbps", "sojourn_mean_w_ms", "qdelay_mean_w_ms"}:
         if "kernel" in columns or not columns & {"ns3", "flow", "sojourn_mean_w_ms", "qdisc"}:
             return LINUX_DUMBBELL, ""
@@ -318,6 +329,16 @@ def _read_mechanisms(file: Path, root: Path, kind: str, columns: set[str], rows:
         _add(cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in mechanisms.COLUMNS.items()})
 
 
+def _read_marks(file: Path, root: Path, kind: str, columns: set[str], rows: list, cells: dict) -> None:
+    _need(file, columns, {"label", "cc", "marking"} | set(MARKING), kind)
+    for line, row in rows:
+        v = _numbers(file, line, row, MARKING)
+        for name in ("label", "cc", "marking"):
+            _text(file, line, row, name)
+        setting = marks.setting_of(kind, row, v)
+        _add(cells, setting, file, line, v["seed"], {quantity: v[column] for quantity, column in marks.COLUMNS.items()})
+
+
 def _text(file: Path, line: int, row: Row, name: str) -> str:
     if not row[name]:
         raise ReferenceDataError(f"{name} is empty; valid: a name", file, line)
@@ -342,4 +363,5 @@ _READERS: dict[str, Callable] = {
     LINUX_DUMBBELL: _read_linux,
     NS3_SHARED_BUFFER: _read_shared_buffer,
     NS3_MECHANISMS: _read_mechanisms,
+    NS3_MARKS: _read_marks,
 }

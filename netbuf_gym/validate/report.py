@@ -12,7 +12,7 @@ from netbuf_gym import checks
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import markdown_table, number, percent, text_table
-from netbuf_gym.validate import mechanisms, shared_buffer
+from netbuf_gym.validate import marks, mechanisms, shared_buffer
 from netbuf_gym.validate.cells import DROPS, FAMILIES, TITLES, Cell, Setting, Skipped
 from netbuf_gym.validate.judging import (
     NOT_JUDGED,
@@ -29,7 +29,7 @@ from netbuf_gym.validate.running import run_cells
 from netbuf_gym.version import __version__
 
 SCHEMA = "netbuf-gym/validation/1"
-TITLES = TITLES | shared_buffer.TITLES | mechanisms.TITLES
+TITLES = TITLES | shared_buffer.TITLES | mechanisms.TITLES | marks.TITLES
 BEGIN, END = "<!-- netbuf-gym validate: begin -->", "<!-- netbuf-gym validate: end -->"
 
 

@@ -56,6 +56,8 @@ SMALL = {
     ),
 }  # fmt: skip
 """What makes jobs take little; without it they are interrupted."""
+LONG = ("tune",)
+"""They begin processes that train: tests/zoo/test_tune.py has them."""
 MORE = {
     "evaluate": (
         "model=MODEL", "env=congestion_window", "scenario=ppcc/2", "baselines=[cubic,random]", "plots=true", "senders=2",
@@ -100,7 +102,7 @@ def command(case: Case) -> list[str]:
     commands = _choices(top)
     if case.chance(0.02):
         return [case.pick((*ODD, "-h", "--version", *commands)) for _ in range(case.whole(0, 3))]
-    name = case.pick([one for one in commands for _ in range(1 if one == "demo" else 4)])
+    name = case.pick([one for one in commands if one not in LONG for _ in range(1 if one == "demo" else 4)])
     if name in (*cli.JOBS, "reproduce"):
         return [name, *_job(case, name)]
     return [name, *_words(case, commands[name])]

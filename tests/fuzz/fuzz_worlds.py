@@ -233,7 +233,7 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
         if case.chance(0.5):
             flow["stop_s"] = flow["start_s"] + case.log(1e-6, 10)
     if case.chance(0.6):
-        app = case.pick(("bulk", "sized", "on_off", "on_off", "video"))
+        app = case.pick(("bulk", "sized", "on_off", "on_off", "paused", "video"))
         flow["app"] = {"kind": app}
         if app == "sized":
             flow["app"]["size_bytes"] = case.pick((1, 1448, 1449, case.whole(1, 3_000_000)))
@@ -241,6 +241,9 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
             flow["app"] |= {"on_s": case.log(1e-4, 3), "off_s": case.log(1e-4, 3), "random": case.chance(0.5)}
             if case.chance(0.5):
                 flow["app"]["rate_mbps"] = case.log(1e-3, 200)
+        elif app == "paused":
+            times = sorted({case.log(1e-4, 3) for _ in range(2 * case.whole(1, 4))})
+            flow["app"]["rests_s"] = [times[k : k + 2] for k in range(0, len(times) - 1, 2)]
         elif app == "video":
             flow["app"] |= _video(case)
     for name in ("send_buffer_bytes", "receive_buffer_bytes"):
@@ -249,7 +252,14 @@ def _flow(case: Case, stack: str, paths: dict[str, Any], priorities: int, span_s
     if case.chance(0.3):
         flow["initial_cwnd_packets"] = case.pick((1, 2, 3, 100, 1000))
     if stack == "linux" and case.chance(0.3):
-        flow["ecn"] = True
+        flow["ecn"] = case.pick((True, "accurate"))
+    if case.chance(0.2):
+        times = sorted({case.log(1e-4, 3) for _ in range(case.whole(1, 4))})
+        flow["routes"] = [{"at_s": time, **_path(case, paths)} for time in times]
+    bulk = flow.get("app", {"kind": "bulk"})["kind"] == "bulk" and not {"stop_s", "receive_buffer_bytes"} & flow.keys()
+    if bulk and case.chance(0.2):
+        flow["misbehaviour"] = case.pick(("optimistic", "split", "spoofed"))
+        flow["send_buffer_bytes"] = 65_536
     return flow
 
 

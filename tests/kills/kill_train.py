@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,8 @@ def whole(run_dir: Path) -> None:
         elif path.suffix == ".csv":
             if any(None in row or None in row.values() for row in rows(run_dir)):
                 raise Damage(f"{path.name} is cut")
+        elif path.suffix == ".json":
+            json.loads(path.read_text())
         elif checkpoint.MEMORY.fullmatch(path.name):
             with zipfile.ZipFile(path) as memory:
                 if memory.testzip() is not None:

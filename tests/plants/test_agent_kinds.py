@@ -66,8 +66,8 @@ def test_an_ack_is_what_senders_wait_for():
 
 def test_alphas_are_the_switchs_controls():
     made = batch("switch", agents=1, worlds=1)
-    assert made.controls == ["alpha_0", "alpha_1", "cut_alpha_0", "cut_alpha_1", "cut_s", "drop_head"]
-    made.control[0, 0] = 0.25, 4, *[np.nan] * 4
+    assert made.controls == ["alpha_0", "alpha_1", "cut_alpha_0", "cut_alpha_1", "cut_s", "drop_head", "mark"]
+    made.control[0, 0] = 0.25, 4, *[np.nan] * 5
     made.advance(100_000_000)
     assert [made.telemetry[0, 0, made.fields.index(f"alpha_{q}")] for q in (0, 1)] == [0.25, 4]
 

@@ -28,6 +28,9 @@ def test_a_table_is_written_and_taken_up(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[0].startswith("| drop")  # nothing was run
     with pytest.raises(ConfigError, match="worlds=4 duration_s=4"):
         families.main([*QUICK, "worlds=4", f"output={output}"])
+    output.write_text(first.replace("over_fq_codel_low", "low"))
+    with pytest.raises(ConfigError, match="has columns"):
+        families.main([*QUICK, f"output={output}"])
 
 
 def test_ratios_are_paired_by_world():
@@ -35,11 +38,24 @@ def test_ratios_are_paired_by_world():
     naive = np.exp(rng.normal(1, 1, 400))
     own = (naive * np.exp(rng.normal(-0.5, 0.1, 400)), 1.98)
     own[0][7] = np.nan
-    row = families._row(own, (naive, 2.0), (naive * 0.5, 2.0))
+    row = families._row(own, (naive, 2.0), (naive * 0.5, 2.0), (naive, 1.0))
     assert row["worlds"] == 399 and row["goodput_over_naive"] == pytest.approx(0.99)
     assert row["over_naive_low"] < row["over_naive"] < row["over_naive_high"] < row["over_naive_low"] * 1.03
     assert row["over_naive"] == pytest.approx(np.exp(-0.5), rel=0.03)
-    assert row["over_constant"] == pytest.approx(2 * row["over_naive"])
+    assert row["over_constant"] == pytest.approx(2 * row["over_naive"]) and row["over_fq_codel"] == row["over_naive"]
+
+
+def test_families_count_alike_together():
+    def row(family, ratio, spread):
+        ends = (("", ratio), ("_low", ratio / spread), ("_high", ratio * spread))
+        ratios = {f"over_{rival}{end}": value for rival in families.RIVALS for end, value in ends}
+        return {"drop": "tail", "contender": families.SLOW, "family": family, **ratios}
+
+    one, worse = families.summary([row("bbr", 2.0, 1.1), row("incast", 0.5, 1.1)])[1:]
+    assert one == "* agent, 100 ms, drops at the tail, 2 families: " + ", ".join(
+        f"over {rival} 1.000 [0.935, 1.070]" for rival in ("naive", "constant", "fq-codel")
+    )  # 1.1 to the power of 1 / sqrt 2
+    assert worse == "* Worse than the naive buffer by more than 3 %: agent, 100 ms, bbr, tail (2.000 [1.818, 2.200])"
 
 
 @pytest.mark.parametrize(
@@ -49,9 +65,17 @@ def test_ratios_are_paired_by_world():
         (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
         (["families=incasts"], "families = 'incasts' is unknown"),
         (["drops=top"], "drops = 'top'"),
+        (["rules=no"], "rules = 'no' is unknown; valid: true, false"),
         (["duration_s=x"], "duration_s"),
+        (["figure=a.xyz"], "a.xyz: cannot draw a xyz; valid: png"),
+        (["figure=/nonexistent/a.svg"], "figure = '/nonexistent/a.svg': its folder cannot be written"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, said):
     with pytest.raises(ConfigError, match=said):
         families.main([*QUICK, *arguments])
+
+
+def test_agents_of_other_tasks_are_refused():
+    with pytest.raises(ConfigError, match="slow = 'congestion_window/ppo' is an agent of congestion_window; valid"):
+        families.main([*QUICK, "slow=congestion_window/ppo"])

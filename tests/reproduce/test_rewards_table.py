@@ -38,6 +38,7 @@ def test_agents_stand_beside_the_rule(tmp_path, monkeypatch, capsys):
         (["rewards=log"], "rewards = 'log' is unknown"),
         (["seeds=0"], "seeds = 0 is out of range; valid: 1"),
         (["worlds=many"], "worlds = 'many' is not"),
+        (["output=/nonexistent/t.csv"], "output = '/nonexistent/t.csv': its folder cannot be written"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, said):

@@ -179,29 +179,33 @@ STATED = {
         "min_packets": (0.001, 1e9), "max_packets": (0.001, 1e9), "weight": (1e-9, 1), "max_probability": (1e-9, 1),
         "target_ms": (0.01, 1e4), "adapt_ms": (1, 1e5), "mean_packet_bytes": (1, 65536),
     },
-    "codel": {"target_ms": (0.01, 1e4), "interval_ms": (0.1, 1e5), "mtu_bytes": (0, 65536)},
+    "codel": {"target_ms": (0.01, 1e4), "interval_ms": (0.1, 1e5), "mtu_bytes": (0, 65536), "ce_threshold_ms": (0, 1e4)},
     "fq_codel": {
         "target_ms": (0.01, 1e4), "interval_ms": (0.1, 1e5), "mtu_bytes": (0, 65536), "flows": (1, 65536),
-        "quantum_bytes": (64, 1e6), "drop_batch": (1, 1e6), "perturbation": (1, 2**32 - 1),
+        "quantum_bytes": (64, 1e6), "drop_batch": (1, 1e6), "perturbation": (1, 2**32 - 1), "ce_threshold_ms": (0, 1e4),
     },
     "pie": {
         "target_ms": (0.01, 1e4), "update_ms": (0.1, 1e4), "alpha": (0, 1000), "beta": (0, 1000), "max_burst_ms": (0, 1e4),
-        "burst_quiet_s": (0, 1000), "mean_packet_bytes": (1, 65536),
+        "burst_quiet_s": (0, 1000), "mean_packet_bytes": (1, 65536), "mark_ecnth": (0, 1),
     },
 }  # fmt: skip
 DEFAULTS = {
     "red": {  # Floyd's recommendations: maximum 1/50, gentle; 5 ms and 0.5 s of the adaptive variant
         "min_packets": None, "max_packets": None, "weight": None, "max_probability": 0.02, "gentle": True, "wait": False,
         "adaptive": False, "target_ms": 5, "adapt_ms": 500, "mean_packet_bytes": 1500,
+        "ecn": True, "hard_drop": True,  # RFC 3168, 7: beyond the maximum packets are dropped
     },
-    "codel": {"target_ms": 5, "interval_ms": 100, "mtu_bytes": 1514},  # RFC 8289, 4.3 and 4.4
+    "codel": {  # RFC 8289, 4.3 and 4.4
+        "target_ms": 5, "interval_ms": 100, "mtu_bytes": 1514, "ecn": True, "ce_threshold_ms": None,
+    },
     "fq_codel": {  # RFC 8290, 5.2
         "target_ms": 5, "interval_ms": 100, "mtu_bytes": 1514, "flows": 1024, "quantum_bytes": 1514, "drop_batch": 64,
-        "perturbation": None,
+        "perturbation": None, "ecn": True, "ce_threshold_ms": None,
     },
     "pie": {  # RFC 8033, 4.1 and 4.2, section 5 off; alpha and beta in Hz
         "target_ms": 15, "update_ms": 15, "alpha": 0.125, "beta": 1.25, "max_burst_ms": 150, "burst_quiet_s": 0,
         "mean_packet_bytes": 1514, "cap_increase": True, "derandomise": False, "byte_mode": False,
+        "ecn": True, "mark_ecnth": 0.1,  # RFC 8033, 5.1
     },
 }  # fmt: skip
 

@@ -30,6 +30,10 @@ def test_there_is_a_class_for_each_of_the_cores():
     assert len({cls.__name__ for cls in DISCIPLINES.values()}) == len(DISCIPLINES)
 
 
+BUCKETS = ("tbf", "policer")
+"""They have rates of their own."""
+
+
 @pytest.mark.parametrize(("record", "parameter"), PARAMETERS, ids=name_of)
 def test_every_parameter_runs_at_both_ends_of_its_range_and_at_its_default(record, parameter):
     assert parameter.low < parameter.high and parameter.meaning
@@ -42,7 +46,11 @@ def test_every_parameter_runs_at_both_ends_of_its_range_and_at_its_default(recor
         world = scenarios.dumbbell(duration_s=2, senders=["cubic", "newreno"]).with_scheme(discipline)
         result = nb.simulate(world, 1)
         link = result.links["bottleneck"]
-        assert link.packets_in >= link.packets_out + link.queue_drops and sum(f.packets_sent for f in result.flows) > 10
+        assert link.packets_in >= link.packets_out + link.queue_drops
+        if record.name in BUCKETS and discipline.burst_bytes < 60:  # no packet ever fits in
+            assert link.packets_out == 0 < link.queue_drops
+        else:
+            assert sum(f.packets_sent for f in result.flows) > 10
 
 
 @pytest.mark.parametrize(("record", "parameter"), PARAMETERS, ids=name_of)
@@ -128,7 +136,9 @@ def test_a_device_queue_needs_something_before_it():
         scenarios.Scenario(links=[link], flows=[scenarios.Flow(path=[0], return_path=[0])], duration_s=1)
 
 
-@pytest.mark.parametrize("discipline", [*(cls() for cls in DISCIPLINES.values()), RED(adaptive=True)])
+@pytest.mark.parametrize(
+    "discipline", [*(cls() for cls in DISCIPLINES.values() if cls.kind not in BUCKETS), RED(adaptive=True)]
+)
 @pytest.mark.parametrize("limit", [None, 50])
 def test_on_an_infinitely_fast_link_nothing_waits(discipline, limit):
     links = [

@@ -279,7 +279,7 @@ def test_what_has_hooks_of_the_wrong_kind():
 
 def test_no_file_holds_it():
     world = dumbbell(LinuxNewReno, "cubic")
-    with pytest.raises(ScenarioError, match=r"cc = LinuxNewReno is Python code, .*; valid here: .*by its name"):
+    with pytest.raises(ScenarioError, match=r"cc = LinuxNewReno is the user's code, .*; valid here: .*by its name"):
         world.to_dict()
     assert world.with_senders("newreno").to_dict()
 

@@ -107,16 +107,18 @@ def test_continuous_actions_are_factors():
     flat, smooth = CongestionWindow(), CongestionWindow(actions="continuous")
     assert flat.action_space == gym.spaces.Discrete(len(FACTORS))
     assert smooth.action_space == gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
-    assert smooth.keep_action.tolist() == [0] and FACTORS[flat.keep_action] == min(FACTORS, key=lambda f: abs(np.log(f)))
+    assert smooth.keep_action.tolist() == [0]
+    with pytest.raises(ConfigError, match=r'actions = "discrete" .* has none that keeps .* 0\.98, 1\.005.*; valid: "con'):
+        _ = flat.keep_action
     changes = np.log([0.4, 0.5, 1.0, 1.2, 2.0, 9.0])
-    assert FACTORS[flat.nearest(changes)].tolist() == [0.5, 0.5, FACTORS[flat.keep_action], 1.18, 2.0, 4.0]
+    assert FACTORS[flat.nearest(changes)].tolist() == [0.5, 0.5, 1.005, 1.18, 2.0, 4.0]
     np.testing.assert_allclose(LARGEST_FACTOR ** smooth.nearest(changes)[:, 0], [0.5, 0.5, 1.0, 1.2, 2.0, 2.0], rtol=1e-6)
     assert smooth.to_dict()["actions"] == {"factor": LARGEST_FACTOR} and flat.to_dict()["actions"] == FACTORS.tolist()
 
 
 def test_rules_and_chance_play_with_either_kind_of_actions():
     short = {"name": "ppcc/4", "duration_s": 5.0}
-    for name in ("keep", "random", "queue_target"):
+    for name in ("random", "queue_target"):
         played = [rollout.evaluate(name, "congestion_window", short, [1], actions=kind) for kind in ("discrete", "continuous")]
         discrete, continuous = played
         assert discrete != continuous and continuous[0]["goodput_mbps"] > 0

@@ -36,12 +36,12 @@ GOLDEN = {
 }
 
 
-UNTOLD = (np.nan,) * 4
-"""Of two queues: no cut, and the drop place as it is."""
+UNTOLD = (np.nan,) * 5
+"""Of two queues: no cut, drop place and marks as they are."""
 
 
 def decoded(task, actions, made):
-    return task.decode(actions, made, np.empty((len(actions), 2 * task.queues + 2)))
+    return task.decode(actions, made, np.empty((len(actions), 2 * task.queues + 3)))
 
 
 def observe(task, made):
@@ -160,7 +160,7 @@ def test_grids_of_limits_and_of_pulses():
         (2 * (6 * 8 + 7), [1, 1], [0.005, 0.005], 0, 0.01),
     ):
         controls = decoded(pulses, pulses.check_actions([action], 1), made)
-        np.testing.assert_allclose(controls, [[*np.array(alphas) / 1.2, *np.array(cuts) / 1.2, cut_s, head]], rtol=1e-6)
+        np.testing.assert_allclose(controls, [[*np.array(alphas) / 1.2, *np.array(cuts) / 1.2, cut_s, head, nan]], rtol=1e-6)
     with pytest.raises(ConfigError, match="128"):
         pulses.check_actions([128], 1)
 
@@ -170,10 +170,10 @@ def test_a_box_chooses_the_drop_place_by_one_component_more():
         task = QueueThreshold(actions=kind, drop="agent")
         assert task.action_space.shape == (3,)
         both = task.check_actions(np.array([[1, 1, 0.01], [1, 1, 0]]), 2)
-        assert decoded(task, both, tracker(rows=2))[:, -1].tolist() == [1, 0]
+        assert decoded(task, both, tracker(rows=2))[:, -2].tolist() == [1, 0]
     for given in ("tail", "head", None):
         task = QueueThreshold(actions="limits", drop=given)
-        assert np.isnan(decoded(task, task.check_actions(np.zeros((1, 2)), 1), tracker())[:, -1]).all()
+        assert np.isnan(decoded(task, task.check_actions(np.zeros((1, 2)), 1), tracker())[:, -2:]).all()
         world = get("rlbm/default", drop="head")
         assert task.control(world).switches[0].drop == (given or "head")
     with pytest.raises(ConfigError, match="drop"):

@@ -154,9 +154,11 @@ def test_bad_input_is_refused_by_name(name, kwargs, message):
 
 
 def test_a_world_of_another_form_is_refused():
-    with pytest.raises(ScenarioTypeError, match="world"):
+    with pytest.raises(ScenarioError, match=r"world\.duration_s is missing"):
         PathWorld.from_dict({"family": "fixed"})
-    with pytest.raises(ScenarioTypeError, match="path"):
+    with pytest.raises(ScenarioTypeError, match="world = 5 is not a mapping"):
+        PathWorld.from_dict(5)
+    with pytest.raises(ScenarioError, match=r"world\.paths\[0\] has no field 'rtt'; valid: rtt_ms, "):
         PathWorld.from_dict({"family": "fixed", "duration_s": 5, "paths": [{"rtt": 3}]})
     with pytest.raises(ScenarioError, match="senders has 2 names for 1 senders"):
         draw("fixed", 1)[0].scenario(("cubic", "cubic"))

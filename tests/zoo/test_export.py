@@ -2,6 +2,7 @@
 
 import shutil
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import yaml
@@ -58,3 +59,28 @@ def test_a_run_that_nobody_measured_has_no_results(trained, tmp_path):
     shutil.copytree(trained, tmp_path / "run")
     export.folder(str(tmp_path / "run"), tmp_path / "hub")
     assert front(tmp_path / "hub")["model-index"][0] == {"name": "run", "results": []}
+
+
+@pytest.mark.parametrize(
+    ("agent", "algo"),
+    [("congestion_window/ppo_kl-ppcc", "ppo"), ("host_buffers/dqn", "dqn"), ("receiver_window/ppo_lstm", "ppo_lstm")],
+)
+def test_rl_zoo3_finds_an_agent_where_it_looks(agent, algo, tmp_path, capsys):
+    sb3_contrib = pytest.importorskip("sb3_contrib")
+    import stable_baselines3
+
+    assert main(["export", agent, str(tmp_path / "logs"), "--rl-zoo3"]) == 0
+    own = zoo.load(agent)
+    name = own.env_id.replace("/", "-")
+    at = tmp_path / "logs" / algo / f"{name}_1"
+    assert f"rl_zoo3.enjoy --algo {algo} --env {own.env_id}" in capsys.readouterr().out
+    told = yaml.safe_load((at / name / "args.yml").read_text())
+    assert yaml.safe_load((at / name / "config.yml").read_text())["policy"] == own.config["algo"]["policy"]
+    classes = {"ppo": stable_baselines3.PPO, "dqn": stable_baselines3.DQN, "ppo_lstm": sb3_contrib.RecurrentPPO}
+    stock = classes[algo].load(at / f"{name}.zip")
+    env = gym.make(told["env"], **told["env_kwargs"])
+    observation, _ = env.reset(seed=1)
+    for _ in range(3):
+        decided = stock.predict(observation, deterministic=True)[0]
+        assert (decided == own.predict(observation)[0]).all()
+        observation, *_ = env.step(decided)

@@ -13,7 +13,7 @@ from netbuf_gym import stats
 from netbuf_gym.cli import main
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
 from netbuf_gym.suites import SUITES, Edition, scoring, suite
-from netbuf_gym.zoo import leaderboard, leaderboard_page, library, scores, submission, tracking
+from netbuf_gym.zoo import gate, leaderboard, leaderboard_page, library, scores, submission, tracking
 
 TASK, AGENT = "queue_threshold", "queue_threshold/ppo"
 FAMILIES = ("shallow", "overload")
@@ -305,10 +305,55 @@ def test_mistaken_words_are_refused_by_name(field, capsys, words, match):
     assert re.search(match, capsys.readouterr().err)
 
 
+# ---- the gate
+
+
+def test_agents_are_held_to_their_results(field, played, monkeypatch, capsys):
+    monkeypatch.setattr(library, "names", lambda: [AGENT])
+    words = ["leaderboard", "check", f"task={TASK}", "results=results", "threads=1"]
+    assert main(words) == 2
+    assert "holds no result of agent queue_threshold/ppo as it is" in capsys.readouterr().err, "an agent without a result"
+    file = scores.file_of(field / "results", TASK, AGENT)
+    data = scores.read(played)
+    scores.write(file, data)
+    assert main(words) == 0 and "| queue_threshold/ppo | 6 of 6 | +0.0000 |" in capsys.readouterr().out
+    worlds = data["controllers"][AGENT]["worlds"]
+    (first, *_) = worlds
+    score = suite(f"v1/{TASK}").score.key
+    worlds[first][score] += 0.1
+    scores.write(file, data)
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "5 of 6 | -0.0167" in out and "does not" in out and re.search(rf"{first} -?\d\.\d+ -> ", out)
+    worlds[first][score] -= 0.1
+    data["controllers"][AGENT]["model_sha256"] = "0" * 16
+    scores.write(file, data)
+    assert main(words) == 2, "the result of another model"
+
+
+def test_a_tenth_of_the_worlds_may_be_others():
+    page = " ".join((RESULTS.parents[2] / "docs" / "suites.md").read_text().split())
+    assert "plays five worlds of each family again, and in nine of ten the score must be the committed one within 0.02" in page
+    assert (gate.SAMPLED, gate.REPRODUCED, gate.TOLERANCE) == (5, 0.9, 0.02)
+    assert gate.reproduced({"a": (0.0, 1.0)}, 10) and not gate.reproduced({"a": (0.0, 1.0)}, 9)
+    nan = float("nan")
+    cells = suite(f"v1/{TASK}").load().cells[:4]
+    assert gate.others(cells, [0.0, nan, 0.0, nan], [0.019, nan, nan, 0.0]).keys() == {cells[2].name, cells[3].name}
+
+
 # ---- what is committed
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "v1"
 COMMITTED = sorted(path.parent.name for path in RESULTS.glob("*/constants.json"))
+
+
+@pytest.mark.parametrize("name", library.names())
+def test_every_agent_that_ships_has_a_result_that_the_gate_holds_it_to(name):
+    own = scores.ranked_by(name.partition("/")[0])  # a task without a suite has no gate
+    edition = own.load()
+    assert scores.is_current(scores.file_of(RESULTS, own.task, name), name, edition), f"leaderboard fill task={own.task}"
+    assert {cell.family for cell in gate.sample(edition)} == set(edition.families)
+    assert "leaderboard check\n" in (RESULTS.parents[2] / "Makefile").read_text().partition("\ngate:")[2]
 
 
 @pytest.mark.parametrize("task", COMMITTED)

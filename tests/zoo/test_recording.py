@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from netbuf_gym import rollout
 from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.zoo import recording
@@ -38,10 +39,36 @@ def test_agents_and_constants_are_recorded_too(minari, tmp_path):
     assert name == "mine-v0" and set(minari.load_dataset(name)[0].actions.tolist()) == {5}
 
 
-@pytest.mark.parametrize("controller", ["naive", "fq_codel"])
-def test_what_decides_nothing_is_refused(controller, tmp_path):
-    with pytest.raises(ConfigError, match=f"controller = '{controller}' acts in the world, or changes it"):
-        recording.record(TASK, controller, tmp_path / "data", seeds=[1])
+@pytest.mark.parametrize(("control", "delay"), [("cubic", 0.02), ("vegas", 0.02), ("bbr", 1.0)])
+def test_a_congestion_control_is_followed_window_by_window(control, delay, minari, tmp_path, capsys):
+    folder = tmp_path / "data"
+    words = ["congestion_window", control, "--scenario", "ppcc/4", "--episodes", "2", "--folder", str(folder)]
+    assert main(["record", *words]) == 0
+    dataset = minari.load_dataset(f"netbuf/congestion_window/{control}-v0")
+    said = f"an agent that follows {control}, its window standing still between decisions: goodput"
+    assert said in capsys.readouterr().out
+    assert dataset.spec.env_spec.kwargs["actions"] == "continuous" and dataset[0].actions.shape == (1000, 1)
+    (world,) = rollout.draw("congestion_window", "ppcc/4", [2])
+    windows = rollout.contender_of(control, "congestion_window").followed(world.scenario, world.seed, 0.1).windows
+    env, episode, held = dataset.recover_environment(), dataset[1], []
+    env.reset(seed=2)
+    for k, action in enumerate(episode.actions):
+        observation, reward, *_ = env.step(action)
+        held.append(env.unwrapped.engine.tracker.cwnd[0] / 1448)
+        np.testing.assert_array_equal(observation, episode.observations[k + 1])
+        assert reward == episode.rewards[k]
+    off = np.abs(np.array(held) / windows - 1)
+    assert np.median(off) < 1e-4 and np.mean(off > 0.02) < 0.05
+    ours = env.unwrapped.report()
+    (own,) = rollout.evaluate(control, "congestion_window", world.scenario, [2])
+    assert ours["goodput_mbps"] == pytest.approx(own["goodput_mbps"], rel=0.02)
+    assert ours["mean_rtt_ms"] == pytest.approx(own["mean_rtt_ms"], rel=delay)
+
+
+@pytest.mark.parametrize(("task", "controller"), [(TASK, "naive"), (TASK, "fq_codel"), ("host_buffers", "max")])
+def test_what_no_agent_can_do_is_refused(task, controller, tmp_path):
+    with pytest.raises(ConfigError, match=f"controller = '{controller}' acts in the world, or changes it, as no agent can"):
+        recording.record(task, controller, tmp_path / "data", seeds=[1])
 
 
 def test_names_that_minari_refuses_are_refused_before_anything_is_played(tmp_path):

@@ -16,6 +16,11 @@ WORLDS = {
     "cwnd": ("scenario=ppcc/random", "scenario.kwargs.duration_s=2"),
     "two": ("scenario=ppcc/4", "scenario.kwargs.duration_s=2", "env.kwargs.senders=2"),
     "twins": ("env=receiver_window", "scenario=nuwa/training", "scenario.kwargs.duration_s=2", "twins=2"),
+    "stages": (
+        "scenario=ppcc/random",
+        "scenario.kwargs.duration_s=1",
+        "curriculum=[{until: 0.25, kwargs: {duration_s: 2}}, {until: 0.5, kwargs: {duration_s: 3}}]",
+    ),
     "switch": ("env=queue_threshold", "scenario.kwargs.duration_s=2", "env.kwargs.actions=limits"),
 }
 ROLLOUT = ("algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16")
@@ -80,7 +85,7 @@ def test_an_interruption_leaves_no_trace(algo, at_once, tmp_path, undisturbed, i
     require_same(tmp_path / "run", undisturbed(algo))
 
 
-@pytest.mark.parametrize("worlds", ["two", "twins", "switch"])
+@pytest.mark.parametrize("worlds", ["two", "twins", "switch", "stages"])
 def test_every_kind_of_world_comes_back(worlds, tmp_path, undisturbed, interrupted_after):
     interrupted_after(75)
     assert train(job("ppo", tmp_path / "run", worlds)).interrupted

@@ -10,8 +10,8 @@ import torch as th
 
 from netbuf_gym import cli
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.zoo import models, ranges
-from netbuf_gym.zoo.config import load
+from netbuf_gym.zoo import checkpoint, library, models, ranges
+from netbuf_gym.zoo.config import load, plain
 from netbuf_gym.zoo.train import train
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
@@ -45,6 +45,10 @@ MISTAKES = [
     ("reward.kwargs.no_such=2", "has no parameter 'no_such'"),
     ("reward.kwargs.delay_weight=-1", "delay_weight"),
     ("reward.kwargs.name=power", "reward.kwargs.name"),
+    ("validation.name=nope", "validation.name = 'nope' gives congestion_window no world: scenario = 'nope' is unknown"),
+    ("validation.name=rlbm/default", "validation.name = 'rlbm/default' gives congestion_window no world: senders = 1"),
+    ("validation.name=trace:/nope", "gives congestion_window no world: scenario = 'trace:/nope': /nope: cannot be read"),
+    ("scenario=trace:/nope", "scenario = 'trace:/nope': /nope: cannot be read"),
     ("=1", "'=1' names no key; valid: key=value"),
 ]
 
@@ -164,13 +168,19 @@ def test_a_folder_without_a_run_is_not_resumed(tmp_path):
 
 
 def test_learners_of_values_ask_for_discrete_actions(tmp_path, capsys):
-    """Without the names of classes, and before there is a folder."""
+    """Others are refused without the names of classes, and before there is a folder."""
     run_dir = tmp_path / "run"
     job = ["train", "env=queue_threshold", "algo=dqn", "algo.num_envs=2", f"run_dir={run_dir}"]
-    assert cli.main(job) == 2
+    assert cli.main([*job, "env.kwargs.actions=limits"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "<class" not in said
     assert "those here are Box(-1.0, 1.0, (2,), float32); valid: ppo," in said
     assert not run_dir.exists()
     few = ["total_timesteps=64", "algo.kwargs.learning_starts=8", "progress=false", "tensorboard=false"]
-    assert cli.main([*job, "env.kwargs.actions=grid", *few]) == 0
+    assert cli.main([*job, *few]) == 0
+
+
+def test_a_model_is_read_where_the_worlds_that_chose_it_are_gone():
+    saved = checkpoint.read(library.FOLDER / "congestion_window" / "ppo").config
+    values = plain(saved) | {"validation": {"name": "trace:/gone", "kwargs": {}}}
+    assert checkpoint._config(values).validation.name == "trace:/gone"

@@ -235,10 +235,10 @@ def test_settings_of_the_package_are_chosen_by_the_learner(tmp_path):
         load("train", ["env=host_buffers", "tuned=other"], Source(str(tmp_path)))
 
 
-@pytest.mark.parametrize("path", sorted((CONF / "tuned").glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_tuned_settings_of_the_package_compose(path):
-    task, algo = path.parent.name, path.stem
-    config = load("train", [f"env={task}", f"algo={algo}", f"+tuned={task}"])
-    worlds = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}"])
-    assert (config.env.kwargs, config.scenario, config.reward) == (worlds.env.kwargs, worlds.scenario, worlds.reward)
-    assert config.algo != worlds.algo
+def test_tuned_settings_of_the_package_compose():
+    for path in sorted((CONF / "tuned").glob("*/*.yaml")):
+        task, algo = path.parent.name, path.stem
+        config = load("train", [f"env={task}", f"algo={algo}", f"+tuned={task}"])
+        worlds = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}"])
+        assert (config.env.kwargs, config.scenario, config.reward) == (worlds.env.kwargs, worlds.scenario, worlds.reward), path
+        assert config.algo != worlds.algo, path

@@ -58,6 +58,22 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     assert tables.main(["--check"], tmp_path) == 0
 
 
+def test_seeds_are_trained_alike_by_an_executor(tiny, tmp_path):
+    pytest.importorskip("joblib")
+    overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
+    weights = []
+    for name in ("local", "joblib"):
+        words = ["seeds=2", f"executor={name}", "jobs=2", f"runs={tmp_path / name}", f"out={tmp_path / 'out'}", *overrides]
+        plan = campaign._plan(words)
+        assert "executor" not in plan.command and "jobs" not in plan.command
+        for path in campaign._trained(plan):
+            with zipfile.ZipFile(path) as file:
+                weights.append(file.read(checkpoint.PARAMETERS))
+    assert weights[:2] == weights[2:] and weights[0] != weights[1]
+    with pytest.raises(ValueError, match="executor = 'dask' is unknown"):
+        campaign._plan(["executor=dask"])
+
+
 @pytest.mark.parametrize(
     ("begun", "kept"), [(None, None), ("queue_threshold/ppo", "queue_threshold/ppo"), ("/a/b/run/model.zip", "run/model.zip")]
 )

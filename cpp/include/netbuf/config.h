@@ -63,6 +63,7 @@ struct SwitchConfig {
   int64_t queue_cap = 0;                   // that no queue exceeds, whatever its threshold (but see protect_syn); 0: none
   std::string drop = "tail";               // which packet goes when a queue may not grow: tail (the one that arrives), head
   int64_t mark = 0;                        // flows that speak ECN are marked where a queue is longer; 0: never
+  std::string congested = "drop";          // what becomes of them where a queue may not grow but the buffer has room: drop, mark
   bool protect_syn = false;                // packets that open connections meet neither thresholds nor queue_cap
   std::string scheduler = "round_robin";   // round_robin (by packet), drr, strict_priority
   std::vector<int64_t> quanta;             // drr only: bytes a round
@@ -86,6 +87,12 @@ struct HostConfig {
   bool agent = false;                      // sets what of this can be set
 };
 
+// Where a connection's packets and ACKs go from a time on.
+struct RouteConfig {
+  Time from_ns = 0;
+  std::vector<uint32_t> path, return_path; // link indices
+};
+
 // What a video client plays, and how.
 struct VideoConfig {
   std::vector<double> bitrate_bps;         // rising
@@ -102,12 +109,16 @@ struct FlowConfig {
   std::string cc = "cubic";
   std::map<std::string, double> cc_parameters;  // those that are not at their defaults
   // A congestion control that is not the core's; cc is what it is called then. One for each connection; called by many threads.
-  std::function<std::unique_ptr<CongestionControl>()> own_control;
+  std::function<std::unique_ptr<CongestionControl>(Stack)> own_control;
   bool controlled = false;                 // an agent sets cwnd
   bool ecn = false;                        // both ends speak ECN (RFC 3168); a congestion control may want it in any case
+  bool ecn_counts = false;                 // of these, its receiver tells how many packets were marked (RFC 9768)
   std::vector<uint32_t> path, return_path; // link indices
+  std::vector<RouteConfig> routes;         // that replace them, in order of time; what is on its way goes on where it is
   Time start_ns = 0, stop_ns = 0;          // stop 0: never
-  std::string app = "bulk";                // bulk, sized, on_off, video
+  std::string app = "bulk";                // bulk, sized, on_off, paused, video
+  std::vector<Time> rest_ns;               // paused: it rests from the first to the second, from the third to the fourth, ...
+  std::string misbehaviour;                // of the receiver: optimistic, split, spoofed (receiver.h); empty: none
   std::vector<VideoConfig> video;          // one where app is video
   int64_t size_bytes = 0;
   Time on_ns = 0, off_ns = 0;              // on_off: (mean) period lengths

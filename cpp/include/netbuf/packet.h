@@ -39,13 +39,14 @@ enum AckFlags : uint8_t {
   kAckWindow = 8,      // answers a window probe, or tells of a window that has opened
   kAckFin = 16,        // the receiver's FIN: it has everything and closes too
   kAckRequest = 32,    // the receiving application asks for more
+  kAckUntrue = 128,    // of a receiver that misbehaves: it may acknowledge what was never sent, or a part of a segment
   kAckEcho = 64,       // ECE: something that it acknowledges was marked, or was since the sender last gave way (RFC 3168, 8257)
 };
 
 // From receiver to sender.
 struct Ack {
   Time time;
-  Time echo_sent;       // when the segment was sent whose time stamp is echoed (RFC 7323)
+  Time echo_sent;       // when the segment was sent whose time stamp is echoed (RFC 7323); see kMarkCount
   uint64_t to : 40;     // as a packet's
   uint64_t flags : 8;
   uint64_t sack : 16;   // when kAckHasSack: index into the path's SACK ring, its low bits
@@ -73,6 +74,10 @@ inline constexpr uint64_t kEcnCapable = uint64_t{1} << 40;   // ECT(0)
 inline constexpr uint64_t kEcnMarked = uint64_t{1} << 41;    // CE
 inline constexpr uint64_t kEcnReduced = uint64_t{1} << 42;   // CWR: the sender has given way
 inline constexpr uint64_t kEcn = kEcnCapable | kEcnMarked | kEcnReduced;
+
+// Accurate ECN (RFC 9768): every ACK carries the number of marked packets that have come, modulo 8, as the header's three bits do. In
+// an Ack these stand in place of the last nanoseconds of the time stamp.
+inline constexpr Time kMarkCount = 7;
 
 struct Range {
   uint32_t begin, end;  // segments [begin, end)

@@ -1,9 +1,11 @@
 // The numbers that a part of the simulator is made with, by name: each with its default, its range and what it means.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,8 +64,14 @@ class Parameters {
   Parameters(const std::vector<Parameter>& known, const Given& given, const std::string& field,
              std::optional<Stack> stack = {});
 
-  double operator[](std::string_view name) const;                     // std::out_of_range: the record does not have it
-  bool automatic(std::string_view name) const;
+  // std::out_of_range: the record does not have it. In the header, like all that a control in a file of its own calls.
+  double operator[](std::string_view name) const {
+    for (const auto& [known, value] : values_) {
+      if (known == name) return value;
+    }
+    throw std::out_of_range("no parameter " + std::string(name));
+  }
+  bool automatic(std::string_view name) const { return std::isnan((*this)[name]); }
   double or_else(std::string_view name, double otherwise) const { return automatic(name) ? otherwise : (*this)[name]; }
   template <class Integer>
   Integer as(std::string_view name) const { return static_cast<Integer>((*this)[name]); }

@@ -64,7 +64,7 @@ class Path {
   }
   void send_back(const Ack& ack) {                       // at ack.time
     ++on_way_;
-    if (!direct_back_) [[unlikely]] return backward(ack, 0, ack.time);
+    if (!direct_back_) [[unlikely]] return backward(ack, route(ack.time).backward, ack.time);
     const Link::Outcome outcome = first_return_link_->transmit(ack.time, wire_bytes(ack), false);
     if (outcome.fate == Link::Fate::delivered) [[likely]] {
       Ack& flight = network_.flights.place(outcome.arrival, to_sender_, sender_lane_).ack;
@@ -111,9 +111,20 @@ class Path {
   struct Hop {                   // a link that is not simply folded into the one before
     uint32_t link;
     bool folded;                 // nobody else uses it and it never drops: its outcome is known at once
+    bool last;                   // of its route
     uint8_t lane;
     uint32_t waiting;            // packets on their way to it
   };
+
+  // Where hops begin: those of one route stand together, so that packets keep the one that they set out on.
+  struct Route {
+    Time from;
+    uint32_t forward, backward;
+  };
+  const Route& route(Time now) {
+    while (route_ + 1 < routes_.size() && routes_[route_ + 1].from <= now) ++route_;
+    return routes_[route_];
+  }
 
   uint8_t lane_between(uint32_t from, uint32_t to);
   void launch_over_hops(const Packet& packet);
@@ -157,8 +168,9 @@ class Path {
   bool ack_overtakes_;               // on the way back
   bool direct_, direct_back_;        // one link that keeps no packets of its own
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;
-  uint32_t forward_hops_, backward_hops_;
   std::vector<Hop> forward_, backward_;
+  std::vector<Route> routes_;
+  size_t route_ = 0;
   Ring<SackBlocks> blocks_;
   uint64_t queue_drops_ = 0, random_losses_ = 0;
   uint32_t bottleneck_;

@@ -57,6 +57,7 @@ class QueueDiscipline {
   virtual ~QueueDiscipline() = default;
   virtual void enqueue(Time now, const Queued& item) = 0;   // stores it, or reports it (or others) to the sink
   virtual bool dequeue(Time now, Queued& item) = 0;         // the next to send; false when none is left
+  virtual Time ready(Time now) { return now; }              // when what is next may leave; asked when something waits
   virtual uint32_t packets() const = 0;
   virtual int64_t bytes() const = 0;
   virtual void resize(int64_t) {}                           // where the limit of packets can be another one: it is

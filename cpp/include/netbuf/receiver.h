@@ -48,7 +48,12 @@ class Receiver {
   ReceiverControl* control() const { return control_.get(); }
   const ReceiveBuffer* buffer() const { return buffer_.get(); }
   bool agent_controlled() const { return agent_controlled_; }
-  void speak_ecn(bool accurate) { ecn_ = accurate ? Ecn::accurate : Ecn::classic; }
+  // How marks are told: until the sender gives way (RFC 3168); as they come (RFC 8257); by their number (RFC 9768).
+  enum class Ecn : uint8_t { none, classic, exact, counts };
+  void speak_ecn(Ecn how) {
+    ecn_ = how;
+    echo_ = how == Ecn::counts ? kAckEcho : 0;
+  }
   void hear(Echoes* echoes) { echoes_ = echoes; }                 // for the control
 
   template <class Hot>
@@ -69,7 +74,9 @@ class Receiver {
 
  private:
   enum class State : uint8_t { nothing, syn, stream, last_ack, closed };
-  enum class Ecn : uint8_t { none, classic, accurate };  // accurate: marks as they come (RFC 8257); else until the sender gives way
+  // What it does to get more than its share (Savage et al., 1999; RFC 5681, section 5), and what it costs it: acknowledges what has not
+  // come yet, holes included, which are never filled; sends each ACK in parts; sends duplicates of each.
+  enum class Misbehaviour : uint8_t { none, optimistic, split, spoofed };
 
   void receive_data(const Packet& packet);
   void receive_small(const Packet& packet);
@@ -80,6 +87,8 @@ class Receiver {
   void note_ecn(const Packet& packet);
   void receive_beyond(const Packet& packet); // a hole
   void receive_again(const Packet& packet);
+  void receive_greedily(const Packet& packet);
+  void send_more(const Ack& ack);
   // Whole units that have passed: of a negative clock too, as integers of a clock that wraps are cut.
   Time stamp(Time clock) const { return stamp_unit_ == kMillisecond ? floored<kMillisecond>(clock) : floored<kMicrosecond>(clock); }
   template <Time unit>
@@ -127,9 +136,13 @@ class Receiver {
   Time now_ = 0;
   State state_ = State::nothing;
   Ecn ecn_ = Ecn::none;
+  Misbehaviour misbehaviour_ = Misbehaviour::none;
   uint8_t echo_ = 0;             // kAckEcho: with every ACK
   bool window_limited_, tunes_window_, agent_controlled_;
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
+  uint32_t marks_ = 0, marks_told_ = 0;      // Ecn::counts
+  uint32_t lead_ = 0, round_segments_ = 0;   // Misbehaviour::optimistic: beyond what has come, and how many have come in this round
+  Time lead_round_ = 0;
   uint32_t stream_end_ = 0;      // the segment after the one with FIN, once that has arrived
   bool have_end_ = false;
   Time newest_sent_ = 0;         // of all segments that have arrived

@@ -113,6 +113,7 @@ class Sender {
   void receive_special(const Ack& ack);
   void receive_request(const Ack& ack);
   void receive_echo(Ack ack);
+  void receive_untrue(Ack ack);
   void transmit(uint32_t index, bool retransmission);
   void send_full_segments(uint32_t count, PacketKind last);
   uint16_t fit_segment(uint16_t bytes);
@@ -146,7 +147,9 @@ class Sender {
   std::unique_ptr<Recovery> recovery_;
   bool recovery_takes_all_, takes_clean_acks_, controlled_, owns_window_;
   bool ecn_;                     // spoken (RFC 3168)
+  bool ecn_counts_;              // of these, marks are told by their number
   bool echo_ = false;            // the ACK that is being taken in echoes a mark
+  uint8_t mark_count_ = 0, marked_ = 0;         // ecn_counts_: what the last ACK said, and by how many this one says more
   bool reduced_ = false;         // the receiver has not been told yet
   bool unhindered_ = false;      // an endless stream, no limit but the congestion window, no rate samples
   bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;

@@ -15,6 +15,8 @@
 //
 // Connections' opening packets (SYN, SYN-ACK) may be protected: a full buffer refuses them only, and what arrives goes before them.
 //
+// With congested = "mark" packets of flows that speak ECN do not go where a threshold alone says so: they are stored and marked.
+//
 // Packets of flows that speak ECN that find their queue longer than a threshold are marked (as DCTCP wants it, RFC 8257, 3.1).
 //
 // B: capacity, Q: occupancy, n_q: ports where queue q is backlogged, mu_q / b: share of the port's rate that the queue gets,
@@ -97,6 +99,7 @@ class SharedBuffer {
   void set_alpha(uint32_t queue, double alpha) { alphas_[queue] = alpha; }
   void set_cut(Time until, const double* alphas);  // of all queues; NaN: of this one none
   void set_drop_head(bool from_head) { from_head_ = from_head; }
+  void set_congested(bool marks) { marks_congestion_ = marks; }
   double alpha(uint32_t queue) const { return alphas_[queue]; }  // but for a cut
   bool drops_head() const { return from_head_; }
   double threshold(uint32_t port, uint32_t queue) const;    // for a packet that would arrive now
@@ -143,7 +146,7 @@ class SharedBuffer {
 
   uint32_t ports_, queues_count_;
   int64_t capacity_, used_ = 0, used_max_ = 0, queue_cap_, mark_, occupancy_step_;
-  bool in_bytes_, from_head_, protect_syn_;
+  bool in_bytes_, from_head_, protect_syn_, marks_congestion_;
   Admission admission_;
   Scheduler scheduler_;
   std::vector<double> alphas_, betas_, cut_;

@@ -33,6 +33,7 @@ struct StackProfile {
 
   // ---- sender
   bool has_hosts;                          // what sockets' buffers do is known of it
+  bool speaks_ecn;                         // as RFC 3168 has it, where a flow asks for it
   bool paces;                              // windows of controls that do not pace themselves, where the world asks for it
   bool confirms_repeated_syn_ack;          // else such an answer starts the window anew
   bool first_data_is_an_event;             // a nanosecond after the handshake

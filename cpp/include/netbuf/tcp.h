@@ -44,6 +44,7 @@ struct AckEvent {
   bool una_advanced = false;
   bool duplicate = false;        // D-SACK
   bool echo = false;             // of a mark (ECE); only where ECN is spoken
+  uint32_t marked = 0;           // packets newly known to have been marked: exact with accurate ECN, else what is delivered with an echo
   RateSample rate;
 };
 

@@ -1,5 +1,5 @@
 // A shared-buffer switch whose thresholds an agent sets: a factor alpha for each queue, others for a while (a cut), and which
-// packet goes where a queue may not grow.
+// packet goes where a queue may not grow, or whether it is marked instead.
 #include <cmath>
 
 #include "netbuf/agent.h"
@@ -24,6 +24,7 @@ class Switch final : public AgentOf<SwitchSeen> {
     }
     all.push_back({"cut_s", 0, 100, "a time in [0, 100] s"});
     all.push_back({"drop_head", 0, 1, "0 or 1 (from 0.5 on)"});
+    all.push_back({"mark", 0, 1, "0 or 1 (from 0.5 on)"});
     return all;
   }
   std::string_view what() const override { return "switches under an agent's control"; }
@@ -52,9 +53,10 @@ class Switch final : public AgentOf<SwitchSeen> {
     for (uint32_t q = 0; q < queues_; ++q) {
       if (!std::isnan(control[q])) sw.set_alpha(q, control[q]);
     }
-    const double cut_s = control[2 * queues_], drop_head = control[2 * queues_ + 1];
+    const double cut_s = control[2 * queues_], drop_head = control[2 * queues_ + 1], mark = control[2 * queues_ + 2];
     if (!std::isnan(cut_s)) sw.set_cut(world.now() + from_seconds(cut_s), control + queues_);
     if (!std::isnan(drop_head)) sw.set_drop_head(drop_head >= 0.5);
+    if (!std::isnan(mark)) sw.set_congested(mark >= 0.5);
   }
 
   // The worst slowdown of the flows that complete is another one than before: asked at the end of whole intervals.
@@ -71,7 +73,7 @@ class Switch final : public AgentOf<SwitchSeen> {
   }
 
  private:
-  explicit Switch(uint32_t queues) : AgentOf(switch_fields(queues).size(), 2 * queues + 2), queues_(queues) {}
+  explicit Switch(uint32_t queues) : AgentOf(switch_fields(queues).size(), 2 * queues + 3), queues_(queues) {}
 
   uint32_t queues_;
 };

@@ -21,7 +21,7 @@ class Dctcp final : public LinuxReno {
   void init(Tcb& tcb) override { begin_round(tcb); }
 
   void on_ack(Tcb& tcb, const AckEvent& ack) override {
-    if (ack.echo) marked_ += ack.delivered;
+    marked_ += ack.marked;
     if (before(tcb.una, round_end_)) return;
     const uint32_t delivered = tcb.delivered - delivered_;
     const uint32_t part = alpha_ >> shift_g_;

@@ -38,6 +38,7 @@ SharedBuffer::SharedBuffer(const SwitchConfig& config)
       in_bytes_(config.in_bytes),
       from_head_(config.drop == "head"),
       protect_syn_(config.protect_syn),
+      marks_congestion_(config.congested == "mark"),
       admission_(config.admission == "static" ? Admission::fixed
                  : config.admission == "abm"  ? Admission::abm
                  : config.admission == "agent" ? Admission::agent
@@ -183,11 +184,12 @@ class SharedPort final : public QueueDiscipline {
     ++queue.counters.arrivals;
     queue.counters.syns += b.is_syn(item);
     b.end_cut(now);
-    if (!admits(q, size) && !(b.protects(item) && b.used_ + size <= b.capacity_) && !(b.from_head_ && make_room(now, q, size))) {
+    const bool admitted = admits(q, size), marks = !admitted && b.marks_congestion_ && item.ecn && fits(queue, size);
+    if (!admitted && !marks && !(b.protects(item) && b.used_ + size <= b.capacity_) && !(b.from_head_ && make_room(now, q, size))) {
       ++queue.counters.drops;
       return sink_->dropped(item);
     }
-    const bool long_queue = b.length(queue) > b.mark_;
+    const bool long_queue = marks || b.length(queue) > b.mark_;
     queue.items.push(item);
     if (long_queue && mark(queue.items.back(), *sink_)) ++queue.counters.marks;
     queue.bytes += item.bytes;
@@ -220,10 +222,13 @@ class SharedPort final : public QueueDiscipline {
  private:
   uint32_t after(uint32_t q) const { return q + 1 < buffer_.queues_count_ ? q + 1 : 0; }
 
+  bool fits(const SharedBuffer::Queue& queue, int64_t size) const {  // whatever the threshold
+    return buffer_.used_ + size <= buffer_.capacity_ && buffer_.length(queue) + size <= buffer_.queue_cap_;
+  }
+
   bool admits(uint32_t q, int64_t size) const {
-    const SharedBuffer& b = buffer_;
-    const int64_t length = b.length(b.queue(port_, q));
-    return b.used_ + size <= b.capacity_ && length + size <= b.queue_cap_ && static_cast<double>(length) < b.threshold(port_, q);
+    const SharedBuffer::Queue& queue = buffer_.queue(port_, q);
+    return fits(queue, size) && static_cast<double>(buffer_.length(queue)) < buffer_.threshold(port_, q);
   }
 
   void take_out(SharedBuffer::Queue& queue) {

@@ -193,6 +193,9 @@ class Setup:
         known.append((address, {key: value}))
 
     def _flow_socket(self, at: str, flow: Flow) -> dict[str, Any]:
+        for field in ("routes", "misbehaviour"):
+            if getattr(flow, field):
+                self._refuse(f"{at}.{field}", getattr(flow, field), "none: routes stay here, and receivers are the kernel's")
         if not isinstance(flow.app, (Bulk, Sized, OnOff)):
             self._refuse(f"{at}.app", flow.app, "Bulk(), Sized(...) or OnOff(...)")
         if flow.receiver is not None and cc_name(cast(Any, flow.receiver)) == AGENT and not self.agents.receivers:

@@ -21,6 +21,7 @@ import numpy as np
 from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, NetbufError, needing
+from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce import agents
@@ -29,7 +30,6 @@ from netbuf_gym.reproduce.auter.long_paths import MEASURED, Means, seeds_table
 from netbuf_gym.reproduce.auter.schemes import CONSTANT, KERNEL, LEARNED, contender_of
 from netbuf_gym.reproduce.auter.settings import PATHS, Settings
 from netbuf_gym.reproduce.auter.studies import ALL
-from netbuf_gym.reproduce.parallel import in_parallel
 from netbuf_gym.tables import csv_table
 from netbuf_gym.version import __version__
 
@@ -98,7 +98,7 @@ def play(playing: dict[str, Contender | None], settings: Settings, jobs: int, pr
         return [float(np.mean([row[name] for row in found])) for name in MEASURED]
 
     found: dict[tuple[str, str], list[float]] = {}
-    for task, means in in_parallel(one, tasks, jobs):
+    for task, means in LOCAL.run(one, tasks, jobs):
         found[task] = means
         progress(len(found), len(tasks))
     return [dict(zip(COLUMNS, (*task, *found[task]), strict=True)) for task in tasks]

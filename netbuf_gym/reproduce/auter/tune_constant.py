@@ -19,13 +19,13 @@ import numpy as np
 
 from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce.auter import constants
 from netbuf_gym.reproduce.auter.schemes import CONSTANT
 from netbuf_gym.reproduce.auter.settings import PATHS, REGIONS, SWEEPS, Settings
 from netbuf_gym.reproduce.auter.studies import ALL
-from netbuf_gym.reproduce.parallel import in_parallel
 from netbuf_gym.tables import csv_table, text_table
 from netbuf_gym.tasks.host_buffers.contenders import Setting
 from netbuf_gym.tasks.host_buffers.settings import GRID
@@ -89,7 +89,7 @@ def search(
         rows = ALL[study].play(Setting(one, CONSTANT), settings, cell, seeds)
         return [float(np.mean([row[name] for row in rows])) for name in MEASURED]
 
-    for (study, cell, capped, one), means in in_parallel(play, tasks, jobs):
+    for (study, cell, capped, one), means in LOCAL.run(play, tasks, jobs):
         found[study, cell, one.ring_packets, one.rmem_max_bytes, one.socket_bytes if capped else None] = means
         progress(len(found), len(tasks))
     rows = []

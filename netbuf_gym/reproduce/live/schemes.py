@@ -43,6 +43,10 @@ class Observed(Contender):
         """The contender's own."""
         return self._contender.env
 
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """The contender's own."""
+        return self._contender.playing(env)
+
     @property
     def shares(self) -> np.ndarray:
         """See above."""

@@ -14,31 +14,41 @@ from netbuf_gym.reproduce.live.measures import MEASURES
 from netbuf_gym.reproduce.live.work import KEYS, LIVE, TEXTS
 from netbuf_gym.reproduce.live.worlds import WORLDS
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
+from netbuf_gym.reproduce.showing import described, kept, pictures, ran, write_means, write_rows
 
 
 def policies(task: str, source: Path, folder: Path) -> str:
-    """The Markdown of a campaign of one task; copies its figures and its means."""
+    """The Markdown of a campaign of one task; copies its figures, its runs and their means."""
     description = described(source)
     if description["settings"]["tasks"] != [task]:
         raise ConfigError(f"{source}: has tasks {description['settings']['tasks']}; valid for the section {task}: [{task}]")
     runs = Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
+    runs = write_rows(runs, TEXTS, folder / f"rows-{task}.csv.gz")
     write_means(runs, folder / f"means-{task}.csv.gz")
-    cells = judging.cells_of(runs)
-    lines = [f"{ran(description)} Begun {description.get('begun', 'on a day not recorded')}.", ""]
-    lines += [
-        f"{sum(cell.within for cell in cells)} of {len(cells)} cells are within tolerance: utilities within "
-        f"{judging.RELATIVE:.0%} or {judging.ABSOLUTE:g}, mean slowdowns within {judging.OF_SLOWDOWN:.0%}."
-        + _with_noise(cells, description["settings"]["noise_ms"]),
-        "",
-        judging.summary_table(cells),
-        "",
-    ]
-    if not all(cell.within for cell in cells):
-        lines += ["### Cells out of tolerance", "", judging.outside_table(cells), ""]
-    lines += ["### Order of the contenders", "", judging.order_said(cells), "", "### The emulator", "", _emulator(runs), ""]
+    begun = f"{ran(description)} Begun {description.get('begun', 'on a day not recorded')}."
+    lines = [begun, "", kept(folder, f"rows-{task}.csv.gz"), ""]
+    for said in tables_of(runs, description["settings"]["noise_ms"]):
+        lines += [said, ""]
     lines += ["### Figures", "", *pictures(sorted((source / "figures").glob("*.png")), folder)]
     return "\n".join(lines)
+
+
+def tables_of(runs: Runs, noise_ms: float) -> list[str]:
+    """What is said of the runs of a task, as the page has it.
+
+    Args:
+        noise_ms: How late packets are in the mean at each host of the simulator's further runs; 0: there are none.
+    """
+    cells = judging.cells_of(runs)
+    parts = [
+        f"{sum(cell.within for cell in cells)} of {len(cells)} cells are within tolerance: utilities within "
+        f"{judging.RELATIVE:.0%} or {judging.ABSOLUTE:g}, mean slowdowns within {judging.OF_SLOWDOWN:.0%}."
+        + _with_noise(cells, noise_ms),
+        judging.summary_table(cells),
+    ]
+    if not all(cell.within for cell in cells):
+        parts += ["### Cells out of tolerance", judging.outside_table(cells)]
+    return [*parts, "### Order of the contenders", judging.order_said(cells), "### The emulator", _emulator(runs)]
 
 
 def _with_noise(cells: list[judging.Cell], noise_ms: float) -> str:

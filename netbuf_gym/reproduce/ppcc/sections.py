@@ -10,7 +10,7 @@ from netbuf_gym.reproduce.ppcc.measures import MEASURES
 from netbuf_gym.reproduce.ppcc.settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE
 from netbuf_gym.reproduce.ppcc.work import KEYS, TEXTS
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
+from netbuf_gym.reproduce.showing import described, kept, pictures, ran, write_means, write_rows
 
 TITLES = {
     TABLE: "Table III: one sender",
@@ -33,24 +33,33 @@ def read(source: Path) -> Runs:
     return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
 
 
+def tables_of(runs: Runs, study: str) -> list[str]:
+    """What is said of a study's runs, as the page has it."""
+    parts = [claims.claims_table(runs, study)]
+    if study in (TABLE, NS3):
+        for number in paper.SCENARIOS:
+            parts += [f"Scenario {number}:", tables.table_3(runs, study, number)]
+    elif study == SENDERS:
+        parts.append(tables.silent_said(runs))
+        for measure, digits, said in tables.OF_SENDERS:
+            parts += [f"{said}, by rate in Mbit/s and number of senders:", tables.senders_table(runs, measure, digits)]
+    elif study == CONSTANTS:
+        parts.append(tables.constants_table(runs))
+    return [part for part in parts if part]
+
+
 def simulated(source: Path, folder: Path) -> str:
-    """The Markdown of a campaign; copies its means and figures."""
+    """The Markdown of a campaign; copies its runs, those over time apart, their means and its figures."""
     description, runs = described(source), read(source)
-    write_means(runs.kept(runs.columns["study"] != SERIES), folder / "means.csv.gz")
-    lines = [ran(description), ""]
+    over_time = runs.columns["study"] == SERIES
+    whole = write_rows(runs.kept(~over_time), TEXTS, folder / "rows.csv.gz")
+    series = write_rows(runs.kept(over_time), TEXTS, folder / "rows-series.csv.gz")
+    write_means(whole, folder / "means.csv.gz")
+    lines = [ran(description), "", kept(folder, "rows.csv.gz", "rows-series.csv.gz"), ""]
     for study in runs.values("study"):
         lines += [f"### {TITLES[study]}", ""]
-        lines += [said, ""] if (said := claims.claims_table(runs, study)) else []
-        if study in (TABLE, NS3):
-            for number in paper.SCENARIOS:
-                lines += [f"Scenario {number}:", "", tables.table_3(runs, study, number), ""]
-        elif study == SENDERS:
-            lines += [said, ""] if (said := tables.silent_said(runs)) else []
-            for measure, digits, said in tables.OF_SENDERS:
-                lines += [f"{said}, by rate in Mbit/s and number of senders:", ""]
-                lines += [tables.senders_table(runs, measure, digits), ""]
-        elif study == CONSTANTS:
-            lines += [tables.constants_table(runs), ""]
+        for said in tables_of(series if study == SERIES else whole, study):
+            lines += [said, ""]
         drawn = [path for name in FIGURES[study] if (path := source / "figures" / f"{name}.png").is_file()]
         lines += pictures(drawn, folder)
     return "\n".join(lines)

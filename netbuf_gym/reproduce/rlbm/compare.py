@@ -27,15 +27,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.reproduce.judging import spread
-from netbuf_gym.reproduce.parallel import in_parallel, percentiles
 from netbuf_gym.reproduce.rlbm.contenders import contender_of, play
 from netbuf_gym.reproduce.rlbm.experiment import RLBM
 from netbuf_gym.reproduce.rlbm.measures import flows_of
 from netbuf_gym.reproduce.rlbm.settings import CONTROLLED, LEARNED, NAMES, RANDOM, RANDOM_NO_BETA, WITHOUT_LEARNING, Settings
 from netbuf_gym.rollout import View
+from netbuf_gym.stats import percentiles
 from netbuf_gym.tables import markdown_table
 from netbuf_gym.version import __version__
 
@@ -200,7 +201,7 @@ def compare(settings: Settings, jobs: int, progress: Callable[[int, int], None] 
 
     outcomes: dict[Key, Outcome] = {}
     total = len(tasks) * len(settings.loads) * settings.seeds
-    for _, found in in_parallel(work, tasks, jobs, stop):
+    for _, found in LOCAL.run(work, tasks, jobs, stop):
         outcomes |= found
         progress(len(outcomes), total)
     return Comparison(settings, outcomes)

@@ -1,16 +1,18 @@
 """Agents of the switch, rules, the best constant limits and what bounds them, family by family, in the same worlds.
 
     python -m netbuf_gym.reproduce.rlbm.families [worlds=600] [families=A,B] [drops=tail,head] [slow=AGENT] [fast=AGENT]
-        [threads=N] [duration_s=60] [output=FILE] [figure=FILE]
+        [rules=true|false] [threads=N] [duration_s=60] [output=FILE] [figure=FILE]
 
 Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor choosing has seen. `slow` decides every 100 ms
 and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
 value: none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop
-place, the rules `brief_pulse` at both intervals and `pulse` every 10 ms, and FQ-CoDel, which has a queue for each flow and
-drops as it does.
+place, FQ-CoDel, which has a queue for each flow and drops as it does, and, but for `rules=false`, the rules `brief_pulse` at
+both intervals and `pulse` every 10 ms.
 
 A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
-buffer and to the best constant have 95 % intervals, paired by world. Goodput is over the naive buffer's.
+buffer, to the best constant and to FQ-CoDel have 95 % intervals, paired by world. Goodput is over the naive buffer's. Below the
+table stand the agents' geometric means over all its families, each of which counts alike (their intervals are over worlds), and
+where an agent is worse than the naive buffer by more than 3 %.
 
 Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/families.csv), a row as soon as it is known; another run with as many
 worlds takes it up from there: take out the rows of an agent that has changed. `figure` draws what the table has.
@@ -22,13 +24,13 @@ import csv
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym import stats, tasks
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, NetbufError, needing, shown
@@ -44,10 +46,14 @@ from netbuf_gym.version import __version__
 
 FIRST_SEED = 2_000_000
 TABLE = Path(__file__).resolve().parent / "families.csv"
-RATIOS = ("over_naive", "over_naive_low", "over_naive_high", "over_constant", "over_constant_low", "over_constant_high")
+RIVALS = ("naive", "constant", "fq_codel")
+"""Whom ratios are over."""
+RATIOS = tuple(f"over_{rival}{end}" for rival in RIVALS for end in ("", "_low", "_high"))
 MEASURED = ("slowdown_p99_p0", *RATIOS, "goodput_over_naive", "worlds")
 COLUMNS = ("drop", "family", "contender", *MEASURED)
-NAIVE, CONSTANT, SLOW, FAST = "naive", "best constant", "agent, 100 ms", "agent, 10 ms"
+NAIVE, CONSTANT, FAIR, SLOW, FAST = "naive", "best constant", "fq_codel", "agent, 100 ms", "agent, 10 ms"
+WORSE = 1.03
+"""A ratio to the naive buffer above which an agent is worse."""
 INTERVALS_S = {
     SLOW: 0.1,
     FAST: 0.01,
@@ -55,7 +61,7 @@ INTERVALS_S = {
     "brief_pulse, 10 ms": 0.01,
     "pulse, 10 ms": 0.01,
     CONSTANT: 0.1,
-    "fq_codel": 0.1,
+    FAIR: 0.1,
 }
 """Of what is set beside the naive buffer, in the order of the table."""
 TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3)
@@ -75,17 +81,20 @@ def main(argv: Sequence[str]) -> int:
         return 0
     given = {"worlds": "600", "threads": str(len(os.sched_getaffinity(0))), "duration_s": "60", "figure": ""}
     given |= {"output": str(TABLE), "slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms"}
-    given |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS)}
+    given |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS), "rules": "true"}
     for argument in argv:
         key, equals, value = argument.partition("=")
         if not equals or key not in given:
             raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
         given[key] = value
-    worlds, threads = (whole(name, _number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
-    duration_s = real("duration_s", _number(given["duration_s"]), 1, 3600)
+    worlds, threads = (whole(name, number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
+    duration_s = real("duration_s", number(given["duration_s"]), 1, 3600)
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
-    agents = {who: _agent(given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
+    beside = INTERVALS_S if choice("rules", given["rules"], ("true", "false")) == "true" else (CONSTANT, FAIR)
+    agents = {who: _agent(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
+    if given["figure"]:
+        _require_drawable(Path(given["figure"]))
 
     output = Path(given["output"])
     command = f"python -m netbuf_gym.reproduce.rlbm.families worlds={worlds} duration_s={duration_s:g}"
@@ -96,20 +105,21 @@ def main(argv: Sequence[str]) -> int:
         for family in families:
             known: dict[str, tuple[np.ndarray, float]] = {}
             for who in (NAIVE, CONSTANT, *INTERVALS_S):
-                wanted = who not in (SLOW, FAST) or who in agents
+                wanted = who in agents if who in (SLOW, FAST) else who == NAIVE or who in beside
                 if not wanted or (drop, family, who) in found:
                     continue
-                for needed in dict.fromkeys((NAIVE, CONSTANT, who)):
+                for needed in dict.fromkeys((NAIVE, CONSTANT, FAIR, who)):
                     if needed not in known:
                         say(f"{drop} {family}: {needed}")
                         spec = {**FAMILIES[family], "drop": drop, "duration_s": duration_s}
                         known[needed] = _measure(needed, agents, drop, family, spec, worlds, threads)
-                row = _row(known[who], known[NAIVE], known[CONSTANT])
+                row = _row(known[who], known[NAIVE], known[CONSTANT], known[FAIR])
                 found[drop, family, who] = {"drop": drop, "family": family, "contender": who, **row}
                 write_atomic(output, csv_table(COLUMNS, _in_order(found), comment))
     rows = [row for row in _in_order(found) if row["drop"] in drops and row["family"] in families]
-    header = ("drop", "family", "contender", "slowdown", "over naive", "over constant", "goodput")
+    header = ("drop", "family", "contender", "slowdown", "over naive", "over constant", "over FQ-CoDel", "goodput")
     print(markdown_table(header, [_line(row) for row in rows]))
+    print(*summary(rows), sep="\n")
     if given["figure"]:
         draw(rows, Path(given["figure"]))
     return 0
@@ -119,16 +129,40 @@ def read(path: Path, comment: str) -> dict[tuple[str, str, str], dict[str, Any]]
     """The rows of a table that another run has left, by drop place, family and contender; none where there is no file.
 
     Raises:
-        ConfigError: a table with another comment.
+        ConfigError: a table with another comment, or other columns.
     """
     if not path.exists():
         return {}
     first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
     if first != f"# {comment}":
         raise ConfigError(f"output = {shown(str(path))} begins with {shown(first)}; valid: {comment!r}, or no such file")
-    names = COLUMNS[:3]
-    rows = [{key: line[key] if key in names else float(line[key]) for key in COLUMNS} for line in csv.DictReader(lines)]
+    names, table = COLUMNS[:3], csv.DictReader(lines)
+    if tuple(table.fieldnames or ()) != COLUMNS:
+        raise ConfigError(f"output = {shown(str(path))} has columns {shown(table.fieldnames)}; valid: {', '.join(COLUMNS)}")
+    rows = [{key: line[key] if key in names else float(line[key]) for key in COLUMNS} for line in table]
     return {(row["drop"], row["family"], row["contender"]): row for row in rows}
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Markdown: what each agent's ratios are over all families of a drop place together, and where it is worse than naive."""
+    lines = []
+    for drop, who in ((drop, who) for drop in DROPS for who in (SLOW, FAST)):
+        own = [row for row in rows if (row["drop"], row["contender"]) == (drop, who)]
+        if len(own) > 1:
+            ratios = ", ".join(f"over {rival.replace('_', '-')} {_together(own, rival)}" for rival in RIVALS)
+            lines.append(f"* {who}, drops at the {drop}, {len(own)} families: {ratios}")
+    worse = [row for row in rows if row["contender"] in (SLOW, FAST) and row["over_naive"] > WORSE]
+    named = [f"{row['contender']}, {row['family']}, {row['drop']} ({_ratio(row, 'naive')})" for row in worse]
+    lines.append(f"* Worse than the naive buffer by more than {100 * (WORSE - 1):.0f} %: {'; '.join(named) or 'nowhere'}")
+    return ["", *lines]
+
+
+def _together(rows: Sequence[dict[str, Any]], rival: str) -> str:
+    """The geometric mean of families' ratios; its interval is that of a sum of independent means."""
+    ends = np.log([[row[f"over_{rival}{end}"] for end in ("", "_low", "_high")] for row in rows])
+    half = math.sqrt(((ends[:, 2] - ends[:, 1]) ** 2).sum()) / 2 / len(rows)
+    mean = ends[:, 0].mean()
+    return _interval(np.exp([mean, mean - half, mean + half]))
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
@@ -164,14 +198,27 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     write(figure, path)
 
 
-def _agent(name: str) -> Contender:
+def _require_drawable(path: Path) -> None:
+    """Before the work, as what would be written after it."""
+    from netbuf_gym import plots
+
+    plots.format_of(path)
+    plots.require()
+    if not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"figure = {shown(str(path))}: its folder cannot be written; valid: a file in one that can")
+
+
+def _agent(key: str, name: str) -> Contender:
     with needing("a trained agent", "train"):
         import torch
 
         from netbuf_gym.zoo import checkpoint, library
         from netbuf_gym.zoo.saved import SavedAgent
     torch.set_num_threads(1)
-    return SavedAgent(checkpoint.read(library.path_of(name, "agent")))
+    saved = checkpoint.read(library.path_of(name, key))
+    if (task := tasks.task_of(saved.env["id"])) != QueueThreshold.name:
+        raise ConfigError(f"{key} = {shown(name)} is an agent of {task}; valid: one of {QueueThreshold.name}")
+    return SavedAgent(saved)
 
 
 def _contender(who: str, agents: dict[str, Contender], drop: str, family: str) -> str | Contender:
@@ -198,13 +245,14 @@ def _measure(
 Known = tuple[np.ndarray, float]
 
 
-def _row(own: Known, naive: Known, constant: Known) -> dict[str, float]:
-    there = np.isfinite(own[0]) & np.isfinite(naive[0]) & np.isfinite(constant[0])
-    logs = [np.log(one[0][there]) for one in (own, naive, constant)]
+def _row(own: Known, *rivals: Known) -> dict[str, float]:
+    """What is measured of one, over each of `RIVALS`."""
+    there = np.logical_and.reduce([np.isfinite(one[0]) for one in (own, *rivals)])
+    logs = [np.log(one[0][there]) for one in (own, *rivals)]
     values = [math.exp(logs[0].mean())]
     for other in logs[1:]:
         values += np.exp(stats.mean_interval(logs[0] - other)).tolist()
-    return dict(zip(MEASURED, (*values, own[1] / naive[1], int(there.sum())), strict=True))
+    return dict(zip(MEASURED, (*values, own[1] / rivals[0][1], int(there.sum())), strict=True))
 
 
 def _in_order(found: dict[tuple[str, str, str], dict[str, Any]]) -> list[dict[str, Any]]:
@@ -215,13 +263,22 @@ def _in_order(found: dict[tuple[str, str, str], dict[str, Any]]) -> list[dict[st
 
 
 def _line(row: dict[str, Any]) -> list[str]:
-    ends = [[row[f"{name}{end}"] for end in ("", "_low", "_high")] for name in ("over_naive", "over_constant")]
-    ratios = [f"{mean:.3f} [{low:.3f}, {high:.3f}]" for mean, low, high in ends]
     goodput = f"{100 * (row['goodput_over_naive'] - 1):+.2f} %"
-    return [row["drop"], row["family"], row["contender"], f"{row['slowdown_p99_p0']:.3f}", *ratios, goodput]
+    own = [row["drop"], row["family"], row["contender"], f"{row['slowdown_p99_p0']:.3f}"]
+    return [*own, *(_ratio(row, rival) for rival in RIVALS), goodput]
 
 
-def _number(text: str) -> Any:
+def _ratio(row: dict[str, Any], rival: str) -> str:
+    return _interval(row[f"over_{rival}{end}"] for end in ("", "_low", "_high"))
+
+
+def _interval(ends: Iterable[float]) -> str:
+    mean, low, high = ends
+    return "-" if math.isnan(mean) else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def number(text: str) -> Any:
+    """A number as it is given, or what is none as it stands, for a check to refuse."""
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from netbuf_gym.reproduce.parallel import percentiles
 from netbuf_gym.rollout import View
+from netbuf_gym.stats import percentiles
 from netbuf_gym.traffic_results import completed
 
 NAN = math.nan

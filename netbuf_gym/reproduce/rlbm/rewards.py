@@ -3,8 +3,8 @@
     python -m netbuf_gym.reproduce.rlbm.rewards [rewards=A,B] [seeds=2] [steps=300000] [worlds=200] [runs=runs/rewards]
         [output=FILE]
 
-Every reward is a file of conf/reward; all else is as in `experiment=queue_threshold`, which begins as the rule `brief_pulse`,
-here with `imitate.spread=0.05`, and goes on by PPO, so many environment steps. Trainings lie in `runs`, a
+Every reward is a file of conf/reward; all else is as in `experiment=queue_threshold`, which begins as the rule `brief_pulse`
+and goes on by PPO, so many environment steps. Trainings lie in `runs`, a
 folder each; none is done twice. The agents and the rule then play the same worlds of `rlbm/random`, on seeds of validation,
 with drops at the tail and at the head.
 
@@ -16,6 +16,7 @@ Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/rewards.csv) and prin
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ import numpy as np
 from netbuf_gym import stats
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, NetbufError, needing
+from netbuf_gym.errors import ConfigError, NetbufError, needing, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
 from netbuf_gym.rollout import evaluate
@@ -67,6 +68,9 @@ def main(argv: Sequence[str]) -> int:
     command = f"python -m netbuf_gym.reproduce.rlbm.rewards seeds={seeds} steps={steps} worlds={worlds}"
 
     rows: list[dict[str, Any]] = []
+    output, comment = Path(given["output"]), f"netbuf-gym {__version__}: {command}"
+    if not os.access(output.parent, os.W_OK):
+        raise ConfigError(f"output = {shown(given['output'])}: its folder cannot be written; valid: a file in one that can")
     known = {drop: [_measure(BriefPulse(), drop, worlds)] for drop in DROPS}
     for reward in (RULE, *rewards):
         agents = [] if reward == RULE else [_trained(reward, seed, steps, Path(given["runs"])) for seed in range(seeds)]
@@ -77,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
             played = [_measure(one, drop, worlds) for one in agents if one is not None] or known[drop]
             rows.append({"drop": drop, "reward": reward, **_row(played, known[drop][0])})
     rows.sort(key=lambda row: DROPS.index(row["drop"]))
-    write_atomic(Path(given["output"]), csv_table(COLUMNS, rows, f"netbuf-gym {__version__}: {command}"))
+    write_atomic(output, csv_table(COLUMNS, rows, comment))
     print(markdown_table(("drop", "reward", "slowdown", "over the rule", "goodput"), [_line(row) for row in rows]))
     return 0
 
@@ -93,7 +97,7 @@ def _trained(reward: str, seed: int, steps: int, runs: Path) -> Contender | None
         result = train([f"resume={run_dir}"])
     elif not (run_dir / "model.zip").exists():
         kept = [f"seed={seed}", f"total_timesteps={steps}", "snapshots=0", f"run_dir='{run_dir}'", "tensorboard=false"]
-        result = train(["experiment=queue_threshold", "imitate.spread=0.05", f"reward={reward}", *kept], tell=say)
+        result = train(["experiment=queue_threshold", f"reward={reward}", *kept], tell=say)
     else:
         return SavedAgent(checkpoint.read(run_dir / "model.zip"))
     return None if result.interrupted else SavedAgent(checkpoint.read(result.model_path))

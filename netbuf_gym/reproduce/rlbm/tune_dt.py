@@ -28,11 +28,12 @@ import numpy as np
 from netbuf_gym import stats
 from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.reproduce.parallel import in_parallel, percentiles
 from netbuf_gym.reproduce.rlbm.measures import flows_of
 from netbuf_gym.rollout import View, World, draw, play
+from netbuf_gym.stats import percentiles
 from netbuf_gym.tables import text_table
 from netbuf_gym.tasks.queue_threshold import QueueThreshold
 from netbuf_gym.tasks.queue_threshold.contenders import BufferScheme
@@ -101,7 +102,7 @@ def search(
 
         play(BufferScheme("dt", alphas=pairs[pair]), worlds, keep, task=QueueThreshold.name)
 
-    for _ in in_parallel(one, range(len(pairs)), jobs):
+    for _ in LOCAL.run(one, range(len(pairs)), jobs):
         progress(len(found), len(pairs) * len(worlds))
     rows = []
     for pair, (alpha_0, alpha_1) in enumerate(pairs):

@@ -30,9 +30,9 @@ import numpy as np
 from netbuf_gym import stats
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
-from netbuf_gym.reproduce.parallel import in_parallel
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tables import csv_table, number, percent, text_table
@@ -105,7 +105,7 @@ def main(argv: Sequence[str]) -> int:
     with ProgressBar("tune_limits") as bar:
         missing = [key for key in wanted if key not in found]
         bar(len(wanted) - len(missing), len(wanted))
-        for key, values in in_parallel(lambda key: measure(key, worlds), missing, jobs):
+        for key, values in LOCAL.run(lambda key: measure(key, worlds), missing, jobs):
             found[key] = {**dict(zip(COLUMNS[:4], key, strict=True)), **values}
             keep()
             bar(sum(key in found for key in wanted), len(wanted))

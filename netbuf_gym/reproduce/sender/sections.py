@@ -24,7 +24,7 @@ from netbuf_gym.reproduce.sender.settings import (
 )
 from netbuf_gym.reproduce.sender.studies import ALL
 from netbuf_gym.reproduce.sender.work import KEYS, TEXTS
-from netbuf_gym.reproduce.showing import described, pictures, ran, write_means
+from netbuf_gym.reproduce.showing import described, kept, pictures, ran, write_means, write_rows
 
 
 def _listed(values: Iterable[object]) -> str:
@@ -90,7 +90,8 @@ WORLDS = {
     RIVALS: f"{worlds.RIVALS_MBPS:g} Mbit/s, {LINKS}; either begins, and the other within {worlds.DRAWN_S:g} s.",
     AGENTS: (
         f"{worlds.AGENTS_MBPS:g} Mbit/s, {LINKS}; all begin within {worlds.DRAWN_S:g} s, or {worlds.JOINERS} one after the"
-        f" other every {ALL[AGENTS].usual_s / (worlds.JOINERS + 1):g} s."
+        f" other every {ALL[AGENTS].usual_s / (worlds.JOINERS + 1):g} s. Where it is said, {worlds.SLOW_MBPS:g} Mbit/s and"
+        f" {worlds.SLOW_RTT_MS:g} ms."
     ),
 }
 """The worlds of each study in words."""
@@ -101,16 +102,22 @@ def read(source: Path) -> Runs:
     return Runs.read(source / "runs.csv", KEYS, TEXTS, tuple(MEASURES))
 
 
+def tables_of(runs: Runs, study: str) -> list[str]:
+    """What is said of a study's runs, as the page has it."""
+    claimed = claims.claims_table(runs, study)
+    return [*([claimed] if claimed else []), *tables.tables(runs, study)]
+
+
 def shown(name: str, source: Path, folder: Path) -> str:
-    """The Markdown of a campaign; copies its means, into a file of the section's name, and its figures."""
+    """The Markdown of a campaign; copies its runs and their means, into files of the section's name, and its figures."""
     description, runs = described(source), read(source)
-    write_means(runs.where(step=0), folder / f"means-{name}.csv.gz")
-    lines = [ran(description), ""]
+    runs = write_rows(runs.where(step=0), TEXTS, folder / f"rows-{name}.csv.gz")
+    write_means(runs, folder / f"means-{name}.csv.gz")
+    lines = [ran(description), "", kept(folder, f"rows-{name}.csv.gz"), ""]
     for study in runs.values("study"):
         said = STUDIES[study]
         lines += [f"### {TITLES[study]}", "", f"{said[0].upper()}{said[1:]}. {WORLDS[study]}", ""]
-        lines += [table, ""] if (table := claims.claims_table(runs, study)) else []
-        for table in tables.tables(runs, study):
+        for table in tables_of(runs, study):
             lines += [table, ""]
         drawn = [path for name in FIGURES.get(study, ()) if (path := source / "figures" / f"{name}.png").is_file()]
         lines += pictures(drawn, folder)

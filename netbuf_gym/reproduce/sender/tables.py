@@ -37,6 +37,7 @@ SHOWN: dict[str, tuple[tuple[str, int, str], ...]] = {
         ("jain", 3, "Jain's index"),
         ("queue_bdp", 2, "Queue, in bandwidth-delay products"),
         ("use", 3, "Goodput of all over the link's rate"),
+        ("loss", 4, "Share lost"),
         ("converge_s", 1, "Longest time from a joining to Jain's index 0.9, s"),
     ),
 }

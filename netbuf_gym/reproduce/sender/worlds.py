@@ -51,9 +51,14 @@ RIVAL_BUFFERS = ("0.5", "1", "4")
 RIVAL_CELLS = tuple(f"{rival}-{buffer}" for rival in RIVALS for buffer in RIVAL_BUFFERS)
 RIVALS_MBPS = 20.0
 AGENTS = (2, 4, 8)
-JOIN = "join"
-AGENT_CELLS = (*(f"{many}-{buffer}" for many in AGENTS for buffer in (1, 4)), f"{JOIN}-1", f"{JOIN}-4")
+JOIN, SLOW = "join", "slow"
+AGENT_CELLS = (
+    *(f"{many}-{buffer}" for many in AGENTS for buffer in (1, 4)),
+    *(f"{cell}-{buffer}" for cell in (JOIN, SLOW) for buffer in (1, 4)),
+)
 AGENTS_MBPS = 40.0
+SLOW_MANY, SLOW_MBPS, SLOW_RTT_MS = 8, 10.0, 80.0
+"""Many over a slow link, whose fair share is some packets a round trip."""
 JOINERS = 4
 """The first there from the start; each further one comes after another fifth of the run, of 50 s every 10 s."""
 LEAST_PACKETS = 4
@@ -72,7 +77,8 @@ def cell_said(study: str, cell: str) -> str:
     if study == "rivals":
         return f"{label(first)}, {second} BDP"
     if study == "agents":
-        return f"{f'{JOINERS} joining' if first == JOIN else f'{first} senders'}, {second} BDP"
+        said = {JOIN: f"{JOINERS} joining", SLOW: f"{SLOW_MANY} over {SLOW_MBPS:g} Mbit/s, {SLOW_RTT_MS:g} ms"}
+        return f"{said.get(first, f'{first} senders')}, {second} BDP"
     return f"{cell} BDP" if study == "start" else cell
 
 
@@ -192,14 +198,15 @@ def rivals(cell: str, seed: int, duration_s: float) -> Made:
 def agents(cell: str, seed: int, duration_s: float) -> Made:
     """Several of a kind, which begin within a second, or join one after the other."""
     first, buffer = cell.split("-")
-    many = JOINERS if first == JOIN else int(first)
+    many = {JOIN: JOINERS, SLOW: SLOW_MANY}.get(first) or int(first)
+    rate_mbps, rtt_ms = (SLOW_MBPS, SLOW_RTT_MS) if first == SLOW else (AGENTS_MBPS, RTT_MS)
     rng = np.random.default_rng((seed, STREAM))
     starts_s = np.arange(many) * duration_s / (JOINERS + 1) if first == JOIN else np.zeros(many)
     starts_s[1:] += rng.random(many - 1) * min(DRAWN_S, duration_s / 20)
     made = dumbbell(
-        rate_mbps=AGENTS_MBPS,
-        rtt_ms=RTT_MS,
-        buffer_packets=buffer_of(AGENTS_MBPS, RTT_MS, float(buffer)),
+        rate_mbps=rate_mbps,
+        rtt_ms=rtt_ms,
+        buffer_packets=buffer_of(rate_mbps, rtt_ms, float(buffer)),
         senders=("cubic",) * many,
         duration_s=duration_s,
         name=cell,

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netbuf_gym import traces
+from netbuf_gym import checks, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
+from netbuf_gym.scenarios.codec import made, mapping
 from netbuf_gym.scenarios.flows import Flow
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule
@@ -135,25 +137,30 @@ class Path:
         return data
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Path:
+    def from_dict(cls, data: Mapping[str, Any], at: str = "path") -> Path:
         """What `to_dict` gave.
 
+        Args:
+            at: How messages call it.
+
         Raises:
-            ScenarioError: A field that is missing or unknown.
+            ScenarioError: A field that is missing, unknown or of another type; others are checked where links are made.
         """
-        given = dict(data)
-        try:
-            if "generated" in given:
-                given["generated"] = Generated(**given["generated"])
-            if "trace" in given:
-                given["trace"] = RateTrace(**given["trace"])
-            if "delays" in given:
-                given["delays"] = DelaySchedule(**given["delays"])
-            for field in ("rivals", "reverse"):
-                given[field] = tuple(Rival(**one) for one in given.get(field, ()))
-            return cls(**given)
-        except TypeError as error:
-            raise ScenarioTypeError(f"path {shown(data)}: {error}") from None
+        given = dict(mapping(at, data))
+        for field, kind in (("generated", Generated), ("trace", RateTrace), ("delays", DelaySchedule)):
+            if field in given:
+                given[field] = made(f"{at}.{field}", kind, given[field])
+        for field in ("rivals", "reverse"):
+            if field in given:
+                flows = checks.sequence(f"{at}.{field}", given[field], "flows")
+                given[field] = tuple(made(f"{at}.{field}[{i}]", Rival, one) for i, one in enumerate(flows))
+        if "generated" in given:
+            mapping(f"{at}.generated.arguments", given["generated"].arguments)
+        if "starts_s" in given:
+            given["starts_s"] = checks.sequence(f"{at}.starts_s", given["starts_s"], "numbers")
+        if "rtt_ms" in given:
+            checks.number(f"{at}.rtt_ms", given["rtt_ms"], 0, MAX_DELAY_MS)
+        return made(at, cls, given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,9 +217,12 @@ class PathWorld:
         """What `to_dict` gave.
 
         Raises:
-            ScenarioError: A field that is missing or unknown.
+            ScenarioError: A field that is missing, unknown or of another type.
         """
-        try:
-            return cls(**{**data, "paths": tuple(Path.from_dict(one) for one in data["paths"])})
-        except (KeyError, TypeError) as error:
-            raise ScenarioTypeError(f"world {shown(data)}: {error}") from None
+        given = dict(mapping("world", data))
+        if "paths" in given:
+            paths = checks.sequence("world.paths", given["paths"], "paths")
+            given["paths"] = tuple(Path.from_dict(one, f"world.paths[{i}]") for i, one in enumerate(paths))
+        if "duration_s" in given:
+            checks.number("world.duration_s", given["duration_s"], 0.001, 1e5)
+        return made("world", cls, given)

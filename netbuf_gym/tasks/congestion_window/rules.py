@@ -85,7 +85,8 @@ class CongestionWindow(Task):
 
     ## Action Space
 
-    `Discrete(11)`, or `Box(-1, 1, (1,))` for factors of 1/2 to 2 (`actions="continuous"`, 2 to the power of the action).
+    `Discrete(12)`, recipe ppcc `Discrete(11)`; or of the default recipe `Box(-1, 1, (1,))` for factors of 1/2 to 2
+    (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors does).
     With the scenario's MSS, 1448 bytes unless it says otherwise, and 2 MSS at least:
 
     | Recipe  | Window                          | Values                                                             |
@@ -284,11 +285,18 @@ class CongestionWindow(Task):
 
     @property
     def keep_action(self) -> np.ndarray | int:
-        """The action that leaves the window as it is, or most nearly so."""
+        """The action that leaves the window as it is.
+
+        Raises:
+            ConfigError: There is none, as among the discrete ones of recipe `default`.
+        """
         if self.recipe == "ppcc":
-            return int(np.argmin(np.abs(self.levels)))
-        action = self.nearest(np.zeros(1))[0]
-        return action if self.actions == CONTINUOUS else int(action)
+            return int(np.flatnonzero(self.levels == 0)[0])
+        if self.actions == DISCRETE:
+            factors = ", ".join(f"{factor:g}" for factor in self.levels)
+            said = f'actions = "{DISCRETE}" of recipe "default" has none that keeps a window, only the factors {factors}'
+            raise ConfigError(f'{said}; valid: "{CONTINUOUS}", or recipe "ppcc"')
+        return self.nearest(np.zeros(1))[0]
 
     def nearest(self, changes: np.ndarray) -> np.ndarray:
         """The actions, `(rows, ...)`, that change the logarithm of the window most nearly by these numbers, `(rows,)`.

@@ -13,6 +13,7 @@ import numpy as np
 from netbuf_gym.arguments import for_arguments, real, whole
 from netbuf_gym.contenders import Contender, Decider, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
+from netbuf_gym.contenders.own import decider
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, congestion_control
@@ -86,6 +87,10 @@ class WithCongestionControl(Decider):
     def env(self) -> dict[str, Any]:
         """As the contender has it."""
         return self.contender.env
+
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """As the contender has it."""
+        return self.contender.playing(env)
 
     def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
         """As the contender has it."""
@@ -218,6 +223,6 @@ def numbered(numbers: str) -> Setting:
     return Setting(constant_settings(*sizes), f"setting:{numbers}")
 
 
-CONTENDERS = Named(names, make, {"keep": Keep, "bpftune": Bpftune, "random": RandomAction}, {"setting": numbered})
+CONTENDERS = Named(names, make, {"keep": Keep, "bpftune": Bpftune, "random": RandomAction}, {"setting": numbered}, own=decider)
 """Settings and congestion controls by name, what decides as agents do, and `setting:RING:TCP:SOCKET` (`numbered`)."""
 

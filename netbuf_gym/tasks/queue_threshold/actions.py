@@ -40,7 +40,7 @@ KINDS = ("continuous", "limits", "changes", "grid", "limit_grid", "pulse_grid")
 """What actions can be; all but `"continuous"` and `"grid"` name times, in recipe default alone."""
 
 DROP_AGENT = "agent"
-"""With `drop="agent"` an action chooses the drop place, too."""
+"""With `drop="agent"` an action chooses the drop place, with `congested="agent"` whether to mark or to drop, too."""
 
 CHANGE = 4.0
 """With `actions="changes"`: the factor by which an action of 1 widens a queue's limit, and one of -1 narrows it."""

@@ -93,6 +93,7 @@ class BriefPulse(Decider):
                 levels[backlog_ms > self.shut_ms] = CLOSED
             levels[:, 0] = np.where(long & (since_ms >= apart_ms), pulse, OPEN)
             chosen = levels @ weights
-            return (2 * chosen + 1 if rules.places_drops else chosen), None
+            chosen = 2 * chosen + 1 if rules.places_drops else chosen
+            return (2 * chosen if rules.marks else chosen), None
 
         return policy

@@ -11,6 +11,7 @@ import numpy as np
 from netbuf_gym.arguments import choice, real, sequence
 from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
+from netbuf_gym.contenders.own import decider
 from netbuf_gym.errors import ConfigError, ScenarioError, shown
 from netbuf_gym.nearest import instead
 from netbuf_gym.plants.counters import counters_of
@@ -122,6 +123,7 @@ CONTENDERS = Named(
         "brief_pulse": BriefPulse,
     },
     {"limits": Limits.of},
+    own=decider,
 )
 """Every scheme, rules that decide as agents do, `limits:20` and the like (`Limits.of`), and chance.
 

@@ -17,7 +17,7 @@ from netbuf_gym.arguments import choice, real, sequence
 from netbuf_gym.errors import ConfigError, called
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.plants.plant import EVENT, INTERVAL
-from netbuf_gym.scenarios.switches import DROPS, AgentThresholds, limit_of
+from netbuf_gym.scenarios.switches import CONGESTED, DROPS, AgentThresholds, limit_of
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.pages import documented, feature_table
 from netbuf_gym.tasks.queue_threshold.actions import (
@@ -101,7 +101,9 @@ class QueueThreshold(Task):
 
     Where a queue that may not grow drops, at its tail or at its head, is the scenario's affair, or `drop`'s. With
     `drop="agent"` (recipe default) it is the action's: a box has one component more, above 0 for the head; a grid twice as
-    many actions, the odd ones for the head.
+    many actions, the odd ones for the head. Likewise `congested`: whether packets of flows that speak ECN (`ecn=True` of
+    `rlbm/*`) are dropped there or stored and marked; with `"agent"` the last component marks above 0, and of a grid's
+    actions, twice as many again, the odd ones do.
 
     Exponents are rounded to steps of 1/1024. Components outside [-1, 1], infinite ones included, are clipped; NaN or a
     wrong shape raises `ConfigError`, as does an integer that a grid does not have. Queue 0 varies slowest in a grid's
@@ -181,6 +183,8 @@ class QueueThreshold(Task):
     |               |                     |                       | ("no beta" is `[1, 1]`)                                |
     | `drop`        | **str**             | `None`                | `"tail"`, `"head"`, `"agent"`: by its actions; None:   |
     |               |                     |                       | the scenario's                                         |
+    | `congested`   | **str**             | `None`                | `"drop"`, `"mark"`, `"agent"`: likewise, of flows that |
+    |               |                     |                       | speak ECN; None: the scenario's                        |
     | `history`     | **int**             | `4`, thesis-*: `1`    | feature vectors in an observation, 1 to 64             |
     | `reward`      | **str**, **dict**,  | the recipe's          | see Rewards                                            |
     |               | **callable**        |                       |                                                        |
@@ -210,7 +214,7 @@ class QueueThreshold(Task):
     recipes: ClassVar[tuple[str, ...]] = RECIPES
     default_history: ClassVar[dict[str, int]] = {"default": 4, "thesis-text": 1, "thesis-code": 1}
     default_scenario: ClassVar[str] = "rlbm/default"
-    options: ClassVar[tuple[str, ...]] = ("actions", "betas", "drop")
+    options: ClassVar[tuple[str, ...]] = ("actions", "betas", "drop", "congested")
     discrete: ClassVar[dict[str, dict[str, Any]]] = {
         "default": {"actions": "pulse_grid"},
         "thesis-text": {"actions": "grid"},
@@ -227,6 +231,7 @@ class QueueThreshold(Task):
         actions: str = "continuous",
         betas: Any = None,
         drop: str | None = None,
+        congested: str | None = None,
         queues: int = 2,
     ):
         super().__init__(recipe, history, agents)
@@ -237,10 +242,15 @@ class QueueThreshold(Task):
         """Time between decisions, for rules that count time by them; as the environment has it, from its start on."""
         self.actions = choice("actions", actions, KINDS)
         self.drop = None if drop is None else choice("drop", drop, (*DROPS, DROP_AGENT))
-        for name, value, everywhere in (("actions", self.actions, ("continuous", "grid")), ("drop", self.drop, (None, *DROPS))):
+        self.congested = None if congested is None else choice("congested", congested, (*CONGESTED, DROP_AGENT))
+        for name, value, everywhere in (
+            ("actions", self.actions, ("continuous", "grid")),
+            ("drop", self.drop, (None, *DROPS)),
+            ("congested", self.congested, (None, *CONGESTED)),
+        ):
             if value not in everywhere and recipe != "default":
                 raise ConfigError(f'{name} = "{value}" with recipe {recipe!r}; valid: recipe "default"')
-        self.places_drops = self.drop == DROP_AGENT
+        self.places_drops, self.marks = self.drop == DROP_AGENT, self.congested == DROP_AGENT
         self.betas = self._betas(betas)
         self.kind = switch(queues)
         self.until = EVENT if recipe == "thesis-code" else INTERVAL
@@ -258,8 +268,9 @@ class QueueThreshold(Task):
         }[recipe]
         self.grid: np.ndarray | None = None
         """With `actions="grid"` float64 (actions, queues), the alphas of each action; with the other grids
-        `(actions, 2, queues)`, limits and times of pulses (`levels_of`); else None. Without the choice of the drop place."""
-        places = 2 if self.places_drops else 1
+        `(actions, 2, queues)`, limits and times of pulses (`levels_of`); else None. Without drop place and marks."""
+        choices = self.places_drops + self.marks
+        places = 2**choices
         if self.actions.endswith("grid"):
             levels = grid_size(self.actions, recipe)
             if places * levels**queues > MAX_GRID:
@@ -272,9 +283,10 @@ class QueueThreshold(Task):
             self.action_space = gym.spaces.Discrete(places * len(self.grid))
             self.action_is = None
         else:
-            self.action_space = gym.spaces.Box(-1.0, 1.0, (queues + places - 1,), np.float32)
-            if self.places_drops:
-                self.action_is = "a number for each queue and one for the drop place"
+            self.action_space = gym.spaces.Box(-1.0, 1.0, (queues + choices,), np.float32)
+            chosen = [what for what, own in (("the drop place", self.places_drops), ("marks", self.marks)) if own]
+            if chosen:
+                self.action_is = f"a number for each queue and one for {' and one for '.join(chosen)}"
 
     @property
     def panels(self) -> tuple[Panel, ...]:
@@ -320,13 +332,15 @@ class QueueThreshold(Task):
             raise ConfigError(outage(scenario))
         own = switch.admission if isinstance(switch.admission, AgentThresholds) else None
         drop = switch.drop if self.drop in (None, DROP_AGENT) else self.drop
-        if own is not None and self.betas in (None, own.betas) and drop == switch.drop:
+        congested = switch.congested if self.congested in (None, DROP_AGENT) else self.congested
+        same = drop == switch.drop and congested == switch.congested
+        if own is not None and self.betas in (None, own.betas) and same:
             return scenario
         admission = own
         if own is None or self.betas not in (None, own.betas):
             betas = self.betas or (1.0,) * self.queues
             admission = AgentThresholds(betas=betas, alphas=own.alphas if own is not None else (1.0,) * self.queues)
-        return replace(scenario, switches=(replace(switch, admission=admission, drop=drop),))
+        return replace(scenario, switches=(replace(switch, admission=admission, drop=drop, congested=congested),))
 
     def make_tracker(self, rows: int, interval_s: float) -> SwitchTracker:
         """What is remembered of each switch."""
@@ -350,16 +364,17 @@ class QueueThreshold(Task):
         )
 
     def decode(self, action: np.ndarray, tracker: SwitchTracker, out: np.ndarray) -> np.ndarray:
-        """Controls `(rows, 2 * queues + 2)` for checked actions, into `out`: alphas, those of cuts, their time, the drop place.
+        """Controls `(rows, 2 * queues + 3)` for checked actions, into `out`: alphas, those of cuts, their time, the drop place,
+        marks.
 
         Of actions that name alphas no tracker is needed, and `out` may hold the alphas alone.
         """
         queues = self.queues
         out[:, queues:] = np.nan
-        if self.places_drops:
-            chosen = action % 2 if self.grid is not None else action[:, -1] > 0
-            action = action // 2 if self.grid is not None else action[:, :-1]
-            out[:, -1] = chosen
+        for chooses, column in ((self.marks, -1), (self.places_drops, -2)):
+            if chooses:
+                out[:, column] = action % 2 if self.grid is not None else action[:, -1] > 0
+                action = action // 2 if self.grid is not None else action[:, :-1]
         if self.actions in ("continuous", "grid"):
             out[:, :queues] = self._alphas(action) if self.grid is None else self.grid[action]
         elif self.grid is not None:
@@ -392,6 +407,8 @@ class QueueThreshold(Task):
             raise ConfigError(f'actions = "{self.actions}" name times, not alphas; valid: "continuous" or "grid"')
         if self.places_drops:
             raise ConfigError(f'drop = "{DROP_AGENT}" leaves it to actions; valid here: null, "tail" or "head"')
+        if self.marks:
+            raise ConfigError(f'congested = "{DROP_AGENT}" leaves it to actions; valid here: null, "drop" or "mark"')
         if self.grid is not None:
             return np.int64(np.abs(np.log(self.grid) - np.log(wanted)).sum(axis=1).argmin())
         if self.recipe == "thesis-text":
@@ -447,6 +464,7 @@ class QueueThreshold(Task):
             **super().to_dict(),
             "actions": {"kind": self.actions, "levels": list(levels)},
             "drop": self.drop,
+            **({} if self.congested is None else {"congested": self.congested}),
             "queues": self.queues,
             "betas": None if self.betas is None else list(self.betas),
         }

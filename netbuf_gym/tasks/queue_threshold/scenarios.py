@@ -49,6 +49,7 @@ def rlbm_default(
     per_queue_cap: Any = False,
     drop: Any = "tail",
     protect_syn: Any = False,
+    ecn: Any = False,
     priority_below: Any = (SMALL_BYTES,),
     delay_ms: Any = 10.0,
     access_mbps: Any = 100.0,
@@ -76,6 +77,7 @@ def rlbm_default(
         queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
         drop=drop,
         protect_syn=protect_syn,
+        ecn=ecn,
         scheme=scheme,
         scheduler=scheduler,
         priority_below=priority_below,
@@ -106,6 +108,7 @@ def rlbm_incast(
     per_queue_cap: Any = False,
     drop: Any = "tail",
     protect_syn: Any = False,
+    ecn: Any = False,
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once."""
@@ -123,6 +126,7 @@ def rlbm_incast(
         per_queue_cap=per_queue_cap,
         drop=drop,
         protect_syn=protect_syn,
+        ecn=ecn,
         stack=stack,
     )
     return replace(world, name="rlbm/incast")
@@ -143,6 +147,7 @@ def rlbm_thesis_text(
     per_queue_cap: Any = False,
     drop: Any = "tail",
     protect_syn: Any = False,
+    ecn: Any = False,
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM as the thesis describes it: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s."""
@@ -157,6 +162,7 @@ def rlbm_thesis_text(
         queue_cap=queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
         drop=drop,
         protect_syn=protect_syn,
+        ecn=ecn,
         scheme=scheme,
         scheduler=scheduler,
         duration_s=duration_s,
@@ -181,6 +187,7 @@ def rlbm_thesis_code(
     per_queue_cap: Any = False,
     drop: Any = "tail",
     protect_syn: Any = False,
+    ecn: Any = False,
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM as coded: 5 * `load` flows a second from each sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
@@ -197,6 +204,7 @@ def rlbm_thesis_code(
         queue_cap=1000 * queue_packets if checks.boolean("per_queue_cap", per_queue_cap) else None,
         drop=drop,
         protect_syn=protect_syn,
+        ecn=ecn,
         scheme=scheme,
         scheduler=scheduler,
         duration_s=duration_s,
@@ -218,7 +226,7 @@ class RandomSharedBuffer(Distribution):
         incast_probability: Share of the worlds that have bursts, 0 to 1.
         incast: The bursts: a dict of `Incast`'s fields.
         rate_mbps, sizes, drop: As in the scenario `rlbm/default`, or several of which one is drawn.
-        duration_s, scheme, hosts, scheduler, per_queue_cap, protect_syn, stack: As there.
+        duration_s, scheme, hosts, scheduler, per_queue_cap, protect_syn, ecn, stack: As there.
     """
 
     load: tuple[float, float] = (0.1, 0.8)
@@ -235,6 +243,7 @@ class RandomSharedBuffer(Distribution):
     per_queue_cap: bool = False
     drop: str | Sequence[str] = "tail"
     protect_syn: bool = False
+    ecn: bool = False
     stack: str = "linux"
     name: str = "rlbm/random"
     _bases: dict = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -296,6 +305,7 @@ class RandomSharedBuffer(Distribution):
                 per_queue_cap=self.per_queue_cap,
                 drop=drop,
                 protect_syn=self.protect_syn,
+                ecn=self.ecn,
                 stack=self.stack,
             )
             self._bases[key] = replace(world, name=self.name), world.traffic.arrivals[1:]
@@ -318,6 +328,7 @@ def rlbm_random(
     per_queue_cap: Any = False,
     drop: Any = "tail",
     protect_syn: Any = False,
+    ecn: Any = False,
     stack: Any = "linux",
 ) -> RandomSharedBuffer:
     """RLBM's default world at random: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno."""
@@ -336,6 +347,7 @@ def rlbm_random(
         per_queue_cap=per_queue_cap,
         drop=drop,
         protect_syn=protect_syn,
+        ecn=ecn,
         stack=stack,
     )
 

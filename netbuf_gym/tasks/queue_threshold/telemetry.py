@@ -80,6 +80,7 @@ def switch(queues: int) -> AgentKind:
             ),
             Control("cut_s", "s", "how long from now the factors of the cut hold; NaN: no other cut than before", 0.0, 100.0),
             Control("drop_head", "1", "1: where a queue may not grow, its oldest packet goes; 0: what arrives", 0.0, 1.0),
+            Control("mark", "1", "1: where a queue may not grow, what speaks ECN is marked; 0: it is dropped", 0.0, 1.0),
         ),
         event="the worst slowdown of the flows completed has changed, looked at after each `interval_ns`",
         counters="netbuf_gym.plants.counters.Counters",

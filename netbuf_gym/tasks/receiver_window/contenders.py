@@ -13,6 +13,7 @@ import numpy as np
 from netbuf_gym.arguments import choice
 from netbuf_gym.contenders import Decider, InWorld, Named, Policy, RandomAction
 from netbuf_gym.contenders.deciding import constant
+from netbuf_gym.contenders.own import decider
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
@@ -172,5 +173,5 @@ class Keep(Decider):
         return constant(rules.keep_action, rules, len(seeds))
 
 
-CONTENDERS = Named(names, make, {"keep": Keep, "random": RandomAction})
+CONTENDERS = Named(names, make, {"keep": Keep, "random": RandomAction}, own=decider)
 """Every receiver and congestion control of the simulator, and what decides as agents do."""

@@ -150,10 +150,10 @@ def test_an_agent_changes_the_drop_place_of_a_live_switch():
     env = Env(task="queue_threshold", plant="linux", scenario=scenario, actions="pulse_grid", drop="agent")
     try:
         env.reset(seed=1)
-        drops, pulses = {0: 0.0, 1: 0.0}, 2 * (6 * 8 + 4)
+        drops, short = {0: 0.0, 1: 0.0}, 2 * (0 * 8 + 4)  # 1 ms for queue 0
         for step in range(45):
             head = step // 5 % 2
-            env.step(pulses + head)
+            env.step(short + head)
             assert env.telemetry["drop_head"] == head
             drops[head] += env.telemetry["drops_0"]
         assert drops[0] + drops[1] > 0

@@ -27,7 +27,7 @@ class Kind(base.Kind):
     def apply(self, control: list[list[float]]) -> None:
         """See `base.Kind`."""
         for place, row in zip(self.places, control, strict=True):
-            queues, (cut_s, drop_head) = len(row) // 2 - 1, row[-2:]
+            queues, (cut_s, drop_head) = (len(row) - 3) // 2, row[-3:-1]  # its links do not mark: the last says nothing
             for queue, alpha in enumerate(row[:queues]):
                 if not math.isnan(alpha):
                     self.world.emulator.set_alpha(place, queue, alpha)

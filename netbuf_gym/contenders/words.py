@@ -1,0 +1,77 @@
+"""Words of the command line that name code of the user's: `mine.py:Name`, `package.module:Name`, `mine.cc`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from netbuf_gym.errors import ControlError, shown
+from netbuf_gym.scenarios.compiled_control import SUFFIXES
+
+PYTHON = re.compile(r"(?P<where>[^:]+\.py|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
+
+
+def is_compiled(word: str) -> bool:
+    """Whether a word names a file in C++."""
+    return Path(word).suffix in SUFFIXES
+
+
+def is_python(word: str) -> bool:
+    """Whether a word names something in a file or a module of Python that there is."""
+    match = PYTHON.fullmatch(word)
+    if match is None:
+        return False
+    if match["where"].endswith(".py"):
+        return True
+    with _BesideFolder():
+        try:
+            return importlib.util.find_spec(match["where"]) is not None
+        except (ImportError, ValueError):
+            return False
+
+
+def python(word: str) -> Any:
+    """What a word names (`is_python`); its module is run.
+
+    Raises:
+        ControlError: there is no such file or name, or the module raises.
+    """
+    match = PYTHON.fullmatch(word)
+    assert match is not None, word
+    where, name = match["where"], match["name"]
+    with _BesideFolder():
+        try:
+            module = _of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        except FileNotFoundError:
+            raise ControlError(f"{shown(word)}: there is no file {where}; valid: FILE.py:NAME") from None
+        except Exception as error:
+            said = f"{shown(word)}: {where} cannot be imported ({type(error).__name__}: {error})"
+            raise ControlError(f"{said}; valid: one that can") from error
+    if not hasattr(module, name):
+        there = ", ".join(own for own, value in vars(module).items() if not own.startswith("_") and callable(value))
+        raise ControlError(f"{shown(word)}: {where} has no {name!r}; valid: {there or 'one that it has'}")
+    return getattr(module, name)
+
+
+def _of_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"netbuf_gym_own_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class _BesideFolder:
+    """A context in which modules of the current folder can be imported, as of `python -m`."""
+
+    def __enter__(self) -> None:
+        sys.path.insert(0, "")
+
+    def __exit__(self, *error: object) -> None:
+        sys.path.remove("")

@@ -1,0 +1,91 @@
+"""Results that are kept: of whoever else is ranked beside a run's contenders."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import write_atomic
+from netbuf_gym.suites.field.suite import FieldSuite
+from netbuf_gym.suites.suite import Edition
+
+FOLDER = Path(__file__).parent / "results"
+Worlds = dict[str, dict[str, dict[str, float]]]
+"""By contender and world its metrics."""
+ABOUT = ("controller", "family", "world", "agents", "seed")
+
+
+def committed(suite: FieldSuite) -> Path:
+    """Where the package keeps the results of a suite."""
+    return FOLDER / f"{suite.name.replace('/', '-')}.csv.gz"
+
+
+def stamp(suite: FieldSuite, edition: Edition) -> str:
+    """Which worlds results are of."""
+    return f"suite {suite.name}, version {edition.version}, digest {edition.digest}"
+
+
+def keep(path: Path, table: str) -> None:
+    """Adds a `worlds.csv` to those that the package keeps, in the place of what its contenders had there; results of other
+    worlds, and of a table of other columns, are forgotten. The same bytes for the same rows."""
+    first, header, *rows = table.splitlines()
+    if path.is_file():
+        before, columns, *old = gzip.decompress(path.read_bytes()).decode().splitlines()
+        if before.partition("; ")[2] == first.partition("; ")[2] and columns == header:
+            now = {row.partition(",")[0] for row in rows}
+            rows = [row for row in old if row.partition(",")[0] not in now] + rows
+    rows.sort(key=lambda row: row.partition(",")[0])
+    table = "\n".join([f"# python benchmarks/field.py; {first.partition('; ')[2]}", header, *rows, ""])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, gzip.compress(table.encode(), 9, mtime=0))
+
+
+def read(path: Path, suite: FieldSuite, edition: Edition, field: str = "beside") -> Worlds:
+    """The results in a `worlds.csv`, or in one that was packed.
+
+    Raises:
+        ConfigError: It cannot be read, or is of other worlds.
+    """
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+    except (OSError, UnicodeDecodeError, EOFError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "is no worlds.csv"
+        raise ConfigError(f"{field} = {path}: cannot be read: {why}; valid: a worlds.csv of {suite.name}") from None
+    first, _, rest = text.partition("\n")
+    if stamp(suite, edition) not in first:
+        raise ConfigError(f"{field} = {path}: is of {first.removeprefix('# ')[:120]!r}; valid: {stamp(suite, edition)}")
+    rows = csv.DictReader(io.StringIO(rest))
+    worlds: Worlds = {}
+    for row in rows:
+        metrics = {key: float(value) if value else math.nan for key, value in row.items() if key not in ABOUT}
+        worlds.setdefault(row["controller"], {})[row["world"]] = metrics
+    return worlds
+
+
+def beside(suite: FieldSuite, edition: Edition, files: Sequence[Path] | None) -> Worlds:
+    """Whoever is ranked beside: what some files hold, or where none is named what the package keeps, if it is of these worlds.
+
+    Raises:
+        ConfigError: As `read` does, of a file that was named.
+    """
+    found: Worlds = {}
+    if files is None:
+        path = committed(suite)
+        try:
+            return read(path, suite, edition) if path.is_file() else {}
+        except ConfigError:
+            return {}  # of an edition that is no more
+    for path in files:
+        found |= read(path, suite, edition)
+    return found
+
+
+def merged(worlds: Worlds, own: Worlds) -> Worlds:
+    """Everybody; of who is in both, what was run now."""
+    return {**worlds, **own}

@@ -1,0 +1,78 @@
+"""What all suites of the field come to together, from the results that the package keeps: tables for the documentation."""
+
+from __future__ import annotations
+
+from netbuf_gym.suites.field import SUITES, ccbench, league
+from netbuf_gym.suites.field.suite import FieldSuite, Results, Sign
+from netbuf_gym.suites.field.telling import cells_of, signs_table
+from netbuf_gym.tables import markdown_table
+
+CLASSIC = ("vegas", "cubic", "bbr", "newreno", "westwood")
+
+
+def kept(suite: FieldSuite) -> Results:
+    """The results that the package keeps of a suite; of nobody where there are none of these worlds."""
+    edition = suite.load()
+    return Results(cells_of(edition, ()), league.beside(suite, edition, None))
+
+
+def suites() -> str:
+    """A row a suite: how many worlds, how long, what is not run."""
+    rows = []
+    for suite in SUITES:
+        cells = suite.load().cells
+        missing = "; ".join(f"{one.worlds} ({one.feature})" for one in suite.not_run)
+        simulated = f"{sum(cell.scenario.duration_s for cell in cells):.0f}"
+        rows.append([f"`{suite.name}`", str(len(cells)), simulated, suite.summary, suite.source, missing or "-"])
+    return markdown_table(["suite", "runs", "simulated s", "what", "source", "not run"], rows)
+
+
+def signs() -> str:
+    """Every rank order and sign of every suite, whether it holds, and why not."""
+    rows = [["`ccbench`", *row] for row in signs_table([_both_tops()]).rows]
+    for suite in SUITES:
+        rows += [[f"`{suite.name}`", *row] for row in signs_table(suite.signs(kept(suite))).rows]
+    return markdown_table(["suite", "what", "source", "here", "reason", "holds"], rows)
+
+
+def _rates() -> tuple[dict[str, float], dict[str, float]]:
+    """Winning rates of both of ccBench's leagues, %."""
+    return ccbench.rates(kept(ccbench.SOLO), "solo"), ccbench.rates(kept(ccbench.FRIENDLY), "friendly")
+
+
+def _both_tops() -> Sign:
+    """Whether a classic control has half of the best classic's rate or more in both leagues."""
+    solo, friendly = ({name: rate for name, rate in one.items() if name in CLASSIC} for one in _rates())
+    tops = [name for name in solo if all(one.get(name, 0) >= 0.5 * max(one.values()) for one in (solo, friendly))]
+    shown = ", ".join(f"{name} {solo[name]:.1f} and {friendly.get(name, 0):.1f} %" for name in solo)
+    says = f"of {', '.join(CLASSIC)} none is near the top of both leagues (half of the best one's rate or more)"
+    why = "BBR is: alone it keeps the queue small, and it takes about half in buffers of two to eight times the one-way delay"
+    return Sign(says, "recalled from arXiv 2307.10054", not tops if solo and friendly else None, shown, why)
+
+
+def leagues() -> str:
+    """Both winning rates of ccBench and their sum, the highest first."""
+    solo, friendly = _rates()
+    both = {name: rate + friendly[name] for name, rate in solo.items() if name in friendly}
+    order = sorted(both, key=lambda name: -both[name])
+    rows = [[str(k), name, *(f"{x[name]:.2f}" for x in (solo, friendly, both))] for k, name in enumerate(order, 1)]
+    return markdown_table(["", "controller", "solo (%)", "friendly (%)", "sum"], rows)
+
+
+def firsts() -> str:
+    """The first lines of every suite's report, over the kept results, with its place from the folder of the documentation."""
+    lines = []
+    for suite in SUITES:
+        results = kept(suite)
+        if results.names:
+            told = suite.judge(results)
+            ours = [name for name in told.ranking if name.startswith(f"{suite.task}/")]
+            own = [line for line in told.first if any(line.startswith(f"{name}:") for name in ours)]
+            places = [f"{name} is number {told.ranking.index(name) + 1} of {len(told.ranking)}." for name in ours]
+            report = f"field/{suite.name.replace('/', '-')}/report.md"
+            lines.append(f"* [{suite.name}]({report}): {' '.join(dict.fromkeys([told.first[0], *own, *places]))}")
+    return "\n".join(lines)
+
+
+TABLES = {"field suites": suites, "field signs": signs, "field leagues": leagues, "field firsts": firsts}
+"""By their names in pages of documentation."""

@@ -1,0 +1,240 @@
+"""RFC 7928's guidelines for queue management as coded for ns-3, and flent's grid: senders and disciplines are both ranked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym.scenarios import Flow, Link, OnOff, Scenario, UdpSource
+from netbuf_gym.suites.field.suite import (
+    TASK,
+    Column,
+    FieldCell,
+    FieldSuite,
+    NotRun,
+    Results,
+    Sign,
+    Table,
+    Told,
+    ranked,
+    scored,
+)
+from netbuf_gym.suites.field.telling import Field
+from netbuf_gym.suites.field.worlds import AGENT, edition, queue_of, seed_of
+from netbuf_gym.suites.recording import Record, weighted_quantile
+from netbuf_gym.suites.suite import Metric
+from netbuf_gym.traces import RateTrace
+
+MANAGED: dict[str, Any] = {
+    "droptail": None,
+    "red": {"name": "red", "min_packets": 5, "max_packets": 15, "mean_packet_bytes": 750},
+    "codel": "codel",
+    "pie": "pie",
+}
+LIMIT, SHARP_LIMIT, DURATION_S = 45, 500, 300.0
+SEGMENT = 698
+RTTS_MS = (5, 8, 10, 16, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 500)
+FLENT = ("fq_codel",)
+FAMILIES = {
+    **{aqm: f"ns-3's scenarios behind {aqm}: 1 Mbit/s, 100 ms, 45 packets" for aqm in MANAGED},
+    "flent-fq_codel": "flent's grid behind FQ-CoDel: 1, 3, 16 flows, 80 to 1000 Mbit/s, 4 to 800 ms, with and without ECN",
+}
+Measure = Callable[[Record], dict[str, float]]
+
+
+def _world(aqm: str, flows: list[dict[str, Any]], name: str, **changed: Any) -> Scenario:
+    """The dumbbell: 10 Mbit/s and 1 ms at both ends, 1 Mbit/s and 48 ms between; flows by their fields."""
+    at = {"rate": 1.0, "limit": LIMIT, "delay": 48.0, "access": 10.0, "duration": DURATION_S, "udp": (), **changed}
+    rate = at["rate"]
+    link = {"trace": rate} if isinstance(rate, RateTrace) else {"rate_mbps": rate}
+    links = [
+        Link(name="bottleneck", delay_ms=at["delay"], queue_packets=at["limit"], discipline=MANAGED[aqm], **link),
+        Link(name="return", delay_ms=at["delay"] + 2),
+        Link(name="access", rate_mbps=at["access"], delay_ms=1),
+    ]
+    made = []
+    for flow in flows:
+        own = {"cc": AGENT, "initial_cwnd_packets": 3, **flow}
+        rtt = own.pop("rtt", None)
+        back = 1
+        if rtt is not None:  # ms in all, at least what the bottleneck leaves
+            back = len(links)
+            links.append(Link(name=f"return-{back}", delay_ms=max(0.0, rtt - at["delay"] - 1)))
+        made.append(Flow(path=(2, 0), return_path=(back,), **own))
+    udp = [UdpSource(path=(2, 0), rate_mbps=mbps, packet_bytes=750) for mbps in at["udp"]]
+    return Scenario(links=links, flows=made, duration_s=at["duration"], name=name, udp=udp, mss_bytes=SEGMENT)
+
+
+def _ns3(aqm: str) -> Iterator[tuple[str, Scenario]]:
+    one: dict[str, Any] = {}
+    yield "5.1.1", _world(aqm, [one], "5.1.1")
+    yield "5.1.2", _world(aqm, [one, {"initial_cwnd_packets": 10, "start_s": 0.5}], "5.1.2")
+    yield "5.3.2", _world(aqm, [one], "5.3.2", udp=(0.8,))
+    yield "5.4", _world(aqm, [one, {"cc": "ledbat"}], "5.4")
+    for rtt in RTTS_MS:
+        # The second flow's path is its own: a round trip below 98 ms needs a shorter bottleneck, so the first one is longer.
+        flows: list[dict[str, Any]] = [{"rtt": 100}, {"rtt": rtt, "start_s": 0.5}]
+        yield f"6-{rtt}ms", _world(aqm, flows, f"6-{rtt}", delay=min(48.0, rtt / 2), duration=600.0)
+    for name, n, delay in (("8.2.2", 2, 45.0), ("8.2.3", 5, 48.0), ("8.2.4", 7, 48.0)):
+        yield name, _world(aqm, [{"start_s": float(i)} for i in range(n)], name, delay=delay)
+    pausing = OnOff(on_s=40, off_s=20)
+    varying: list[dict[str, Any]] = [one, one, *[{"app": pausing}] * 3, {"app": OnOff(on_s=20, off_s=40)}, one]
+    yield "8.2.5", _world(aqm, varying, "8.2.5")
+    for name, period in (("8.2.6.1", 20.0), ("8.2.6.2", 0.1)):
+        rate = RateTrace([0, period], [100, 10], period_s=2 * period)
+        yield name, _world(aqm, [one, one], name, rate=rate, limit=SHARP_LIMIT, access=500.0)
+
+
+def _flent(aqm: str) -> Iterator[tuple[str, Scenario, dict[str, Any]]]:
+    for n, rate, rtt, ecn in product((1, 3, 16), (80, 160, 1000), (4, 40, 80, 800), (False, True)):
+        name = f"{n}-{rate}mbps-{rtt}ms{'-ecn' if ecn else ''}"
+        links = [
+            Link(
+                name="bottleneck",
+                rate_mbps=rate,
+                delay_ms=rtt / 2,
+                queue_packets=max(1000, queue_of(rate, rtt, 1)),
+                discipline=aqm,
+            ),
+            Link(name="return", delay_ms=rtt / 2),
+        ]
+        flows = [Flow(cc=AGENT, path=(0,), return_path=(1,), ecn=ecn) for _ in range(n)]
+        yield (
+            name,
+            Scenario(links=links, flows=flows, duration_s=200, name=name),
+            {"flows": n, "rate": rate, "rtt": rtt, "ecn": ecn},
+        )
+
+
+def cells() -> Iterator[FieldCell]:
+    """All worlds, discipline by discipline."""
+    for aqm in MANAGED:
+        for number, scenario in _ns3(aqm):
+            name = f"{aqm}-{number}"
+            yield FieldCell(name, aqm, scenario, seed_of(name), measure=measured, about={"aqm": aqm, "number": number})
+    for aqm in FLENT:
+        for number, scenario, about in _flent(aqm):
+            name, own = f"flent-{aqm}-{number}", {"aqm": aqm, "number": "flent", **about}
+            yield FieldCell(name, f"flent-{aqm}", scenario, seed_of(name), measure=measured, about=own)
+
+
+def measured(record: Record) -> dict[str, float]:
+    """Queue delay and goodput every 0.1 s: their means, the area of the ellipse of one deviation, the distance from (0, 1)."""
+    scenario = record.scenario
+    times = np.linspace(0, scenario.duration_s, round(scenario.duration_s * 10) + 1)
+    delay = record.queue_ms(times)
+    headers = scenario.data_bytes / scenario.mss
+    good = sum(record.goodput_mbps(i, times) for i in range(len(scenario.flows))) * headers / record.capacity_mbps(times)
+    known = np.isfinite(delay)
+    if known.sum() < 3:
+        return {"goodput": 0.0}
+    middle = float(delay[known].mean()), float(np.mean(good))
+    area = math.pi * math.sqrt(max(float(np.linalg.det(np.cov(delay[known] / 100, np.asarray(good)[known]))), 0.0))
+    each = np.array([record.goodput_mbps(i, (0, scenario.duration_s))[0] for i in range(len(scenario.flows))])
+    whole = (0.0, scenario.duration_s)
+    drops, came = (float(record.of_link(scenario.bottleneck, key, whole)[0]) for key in ("queue_drops", "packets_in"))
+    return {
+        "distance": -math.hypot(middle[0] / 100, 1 - middle[1]),
+        "queue_ms": middle[0],
+        "goodput": middle[1],
+        "area": area,
+        "jain": float(each.sum() ** 2 / (len(each) * (each**2).sum())) if each.any() else 0.0,
+        "drops": drops / max(came + drops, 1),
+        "queue_p95_ms": weighted_quantile(delay, record.of_link(scenario.bottleneck, "sojourn_count", times), 0.95),
+    }
+
+
+METRICS = (
+    Metric(
+        "distance", "- distance", 3, "minus the distance of the mean (queue delay / 100 ms, goodput / capacity) from (0, 1)"
+    ),
+    Metric("queue_ms", "queue (ms)", 1, "mean over 0.1 s intervals of the time in the queue"),
+    Metric("goodput", "goodput / rate (%)", 1, "of all flows, headers counted", 100),
+    Metric("area", "area", 3, "of the ellipse of one standard deviation, in the units of the distance"),
+    Metric("jain", "Jain", 3, "Jain's index of the flows"),
+    Metric("drops", "drops (%)", 2, "of the packets that come to the queue", 100),
+    Metric("queue_p95_ms", "queue, p95 (ms)", 1, "95th percentile, intervals weighted by packets"),
+)
+
+
+def judge(results: Results) -> Told:
+    """Contenders by their distances behind each discipline; and the disciplines, sender by sender."""
+    groups = [*MANAGED, *(f"flent-{aqm}" for aqm in FLENT)]
+
+    def near(group: str) -> Column:
+        return lambda name: -results.mean(name, "distance", family=group), 3, True
+
+    columns = {group: near(group) for group in groups}
+    order, table = ranked(results, columns, "Senders: distance from no queue and full use, by discipline")
+    rows = []
+    for name in order:
+        found = {aqm: results.mean(name, "distance", family=aqm) for aqm in MANAGED}
+        best = sorted(found, key=lambda aqm: (-found[aqm], results.mean(name, "area", family=aqm)))
+        rows.append([name, *(f"{aqm} {-found[aqm]:.3f}" for aqm in best)])
+    disciplines = Table("Disciplines, sender by sender, the nearest first", ["sender", "1", "2", "3", "4"], rows)
+    return Told([f"{order[0]} is the nearest to no queue and full use over all disciplines."], order, [table, disciplines])
+
+
+def signs(results: Results) -> list[Sign]:
+    """The published orders of scenario 5.2, an aggressive sender: CUBIC and NewReno in BIC's place."""
+    found = []
+    for name in ("cubic", "newreno"):
+        at = {aqm: results.chosen(aqm=aqm, number="5.1.1") for aqm in MANAGED}
+        delay = {aqm: float(results.at(name, "queue_ms", one)[0]) if one else math.nan for aqm, one in at.items()}
+        good = {aqm: float(results.at(name, "goodput", one)[0]) if one else math.nan for aqm, one in at.items()}
+        known = all(map(math.isfinite, [*delay.values(), *good.values()]))
+        by_delay, by_goodput = sorted(delay, key=lambda a: delay[a]), sorted(good, key=lambda a: -good[a])
+        source = "ns-3's AQM suite, scenario 5.2 (a plot; its sender is not recorded)"
+        found.append(
+            Sign(
+                f"{name}, queue delay: CoDel < PIE < RED < drop-tail",
+                source,
+                by_delay == ["codel", "pie", "red", "droptail"] if known else None,
+                ", ".join(f"{a} {delay[a]:.1f} ms" for a in by_delay),
+            )
+        )
+        found.append(
+            Sign(
+                f"{name}, goodput: RED > drop-tail > PIE > CoDel",
+                source,
+                by_goodput == ["red", "droptail", "pie", "codel"] if known else None,
+                ", ".join(f"{a} {100 * good[a]:.1f} %" for a in by_goodput),
+                "drop-tail's 45 packets are more than twice what the path holds (17), so that it never runs empty here; the "
+                "published goodputs (0.72 to 0.81 of a link that is never short of data) are of a sender that loses time",
+            )
+        )
+    return found
+
+
+SUITE = FieldSuite(
+    name="rfc7928",
+    summary="RFC 7928 as coded for ns-3 behind drop-tail, RED, CoDel, PIE, and flent's grid behind FQ-CoDel",
+    task=TASK,
+    load=edition(1, lambda: list(cells())),
+    measure=scored(METRICS),
+    sample_s=0.1,
+    metrics=METRICS,
+    scatter=("queue_ms", "goodput"),
+    families=FAMILIES,
+    teller=Field,
+    source="rahulkumdas/Upgrade-AQM-Evaluation-Suite-of-ns-3 (aqm-eval-suite), shashank68/aqm-evaluation; RFC 7928",
+    rules=(
+        "None is published. Ours: the distance of the centre of the ellipse (queue delay / 100 ms, goodput / "
+        "capacity) from (0, 1); "
+        "contenders by the mean of their places over the disciplines, disciplines by the distance, ties by the ellipse's area.",
+        "Contenders send wherever the suite has NewReno; the aggressive sender of 5.2 is whoever is judged (scenario 5.1.1).",
+        "Segments of 698 bytes, initial windows of 3, queues of 45 packets, 500 where the rate changes; Linux's "
+        "stack, not ns-3's.",
+    ),
+    judge=judge,
+    signs=signs,
+    not_run=(
+        NotRun("5.3.1, datagrams alone", "nothing: no contender plays in it"),
+        NotRun("Adaptive RED, Feng's RED, nonlinear RED, COBALT: 27 worlds each", "these disciplines"),
+        NotRun("flent behind FQ-PIE and CAKE: 144 worlds", "these disciplines"),
+    ),
+)

@@ -1,0 +1,393 @@
+"""The worlds that RFC 9743 asks to consider, and what is measured in each. The RFC names settings; all numbers are ours.
+
+Every world is run with three seeds, which decide losses, short flows, and by up to one round trip when each flow starts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import traces
+from netbuf_gym.scenarios import DelaySchedule, Flow, GilbertElliott, Jitter, Link, LossSchedule, Scenario, UdpSource
+from netbuf_gym.scenarios.flows import Sized
+from netbuf_gym.scenarios.sizes import WEB_SEARCH
+from netbuf_gym.scenarios.traffic import Probe
+from netbuf_gym.suites.field.suite import FieldCell
+from netbuf_gym.suites.field.worlds import AGENT, queue_of, seed_of
+from netbuf_gym.suites.recording import Record
+from netbuf_gym.traces import RateTrace
+
+WARM_S, SEEDS, SAMPLE_S = 10.0, (1, 2, 3), 0.1
+OTHERS = ("cubic", "newreno", "bbr")
+Measure = Callable[[Record], dict[str, float]]
+
+
+class _Making:
+    """The worlds of one seed."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+        self.cells: list[FieldCell] = []
+
+    def add(
+        self,
+        family: str,
+        about: dict[str, Any],
+        flows: Sequence[tuple[str, float]],
+        duration_s: float,
+        *,
+        rate: float = 20.0,
+        rtt: float = 40.0,
+        q: float = 1.0,
+        queue: int | None = None,
+        measure: Measure | None = None,
+        short: Sequence[Flow] = (),
+        bottleneck: dict[str, Any] | None = None,
+        back: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """One world: flows over a bottleneck of Mbit/s, ms and a buffer of q times what the path holds, or of packets.
+
+        Args:
+            about: What tells it from the others of its family.
+            flows: Of each its control and when it starts; by up to a round trip later, as the seed says.
+            short: Further flows, as they are.
+            bottleneck, back: Fields of these links.
+        """
+        name = "-".join([family, *(f"{key}{value}" for key, value in about.items())])
+        rng = np.random.default_rng(seed_of(name, self.seed))
+        own = {"delay_ms": rtt / 2, "queue_packets": queue or queue_of(rate, rtt, q), **(bottleneck or {})}
+        links = [
+            Link(name="bottleneck", rate_mbps=None if "trace" in own else rate, **own),
+            Link(name="return", **{"delay_ms": rtt / 2, **(back or {})}),
+        ]
+        late = rng.uniform(0, rtt * 1e-3, len(flows))
+        made = [
+            Flow(cc=cc, path=(0,), return_path=(1,), start_s=at + float(x)) for (cc, at), x in zip(flows, late, strict=True)
+        ]
+        scenario = Scenario(links=links, flows=[*made, *short], duration_s=duration_s, name=name, **more)
+        self._keep(name, family, scenario, measure, {"rate": rate, "rtt": rtt, "q": q, **about})
+
+    def of_paths(
+        self, family: str, about: dict[str, Any], rtts: Sequence[float], rate: float, q: float, duration_s: float
+    ) -> None:
+        """Flows of different round trips through one bottleneck, the buffer of the longest."""
+        name = "-".join([family, *(f"{key}{value}" for key, value in about.items())])
+        rng = np.random.default_rng(seed_of(name, self.seed))
+        links = [Link(name="bottleneck", rate_mbps=rate, queue_packets=queue_of(rate, max(rtts), q))]
+        flows = []
+        for k, rtt in enumerate(rtts):
+            links.append(Link(name=f"return-{k}", delay_ms=rtt))
+            flows.append(Flow(cc=AGENT, path=(0,), return_path=(k + 1,), start_s=float(rng.uniform(0, rtt * 1e-3))))
+        scenario = Scenario(links=links, flows=flows, duration_s=duration_s, name=name)
+        self._keep(name, family, scenario, _ratio, {"rate": rate, "rtt": max(rtts), "q": q, **about})
+
+    def _keep(self, name: str, family: str, scenario: Scenario, measure: Measure | None, about: dict[str, Any]) -> None:
+        def measured(record: Record) -> dict[str, float]:
+            return {**basic(record), **(measure(record) if measure else {})}
+
+        name = f"{name}-{self.seed}"
+        about = {**about, "seed": self.seed}
+        self.cells.append(FieldCell(name, family, scenario, seed_of(name), measure=measured, about=about))
+
+
+def _agents(scenario: Scenario) -> list[int]:
+    return [i for i, flow in enumerate(scenario.flows) if flow.cc == AGENT]
+
+
+def _warm(record: Record) -> float:
+    return min(WARM_S, record.scenario.duration_s / 10)
+
+
+def _seconds(start: float, end: float, step: float = 1.0) -> np.ndarray:
+    return np.linspace(start, end, max(2, round((end - start) / step) + 1))
+
+
+def basic(record: Record) -> dict[str, float]:
+    """What is measured everywhere: use of the link, the queue, losses of the contender's flows, the worst of these."""
+    scenario, warm = record.scenario, _warm(record)
+    own, end = _agents(scenario), scenario.duration_s
+    whole, fine = (warm, end), _seconds(warm, end, SAMPLE_S)
+    headers = scenario.data_bytes / scenario.mss
+    used = sum(float(record.goodput_mbps(i, whole)[0]) for i in range(len(scenario.flows)))
+    sent, drops = (
+        np.sum([record.of_flow(i, key, _seconds(0, end)) for i in own], axis=0) for key in ("packets_sent", "queue_drops")
+    )
+    base = max(scenario.propagation_rtt_ms(i) for i in own)
+    p95 = record.queue_quantile_ms(0.95, fine)
+    late = slice(int(warm), None)
+    ten = np.ones(min(10, len(sent)))
+    return {
+        "utilisation": used * headers / float(record.capacity_mbps(whole)[0]),
+        "queue_ms": p95,
+        "queue_rtt": p95 / base,
+        "drops": float(np.sum(drops[late]) / max(np.sum(sent[late]), 1)),
+        "loss_10s": float(
+            np.max(np.convolve(drops, ten, "valid") / np.maximum(np.convolve(sent, ten, "valid"), len(ten) * 10))
+        ),
+    }
+
+
+def _jain(values: np.ndarray) -> float:
+    squares = float((values**2).sum())
+    return float(values.sum()) ** 2 / (len(values) * squares) if squares else 0.0
+
+
+def _fair(record: Record) -> dict[str, float]:
+    """Jain's index over the last minute, and how long after the last one's start 5 s begin in which it stays at 0.9."""
+    own, end = _agents(record.scenario), record.scenario.duration_s
+    last = max(record.scenario.flows[i].start_s for i in own)
+    final = np.array([record.goodput_mbps(i, (end - 60, end))[0] for i in own])
+    each = np.stack([record.goodput_mbps(i, _seconds(last, end)) for i in own])
+    even = np.array([_jain(each[:, t : t + 5].mean(axis=1)) for t in range(each.shape[1] - 5)]) >= 0.9
+    return {"jain": _jain(final), "converge_s": float(np.argmax(even)) if even.any() else end - last}
+
+
+def _ratio(record: Record) -> dict[str, float]:
+    """Goodput of the flow of the longer round trip over that of the shorter."""
+    end = record.scenario.duration_s
+    short, long = (float(record.goodput_mbps(i, (WARM_S, end))[0]) for i in (0, 1))
+    return {"ratio": long / short if short else math.nan}
+
+
+def _stopped(record: Record) -> dict[str, float]:
+    """Packets sent while nothing comes back, from a second after it began on; and how soon 80 % are reached again."""
+    sent = sum(float(record.of_flow(i, "packets_sent", (21, 30))[0]) for i in _agents(record.scenario))
+    return {"sends": sent, **_recovered(record, 30.0)}
+
+
+def _recovered(record: Record, after_s: float, share: float = 0.8) -> dict[str, float]:
+    """Seconds from a moment on until all flows together carry a share of what the link can, over a second."""
+    scenario = record.scenario
+    times = np.arange(after_s, scenario.duration_s - 0.95, SAMPLE_S)
+
+    def second(count: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        return count(times + 1) - count(times)
+
+    bits = sum(8 * second(partial(record.flow_count, i, "delivered_bytes")) for i in range(len(scenario.flows)))
+    carried = bits / np.maximum(second(partial(record.link_count, scenario.bottleneck, "offered_bits")), 1e-3)
+    reached = carried >= share * record.scenario.mss / record.scenario.data_bytes
+    return {"recover_s": float(times[np.argmax(reached)] - after_s) if reached.any() else float(times[-1] + 1 - after_s)}
+
+
+def _many(record: Record) -> dict[str, float]:
+    """What share of the packets that arrive was there before."""
+    whole, scenario = (WARM_S, record.scenario.duration_s), record.scenario
+    arrived, new = (
+        sum(float(record.of_flow(i, k, whole)[0]) for i in _agents(scenario)) for k in ("arrived_bytes", "delivered_bytes")
+    )
+    return {"duplicates": max(0.0, 1 - new / arrived) if arrived else 1.0}
+
+
+def _completed(first: int) -> Measure:
+    """Of short flows, which come after so many others: their time over the least possible; those that never end count to the
+    end of the world."""
+
+    def measure(record: Record) -> dict[str, float]:
+        scenario, stats = record.scenario, record.world.flow_stats()
+        slow = []
+        for i in range(first, len(scenario.flows)):
+            flow = scenario.flows[i]
+            assert isinstance(flow.app, Sized)
+            done = stats[i]["completion_s"]
+            took = (done if math.isfinite(done) else scenario.duration_s) - flow.start_s
+            bits = flow.app.size_bytes * 8e-6 * scenario.data_bytes / scenario.mss
+            slow.append(took / (scenario.propagation_rtt_ms(i) * 1e-3 + bits / scenario.capacity_mbps))
+        found = {f"slowdown_p{share}": float(np.quantile(slow, share / 100)) if slow else math.nan for share in (50, 99)}
+        long = (
+            float(np.mean([record.goodput_mbps(i, (WARM_S, scenario.duration_s))[0] for i in range(first)]))
+            if first
+            else math.nan
+        )
+        return {**found, "long_mbps": long}
+
+    return measure
+
+
+def _beside(record: Record) -> dict[str, float]:
+    """What flows of another control have of their fair share, and the harm: what they lack of the whole that all of them
+    together would have alone."""
+    scenario = record.scenario
+    whole = (WARM_S, scenario.duration_s)
+    others = [i for i in range(len(scenario.flows)) if i not in _agents(scenario)]
+    most = scenario.capacity_mbps * scenario.mss / scenario.data_bytes
+    had = np.array([record.goodput_mbps(i, whole)[0] for i in others])
+    share = had / (most / len(scenario.flows))
+    return {"others_share": float(share.mean()), "harm": float(1 - had.sum() / most), "starved": float((share < 0.1).any())}
+
+
+def _real_time(record: Record) -> dict[str, float]:
+    probe = np.concatenate([np.asarray(one) for one in record.world.probe_delays()])
+    (source,) = record.world.udp_stats()
+    sent = max(source["packets_sent"], 1)
+    ninety_nine = float(np.quantile(probe, 0.99)) * 1e3 if len(probe) else math.nan
+    return {"probe_p99_ms": ninety_nine, "met": source["packets_received"] / sent, "cross_loss": source["queue_drops"] / sent}
+
+
+def _phases(*bounds: float) -> Measure:
+    """Use of the link in each phase, the first 20 % of it apart: the least; and the longest time to 80 % of one."""
+
+    def measure(record: Record) -> dict[str, float]:
+        uses, reach = [], []
+        headers = record.scenario.data_bytes / record.scenario.mss
+        for start, end in pairwise(bounds):
+            span = (start + 0.2 * (end - start), end)
+            used = sum(float(record.goodput_mbps(i, span)[0]) for i in _agents(record.scenario)) * headers
+            uses.append(used / float(record.capacity_mbps(span)[0]))
+            reach.append(min(_recovered(record, start)["recover_s"], end - start))
+        return {"phase_use": min(uses), "reach_s": max(reach)}
+
+    return measure
+
+
+def _start(record: Record) -> dict[str, float]:
+    """Seconds from the start to 90 % of the link."""
+    return {"reach_s": _recovered(record, 0.0, 0.9)["recover_s"]}
+
+
+def _thin(record: Record) -> dict[str, float]:
+    whole, own = (0.0, record.scenario.duration_s), _agents(record.scenario)
+    kilobytes = sum(float(record.of_flow(i, "delivered_bytes", whole)[0]) for i in own) / 1e3
+    acks, expired = (sum(float(record.of_flow(i, key, whole)[0]) for i in own) for key in ("acks_received", "timeouts"))
+    return {"acks_per_kb": acks / max(kilobytes, 1e-9), "timeouts": expired}
+
+
+def _disturbed(until_s: float) -> Measure:
+    def measure(record: Record) -> dict[str, float]:
+        scenario = record.scenario
+        others = [i for i in range(len(scenario.flows)) if i not in _agents(scenario)]
+        span = (20.0, until_s)
+        sent, lost = (sum(float(record.of_flow(i, k, span)[0]) for i in others) for k in ("packets_sent", "queue_drops"))
+        for source in record.world.udp_stats() if scenario.udp else []:
+            sent, lost = source["packets_sent"], source["queue_drops"]
+        cross = {"cross_loss": lost / sent} if sent else {}
+        return {**_recovered(record, until_s), **cross}
+
+    return measure
+
+
+def short_flows(cc: str, load: float, seed: int, rate: float = 20.0, duration_s: float = 120.0) -> list[Flow]:
+    """Finite flows of web-search sizes that arrive at random, this load of the link together."""
+    rng = np.random.default_rng(seed)
+    gap_s = WEB_SEARCH.mean_bytes * 8e-6 / (load * rate)
+    times: list[float] = []
+    while (at := (times[-1] if times else 1.0) + float(rng.exponential(gap_s))) < duration_s - 10:
+        times.append(at)
+    sizes = WEB_SEARCH.sample(rng, len(times)).tolist()
+    return [
+        Flow(cc=cc, path=(0,), return_path=(1,), start_s=t, app=Sized(size_bytes=n)) for t, n in zip(times, sizes, strict=True)
+    ]
+
+
+def cells() -> list[FieldCell]:
+    """All worlds, each with every seed."""
+    return [cell for seed in SEEDS for cell in _of_seed(seed)]
+
+
+def _of_seed(seed: int) -> Iterator[FieldCell]:
+    of = _Making(seed)
+    _alone(of, seed)
+    _shared(of, seed)
+    _harsh(of, seed)
+    yield from of.cells
+
+
+def _alone(of: _Making, seed: int) -> None:
+    alone = [(AGENT, 0.0)]
+    for rate, rtt, q in product((4, 20, 100, 500), (10, 40, 120, 300), (0.25, 1, 4)):
+        of.add("grid", {"rate": rate, "rtt": rtt, "q": q}, alone, 60, rate=rate, rtt=rtt, q=q)
+    gone = {"loss": LossSchedule([0, 20, 30], [0, 1, 0])}
+    of.add("collapse", {"lost": "data"}, alone, 60, measure=_stopped, bottleneck=gone)
+    of.add("collapse", {"lost": "acks"}, alone, 60, measure=_stopped, back={**gone, "loss_on_acks": True})
+    for n in (64, 200):
+        of.add("collapse", {"flows": n}, [(AGENT, 0.0)] * n, 60, rate=1, queue=20, measure=_many)
+    losses: dict[str, dict[str, Any]] = {f"loss{p:g}": {"loss": p} for p in (1e-4, 1e-3, 1e-2)}
+    for burst in (4, 16):
+        bad = 1 / burst
+        losses[f"burst{burst}"] = {"gilbert_elliott": GilbertElliott(p_good_to_bad=0.01 * bad / 0.99, p_bad_to_good=bad)}
+    for kind in ("4g", "5g", "wifi"):
+        losses[kind] = {"trace": traces.generate(kind, duration_s=60.0, seed=seed)}
+    for kind, link in losses.items():
+        of.add("wireless", {"path": kind}, alone, 60, bottleneck=link)
+    for to in (20, 80, 160, 400):
+        delays = {"delay_ms": DelaySchedule([0, 30, 60], [20, to - 20 if to > 20 else 0, 20])}
+        of.add("delay", {"to": to}, alone, 90, bottleneck=delays, measure=_phases(10, 30, 60, 90))
+    for scale, reorder in product((5, 20), (False, True)):
+        jitter = {"jitter": Jitter(scale_ms=scale, reorder=reorder)}
+        of.add("delay", {"jitter": scale, "reorder": reorder}, alone, 90, bottleneck=jitter, measure=_phases(10, 30, 60, 90))
+    for kbps, rtt in product((64, 250), (200, 1000)):
+        of.add("iot", {"kbps": kbps, "rtt": rtt}, alone, 120, rate=kbps / 1e3, rtt=rtt, queue=4, mss_bytes=536, measure=_thin)
+    for rate, q, loss in product((20, 100), (0.25, 1), (0.0, 1e-4)):
+        about = {"rate": rate, "q": q, "loss": loss}
+        of.add("satellite", about, alone, 120, rate=rate, rtt=600, q=q, bottleneck={"loss": loss}, measure=_start)
+    ways = [(20, 40), (5, 120), (100, 20)]
+    for q, turned in product((0.25, 1, 4), (False, True)):
+        path = ways[::-1] if turned else ways
+        changing = {
+            "trace": RateTrace([0, 20, 40], [rate for rate, _ in path]),
+            "delay_ms": DelaySchedule([0, 20, 40], [rtt for _, rtt in path]),
+            "queue_packets": queue_of(*path[0], q),
+        }
+        about = {"q": q, "reverse": turned}
+        of.add("path", about, alone, 60, q=q, bottleneck=changing, back={"delay_ms": 0.0}, measure=_phases(0, 20, 40, 60))
+
+
+def _shared(of: _Making, seed: int) -> None:
+    for n, q in product((2, 8, 32), (0.1, 0.25, 0.5, 1, 1.5, 4)):
+        of.add("shallow", {"flows": n, "q": q}, [(AGENT, 0.0)] * n, 60, rate=50, q=q)
+    for n, rtt, q in product((2, 4, 16), (20, 100), (0.25, 1, 4)):
+        joining = [(AGENT, 5.0 * i) for i in range(n)]
+        of.add("intra", {"flows": n, "rtt": rtt, "q": q}, joining, 60 + max(60, 5 * n), rate=50, rtt=rtt, q=q, measure=_fair)
+    for rtt, q in product((40, 100, 200), (0.25, 1, 4)):
+        of.of_paths("rtt", {"rtt": rtt, "q": q}, (20, rtt), 50, q, 120)
+    for family, cc in (("short", AGENT), ("short-cubic", "cubic")):
+        for q, load in product((1, 4), (0.1, 0.3, 0.5)):
+            short = short_flows(cc, load, seed_of("short", load, of.seed))
+            of.add(family, {"q": q, "load": load}, [(AGENT, 0.0)], 120, q=q, short=short, measure=_completed(1))
+    for other, (ours, theirs), rtt, q in product(OTHERS, ((1, 1), (1, 8), (8, 1)), (20, 100), (0.25, 1, 4, 16)):
+        flows = [(AGENT, 0.0)] * ours + [(other, 0.0)] * theirs
+        about = {"other": other, "ours": ours, "theirs": theirs, "rtt": rtt, "q": q}
+        of.add("mixed", about, flows, 120, rate=50, rtt=rtt, q=q, measure=_beside)
+    for q, mbps in product((1, 4), (1, 2.5)):
+        source = [UdpSource(path=(0,), rate_mbps=mbps, packet_bytes=1200)]
+        probes = [Probe(path=(0,), interval_s=0.02, start_s=WARM_S)]
+        of.add("realtime", {"q": q, "mbps": mbps}, [(AGENT, 0.0)], 120, q=q, udp=source, probes=probes, measure=_real_time)
+    managed = {
+        "red": {"discipline": "red"},
+        "codel": {"discipline": "codel"},
+        "fq_codel": {"discipline": "fq_codel"},
+        "pie": {"discipline": "pie"},
+    }
+    for (aqm, link), n, mixed in product(managed.items(), (1, 8), (False, True)):
+        flows = [(AGENT, 0.0)] * n + [("cubic", 0.0)] * (n * mixed)
+        own = {**link, "queue_packets": queue_of(50, 40, 4)}
+        of.add("aqm", {"aqm": aqm, "flows": n, "cubic": mixed}, flows, 60, rate=50, bottleneck=own, measure=_jain_of_all)
+
+
+def _jain_of_all(record: Record) -> dict[str, float]:
+    whole = (WARM_S, record.scenario.duration_s)
+    return {"jain": _jain(np.array([record.goodput_mbps(i, whole)[0] for i in range(len(record.scenario.flows))]))}
+
+
+def _harsh(of: _Making, seed: int) -> None:
+    alone = [(AGENT, 0.0)]
+    for gone in (0.1, 0.5, 2.0, 10.0):
+        outage = {"trace": RateTrace([0, 20, 20 + gone], [20, 0, 20])}
+        of.add("transient", {"outage": gone}, alone, 60, bottleneck=outage, measure=_disturbed(20 + gone))
+    crowd = [Flow(cc="cubic", path=(0,), return_path=(1,), start_s=20.0 + 0.005 * k, stop_s=40.0) for k in range(8)]
+    of.add("transient", {"cubic": 8}, alone, 60, short=crowd, measure=_disturbed(40.0))
+    flood = [UdpSource(path=(0,), rate_mbps=15, start_s=20.0, stop_s=40.0)]
+    of.add("transient", {"udp": 15}, alone, 60, udp=flood, measure=_disturbed(40.0))
+    of.add("dc", {"flows": 2}, [(AGENT, 0.0)] * 2, 2, rate=10_000, rtt=0.1, queue=200)
+    burst = [
+        Flow(cc=AGENT, path=(0,), return_path=(1,), start_s=0.1 * (k + 1), app=Sized(size_bytes=64_000))
+        for k in range(18)
+        for _ in range(16)
+    ]
+    of.add("dc", {"incast": 16}, [], 2, rate=10_000, rtt=0.1, queue=200, short=burst, measure=_completed(0))

@@ -1,0 +1,224 @@
+"""Code of the user's as contenders: what words mean, C++ files, and what becomes of code that does not do."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import netbuf_gym as nb
+from netbuf_gym import cli, contenders, isolated, rollout, suites
+from netbuf_gym.errors import ConfigError, ControlError
+from netbuf_gym.suites import running
+
+TASK = "congestion_window"
+PLAIN = """
+#include "netbuf/tcp.h"
+#include <cmath>
+#include <stdexcept>
+#include <cstdlib>
+namespace netbuf {
+struct Own final : CongestionControl {
+  MEMBERS
+  void increase_window(Tcb& tcb, const AckEvent& ack) override {
+    (void)ack;
+    if (++acks_ == 40) { AT_40 }
+    tcb.set_cwnd(tcb.cwnd + (tcb.in_slow_start() ? ack.acked_bytes : ack.acked_bytes * tcb.mss / tcb.cwnd));
+  }
+  int64_t ssthresh(Tcb& tcb) override { return std::max<int64_t>(2 * tcb.mss, tcb.cwnd / 2); }
+  int acks_ = 0;
+};
+const Entry<CongestionControlRecord> entry{{.name = "own", .meaning = "own", .linux_kernel = make<Own>, PARAMETERS}};
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch, tmp_path_factory):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def written(at_40="", name="own.cc", members="", parameters=""):
+    text = PLAIN.replace("AT_40", at_40).replace("MEMBERS", members).replace("PARAMETERS", parameters)
+    Path(name).write_text(text)
+    return name
+
+
+def reports(word):
+    return rollout.evaluate(word, TASK, {"name": "ppcc/2", "duration_s": 5}, seeds=[1])
+
+
+def test_a_file_in_cpp_does_what_the_same_control_of_the_core_does():
+    Path("reno.cc").write_text((Path(__file__).parent / "own_reno.cc").read_text())
+    cc = nb.scenarios.compiled("reno.cc")
+    world = nb.scenarios.dumbbell(rate_mbps=10, rtt_ms=40, buffer_packets=50, senders=[cc], duration_s=20)
+    own, core = nb.simulate(world, seed=3), nb.simulate(world.with_senders(["newreno"]), seed=3)
+    assert own.flows[0].packets_sent == core.flows[0].packets_sent
+    assert own.flows[0].cc == "reno.cc"
+    assert (own.series["cwnd_packets"] == core.series["cwnd_packets"]).all()
+
+
+def test_words_name_files_and_modules():
+    assert reports(written())[0]["goodput_mbps"] > 1
+    Path("mine.py").write_text(
+        "import netbuf_gym as nb\n"
+        "class Gentle:\n    def __call__(self, ack): return 20 * ack.mss_bytes\n"
+        "def keep(observations): return [5] * len(observations)\n"
+        "class Constant(nb.contenders.ConstantAction):\n    def __init__(self): super().__init__(4, 'four')\n"
+        "number = 3\n"
+    )
+    assert reports("mine.py:Gentle")[0]["goodput_mbps"] > 1
+    assert reports("mine:Gentle") == reports("mine.py:Gentle")
+    made = rollout.contender_of("mine.py:Constant", TASK)
+    assert made.name == "four" and made.own_code == "mine.py:Constant"
+    assert isinstance(rollout.contender_of("mine.py:keep", "queue_threshold"), contenders.Callback)
+    for word, said in {
+        "mine.py:number": "number' = 3; valid: a congestion control",
+        "mine.py:nothing": "has no 'nothing'; valid: Gentle, keep, Constant",
+        "none.py:Gentle": "there is no file none.py",
+        "none.cc": "there is no such file",
+    }.items():
+        with pytest.raises((ConfigError, ControlError), match=said.replace("(", r"\(")):
+            rollout.contender_of(word, TASK)
+    with pytest.raises(ConfigError, match=r"plays congestion_window alone"):
+        rollout.contender_of("own.cc", "queue_threshold")
+    with pytest.raises(ConfigError, match=r"contender = 'nomodule:Name'"):
+        rollout.contender_of("nomodule:Name", TASK)
+
+
+def test_parameters_are_those_of_the_record():
+    written(
+        members='explicit Own(const Parameters& p) : w_(p["w"]) {}\n  double w_;\n'
+        "  void init(Tcb& t) override { t.set_cwnd_packets(w_); }",
+        parameters='.parameters = {real("w", 10, 1, 100, "packets")}',
+    )
+    world = nb.scenarios.dumbbell(rate_mbps=10, rtt_ms=40, senders=[nb.scenarios.compiled("own.cc", w=50)], duration_s=1)
+    assert nb.simulate(world).series["cwnd_packets"][0, 0] >= 50
+    refused = {"v": r"parameters\[v\] = 500: must be one of w", "w": r"parameters\[w\] = 500: must be in \[1, 100\]"}
+    for given, said in refused.items():
+        own = nb.scenarios.compiled("own.cc", **{given: 500})
+        with pytest.raises(ControlError, match=said):
+            nb.simulate(world.with_senders([own]))
+    with pytest.raises(ControlError, match="no maker for the ns3 stack"):
+        nb.simulate(nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("own.cc")], stack="ns3", duration_s=1))
+    with pytest.raises(nb.errors.ScenarioTypeError, match=r"cc = own.cc\(w=50\) is the user's code"):
+        world.to_dict()
+
+
+BAD = {
+    "return tcb.set_cwnd(-5);": "increase_window set the window to -5 bytes; valid: 1448",
+    "return tcb.set_cwnd(700);": "increase_window set the window to 700 bytes",
+    "tcb.set_cwnd(int64_t{1} << 50);": "increase_window set the window to 1125899906842624 bytes",
+    "tcb.pacing_rate = NAN;": r"increase_window set the pacing rate to -?nan bytes/s; valid: 0.125",
+    "tcb.pacing_rate = -3;": "increase_window set the pacing rate to -3 bytes/s",
+    "tcb.pacing_rate = INFINITY;": "increase_window set the pacing rate to inf bytes/s",
+    'throw std::runtime_error("no more");': "increase_window threw: no more",
+    "throw 5;": "increase_window threw what is no std::exception",
+}
+
+
+@pytest.mark.parametrize("code", BAD)
+def test_what_is_no_window_is_refused_by_name(code):
+    world = nb.scenarios.dumbbell(rate_mbps=10, senders=["cubic", nb.scenarios.compiled(written(code))], duration_s=5)
+    with pytest.raises(ControlError, match=f"congestion control own.cc: {BAD[code]}"):
+        nb.simulate(world)
+
+
+def test_a_window_that_is_assigned_counts_as_set():
+    own = nb.scenarios.compiled(written("tcb.cwnd = 30 * tcb.mss;"))
+    world = nb.scenarios.dumbbell(rate_mbps=10, senders=[own], duration_s=5)
+    other = world.with_senders([nb.scenarios.compiled(written("tcb.set_cwnd(30 * tcb.mss);", "other.cc"))])
+    assert (nb.simulate(world).series["cwnd_packets"] == nb.simulate(other).series["cwnd_packets"]).all()
+
+
+FATAL = {
+    "*(volatile int*)8 = 1;": r"crashed \(SIGSEGV: Segmentation fault\)",
+    "std::abort();": r"crashed \(SIGABRT: Aborted\)",
+    "std::_Exit(0);": r"ended the process \(exit status 0\)",
+    "for (volatile int i = 0;; i = 1) {}": "does not return: 1 s of computing in one call",
+}
+
+
+@pytest.mark.parametrize("code", FATAL)
+def test_code_that_takes_its_process_along_is_told(code, monkeypatch):
+    monkeypatch.setattr(isolated, "SILENT_CPU_S", 1.0)
+    with pytest.raises(ControlError, match=FATAL[code]):
+        reports(written(code))
+
+
+def test_one_that_never_sends_is_told():
+    word = written(members="void init(Tcb& tcb) override { tcb.pacing_rate = 1; tcb.next_departure = kNever; }")
+    with pytest.raises(ControlError, match=r"congestion control own.cc never sends: nothing was acknowledged in 5 s"):
+        reports(word)
+
+
+def test_what_does_not_compile_says_where():
+    Path("wrong.cc").write_text('#include "netbuf/tcp.h"\n\nint f() { return nothing; }\n')
+    with pytest.raises(ControlError, match=r"wrong.cc does not compile: wrong.cc:3:18: error: .*nothing"):
+        nb.scenarios.compiled("wrong.cc")
+    Path("none.cc").write_text('#include "netbuf/tcp.h"\n')
+    world = nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("none.cc")], duration_s=1)
+    with pytest.raises(ControlError, match=r"congestion control none.cc: has 0 records; valid: one"):
+        nb.simulate(world)
+    Path("link.cc").write_text(PLAIN.replace("AT_40", "lacking();").replace("struct Own", "void lacking();\nstruct Own")
+                               .replace("MEMBERS", "").replace("PARAMETERS", ""))
+    with pytest.raises(ControlError, match=r"link.cc: cannot be loaded \(.*lacking"):
+        nb.simulate(nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("link.cc")], duration_s=1))
+    with pytest.raises(ControlError, match=r"valid: a file that ends in .cc, .cpp, .cxx"):
+        nb.scenarios.compiled("mine.py")
+
+
+def test_the_compiler_is_asked_for(monkeypatch):
+    written()
+    monkeypatch.setenv("CXX", "no-such-compiler -x")
+    with pytest.raises(ControlError, match=r"no C.. compiler: CXX = 'no-such-compiler -x'"):
+        nb.scenarios.compiled("own.cc")
+
+
+def test_it_is_compiled_once_and_anew_when_anything_changes(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "kept"))
+    Path("own.h").write_text("#define START 10\n")
+    written("int start = START; (void)start;")
+    Path("own.cc").write_text('#include "own.h"\n' + Path("own.cc").read_text())
+    first = nb.scenarios.compiled("own.cc").library
+    made = os.stat(first).st_mtime_ns
+    assert nb.scenarios.compiled("own.cc").library == first and os.stat(first).st_mtime_ns == made
+    Path("own.h").write_text("#define START 20\n")
+    assert nb.scenarios.compiled("own.cc").library != first
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    assert len({path.name for path in (tmp_path / "kept" / "netbuf-gym" / "controls").iterdir()}) == 2
+    nb.scenarios.compiled("own.cc")
+    assert len({path.name for path in (tmp_path / "kept" / "netbuf-gym" / "controls").iterdir()}) == 3
+
+
+def test_a_suite_marks_those_that_fail_and_goes_on(capsys):
+    written("*(volatile int*)8 = 1;", "crash.cc")
+    Path("wrong.cc").write_text("nonsense")
+    words = "controller=[crash.cc,own.cc,wrong.cc,newreno]"
+    written()
+    assert cli.main(["suite", "gate", words, "families=[fixed]", "figures=false", "output=out"]) == 1
+    said = capsys.readouterr().out
+    assert "| crash.cc | congestion control crash.cc crashed" in said and "wrong.cc does not compile" in said
+    result = json.loads(Path("out/result.json").read_text())
+    assert set(result["failed"]) == {"crash.cc", "wrong.cc"} and set(result["controllers"]) == {"own.cc", "newreno"}
+
+
+def test_a_worker_is_as_the_process_itself():
+    own = suites.suite("gate")
+    cells = own.load().of(["steps"])[:6]
+    word = written()
+    told = []
+    played = running.run(own, cells, rollout.contender_of(word, TASK), threads=2, each=told.append)
+    here = running._found(own, cells, rollout.contender_of(word, TASK), 1, lambda cell: None, isolated.threading.Event())
+    assert repr(played.values) == repr(here) and sorted(one.name for one in told) == sorted(one.name for one in cells)
+
+
+def test_an_interrupted_worker_is_gone():
+    stop = isolated.threading.Event()
+    stop.set()
+    with pytest.raises(isolated.GivenUp):
+        isolated.run("it", time.sleep, 60, stop=stop)
+    with pytest.raises(ConfigError, match="cannot be sent"):
+        isolated.run("it", lambda: None)

@@ -1,0 +1,301 @@
+"""Suites of the field: their worlds as published, their rankings on rows made by hand, their reports, and what is kept."""
+
+import csv
+import gzip
+import io
+import json
+import math
+from random import Random
+
+import numpy as np
+import pytest
+
+from netbuf_gym import cli
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.scenarios import DelaySchedule
+from netbuf_gym.simulation import simulate
+from netbuf_gym.suites import SUITES, field, recording, running
+from netbuf_gym.suites.field import ccbench, document, league, overview, pantheon, rfc9743, sage, sussex, sussex_worlds
+from netbuf_gym.suites.field.suite import FieldCell, Results, Sign, Table
+from netbuf_gym.suites.field.telling import signs_table
+from netbuf_gym.zoo import contending
+
+RUNS = {
+    "ccbench/solo": 660,
+    "ccbench/friendly": 125,
+    "testbed/2024": 1030,
+    "testbed/2025": 2066,
+    "rfc9743": 243 * 3,
+    "rfc7928": 4 * 25 + 72,
+    "pantheon": 36 * 5,
+    "mvfst-rl": 18 * 3,
+    "genet/synthetic": 572,
+    "sage": 500 + 125,
+    "bbr3/conformance": 13 * 4,
+}
+
+
+def cell(suite, name):
+    return next(one for one in SUITES[suite].load().cells if one.name == name)
+
+
+def made(values, about=None):
+    """Results of hand-made metrics, by contender and world; the worlds are those of the first contender."""
+    names = list(next(iter(values.values())))
+    scenario = cell("ccbench/friendly", "12-5-B").scenario
+    own = about or {name: {} for name in names}
+    cells = [
+        FieldCell(name, own[name].get("family", "all"), scenario, 1, measure=lambda record: {}, about=own[name])
+        for name in names
+    ]
+    return Results(cells, values)
+
+
+# ---- worlds
+
+
+@pytest.mark.parametrize("suite", field.SUITES, ids=lambda suite: suite.name)
+def test_every_suite_has_its_worlds(suite):
+    edition = suite.load()
+    names = [one.name for one in edition.cells]
+    assert len(names) == len(set(names)) == RUNS[suite.name]
+    assert set(edition.families) == set(suite.families)
+    assert all(one.scenario.agents >= 1 for one in edition.cells)
+    assert all(one.worlds and one.feature for one in suite.not_run)
+    assert set(suite.scatter) <= {metric.key for metric in suite.metrics}
+
+
+def test_ccbench_worlds_are_the_league_s():
+    one = cell("ccbench/solo", "48-20-4x-d-8B").scenario
+    link = one.links[0]
+    assert link.queue_packets == 8 * 48 * 20 // 6 and one.propagation_rtt_ms() == 40 and one.duration_s == 24
+    assert link.trace.time_s.tolist() == [0, 7, 14, 21] and link.trace.rate_mbps.tolist() == [48, 12, 48, 12]
+    assert cell("ccbench/solo", "12-5-constant-0.5B").scenario.links[0].queue_packets == 5
+    names = {one.name for one in SUITES["ccbench/solo"].load().cells}
+    assert not any(name.startswith(("96-80-4x-u", "192-5-2x-u", "192-5-4x-u")) for name in names)
+    beside = cell("ccbench/friendly", "192-80-16B").scenario
+    assert [(flow.cc, flow.start_s) for flow in beside.flows] == [("cubic", 0.0), ("agent", 5.0)]
+    assert beside.links[0].queue_packets == 16 * 192 * 80 // 6
+
+
+def test_sussex_worlds_are_the_testbed_s():
+    assert sussex_worlds.buffer_bytes(100, 20, 1) == int(100 * 2**20 * 0.02 / 8)
+    assert sussex_worlds.buffer_bytes(1, 1, 0.2) == 1500
+    one = cell("testbed/2025", "intra-rtt-30ms-0.2-1").scenario
+    assert one.duration_s == 120 and one.propagation_rtt_ms() == 60
+    assert [round(flow.start_s) for flow in one.flows] == [0, 30] and one.links[0].queue_bytes == int(
+        0.2 * 100 * 2**20 * 0.06 / 8
+    )
+    other = cell("testbed/2025", "inter-rtt-100ms-1-2").scenario
+    assert [other.propagation_rtt_ms(i) for i in (0, 1)] == [20, 200]
+    draw, drawn = Random(7), cell("testbed/2024", "responsive-draw-7").scenario
+    pairs = [(draw.randint(1, 100), draw.randint(20, 200)) for _ in range(30)]
+    assert drawn.links[0].trace.rate_mbps.tolist() == [rate for rate, _ in pairs]
+    assert isinstance(drawn.links[2].delay_ms, DelaySchedule) and drawn.links[2].delay_ms.delay_ms.tolist() == [
+        r for _, r in pairs
+    ]
+    assert drawn.links[0].queue_bytes == 131_072
+    down = cell("testbed/2025", "handover-200ms-1").scenario
+    assert down.links[0].on_outage == "drop" and down.links[0].trace.rate_mbps.min() == 0 and down.links[1].loss_on_acks
+    assert cell("testbed/2025", "parking-lot-6switches-10ms-1-1").scenario.agents == 6
+
+
+def test_other_worlds_are_as_published():
+    policed, shallow = pantheon.job(12, 1), pantheon.job(15, 3)
+    assert [link.queue_packets for link in policed.links] == [1, 1] and policed.links[0].rate_mbps == 108
+    assert shallow.links[0].queue_bytes == 9000 and [flow.start_s for flow in shallow.flows] == [0, 10, 20]
+    one = cell("sage", "quarter-96-160-16").scenario
+    assert one.links[0].trace.rate_mbps.tolist() == [96, 24] and one.links[0].trace.period_s == 14
+    assert [flow.cc for flow in cell("sage", "friendly-12-10-1").scenario.flows] == ["agent", "cubic"]
+    managed = cell("rfc7928", "red-6-5ms").scenario
+    assert [round(managed.propagation_rtt_ms(i), 6) for i in (0, 1)] == [100, 5] and managed.mss == 698
+    assert managed.links[0].queue_packets == 45
+
+
+def test_rfc_page_has_every_level_of_the_rfc():
+    by_level = {level: " ".join(one.sections for one in rfc9743.CRITERIA if one.level == level) for level in ("MUST", "SHOULD")}
+    for section in ("5.1.1", "5.1.2", "5.1.3", "5.1.5", "5.2", "5.2.1", "5.2.3", "6.1", "7.9"):
+        assert section in by_level["MUST"].replace(",", "").split()
+    for section in ("5.1.4", "5.2.2", "6.3", "6.4", "7.1", "7.2", "7.3", "7.8"):
+        assert section in by_level["SHOULD"].replace(",", "").split()
+
+
+# ---- scores
+
+
+def test_solo_wins_by_rounded_power():
+    mbps, delay = (
+        np.array([[10.4, 0.3, 0.2], [9.6, 5.0, 0.1], [9.4, 5.0, 0.0]]),
+        np.array([[10.0, 1.0, 5.0]] * 2 + [[10, 1.1, np.nan]]),
+    )
+    assert ccbench.power(mbps, delay).tolist() == [[10, 0, 0], [10, 25, 0], [8.1, 25, 0]]
+    won = ccbench.solo_wins(ccbench.power(mbps, delay))
+    assert won.tolist() == [[True, False, False], [True, True, False], [False, True, False]]
+    assert ccbench.solo_wins(ccbench.power(mbps, delay), 0.2)[2].tolist() == [True, True, False]
+
+
+def test_friendly_wins_by_the_nearest_to_half():
+    mbps = np.array([[6.0, 8.2], [5.0, 3.0], [10.0, 12.0]])
+    won = ccbench.friendly_wins(mbps, np.array([6.0, 6.0]))
+    assert won.tolist() == [[True, True], [False, False], [False, False]]  # m = 0: 5.4 to 6.6; m = 2: 3.6 to 8.8
+    assert ccbench.friendly_wins(mbps, np.array([6.0, 6.0]), 0.5).tolist() == [[True, True], [True, True], [False, True]]
+
+
+def test_league_ranks_who_played_everything():
+    games = {f"{key}_{k}": value for k in range(4) for key, value in (("mbps", 10.0), ("delay_ms", 20.0))}
+    worse = games | {f"delay_ms_{k}": 40.0 for k in range(4)}
+    about = {"w1": {"family": "constant", "rate": 12}, "w2": {"family": "2x-u", "rate": 12}}
+    results = made({"a": {"w1": worse, "w2": games}, "b": {"w1": games, "w2": games}, "c": {"w1": games}}, about)
+    told = ccbench.solo(results)
+    assert told.ranking == ["b", "a"] and [row[:3] for row in told.tables[0].rows] == [
+        ["1", "b", "100.00"],
+        ["2", "a", "50.00"],
+    ]
+    assert told.first[0].startswith("b wins most games of solo: 100.00 % of 8")
+
+
+def test_rfc_flags_are_against_cubic():
+    about = {"m": {"family": "mixed"}, "c": {"family": "collapse", "lost": "data"}}
+    cubic = {"m": {"harm": 0.5, "starved": 0.0}, "c": {"sends": 6.0}}
+    bully = {"m": {"harm": 0.9, "starved": 1.0}, "c": {"sends": 900.0}}
+    told = rfc9743.judge(made({"bully": bully, "cubic": cubic}, about))
+    assert told.ranking == ["cubic", "bully"]
+    assert [row[1] for row in told.tables[0].rows] == ["0", "3"]
+    flagged = [row for row in told.tables[1].rows if row[-1] == "FLAG"]
+    assert [row[3:5] for row in flagged] == [["900.0", "6.0"], ["0.400", "0.000"], ["1", "0"]]
+
+
+def test_sussex_scores_by_hand(monkeypatch):
+    class Seen:
+        """Two flows of 30 and 60 Mbit/s, of which the first rests for half of the time."""
+
+        scenario = type("S", (), {"flows": (0, 0)})
+
+        def goodput_mbps(self, flow, times):
+            given = np.full(len(times) - 1, (30.0, 60.0)[flow])
+            given[::2] *= flow
+            return given
+
+    assert sussex_worlds.even(Seen(), 0, 10) == {"fairness": pytest.approx(0.25)}
+    assert sussex_worlds._friendly(0, 10, "even")(Seen())["friendliness"] == pytest.approx((1 / 61 + 31 / 61) / 2)
+    assert sussex_worlds._friendly(0, 10, "ratio")(Seen())["friendliness"] == pytest.approx(2)
+    about = {"w": {"family": "friendly"}}
+    results = made(
+        {"a": {"w": {"friendliness": 0.5}}, "b": {"w": {"friendliness": 4.0}}, "c": {"w": {"friendliness": 1.0}}}, about
+    )
+    assert sussex.judge(sussex.T2025, "Ranking", results).ranking == ["c", "a", "b"]
+    assert sage.judge(made({"a": {"w": {}}}, {"w": {"set": 1}})).first == ["nobody has played"]
+
+
+def test_record_says_what_simulate_says():
+    one = cell("ccbench/friendly", "12-20-B")
+    suite = SUITES["ccbench/friendly"]
+    played = running.run(suite, [one], contending.contender("bbr", suite))
+    result = simulate(one.scenario.with_senders(["cubic", "bbr"]), seed=one.seed, sample_interval_s=5.0)
+    arrival = result.series["arrival_mbps"][:, 1] * 1500 / 1448
+    assert played.values[0]["mbps_0"] == pytest.approx(arrival[1:7].mean(), rel=1e-9)
+    assert played.values[0]["mbps_3"] == pytest.approx(arrival[19:24].mean(), rel=1e-9)
+
+
+def test_weighted_quantile():
+    values, weights = np.array([3.0, 1.0, 2.0, np.nan]), np.array([1.0, 8.0, 1.0, 5.0])
+    assert recording.weighted_quantile(values, weights, 0.8) == 1 and recording.weighted_quantile(values, weights, 0.95) == 3
+    assert math.isnan(recording.weighted_quantile(values[3:], weights[3:], 0.5))
+
+
+# ---- reports and what is kept
+
+
+def test_command_ranks_among_the_kept(tmp_path, capsys):
+    words = ["suite", "bbr3/conformance", "controller=[cubic,vegas]", "families=[tiny,rate-up]", "beside=[]", "threads=2"]
+    assert cli.main([*words, f"output={tmp_path}"]) == 0
+    page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    assert 'src="data:image/png;base64,' in page and "http" not in page.split("<body>")[1].split("base64")[0]
+    assert "## Not run" in text and "| policer | a token bucket with a burst |" in text and "beside kept" not in text
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "worlds.csv").read_text().partition("\n")[2])))
+    assert {row["controller"] for row in rows} == {"cubic", "vegas", "bbr3"} and len(rows) == 3 * 8  # bbr3 is needed beside
+    found = json.loads((tmp_path / "result.json").read_text())
+    assert found["ranking"] == [row[0] for row in found["tables"][0]["rows"]] and found["first"][0] in capsys.readouterr().out
+    again = [
+        *words[:2],
+        "controller=bbr",
+        *words[3:4],
+        f"beside=[{tmp_path}/worlds.csv]",
+        f"output={tmp_path}/b",
+        "figures=false",
+    ]
+    assert cli.main(again) == 0
+    assert "beside kept results of cubic, vegas, bbr3" in (tmp_path / "b" / "report.md").read_text()
+
+
+def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeypatch):
+    real = running.run
+
+    def failing(suite, cells, contender, **more):
+        if contender.name == "vegas":
+            raise ConfigError("its window is NaN; valid: a number")
+        return real(suite, cells, contender, **more)
+
+    monkeypatch.setattr(running, "run", failing)
+    words = ["suite", "bbr3/conformance", "controller=[vegas,bbr3]", "families=[tiny]", "beside=[]", "figures=false"]
+    assert cli.main([*words, f"output={tmp_path}"]) == 1
+    assert capsys.readouterr().err.count("vegas failed: its window is NaN") == 1
+    assert "vegas failed: its window is NaN" in (tmp_path / "report.md").read_text()
+    assert json.loads((tmp_path / "result.json").read_text())["failed"] == {"vegas": "its window is NaN; valid: a number"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["families=[none]"], "families holds 'none'; valid: startup-plateau"),
+        (["against=x.json"], "against = x.json: bbr3/conformance ranks its contenders; valid: beside="),
+        (["beside=[missing.csv]"], "beside = missing.csv: cannot be read: No such file or directory; valid: a worlds.csv"),
+    ],
+)
+def test_bad_words(words, says, capsys, tmp_path):
+    assert cli.main(["suite", "bbr3/conformance", "controller=bbr3", *words, f"output={tmp_path}"]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_beside_is_of_the_field_and_of_the_same_worlds(tmp_path, capsys):
+    assert cli.main(["suite", "gate", "controller=cubic", "beside=[]", f"output={tmp_path}"]) == 2
+    assert "beside = []: gate ranks nobody; valid: no beside" in capsys.readouterr().err
+    (tmp_path / "worlds.csv").write_text("# netbuf-gym suite sage; suite sage, version 0, digest 0\ncontroller,world\n")
+    assert cli.main(["suite", "sage", "controller=cubic", f"beside=[{tmp_path}/worlds.csv]", f"output={tmp_path}"]) == 2
+    assert "valid: suite sage, version 1, digest" in capsys.readouterr().err
+
+
+def test_kept_results_are_renewed_by_contender(tmp_path):
+    path = tmp_path / "kept.csv.gz"
+    league.keep(path, "# run one; suite x\ncontroller,world\na,1\nb,1\n")
+    league.keep(path, "# run two; suite x\ncontroller,world\nb,2\nc,2\n")
+    rows = gzip.decompress(path.read_bytes()).decode().splitlines()[1:]
+    assert rows == ["controller,world", "a,1", "b,2", "c,2"]
+    league.keep(path, "# run three; suite y\ncontroller,world\nb,3\n")
+    assert gzip.decompress(path.read_bytes()).decode().splitlines()[2:] == ["b,3"]
+
+
+@pytest.mark.parametrize(
+    "suite", [one for one in field.SUITES if league.committed(one).is_file()], ids=lambda suite: suite.name
+)
+def test_kept_results_are_today_s(suite):
+    edition = suite.load()
+    kept = league.read(league.committed(suite), suite, edition)
+    shortest = sorted(edition.cells, key=lambda one: one.scenario.duration_s)[:2]
+    assert "cubic" in kept
+    for name in sorted({"cubic", "bbr"} & set(kept)):
+        values = running.run(suite, shortest, contending.contender(name, suite)).values
+        for one, found in zip(shortest, values, strict=True):
+            for key, value in found.items():
+                assert kept[name][one.name][key] == pytest.approx(value, rel=1e-5, nan_ok=True), (name, one.name, key)
+
+
+def test_signs_and_documents():
+    table = signs_table(
+        [Sign("a", "b", False, "1 < 2", "because"), Sign("c", "d", None, "-"), Sign("e", "f", True, "x", "unused")]
+    )
+    assert [row[-2:] for row in table.rows] == [["because", "no"], ["", "not known"], ["", "yes"]]
+    page = document.page("<t>", [document.Heading("a & b"), table, document.Lines(["`x<y`"], listed=True)])
+    assert "<title>&lt;t&gt;</title>" in page and "<code>x&lt;y</code>" in page and page.count('class="flag"') == 1
+    assert "| a | b | 1 < 2 | because | no |" in document.markdown([Table("t", table.header, table.rows)], None)
+    assert set(overview.TABLES) == {"field suites", "field signs", "field leagues", "field firsts"}

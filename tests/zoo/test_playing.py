@@ -1,0 +1,82 @@
+"""Suites on engines, and what is kept of them: as in one go in one process, to the bit."""
+
+import json
+
+import pytest
+
+from netbuf_gym.cli import main
+from netbuf_gym.suites import running, suite
+from netbuf_gym.zoo import contending, playing, versions
+
+WORDS = ["suite", "gate", "controller=[random,congestion_window/ppo,newreno]", "families=[ppcc]", "figures=false"]
+
+
+def play(folder, *words):
+    return main([*WORDS, f"output={folder}", *words])
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suite") / "alone"
+    assert play(folder, "threads=1") == 0
+    return folder
+
+
+def same(one, other):
+    """Results but for the time that they took."""
+    first, second = (json.loads((folder / "result.json").read_text()) for folder in (one, other))
+    for data in (first, second):
+        for name in data["controllers"]:
+            data["controllers"][name] |= {"seconds": 0, "cpu_seconds": 0}
+    return first == second and (one / "worlds.csv").read_bytes() == (other / "worlds.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["joblib", "ray", "submitit_local"])
+def test_a_suite_is_the_same_to_the_bit_on_every_engine(name, alone, tmp_path, monkeypatch):
+    pytest.importorskip({"submitit_local": "submitit"}.get(name, name))
+    monkeypatch.chdir(tmp_path)
+    assert play(tmp_path / "out", f"executor={name}", "jobs=2") == 0
+    assert same(alone, tmp_path / "out")
+
+
+def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_path, monkeypatch, capsys):
+    own, played = running.run, []
+
+    def counted(suite, cells, contender, **more):
+        if len(played) == 2:
+            raise KeyboardInterrupt
+        played.append(contender.name)
+        return own(suite, cells, contender, **more)
+
+    monkeypatch.setattr(running, "run", counted)
+    assert play(tmp_path / "out") == 130 and not (tmp_path / "out" / "result.json").exists()
+    assert len(list((tmp_path / "out" / "parts").iterdir())) == 2
+    played.clear()
+    played.append("room for one more")
+    assert play(tmp_path / "out") == 0 and len(played) == 2 and same(alone, tmp_path / "out")
+    assert play(tmp_path / "out") == 0 and len(played) == 2, "nothing is played again"
+
+
+def test_other_programs_worlds_and_damaged_files_are_played(tmp_path, monkeypatch):
+    folder, words = tmp_path / "out", ["controller=newreno", "families=[ppcc]"]
+
+    def parts():
+        assert main(["suite", "gate", *words, "figures=false", f"output={folder}"]) == 0
+        return sorted((folder / "parts").iterdir())
+
+    (first,) = parts()
+    for text in ("{", "{}", json.dumps({"worlds": {}, "seconds": 1, "cpu_seconds": 1})):
+        first.write_text(text)
+        assert parts() == [first] and len(json.loads(first.read_text())["worlds"]) > 1
+    monkeypatch.setattr(versions, "program", lambda: "another")
+    assert len(parts()) == 2
+    words[1] = "families=[fixed]"
+    assert len(parts()) > 2
+
+
+def test_worlds_that_are_each_alone_are_cut_into_more_groups():
+    own = suite("v1/receiver_window")
+    cells = own.load().cells
+    rule, control = (contending.contender(word, own) for word in ("keep", "cubic"))
+    assert len(playing._groups(rule, cells)) == 1 and len(playing._groups(control, cells)) == -(-len(cells) // playing.ALONE)
+    assert [cell for group in playing._groups(control, cells) for cell in group] == list(cells)
