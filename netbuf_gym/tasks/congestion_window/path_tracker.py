@@ -41,10 +41,10 @@ STARTED_RTT = 1.25
 LEAST_DRAINED = 4
 """Segments that a drain leaves at least, of a window that had as many."""
 
-HEAVY_LOSS, LEAST_COUNTED = 0.1, 20
-"""A share of lost segments that no path loses by chance, and of how many segments it is taken at least. The window is then held
-for a round trip to what arrived of it: senders whose windows exceed what a path and its queue hold lose the excess in every round
-trip, and no drain of one of them shortens the queue."""
+HEAVY_LOSS, HEAVY_ROUNDS, LEAST_COUNTED = 0.1, 3, 8
+"""A share of lost segments that is heavy, in how many round trips on end, of at least how many segments each. The window is
+then held for a round trip to what arrived of it: senders whose windows exceed what a path and its queue hold lose the excess in
+every one, and no drain of one of them shortens the queue. A burst of losses where a rate falls is over before."""
 
 
 class PathTracker(Tracker):
@@ -78,11 +78,11 @@ class PathTracker(Tracker):
     def __init__(self, rows: int, interval_s: float, drain: bool = True, slow_start: bool = True):
         super().__init__(rows, interval_s)
         self.drain, self.slow_start = drain, slow_start
-        self._path = np.zeros((17, rows), np.float32)
+        self._path = np.zeros((18, rows), np.float32)
         self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
         self.queue_long, self.lost_long, self.acked_long, self._stood_s = self._path[9:13]
-        self.held_s, self._counted_s, self._counted_lost, self._counted_acked = self._path[13:]
+        self.held_s, self._heavy, self._counted_s, self._counted_lost, self._counted_acked = self._path[13:]
         self.wanted, self.resumed, self.drained, self.arrived = np.zeros((4, rows))
         self.acked, self.starting = np.zeros((2, rows), bool)
 
@@ -160,7 +160,7 @@ class PathTracker(Tracker):
             self.draining_s[halted] = self.resumed[halted] = 0
 
     def _count_lost(self) -> None:
-        """Holds the window where much of it was lost, but in the round trip after that, whose losses were on their way already."""
+        """Holds the window where losses stay heavy, but not in the round trip after that, whose losses were on their way."""
         lost, acked, seconds = self._counted_lost, self._counted_acked, self._counted_s
         lost += self.last[PACKETS_LOST]
         acked += self.last[SEGMENTS_ACKED]
@@ -170,6 +170,8 @@ class PathTracker(Tracker):
         sent = lost + acked
         over = (seconds >= self.last[RTT]) & (sent >= LEAST_COUNTED)
         heavy = over & (lost > np.float32(HEAVY_LOSS) * sent) & ~self.starting
+        self._heavy[:] = np.where(over, np.where(heavy, self._heavy + 1, np.float32(0)), self._heavy)
+        heavy &= self._heavy >= HEAVY_ROUNDS
         if heavy.any():
             np.copyto(self.arrived, self.cwnd * np.float64(acked) / np.maximum(sent, np.float32(1)), where=heavy)
             np.copyto(self.held_s, self.last[RTT], where=heavy)

@@ -104,8 +104,8 @@ class CongestionWindow(Task):
     * nothing is decided after an interval in which no ACK came: the window stays as it is;
     * a window grows by what was acknowledged in the interval at most;
     * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;
-    * where more than a tenth of what was sent in a round trip, and of at least 20 segments, was lost, it is at most what arrived
-      of it for a round trip: senders that together exceed what a path and its queue hold lose the excess in every one;
+    * where more than a tenth of what was sent was lost in three round trips on end, of at least 8 segments each, it is at most
+      what arrived of it for a round trip: senders that together exceed what a path and its queue hold lose the excess in each;
     * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
     * the least RTT stands as long as it is seen, within 2 %. Where it has not been for 8 s of intervals with ACKs, the queue is
       drained for two round trips (2 intervals at least, less if it is seen): the window is half of what it was, and at most
