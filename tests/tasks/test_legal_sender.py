@@ -249,7 +249,7 @@ def test_few_segments_tell_no_share():
 
 
 def test_a_time_out_ends_it():
-    task, made = free()
+    _, made = free()
     for _ in range(3 * HEAVY_ROUNDS):
         made.update(acknowledged(100, 0.3, cwnd_bytes=80 * MSS, packets_lost=100))
     assert made.held_s[0] > 0
