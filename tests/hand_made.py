@@ -6,6 +6,8 @@ from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 
 MSS = 1448
+WORLD = {"capacity_bps": 1e7, "share_bps": 1e7, "base_rtt_s": 0.05, "initial_window": 10 * MSS, "highest_window": 100 * MSS}
+WORLD |= {"mss_bytes": MSS, "first_beside": 0}
 
 
 def telemetry(rows=1, **fields):
