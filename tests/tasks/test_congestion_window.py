@@ -105,6 +105,32 @@ def test_decode_default_multiplies(action):
     assert out[0, 0] == pytest.approx(10 * MSS * FACTORS[action])
 
 
+def test_factors_may_be_ones_own():
+    given = [0.25, 0.9, 1, 1.01, 3]
+    task = CongestionWindow(actions=given)
+    for action, factor in enumerate(given):
+        made = tracker()
+        made.update(acknowledged(30))
+        out = task.decode(np.array([action]), made, np.empty((1, 1)))
+        assert out[0, 0] == pytest.approx(10 * MSS * factor)
+    assert task.action_space == gym.spaces.Discrete(5) and task.to_dict()["actions"] == given
+    assert task.keep_action == 2 and task.nearest(np.log([0.1, 0.8, 1.1, 2.9])).tolist() == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [[2], [2, 0.5], [0.5, 0.9], [1.1, 2], [0.5, 0.5, 2], [0, 2], [0.5, 101], [0.5, np.nan], [0.5, "2"], 3, "smooth", {0.5: 2}],
+)
+def test_factors_that_are_none_are_refused(actions):
+    with pytest.raises(ConfigError, match="actions"):
+        CongestionWindow(actions=actions)
+
+
+def test_the_papers_actions_are_not_ones_own():
+    with pytest.raises(ConfigError, match=r"actions = \[0.5, 2\] with recipe"):
+        CongestionWindow("ppcc", actions=[0.5, 2])
+
+
 @pytest.mark.parametrize(("action", "segments"), [(4, 10), (5, 10.5), (7, 20), (8, 30), (10, 70), (3, 8), (2, 5), (0, 2)])
 def test_decode_ppcc_golden(action, segments):
     """10 segments, a = 0, 5, 100, 200, 600: + a / 10 segments; -20, -50: - 2, - 5; -200: - 20, clamped to 2."""

@@ -6,6 +6,7 @@ Rules only, batch first (leading axis = senders). The docstring of `CongestionWi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -36,6 +37,9 @@ PPCC_STEPS = np.array([-200, -100, -50, -20, 0, 5, 10, 100, 200, 500, 600], np.f
 FACTORS = np.array([0.5, 0.7, 0.85, 0.94, 0.98, 1.005, 1.02, 1.06, 1.18, 1.4, 2.0, 4.0], np.float64)
 """The default recipe's actions: cwnd <- cwnd * factor. None is 1: at a window that fits the path and at one that is too
 small for it a sender sees the same empty queue, and one that stands still never learns which it has."""
+
+MOST_FACTORS, FACTOR_RANGE = 64, (0.01, 100.0)
+"""Of factors that an environment is given."""
 
 HIGHEST = 2.0**40
 """Bytes, the largest window of all."""
@@ -86,7 +90,8 @@ class CongestionWindow(Task):
     ## Action Space
 
     `Discrete(12)`, recipe ppcc `Discrete(11)`; or of the default recipe `Box(-1, 1, (1,))` for factors of 1/2 to 2
-    (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors does).
+    (`actions="continuous"`, 2 to the power of the action; 0 keeps the window, which none of the discrete factors does), or
+    `Discrete(n)` for n factors of one's own (`actions=[0.5, ..., 2]`).
     With the scenario's MSS, 1448 bytes unless it says otherwise, and 2 MSS at least:
 
     | Recipe  | Window                          | Values                                                             |
@@ -183,7 +188,9 @@ class CongestionWindow(Task):
     |               |                     |                       | environments `"reward_terms"`                          |
     | `interval_s`  | **float**           | `0.1`                 | time between decisions, 0.001 to 100 s                 |
     | `per_ack`     | **bool**            | `False`               | decide on every ACK, at the latest after `interval_s`  |
-    | `actions`     | **str**             | `"discrete"`          | or `"continuous"`; recipe default                      |
+    | `actions`     | **str**, **list**   | `"discrete"`          | or `"continuous"`, or factors that rise, as many as    |
+    |               |                     |                       | actions: shorter intervals call for finer ones; recipe |
+    |               |                     |                       | default                                                |
     | `clamp`       | **str**             | the recipe's          | what bounds windows: `"measured"` (default), `"path"`  |
     |               |                     |                       | (ppcc), `"none"`                                       |
     | `drain`       | **bool**            | the recipe's          | whether a least RTT that is not seen is looked for     |
@@ -244,7 +251,7 @@ class CongestionWindow(Task):
         agents: int = 1,
         *,
         per_ack: bool = False,
-        actions: str | None = None,
+        actions: str | Sequence[float] | None = None,
         clamp: str | None = None,
         drain: bool | None = None,
         paced: bool | None = None,
@@ -255,7 +262,9 @@ class CongestionWindow(Task):
         super().__init__(recipe, history, agents)
         own = OWN[recipe]
         self.per_ack = truth("per_ack", per_ack)
-        self.actions = own["actions"] if actions is None else choice("actions", actions, (DISCRETE, CONTINUOUS))
+        given = own["actions"] if actions is None else actions
+        factors = FACTORS if isinstance(given, str) else factors_of(given)
+        self.actions = choice("actions", given, (DISCRETE, CONTINUOUS)) if isinstance(given, str) else DISCRETE
         self.clamp = own["clamp"] if clamp is None else choice("clamp", clamp, CLAMPS)
         self.drain = own["drain"] if drain is None else truth("drain", drain)
         self.paced = own["paced"] if paced is None else truth("paced", paced)
@@ -268,15 +277,15 @@ class CongestionWindow(Task):
         self.until = EVENT if self.per_ack else INTERVAL
         if recipe == "ppcc":
             for name in ("actions", "drain", "slow_start"):
-                if getattr(self, name) != own[name]:
-                    given = f"{name} = {getattr(self, name)!r}"
+                if getattr(self, name) != own[name] or (name == "actions" and factors is not FACTORS):
+                    given = f"{name} = {shown(actions) if name == 'actions' else repr(getattr(self, name))}"
                     raise ConfigError(f'{given} with recipe "ppcc"; valid: {own[name]!r}, as it was published')
             if self.clamp == MEASURED:
                 raise ConfigError(f'clamp = {self.clamp!r} with recipe "ppcc"; valid: {PATH!r}, {NO_CLAMP!r}')
             self.features, self.levels, low = PPCC_FEATURES, PPCC_STEPS, 0.0
             self._observe, self.default_reward = observe_ppcc, "utility_sign"
         else:
-            self.features, self.levels, low = DEFAULT_FEATURES, FACTORS, -1.0
+            self.features, self.levels, low = DEFAULT_FEATURES, factors, -1.0
             self._observe, self.default_reward = observe_default, "log_utility"
         self.action_space = gym.spaces.Discrete(len(self.levels))
         if self.actions == CONTINUOUS:
@@ -292,6 +301,8 @@ class CongestionWindow(Task):
         """
         if self.recipe == "ppcc":
             return int(np.flatnonzero(self.levels == 0)[0])
+        if self.actions == DISCRETE and 1 in self.levels:
+            return int(np.flatnonzero(self.levels == 1)[0])
         if self.actions == DISCRETE:
             factors = ", ".join(f"{factor:g}" for factor in self.levels)
             said = f'actions = "{DISCRETE}" of recipe "default" has none that keeps a window, only the factors {factors}'
@@ -397,6 +408,21 @@ class CongestionWindow(Task):
             for name in ("clamp", "drain", "paced", "slow_start")
             if self.recipe != "ppcc" or getattr(self, name) != published[name]
         }
+
+
+def factors_of(given: Any) -> np.ndarray:
+    """Factors of the window, one for each action, float64.
+
+    Raises:
+        ConfigError: They are not 2 to `MOST_FACTORS` numbers that rise, of which the least is below 1 and the largest above.
+    """
+    valid = f'"{DISCRETE}", "{CONTINUOUS}" or 2 to {MOST_FACTORS} rising factors, the least below 1, the largest above'
+    if not isinstance(given, (list, tuple, np.ndarray)) or not 2 <= len(given) <= MOST_FACTORS:
+        raise ConfigError(f"actions = {shown(given)}; valid: {valid}")
+    factors = [real(f"actions[{i}]", value, *FACTOR_RANGE) for i, value in enumerate(given)]
+    if sorted(set(factors)) != factors or not factors[0] < 1 < factors[-1]:
+        raise ConfigError(f"actions = {shown(given)}; valid: {valid}")
+    return np.array(factors, np.float64)
 
 
 def _range(name: str, given: Any) -> tuple[float, float]:
