@@ -144,14 +144,12 @@ def test_agents_without_memory_return_no_state_and_no_observations_have_no_actio
         agent.predict(observations, episode_start=np.zeros(3, bool))
 
 
-@pytest.mark.parametrize(
-    ("observation", "message"),
-    [(np.zeros(3), "shape"), (np.zeros((2, 2)), "shape"), ("up", "no array"), (np.full(108, np.nan), "NaN")],
-)
-def test_bad_observations_are_refused(observation, message):
+def test_bad_observations_are_refused():
     agent = nb.zoo.load("congestion_window/ppo")
-    with pytest.raises(ConfigError, match=message):
-        agent.predict(observation)
+    unmeasured = np.full(agent.observation_space.shape, np.nan)
+    for observation, message in ((np.zeros(3), "shape"), (np.zeros((2, 2)), "shape"), ("up", "no array"), (unmeasured, "NaN")):
+        with pytest.raises(ConfigError, match=message):
+            agent.predict(observation)
 
 
 @pytest.mark.parametrize(
