@@ -417,7 +417,7 @@ def factors_of(given: Any) -> np.ndarray:
         ConfigError: They are not 2 to `MOST_FACTORS` numbers that rise, of which the least is below 1 and the largest above.
     """
     valid = f'"{DISCRETE}", "{CONTINUOUS}" or 2 to {MOST_FACTORS} rising factors, the least below 1, the largest above'
-    if not isinstance(given, (list, tuple, np.ndarray)) or not 2 <= len(given) <= MOST_FACTORS:
+    if not isinstance(given, (list, tuple)) or not 2 <= len(given) <= MOST_FACTORS:
         raise ConfigError(f"actions = {shown(given)}; valid: {valid}")
     factors = [real(f"actions[{i}]", value, *FACTOR_RANGE) for i, value in enumerate(given)]
     if sorted(set(factors)) != factors or not factors[0] < 1 < factors[-1]:
