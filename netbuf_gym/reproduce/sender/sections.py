@@ -73,8 +73,8 @@ WORLDS = {
         f"{_listed([f'{len(names)} of {trace_cells.SAID[family]}' for family, names in trace_cells.FILES.items()])}; windows of"
         f" {ALL[TRACES].usual_s:g} s, {LINKS}, buffers of 1 BDP, 4 BDP and 250 packets. Utility is that with a trace's mean"
         " capacity. Bounds are controls that are told the capacity: the *oracle* that of the round trip that begins now, the"
-        f" *causal bound* that of the {bounds.INTERVAL_MS} ms, the usual interval of decisions, that ended a round trip ago (who"
-        " decides more often may have heard of what is newer); each"
+        f" *causal bound* that of the {bounds.INTERVAL_MS} ms, the usual interval of decisions, that ended a round trip ago"
+        " (who decides more often may have heard of what is newer); each"
         f" with the best of the scales {_listed(bounds.SCALES)} in each world. The best classic is the one with the highest"
         " mean over a family."
     ),
