@@ -15,7 +15,7 @@ from netbuf_gym.reproduce.sender import sections as of_sender
 from netbuf_gym.reproduce.sender.schemes import CONSTANT, label
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-MAX_BYTES = 300_000
+MAX_BYTES = 400_000
 EXPERIMENTS = ("sender", "ppcc", "live")
 
 
