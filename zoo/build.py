@@ -10,7 +10,8 @@ steps by the rates that were measured. Run the command again to go on with what 
 again. The trainings' folders and logs are below `runs`, in one of their own for each budget.
 
 An agent goes into `out`/<task>/<learner> and its settings into `tuned`/<task>/<learner>.yaml, which `netbuf-gym train` takes by
-`+tuned=<task>`. Where there is an agent already that came from elsewhere, the better one in validation worlds stays.
+`+tuned=<task>`. Where there is an agent already, the better one in validation worlds stays. What the settings are worth beside
+the learner's own, after as many core-seconds, is in `compared`/<task>/<learner>.json (`netbuf_gym.zoo.beside_defaults`).
 """
 
 from __future__ import annotations
@@ -39,13 +40,12 @@ from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import alone, write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import text_table
-from netbuf_gym.zoo import library, processes, search, selection
+from netbuf_gym.zoo import library, processes, search, selection, tune
 from netbuf_gym.zoo.callbacks import Interrupt
 from netbuf_gym.zoo.config import leaves, load, merged, plain
 from netbuf_gym.zoo.ranges import ARGUMENTS
 from netbuf_gym.zoo.schema import CONF, FIRST_VALIDATION_SEED
 from netbuf_gym.zoo.trials import Training
-from netbuf_gym.zoo.tune import BEST
 
 TRAINED_SHARE, PRUNED_SHARE = 0.8, 0.7
 """Of the time for training that is for steps, the rest being for worlds that models are judged in; of a trial's steps that are
@@ -69,13 +69,15 @@ class ZooConfig:
         seeds: trainings of an agent.
         trial_seeds: trainings of a study's trial.
         trial_share: steps of a trial's trainings, as a share of an agent's.
+        slowest: as of studies.
+        default_seeds: trainings with the learner's own settings, which tuned ones are compared with.
         trials: at most, of a study.
         rungs, worlds: as of studies (`netbuf-gym tune`).
         snapshots, validation_seeds: as of campaigns.
         evaluation_seeds: of each task's campaigns.
         weights: of tasks, by which core-hours are divided; 1 unless said.
         rates: steps a core-second of each task and learner in the worlds of the task's agents, as `measure=true` finds them.
-        runs, out, tuned: folders of runs, of agents, of settings.
+        runs, out, tuned, compared: folders of runs, of agents, of settings, of what these are worth beside defaults.
         plan: say what would be done, and do nothing.
         measure: measure the rates of the pairs, and do nothing else.
     """
@@ -90,6 +92,8 @@ class ZooConfig:
     seeds: int = 5
     trial_seeds: int = 3
     trial_share: float = 0.12
+    slowest: float = 3.0
+    default_seeds: int = 3
     trials: int = 40
     rungs: int = 4
     worlds: int = 24
@@ -101,6 +105,7 @@ class ZooConfig:
     runs: str = "runs/zoo"
     out: str = "zoo/agents"
     tuned: str = "conf/tuned"
+    compared: str = "benchmarks/results/tuned"
     plan: bool = False
     measure: bool = False
 
@@ -162,10 +167,10 @@ def configured(argv: Sequence[str]) -> DictConfig:
     for name in config.envs:
         for algo, value in (config.rates.get(name) or {}).items():
             real(f"rates.{name}.{algo}", value, 0.0, 1e9, low_open=True)
-    for key in ("hours_studies", "hours_training", "trial_share"):
-        if not 0 < config[key] < 1e6:
-            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above 0")
-    for key, low in (("jobs", 1), ("seeds", 1), ("trial_seeds", 3), ("trials", 1), ("snapshots", 1), ("validation_seeds", 1)):
+    for key, low in (("hours_studies", 0), ("hours_training", 0), ("trial_share", 0), ("slowest", 1)):
+        if not low < config[key] < 1e6:
+            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low}")
+    for key, low in (("jobs", 1), ("seeds", 1), ("default_seeds", 1), ("trial_seeds", 3), ("trials", 1), ("snapshots", 1), ("validation_seeds", 1)):
         if not low <= config[key] <= 1000:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to 1000")
     return config
@@ -180,7 +185,7 @@ def planned(config: DictConfig) -> list[Pair]:
         if per_s is None:
             raise ConfigError(f"rates.{task}.{algo} is missing; valid: steps a core-second, see measure=true")
         share = config.weights.get(task, 1.0) / sum(config.weights.get(one, 1.0) for one, _ in names)
-        steps = per_s * 3600 * config.hours_training * share * TRAINED_SHARE / config.seeds
+        steps = per_s * 3600 * config.hours_training * share * TRAINED_SHARE / (config.seeds + config.default_seeds)
         hours = config.hours_studies * share
         trial = steps * config.trial_share
         trials = per_s * 3600 * hours * TRAINED_SHARE / (trial * config.trial_seeds * PRUNED_SHARE)
@@ -247,21 +252,29 @@ class Works:
         study, agent = folder / "study", folder / "agent"
         worlds = [f"env={pair.task}", f"algo={pair.algo}", f"experiment=worlds/{pair.task}"]
         own = [f"total_timesteps={pair.trial_steps}", f"trials={pair.trials}", f"hours={pair.hours:.4g}", f"run_dir={study}"]
+        own.append(f"slowest={self.config.slowest:g}")
         judged = [f"seeds={self.config.trial_seeds}", f"rungs={self.config.rungs}", f"worlds={self.config.worlds}"]
         if beginning := of_experiment(pair.task, pair.algo):
             judged.append(search.override("begin_with", [beginning]).replace('"', ""))
         tuning = ["-m", "netbuf_gym", "tune", *worlds, *own, *judged]
         if not self._run(f"{pair.name}: study", tuning, folder / "study.log"):
             return f"no study; see {folder / 'study.log'}", False
-        settings = leaves(plain(OmegaConf.load(study / BEST)))
+        settings = leaves(plain(OmegaConf.load(study / tune.BEST)))
         shared = [f"seeds={self.config.seeds}", f"validation_seeds={self.config.validation_seeds}", "suites=false"]
         seeds = self.config.evaluation_seeds.get(pair.task, 20)
         own = [f"evaluation_seeds={seeds}", f"runs={(folder / 'seeds').absolute()}", f"out={agent.absolute()}"]
-        steps = [f"total_timesteps={pair.steps}", f"snapshots={self.config.snapshots}"]
-        training = [*worlds, *(search.override(key, value) for key, value in settings.items()), *steps]
-        campaign = ["-m", "netbuf_gym.zoo.campaign", *training, *shared, *own]
+        chosen = [search.override(key, value) for key, value in settings.items()]
+        steps = [f"total_timesteps={_rounded(pair.steps / tune.cost(tuning[3:]))}", f"snapshots={self.config.snapshots}"]
+        campaign = ["-m", "netbuf_gym.zoo.campaign", *worlds, *chosen, *steps, *shared, *own]
         if not self._run(f"{pair.name}: training", campaign, folder / "training.log"):
             return f"no agent; see {folder / 'training.log'}", False
+        runs = f"runs={(folder / 'defaults').absolute()}"
+        steps = [f"total_timesteps={pair.steps}", f"snapshots={self.config.snapshots}", f"seeds={self.config.default_seeds}"]
+        shared = [f"validation_seeds={self.config.validation_seeds}", f"held_seeds={self.config.validation_seeds}", runs]
+        own = [f"tuned={folder / 'seeds'}", f"out={Path(self.config.compared, pair.task, f'{pair.algo}.json')}"]
+        compared = ["-m", "netbuf_gym.zoo.beside_defaults", *own, *worlds, *steps, *shared]
+        if not self._run(f"{pair.name}: defaults", compared, folder / "defaults.log"):
+            return f"not compared; see {folder / 'defaults.log'}", False
         with self._lock:
             text = self._settle(pair, study, agent)
             write_atomic(folder / DONE, json.dumps({"said": text}))
@@ -271,10 +284,10 @@ class Works:
         """Puts settings and agent where they belong; what stays, and why."""
         place = Path(self.config.tuned, pair.task, f"{pair.algo}.yaml")
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(place, shipped((study / BEST).read_text(encoding="utf-8"), pair.task))
+        write_atomic(place, shipped((study / tune.BEST).read_text(encoding="utf-8"), pair.task))
         there = Path(self.config.out, pair.task, pair.algo)
         text = "a new agent"
-        if (there / library.MODEL).is_file() and not (there / "final.zip").is_file():  # the zoo's own have both
+        if (there / library.MODEL).is_file():
             config = OmegaConf.load(agent / "config.yaml")
             seeds = range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + self.config.validation_seeds)
             scenario = selection.scenario_of(cast(DictConfig, config))

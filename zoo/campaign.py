@@ -83,18 +83,11 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    plan = _plan(argv)
-    models: list[Path] = []
-    for path in _trained(plan):
-        if path is None:
-            print("interrupted; run the same command again to go on", file=sys.stderr)
-            return 130
-        models.append(path)
-    th.set_num_threads(1)
-    trained = [checkpoint.read(path) for path in models]
-    if plan.validation is not None:
-        models = [selection.choose(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in models]
-    saved = [checkpoint.read(path) for path in models]
+    plan = planned(argv)
+    if (models := trained_models(plan)) is None:
+        print("interrupted; run the same command again to go on", file=sys.stderr)
+        return 130
+    trained, saved = ([checkpoint.read(path) for path in each] for each in models)
     metrics, kept = _metrics(plan, trained, saved)
     if plan.suites and plan.measures.carded_on:
         metrics["cards"] = on_suites.judge(plan.measures, saved, kept, metrics["choice"])
@@ -112,7 +105,28 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _plan(argv: Sequence[str]) -> Plan:
+def trained_models(plan: Plan) -> tuple[list[Path], list[Path]] | None:
+    """Trains what is not trained yet.
+
+    Returns:
+        The models of all seeds at the ends of their trainings, and those of them that are kept; None when interrupted.
+
+    Raises:
+        ConfigError, ScenarioError, CheckpointError: as training and `selection.choose` do.
+    """
+    last: list[Path] = []
+    for path in _trained(plan):
+        if path is None:
+            return None
+        last.append(path)
+    th.set_num_threads(1)
+    if plan.validation is None:
+        return last, last
+    return last, [selection.choose(path.parent, plan.task, plan.validation, plan.validation_seeds) for path in last]
+
+
+def planned(argv: Sequence[str]) -> Plan:
+    """The campaign that the command line asks for; raises ConfigError for what is none."""
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
     own |= {"validation_seeds": "48", "suites": "true", "executor": LOCAL.name, "jobs": "1"}
     overrides = []
@@ -201,9 +215,7 @@ def _require_same(run_dir: Path, config: DictConfig) -> None:
             raise ConfigError(f"{run_dir} holds a run with {key} = {shown(then)}, not {shown(now)}; valid: another runs=...")
 
 
-def _metrics(
-    plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[checkpoint.Saved]
-) -> tuple[dict[str, Any], int]:
+def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[checkpoint.Saved]) -> tuple[dict[str, Any], int]:
     """Everything that card and table say, JSON-able, and which of the models is kept.
 
     Of the models at the ends of their trainings, and of those chosen. Of a margin, what is paired is that of the kept one.

@@ -235,8 +235,9 @@ def check_study(config: DictConfig) -> None:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to {high}")
     if config.seed + config.seeds > FIRST_VALIDATION_SEED:
         raise ConfigError(f"seed = {config.seed} is out of range; valid: 0 to {FIRST_VALIDATION_SEED - config.seeds}")
-    if config.hours is not None and not 0 < config.hours < 1e6:
-        raise ConfigError(f"hours = {config.hours!r} is out of range; valid: above 0, or null")
+    for key, low in (("hours", 0.0), ("slowest", 1.0)):
+        if config[key] is not None and not low < config[key] < 1e6:
+            raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low:g}, or null")
     choice("pruner", config.pruner, PRUNERS)
     choice("sampler", config.sampler, SAMPLERS)
     if config.resume is not None:

@@ -212,6 +212,7 @@ class TuneConfig(TrainConfig):
         folder: where plots, best settings and the journal are written; null: runs/tune/<name>.
         trials: that the study is to have, pruned ones included.
         hours: core-hours after which no further trial begins; null: no limit.
+        slowest: a trial that takes more than so many times the core-seconds of the defaults' is given up; null: no limit.
         seeds: trainings of each trial, with seeds from `seed` on; at least 3.
         rungs: how often a trial's trainings are halted, evenly, to be compared with the other trials' and perhaps given up.
         worlds: that they are compared in, drawn from the scenario `validation` under seeds of the study's own.
@@ -229,6 +230,7 @@ class TuneConfig(TrainConfig):
     folder: str | None = None
     trials: int = 30
     hours: float | None = None
+    slowest: float | None = None
     seeds: int = LEAST_SEEDS
     rungs: int = 4
     worlds: int = 24

@@ -41,7 +41,7 @@ JOURNAL = "journal.log"
 OF_STUDIES = {one.name for one in fields(TuneConfig)} - {one.name for one in fields(TrainConfig)}
 """Keys that no training has."""
 FREE = {
-    *("trials", "hours", "name", "run_dir", "storage", "workers", "stale_minutes", "progress"),
+    *("trials", "hours", "slowest", "name", "run_dir", "storage", "workers", "stale_minutes", "progress"),
     *("tensorboard", "torch_threads", "checkpoint_minutes", "env.threads", "snapshots", "max_minutes"),
 }
 """What a command that goes on with a study may say otherwise."""
@@ -49,7 +49,8 @@ ENDED = (TrialState.COMPLETE, TrialState.PRUNED)
 ENQUEUED = "fixed_params"
 """Optuna's own name for the settings that a trial was given."""
 BEAT_SECONDS = 20.0
-WORKER, BEAT, CPU, CONFIG, COMMAND, DIVERGED = "worker", "beat", "cpu_s", "config", "command", "diverged"
+WORKER, BEAT, CPU, CONFIG, COMMAND = "worker", "beat", "cpu_s", "config", "command"
+DIVERGED, SLOW = "diverged", "slow"
 
 warnings.filterwarnings("ignore", category=ExperimentalWarning)
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -182,6 +183,12 @@ def of_defaults(study: optuna.Study, one: Plan) -> FrozenTrial | None:
     return next((trial for trial in ended(study) if trial.state == TrialState.COMPLETE and trial.params == values), None)
 
 
+def cost(study: optuna.Study, one: Plan) -> float:
+    """Core-seconds of the best trial over those of the defaults'; 1 where the defaults were given up."""
+    first = of_defaults(study, one)
+    return 1.0 if first is None else study.best_trial.user_attrs[CPU] / first.user_attrs[CPU]
+
+
 def hours(study: optuna.Study) -> float:
     """Core-hours that went into a study's trials, but for those under way."""
     return sum(one.user_attrs.get(CPU, 0.0) for one in study.get_trials(deepcopy=False)) / 3600
@@ -208,8 +215,7 @@ def _tried(study: optuna.Study, trial: optuna.Trial, one: Plan, interrupt: Inter
     """Trains and judges a trial, and tells the study."""
     config, measures = one.config, one.measures
     settings = {setting.key: setting.propose(trial) for setting in one.settings}
-    beat, began = _Beat(trial), time.process_time()
-    value = float("nan")
+    began, value = time.process_time(), float("nan")
 
     def told(value: float | None = None) -> FrozenTrial:
         trial.set_user_attr(CPU, time.process_time() - began)
@@ -217,16 +223,17 @@ def _tried(study: optuna.Study, trial: optuna.Trial, one: Plan, interrupt: Inter
 
     with ExitStack() as trainings:
         try:
+            alive = _Alive(trial, began + _allowed(study, one))
             each = []
             for seed in range(config.seed, config.seed + config.seeds):
-                training = Training(one.training(settings, seed), interrupt, beat)
+                training = Training(one.training(settings, seed), interrupt, alive)
                 each.append(trainings.enter_context(closing(training)))
             for rung in range(1, config.rungs + 1):
                 scores = []
                 for training in each:
                     training.go_on(config.total_timesteps * rung // config.rungs)
                     scores.append(_score(training, one))
-                    beat()
+                    alive()
                 trial.set_user_attr(f"scores_{rung}", scores)
                 value = selection.mean(np.array(scores), measures.geometric)
                 trial.report(value, rung)
@@ -234,6 +241,9 @@ def _tried(study: optuna.Study, trial: optuna.Trial, one: Plan, interrupt: Inter
                     return told()
         except DivergedError:
             trial.set_user_attr(DIVERGED, True)
+            return told()
+        except SlowError:
+            trial.set_user_attr(SLOW, True)
             return told()
     return told(value if np.isfinite(value) else None)  # no world may have given it a score
 
@@ -248,14 +258,26 @@ def _score(training: Training, one: Plan) -> float:
         return selection.scores([path], task, scenario, seeds)[0]
 
 
-class _Beat:
-    """Says in a trial, now and then, that its process is alive."""
+def _allowed(study: optuna.Study, one: Plan) -> float:
+    """Core-seconds that a trial may take; without a limit before the defaults are through."""
+    first = of_defaults(study, one)
+    return float("inf") if first is None or one.config.slowest is None else one.config.slowest * first.user_attrs[CPU]
 
-    def __init__(self, trial: optuna.Trial):
-        self.trial, self._last = trial, 0.0
+
+class SlowError(Exception):
+    """A trial took more core-seconds than it was allowed."""
+
+
+class _Alive:
+    """Says in a trial, now and then, that its process is alive, and ends it at a time of the process."""
+
+    def __init__(self, trial: optuna.Trial, end_s: float):
+        self.trial, self.end_s, self._last = trial, end_s, 0.0
         self()
 
     def __call__(self) -> None:
+        if time.process_time() > self.end_s:
+            raise SlowError
         if time.monotonic() - self._last >= BEAT_SECONDS:
             self.trial.set_user_attr(BEAT, time.time())
             self._last = time.monotonic()

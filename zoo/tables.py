@@ -4,7 +4,8 @@
 
 Reads zoo/agents/*/*/metrics.json, as `netbuf_gym.zoo.campaign` wrote them, and replaces what stands between the marker
 lines of either page, of which each task has its own (`markers`). A page has at least one task's, zoo/README.md those of every
-task that has agents. With `--check` nothing is written, and the exit status is 1 where the file would change.
+task that has agents. Between those of `TUNED` comes what tuned settings are worth, from benchmarks/results/tuned/*/*.json
+(`netbuf_gym.zoo.beside_defaults`). With `--check` nothing is written, and the exit status is 1 where a page would change.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.tasks.measures import Column
+from netbuf_gym.zoo import beside_defaults
 
 ZOO = Path(__file__).resolve().parent
+TUNED = "<!-- tuned settings: begin (python -m netbuf_gym.zoo.tables) -->", "<!-- tuned settings: end -->"
+"""The lines between which the table of tuned settings stands."""
 
 
 def markers(task: str) -> tuple[str, str]:
@@ -44,16 +48,13 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
     changed = {}
     for page, prefix in pages.items():
         text = page.read_text(encoding="utf-8")
-        new, found = text, False
+        new = text
         for task in tasks.names():
-            begin, end = markers(task)
-            if begin not in text and end not in text and not (page.parent == folder and _agents(folder, task)):
-                continue
-            if text.count(begin) != 1 or text.count(end) != 1:
-                raise ConfigError(f"{page}: must hold each of the lines {begin!r} and {end!r} once")
-            head, _, rest = new.partition(begin)
-            new, found = f"{head}{begin}\n\n{tables(folder, prefix, task)}\n{end}{rest.partition(end)[2]}", True
-        if not found:
+            if (page.parent == folder and _agents(folder, task)) or _stands(markers(task), text):
+                new = _filled(page, new, markers(task), tables(folder, prefix, task))
+        if _stands(TUNED, text) and (compared := sorted(folder.parent.glob("benchmarks/results/tuned/*/*.json"))):
+            new = _filled(page, new, TUNED, f"{beside_defaults.table(compared)}\n")
+        if not any(_stands(markers(task), text) for task in tasks.names()):
             raise ConfigError(f"{page}: must hold the lines between which tables stand, e.g. {markers(tasks.names()[0])}")
         if new != text:
             changed[page] = new
@@ -62,6 +63,19 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
     for page, new in changed.items():
         write_atomic(page, new)
     return 0
+
+
+def _stands(lines: tuple[str, str], text: str) -> bool:
+    return any(line in text for line in lines)
+
+
+def _filled(page: Path, text: str, lines: tuple[str, str], table: str) -> str:
+    """A page's text with a table between two marker lines."""
+    begin, end = lines
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise ConfigError(f"{page}: must hold each of the lines {begin!r} and {end!r} once")
+    head, _, rest = text.partition(begin)
+    return f"{head}{begin}\n\n{table}\n{end}{rest.partition(end)[2]}"
 
 
 def tables(folder: Path, prefix: str, task: str) -> str:

@@ -91,6 +91,12 @@ def summary(plan: studies.Plan, study: optuna.Study) -> str:
     return "\n".join(said)
 
 
+def cost(argv: Sequence[str]) -> float:
+    """Core-seconds of a study's best trial over those of its defaults; `argv` is the command line that made it."""
+    plan = studies.plan(argv)
+    return studies.cost(studies.opened(plan), plan)
+
+
 def command(plan: studies.Plan) -> str:
     """What trains with the best settings."""
     own = [f"env={plan.config.env.name}", f"algo={plan.config.algo.name}"]
@@ -199,4 +205,3 @@ def _table(study: optuna.Study) -> str:
         cells = [one.number, one.state.name, one.value, seconds, one.user_attrs.get(studies.CPU)]
         table.writerow([*cells, *(one.params.get(name) for name in names)])
     return text.getvalue()
-

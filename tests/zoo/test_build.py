@@ -11,7 +11,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.zoo import build, checkpoint, processes, selection, studies
+from netbuf_gym.zoo import build, checkpoint, processes, selection, studies, tune
 from netbuf_gym.zoo.config import Source, load
 
 PLAN = ["rates={congestion_window: {ppo: 20000, a2c: 10000}}", "keep=[]", "envs=[congestion_window]"]
@@ -21,7 +21,7 @@ BEST = "# @package _global_\n# trial 1 of 2: utility -0.2000\n# netbuf-gym tune 
 def test_budgets_become_steps():
     config = build.configured([*PLAN, "algos=[ppo,a2c]", "hours_training=2", "hours_studies=1"])
     ppo, a2c = build.planned(config)
-    assert ppo.steps == pytest.approx(20000 * 3600 * 0.8 / 5, rel=0.05) and ppo.steps / a2c.steps == pytest.approx(2, rel=0.1)
+    assert ppo.steps == pytest.approx(20000 * 3600 * 0.8 / 8, rel=0.05) and ppo.steps / a2c.steps == pytest.approx(2, rel=0.1)
     assert ppo.trial_steps == pytest.approx(0.12 * ppo.steps, rel=0.1) and ppo.hours == 0.5
     spent = ppo.trials * 3 * ppo.trial_steps * build.PRUNED_SHARE / 20000 / 3600
     assert spent == pytest.approx(0.4, rel=0.15)
@@ -43,6 +43,8 @@ def test_every_pair_of_the_package_has_a_budget():
         ("jobs=0", "jobs = 0"),
         ("size=huge", "size = 'huge'"),
         ("hours_studies=0", "hours_studies = 0.0"),
+        ("slowest=1", "slowest = 1.0 is out of range; valid: above 1"),
+        ("default_seeds=0", "default_seeds = 0"),
         ("job=2", "job"),
         ("jobs=many", "jobs"),
     ],
@@ -77,38 +79,45 @@ def works(tmp_path, monkeypatch, trained):
         out = dict(one.split("=", 1) for one in argv if "=" in one)
         if "tune" in argv:
             (build.Path(out["run_dir"]) / "tuned").mkdir(parents=True)
-            (build.Path(out["run_dir"]) / build.BEST).write_text(BEST)
-        else:
+            (build.Path(out["run_dir"]) / tune.BEST).write_text(BEST)
+        elif "netbuf_gym.zoo.campaign" in argv:
             shutil.copytree(trained, out["out"])
             shutil.copy(trained / "model.zip", build.Path(out["out"], "final.zip"))
         return True
 
     monkeypatch.setattr(build.Works, "_run", run)
-    folders = [f"runs={tmp_path / 'runs'}", f"out={tmp_path / 'agents'}", f"tuned={tmp_path / 'tuned'}"]
+    monkeypatch.setattr(tune, "cost", lambda argv: 2.0)
+    folders = [f"{one}={tmp_path / one}" for one in ("runs", "out", "tuned", "compared")]
     config = build.configured([*PLAN, "algos=[ppo]", *folders])
     return config, build.planned(config), told, tmp_path
 
 
 def test_a_pair_is_studied_trained_and_put_in_its_place_once(works, capsys):
     config, pairs, told, folder = works
-    assert build.build(pairs, config) == 0 and len(told) == 2
-    study, campaign = told
+    assert build.build(pairs, config) == 0 and len(told) == 3
+    study, campaign, defaults = told
     assert {"tune", "env=congestion_window", "algo=ppo", "experiment=worlds/congestion_window", "seeds=3"} <= set(study)
     (begun,) = studies._beginnings(studies.plan([one for one in study if "=" in one]))[1:]
     assert begun["n_epochs"] == 8 and begun["gamma"] == 0.97
-    assert {"algo.learning_rate=0.001", "seeds=5", f"total_timesteps={pairs[0].steps}"} <= set(campaign)
-    assert checkpoint.read(folder / "agents" / "congestion_window" / "ppo" / "model.zip").config.algo.name == "ppo"
+    assert {"algo.learning_rate=0.001", "seeds=5", f"total_timesteps={pairs[0].steps // 2}"} <= set(campaign)
+    alike = [one for one in campaign if one.partition("=")[0] in ("env", "algo", "experiment", "snapshots", "validation_seeds")]
+    assert {"seeds=3", f"total_timesteps={pairs[0].steps}", *alike} <= set(defaults)
+    assert not any(one.startswith("algo.") for one in defaults)
+    runs = folder / "runs" / "12+12" / "congestion_window" / "ppo" / "seeds"
+    assert f"runs={runs}" in campaign and f"tuned={runs}" in defaults
+    assert checkpoint.read(folder / "out" / "congestion_window" / "ppo" / "model.zip").config.algo.name == "ppo"
     assert "/experiment/worlds/congestion_window" in (folder / "tuned" / "congestion_window" / "ppo.yaml").read_text()
-    assert build.build(pairs, config) == 0 and len(told) == 2
+    assert build.build(pairs, config) == 0 and len(told) == 3
     assert "was done: a new agent" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("ours", "better"), [(-0.2, True), (-0.4, False)])
-def test_an_agent_from_elsewhere_stays_if_it_is_better_in_validation_worlds(works, trained, monkeypatch, ours, better):
+def test_an_agent_that_there_was_stays_if_it_is_better_in_validation_worlds(works, trained, monkeypatch, ours, better):
     config, pairs, _, folder = works
-    there = folder / "agents" / "congestion_window" / "ppo"
+    there = folder / "out" / "congestion_window" / "ppo"
     shutil.copytree(trained, there)
     (there / "card.md").write_text("another")
+    shutil.copy(there / "model.zip", there / "final.zip")
     asked = []
     monkeypatch.setattr(selection, "scores", lambda models, task, *worlds: asked.append(worlds) or [ours, -0.3])
     assert build.build(pairs, config) == 0

@@ -180,6 +180,25 @@ def test_hours_end_a_study_and_beginnings_come_behind_the_defaults(tmp_path):
     assert [one.system_attrs[studies.ENQUEUED]["gamma"] for one in found.trials] == [0.95, 0.8]
 
 
+def test_a_trial_that_is_slow_is_given_up(tmp_path, monkeypatch):
+    overrides = [*STUDY, f"run_dir={tmp_path}", "slowest=2"]
+    monkeypatch.setattr(studies, "_allowed", lambda study, one: 1e-9 if studies.ended(study) else float("inf"))
+    assert tune.main(overrides) == 0
+    _, found = open_study(overrides)
+    first, *others = found.trials
+    assert first.state == TrialState.COMPLETE and [one.state for one in others] == [TrialState.PRUNED] * 2
+    assert all(one.user_attrs[studies.SLOW] and one.user_attrs[studies.CPU] >= 0 for one in others)
+
+
+def test_what_a_trial_may_cost_is_counted_in_the_defaults(study):
+    overrides, _ = study
+    plan, found = open_study([*overrides, "slowest=3"])
+    spent = {one.number: one.user_attrs[studies.CPU] for one in found.trials}
+    assert studies._allowed(found, plan) == 3 * spent[0]
+    assert studies._allowed(*reversed(open_study(overrides))) == float("inf")
+    assert tune.cost(overrides) == spent[found.best_trial.number] / spent[0]
+
+
 def test_studies_play_worlds_of_their_own(study, monkeypatch):
     seen = []
     monkeypatch.setattr(studies.selection, "scores", lambda paths, task, scenario, seeds: seen.append(seeds) or [0.0])

@@ -64,14 +64,14 @@ def test_seeds_are_trained_alike_by_an_executor(tiny, tmp_path):
     weights = []
     for name in ("local", "joblib"):
         words = ["seeds=2", f"executor={name}", "jobs=2", f"runs={tmp_path / name}", f"out={tmp_path / 'out'}", *overrides]
-        plan = campaign._plan(words)
+        plan = campaign.planned(words)
         assert "executor" not in plan.command and "jobs" not in plan.command
         for path in campaign._trained(plan):
             with zipfile.ZipFile(path) as file:
                 weights.append(file.read(checkpoint.PARAMETERS))
     assert weights[:2] == weights[2:] and weights[0] != weights[1]
     with pytest.raises(ValueError, match="executor = 'dask' is unknown"):
-        campaign._plan(["executor=dask"])
+        campaign.planned(["executor=dask"])
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_breakdown_groups_values_and_quarters():
 
 
 def test_campaigns_of_two_tasks_lie_apart():
-    windows, switches = (campaign._plan([f"env={task}"]) for task in ("congestion_window", "queue_threshold"))
+    windows, switches = (campaign.planned([f"env={task}"]) for task in ("congestion_window", "queue_threshold"))
     assert windows.runs.parts == ("runs", "campaign", "congestion_window", "ppo")
     assert switches.runs.parts == ("runs", "campaign", "queue_threshold", "ppo")
 
@@ -138,7 +138,7 @@ def test_campaign_margins_over_training_seeds_and_over_evaluation_seeds():
 
 def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(monkeypatch, measure):
     measure("congestion_window", baselines=("cubic",))
-    plan = campaign._plan(["suites=false", "seeds=3", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4"])
+    plan = campaign.planned(["suites=false", "seeds=3", "evaluation_seeds=2", "scenarios=ppcc/1,ppcc/4"])
     values = {"ppcc/1": [4.0, 10.0, 3.0], "ppcc/4": [4.0, 0.0, 9.0]}  # the middle of either is seed 0's, of the means seed 1's
     metrics = tuple(WINDOWS.metrics)
 

@@ -1,0 +1,82 @@
+"""What tuned settings are worth beside defaults: who plays, in what worlds, what is written and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.zoo import beside_defaults, campaign, checkpoint, selection, tables
+
+OWN = ("run_dir", "total_timesteps")
+
+
+@pytest.fixture
+def tuned(tiny, tmp_path):
+    """A campaign's folder of runs with other settings than the defaults, and what both have in common."""
+    shared = [one for one in tiny[0] if not one.startswith(OWN)]
+    runs = tmp_path / "tuned"
+    argv = [*shared, "algo.learning_rate=0.01", "total_timesteps=64", "seeds=2", f"runs={runs}", "suites=false"]
+    assert campaign.trained_models(campaign.planned(argv)) is not None
+    return runs, [*shared, "total_timesteps=128", "seeds=3", f"runs={tmp_path / 'defaults'}"]
+
+
+def test_both_play_the_same_held_worlds(tuned, tmp_path, capsys):
+    runs, shared = tuned
+    out = tmp_path / "benchmarks" / "results" / "tuned" / "congestion_window" / "ppo.json"
+    assert beside_defaults.main([*shared, f"tuned={runs}", f"out={out}", "held_seeds=2"]) == 0
+    found = json.loads(out.read_text())
+    assert found["settings"] == {"algo.learning_rate": {"tuned": 0.01, "default": 0.003}}
+    assert str(tmp_path) not in out.read_text()
+    assert found["tuned"]["seeds"] == [0, 1] and found["tuned"]["timesteps"] == 64
+    assert found["defaults"]["seeds"] == [0, 1, 2] and found["defaults"]["timesteps"] == 128
+    assert found["held_seeds"] == [1_000_000, 1_000_001] and found["score"] == "utility"
+    model = runs / "seed1" / "model.zip"
+    scenario = selection.scenario_of(checkpoint.read(model).config)
+    (score,) = selection.scores([model], "congestion_window", scenario, range(1_000_000, 1_000_002))
+    assert found["tuned"]["scores"][1] == pytest.approx(score, rel=1e-5)
+
+    page = tmp_path / "zoo" / "README.md"
+    page.parent.mkdir()
+    lines = [*tables.markers("congestion_window"), *tables.TUNED]
+    page.write_text("\n".join(lines))
+    assert tables.main([], page.parent) == 0
+    text = page.read_text()
+    ours, theirs = (np.mean(found[name]["scores"]) for name in ("tuned", "defaults"))
+    assert f"| congestion_window | ppo | utility | {ours:.3f} (2) | {theirs:.3f} (3) |" in text and "Welch" in text
+    assert tables.main(["--check"], page.parent) == 0
+
+
+def test_gains_point_towards_the_better():
+    low, high = np.array([1.0, 1.01, 0.99]), np.array([2.0, 2.01, 1.99])
+    assert beside_defaults._gain(high, low, False, False).startswith("**+1.000 [")
+    assert beside_defaults._gain(low, high, False, False).startswith("**-1.000 [")
+    assert beside_defaults._gain(low, high, True, True).startswith("**+0.693 [")
+    assert beside_defaults._gain(low, low, False, True) == "+0.000 [-0.023, +0.023]"
+
+
+def test_other_worlds_are_refused(tuned, tmp_path):
+    runs, shared = tuned
+    with pytest.raises(ConfigError, match=r"scenario.kwargs.duration_s = 2, .* with 3; valid: both alike"):
+        beside_defaults.main([*shared, "scenario.kwargs.duration_s=3", f"tuned={runs}", f"out={tmp_path / 'x'}"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["out=x", "tuned=nowhere"], "tuned = 'nowhere' holds no run"),
+        (["out=x"], "tuned = '' holds no run"),
+        (["tuned=x"], "out is missing"),
+        (["out=x", "tuned=x", "held_seeds=0"], "held_seeds = '0' is out of range; valid: 1 to 1000"),
+        (["out=x", "tuned=x", "algo=sarsa"], "sarsa"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(argv, said):
+    with pytest.raises(ConfigError, match=said):
+        beside_defaults.main(argv)
+
+
+def test_a_file_of_another_kind_is_named(tmp_path):
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"x.json: is not what"):
+        beside_defaults.table([tmp_path / "x.json"])

@@ -1,0 +1,142 @@
+"""What tuned settings are worth: beside trainings with the settings that a learner has by default, on held-out seeds.
+
+    python -m netbuf_gym.zoo.beside_defaults tuned=FOLDER out=FILE [held_seeds=48] [key=value of netbuf_gym.zoo.campaign] ...
+
+`tuned` holds the runs of a campaign (seed0, seed1, ...) with the tuned settings. What else is said is the campaign of the
+defaults: the same worlds and learner, without the settings. The models that are kept of both play `held_seeds` worlds of the
+scenario that they were chosen in, under seeds of the evaluation; the scores of all are in `out`.
+`python -m netbuf_gym.zoo.build` runs it for each of its pairs; `python -m netbuf_gym.zoo.tables` makes a table of the files.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbuf_gym import stats, tasks
+from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.files import write_json
+from netbuf_gym.progress import ProgressBar
+from netbuf_gym.stats import Interval
+from netbuf_gym.tables import markdown_table
+from netbuf_gym.zoo import campaign, checkpoint, running, selection
+from netbuf_gym.zoo.config import differences, evaluation_seeds
+
+OF_RUNS = ("seed", "run_dir", "resume", "snapshots", "total_timesteps", *campaign.CHANGEABLE)
+"""What two runs may say otherwise, beside the settings of their learners."""
+HEADER = ("task", "learner", "score", "tuned", "defaults", "gain [95 %]")
+READING = (
+    "tuned, defaults: mean score of the models kept of so many trainings (of ratios the geometric mean), in worlds of the kind "
+    "that models were chosen in, under seeds that neither training, study nor choice has seen",
+    "gain: tuned over defaults, above 0 where tuned is better (of ratios the difference of logarithms), with Welch's interval "
+    "over training seeds; bold where it excludes 0",
+    "both had the same core-seconds: settings that learn more slowly were trained for fewer steps",
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs the command; returns 0, or 130 when interrupted. Raises as campaigns do."""
+    if any(argument in ("-h", "--help") for argument in argv):
+        print(__doc__)
+        return 0
+    own = {"tuned": "", "out": "", "held_seeds": "48"}
+    rest = []
+    for argument in argv:
+        key, equals, value = argument.partition("=")
+        if equals and key in own:
+            own[key] = value
+        else:
+            rest.append(argument)
+    if not own["held_seeds"].isdecimal() or not 1 <= int(own["held_seeds"]) <= 1000:
+        raise ConfigError(f"held_seeds = {own['held_seeds']!r} is out of range; valid: 1 to 1000")
+    if not own["out"]:
+        raise ConfigError("out is missing; valid: the file to be written")
+    plan = campaign.planned([*rest, "suites=false"])
+    runs = sorted(path.parent for path in Path(own["tuned"]).glob("seed*/model.zip")) if own["tuned"] else []
+    if not runs:
+        raise ConfigError(f"tuned = {own['tuned']!r} holds no run; valid: a campaign's folder of runs, with seed0/model.zip")
+    if (models := campaign.trained_models(plan)) is None:
+        print("interrupted; run the same command again to go on", file=sys.stderr)
+        return 130
+    out = Path(own["out"])
+    found = compared([*map(selection.kept, runs)], models[1], evaluation_seeds(int(own["held_seeds"])))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_json(out, found)
+    return 0
+
+
+def compared(tuned: Sequence[Path], defaults: Sequence[Path], seeds: Sequence[int]) -> dict[str, Any]:
+    """Plays models of both in the same worlds; what the file holds.
+
+    Raises:
+        ConfigError: the models differ in more than the settings of their learners.
+    """
+    ours, theirs = ([checkpoint.read(path) for path in each] for each in (tuned, defaults))
+    changed = {}
+    for key, mine, its in differences(ours[0].config, theirs[0].config):
+        if key.startswith("algo."):
+            changed[key] = [mine, its]
+        elif key not in OF_RUNS:
+            raise ConfigError(f"{tuned[0]} was trained with {key} = {mine!r}, {defaults[0]} with {its!r}; valid: both alike")
+    config = ours[0].config
+    task, scenario = config.env.name, selection.scenario_of(config)
+    with ProgressBar("comparing") as bar:
+        each = running.Counted(bar, len(seeds) * (len(tuned) + len(defaults)))
+        scores = selection.scores([*tuned, *defaults], task, scenario, seeds, each)
+
+    def told(models: Sequence[checkpoint.Saved], scores: Sequence[float]) -> dict[str, Any]:
+        own = {"seeds": [one.config.seed for one in models], "timesteps": models[0].config.total_timesteps}
+        return own | {"scores": [float(f"{score:.6g}") for score in scores]}
+
+    return {
+        "schema": "netbuf-gym/beside-defaults/1",
+        "task": task,
+        "algo": config.algo.name,
+        "score": tasks.get(task).measures.score,
+        "scenario": scenario,
+        "held_seeds": [seeds[0], seeds[-1]],
+        "settings": {key: {"tuned": mine, "default": its} for key, (mine, its) in changed.items()},
+        "tuned": told(ours, scores[: len(ours)]),
+        "defaults": told(theirs, scores[len(ours) :]),
+    }
+
+
+def table(files: Sequence[Path]) -> str:
+    """What the files say, a row each, and how it is to be read, in Markdown.
+
+    Raises:
+        ConfigError: one that cannot be read.
+    """
+    rows = []
+    for path in files:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            tuned, defaults = (np.array(found[name]["scores"], float) for name in ("tuned", "defaults"))
+            measures = tasks.get(found["task"]).measures
+            names = [found[name] for name in ("task", "algo", "score")]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"{path}: is not what `netbuf_gym.zoo.beside_defaults` wrote: {error!r}") from None
+        means = [f"{selection.mean(one, measures.geometric):.3f} ({len(one)})" for one in (tuned, defaults)]
+        rows.append([*names, *means, _gain(tuned, defaults, measures.geometric, measures.lower_is_better)])
+    return "\n\n".join([markdown_table(HEADER, rows), "\n".join(f"* {line}" for line in READING)])
+
+
+def _gain(tuned: np.ndarray, defaults: np.ndarray, geometric: bool, lower_is_better: bool) -> str:
+    ours, theirs = (np.log(one) if geometric else one for one in (tuned, defaults))
+    found = stats.difference_interval(ours, theirs)
+    gain = Interval(0.0 - found.mean, -found.high, -found.low) if lower_is_better else found
+    mark = "**" if gain.low > 0 or gain.high < 0 else ""
+    return f"{mark}{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]{mark}"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (NetbufError, OSError) as error:
+        print(f"beside_defaults: error: {error}", file=sys.stderr)
+        sys.exit(2)
