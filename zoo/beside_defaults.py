@@ -27,8 +27,8 @@ from netbuf_gym.tables import markdown_table
 from netbuf_gym.zoo import campaign, checkpoint, running, selection
 from netbuf_gym.zoo.config import differences, evaluation_seeds
 
-OF_RUNS = ("seed", "run_dir", "resume", "snapshots", "total_timesteps", *campaign.CHANGEABLE)
-"""What two runs may say otherwise, beside the settings of their learners."""
+OF_RUNS = ("seed", "run_dir", "resume", "snapshots", "total_timesteps", "env.num_envs", *campaign.CHANGEABLE)
+"""What two runs may say otherwise, beside the settings of their learners (`env.num_envs` is `algo.num_envs`)."""
 HEADER = ("task", "learner", "score", "tuned", "defaults", "gain [95 %]")
 READING = (
     "tuned, defaults: mean score of the models kept of so many trainings (of ratios the geometric mean), in worlds of the kind "
