@@ -170,7 +170,8 @@ def configured(argv: Sequence[str]) -> DictConfig:
     for key, low in (("hours_studies", 0), ("hours_training", 0), ("trial_share", 0), ("slowest", 1)):
         if not low < config[key] < 1e6:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low}")
-    for key, low in (("jobs", 1), ("seeds", 1), ("default_seeds", 1), ("trial_seeds", 3), ("trials", 1), ("snapshots", 1), ("validation_seeds", 1)):
+    whole = ("jobs", "seeds", "default_seeds", "trial_seeds", "trials", "snapshots", "validation_seeds")
+    for key, low in ((key, 3 if key == "trial_seeds" else 1) for key in whole):
         if not low <= config[key] <= 1000:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to 1000")
     return config

@@ -16,7 +16,7 @@ def tuned(tiny, tmp_path):
     """A campaign's folder of runs with other settings than the defaults, and what both have in common."""
     shared = [one for one in tiny[0] if not one.startswith(OWN)]
     runs = tmp_path / "tuned"
-    argv = [*shared, "algo.learning_rate=0.01", "total_timesteps=64", "seeds=2", f"runs={runs}", "suites=false"]
+    argv = [*shared, "algo.learning_rate=0.01", "algo.num_envs=2", "total_timesteps=64", "seeds=2", f"runs={runs}", "suites=false"]
     assert campaign.trained_models(campaign.planned(argv)) is not None
     return runs, [*shared, "total_timesteps=128", "seeds=3", f"runs={tmp_path / 'defaults'}"]
 
@@ -26,7 +26,10 @@ def test_both_play_the_same_held_worlds(tuned, tmp_path, capsys):
     out = tmp_path / "benchmarks" / "results" / "tuned" / "congestion_window" / "ppo.json"
     assert beside_defaults.main([*shared, f"tuned={runs}", f"out={out}", "held_seeds=2"]) == 0
     found = json.loads(out.read_text())
-    assert found["settings"] == {"algo.learning_rate": {"tuned": 0.01, "default": 0.003}}
+    assert found["settings"] == {
+        "algo.learning_rate": {"tuned": 0.01, "default": 0.003},
+        "algo.num_envs": {"tuned": 2, "default": 4},
+    }
     assert str(tmp_path) not in out.read_text()
     assert found["tuned"]["seeds"] == [0, 1] and found["tuned"]["timesteps"] == 64
     assert found["defaults"]["seeds"] == [0, 1, 2] and found["defaults"]["timesteps"] == 128
