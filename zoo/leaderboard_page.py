@@ -6,14 +6,15 @@ import html
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats, tasks
+from netbuf_gym import plots, sections, stats, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.suites import scoring
-from netbuf_gym.tables import number
+from netbuf_gym.tables import markdown_table, number
 from netbuf_gym.zoo import leaderboard, scores
 
 TEMPLATE = Path(__file__).with_name("leaderboard.html")
@@ -24,10 +25,17 @@ LINES = 6
 """Lines of a profile that can be told apart."""
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2")
 MADE_BY = "netbuf-gym leaderboard page"
+IN_SHORT = f"<!-- leaderboard: begin ({MADE_BY}) -->", "<!-- leaderboard: end -->"
+"""The lines of a README.md between which the first of each task stand."""
+PICTURE = Path("figures", "leaderboard.png")
+KINDS = (scoring.AGENT, scoring.HEURISTIC, scoring.CONSTANT, scoring.OTHER)
+"""Whose best the README and the picture show, in this order."""
 
 
 def write(names: Sequence[str], folder: Path, output: Path) -> list[Path]:
-    """Writes leaderboard.md and leaderboard.html of the results in a folder; returns them.
+    """Writes leaderboard.md, leaderboard.html and a picture of the results in a folder; returns them.
+
+    The README.md beside `output` is written, too, if it holds the lines `IN_SHORT`.
 
     Raises:
         ConfigError: There are no results of any task, or as `leaderboard.standings` does.
@@ -39,9 +47,59 @@ def write(names: Sequence[str], folder: Path, output: Path) -> list[Path]:
     standings = {name: leaderboard.standings(name, folder) for name in held}
     output.mkdir(parents=True, exist_ok=True)
     pages = {output / "leaderboard.md": markdown(standings), output / "leaderboard.html": page(standings)}
+    readme = output.absolute().parent / "README.md"
+    if readme.is_file() and IN_SHORT[0] in (text := readme.read_text(encoding="utf-8")):
+        pages[readme] = sections.replaced(readme, text, *IN_SHORT, in_short(standings))
+    (output / PICTURE).parent.mkdir(exist_ok=True)
+    plots.write(picture(standings), output / PICTURE)
     for path, text in pages.items():
         write_atomic(path, text)
-    return list(pages)
+    return [*pages, output / PICTURE]
+
+
+def firsts(standing: Sequence[scoring.Standing]) -> dict[str, scoring.Standing]:
+    """Of each kind but chance the one that stands first."""
+    ranked = {one.role: one for one in reversed(standing)}
+    return {role: ranked[role] for role in KINDS if role in ranked}
+
+
+def in_short(standings: dict[str, list[scoring.Standing]]) -> str:
+    """A row a task: the best of each kind with its score, and how far the agent is ahead of the best rule."""
+    rows = []
+    for task, standing in standings.items():
+        best = firsts(standing)
+        cells = [f"{best[role].name.rpartition('/')[2]} {best[role].middle.mean:.2f}" if role in best else "" for role in KINDS]
+        over = leaderboard.signed(best[scoring.AGENT].over_heuristic) if scoring.AGENT in best else ""
+        rows.append([f"`{tasks.get(task).ids[0]}`", f"**{cells[0]}**" if cells[0] else "", *cells[1:], over])
+    header = ("environment", *(f"best {role}" for role in KINDS), "agent over best rule [95 %]")
+    return markdown_table(header, rows)
+
+
+def picture(standings: dict[str, list[scoring.Standing]]) -> Any:
+    """Scores with their intervals of the best of each kind, and of other agents: axes a task."""
+    columns = min(2, len(standings))
+    rows = -(-len(standings) // columns)
+    figure = plots.figure_of(4.6 * columns, 0.7 + 1.6 * rows)
+    for at, (task, standing) in enumerate(standings.items()):
+        axes = figure.add_subplot(rows, columns, at + 1)
+        best = [*firsts(standing).values()]
+        shown = [one for one in standing if one in best or (one.role == scoring.AGENT and one.middle.mean > 0)]
+        for place, one in enumerate(shown):
+            score = one.middle
+            reach = [[score.mean - score.low], [score.high - score.mean]]
+            look = {"color": COLOURS[one.role], "label": one.role, "height": 0.66, "error_kw": {"elinewidth": plots.LINE}}
+            axes.barh(place, score.mean, xerr=reach, **look)
+        names = ["best constant" if one.role == scoring.CONSTANT else one.name.rpartition("/")[2] for one in shown]
+        axes.set_yticks(range(len(shown)), names)
+        for label, one in zip(axes.get_yticklabels(), shown, strict=True):
+            label.set_fontweight("bold" if one.role == scoring.AGENT else "normal")
+        axes.invert_yaxis()
+        axes.set_xlim(0, max(1.2, *(one.middle.high for one in shown)) + 0.05)
+        axes.axvline(1.0, **plots.LIMIT)
+        below = "score (chance 0, best rule or constant of each family 1)" if at >= len(standings) - columns else ""
+        plots.dress(axes, below, title=tasks.get(task).ids[0].partition("/")[2], grid="x")
+    plots.legend_below(figure, figure.axes, len(KINDS))
+    return figure
 
 
 def markdown(standings: dict[str, list[scoring.Standing]]) -> str:

@@ -1,11 +1,11 @@
-"""Writes the benchmark tables of zoo/README.md and of the project's README.md from the metrics of all committed agents.
+"""Writes the benchmark tables of zoo/README.md from the metrics of all committed agents.
 
     python -m netbuf_gym.zoo.tables
 
 Reads zoo/agents/*/*/metrics.json, as `netbuf_gym.zoo.campaign` wrote them, and replaces what stands between the marker
-lines of either page, of which each task has its own (`markers`). A page has at least one task's, zoo/README.md those of every
-task that has agents. Between those of `TUNED` comes what tuned settings are worth, from benchmarks/results/tuned/*/*.json
-(`netbuf_gym.zoo.beside_defaults`). With `--check` nothing is written, and the exit status is 1 where a page would change.
+lines of each task that has agents (`markers`). Between those of `TUNED` comes what tuned settings are worth, from
+benchmarks/results/tuned/*/*.json (`netbuf_gym.zoo.beside_defaults`). With `--check` nothing is written, and the exit status is
+1 where the page would change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats, tasks
+from netbuf_gym import sections, stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.tasks.measures import Column
@@ -42,47 +42,21 @@ def main(argv: Sequence[str], folder: Path = ZOO) -> int:
     """
     if any(argument not in ("--check",) for argument in argv):
         raise ConfigError(f"arguments {list(argv)} are unknown; valid: --check")
-    pages = {folder / "README.md": ""}
-    if (folder.parent / "README.md").exists():  # in a checkout, not where the package is installed
-        pages[folder.parent / "README.md"] = f"{folder.name}/"
-    changed = {}
-    for page, prefix in pages.items():
-        text = page.read_text(encoding="utf-8")
-        new = text
-        for task in tasks.names():
-            if (page.parent == folder and _agents(folder, task)) or _stands(markers(task), text):
-                new = _filled(page, new, markers(task), tables(folder, prefix, task))
-        if _stands(TUNED, text) and (compared := sorted(folder.parent.glob("benchmarks/results/tuned/*/*.json"))):
-            new = _filled(page, new, TUNED, f"{beside_defaults.table(compared)}\n")
-        if not any(_stands(markers(task), text) for task in tasks.names()):
-            raise ConfigError(f"{page}: must hold the lines between which tables stand, e.g. {markers(tasks.names()[0])}")
-        if new != text:
-            changed[page] = new
+    page = folder / "README.md"
+    text = new = page.read_text(encoding="utf-8")
+    for task in tasks.names():
+        if _agents(folder, task) or markers(task)[0] in text:
+            new = sections.replaced(page, new, *markers(task), tables(folder, task))
+    if compared := sorted(folder.parent.glob("benchmarks/results/tuned/*/*.json")):  # in a checkout, not in a package
+        new = sections.replaced(page, new, *TUNED, beside_defaults.table(compared))
     if "--check" in argv:
-        return int(bool(changed))
-    for page, new in changed.items():
-        write_atomic(page, new)
+        return int(new != text)
+    write_atomic(page, new)
     return 0
 
 
-def _stands(lines: tuple[str, str], text: str) -> bool:
-    return any(line in text for line in lines)
-
-
-def _filled(page: Path, text: str, lines: tuple[str, str], table: str) -> str:
-    """A page's text with a table between two marker lines."""
-    begin, end = lines
-    if text.count(begin) != 1 or text.count(end) != 1:
-        raise ConfigError(f"{page}: must hold each of the lines {begin!r} and {end!r} once")
-    head, _, rest = text.partition(begin)
-    return f"{head}{begin}\n\n{table}\n{end}{rest.partition(end)[2]}"
-
-
-def tables(folder: Path, prefix: str, task: str) -> str:
-    """The tables of a task's agents under a zoo's folder, one for each set of evaluation scenarios, in Markdown.
-
-    `prefix` stands before the links, for a page that lies elsewhere.
-    """
+def tables(folder: Path, task: str) -> str:
+    """The tables of a task's agents under a zoo's folder, one for each set of evaluation scenarios, in Markdown."""
     groups: dict[tuple[str, ...], list[tuple[Path, dict[str, Any]]]] = {}
     for where, metrics in _agents(folder, task):
         groups.setdefault(tuple(metrics["scenarios"]), []).append((where, metrics))
@@ -90,7 +64,7 @@ def tables(folder: Path, prefix: str, task: str) -> str:
     columns = measures.benchmark_columns or [
         one for one in measures.columns if isinstance(one, Column) and one.metric == measures.score
     ]
-    made = [_table(scenarios, members, prefix, columns) for scenarios, members in groups.items()]
+    made = [_table(scenarios, members, columns) for scenarios, members in groups.items()]
     made += ["\n".join(f"* {line}" for line in measures.said(columns))] if made and measures.said(columns) else []
     return ("\n\n".join(made) or "No agent yet.") + "\n"
 
@@ -101,9 +75,7 @@ def _agents(folder: Path, task: str) -> list[tuple[Path, dict[str, Any]]]:
     return [(where, metrics) for where, metrics in agents if metrics.get("task", where.parts[1]) == task]
 
 
-def _table(
-    scenarios: tuple[str, ...], members: list[tuple[Path, dict[str, Any]]], prefix: str, columns: Sequence[Column]
-) -> str:
+def _table(scenarios: tuple[str, ...], members: list[tuple[Path, dict[str, Any]]], columns: Sequence[Column]) -> str:
     pairs = [(one, column) for one in scenarios for column in columns]
     heads = [one if len(columns) == 1 else f"{one}: {column.label}" for one, column in pairs]
     lines = [
@@ -116,7 +88,7 @@ def _table(
         steps, seconds = np.mean(metrics["training_timesteps"]), np.mean(metrics["training_seconds"])
         cells = [_spread(metrics["scenarios"][one]["agent"][c.metric], c) for one, c in pairs]
         lines.append(
-            f"| [{where.name}]({prefix}{where}/card.md) | {metrics['recipe']} | {name} "
+            f"| [{where.name}]({where}/card.md) | {metrics['recipe']} | {name} "
             f"| {steps / 1e6:.1f} M | {seconds / 60:.1f} | {' | '.join(cells)} |"
         )
     first = members[0][1]

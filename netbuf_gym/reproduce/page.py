@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from netbuf_gym import sections
 from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.reproduce.catalogue import experiment
@@ -49,16 +50,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def replaced(text: str, key: str, new: str, page: Path) -> str:
-    """The page with what stands between the marks of `key` replaced.
-
-    Raises:
-        ConfigError: The page does not hold both marks, once each and in order.
-    """
+    """The page with what stands between the marks of `key` replaced; raises ConfigError where it lacks them."""
     begin, end = f"<!-- {key}: written by python -m netbuf_gym.reproduce.page -->", f"<!-- end of {key} -->"
-    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
-        raise ConfigError(f"{page}: must hold the lines {begin!r} and {end!r} once each, in this order")
-    head, _, rest = text.partition(begin)
-    return f"{head}{begin}\n\n{new.strip()}\n\n{end}{rest.partition(end)[2]}"
+    return sections.replaced(page, text, begin, end, new)
 
 
 if __name__ == "__main__":

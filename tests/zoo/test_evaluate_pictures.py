@@ -65,7 +65,7 @@ def test_every_column_of_the_tables_is_explained_where_it_appears(task):
     assert all(column.says for column in (*shown, *measures.benchmark_columns))
     text = evaluation.notes(measures, "the agent")
     assert all(f"* {column.label}: " in text for column in shown)
-    page = tables.tables(tables.ZOO, "", task)
+    page = tables.tables(tables.ZOO, task)
     assert all(f"* {column.label}: {column.says}" in page for column in measures.benchmark_columns)
 
 

@@ -95,8 +95,10 @@ def test_everybody_is_played_once_and_again_when_the_worlds_or_the_model_are_oth
     standing = leaderboard.standings(TASK, field / "r")
     assert [one.name for one in standing] == re.findall(r"^\| \d+ \| \**([^ *]+)", told, re.M)
     assert "| naive | other control |" in told
+    (field / "README.md").write_text("\n".join(leaderboard_page.IN_SHORT))
     assert main(["leaderboard", "page", f"task={TASK}", "results=r", "output=docs"]) == 0
     check_pages(field / "docs", standing)
+    assert leaderboard_page.in_short({TASK: standing}) in (field / "README.md").read_text()
 
 
 def check_pages(folder, standing):
@@ -354,6 +356,28 @@ def test_every_agent_that_ships_has_a_result_that_the_gate_holds_it_to(name):
     assert scores.is_current(scores.file_of(RESULTS, own.task, name), name, edition), f"leaderboard fill task={own.task}"
     assert {cell.family for cell in gate.sample(edition)} == set(edition.families)
     assert "leaderboard check\n" in (RESULTS.parents[2] / "Makefile").read_text().partition("\ngate:")[2]
+
+
+def test_the_best_of_each_kind_stand_in_short():
+    standing = leaderboard.standings("host_buffers", RESULTS)
+    best = leaderboard_page.firsts(standing)
+    assert [*best] == [scoring.AGENT, scoring.HEURISTIC, scoring.CONSTANT, scoring.OTHER]
+    for kind, one in best.items():
+        assert one.middle.mean == max(other.middle.mean for other in standing if other.role == kind)
+    row = leaderboard_page.in_short({"host_buffers": standing}).splitlines()[-1]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[0] == "`netbuf/HostBuffers-v0`" and cells[1] == f"**dqn {best[scoring.AGENT].middle.mean:.2f}**"
+    assert cells[-1] == leaderboard.signed(best[scoring.AGENT].over_heuristic)
+    axes = leaderboard_page.picture({"host_buffers": standing, "queue_threshold": standing}).axes
+    shown = [label.get_text() for label in axes[0].get_yticklabels()]
+    assert {"dqn", "default", "best constant", "bbr"} <= set(shown) and len(axes) == 2
+    assert "random" not in shown
+
+
+def test_the_first_page_says_what_the_leaderboard_does():
+    standings = {task: leaderboard.standings(task, RESULTS) for task in COMMITTED}
+    text = (RESULTS.parents[2] / "README.md").read_text()
+    assert leaderboard_page.in_short(standings) in text, "netbuf-gym leaderboard page"
 
 
 @pytest.mark.parametrize("task", COMMITTED)

@@ -178,8 +178,8 @@ def test_campaign_of_switches(tmp_path, measure):
     assert "| naive |" in card and "99th percentile" in card and "| load |" in card
     assert "nan" not in card and "inf" not in card and "paired by seed" in card
     assert len(metrics["scenarios"]["rlbm/random"]["margins"]["naive"]["paired"]) == 3
-    assert "| naive |" in tables.tables(tmp_path, "", "queue_threshold")
-    assert "| naive |" not in tables.tables(tmp_path, "", "congestion_window")
+    assert "| naive |" in tables.tables(tmp_path, "queue_threshold")
+    assert "| naive |" not in tables.tables(tmp_path, "congestion_window")
     readme = tmp_path / "README.md"
     windows = "\n".join(tables.markers("congestion_window"))
     readme.write_text(f"{windows}\n")
