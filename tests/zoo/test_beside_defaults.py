@@ -16,8 +16,8 @@ def tuned(tiny, tmp_path):
     """A campaign's folder of runs with other settings than the defaults, and what both have in common."""
     shared = [one for one in tiny[0] if not one.startswith(OWN)]
     runs = tmp_path / "tuned"
-    argv = [*shared, "algo.learning_rate=0.01", "algo.num_envs=2", "total_timesteps=64", "seeds=2", f"runs={runs}", "suites=false"]
-    assert campaign.trained_models(campaign.planned(argv)) is not None
+    settings = ["algo.learning_rate=0.01", "algo.num_envs=2", "total_timesteps=64"]
+    assert campaign.trained_models(campaign.planned([*shared, *settings, "seeds=2", f"runs={runs}"])) is not None
     return runs, [*shared, "total_timesteps=128", "seeds=3", f"runs={tmp_path / 'defaults'}"]
 
 
