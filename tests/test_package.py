@@ -89,6 +89,7 @@ def test_no_link_of_the_long_description_is_relative(sources):
         ("![a](docs/a.png)", "![a]({raw}/docs/a.png)"),
         ("[![a](docs/a.png)](docs/a.md)", "[![a]({raw}/docs/a.png)]({files}/docs/a.md)"),
         ("[a](https://x.org/a) <https://x.org>", "[a](https://x.org/a) <https://x.org>"),
+        ("[`a`](docs/a.md) and [a `b` c](docs/b.md)", "[`a`]({files}/docs/a.md) and [a `b` c]({files}/docs/b.md)"),
         ("[a][b]\n\n[b]: docs/a.md", "[a][b]\n\n[b]: {files}/docs/a.md"),
         ('<img src="docs/a.png"> <a href="LICENSE">', '<img src="{raw}/docs/a.png"> <a href="{files}/LICENSE">'),
         ("`[a](b)` and\n```\n[a](b)\n```\n", "`[a](b)` and\n```\n[a](b)\n```\n"),
