@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import runpy
+import shutil
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,17 @@ def elsewhere() -> dict[str, str]:
 
 
 ELSEWHERE = elsewhere()
+LAID_OUT = ROOT / "build" / "documented" / "netbuf_gym"
+"""Where mkdocs.yml lets the reference's maker look."""
+
+
+def on_startup(**_: Any) -> None:
+    """Lays the package out as it is installed, `zoo` and `conf` in it."""
+    shutil.rmtree(LAID_OUT, ignore_errors=True)
+    LAID_OUT.mkdir(parents=True)
+    for path in [*(ROOT / "netbuf_gym").glob("[!.]*"), ROOT / "zoo", ROOT / "conf"]:
+        if not (LAID_OUT / path.name).exists():
+            (LAID_OUT / path.name).symlink_to(path.resolve())
 
 
 def on_config(config: MkDocsConfig) -> None:
