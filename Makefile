@@ -48,6 +48,7 @@ test-python: $(VENV)/.test native
 
 lint: $(VENV)/.test native
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	rm -rf build/typed && mkdir -p build/typed/netbuf_gym
 	ln -s $(CURDIR)/netbuf_gym/* $(CURDIR)/zoo $(CURDIR)/conf build/typed/netbuf_gym/
 	$(BIN)/python -m mypy

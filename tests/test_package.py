@@ -131,3 +131,10 @@ def test_the_installed_package_works_from_any_folder(site, tmp_path):
     agent = site / "netbuf_gym/zoo/agents/congestion_window/ppo/model.zip"
     words = ["scenario=ppcc/4", "+scenario.kwargs.duration_s=2", "seeds=2", "baselines=[cubic]", "plots=false"]
     assert "| ppo |" in command("evaluate", f"model={agent}", *words, f"run_dir={tmp_path / 'ev'}")
+
+
+def test_hooks_are_of_the_pinned_versions():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    named = set(re.findall(r"[\w-]+==[\d.]+", hooks))
+    pinned = set((ROOT / "constraints.txt").read_text().splitlines())
+    assert {name for name in named if not name.startswith("clang-format")} <= pinned and len(named) == 3

@@ -24,7 +24,7 @@ SETUP = runpy.run_path(str(ROOT / "setup.py"))
 def elsewhere() -> dict[str, str]:
     """Pages that are not in `docs/`: where they are in the repository, and where on the site."""
     cards = sorted(path.relative_to(ROOT) for path in ROOT.glob("zoo/agents/*/*/card.md"))
-    pages = {"CHANGELOG.md": "changelog.md", "zoo/README.md": "zoo/index.md"}
+    pages = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "zoo/README.md": "zoo/index.md"}
     return pages | {card.as_posix(): f"zoo/{card.parts[2]}/{card.parts[3]}.md" for card in cards}
 
 
