@@ -1,4 +1,4 @@
-# make demo | test | lint | sanitize | fuzz | kills | gate | benchmark | benchmark-live | native | bpf | mutate | clean
+# make demo | test | lint | docs | sanitize | fuzz | kills | gate | benchmark | benchmark-live | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -31,7 +31,7 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-cpp test-python lint sanitize fuzz kills kills-live gate benchmark benchmark-live native check-machine clean
+.PHONY: demo test test-cpp test-python lint docs sanitize fuzz kills kills-live gate benchmark benchmark-live native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
@@ -48,9 +48,15 @@ test-python: $(VENV)/.test native
 
 lint: $(VENV)/.test native
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	rm -rf build/typed && mkdir -p build/typed/netbuf_gym
 	ln -s $(CURDIR)/netbuf_gym/* $(CURDIR)/zoo $(CURDIR)/conf build/typed/netbuf_gym/
 	$(BIN)/python -m mypy
+
+# The documentation's site, build/site: the package is imported, for the docstrings that it makes of itself.
+docs: $(VENV)/.docs native
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	@echo "to read it: $(BIN)/python -m http.server -b 127.0.0.1 -d build/site"
 
 sanitize: $(SANITIZE_BUILD)/.built
 	$(CTEST) --test-dir $(SANITIZE_BUILD) --output-on-failure -j $(JOBS)
@@ -108,6 +114,10 @@ $(VENV)/.train: $(VENV)/.package
 
 $(VENV)/.test: $(VENV)/.train
 	$(PIP) install -q --no-build-isolation -c constraints.txt -C cmake.define.NETBUF_PYTHON=OFF -e '.[test]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.package
+	$(PIP) install -q --no-build-isolation -c constraints.txt -C cmake.define.NETBUF_PYTHON=OFF -e '.[docs]'
 	touch $@
 
 # The module and its type stub.

@@ -2,10 +2,12 @@
 
 `zoo/` and `conf/` stand at the top of the tree and are installed as `netbuf_gym.zoo` and
 `netbuf_gym.conf` (`package_dir` in setup.cfg maps them), so the list of packages is computed here. README.md links to files
-beside it; an index shows it elsewhere, so what is uploaded links to the repository (`url` in setup.cfg, its one place).
+beside it; an index shows it elsewhere, so what is uploaded links to the repository (`url` in setup.cfg, its one place). So do
+the site's pages that link to files outside of `docs/`, by the same function (`website/hooks.py`).
 """
 
 import re
+from collections.abc import Callable
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -23,6 +25,8 @@ LINKS = (
     re.compile(r"(?P<before>\b(?:(?P<image>src)|href)\s*=\s*[\"'])(?P<target>[^\"']+)"),
 )
 """A picture and a link (which may hold a picture) in a line, the target of a reference, an attribute of HTML."""
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+"""What is no link, however it looks; it may be the text of one."""
 
 
 def mapped(name: str) -> list[str]:
@@ -30,20 +34,29 @@ def mapped(name: str) -> list[str]:
     return [f"netbuf_gym.{name}"] + [f"netbuf_gym.{name}.{sub}" for sub in find_packages(name)]
 
 
-def absolute(text: str) -> str:
-    """Markdown whose links to files beside it go to the repository; code is left as it is."""
+def relinked(text: str, to: Callable[[str, bool], str]) -> str:
+    """Markdown whose relative links go where `to(target, whether it is a picture)` says; code is left as it is."""
 
     def link(match: re.Match) -> str:
         target = match["target"]
         if re.match(r"[a-z][a-z0-9+.-]*:|//|#", target, re.IGNORECASE):
             return match[0]
-        return f"{match['before']}{RAW if match['image'] else FILES}/{target.removeprefix('./').lstrip('/')}"
+        return match["before"] + to(target, bool(match["image"]))
 
-    parts = re.split(r"(^```.*?^```|`[^`\n]+`)", text, flags=re.MULTILINE | re.DOTALL)
-    for i in range(0, len(parts), 2):
-        for pattern in LINKS:
-            parts[i] = pattern.sub(link, parts[i])
-    return "".join(parts)
+    def hide(match: re.Match) -> str:
+        code.append(match[0])
+        return f"\0{len(code) - 1}\0"
+
+    code: list[str] = []
+    text = CODE.sub(hide, text)
+    for pattern in LINKS:
+        text = pattern.sub(link, text)
+    return re.sub(r"\0(\d+)\0", lambda match: code[int(match[1])], text)
+
+
+def absolute(text: str) -> str:
+    """Markdown whose links to files beside it go to the repository."""
+    return relinked(text, lambda target, image: f"{RAW if image else FILES}/{target.removeprefix('./').lstrip('/')}")
 
 
 if __name__ == "__main__":

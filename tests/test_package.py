@@ -89,6 +89,7 @@ def test_no_link_of_the_long_description_is_relative(sources):
         ("![a](docs/a.png)", "![a]({raw}/docs/a.png)"),
         ("[![a](docs/a.png)](docs/a.md)", "[![a]({raw}/docs/a.png)]({files}/docs/a.md)"),
         ("[a](https://x.org/a) <https://x.org>", "[a](https://x.org/a) <https://x.org>"),
+        ("[`a`](docs/a.md) and [a `b` c](docs/b.md)", "[`a`]({files}/docs/a.md) and [a `b` c]({files}/docs/b.md)"),
         ("[a][b]\n\n[b]: docs/a.md", "[a][b]\n\n[b]: {files}/docs/a.md"),
         ('<img src="docs/a.png"> <a href="LICENSE">', '<img src="{raw}/docs/a.png"> <a href="{files}/LICENSE">'),
         ("`[a](b)` and\n```\n[a](b)\n```\n", "`[a](b)` and\n```\n[a](b)\n```\n"),
@@ -130,3 +131,10 @@ def test_the_installed_package_works_from_any_folder(site, tmp_path):
     agent = site / "netbuf_gym/zoo/agents/congestion_window/ppo/model.zip"
     words = ["scenario=ppcc/4", "+scenario.kwargs.duration_s=2", "seeds=2", "baselines=[cubic]", "plots=false"]
     assert "| ppo |" in command("evaluate", f"model={agent}", *words, f"run_dir={tmp_path / 'ev'}")
+
+
+def test_hooks_are_of_the_pinned_versions():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    named = set(re.findall(r"[\w-]+==[\d.]+", hooks))
+    pinned = set((ROOT / "constraints.txt").read_text().splitlines())
+    assert {name for name in named if not name.startswith("clang-format")} <= pinned and len(named) == 3

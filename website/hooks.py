@@ -1,0 +1,92 @@
+"""Hooks of MkDocs: pages of the site that stand elsewhere in the repository, and links between all of them.
+
+Pages link as the repository's folders lie, so that they can be read there. Here what a link leads to is looked up: a page of
+the site, wherever it stands there, or else a file of the repository, at its address (`url` in setup.cfg).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import runpy
+import shutil
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+SETUP = runpy.run_path(str(ROOT / "setup.py"))
+
+
+def elsewhere() -> dict[str, str]:
+    """Pages that are not in `docs/`: where they are in the repository, and where on the site."""
+    cards = sorted(path.relative_to(ROOT) for path in ROOT.glob("zoo/agents/*/*/card.md"))
+    pages = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "zoo/README.md": "zoo/index.md"}
+    return pages | {card.as_posix(): f"zoo/{card.parts[2]}/{card.parts[3]}.md" for card in cards}
+
+
+ELSEWHERE = elsewhere()
+LAID_OUT = ROOT / "build" / "documented" / "netbuf_gym"
+"""Where mkdocs.yml lets the reference's maker look."""
+
+
+def on_startup(**_: Any) -> None:
+    """Lays the package out as it is installed, `zoo` and `conf` in it."""
+    shutil.rmtree(LAID_OUT, ignore_errors=True)
+    LAID_OUT.mkdir(parents=True)
+    for path in [*(ROOT / "netbuf_gym").glob("[!.]*"), ROOT / "zoo", ROOT / "conf"]:
+        if not (LAID_OUT / path.name).exists():
+            (LAID_OUT / path.name).symlink_to(path.resolve())
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """The repository's address, for the link in the header; and the pages that the navigation names by a pattern."""
+    config.repo_url, config.edit_uri = SETUP["URL"], "blob/HEAD/"
+    there = [path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md")]
+    config.nav = spelled(config.nav, sorted([*there, *ELSEWHERE.values()]))
+
+
+def spelled(nav: Any, pages: list[str]) -> Any:
+    """Navigation with the pages in place of each pattern that they match, agents under their names."""
+    if isinstance(nav, dict):
+        return {title: spelled(entry, pages) for title, entry in nav.items()}
+    if not isinstance(nav, list):
+        return nav
+    entries: list[Any] = []
+    for entry in nav:
+        if isinstance(entry, str) and "*" in entry:
+            found = [page for page in pages if fnmatch(page, entry)]
+            entries += [{page[len("zoo/") : -len(".md")]: page} if page.startswith("zoo/") else page for page in found]
+        else:
+            entries.append(spelled(entry, pages))
+    return entries
+
+
+def on_files(files: Files, config: MkDocsConfig) -> None:
+    """Adds the pages that are not in `docs/`, and says where in the repository each page is."""
+    for file in files.documentation_pages():
+        file.edit_uri = f"docs/{file.src_uri}"
+    for source, uri in ELSEWHERE.items():
+        file = File.generated(config, uri, abs_src_path=str(ROOT / source))
+        file.edit_uri = source
+        files.append(file)
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Follows the links of a page."""
+    here, uri = posixpath.dirname(page.file.edit_uri or ""), page.file.src_uri
+
+    def to(target: str, image: bool) -> str:
+        path, mark, part = target.partition("#")
+        path = posixpath.normpath(posixpath.join(here, path))
+        there = ELSEWHERE.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
+        if there is None:
+            there = f"{SETUP['RAW' if image else 'FILES']}/{path}"
+        else:
+            there = posixpath.relpath(there, posixpath.dirname(uri) or ".")
+        return there + mark + part
+
+    return SETUP["relinked"](markdown, to)
