@@ -18,7 +18,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.zoo import checkpoint, search, studies, tune
 from netbuf_gym.zoo.callbacks import Interrupt
-from netbuf_gym.zoo.config import Source, load, plain
+from netbuf_gym.zoo.config import Source, leaves, load, plain
 from netbuf_gym.zoo.schema import CONF, FIRST_STUDY_SEED
 from netbuf_gym.zoo.train import train
 from netbuf_gym.zoo.trials import Training
@@ -260,4 +260,7 @@ def test_tuned_settings_of_the_package_compose():
         config = load("train", [f"env={task}", f"algo={algo}", f"+tuned={task}"])
         worlds = load("train", [f"env={task}", f"algo={algo}", f"experiment=worlds/{task}"])
         assert (config.env.kwargs, config.scenario, config.reward) == (worlds.env.kwargs, worlds.scenario, worlds.reward), path
-        assert config.algo != worlds.algo, path
+        searched = {one.key for one in search.read(load("tune", [f"env={task}", f"algo={algo}"]).search)}
+        settings = {f"algo.{key}": value for key, value in leaves(plain(OmegaConf.load(path).algo)).items()}
+        assert settings.keys() == searched, path
+        assert settings == {key: plain(OmegaConf.select(config, key)) for key in settings}, path
