@@ -26,8 +26,9 @@ from netbuf_gym.stats import Interval
 from netbuf_gym.tables import markdown_table
 from netbuf_gym.zoo import campaign, checkpoint, running, selection
 from netbuf_gym.zoo.config import differences, evaluation_seeds
+from netbuf_gym.zoo.train import CHANGEABLE
 
-OF_RUNS = ("seed", "run_dir", "resume", "snapshots", "total_timesteps", "env.num_envs", *campaign.CHANGEABLE)
+OF_RUNS = ("seed", "run_dir", "resume", "snapshots", "total_timesteps", "env.num_envs", *CHANGEABLE)
 """What two runs may say otherwise, beside the settings of their learners (`env.num_envs` is `algo.num_envs`)."""
 HEADER = ("task", "learner", "score", "tuned", "defaults", "gain [95 %]")
 READING = (
