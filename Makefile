@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | sanitize | fuzz | kills | gate | benchmark | benchmark-live | native | bpf | mutate | clean
+# make demo | test | lint | docs | sanitize | fuzz | kills | gate | notebooks | benchmark | benchmark-live | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -19,6 +19,7 @@ BENCHMARK_ARGS ?=
 SECONDS ?= 60
 FUZZ_ARGS ?=
 KILLS_ARGS ?=
+NOTEBOOKS ?=
 
 # The first interpreter that is new enough; `make PYTHON=/path/to/python` overrides.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
@@ -31,7 +32,7 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-cpp test-python lint docs sanitize fuzz kills kills-live gate benchmark benchmark-live native check-machine clean
+.PHONY: demo test test-cpp test-python lint docs sanitize fuzz kills kills-live gate notebooks benchmark benchmark-live native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
@@ -79,6 +80,10 @@ gate: $(VENV)/.train native
 	$(BIN)/netbuf-gym suite gate controller=congestion_window/ppo figures=false output=build/gate \
 	  against=benchmarks/results/gate/result.json
 	$(BIN)/netbuf-gym leaderboard check
+
+# All notebooks from clean, in place, or those that NOTEBOOKS names: NOTEBOOKS="papers leaderboard".
+notebooks: $(VENV)/.test native
+	$(BIN)/python notebooks/run.py $(NOTEBOOKS)
 
 benchmark: $(VENV)/.train native
 	$(BIN)/python benchmarks/simulator.py --json runs/benchmarks/simulator.json $(BENCHMARK_ARGS)

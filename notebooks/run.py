@@ -1,0 +1,91 @@
+"""Runs the notebooks of this folder from clean, and keeps what they show.
+
+    python notebooks/run.py [NAME...]
+
+Each notebook gets a new kernel, whose working folder is a temporary one, and is written back where it was with its outputs, or,
+where a cell raises, left as it was. Without names it is all of them. What depends on when and where it was run is not kept: no
+times of execution, no version of Python, no progress on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+HERE = Path(__file__).resolve().parent
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+MOST_SECONDS = 600
+"""Of a cell, on a machine that is busy otherwise."""
+UNHEARD = "ignore:IProgress not found"
+"""What tqdm says where there are no widgets."""
+
+
+def names() -> list[str]:
+    """Of all notebooks."""
+    return sorted(path.stem for path in HERE.glob("*.ipynb"))
+
+
+def execute(path: Path, folder: Path) -> nbformat.NotebookNode:
+    """The notebook with the outputs that it has when it is run in a folder.
+
+    Raises:
+        CellExecutionError: a cell raises.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    client = NotebookClient(
+        notebook,
+        timeout=MOST_SECONDS,
+        kernel_name=KERNEL["name"],
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+        coalesce_streams=True,
+        extra_arguments=["--log-level=ERROR", "--InteractiveShell.colors=nocolor"],
+    )
+    with tempfile.TemporaryDirectory() as private:  # no profile, history or start-up file of the user's
+        own = {"IPYTHONDIR": private, "PYDEVD_DISABLE_FILE_VALIDATION": "1", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": UNHEARD}
+        client.execute(env={**os.environ, **own})
+    return tidied(notebook)
+
+
+def tidied(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook without what says when and by what it was run."""
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict({key: cell.metadata[key] for key in ("tags",) if key in cell.metadata})
+        for output in cell.get("outputs", ()):
+            if "metadata" in output:
+                output.metadata = nbformat.from_dict({})
+    return notebook
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command; returns 1 where a notebook failed."""
+    parser = argparse.ArgumentParser(prog="python notebooks/run.py", description=__doc__.splitlines()[0])
+    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *names()], help=", ".join(names()))
+    failed = []
+    for name in parser.parse_args(argv).names or names():
+        path, begun = HERE / f"{name}.ipynb", time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                nbformat.write(execute(path, Path(folder)), path)
+                said = f"{path.stat().st_size / 1000:.0f} kB"
+            except CellExecutionError as error:
+                failed.append(name)
+                said = f"failed\n{error}"
+        print(f"{name}: {time.perf_counter() - begun:.0f} s, {said}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
