@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -310,9 +311,13 @@ def write(figure: Any, path: str | os.PathLike, dpi: int = DPI) -> None:
 
 
 def write_drawn(plot: Callable[[], object], path: str | os.PathLike) -> None:
-    """Writes the picture that another library draws as the current one of pyplot; its figures are closed."""
+    """Writes the picture that another library draws as the current one of pyplot; its figures are closed.
+
+    Nothing is shown; what pyplot draws with otherwise stands again afterwards, as in a notebook.
+    """
     import matplotlib
 
+    others = matplotlib.get_backend() if "matplotlib.pyplot" in sys.modules else None
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -324,6 +329,8 @@ def write_drawn(plot: Callable[[], object], path: str | os.PathLike) -> None:
         write(plt.gcf(), path)
     for number in set(plt.get_fignums()) - before:
         plt.close(number)
+    if others is not None:
+        plt.switch_backend(others)
 
 
 def _ellipse(x: np.ndarray, y: np.ndarray) -> Steps:

@@ -154,3 +154,14 @@ def test_short_names_are_written_out_in_pictures():
     result = netbuf_gym.simulate(netbuf_gym.scenarios.dumbbell(duration_s=2), seed=1)
     labels = " ".join(axes.get_ylabel() for axes in result.plot().axes)
     assert "congestion window" in labels and "round-trip time" in labels
+
+
+def test_what_others_draw_leaves_pyplot_as_it_was(tmp_path):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    before = plt.get_backend()
+    plt.switch_backend("svg")
+    try:
+        plots.write_drawn(lambda: plt.plot([1, 2]), tmp_path / "x.png")
+        assert plt.get_backend() == "svg" and not plt.get_fignums() and (tmp_path / "x.png").read_bytes()[1:4] == b"PNG"
+    finally:
+        plt.switch_backend(before)

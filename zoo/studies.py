@@ -158,7 +158,7 @@ def work(one: Plan, number: int = 0, tell: Callable[[FrozenTrial], None] = lambd
         ConfigError, ScenarioError: settings that cannot be trained with.
     """
     study = opened(one)
-    study.sampler = _sampler(one.config, number)
+    study.sampler = _sampler(one.config, number, len(ended(study)))
     with Interrupt() as interrupt:
         while interrupt.received is None and (trial := _next(study, one)) is not None:
             try:
@@ -352,8 +352,9 @@ def _storage(one: Plan) -> BaseStorage:
         raise ConfigError(f"storage = {shown(given)} cannot be used: {' '.join(str(error).split())[:200]}") from None
 
 
-def _sampler(config: DictConfig, number: int = 0) -> optuna.samplers.BaseSampler:
-    seed = config.seed + 1000 * number
+def _sampler(config: DictConfig, number: int = 0, done: int = 0) -> optuna.samplers.BaseSampler:
+    """Who proposes settings: others in each process, and others again where a study goes on than when it began."""
+    seed = config.seed + 1000 * number + done
     if config.sampler == "random":
         return optuna.samplers.RandomSampler(seed=seed)
     return optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=8, constant_liar=True)

@@ -72,6 +72,13 @@ def test_a_study_goes_on_where_it_was_and_no_other_takes_its_place(study, capsys
     open_study([*overrides, "trials=9", "workers=3", "hours=1"])
 
 
+def test_a_study_that_goes_on_proposes_other_settings(tmp_path):
+    overrides = [*SMALL, "rungs=1", "worlds=2", "progress=false", f"run_dir={tmp_path}"]  # tpe, which draws at random first
+    assert tune.main([*overrides, "trials=3"]) == 0 and tune.main([*overrides, "trials=5"]) == 0
+    _, found = open_study([*overrides, "trials=5"])
+    assert len({str(one.params) for one in found.trials}) == 5
+
+
 def test_the_same_study_again_finds_the_same(study, tmp_path):
     again = [*STUDY, "trials=2", f"run_dir={tmp_path / 'again'}"]
     assert studies.work(studies.plan(again))
