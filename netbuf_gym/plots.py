@@ -263,9 +263,7 @@ def legend_below(figure: Any, panels: Sequence[Any], columns: int = 5) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             named.setdefault(label, handle)
     if named:
-        figure.legend(
-            named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL
-        )
+        figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)
 
 
 def figure_of(width: float, height: float) -> Any:
@@ -322,15 +320,17 @@ def write_drawn(plot: Callable[[], object], path: str | os.PathLike) -> None:
     import matplotlib.pyplot as plt
 
     before = set(plt.get_fignums())
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about settings that were all tried at one value, and layouts with colour bars
-        plot()
-        plt.gcf().tight_layout()
-        write(plt.gcf(), path)
-    for number in set(plt.get_fignums()) - before:
-        plt.close(number)
-    if others is not None:
-        plt.switch_backend(others)
+    try:
+        with matplotlib.rc_context(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about settings that were all tried at one value, and layouts with colour bars
+            plot()
+            plt.gcf().tight_layout()
+            write(plt.gcf(), path)
+    finally:
+        for number in set(plt.get_fignums()) - before:
+            plt.close(number)
+        if others is not None:
+            plt.switch_backend(others)
 
 
 def _ellipse(x: np.ndarray, y: np.ndarray) -> Steps:

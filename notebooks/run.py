@@ -16,9 +16,19 @@ import tempfile
 import time
 from pathlib import Path
 
-import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+try:
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellControlSignal, CellExecutionError, CellTimeoutError, DeadKernelError
+except ImportError as error:
+    sys.exit(f"{error}; pip install 'netbuf-gym[notebooks]'")
+
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import write_atomic
+from netbuf_gym.nearest import did_you_mean
+
+FAILED = (CellExecutionError, CellTimeoutError, CellControlSignal, DeadKernelError, nbformat.reader.NotJSONError)
+"""What a notebook can fail by; the others go on."""
 
 HERE = Path(__file__).resolve().parent
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -70,22 +80,28 @@ def tidied(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def main(argv: list[str]) -> int:
-    """Runs the command; returns 1 where a notebook failed."""
+    """Runs the command; returns 1 where a notebook failed. Raises ConfigError for a name of none."""
     parser = argparse.ArgumentParser(prog="python notebooks/run.py", description=__doc__.splitlines()[0])
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *names()], help=", ".join(names()))
-    failed = []
-    for name in parser.parse_args(argv).names or names():
+    parser.add_argument("names", metavar="NAME", nargs="*", help=", ".join(names()))
+    failed, chosen = [], parser.parse_args(argv).names
+    for name in chosen:
+        if name not in names():
+            raise ConfigError(f"NAME = {name!r} is no notebook; {did_you_mean(name, names())}valid: {', '.join(names())}")
+    for name in chosen or names():
         path, begun = HERE / f"{name}.ipynb", time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                nbformat.write(execute(path, Path(folder)), path)
+                write_atomic(path, nbformat.writes(execute(path, Path(folder))) + "\n")
                 said = f"{path.stat().st_size / 1000:.0f} kB"
-            except CellExecutionError as error:
+            except FAILED as error:
                 failed.append(name)
-                said = f"failed\n{error}"
+                said = f"failed\n{type(error).__name__}: {error}"
         print(f"{name}: {time.perf_counter() - begun:.0f} s, {said}", flush=True)
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except ConfigError as error:
+        sys.exit(f"notebooks/run.py: error: {error}")

@@ -8,6 +8,8 @@ import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
 
+from netbuf_gym.errors import ConfigError
+
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "notebooks"
 PATHS = sorted(FOLDER.glob("*.ipynb"))
@@ -110,6 +112,10 @@ def test_what_raises_is_said_and_left_as_it_was(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "wrong.ipynb").read_bytes() == before
     with pytest.raises(CellExecutionError):
         run.execute(tmp_path / "wrong.ipynb", tmp_path)
+    (tmp_path / "wrong.ipynb").write_text("no notebook")
+    assert run.main(["wrong"]) == 1 and "NotJSONError" in capsys.readouterr().out
+    with pytest.raises(ConfigError, match=r"NAME = 'god' is no notebook; did you mean 'good'\? valid: good, wrong"):
+        run.main(["god"])
 
 
 def test_readers_find_them():

@@ -163,5 +163,8 @@ def test_what_others_draw_leaves_pyplot_as_it_was(tmp_path):
     try:
         plots.write_drawn(lambda: plt.plot([1, 2]), tmp_path / "x.png")
         assert plt.get_backend() == "svg" and not plt.get_fignums() and (tmp_path / "x.png").read_bytes()[1:4] == b"PNG"
+        with pytest.raises(ZeroDivisionError):
+            plots.write_drawn(lambda: plt.plot([1, 1 / 0]), tmp_path / "y.png")
+        assert plt.get_backend() == "svg" and not plt.get_fignums() and not (tmp_path / "y.png").exists()
     finally:
         plt.switch_backend(before)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from omegaconf import DictConfig
 
 from netbuf_gym import stats, tasks
 from netbuf_gym.errors import ConfigError, NetbufError
@@ -25,18 +26,20 @@ from netbuf_gym.progress import ProgressBar
 from netbuf_gym.stats import Interval
 from netbuf_gym.tables import markdown_table
 from netbuf_gym.zoo import campaign, checkpoint, running, selection
-from netbuf_gym.zoo.config import differences, evaluation_seeds
+from netbuf_gym.zoo.config import differences, evaluation_seeds, load
 from netbuf_gym.zoo.train import CHANGEABLE
 
-OF_RUNS = ("seed", "run_dir", "resume", "snapshots", "total_timesteps", "env.num_envs", *CHANGEABLE)
+OF_RUNS = ("seed", "run_dir", "resume", "total_timesteps", "env.num_envs", *CHANGEABLE)
 """What two runs may say otherwise, beside the settings of their learners (`env.num_envs` is `algo.num_envs`)."""
+ALIKE = "none: the study found the defaults the best"
 HEADER = ("task", "learner", "score", "tuned", "defaults", "gain [95 %]")
 READING = (
-    "tuned, defaults: mean score of the models kept of so many trainings (of ratios the geometric mean), in worlds of the kind "
-    "that models were chosen in, under seeds that neither training, study nor choice has seen",
+    "tuned, defaults: mean score of the models kept of so many trainings of so many steps (of ratios the geometric mean), in "
+    "worlds of the kind that models were chosen in, under seeds that neither training, study nor choice has seen",
     "gain: tuned over defaults, above 0 where tuned is better (of ratios the difference of logarithms), with Welch's interval "
-    "over training seeds; bold where it excludes 0",
-    "both had the same core-seconds: settings that learn more slowly were trained for fewer steps",
+    "over training seeds; bold where it excludes 0, which one row in twenty does by chance",
+    "steps of tuned settings are those of the defaults over what the study's best trial cost beside its first, in "
+    "core-seconds, judging in worlds included: settings which learn slowly have still had more time",
 )
 
 
@@ -57,33 +60,52 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError(f"held_seeds = {own['held_seeds']!r} is out of range; valid: 1 to 1000")
     if not own["out"]:
         raise ConfigError("out is missing; valid: the file to be written")
+    out = Path(own["out"])
+    if out.is_dir():
+        raise ConfigError(f"out = {own['out']!r} is a folder; valid: a file to be written")
     plan = campaign.planned([*rest, "suites=false"])
     runs = sorted(path.parent for path in Path(own["tuned"]).glob("seed*/model.zip")) if own["tuned"] else []
     if not runs:
         raise ConfigError(f"tuned = {own['tuned']!r} holds no run; valid: a campaign's folder of runs, with seed0/model.zip")
+    changed = settings_of(runs, load("train", plan.overrides))
     if (models := campaign.trained_models(plan)) is None:
         print("interrupted; run the same command again to go on", file=sys.stderr)
         return 130
-    out = Path(own["out"])
-    found = compared([*map(selection.kept, runs)], models[1], evaluation_seeds(int(own["held_seeds"])))
+    seeds = evaluation_seeds(int(own["held_seeds"]))
+    found = {"settings": changed, **compared([*map(selection.kept, runs)], models[1], seeds)}
     out.parent.mkdir(parents=True, exist_ok=True)
     write_json(out, found)
     return 0
 
 
-def compared(tuned: Sequence[Path], defaults: Sequence[Path], seeds: Sequence[int]) -> dict[str, Any]:
-    """Plays models of both in the same worlds; what the file holds.
+def settings_of(runs: Sequence[Path], defaults: DictConfig) -> dict[str, Any]:
+    """The settings in which runs differ from a training by the defaults, with both values.
 
     Raises:
-        ConfigError: the models differ in more than the settings of their learners.
+        ConfigError: one of the runs is not at its end, or differs in more than the settings of its learner, or from the others.
+        CheckpointError: one that cannot be read.
     """
+    found: list[dict[str, Any]] = []
+    for run in runs:
+        if (run / "checkpoint.zip").exists():
+            raise ConfigError(f"{run}: its training was interrupted; valid: runs that are at their ends")
+        changed = {}
+        for key, mine, its in differences(checkpoint.read(run / "model.zip").config, defaults):
+            if key.startswith("algo."):
+                changed[key] = {"tuned": mine, "default": its}
+            elif key not in OF_RUNS:
+                raise ConfigError(
+                    f"{run} was trained with {key} = {mine!r}, the defaults are to be with {its!r}; valid: both alike"
+                )
+        found.append(changed)
+        if changed != found[0]:
+            raise ConfigError(f"{run} has other settings than {runs[0]}; valid: a campaign's folder of runs")
+    return found[0]
+
+
+def compared(tuned: Sequence[Path], defaults: Sequence[Path], seeds: Sequence[int]) -> dict[str, Any]:
+    """Plays models of both in the same worlds; what the file holds of it."""
     ours, theirs = ([checkpoint.read(path) for path in each] for each in (tuned, defaults))
-    changed = {}
-    for key, mine, its in differences(ours[0].config, theirs[0].config):
-        if key.startswith("algo."):
-            changed[key] = [mine, its]
-        elif key not in OF_RUNS:
-            raise ConfigError(f"{tuned[0]} was trained with {key} = {mine!r}, {defaults[0]} with {its!r}; valid: both alike")
     config = ours[0].config
     task, scenario = config.env.name, selection.scenario_of(config)
     with ProgressBar("comparing") as bar:
@@ -101,7 +123,6 @@ def compared(tuned: Sequence[Path], defaults: Sequence[Path], seeds: Sequence[in
         "score": tasks.get(task).measures.score,
         "scenario": scenario,
         "held_seeds": [seeds[0], seeds[-1]],
-        "settings": {key: {"tuned": mine, "default": its} for key, (mine, its) in changed.items()},
         "tuned": told(ours, scores[: len(ours)]),
         "defaults": told(theirs, scores[len(ours) :]),
     }
@@ -116,21 +137,31 @@ def table(files: Sequence[Path]) -> str:
     rows = []
     for path in files:
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            tuned, defaults = (np.array(found[name]["scores"], float) for name in ("tuned", "defaults"))
-            measures = tasks.get(found["task"]).measures
-            names = [found[name] for name in ("task", "algo", "score")]
-        except (ValueError, KeyError, TypeError) as error:
+            rows.append(_row(json.loads(path.read_text(encoding="utf-8"))))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(f"{path}: is not what `netbuf_gym.zoo.beside_defaults` wrote: {error!r}") from None
-        means = [f"{selection.mean(one, measures.geometric):.3f} ({len(one)})" for one in (tuned, defaults)]
-        rows.append([*names, *means, _gain(tuned, defaults, measures.geometric, measures.lower_is_better)])
     return "\n\n".join([markdown_table(HEADER, rows), "\n".join(f"* {line}" for line in READING)])
+
+
+def _row(found: dict[str, Any]) -> list[str]:
+    measures, cells = tasks.get(found["task"]).measures, []
+    tuned, defaults = (np.array(found[name]["scores"], float) for name in ("tuned", "defaults"))
+    for name, scores in (("tuned", tuned), ("defaults", defaults)):
+        mean = selection.mean(scores, measures.geometric)
+        cells.append(f"{mean:.3f} ({len(scores)} x {found[name]['timesteps'] / 1e6:.2f} M)")
+    if not found["settings"]:
+        cells = [ALIKE, cells[1], ""]
+    else:
+        cells.append(_gain(tuned, defaults, measures.geometric, measures.lower_is_better))
+    return [found["task"], found["algo"], found["score"], *cells]
 
 
 def _gain(tuned: np.ndarray, defaults: np.ndarray, geometric: bool, lower_is_better: bool) -> str:
     ours, theirs = (np.log(one) if geometric else one for one in (tuned, defaults))
     found = stats.difference_interval(ours, theirs)
     gain = Interval(0.0 - found.mean, -found.high, -found.low) if lower_is_better else found
+    if min(len(ours), len(theirs)) < 2:  # of one training nothing is sure
+        return f"{gain.mean:+.3f}"
     mark = "**" if gain.low > 0 or gain.high < 0 else ""
     return f"{mark}{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]{mark}"
 

@@ -11,7 +11,7 @@ again. The trainings' folders and logs are below `runs`, in one of their own for
 
 An agent goes into `out`/<task>/<learner> and its settings into `tuned`/<task>/<learner>.yaml, which `netbuf-gym train` takes by
 `+tuned=<task>`. Where there is an agent already, the better one in validation worlds stays. What the settings are worth beside
-the learner's own, after as many core-seconds, is in `compared`/<task>/<learner>.json (`netbuf_gym.zoo.beside_defaults`).
+the learner's own is in `compared`/<task>/<learner>.json (`netbuf_gym.zoo.beside_defaults`); both are kept whichever agent is.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from netbuf_gym import tasks
-from netbuf_gym.arguments import choice, real
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.arguments import choice, real, whole
+from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import alone, write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import text_table
@@ -73,7 +74,7 @@ class ZooConfig:
         default_seeds: trainings with the learner's own settings, which tuned ones are compared with.
         trials: at most, of a study.
         rungs, worlds: as of studies (`netbuf-gym tune`).
-        snapshots, validation_seeds: as of campaigns.
+        snapshots, validation_seeds: as of campaigns; tuned settings and defaults are compared in as many held-out worlds.
         evaluation_seeds: of each task's campaigns.
         weights: of tasks, by which core-hours are divided; 1 unless said.
         rates: steps a core-second of each task and learner in the worlds of the task's agents, as `measure=true` finds them.
@@ -158,20 +159,31 @@ def configured(argv: Sequence[str]) -> DictConfig:
         own = OmegaConf.from_dotlist([*argv])
         size = choice("size", own.get("size", "full"), SIZES)
         config = merged(OmegaConf.structured(ZooConfig), *(OmegaConf.load(CONF / name) for name in SIZES[size]), own)
+    except YAMLError:
+        raise ConfigError(f"{' '.join(argv)}: cannot be read; valid: KEY=VALUE, with keys of conf/zoo.yaml") from None
     except OmegaConfBaseException as error:
-        raise ConfigError(f"{' '.join(argv)}: {str(error).splitlines()[0]}") from None
+        what, why = error.full_key or " ".join(argv), str(error).splitlines()[0]
+        raise ConfigError(f"{what}: {why}; valid: as in conf/zoo.yaml") from None
+    for key, valid in (("envs", tasks.names()), ("algos", [*ARGUMENTS])):
+        for name in config[key]:
+            choice(key, name, valid)
+        if len(set(config[key])) < max(1, len(config[key])):
+            raise ConfigError(f"{key} = {shown(plain(config[key]))}; valid: each once, at least one")
     for name in config.envs:
-        choice("envs", name, tasks.names())
-    for name in config.algos:
-        choice("algos", name, ARGUMENTS)
-    for name in config.envs:
-        for algo, value in (config.rates.get(name) or {}).items():
+        rates = config.rates.get(name) or {}
+        if not OmegaConf.is_dict(rates) and not isinstance(rates, dict):
+            raise ConfigError(f"rates.{name} = {shown(rates)}; valid: a mapping of learners to steps a core-second")
+        for algo, value in rates.items():
             real(f"rates.{name}.{algo}", value, 0.0, 1e9, low_open=True)
+    for name, value in config.weights.items():
+        real(f"weights.{name}", value, 0.0, 1e6, low_open=True)
+    for name, value in config.evaluation_seeds.items():
+        whole(f"evaluation_seeds.{name}", value, 1, 1000)
     for key, low in (("hours_studies", 0), ("hours_training", 0), ("trial_share", 0), ("slowest", 1)):
         if not low < config[key] < 1e6:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: above {low}")
-    whole = ("jobs", "seeds", "default_seeds", "trial_seeds", "trials", "snapshots", "validation_seeds")
-    for key, low in ((key, 3 if key == "trial_seeds" else 1) for key in whole):
+    least = {"jobs": 1, "seeds": 2, "default_seeds": 2, "trial_seeds": 3, "trials": 1, "rungs": 1, "worlds": 1}
+    for key, low in {**least, "snapshots": 1, "validation_seeds": 1}.items():
         if not low <= config[key] <= 1000:
             raise ConfigError(f"{key} = {config[key]!r} is out of range; valid: {low} to 1000")
     return config
@@ -191,6 +203,8 @@ def planned(config: DictConfig) -> list[Pair]:
         trial = steps * config.trial_share
         trials = per_s * 3600 * hours * TRAINED_SHARE / (trial * config.trial_seeds * PRUNED_SHARE)
         most = max(LEAST_TRIALS, min(config.trials, round(trials)))
+        if trial < 1:
+            raise ConfigError(f"hours_training = {config.hours_training:g} leaves no step for {task}/{algo}; valid: more")
         pairs.append(Pair(task, algo, _rounded(steps), _rounded(trial), most, hours))
     return pairs
 
@@ -226,7 +240,7 @@ def build(pairs: Sequence[Pair], config: DictConfig) -> int:
 
 
 class Works:
-    """Makes pairs, each by two processes, one after the other.
+    """Makes pairs, each by three processes, one after the other.
 
     Attributes:
         under_way: what is being done.
@@ -245,7 +259,13 @@ class Works:
         processes.end(running, received)
 
     def make(self, pair: Pair) -> tuple[str, bool]:
-        """Study, training, choice; returns what became of it in words, and whether it is done."""
+        """Study, training, comparison, choice; returns what became of it in words, and whether it is done."""
+        try:
+            return self._make(pair)
+        except (NetbufError, OSError) as error:  # the others go on
+            return f"not done: {error}", False
+
+    def _make(self, pair: Pair) -> tuple[str, bool]:
         folder = _runs(self.config) / pair.task / pair.algo
         if (folder / DONE).is_file():
             return f"was done: {json.loads((folder / DONE).read_text())['said']}", True
@@ -276,9 +296,8 @@ class Works:
         compared = ["-m", "netbuf_gym.zoo.beside_defaults", *own, *worlds, *steps, *shared]
         if not self._run(f"{pair.name}: defaults", compared, folder / "defaults.log"):
             return f"not compared; see {folder / 'defaults.log'}", False
-        with self._lock:
-            text = self._settle(pair, study, agent)
-            write_atomic(folder / DONE, json.dumps({"said": text}))
+        text = self._settle(pair, study, agent)
+        write_atomic(folder / DONE, json.dumps({"said": text}))
         return text, True
 
     def _settle(self, pair: Pair, study: Path, agent: Path) -> str:
@@ -298,8 +317,7 @@ class Works:
             text = f"{'the new agent' if better else 'the one that there was'} stays: {ours:.4f} of the new one, {its:.4f}"
             if not better:
                 return text
-        shutil.rmtree(there, ignore_errors=True)
-        shutil.copytree(agent, there)
+        replace_folder(agent, there)
         return text
 
     def _run(self, what: str, argv: Sequence[str], log: Path) -> bool:
@@ -318,6 +336,18 @@ class Works:
             self._processes.remove(process)
             self.under_way.remove(what)
         return status == 0
+
+
+def replace_folder(source: Path, there: Path) -> None:
+    """Puts a copy of a folder where another one may be, which is whole until the copy is."""
+    new, old = (there.with_name(f".{there.name}.{what}") for what in ("new", "old"))
+    for one in (new, old):
+        shutil.rmtree(one, ignore_errors=True)
+    shutil.copytree(source, new)
+    if there.exists():
+        there.rename(old)
+    new.rename(there)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def shipped(best: str, task: str) -> str:
@@ -366,6 +396,6 @@ def _rounded(steps: float) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except NetbufError as error:
+    except (NetbufError, OSError) as error:
         print(f"build: error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -8,6 +8,7 @@ do not have, or a value of another type, is an error.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
@@ -79,6 +80,10 @@ class Source:
                     raise ConfigError(f"{file}: netbuf-gym has a file of this name, which is read instead; valid: another name")
 
 
+COMPOSING = threading.Lock()
+"""Hydra is one for the process."""
+
+
 def load(job: str, overrides: Sequence[str], source: Source | None = None) -> DictConfig:
     """The configuration of a job ("train" or "evaluate") with overrides, resolved and checked.
 
@@ -105,7 +110,7 @@ def require_known(job: str, overrides: list[str], source: Source) -> DictConfig:
     for override in overrides:
         mistakes.check(override, job, source.folders)
     try:
-        with hydra_of(job, source):
+        with COMPOSING, hydra_of(job, source):
             config = compose(source.config_name or job, overrides=normalised(overrides, job, source))
         _require_keys(config, JOBS[job], job)
         return merged(OmegaConf.structured(JOBS[job]), config)  # of its type, whatever file it began with

@@ -110,9 +110,12 @@ def _spread(values: Sequence[float | None], column: Column) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ConfigError(f"{path}: is not JSON: {error}") from None
+    if not isinstance(found, dict) or not found.get("scenarios"):
+        raise ConfigError(f"{path}: lacks scenarios; valid: what netbuf_gym.zoo.campaign wrote")
+    return found
 
 
 if __name__ == "__main__":

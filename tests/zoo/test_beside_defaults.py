@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.zoo import beside_defaults, campaign, checkpoint, selection, tables
 
 OWN = ("run_dir", "total_timesteps")
@@ -46,8 +46,13 @@ def test_both_play_the_same_held_worlds(tuned, tmp_path, capsys):
     assert tables.main([], page.parent) == 0
     text = page.read_text()
     ours, theirs = (np.mean(found[name]["scores"]) for name in ("tuned", "defaults"))
-    assert f"| congestion_window | ppo | utility | {ours:.3f} (2) | {theirs:.3f} (3) |" in text and "Welch" in text
+    assert (
+        f"| congestion_window | ppo | utility | {ours:.3f} (2 x 0.00 M) | {theirs:.3f} (3 x 0.00 M) |" in text
+        and "Welch" in text
+    )
     assert tables.main(["--check"], page.parent) == 0
+    out.write_text(json.dumps({**found, "settings": {}}))
+    assert f"| {beside_defaults.ALIKE} | {theirs:.3f} (3 x 0.00 M) |  |" in beside_defaults.table([out])
 
 
 def test_gains_point_towards_the_better():
@@ -55,13 +60,27 @@ def test_gains_point_towards_the_better():
     assert beside_defaults._gain(high, low, False, False).startswith("**+1.000 [")
     assert beside_defaults._gain(low, high, False, False).startswith("**-1.000 [")
     assert beside_defaults._gain(low, high, True, True).startswith("**+0.693 [")
+    assert beside_defaults._gain(low, high[:1], False, False) == "-1.000"
     assert beside_defaults._gain(low, low, False, True) == "+0.000 [-0.023, +0.023]"
 
 
-def test_other_worlds_are_refused(tuned, tmp_path):
+def test_what_is_not_alike_is_refused_before_anything_is_trained(tuned, tmp_path, monkeypatch):
     runs, shared = tuned
+    monkeypatch.setattr(campaign, "trained_models", lambda plan: pytest.fail("trained"))
+    own = [*shared, f"tuned={runs}"]
     with pytest.raises(ConfigError, match=r"scenario.kwargs.duration_s = 2, .* with 3; valid: both alike"):
-        beside_defaults.main([*shared, "scenario.kwargs.duration_s=3", f"tuned={runs}", f"out={tmp_path / 'x'}"])
+        beside_defaults.main([*own, "scenario.kwargs.duration_s=3", f"out={tmp_path / 'x'}"])
+    with pytest.raises(ConfigError, match=r"snapshots = 0, .* with 2; valid: both alike"):
+        beside_defaults.main([*own, "snapshots=2", f"out={tmp_path / 'x'}"])
+    with pytest.raises(ConfigError, match="is a folder; valid: a file"):
+        beside_defaults.main([*own, f"out={tmp_path}"])
+    (runs / "seed1" / "checkpoint.zip").touch()
+    with pytest.raises(ConfigError, match="seed1: its training was interrupted"):
+        beside_defaults.main([*own, f"out={tmp_path / 'x'}"])
+    (runs / "seed1" / "checkpoint.zip").unlink()
+    (runs / "seed0" / "model.zip").write_bytes(b"PK")
+    with pytest.raises(CheckpointError):
+        beside_defaults.main([*own, f"out={tmp_path / 'x'}"])
 
 
 @pytest.mark.parametrize(
@@ -80,6 +99,9 @@ def test_what_cannot_be_compared_is_said(argv, said):
 
 
 def test_a_file_of_another_kind_is_named(tmp_path):
-    (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(ConfigError, match=r"x.json: is not what"):
-        beside_defaults.table([tmp_path / "x.json"])
+    two = {"scores": [], "timesteps": 1}
+    empty = {"task": "host_buffers", "algo": "ppo", "score": "utility", "settings": {"a": 1}, "tuned": two, "defaults": two}
+    for content in ({}, [], empty):
+        (tmp_path / "x.json").write_text(json.dumps(content))
+        with pytest.raises(ConfigError, match=r"x.json: is not what"):
+            beside_defaults.table([tmp_path / "x.json"])

@@ -44,7 +44,16 @@ def test_every_pair_of_the_package_has_a_budget():
         ("size=huge", "size = 'huge'"),
         ("hours_studies=0", "hours_studies = 0.0"),
         ("slowest=1", "slowest = 1.0 is out of range; valid: above 1"),
-        ("default_seeds=0", "default_seeds = 0"),
+        ("default_seeds=1", "default_seeds = 1 is out of range; valid: 2 to 1000"),
+        ("rungs=0", "rungs = 0"),
+        ("worlds=0", "worlds = 0"),
+        ("weights.host_buffers=0", "weights.host_buffers = 0"),
+        ("weights.host_buffers=-1", "weights.host_buffers = -1"),
+        ("rates.host_buffers=5", "rates.host_buffers = 5; valid: a mapping"),
+        ("evaluation_seeds.host_buffers=0", "evaluation_seeds.host_buffers = 0"),
+        ("envs=[host_buffers,host_buffers]", r"envs = \['host_buffers', 'host_buffers'\]; valid: each once"),
+        ("envs=[]", r"envs = \[\]; valid: each once, at least one"),
+        ("envs=[", "envs=.: cannot be read; valid: KEY=VALUE"),
         ("job=2", "job"),
         ("jobs=many", "jobs"),
     ],
@@ -52,6 +61,28 @@ def test_every_pair_of_the_package_has_a_budget():
 def test_bad_arguments_are_refused(argument, said):
     with pytest.raises(ConfigError, match=said):
         build.configured([argument])
+
+
+def test_a_budget_without_a_step_is_refused():
+    with pytest.raises(ConfigError, match=r"hours_training = 1e-06 leaves no step for congestion_window/dqn"):
+        build.planned(build.configured(["hours_training=1e-6"]))
+
+
+def test_what_becomes_of_a_pair_is_its_own(works, monkeypatch, capsys):
+    config, pairs, _, _ = works
+    monkeypatch.setattr(tune, "cost", lambda argv: (_ for _ in ()).throw(OSError("the disk is full")))
+    assert build.build(pairs, config) == 1
+    assert "not done: the disk is full" in capsys.readouterr().out
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    for source in ("one", "two"):
+        build.replace_folder(tmp_path / source, tmp_path / "there")
+        assert [path.name for path in (tmp_path / "there").iterdir()] == [source]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "there", "two"]
 
 
 def test_settings_of_a_study_are_shipped_in_their_worlds(tmp_path):

@@ -192,7 +192,10 @@ def test_campaign_of_switches(tmp_path, measure):
     (out / "metrics.json").write_text(json.dumps(metrics))
     assert tables.main([], tmp_path) == 0 and tables.main(["--check"], tmp_path) == 0
     windows, _, switches = readme.read_text().partition("after")
+    kept = (out / "metrics.json").read_text()
+    (out / "metrics.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"metrics\.json: lacks scenarios"):
+        tables.main([], tmp_path)
+    (out / "metrics.json").write_text(kept)
     assert "No agent yet" in windows and "| 2.00 |" in switches and "| random | | | | | - |" in switches
     assert "rlbm/random: p99 slowdown, priority 0 (lower is better) | rlbm/random: goodput" in switches
-
-
