@@ -241,7 +241,7 @@ def test_a_shell_puts_it_in(shell, tmp_path):
             ("train algo.kwargs.gam\t0.9", "train algo.kwargs.gamma=0.9"),
             ("simulate --scenario ppcc/fl\t--dur\t5", "simulate --scenario ppcc/fluctuating --duration 5"),
             ("train --cfg jo\t", "train --cfg job"),
-            ("evaluate model=queue\t", "evaluate model=queue_threshold/ppo"),
+            ("evaluate model=queue\tppo-\t", "evaluate model=queue_threshold/ppo-10ms"),
         ):
             terminal.seen = ""
             terminal.send("netbuf-gym ")

@@ -51,6 +51,8 @@ def _block(lines: list[tuple[int, str]], indent: int) -> tuple[Any, list[tuple[i
         at, line = lines[0]
         if at > indent:
             raise ValueError(f"{line!r}: indented by {at}, not {indent}")
+        if items and not line.startswith("- "):
+            break  # what follows a list that stands where its key does
         lines = lines[1:]
         if line.startswith("- "):
             key, colon, value = line[2:].partition(": ")

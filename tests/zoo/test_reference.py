@@ -17,7 +17,7 @@ def test_every_file_is_read_as_omegaconf_reads_it(path):
 
 def test_the_reader_of_plain_yaml():
     text = "# @package x\n# says\n# so\n\na: 1e-3\nb: {c: [1, two, '3'], d: ${e.f}}\ng:\n  - h: i  # why\n  - j\n"
-    text += 'k: "l: m"\nn:\no: 1_000\n'
+    text += 'k: "l: m"\nn:\no: 1_000\np:\n- 1\n- q\nr: 2\n'
     assert plain_yaml.read(text) == {
         "a": 1e-3,
         "b": {"c": [1, "two", "3"], "d": "${e.f}"},
@@ -25,6 +25,8 @@ def test_the_reader_of_plain_yaml():
         "k": "l: m",
         "n": None,
         "o": 1000,
+        "p": [1, "q"],
+        "r": 2,
     }
     assert plain_yaml.comment(text) == "says so" and plain_yaml.read("") == {}
     for wrong in ("a: [1", "a: 'b", "a", "  a: 1\n b: 2", "a: [1] 2", "- a"):
