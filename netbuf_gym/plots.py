@@ -311,7 +311,7 @@ def write(figure: Any, path: str | os.PathLike, dpi: int = DPI) -> None:
 def write_drawn(plot: Callable[[], object], path: str | os.PathLike) -> None:
     """Writes the picture that another library draws as the current one of pyplot; its figures are closed.
 
-    Nothing is shown; what pyplot draws with otherwise stands again afterwards, as in a notebook.
+    Nothing is shown; the backend that pyplot had is set again afterwards (IPython wants `%matplotlib inline` besides).
     """
     import matplotlib
 
