@@ -169,8 +169,8 @@ class Named(Mapping[str, Callable[[], Contender]]):
     Args:
         catalogue: the names that there are; `make` makes the contender of one.
         others: makers by name.
-        numbered: makers of what has numbers after its name and a colon, `limits:20`, by that name: they are given what stands
-            after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
+        numbered: makers of what has numbers or settings after its name and a colon, `limits:20`, by that name: they are given
+            what stands after the colon, and raise ConfigError where it says nothing. Such names are known and not listed.
         own: what makes one of a word that names code of the user's; None: such words are not known.
     """
 

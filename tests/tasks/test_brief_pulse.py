@@ -1,5 +1,7 @@
 """The rule of short pulses: what it decides by hand-made telemetry, and that it plays as agents do."""
 
+import math
+
 import numpy as np
 import pytest
 from hand_made_switch import telemetry, tracker
@@ -8,6 +10,7 @@ from netbuf_gym import rollout
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.queue_threshold import BriefPulse, QueueThreshold
 from netbuf_gym.tasks.queue_threshold.actions import PULSE_LEVELS_S
+from netbuf_gym.tasks.queue_threshold.tracker import STARTS_MEMORY_S
 
 TASK = "queue_threshold"
 
@@ -21,11 +24,14 @@ class Played:
         self.policy, self.head = rule.start(self.rules, range(rows)), head
         self.rows, self.queues = rows, queues
 
-    def __call__(self, queued_ms):
-        """What is said of each queue, `(limit in ms, pulse in ms)`, of the first row, after an interval that ends so."""
+    def __call__(self, queued_ms, started=0):
+        """What is said of each queue, `(limit in ms, pulse in ms)`, of the first row, after an interval that ends so.
+
+        `started`: flows of queue 0 whose SYN arrived in it.
+        """
         octets = np.multiply(queued_ms, self.tracker.capacity_bps[0] / 8e3)
         packets = octets / 1500
-        made = telemetry(self.rows, self.queues, elapsed_s=0.01, queue_bytes_0=octets, queue_packets_0=packets)
+        made = telemetry(self.rows, self.queues, elapsed_s=0.01, queue_bytes_0=octets, queue_packets_0=packets, syns_0=started)
         made[:, self.rules.telemetry.index("drop_head")] = self.head
         self.tracker.update(made)
         now = self.rules.observe(self.tracker, np.empty((self.rules.width, self.rows), np.float32)).T
@@ -59,6 +65,26 @@ def test_the_drop_place_has_its_own_target_and_may_be_chosen():
     assert Played(BriefPulse(), queues=1)(21) == [(1000, 3)] and len(Played(BriefPulse(), queues=3)(21)) == 3
 
 
+def test_where_flows_start_queues_may_be_longer_if_asked():
+    """Three flows have just started: with a power of 1/2 a target of 20 ms is one of 20 (1 + 3)^0.5, which is 40."""
+    for bursts, first_cut in ((0, 20.2), (0.5, 40.3)):
+        said = {queued: Played(BriefPulse(bursts=bursts))(queued, 3)[0][1] for queued in (19.8, 20.2, 39.7, 40.3)}
+        assert said == {queued: 3 if queued >= first_cut else 0 for queued in said}
+    rule = Played(BriefPulse(bursts=0.5))
+    rule(20.2, 3)
+    cut = next(k for k in range(1, 300) if rule(20.2)[0][1])
+    assert cut == pytest.approx(math.log(3 / 0.0201) / (0.01 / STARTS_MEMORY_S), abs=2)  # till 20 (1 + 0.0201)^0.5 = 20.2
+
+
+def test_settings_can_be_named():
+    rule = rollout.contender_of("brief_pulse:every_ms=300:bursts=0.6", TASK)
+    assert (rule.every_ms, rule.bursts, rule.tail_ms) == (300, 0.6, BriefPulse().tail_ms)
+    assert rule.name == "brief_pulse:every_ms=300:bursts=0.6" and BriefPulse().name == "brief_pulse"
+    world = {"name": "rlbm/default", "duration_s": 5.0, "load": 0.9}
+    own = BriefPulse(every_ms=300, bursts=0.6)
+    assert repr(rollout.evaluate(rule, TASK, world, [1])) == repr(rollout.evaluate(own, TASK, world, [1]))
+
+
 @pytest.mark.parametrize("below", [[], [100_000], [50_000, 1_000_000]])
 def test_it_plays_any_number_of_queues(below):
     world = {"name": "rlbm/default", "duration_s": 2.0, "priority_below": below, "load": 0.9}
@@ -84,6 +110,13 @@ def test_the_queue_is_shorter_than_under_the_naive_buffer_and_as_much_is_deliver
         (lambda: BriefPulse(every_ms=-1), "every_ms = -1"),
         (lambda: BriefPulse(packets=0), "packets = 0"),
         (lambda: BriefPulse(shut_ms=-1), "shut_ms = -1"),
+        (lambda: BriefPulse(bursts=5), "bursts = 5.0 is out of range; valid: 0 to 4"),
+        (lambda: rollout.contender_of("brief_pulse:", TASK), "'brief_pulse:': ''; valid: brief_pulse:SETTING=NUMBER"),
+        (lambda: rollout.contender_of("brief_pulse:tail=3", TASK), "'tail=3'; .* settings of tail_ms, head_ms, every_ms"),
+        (lambda: rollout.contender_of("brief_pulse:tail_ms=x", TASK), "'tail_ms=x'"),
+        (lambda: rollout.contender_of("brief_pulse:tail_ms=nan", TASK), "'tail_ms=nan'"),
+        (lambda: rollout.contender_of("brief_pulse:tail_ms=9:tail_ms=9", TASK), "'tail_ms=9'; valid"),
+        (lambda: rollout.contender_of("brief_pulse:every_ms=-1", TASK), "every_ms = -1"),
         (lambda: rollout.evaluate("brief_pulse", TASK, "rlbm/default", actions="limits"), "'limits'; valid: \"pulse_grid\""),
     ],
 )

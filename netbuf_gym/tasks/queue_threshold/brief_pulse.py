@@ -7,6 +7,7 @@ that by itself.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,6 +39,8 @@ class BriefPulse(Decider):
         every_ms: least time from one cut to the next decision that cuts, 0 to 10,000 ms.
         packets: 0.1 to 100.
         shut_ms: backlog of queue 0 above which the further queues are closed, 0 to 1000 ms; None: never.
+        bursts: how much longer queue 0 may be while flows start, 0 to 4: its target is multiplied by (1 + those that started
+            in the last third of a second, forgotten by and by) to this power. A pulse that drops SYNs costs them a second.
 
     Raises:
         ConfigError: an argument out of range.
@@ -53,11 +56,38 @@ class BriefPulse(Decider):
         every_ms: float = 100.0,
         packets: float = 2.0,
         shut_ms: float | None = 5.0,
+        bursts: float = 0.0,
     ):
         self.tail_ms, self.head_ms = real("tail_ms", tail_ms, 1, 1000), real("head_ms", head_ms, 1, 1000)
         self.every_ms = real("every_ms", every_ms, 0, 10_000)
         self.packets = real("packets", packets, 0.1, 100)
         self.shut_ms = None if shut_ms is None else real("shut_ms", shut_ms, 0, 1000)
+        self.bursts = real("bursts", bursts, 0, 4)
+
+    @classmethod
+    def of(cls, settings: str) -> BriefPulse:
+        """The rule with other settings, by name, with colons between them: `every_ms=300:bursts=0.6`.
+
+        Its tables call it `brief_pulse:every_ms=300:bursts=0.6`.
+
+        Raises:
+            ConfigError: a setting that there is not, is there twice or is no number, or one out of range.
+        """
+        known = tuple(inspect.signature(cls).parameters)
+        valid = f"{cls.name}:SETTING=NUMBER:..., with settings of {', '.join(known)}, e.g. {cls.name}:every_ms=300:bursts=0.6"
+        given: dict[str, float] = {}
+        for setting in settings.split(":"):
+            key, _, value = setting.partition("=")
+            try:
+                number = float(value)
+            except ValueError:
+                number = math.nan
+            if key not in known or key in given or math.isnan(number):
+                raise ConfigError(f"contender = {shown(f'{cls.name}:{settings}')}: {shown(setting)}; valid: {valid}")
+            given[key] = number
+        rule = cls(**given)
+        rule.name = f"{cls.name}:{settings}"
+        return rule
 
     @property
     def env(self) -> dict[str, Any]:
@@ -75,7 +105,8 @@ class BriefPulse(Decider):
             raise ConfigError(f'{self.name} names pulses; actions = {shown(rules.actions)}; valid: "pulse_grid"')
         column = {feature.name: place for place, feature in enumerate(rules.features)}
         backlog, cut, head, packet = (column[name] for name in ("backlog_0", "cut_0", "drop_head", "packet_time"))
-        longest_ms = rules.features[backlog].high * 1e3
+        started = column["starts_lately_0"]
+        longest_ms, most_started = rules.features[backlog].high * 1e3, rules.features[started].high
         shortest_s, range_s = rules.features[packet].low, rules.features[packet].high / rules.features[packet].low
         weights = len(LEVELS) ** np.arange(rules.queues)[::-1]
         apart_ms = max(self.every_ms - 1.0, 0.0)  # times are observed with an error
@@ -83,7 +114,10 @@ class BriefPulse(Decider):
         def policy(observations: np.ndarray, state: Any, starts: np.ndarray) -> tuple[np.ndarray, Any]:
             now = observations[:, -rules.width :].astype(np.float64)
             backlog_ms, since_ms = (np.expm1(now[:, one] * math.log1p(longest_ms)) for one in (backlog, cut))
-            long = backlog_ms > np.where((now[:, head] > 0.5) | rules.places_drops, self.head_ms, self.tail_ms)
+            target_ms = np.where((now[:, head] > 0.5) | rules.places_drops, self.head_ms, self.tail_ms)
+            if self.bursts:
+                target_ms *= np.exp(self.bursts * math.log1p(most_started) * now[:, started])
+            long = backlog_ms > target_ms
             needed_s = self.packets * shortest_s * range_s ** ((now[:, packet] + 1) / 2)
             pulse = np.full(len(now), PULSES[-1][1])
             for time_s, level in PULSES[-2::-1]:

@@ -122,10 +122,10 @@ CONTENDERS = Named(
         "pulse_burst": PulseBurst,
         "brief_pulse": BriefPulse,
     },
-    {"limits": Limits.of},
+    {"limits": Limits.of, "brief_pulse": BriefPulse.of},
     own=decider,
 )
-"""Every scheme, rules that decide as agents do, `limits:20` and the like (`Limits.of`), and chance.
+"""Every scheme, rules that decide as agents do, `limits:20` and the like (`Limits.of`, `BriefPulse.of`), and chance.
 
 RLBM as published may have learned nothing (its updates came less often than its runs ended), so that every table holds the
 row of chance. Under the default recipe its alphas are log-uniform from 2^-8 to 2^3.
