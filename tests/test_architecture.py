@@ -19,7 +19,7 @@ PACKAGES = {"netbuf_gym": "netbuf_gym", "netbuf_gym.zoo": "zoo", "netbuf_gym.con
 
 LAYERS = (
     ("version", "errors", "described", "exclusive", "nearest", "overrides", "arguments", "checks", "files", "progress", "stats",
-     "tables", "sections", "plots", "executors", "isolated"),
+     "tables", "sections", "plots", "executors", "isolated", "scripts"),
     ("traces",),
     ("scenarios",),
     ("results", "result_parts", "result_plots", "result_tables", "flow_results", "traffic_results", "udp_results",

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig
 
-from netbuf_gym import stats, tasks
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym import scripts, stats, tasks
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_json
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.stats import Interval
@@ -167,8 +167,4 @@ def _gain(tuned: np.ndarray, defaults: np.ndarray, geometric: bool, lower_is_bet
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"beside_defaults: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    scripts.run("beside_defaults", main)

@@ -35,7 +35,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from netbuf_gym import tasks
+from netbuf_gym import scripts, tasks
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, NetbufError, shown
 from netbuf_gym.files import alone, write_atomic
@@ -394,8 +394,4 @@ def _rounded(steps: float) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"build: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    scripts.run("build", main)

@@ -36,8 +36,8 @@ import numpy as np
 import torch as th
 from omegaconf import DictConfig, OmegaConf
 
-from netbuf_gym import stats, tasks
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym import scripts, stats, tasks
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.executors import LOCAL, executor
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.progress import ProgressBar, say
@@ -410,8 +410,4 @@ def _signed(interval: stats.Interval) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except NetbufError as error:
-        print(f"campaign: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    scripts.run("campaign", main)

@@ -12,7 +12,6 @@ what newer ones of their kind read.)
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ import numpy as np
 import torch as th
 from omegaconf import OmegaConf
 
-from netbuf_gym import tasks
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym import scripts, tasks
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.zoo import checkpoint, imitation, recording, train, versions
 from netbuf_gym.zoo.config import load
@@ -111,8 +110,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except NetbufError as error:
-        print(f"cloning: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    scripts.run("cloning", main)

@@ -11,15 +11,14 @@ benchmarks/results/tuned/*/*.json (`netbuf_gym.zoo.beside_defaults`). With `--ch
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym import sections, stats, tasks
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym import scripts, sections, stats, tasks
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.tasks.measures import Column
 from netbuf_gym.zoo import beside_defaults
@@ -119,8 +118,4 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"tables: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    scripts.run("tables", main)

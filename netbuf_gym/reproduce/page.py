@@ -10,12 +10,11 @@ every run (rows-SECTION.csv.gz: what it was and its measures, eight digits), fro
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from netbuf_gym import sections
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym import scripts, sections
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.reproduce.catalogue import experiment
 
@@ -56,8 +55,4 @@ def replaced(text: str, key: str, new: str, page: Path) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"page: error: {error}", file=sys.stderr)
-        sys.exit(2)
+    scripts.run("page", main)

@@ -79,7 +79,7 @@ def test_a_search_is_written_as_it_goes_and_taken_up_again(tmp_path, capsys, mon
     assert {row["candidate"] for row in rows[4:]} == {str(k) for k in range(4)} - {worst["candidate"]}
     asked.clear()
     assert tune_pulse.main(arguments) == 0 and not asked and capsys.readouterr().out == said
-    with pytest.raises(ConfigError, match="valid: 'netbuf-gym .*candidates=5 worlds=2', or no such"):
+    with pytest.raises(ConfigError, match=r"valid: 'netbuf-gym .*candidates=5 worlds=2', or no such"):
         tune_pulse.main(["candidates=5", *arguments[1:]])
 
 

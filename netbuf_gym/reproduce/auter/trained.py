@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import csv
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from netbuf_gym import scripts
 from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, NetbufError, needing
+from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
@@ -51,13 +51,9 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"runs": RUNS, "seeds": "3", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in given:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
-        given[key] = value
-    seeds, jobs = (whole(key, int(given[key]) if given[key].isdecimal() else given[key], 1, 1000) for key in ("seeds", "jobs"))
+    known = {"runs": RUNS, "seeds": "3", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
+    given = scripts.given(argv, known)
+    seeds, jobs = (whole(key, scripts.number(given[key]), 1, 1000) for key in ("seeds", "jobs"))
     settings = Settings(studies=(PATHS,), seeds=seeds)
     models = models_in(Path(given["runs"]))
     playing: dict[str, Contender | None] = {f"{AGENT}{seed}": _agent(path) for seed, path in models.items()}
@@ -117,11 +113,4 @@ def shown(source: Path, folder: Path | None = None) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"trained: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("trained: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("trained", main)

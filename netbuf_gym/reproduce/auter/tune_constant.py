@@ -11,14 +11,13 @@ netbuf_gym/reproduce/auter/constant_search.csv), from which `constants.best` tak
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from netbuf_gym import scripts
 from netbuf_gym.arguments import whole
-from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
@@ -45,13 +44,9 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"seeds": "5", "jobs": str(len(os.sched_getaffinity(0))), "output": str(constants.TABLE)}
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in given:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
-        given[key] = value
-    seeds, jobs = (whole(name, _number(given[name]), 1, 100_000) for name in ("seeds", "jobs"))
+    known = {"seeds": "5", "jobs": str(len(os.sched_getaffinity(0))), "output": str(constants.TABLE)}
+    given = scripts.given(argv, known)
+    seeds, jobs = (whole(name, scripts.number(given[name]), 1, 100_000) for name in ("seeds", "jobs"))
     with ProgressBar("tune_constant") as bar:
         rows = search(range(seeds), jobs, bar)
     command = f"python -m netbuf_gym.reproduce.auter.tune_constant seeds={seeds}"
@@ -108,16 +103,5 @@ def _asks(scenario: Any) -> bool:
     return any(end.sndbuf_bytes is not None or end.rcvbuf_bytes is not None for end in ends)
 
 
-def _number(text: str) -> object:
-    return int(text) if text.isdecimal() else text
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"tune_constant: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("tune_constant: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("tune_constant", main)

@@ -19,14 +19,14 @@ import csv
 import io
 import itertools
 import shlex
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym import scripts
+from netbuf_gym.errors import ConfigError
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
@@ -263,11 +263,4 @@ def _cells_csv(comparison: Comparison) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"compare: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("compare: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("compare", main)

@@ -23,17 +23,16 @@ from __future__ import annotations
 import csv
 import math
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats, tasks
+from netbuf_gym import scripts, stats, tasks
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, NetbufError, needing, shown
+from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
 from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, table_rows
@@ -79,16 +78,12 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"worlds": "600", "threads": str(len(os.sched_getaffinity(0))), "duration_s": "60", "figure": ""}
-    given |= {"output": str(TABLE), "slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms"}
-    given |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS), "rules": "true"}
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in given:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
-        given[key] = value
-    worlds, threads = (whole(name, number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
-    duration_s = real("duration_s", number(given["duration_s"]), 1, 3600)
+    words = {"worlds": "600", "threads": str(len(os.sched_getaffinity(0))), "duration_s": "60", "figure": ""}
+    words |= {"output": str(TABLE), "slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms"}
+    words |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS), "rules": "true"}
+    given = scripts.given(argv, words)
+    worlds, threads = (whole(name, scripts.number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
+    duration_s = real("duration_s", scripts.number(given["duration_s"]), 1, 3600)
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
     beside = INTERVALS_S if choice("rules", given["rules"], ("true", "false")) == "true" else (CONSTANT, FAIR)
@@ -277,20 +272,5 @@ def _interval(ends: Iterable[float]) -> str:
     return "-" if math.isnan(mean) else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def number(text: str) -> Any:
-    """A number as it is given, or what is none as it stands, for a check to refuse."""
-    try:
-        return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        return text
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"families: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("families: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("families", main)

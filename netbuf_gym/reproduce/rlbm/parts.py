@@ -12,20 +12,18 @@ Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/parts.csv) and prints
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym import scripts, stats
 from netbuf_gym.arguments import real, whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
-from netbuf_gym.reproduce.rlbm.families import number
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tables import csv_table
@@ -60,14 +58,10 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"worlds": "100", "cc": "cubic,bbr", "interval_s": "0.01", "output": str(TABLE)}
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in given:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
-        given[key] = value
-    worlds = whole("worlds", number(given["worlds"]), 2, 100_000)
-    interval_s = real("interval_s", number(given["interval_s"]), 1e-3, 10)
+    known = {"worlds": "100", "cc": "cubic,bbr", "interval_s": "0.01", "output": str(TABLE)}
+    given = scripts.given(argv, known)
+    worlds = whole("worlds", scripts.number(given["worlds"]), 2, 100_000)
+    interval_s = real("interval_s", scripts.number(given["interval_s"]), 1e-3, 10)
     output = Path(given["output"])
     if not os.access(output.parent, os.W_OK):
         raise ConfigError(f"output = {shown(given['output'])}: its folder cannot be written; valid: a file in one that can")
@@ -101,11 +95,4 @@ def _line(row: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"parts: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("parts: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("parts", main)

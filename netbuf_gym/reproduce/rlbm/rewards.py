@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym import scripts, stats
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, NetbufError, needing, shown
+from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
 from netbuf_gym.rollout import evaluate
@@ -54,14 +54,10 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"rewards": ",".join(REWARDS), "seeds": "2", "steps": "300000", "worlds": "200", "runs": "runs/rewards"}
-    given |= {"output": str(TABLE)}
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in given:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
-        given[key] = value
-    numbers = {name: int(text) if (text := given[name]).isdecimal() else text for name in ("seeds", "steps", "worlds")}
+    known = {"rewards": ",".join(REWARDS), "seeds": "2", "steps": "300000", "worlds": "200", "runs": "runs/rewards"}
+    known |= {"output": str(TABLE)}
+    given = scripts.given(argv, known)
+    numbers = {name: scripts.number(given[name]) for name in ("seeds", "steps", "worlds")}
     seeds, steps = whole("seeds", numbers["seeds"], 1, 100), whole("steps", numbers["steps"], 1, 10**9)
     worlds = whole("worlds", numbers["worlds"], 2, 100_000)
     rewards = [choice("rewards", name, REWARDS) for name in given["rewards"].split(",")]
@@ -127,11 +123,4 @@ def _line(row: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"rewards: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("rewards: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("rewards", main)

@@ -19,15 +19,13 @@ import csv
 import io
 import itertools
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym import scripts, stats
 from netbuf_gym.arguments import whole
-from netbuf_gym.errors import ConfigError, NetbufError
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
@@ -66,13 +64,9 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"worlds": "400", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in given:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
-        given[key] = value
-    worlds, jobs = (whole(name, _number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("jobs", 1)))
+    known = {"worlds": "400", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
+    given = scripts.given(argv, known)
+    worlds, jobs = (whole(name, scripts.number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("jobs", 1)))
     write_atomic(given["output"], "")  # refuses what could not be written before the work is done
     with ProgressBar("tune_dt") as bar:
         rows = search(draw(QueueThreshold.name, "rlbm/random", range(worlds)), jobs, bar)
@@ -137,16 +131,5 @@ def _objective(row: dict[str, float]) -> tuple[float, float]:
     return row["slowdown_p99_p0"], abs(np.log2(row["alpha_0"])) + abs(np.log2(row["alpha_1"]))
 
 
-def _number(text: str) -> object:
-    return int(text) if text.isdecimal() else text
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"tune_dt: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("tune_dt: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("tune_dt", main)

@@ -20,16 +20,15 @@ import csv
 import itertools
 import math
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym import scripts, stats
 from netbuf_gym.arguments import choice, whole
-from netbuf_gym.errors import ConfigError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
@@ -75,14 +74,10 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"worlds": "200", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
-    given |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS), "limits": ",".join(f"{one:g}" for one in GRID_MS)}
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in given:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
-        given[key] = value
-    worlds, jobs = (whole(name, _number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("jobs", 1)))
+    known = {"worlds": "200", "jobs": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
+    known |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS), "limits": ",".join(f"{one:g}" for one in GRID_MS)}
+    given = scripts.given(argv, known)
+    worlds, jobs = (whole(name, scripts.number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("jobs", 1)))
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
     try:
@@ -222,16 +217,5 @@ def _limits(row: Row) -> tuple[float, float]:
     return row["limit_0_ms"], row["limit_1_ms"]
 
 
-def _number(text: str) -> object:
-    return int(text) if text.isdecimal() else text
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"tune_limits: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("tune_limits: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("tune_limits", main)

@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import csv
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbuf_gym import stats
+from netbuf_gym import scripts, stats
 from netbuf_gym.arguments import real, whole
-from netbuf_gym.errors import ConfigError, NetbufError, needing, shown
+from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
@@ -66,16 +65,12 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    given = {"interval_s": "0.01", "candidates": "81", "worlds": "200", "output": str(TABLE)}
-    given["jobs"] = str(len(os.sched_getaffinity(0)))
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if not equals or key not in given:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in given)}")
-        given[key] = value
+    known = {"interval_s": "0.01", "candidates": "81", "worlds": "200", "output": str(TABLE)}
+    known["jobs"] = str(len(os.sched_getaffinity(0)))
+    given = scripts.given(argv, known)
     lowest = {"candidates": 3, "worlds": 2, "jobs": 1}
-    candidates, worlds, jobs = (whole(name, _number(given[name]), low, 10_000) for name, low in lowest.items())
-    interval_s = real("interval_s", _number(given["interval_s"]), 0.001, 1)
+    candidates, worlds, jobs = (whole(name, scripts.number(given[name]), low, 10_000) for name, low in lowest.items())
+    interval_s = real("interval_s", scripts.number(given["interval_s"]), 0.001, 1)
 
     output = Path(given["output"])
     command = (
@@ -186,19 +181,5 @@ def _line(row: Row) -> list[str]:
     return [ratio, percent(row["goodput_over_rule"] - 1), *(number(row[name]) for name in RANGES)]
 
 
-def _number(text: str) -> object:
-    try:
-        return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        return text
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (NetbufError, OSError) as error:
-        print(f"tune_pulse: error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("tune_pulse: interrupted", file=sys.stderr)
-        sys.exit(130)
+    scripts.run("tune_pulse", main)

@@ -1,0 +1,46 @@
+"""What modules that are commands have in common: words `key=value` after `python -m MODULE`, and how such a command ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from netbuf_gym.errors import ConfigError, NetbufError
+
+
+def given(argv: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
+    """What is known, with what words `key=value` say instead.
+
+    Raises:
+        ConfigError: a word of another form, or an unknown key.
+    """
+    found = dict(known)
+    for argument in argv:
+        key, equals, value = argument.partition("=")
+        if not equals or key not in known:
+            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in known)}")
+        found[key] = value
+    return found
+
+
+def number(text: str) -> int | float | str:
+    """A number as it is given, or what is none as it stands, for a check to refuse."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
+def run(name: str, main: Callable[[Sequence[str]], int]) -> None:
+    """Leaves the interpreter with what a command returns for the words that it was given.
+
+    What it refuses or cannot do is a line and status 2, an interruption a line and 130.
+    """
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (NetbufError, OSError) as error:
+        print(f"{name}: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,39 @@
+"""Modules that are commands: their words, and how they end."""
+
+import subprocess
+import sys
+
+import pytest
+
+from netbuf_gym import scripts
+from netbuf_gym.errors import ConfigError
+
+
+def test_words_say_something_instead_of_what_is_known():
+    known = {"worlds": "200", "output": "table.csv"}
+    assert scripts.given([], known) == known
+    assert scripts.given(["output=a=b.csv", "worlds="], known) == {"worlds": "", "output": "a=b.csv"}
+    assert known["output"] == "table.csv"
+    for word in ("worlds", "seeds=3", "=3"):
+        with pytest.raises(ConfigError, match=rf"argument '{word}' is unknown; valid: worlds=, output="):
+            scripts.given([word], known)
+
+
+def test_numbers_are_numbers_and_what_is_none_stays():
+    found = [scripts.number(text) for text in ("20", "0.5", "1e3", "-1", "x", "")]
+    assert found == [20, 0.5, 1000.0, -1.0, "x", ""] and isinstance(found[0], int)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ("return 3", 3, ""),
+        ("raise ConfigError('worlds = 0; valid: 1 and more')", 2, "mine: error: worlds = 0; valid: 1 and more\n"),
+        ("raise OSError('no space')", 2, "mine: error: no space\n"),
+        ("raise KeyboardInterrupt", 130, "mine: interrupted\n"),
+    ],
+)
+def test_a_command_ends_by_a_line_and_a_status(body, status, said):
+    code = f"from netbuf_gym import scripts\nfrom netbuf_gym.errors import ConfigError\ndef main(argv):\n    {body}\n"
+    ended = subprocess.run([sys.executable, "-c", f"{code}scripts.run('mine', main)"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (status, said)
