@@ -59,6 +59,7 @@ GLOSSARY: dict[str, Entry] = {
     "random": Entry("true or false", "whether bursts come at random moments"),
     "scheduler": Entry("round_robin, drr, strict_priority", "which queue of a port is served next"),
     "per_queue_cap": Entry("true or false", "whether no queue exceeds queue_packets, whatever its threshold"),
+    "congested": Entry("drop, mark", "what becomes of packets that speak ECN where their queue may not grow"),
     "drop": Entry("tail, head", "which packet goes when a queue may not grow: the one that arrives, or the oldest"),
     "protect_syn": Entry("true or false", "whether SYNs meet neither thresholds nor caps, only a full buffer"),
     "priority_below": Entry("rising sizes", "flows below the first size in bytes have priority 0, below the second 1, ..."),

@@ -84,9 +84,9 @@ def test_what_is_dropped_is_the_worlds(name):
         world = scenarios.get(f"rlbm/{name}", **options)
         return (world.sample(np.random.default_rng(0)) if name == "random" else world).switches[0]
 
-    assert (switch().drop, switch().protect_syn) == ("tail", False)
-    chosen = switch(drop="head", protect_syn=True)
-    assert (chosen.drop, chosen.protect_syn) == ("head", True)
+    assert (switch().drop, switch().protect_syn, switch().congested) == ("tail", False, "drop")
+    chosen = switch(drop="head", protect_syn=True, congested="mark")
+    assert (chosen.drop, chosen.protect_syn, chosen.congested) == ("head", True, "mark")
 
 
 def test_sizes_flow_lists_and_bursts_by_arguments(tmp_path):
@@ -124,6 +124,7 @@ def test_sizes_flow_lists_and_bursts_by_arguments(tmp_path):
         ("default", {"scheme": "x"}, "scheme = 'x' is unknown"),
         ("default", {"per_queue_cap": 1}, "per_queue_cap = 1 is not a truth value"),
         ("default", {"drop": "random"}, "drop = 'random' is unknown; .*tail"),
+        ("random", {"congested": "keep"}, "congested = 'keep' is unknown; .*mark"),
         ("random", {"protect_syn": "yes"}, "protect_syn = 'yes' is not a truth value"),
         ("default", {"rate_mbps": 0}, "rate_mbps = 0"),
         ("default", {"stack": "bsd"}, "stack = 'bsd'"),

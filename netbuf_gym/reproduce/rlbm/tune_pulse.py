@@ -1,13 +1,14 @@
 """Searches settings of the rule `brief_pulse` in the worlds that agents learn from.
 
-    python -m netbuf_gym.reproduce.rlbm.tune_pulse [interval_s=0.01] [candidates=81] [worlds=200] [jobs=N] [output=FILE]
+    python -m netbuf_gym.reproduce.rlbm.tune_pulse [interval_s=0.01] [candidates=81] [worlds=200] [jobs=N]
+        [executor=local] [output=FILE]
 
 Candidates are drawn from `RANGES`, evenly in what each range says. Every one plays the same `worlds` worlds of
-`scenario=rlbm/families`; the better third goes on, in three times as many worlds that nobody has played, and so on while
+`scenario=rlbm/families`; the better third goes on, in twice as many worlds that nobody has played, and so on while
 more than three are left. What a candidate is judged by is the geometric mean over worlds of the 99th percentile of the
-slowdown of priority 0, over that of the rule with its own settings in the same worlds; one that delivers more than 0.1 % less
+slowdown of priority 0, over that of the rule with its own settings in the same worlds; one that delivers more than 0.2 % less
 than the rule comes after all that do not. No round judges by worlds of an earlier one, so that only the last choice, of one
-from three, flatters.
+from three, flatters. `executor=joblib` uses processes, which do not wait for each other.
 
 Writes the table of the search (FILE, by default netbuf_gym/reproduce/rlbm/pulse_search.csv) and prints the last round. What a
 run has found is written as it goes; another run with the same arguments takes it up from there.
@@ -26,7 +27,7 @@ import numpy as np
 from netbuf_gym import scripts, stats
 from netbuf_gym.arguments import real, whole
 from netbuf_gym.errors import ConfigError, needing, shown
-from netbuf_gym.executors import LOCAL
+from netbuf_gym.executors import executor
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import evaluate
@@ -35,17 +36,17 @@ from netbuf_gym.tasks.queue_threshold import BriefPulse, QueueThreshold
 from netbuf_gym.version import __version__
 
 RANGES: dict[str, tuple[float, float, bool]] = {
-    "tail_ms": (12.0, 40.0, True),
-    "head_ms": (9.0, 30.0, True),
-    "every_ms": (50.0, 600.0, True),
+    "tail_ms": (5.0, 40.0, True),
+    "head_ms": (5.0, 30.0, True),
+    "every_ms": (20.0, 400.0, True),
     "packets": (0.7, 4.0, True),
-    "shut_ms": (3.0, 10.0, True),
-    "bursts": (0.0, 1.5, False),
+    "shut_ms": (2.0, 10.0, True),
+    "bursts": (0.0, 2.0, False),
 }
 """From, to, and whether equal factors are equally likely, instead of equal steps."""
 
 SEED = 0
-LEAST_GOODPUT = 0.999
+LEAST_GOODPUT = 0.998
 TABLE = Path(__file__).resolve().parent / "pulse_search.csv"
 MEASURED = ("over_rule", "over_rule_low", "over_rule_high", "goodput_over_rule", "worlds")
 COLUMNS = ("first_seed", "candidate", *RANGES, *MEASURED)
@@ -66,10 +67,11 @@ def main(argv: Sequence[str]) -> int:
         print(__doc__)
         return 0
     known = {"interval_s": "0.01", "candidates": "81", "worlds": "200", "output": str(TABLE)}
-    known["jobs"] = str(len(os.sched_getaffinity(0)))
+    known |= {"jobs": str(len(os.sched_getaffinity(0))), "executor": "local"}
     given = scripts.given(argv, known)
     lowest = {"candidates": 3, "worlds": 2, "jobs": 1}
     candidates, worlds, jobs = (whole(name, scripts.number(given[name]), low, 10_000) for name, low in lowest.items())
+    engine = executor(given["executor"])
     interval_s = real("interval_s", scripts.number(given["interval_s"]), 0.001, 1)
 
     output = Path(given["output"])
@@ -89,13 +91,13 @@ def main(argv: Sequence[str]) -> int:
     with ProgressBar("tune_pulse") as bar:
         done = 0
         for k in range(len(rows)):
-            seeds = range(first, first + worlds * 3**k)
+            seeds = range(first, first + worlds * 2**k)
             missing = [number for number in left if (first, number) not in found]
             bar(done + len(left) - len(missing), total)
             if missing:
                 rule = played(BriefPulse(), scenario, seeds, interval_s)
                 work = [(settings[number], scenario, seeds, interval_s) for number in missing]
-                for (values, *_), own in LOCAL.run(_played, work, jobs):
+                for (values, *_), own in engine.run(_played, work, jobs):
                     number = settings.index(values)
                     found[first, number] = {"first_seed": first, "candidate": number, **values, **judged(own, rule)}
                     keep()

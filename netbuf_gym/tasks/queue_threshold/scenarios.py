@@ -50,6 +50,7 @@ def rlbm_default(
     drop: Any = "tail",
     protect_syn: Any = False,
     ecn: Any = False,
+    congested: Any = "drop",
     priority_below: Any = (SMALL_BYTES,),
     delay_ms: Any = 10.0,
     access_mbps: Any = 100.0,
@@ -78,6 +79,7 @@ def rlbm_default(
         drop=drop,
         protect_syn=protect_syn,
         ecn=ecn,
+        congested=congested,
         scheme=scheme,
         scheduler=scheduler,
         priority_below=priority_below,
@@ -109,6 +111,7 @@ def rlbm_incast(
     drop: Any = "tail",
     protect_syn: Any = False,
     ecn: Any = False,
+    congested: Any = "drop",
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM with incast: beside the default's flows, every second all ten senders start a flow of 20 kB at once."""
@@ -127,6 +130,7 @@ def rlbm_incast(
         drop=drop,
         protect_syn=protect_syn,
         ecn=ecn,
+        congested=congested,
         stack=stack,
     )
     return replace(world, name="rlbm/incast")
@@ -148,6 +152,7 @@ def rlbm_thesis_text(
     drop: Any = "tail",
     protect_syn: Any = False,
     ecn: Any = False,
+    congested: Any = "drop",
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM as the thesis describes it: 500 * `load` flows a second in all, permanent overload of the 10 Mbit/s."""
@@ -163,6 +168,7 @@ def rlbm_thesis_text(
         drop=drop,
         protect_syn=protect_syn,
         ecn=ecn,
+        congested=congested,
         scheme=scheme,
         scheduler=scheduler,
         duration_s=duration_s,
@@ -188,6 +194,7 @@ def rlbm_thesis_code(
     drop: Any = "tail",
     protect_syn: Any = False,
     ecn: Any = False,
+    congested: Any = "drop",
     stack: Any = "linux",
 ) -> Scenario:
     """RLBM as coded: 5 * `load` flows a second from each sender until 45 s, buffer in bytes, MSS 1000, RTO from 10 ms."""
@@ -205,6 +212,7 @@ def rlbm_thesis_code(
         drop=drop,
         protect_syn=protect_syn,
         ecn=ecn,
+        congested=congested,
         scheme=scheme,
         scheduler=scheduler,
         duration_s=duration_s,
@@ -226,7 +234,7 @@ class RandomSharedBuffer(Distribution):
         incast_probability: Share of the worlds that have bursts, 0 to 1.
         incast: The bursts: a dict of `Incast`'s fields.
         rate_mbps, sizes, drop: As in the scenario `rlbm/default`, or several of which one is drawn.
-        duration_s, scheme, hosts, scheduler, per_queue_cap, protect_syn, ecn, stack: As there.
+        duration_s, scheme, hosts, scheduler, per_queue_cap, protect_syn, ecn, congested, stack: As there.
     """
 
     load: tuple[float, float] = (0.1, 0.8)
@@ -244,6 +252,7 @@ class RandomSharedBuffer(Distribution):
     drop: str | Sequence[str] = "tail"
     protect_syn: bool = False
     ecn: bool = False
+    congested: str = "drop"
     stack: str = "linux"
     name: str = "rlbm/random"
     _bases: dict = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -306,6 +315,7 @@ class RandomSharedBuffer(Distribution):
                 drop=drop,
                 protect_syn=self.protect_syn,
                 ecn=self.ecn,
+                congested=self.congested,
                 stack=self.stack,
             )
             self._bases[key] = replace(world, name=self.name), world.traffic.arrivals[1:]
@@ -329,6 +339,7 @@ def rlbm_random(
     drop: Any = "tail",
     protect_syn: Any = False,
     ecn: Any = False,
+    congested: Any = "drop",
     stack: Any = "linux",
 ) -> RandomSharedBuffer:
     """RLBM's default world at random: loads of 0.1..0.8, buffers of 200..2000 packets, CUBIC or NewReno."""
@@ -348,6 +359,7 @@ def rlbm_random(
         drop=drop,
         protect_syn=protect_syn,
         ecn=ecn,
+        congested=congested,
         stack=stack,
     )
 
