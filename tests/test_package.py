@@ -9,11 +9,19 @@ import sys
 import zipfile
 from configparser import ConfigParser
 from email import message_from_string
+from fnmatch import fnmatch
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
+import yaml
 
 import netbuf_gym
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "setup.py").is_file(), reason="not in a checkout")
@@ -101,10 +109,33 @@ def test_links_become_absolute(given, made):
 
 
 def test_the_sources_are_whole(sources):
+    def made(path):
+        return path.suffix in (".so", ".pyc", ".npz") or path.name in ("runs.csv", "_core.pyi")
+
     for name in ("setup.py", "CMakeLists.txt", "netbuf_gym/py.typed", "cpp/src/world.cc", "conf/train.yaml", "LICENSE"):
         assert (sources[0] / name).is_file(), name
-    left_out = [path for path in sources[0].rglob("*") if path.suffix in (".so", ".pyc", ".npz") or path.name == "runs.csv"]
-    assert left_out == []
+    assert [path for path in sources[0].rglob("*") if made(path)] == []
+
+
+def test_the_sources_have_all_that_their_pages_show(sources):
+    """Pictures, tables and data that a page shows or links to, and other pages."""
+    link = re.compile(r"\]\(\s*<?([^\s)>]+)|(?:src|href)=[\"']([^\"']+)")
+    code = re.compile(r"^```.*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+    pages = [path for kind in ("md", "html") for path in sources[0].rglob(f"*.{kind}") if "theme" not in path.parts]
+    missing = set()
+    for page in pages:
+        for match in link.finditer(code.sub("", page.read_text(encoding="utf-8"))):
+            target = match[1] or match[2]
+            if not re.match(r"[a-z]+:|//|#", target) and not (page.parent / unquote(target.partition("#")[0])).exists():
+                missing.add(f"{page.relative_to(sources[0])}: {target}")
+    assert len(pages) > 80 and missing == set()
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not in a checkout")
+def test_the_sources_are_the_repository(sources):
+    listed = run(["git", "ls-files", "-z"], ROOT).split("\0")
+    left_out = {name for name in listed if (ROOT / name).is_file() and not (sources[0] / name).is_file()}
+    assert {name for name in left_out if not name.startswith(".github/")} == {".gitignore"}
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(site):
@@ -138,3 +169,45 @@ def test_hooks_are_of_the_pinned_versions():
     named = set(re.findall(r"[\w-]+==[\d.]+", hooks))
     pinned = set((ROOT / "constraints.txt").read_text().splitlines())
     assert {name for name in named if not name.startswith("clang-format")} <= pinned and len(named) == 3
+
+
+# ---- what an index gets
+
+
+def pythons():
+    """Those that the classifiers name, as (3, 10)."""
+    found = re.findall(r"Programming Language :: Python :: 3\.(\d+)", (ROOT / "setup.cfg").read_text())
+    return sorted((3, int(minor)) for minor in found)
+
+
+def test_wheels_are_made_for_every_python_of_the_metadata():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+    assert settings["build"] == [f"cp{major}{minor}-manylinux_x86_64" for major, minor in pythons()]
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    assert config["options"]["python_requires"] == ">={}.{}".format(*pythons()[0])
+    assert pythons() == [(3, minor) for minor in range(pythons()[0][1], pythons()[-1][1] + 1)], "without a gap"
+
+
+def test_wheels_are_tried_by_tests_that_need_no_extra():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+    assert settings["test-sources"] == ["tests"] and settings["test-command"][0] == "netbuf-gym --help"
+    tests = re.findall(r"tests/\w+\.py", " ".join(settings["test-command"]))
+    assert tests
+    required = {re.split(r"[<>=]", name)[0] for name in settings["test-requires"]}
+    required |= {"numpy", "gymnasium", "scipy", "netbuf_gym"}
+    own = {path.stem for path in (ROOT / "tests").glob("*.py")}
+    for test in tests:
+        imported = re.findall(r"^\s*(?:from|import) (\w+)", (ROOT / test).read_text(), flags=re.MULTILINE)
+        assert set(imported) - required - own - set(sys.stdlib_module_names) == set(), test
+
+
+@pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="not in a checkout")
+def test_the_workflow_publishes_what_it_built_and_knows_no_secret():
+    text = (ROOT / ".github/workflows/wheels.yml").read_text()
+    jobs = yaml.safe_load(text)["jobs"]
+    assert "secrets." not in text and jobs["publish"]["permissions"] == {"id-token": "write"}
+    made = {step["with"]["name"] for job in jobs.values() for step in job["steps"] if "upload-artifact" in step.get("uses", "")}
+    (taken,) = [step["with"] for step in jobs["publish"]["steps"] if "download-artifact" in step.get("uses", "")]
+    assert made == {"packages-wheels", "packages-sources"} and all(fnmatch(name, taken["pattern"]) for name in made)
+    assert set(jobs["publish"]["needs"]) == jobs.keys() - {"publish"}

@@ -1,3 +1,5 @@
+import os
+import resource
 import subprocess
 import sys
 
@@ -37,6 +39,24 @@ heavy = {"torch", "stable_baselines3", "hydra", "omegaconf", "matplotlib", "pand
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_takes_little_beyond_gymnasium(tmp_path):
+    """Processor time of imports from byte code, as pip leaves it: 0.3 s, or on a slower machine twice what Gymnasium takes."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def seconds(code):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    seconds("import netbuf_gym")
+    neither, without, both = (
+        min(seconds(code) for _ in range(5)) for code in ("pass", "import gymnasium", "import gymnasium, netbuf_gym")
+    )
+    assert both - without < max(0.3, 2 * (without - neither)), (neither, without, both)
 
 
 @pytest.mark.parametrize("make", [gym.make, gym.make_vec])
