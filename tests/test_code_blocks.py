@@ -36,7 +36,7 @@ FOLLOWED = {
 SMALL = "algo.num_envs=16 algo.kwargs.batch_size=256 progress=false"
 SMALLER, CHECKED, LEFT_OUT = "smaller", "checked", "left out"
 TREATED = {
-    "netbuf-gym simulate": (SMALLER, "--duration 10"),
+    "netbuf-gym simulate": (SMALLER, "--duration 20"),
     "netbuf-gym simulate --app": (SMALLER, ""),
     "netbuf-gym evaluate": (SMALLER, "seeds=1 plots=false"),
     "netbuf-gym record": (SMALLER, "--episodes 1"),
