@@ -84,7 +84,8 @@ int main(int argc, char** argv) {
   if (receivers || !std::strcmp(argv[1], "worlds")) {
     constexpr uint32_t kWorlds = 16;
     Batch batch(kWorlds, 1, 1, make_agent(receivers ? "receiver" : "sender"));
-    const WorldConfig config = receivers ? dumbbell(1, 10e6, 150, "receiver_driven", "agent") : dumbbell(1, 10e6, 150, "agent");
+    const WorldConfig config =
+        receivers ? dumbbell(1, 10e6, 150, "receiver_driven", "agent") : dumbbell(1, 10e6, 150, "agent");
     for (uint32_t i = 0; i < kWorlds; ++i) batch.reset(i, config, i);
     const std::span control(batch.control(), kWorlds * batch.controls().size());
     for (int step = 0; step < length; ++step) {

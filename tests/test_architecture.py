@@ -1,4 +1,4 @@
-"""Where things stand: sizes of files and classes, no import circle, imports one way by layer, differences in one place.
+"""Where things stand: sizes of files, lines and classes, no import circle, imports one way by layer, differences in one place.
 
 Imports count wherever they stand: at the top of a module, in a function, and for type checking only (a circle of types is
 one too). `zoo/` and `conf/` count as `netbuf_gym.zoo` and `netbuf_gym.conf`, as they are installed.
@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_LINES, MAX_PUBLIC = 500, 40
+MAX_COLUMNS = 120  # of C and C++; of Python, Ruff's
 
 PACKAGES = {"netbuf_gym": "netbuf_gym", "netbuf_gym.zoo": "zoo", "netbuf_gym.conf": "conf"}
 
@@ -65,6 +66,23 @@ def test_no_file_is_long():
     lines = {name: len((ROOT / name).read_text().splitlines()) for name in files(".py", ".cc", ".h")}
     assert len(lines) > 200
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
+
+
+def cpp_lines():
+    """(file, number, line) of all C and C++: sources, and the blocks of pages."""
+    for name in files(".c", ".cc", ".h", ".md"):
+        inside = not name.endswith(".md")
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
+            if name.endswith(".md") and line.lstrip().startswith("```"):
+                inside = line.strip() in ("```c", "```cpp")
+            elif inside:
+                yield name, number, line
+
+
+def test_no_line_of_cpp_is_long():
+    lines = list(cpp_lines())
+    assert {name.rpartition(".")[2] for name, _, _ in lines} == {"c", "cc", "h", "md"}
+    assert [f"{name}:{number}: {len(line)} columns" for name, number, line in lines if len(line) > MAX_COLUMNS] == []
 
 
 def python_members(tree):

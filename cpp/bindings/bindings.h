@@ -10,8 +10,9 @@ namespace netbuf {
 void bind_catalogues(nanobind::module_& m);   // congestion controls, queue disciplines, kinds of agents
 void bind_interpreter(nanobind::module_& m);  // whose turn it is
 void bind_config(nanobind::module_& m);       // the description of a world
-void bind_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);  // congestion controls of the user's: in Python,
-void bind_own_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);  // and in C++
+// Congestion controls of the user's: in Python, and in C++.
+void bind_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);
+void bind_own_controls(nanobind::module_& m, nanobind::class_<FlowConfig>& flow);
 using SharedWorld = Shared<World>;
 using SharedBatch = Shared<Batch>;
 void bind_worlds(nanobind::module_& m);       // World and Batch

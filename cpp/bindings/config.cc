@@ -12,7 +12,8 @@ namespace nb = nanobind;
 namespace netbuf {
 
 void bind_config(nb::module_& m) {
-  nb::class_<JitterConfig>(m, "JitterConfig", "Random delay of each packet; see netbuf_gym.scenarios.Jitter. Times in ns.")
+  nb::class_<JitterConfig>(m, "JitterConfig",
+                           "Random delay of each packet; see netbuf_gym.scenarios.Jitter. Times in ns.")
       .def(nb::init<>())
       .def_rw("distribution", &JitterConfig::distribution)
       .def_rw("scale_ns", &JitterConfig::scale_ns)
@@ -21,7 +22,8 @@ void bind_config(nb::module_& m) {
       .def_rw("correlation", &JitterConfig::correlation)
       .def_rw("reorder", &JitterConfig::reorder);
 
-  nb::class_<LinkConfig>(m, "LinkConfig", "A link; see netbuf_gym.scenarios.Link. Rates in bit/s, times in ns, sizes in bytes.")
+  nb::class_<LinkConfig>(m, "LinkConfig",
+                         "A link; see netbuf_gym.scenarios.Link. Rates in bit/s, times in ns, sizes in bytes.")
       .def(nb::init<>())
       .def_rw("name", &LinkConfig::name)
       .def_rw("rate_bps", &LinkConfig::rate_bps)
@@ -69,7 +71,8 @@ void bind_config(nb::module_& m) {
       .def_rw("scheduler", &SwitchConfig::scheduler)
       .def_rw("quanta", &SwitchConfig::quanta);
 
-  nb::class_<HostConfig>(m, "HostConfig", "Where flows end; see netbuf_gym.scenarios.Host. Sizes in bytes, times in ns.")
+  nb::class_<HostConfig>(m, "HostConfig",
+                         "Where flows end; see netbuf_gym.scenarios.Host. Sizes in bytes, times in ns.")
       .def(nb::init<>())
       .def_rw("name", &HostConfig::name)
       .def_rw("tcp_rmem", &HostConfig::tcp_rmem)
@@ -86,7 +89,8 @@ void bind_config(nb::module_& m) {
       .def_rw("kernel", &HostConfig::kernel)
       .def_rw("agent", &HostConfig::agent);
 
-  nb::class_<ArrivalsConfig>(m, "ArrivalsConfig", "When flows are opened; see netbuf_gym.scenarios.PoissonArrivals, Incast, FlowList.")
+  nb::class_<ArrivalsConfig>(m, "ArrivalsConfig",
+                             "When flows are opened; see netbuf_gym.scenarios.PoissonArrivals, Incast, FlowList.")
       .def(nb::init<>())
       .def_rw("kind", &ArrivalsConfig::kind)
       .def_rw("start_ns", &ArrivalsConfig::start_ns)
@@ -122,7 +126,8 @@ void bind_config(nb::module_& m) {
       .def_rw("random_on_off", &UdpConfig::random_on_off)
       .def_rw("priority", &UdpConfig::priority);
 
-  nb::class_<VideoConfig>(m, "VideoConfig", "What a video client plays, and how; see netbuf_gym.scenarios.Video. Times in ns.")
+  nb::class_<VideoConfig>(m, "VideoConfig",
+                          "What a video client plays, and how; see netbuf_gym.scenarios.Video. Times in ns.")
       .def(nb::init<>())
       .def_rw("bitrate_bps", &VideoConfig::bitrate_bps)
       .def_rw("chunk_ns", &VideoConfig::chunk_ns)
@@ -183,7 +188,8 @@ void bind_config(nb::module_& m) {
       .def_rw("priority", &FlowConfig::priority)
       .def_rw("relay", &FlowConfig::relay);
 
-  nb::class_<TrafficConfig>(m, "TrafficConfig", "Senders and the flows that they open; see netbuf_gym.scenarios.Traffic.")
+  nb::class_<TrafficConfig>(m, "TrafficConfig",
+                            "Senders and the flows that they open; see netbuf_gym.scenarios.Traffic.")
       .def(nb::init<>())
       .def_rw("senders", &TrafficConfig::senders)
       .def_rw("arrivals", &TrafficConfig::arrivals)

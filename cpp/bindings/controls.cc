@@ -23,7 +23,9 @@ struct View {
   AckEvent ack;
 
   std::optional<double> rtt() const { return ack.rtt < 0 ? std::nullopt : std::optional(seconds(ack.rtt)); }
-  std::optional<double> min_rtt() const { return tcb.min_rtt >= kNever ? std::nullopt : std::optional(seconds(tcb.min_rtt)); }
+  std::optional<double> min_rtt() const {
+    return tcb.min_rtt >= kNever ? std::nullopt : std::optional(seconds(tcb.min_rtt));
+  }
   std::optional<double> srtt() const { return tcb.srtt <= 0 ? std::nullopt : std::optional(seconds(tcb.srtt)); }
   std::optional<double> delivery_rate() const {
     if (ack.rate.delivered < 0 || ack.rate.interval <= 0) return std::nullopt;
@@ -82,13 +84,15 @@ class PythonControl final : public CongestionControl {
 
   [[noreturn]] void refuse(const char* what, nb::handle value, const char* valid) const {
     const std::string said = std::string(what).ends_with("gave") ? " " : " = ";
-    raise_error("ControlError", "congestion control " + name_ + ": " + what + said + nb::repr(value).c_str() + "; valid: " + valid);
+    raise_error("ControlError",
+                "congestion control " + name_ + ": " + what + said + nb::repr(value).c_str() + "; valid: " + valid);
   }
 
   // The number that it gave; nothing for None.
   std::optional<double> number(const char* what, nb::handle value, const char* valid, double most) const {
     if (value.is_none()) return std::nullopt;
-    const double read = PyBool_Check(value.ptr()) || PyUnicode_Check(value.ptr()) ? std::nan("") : PyFloat_AsDouble(value.ptr());
+    const double read =
+        PyBool_Check(value.ptr()) || PyUnicode_Check(value.ptr()) ? std::nan("") : PyFloat_AsDouble(value.ptr());
     if (PyErr_Occurred()) PyErr_Clear();
     if (!(read >= 1 && read <= most)) refuse(what, value, valid);
     return read;
@@ -132,16 +136,21 @@ class PythonControl final : public CongestionControl {
 void bind_controls(nb::module_& m, nb::class_<FlowConfig>& flow) {
   nb::class_<View>(m, "AckEvent", "What a congestion control in Python is told; see netbuf_gym.scenarios.own_control.")
       .def_prop_ro("time_s", [](const View& v) { return seconds(v.tcb.now); }, "The virtual time.")
-      .def_prop_ro("acked_packets", [](const View& v) { return v.ack.acked; }, "Newly acknowledged, cumulatively (ns3 stack: as ns-3 counts them).")
+      .def_prop_ro("acked_packets", [](const View& v) { return v.ack.acked; },
+                   "Newly acknowledged, cumulatively (ns3 stack: as ns-3 counts them).")
       .def_prop_ro("acked_bytes", [](const View& v) { return v.ack.acked_bytes; }, "Likewise, bytes.")
-      .def_prop_ro("delivered_packets", [](const View& v) { return v.ack.delivered; }, "Newly acknowledged, cumulatively or selectively.")
+      .def_prop_ro("delivered_packets", [](const View& v) { return v.ack.delivered; },
+                   "Newly acknowledged, cumulatively or selectively.")
       .def_prop_ro("lost_packets", [](const View& v) { return v.ack.lost; }, "Newly found lost.")
       .def_prop_ro("rtt_s", &View::rtt, "Of the newest packet acknowledged that was sent once; None: there is none.")
       .def_prop_ro("min_rtt_s", &View::min_rtt, "The least so far.")
       .def_prop_ro("srtt_s", &View::srtt, "Smoothed (RFC 6298).")
-      .def_prop_ro("delivery_rate_bps", &View::delivery_rate, "A sample, where the control has wants_rate = True; else None.")
-      .def_prop_ro("app_limited", [](const View& v) { return v.ack.rate.app_limited; }, "Whether the application limited that sample.")
-      .def_prop_ro("in_flight_packets", [](const View& v) { return v.tcb.in_flight(); }, "On their way, as the sender reckons.")
+      .def_prop_ro("delivery_rate_bps", &View::delivery_rate,
+                   "A sample, where the control has wants_rate = True; else None.")
+      .def_prop_ro("app_limited", [](const View& v) { return v.ack.rate.app_limited; },
+                   "Whether the application limited that sample.")
+      .def_prop_ro("in_flight_packets", [](const View& v) { return v.tcb.in_flight(); },
+                   "On their way, as the sender reckons.")
       .def_prop_ro("in_flight_bytes", [](const View& v) { return v.tcb.bytes_in_flight(); }, "Likewise, bytes.")
       .def_prop_ro("prior_in_flight_packets", [](const View& v) { return v.ack.prior_in_flight; }, "Before this ACK.")
       .def_prop_ro("cwnd_bytes", [](const View& v) { return v.tcb.cwnd; }, "The congestion window.")
@@ -150,10 +159,14 @@ void bind_controls(nb::module_& m, nb::class_<FlowConfig>& flow) {
       .def_prop_ro("mss_bytes", [](const View& v) { return v.tcb.mss; }, "A full segment's payload.")
       .def_prop_ro("delivered_packets_total", [](const View& v) { return v.tcb.delivered; }, "Since the start.")
       .def_prop_ro("lost_packets_total", [](const View& v) { return v.tcb.lost; }, "Since the start.")
-      .def_prop_ro("state", [](const View& v) { return kStates[static_cast<size_t>(v.tcb.state)]; }, "open, disorder, cwr (giving way to marks), recovery or loss.")
-      .def_prop_ro("echo", [](const View& v) { return v.ack.echo; }, "Tells of packets that were marked on the way (ECN).")
-      .def_prop_ro("cwnd_limited", [](const View& v) { return v.tcb.cwnd_limited; }, "Whether the window, not the application, limits the sender.")
-      .def_prop_ro("duplicate", [](const View& v) { return v.ack.duplicate; }, "Tells of a segment that arrived twice (D-SACK).");
+      .def_prop_ro("state", [](const View& v) { return kStates[static_cast<size_t>(v.tcb.state)]; },
+                   "open, disorder, cwr (giving way to marks), recovery or loss.")
+      .def_prop_ro("echo", [](const View& v) { return v.ack.echo; },
+                   "Tells of packets that were marked on the way (ECN).")
+      .def_prop_ro("cwnd_limited", [](const View& v) { return v.tcb.cwnd_limited; },
+                   "Whether the window, not the application, limits the sender.")
+      .def_prop_ro("duplicate", [](const View& v) { return v.ack.duplicate; },
+                   "Tells of a segment that arrived twice (D-SACK).");
 
   flow.def("set_own_control", [](FlowConfig& config, nb::object make, const std::string& name) {
     // Flows are copied and made without the interpreter's lock: the object is counted by threads, not by Python.

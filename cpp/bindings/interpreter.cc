@@ -24,7 +24,8 @@ std::atomic<int> entered = 0;  // how often threads are in the interpreter, or o
 thread_local int mine = 0;     // this thread's share
 std::thread::id ending_thread;
 
-// Once the interpreter is ending, whoever is not the thread that ends it stays out. `held`: with the interpreter's lock.
+// Once the interpreter is ending, whoever is not the thread that ends it stays out.
+// `held`: with the interpreter's lock.
 void enter(bool held) {
   entered.fetch_add(1), ++mine;
   if (!ending || std::this_thread::get_id() == ending_thread) return;
@@ -116,14 +117,18 @@ void ask_for_signals() {
 void Turn::take() {
   if (thread_ == 0) return own();
   if (orphaned()) {
-    raise_error("BusyError", "this process was forked while another thread was at work here, which is not in the child: valid: a new one"
-                       " made in the child (an environment may also be closed and reset)");
+    raise_error("BusyError",
+                "this process was forked while another thread was at work here, which is not in the child: valid: a new"
+                " one made in the child (an environment may also be closed and reset)");
   }
   if (thread_ == PyThread_get_thread_ident()) {
-    raise_error("BusyError", "called from within a call that this very thread has not come back from; valid: one call after the other");
+    raise_error("BusyError",
+                "called from within a call that this very thread has not come back from;"
+                " valid: one call after the other");
   }
-  raise_error("BusyError", "another thread is at work here; valid: one thread at a time, so an environment for each thread,"
-                     " or a threading.Lock around its calls");
+  raise_error("BusyError",
+              "another thread is at work here; valid: one thread at a time, so an environment for each thread,"
+              " or a threading.Lock around its calls");
 }
 
 // Until it is given back; not where that may never be.
@@ -146,7 +151,8 @@ void Turn::settle() {
 }
 
 void bind_interpreter(nb::module_& m) {
-  nb::class_<Turn>(m, "Turn", R"(Whose turn it is with something that one thread at a time may use: `with turn:` takes it.
+  nb::class_<Turn>(m, "Turn",
+                   R"(Whose turn it is with something that one thread at a time may use: `with turn:` takes it.
 
 BusyError where another thread has it, or this one further up: nobody waits, and nothing is mixed.)")
       .def(nb::init<>())

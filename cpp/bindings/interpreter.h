@@ -14,9 +14,9 @@ namespace netbuf {
 // Raises an error of netbuf_gym.errors, by its name.
 [[noreturn]] void raise_error(const char* error, const std::string& message);
 
-// Holds the interpreter's lock, in any thread, taken already or not. When the interpreter is ending, a thread that enters stays
-// where it is for good, and one that is inside is waited for, a second at most: the interpreter would unwind it, through
-// frames that cannot be unwound.
+// Holds the interpreter's lock, in any thread, taken already or not. When the interpreter is ending, a thread that
+// enters stays where it is for good, and one that is inside is waited for, a second at most: the interpreter would
+// unwind it, through frames that cannot be unwound.
 class Inside {
  public:
   Inside();
@@ -28,8 +28,8 @@ class Inside {
   PyGILState_STATE state_;
 };
 
-// Leaves the interpreter to other threads while `work` runs, and comes back, by the same rule. What `work` throws is thrown
-// again inside: Abort as its reason, a fault of the simulator's as netbuf_gym.errors.SimulatorFault.
+// Leaves the interpreter to other threads while `work` runs, and comes back, by the same rule. What `work` throws is
+// thrown again inside: Abort as its reason, a fault of the simulator's as netbuf_gym.errors.SimulatorFault.
 void outside(const std::function<void()>& work);
 
 // The same without leaving.

@@ -146,7 +146,9 @@ void bind_kernel(nb::module_& m) {
       all.append(d);
     }
     return all;
-  }, "path"_a, "names"_a, "Structures by name in a file of BTF, a dict each or None: id, bytes, members (name: number and offset in bytes).");
+  }, "path"_a, "names"_a,
+        "Structures by name in a file of BTF, a dict each or None:"
+        " id, bytes, members (name: number and offset in bytes).");
   m.def("tcp_info_columns", [] {
     std::vector<std::string> names;
     for (const TcpInfoField& field : tcp_info_fields()) names.emplace_back(field.name);
@@ -163,27 +165,32 @@ void bind_kernel(nb::module_& m) {
   m.def("inet_diag", &listed, "netlink"_a, "states"_a, "local_port"_a, "remote_port"_a, "v6"_a,
         "The TCP sockets of the namespace in which a NETLINK_SOCK_DIAG socket was opened, float64 (sockets, columns).");
   m.def("inet_diag_ended", &ended, "netlink"_a,
-        "Those that a non-blocking one, bound to the groups of destroyed sockets, was told of since this was last asked.");
+        "Those that a non-blocking one, bound to the groups of destroyed sockets,"
+        " was told of since this was last asked.");
   m.def("meter_receiver", [](Emulator& emulator, uint32_t route, const FlowConfig& flow, uint32_t mss) {
     auto meter = std::make_unique<ReceiverMeter>(flow, mss);
     const Emulator::Guard guard = emulator.hold();
     emulator.meter(route, std::move(meter));
   }, "emulator"_a, "route"_a, "flow"_a, "mss"_a,
-        "From now on the flow's receiver control is told what arrives at the route's receiver, whose window is clamped to what it says.");
+        "From now on the flow's receiver control is told what arrives at the route's receiver,"
+        " whose window is clamped to what it says.");
   m.def("first_window_bytes", [](const FlowConfig& flow, uint32_t mss) {
     const auto control = make_receiver_control(flow, mss);
     return control ? control->initial_window() : -1;
   }, "flow"_a, "mss"_a, "What a flow's receiver control advertises first; negative: it has none.");
   m.def("receiver_stat", &receiver_stat, "emulator"_a, "route"_a, "What a metered receiver has counted.");
-  m.def("receiver_reading", &receiver_reading, "emulator"_a, "route"_a, "What its control, Nuwa's or an agent's, knows.");
+  m.def("receiver_reading", &receiver_reading, "emulator"_a, "route"_a,
+        "What its control, Nuwa's or an agent's, knows.");
   m.def("begin_receiver", [](Emulator& emulator, uint32_t route) {
     const Emulator::Guard guard = emulator.hold();
     meter_of(emulator, route).begin(monotonic());
   }, "emulator"_a, "route"_a, "An interval of readings begins.");
-  m.def("set_receiver", [](Emulator& emulator, uint32_t route, double k, double target_s, double window_bytes, double gain) {
+  m.def("set_receiver", [](Emulator& emulator, uint32_t route, double k, double target_s, double window_bytes,
+                           double gain) {
     const Emulator::Guard guard = emulator.hold();
     meter_of(emulator, route).set(k, target_s, window_bytes, gain);
-  }, "emulator"_a, "route"_a, "k"_a, "target_delay_s"_a, "window_bytes"_a, "bdp_gain"_a, "What an agent decided; NaN: leaves it.");
+  }, "emulator"_a, "route"_a, "k"_a, "target_delay_s"_a, "window_bytes"_a, "bdp_gain"_a,
+        "What an agent decided; NaN: leaves it.");
 }
 
 }  // namespace netbuf

@@ -18,8 +18,8 @@ namespace {
 
 double seconds_or_nan(Time t) { return t >= kNever ? std::numeric_limits<double>::quiet_NaN() : seconds(t); }
 
-// What is read while others wait for the lock; Python's objects are made when it has been given back: they may take a while, of a
-// garbage collection.
+// What is read while others wait for the lock; Python's objects are made when it has been given back: they may take a
+// while, of a garbage collection.
 struct TapReading {
   explicit TapReading(const Tap& tap)
       : counters(tap.counters()), in_flight_bytes(tap.in_flight_bytes()), interval_rtt_min(tap.interval_rtt_min) {}
@@ -106,7 +106,8 @@ void bind_live(nb::module_& m) {
       .def_rw("path", &Route::path)
       .def_rw("return_path", &Route::return_path);
 
-  nb::class_<LiveSocket>(m, "LiveSocket", "What a flow's sockets are given, and the number of its route. 0: as the namespace has it.")
+  nb::class_<LiveSocket>(m, "LiveSocket",
+                         "What a flow's sockets are given, and the number of its route. 0: as the namespace has it.")
       .def(nb::init<>())
       .def_rw("route", &LiveSocket::route)
       .def_rw("cc", &LiveSocket::cc)
@@ -120,7 +121,9 @@ void bind_live(nb::module_& m) {
       .def_rw("limited", &LiveSocket::limited)
       .def_rw("window_bytes", &LiveSocket::window_bytes);
 
-  nb::class_<Emulator>(m, "Emulator", R"(A world's links in real time, between descriptors of TUN devices; see cpp/include/netbuf/emulator.h.
+  nb::class_<Emulator>(
+      m, "Emulator",
+      R"(A world's links in real time, between descriptors of TUN devices; see cpp/include/netbuf/emulator.h.
 
 Times are nanoseconds since its start. It can be read and set while it runs, by one thread at a time or several.)")
       .def("__init__", [](Emulator* self, const WorldConfig& world, uint64_t seed, const std::vector<Route>& routes,
@@ -172,8 +175,8 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         for (const auto& sw : e.switches()) {
           all.emplace_back();
           for (uint32_t q = 0; q < sw->queues(); ++q) {
-            all.back().push_back({static_cast<double>(sw->packets(q)), static_cast<double>(sw->bytes(q)), sw->threshold(0, q),
-                                  static_cast<double>(sw->totals(q).drops)});
+            all.back().push_back({static_cast<double>(sw->packets(q)), static_cast<double>(sw->bytes(q)),
+                                  sw->threshold(0, q), static_cast<double>(sw->totals(q).drops)});
           }
         }
         return all;
@@ -210,7 +213,8 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
         SharedBuffer& buffer = *at(e.switches(), sw, "switch");
         if (alphas.size() != buffer.queues()) throw nb::index_error("queue");
         buffer.set_cut(e.now() + from_seconds(cut_s), alphas.data());
-      }, "switch"_a, "cut_s"_a, "alphas"_a, "For so long from now, at an agent's switch; an alpha a queue, NaN: none of its own.")
+      }, "switch"_a, "cut_s"_a, "alphas"_a,
+           "For so long from now, at an agent's switch; an alpha a queue, NaN: none of its own.")
       .def("set_drop_head", [](Emulator& e, uint32_t sw, bool from_head) {
         const Emulator::Guard guard = e.hold();
         at(e.switches(), sw, "switch")->set_drop_head(from_head);
@@ -249,12 +253,14 @@ Times are nanoseconds since its start. It can be read and set while it runs, by 
 
 late_*_s: how late packets were written, against when the links had them arrive.
 read_late_*_s: how long packets had waited to be read, at most.
-rate_error: how much more (less: negative) links carried than their schedules could, relative, by the wall clock, while they were
-saturated for 0.1 s or more, which was rate_busy_s long, of all links together; NaN: none was.)");
+rate_error: how much more (less: negative) links carried than their schedules could, relative, by the wall clock, while
+they were saturated for 0.1 s or more, which was rate_busy_s long, of all links together; NaN: none was.)");
 
-  nb::class_<LiveFlows>(m, "LiveFlows", "A world's connections over sockets of the kernel; see cpp/include/netbuf/live_flows.h.")
-      .def("__init__", [](LiveFlows* self, const WorldConfig& world, uint64_t seed, Emulator& emulator, const std::vector<int>& namespaces,
-                          const std::vector<LiveSocket>& flows, const std::vector<LiveSocket>& senders) {
+  nb::class_<LiveFlows>(m, "LiveFlows",
+                        "A world's connections over sockets of the kernel; see cpp/include/netbuf/live_flows.h.")
+      .def("__init__", [](LiveFlows* self, const WorldConfig& world, uint64_t seed, Emulator& emulator,
+                          const std::vector<int>& namespaces, const std::vector<LiveSocket>& flows,
+                          const std::vector<LiveSocket>& senders) {
         new (self) LiveFlows({world, seed, namespaces, flows, senders}, emulator);
       }, "world"_a, "seed"_a, "emulator"_a, "namespaces"_a, "flows"_a, "senders"_a, nb::keep_alive<1, 4>())
       .def("listen", &LiveFlows::listen, nb::call_guard<nb::gil_scoped_release>(), "Before the start.")
@@ -284,8 +290,8 @@ saturated for 0.1 s or more, which was rate_busy_s long, of all links together; 
       }, "Flows whose connections have failed, and why.")
       .def("totals", [](LiveFlows& f) {
         const auto [started, connected, completed, failed, bytes, open] = held(f, [&] {
-          return std::tuple(f.opened().size(), f.connected(), f.completions().size(), f.failed(), f.traffic_delivered_bytes(),
-                            f.open_connections());
+          return std::tuple(f.opened().size(), f.connected(), f.completions().size(), f.failed(),
+                            f.traffic_delivered_bytes(), f.open_connections());
         });
         nb::dict d;
         d["flows_started"] = started;
@@ -295,7 +301,8 @@ saturated for 0.1 s or more, which was rate_busy_s long, of all links together; 
         d["delivered_bytes"] = bytes;
         d["connections"] = open;
         return d;
-      }, "Of the traffic's flows; failed: could not be opened, or broke; connections: that are open, of the traffic and others.")
+      }, "Of the traffic's flows; failed: could not be opened, or broke;"
+           " connections: that are open, of the traffic and others.")
       .def("completed_at", [](LiveFlows& f, uint32_t node) {
         const LiveFlows::Guard guard = f.hold();
         return f.completed_at(node);
@@ -306,11 +313,14 @@ saturated for 0.1 s or more, which was rate_busy_s long, of all links together; 
         for (size_t i = first; i < f.completions().size(); ++i) {
           const Completion& done = f.completions()[i];
           const OpenedFlow& flow = f.opened()[done.flow];
-          rows.push_back({static_cast<double>(done.flow), seconds(flow.start), seconds(done.fct), static_cast<double>(flow.size_bytes),
-                          static_cast<double>(flow.sender), static_cast<double>(flow.priority), done.ideal_s});
+          rows.push_back({static_cast<double>(done.flow), seconds(flow.start), seconds(done.fct),
+                          static_cast<double>(flow.size_bytes), static_cast<double>(flow.sender),
+                          static_cast<double>(flow.priority), done.ideal_s});
         }
         return rows;
-      }, "first"_a = 0, "Finished flows of the traffic from number first on: flow, start_s, fct_s, size_bytes, sender, priority, ideal_s.")
+      }, "first"_a = 0,
+           "Finished flows of the traffic from number first on:"
+           " flow, start_s, fct_s, size_bytes, sender, priority, ideal_s.")
       .def("flows_opened", [](LiveFlows& f) {
         const LiveFlows::Guard guard = f.hold();
         std::vector<std::vector<double>> rows;
@@ -339,16 +349,19 @@ saturated for 0.1 s or more, which was rate_busy_s long, of all links together; 
       .def("switch_changed", [](LiveFlows& f, uint32_t sw) {
         const LiveFlows::Guard guard = f.hold();
         return f.switch_changed(sw);
-      }, "switch"_a, "Whether the worst slowdown of the flows that complete is another one than when this was last asked.")
+      }, "switch"_a,
+           "Whether the worst slowdown of the flows that complete is another one than when this was last asked.")
       .def("cap_buffers", [](LiveFlows& f, uint32_t node, int64_t bytes) {
         const LiveFlows::Guard guard = f.hold();
         f.cap_buffers(node, bytes);
-      }, "node"_a, "bytes"_a, "Send buffers that connections opened from now on ask for at a node are at most as large.")
+      }, "node"_a, "bytes"_a,
+           "Send buffers that connections opened from now on ask for at a node are at most as large.")
       .def("clamp_windows", [](LiveFlows& f, uint32_t node, int64_t bytes) {
         const LiveFlows::Guard guard = f.hold();
         return f.clamp_windows(node, bytes);
-      }, "node"_a, "bytes"_a, R"(Receive windows of all connections that a node receives, now or from now on, are at most as large; but for receivers with a
-control of their own. Returns how many there are.)")
+      }, "node"_a, "bytes"_a,
+           R"(Receive windows of all connections that a node receives, now or from now on, are at most as large;
+but for receivers with a control of their own. Returns how many there are.)")
       .def("set_window", [](LiveFlows& f, uint32_t flow, double bytes) {
         const LiveFlows::Guard guard = f.hold();
         f.set_window(flow, bytes);

@@ -74,13 +74,18 @@ void bind_catalogues(nb::module_& m) {
                         {"speaks_ecn", profile.speaks_ecn}};
     }
     return profiles;
-  }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes; whether it\ncan pace, have hosts, and speak ECN.");
-  const char* text = "A dict each: name, meaning, stacks, and for each of its parameters name, meaning, kind, default, low, high, stacks.";
+  }, "The stack profiles by name: the largest segment, and a full data packet and an ACK on the wire, in bytes;\n"
+        "whether it can pace, have hosts, and speak ECN.");
+  const char* text =
+      "A dict each: name, meaning, stacks, and for each of its parameters"
+      " name, meaning, kind, default, low, high, stacks.";
   m.def("congestion_controls", &described<CongestionControlRecord>, text);
   m.def("receiver_controls", &described<ReceiverControlRecord>, text);
   m.def("bitrate_rules", [] {
     std::map<std::string, std::string> all;
-    for (const BitrateRuleRecord* record : Catalogue<BitrateRuleRecord>::all()) all.emplace(record->name, record->meaning);
+    for (const BitrateRuleRecord* record : Catalogue<BitrateRuleRecord>::all()) {
+      all.emplace(record->name, record->meaning);
+    }
     return all;
   }, "How video clients choose bitrates: names with what they mean.");
   m.def("queue_disciplines", &described<DisciplineRecord>, text);

@@ -33,10 +33,13 @@ std::string shown(double value) {
   return text;
 }
 
-// Passes everything on, and refuses what would bring the simulator out of step: exceptions, windows and rates that are none.
+// Passes everything on, and refuses what would bring the simulator out of step:
+// exceptions, windows and rates that are none.
 class Guarded final : public CongestionControl {
  public:
-  Guarded(std::unique_ptr<CongestionControl> own, std::string name) : name_(std::move(name)), own_(std::move(own)) { adopt(); }
+  Guarded(std::unique_ptr<CongestionControl> own, std::string name) : name_(std::move(name)), own_(std::move(own)) {
+    adopt();
+  }
 
   void init(Tcb& tcb) override {
     call("init", tcb, [&] { own_->init(tcb); });
@@ -48,7 +51,9 @@ class Guarded final : public CongestionControl {
   }
   int64_t ssthresh(Tcb& tcb) override { return window("ssthresh", tcb, [&] { return own_->ssthresh(tcb); }); }
   void on_state(Tcb& tcb, CaState state) override { call("on_state", tcb, [&] { own_->on_state(tcb, state); }); }
-  void on_lost(Tcb& tcb, const RateSample& sample) override { call("on_lost", tcb, [&] { own_->on_lost(tcb, sample); }); }
+  void on_lost(Tcb& tcb, const RateSample& sample) override {
+    call("on_lost", tcb, [&] { own_->on_lost(tcb, sample); });
+  }
   void on_idle_restart(Tcb& tcb) override { call("on_idle_restart", tcb, [&] { own_->on_idle_restart(tcb); }); }
   int64_t undo_window(Tcb& tcb, int64_t prior) override {
     return window("undo_window", tcb, [&] { return own_->undo_window(tcb, prior); });
@@ -127,18 +132,21 @@ class Guarded final : public CongestionControl {
 
 // The one record of a shared object, which stays loaded. Raises ControlError inside the interpreter.
 const CongestionControlRecord& record_of(const std::string& library, const std::string& name) {
-  const auto fail = [&](const std::string& what) { raise_error("ControlError", "congestion control " + name + ": " + what); };
+  const auto fail = [&](const std::string& what) {
+    raise_error("ControlError", "congestion control " + name + ": " + what);
+  };
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) fail(std::string("cannot be loaded (") + dlerror() + "); valid: a file that needs netbuf/tcp.h alone");
   const auto own = reinterpret_cast<const OwnControls* (*)()>(dlsym(handle, kOwnControlsName));
   if (!own) fail("was not compiled for netbuf-gym; valid: what netbuf_gym.scenarios.compiled makes");
   if (own()->abi != OwnControls::kAbi || std::string(own()->build) != kOwnControlBuild) {
-    fail("was compiled against " + std::string(own()->build) + " (version " + std::to_string(own()->abi) + "); valid: " +
-         kOwnControlBuild + " (version " + std::to_string(OwnControls::kAbi) + ")");
+    fail("was compiled against " + std::string(own()->build) + " (version " + std::to_string(own()->abi) +
+         "); valid: " + kOwnControlBuild + " (version " + std::to_string(OwnControls::kAbi) + ")");
   }
   const auto& records = *own()->records;
   if (records.size() != 1) {
-    fail("has " + std::to_string(records.size()) + " records; valid: one `const Entry<CongestionControlRecord> entry{{...}};`");
+    fail("has " + std::to_string(records.size()) +
+         " records; valid: one `const Entry<CongestionControlRecord> entry{{...}};`");
   }
   return *records[0];
 }
@@ -148,11 +156,15 @@ const CongestionControlRecord& record_of(const std::string& library, const std::
 void bind_own_controls(nb::module_& m, nb::class_<FlowConfig>& flow) {
   m.attr("OWN_CONTROL_HEADERS") = NETBUF_HEADERS;
   m.attr("OWN_CONTROL_STRINGS") = NETBUF_AS_TEXT(_GLIBCXX_USE_CXX11_ABI);
-  flow.def("set_compiled_control", [](FlowConfig& config, const std::string& library, const std::string& name, const Given& given) {
+  flow.def("set_compiled_control", [](FlowConfig& config, const std::string& library, const std::string& name,
+                                      const Given& given) {
     const CongestionControlRecord& record = record_of(library, name);
     config.cc = name;
     config.own_control = [&record, name, given](Stack stack) {
-      if (!record.in(stack)) refuse(name, "its record has no maker for the " + std::string(name_of(stack)) + " stack; valid: the other one");
+      if (!record.in(stack)) {
+        refuse(name, "its record has no maker for the " + std::string(name_of(stack)) +
+                         " stack; valid: the other one");
+      }
       std::unique_ptr<CongestionControl> made;
       try {
         made = record.in(stack)(Parameters(record.parameters, given, "parameters", stack));

@@ -80,9 +80,9 @@ Matrix chunks(World& world, Flow& flow, const VideoClient& client) {
   const Link& link = world.links()[flow.bottleneck()];
   return sample_matrix(count, 9, [&](uint32_t i, double* out) {
     const Chunk& c = client.chunks()[i];
-    const double row[] = {seconds(c.begun), seconds(c.first), seconds(c.ended), static_cast<double>(c.bytes), c.bitrate_bps,
-                          seconds(c.buffered), c.window_bytes >= 0 ? c.window_bytes : kUnknown, c.rtt >= 0 ? seconds(c.rtt) : kUnknown,
-                          capacity_bps(link, c.begun, c.ended)};
+    const double row[] = {seconds(c.begun), seconds(c.first), seconds(c.ended), static_cast<double>(c.bytes),
+                          c.bitrate_bps, seconds(c.buffered), c.window_bytes >= 0 ? c.window_bytes : kUnknown,
+                          c.rtt >= 0 ? seconds(c.rtt) : kUnknown, capacity_bps(link, c.begun, c.ended)};
     std::copy(std::begin(row), std::end(row), out);
   });
 }
@@ -147,8 +147,8 @@ Matrix completions(const World& world) {
   return sample_matrix(done.size(), 7, [&](uint32_t i, double* out) {
     const OpenedFlow& flow = world.opened()[done[i].flow];
     const double row[] = {static_cast<double>(done[i].flow), seconds(flow.start), seconds(done[i].fct),
-                          static_cast<double>(flow.size_bytes), static_cast<double>(flow.sender), static_cast<double>(flow.priority),
-                          done[i].ideal_s};
+                          static_cast<double>(flow.size_bytes), static_cast<double>(flow.sender),
+                          static_cast<double>(flow.priority), done[i].ideal_s};
     std::copy(std::begin(row), std::end(row), out);
   });
 }
@@ -192,7 +192,8 @@ SwitchReading::SwitchReading(const SharedBuffer& sw, Time now) : time(now), capa
     for (uint32_t q = 0; q < sw.queues(); ++q) {
       const SharedBuffer::Queue& queue = sw.queue(port, q);
       const TimeHistogram& lengths = queue.packets;
-      queues.push_back({port, q, queue.counters, queue.size(), lengths.mean(now), lengths.percentile(0.99, now), lengths.max()});
+      queues.push_back(
+          {port, q, queue.counters, queue.size(), lengths.mean(now), lengths.percentile(0.99, now), lengths.max()});
     }
   }
 }
@@ -248,7 +249,8 @@ Cube switch_sample(World& world) {
       out[3] = static_cast<double>(switches[s]->totals(q).drops);
     }
   }
-  return Cube(data, {switches.size(), queues, 4}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+  return Cube(data, {switches.size(), queues, 4},
+              nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
 }
 
 nb::list probe_delays(World& world) {
@@ -257,7 +259,8 @@ nb::list probe_delays(World& world) {
     const auto& delays = world.probe(i).delays;
     double* data = new double[std::max<size_t>(1, delays.size())];
     std::copy(delays.begin(), delays.end(), data);
-    all.append(Vector(data, {delays.size()}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); })));
+    all.append(Vector(data, {delays.size()},
+                      nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); })));
   }
   return all;
 }
@@ -314,7 +317,8 @@ nb::list host_stats(World& world) {
     d["memory_max_bytes"] = static_cast<double>(host.memory().most()) * page;
     d["memory_pressure_s"] = seconds(host.pressure_time(now));
     d["packets_refused"] = host.totals.refused;
-    d["ring_mean_packets"] = now > 0 && !host.settings().devices.empty() ? queued / seconds(now) : seconds_or_nan(kNever);
+    d["ring_mean_packets"] =
+        now > 0 && !host.settings().devices.empty() ? queued / seconds(now) : seconds_or_nan(kNever);
     d["interrupted_s"] = seconds(host.interrupted(now));
     all.append(d);
   }
@@ -384,14 +388,17 @@ void bind_readings(nb::module_& m, nb::class_<SharedWorld>& world, nb::class_<Sh
   const auto add = [&](const char* name, auto read, const char* text) { reading(world, batch, name, read, text); };
   add("flow_stats", [](World& w) { return flow_stats(w); }, "Cumulative counters, one dict a flow.");
   add("video_stats", [](World& w) { return video_stats(w); },
-      "What each flow's video client has played so far, and its chunks that have ended, shape (chunks, 9): begun_s, first_byte_s,\n"
-      "ended_s, bytes, bitrate_bps, buffered_s, window_bytes, rtt_s, capacity_bps; None for flows without one.");
+      "What each flow's video client has played so far, and its chunks that have ended, shape (chunks, 9):\n"
+      "begun_s, first_byte_s, ended_s, bytes, bitrate_bps, buffered_s, window_bytes, rtt_s, capacity_bps;\n"
+      "None for flows without one.");
   add("link_stats", [](World& w) { return link_stats(w); }, "Cumulative counters, one dict a link.");
   add("flow_sample", [](World& w) {
-    return sample_matrix(w.flows().size(), std::size(kFlowSampleFields), [&](uint32_t i, double* out) { sample_flow(w, i, out); });
+    return sample_matrix(w.flows().size(), std::size(kFlowSampleFields),
+                         [&](uint32_t i, double* out) { sample_flow(w, i, out); });
   }, "Current values, shape (flows, fields); columns are flow_sample_fields().");
   add("link_sample", [](World& w) {
-    return sample_matrix(w.links().size(), std::size(kLinkSampleFields), [&](uint32_t i, double* out) { sample_link(w, i, out); });
+    return sample_matrix(w.links().size(), std::size(kLinkSampleFields),
+                         [&](uint32_t i, double* out) { sample_link(w, i, out); });
   }, "Current values, shape (links, fields); columns are link_sample_fields().");
   add("flow_arrivals", [](World& w) {
     std::vector<int64_t> bytes;
@@ -427,7 +434,8 @@ void bind_readings(nb::module_& m, nb::class_<SharedWorld>& world, nb::class_<Sh
   world.def_prop_ro("now_ns", [](SharedWorld& w) { return Held(w.turn), w.core->now(); })
       .def_prop_ro("memory_bytes", [](SharedWorld& w) { return Held(w.turn), w.core->memory_bytes(); });
   batch.def("now_ns", [](SharedBatch& b, uint32_t i) { return Held(b.turn), b.core->world(i).now(); }, "world"_a)
-      .def("memory_bytes", [](SharedBatch& b, uint32_t i) { return Held(b.turn), b.core->world(i).memory_bytes(); }, "world"_a);
+      .def("memory_bytes", [](SharedBatch& b, uint32_t i) { return Held(b.turn), b.core->world(i).memory_bytes(); },
+           "world"_a);
 
   m.def("flow_sample_fields", [] { return names(kFlowSampleFields); });
   m.def("link_sample_fields", [] { return names(kLinkSampleFields); });

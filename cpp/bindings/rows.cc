@@ -1,4 +1,5 @@
-// Numbers of many agents: what moves between plants and learners, and the arithmetic of tasks that would be slow in numpy.
+// Numbers of many agents: what moves between plants and learners,
+// and the arithmetic of tasks that would be slow in numpy.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -108,7 +109,8 @@ void bind_rows(nb::module_& m) {
     const size_t rows = telemetry.shape(0), fields = telemetry.shape(1);
     require(last.shape(0) == fields && last.shape(1) == rows, "last", "(fields, rows)");
     take_in(telemetry.data(), rows, fields, last.data());
-  }, "telemetry"_a, "last"_a.noconvert(), "Writes of telemetry, (rows, fields), what is no NaN into last, (fields, rows).");
+  }, "telemetry"_a, "last"_a.noconvert(),
+        "Writes of telemetry, (rows, fields), what is no NaN into last, (fields, rows).");
 
   m.def("put_vectors", [](const Matrix<const float>& vectors, const Matrix<float>& out) {
     const size_t width = vectors.shape(0), rows = vectors.shape(1);
@@ -124,15 +126,19 @@ void bind_rows(nb::module_& m) {
   }, "ring"_a.noconvert(), "first"_a, "out"_a.noconvert(),
      "Writes ring, (depth, rows, width), from vector `first` on and round, into out, (rows, depth * width).");
 
-  nb::class_<SenderFeatures>(m, "SenderFeatures", "The arithmetic of netbuf_gym.tasks.congestion_window on its tracker's arrays.")
-      .def(nb::init<const std::vector<std::string>&, double, Matrix<float>, Matrix<float>, Vector<double>, Matrix<bool>>(),
+  nb::class_<SenderFeatures>(m, "SenderFeatures",
+                             "The arithmetic of netbuf_gym.tasks.congestion_window on its tracker's arrays.")
+      .def(nb::init<const std::vector<std::string>&, double, Matrix<float>, Matrix<float>, Vector<double>,
+                    Matrix<bool>>(),
            "fields"_a, "interval_s"_a, "last"_a.noconvert(), "memory"_a.noconvert(),
            "window"_a.noconvert(), "known"_a.noconvert(),
-           "memory holds previous cwnd, RTT, throughput, rate; rate, peak rate, age, least RTT; known: RTT known, and before.")
+           "memory holds previous cwnd, RTT, throughput, rate; rate, peak rate, age, least RTT;"
+           " known: RTT known, and before.")
       .def("remember", &SenderFeatures::remember, "Makes the last interval the previous one.")
       .def("follow", &SenderFeatures::follow, "telemetry"_a, "kept"_a,
            "Follows an interval that was taken in; kept: the part of the highest rate that is not forgotten.")
-      .def("ratios", &SenderFeatures::ratios, "out"_a.noconvert(), "Writes the ratios whose logarithms are observed, (11, rows).")
+      .def("ratios", &SenderFeatures::ratios, "out"_a.noconvert(),
+           "Writes the ratios whose logarithms are observed, (11, rows).")
       .def("features", &SenderFeatures::features, "logs"_a, "scales"_a, "out"_a.noconvert(),
            "Writes the feature vectors, (16, rows), from the logarithms of the ratios and their factors.");
 }

@@ -17,7 +17,8 @@ using Mask = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::c
 const uint8_t* mask_data(const Batch& batch, const std::optional<Mask>& mask) {
   if (!mask) return nullptr;
   if (mask->shape(0) != batch.worlds()) {
-    throw std::invalid_argument("mask has " + std::to_string(mask->shape(0)) + " entries: must have " + std::to_string(batch.worlds()));
+    throw std::invalid_argument("mask has " + std::to_string(mask->shape(0)) + " entries: must have " +
+                                std::to_string(batch.worlds()));
   }
   return mask->data();
 }
@@ -64,13 +65,16 @@ void bind_worlds(nb::module_& m) {
       }, "until_ns"_a, "events"_a = nb::none(),
          R"(Handles every event up to and including until_ns, or so many of them; False: there are more.
 
-What a handler of signals raises meanwhile, as KeyboardInterrupt, leaves the world between two events: it may be run on.)");
+What a handler of signals raises meanwhile, as KeyboardInterrupt, leaves the world between two events:
+it may be run on.)");
 
-  nb::class_<SharedBatch> batch(m, "Batch", R"(Many worlds stepped together; results do not depend on the number of threads.
+  nb::class_<SharedBatch> batch(m, "Batch",
+                                R"(Many worlds stepped together; results do not depend on the number of threads.
 
 kind is one of agent_kinds(); its parameters stand beside it. Calls from several threads take turns.)");
   batch
-      .def("__init__", [](SharedBatch* self, uint32_t worlds, uint32_t agents, uint32_t threads, const std::string& kind, const nb::kwargs& parameters) {
+      .def("__init__", [](SharedBatch* self, uint32_t worlds, uint32_t agents, uint32_t threads,
+                          const std::string& kind, const nb::kwargs& parameters) {
         new (self) SharedBatch(worlds, agents, threads, make_agent(kind, given(parameters)));
         self->core->ask(ask_for_signals);
       }, "n_worlds"_a, "n_agents"_a, "threads"_a = 1, "kind"_a = "sender", "parameters"_a)
@@ -81,13 +85,16 @@ kind is one of agent_kinds(); its parameters stand beside it. Calls from several
         return names;
       }, "Columns of the control.")
       .def_prop_ro("telemetry", [](SharedBatch& b) {
-        return nb::ndarray<nb::numpy, double>(b.core->telemetry(), {b.core->worlds(), b.core->agents(), b.core->fields().size()}, nb::find(&b));
+        return nb::ndarray<nb::numpy, double>(
+            b.core->telemetry(), {b.core->worlds(), b.core->agents(), b.core->fields().size()}, nb::find(&b));
       }, "View, shape (worlds, agents, fields), written by each advance.")
       .def_prop_ro("agent_mask", [](SharedBatch& b) {
-        return nb::ndarray<nb::numpy, uint8_t>(b.core->agent_mask(), {b.core->worlds(), b.core->agents()}, nb::find(&b));
+        return nb::ndarray<nb::numpy, uint8_t>(b.core->agent_mask(), {b.core->worlds(), b.core->agents()},
+                                               nb::find(&b));
       }, "View, shape (worlds, agents): 1 where the world has that agent.")
       .def_prop_ro("control", [](SharedBatch& b) {
-        return nb::ndarray<nb::numpy, double>(b.core->control(), {b.core->worlds(), b.core->agents(), b.core->controls().size()}, nb::find(&b));
+        return nb::ndarray<nb::numpy, double>(
+            b.core->control(), {b.core->worlds(), b.core->agents(), b.core->controls().size()}, nb::find(&b));
       }, "View, shape (worlds, agents, controls): in force from the next advance on; NaN leaves things as they are.")
       .def("reset", [](SharedBatch& b, uint32_t world, const WorldConfig& config, uint64_t seed) {
         Held held(b.turn);
@@ -98,15 +105,16 @@ kind is one of agent_kinds(); its parameters stand beside it. Calls from several
         Held held(b.turn);
         outside([&] { b.core->advance(interval, data); });
       }, "interval_ns"_a, "mask"_a = nb::none(), "Runs every world whose mask is not 0 interval_ns further.")
-      .def("advance_to_event", [](SharedBatch& b, Time interval, uint32_t max_intervals, const std::optional<Mask>& mask) {
+      .def("advance_to_event", [](SharedBatch& b, Time interval, uint32_t max_intervals,
+                                  const std::optional<Mask>& mask) {
         const uint8_t* data = mask_data(*b.core, mask);
         Held held(b.turn);
         outside([&] { b.core->advance_to_event(interval, max_intervals, data); });
       }, "interval_ns"_a, "max_intervals"_a = 1, "mask"_a = nb::none(),
            R"(Runs every world whose mask is not 0 to what its agents wait for, at most max_intervals intervals.
 
-Senders wait for their next ACK; switches until the worst slowdown of the flows that complete has changed, which is looked
-at after every interval.)");
+Senders wait for their next ACK; switches until the worst slowdown of the flows that complete has changed, which is
+looked at after every interval.)");
   bind_readings(m, world, batch);
 }
 

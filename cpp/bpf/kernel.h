@@ -1,5 +1,5 @@
-// What the programs here touch of the kernel's types. Offsets are the running kernel's: whoever loads the programs has them
-// relocated (CO-RE), so that members are named here, in any order, and the rest is left out.
+// What the programs here touch of the kernel's types. Offsets are the running kernel's: whoever loads the programs has
+// them relocated (CO-RE), so that members are named here, in any order, and the rest is left out.
 #pragma once
 
 typedef unsigned char u8;

@@ -1,6 +1,7 @@
-// The sender that Nuwa's receiver steers: the control "receiver_driven" of the simulator (cpp/src/cc/receiver_driven.cc, of CUBIC's
-// slow start cpp/src/cc/cubic.cc), for kernel sockets. After CUBIC's slow start the window never binds, so that what the receiver
-// advertises is the window. While losses are repaired as much leaves as arrives; a time-out starts anew.
+// The sender that Nuwa's receiver steers: the control "receiver_driven" of the simulator
+// (cpp/src/cc/receiver_driven.cc, of CUBIC's slow start cpp/src/cc/cubic.cc), for kernel sockets. After CUBIC's slow
+// start the window never binds, so that what the receiver advertises is the window. While losses are repaired as much
+// leaves as arrives; a time-out starts anew.
 #include "slots.h"
 
 struct start {

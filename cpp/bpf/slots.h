@@ -1,7 +1,7 @@
-// A row for each steered socket, in memory that the user's side has mapped: what it sets, and what is counted here with each
-// acknowledgement. The order is that of netbuf_gym/plants/linux/bpf/windows.py. A socket finds its row when its connection stands, or
-// when it is given the congestion control then, by its cookie or by its two addresses; without a row it is steered by nobody and
-// counted nowhere.
+// A row for each steered socket, in memory that the user's side has mapped: what it sets, and what is counted here with
+// each acknowledgement. The order is that of netbuf_gym/plants/linux/bpf/windows.py. A socket finds its row when its
+// connection stands, or when it is given the congestion control then, by its cookie or by its two addresses; without a
+// row it is steered by nobody and counted nowhere.
 #pragma once
 #include "kernel.h"
 

@@ -1,14 +1,16 @@
-// The window is what the user sets: the control "agent" of the simulator (cpp/src/cc/agent.cc), for kernel sockets. Neither
-// acknowledgements nor losses move it; a time-out sets it to one segment until the next decision. Before the first decision it is
-// what the connection begins with, and in a slow start what that has grown to. ssthresh is kept as RFC 5681 would have it, to be
-// looked at. With cong_control the kernel leaves the window alone in recovery, after it and after idle times.
+// The window is what the user sets: the control "agent" of the simulator (cpp/src/cc/agent.cc), for kernel sockets.
+// Neither acknowledgements nor losses move it; a time-out sets it to one segment until the next decision. Before the
+// first decision it is what the connection begins with, and in a slow start what that has grown to. ssthresh is kept
+// as RFC 5681 would have it, to be looked at. With cong_control the kernel leaves the window alone in recovery,
+// after it and after idle times.
 #include "slots.h"
 
 struct steered {
   struct own own;
   u64 halted;               // the decision that a time-out has overruled, plus 1; 0: none
   u32 delivered;            // packets, up to the last acknowledgement
-  u32 rtt, least, longer;   // of the slow start: the latest and the least in microseconds, and how many in a row are long
+  // Of the slow start: the latest and the least in microseconds, and how many in a row are long.
+  u32 rtt, least, longer;
   u32 round, round_end;     // packets of its round, delivered when that ends
   u32 lost, lost_before;    // packets, up to the last acknowledgement, and up to the round
 };

@@ -9,7 +9,9 @@ namespace netbuf {
 void Sender::receive(const Ack& ack) {
   tcb.now = ack.time;
   if ((ack.flags & ~kAckHasSack) != 0 || time_wait_until_ != kNever) [[unlikely]] return receive_special(ack);
-  if (ack.flags == 0 && takes_clean_acks_ && board.untroubled() && after(ack.ack, tcb.una)) [[likely]] return process_clean(ack);
+  if (ack.flags == 0 && takes_clean_acks_ && board.untroubled() && after(ack.ack, tcb.una)) [[likely]] {
+    return process_clean(ack);
+  }
   process(ack);
 }
 
@@ -50,7 +52,8 @@ void Sender::process(const Ack& ack) {
   if (ack.flags & kAckHasSack) board.acknowledge(path_.take_blocks(ack), work, profile_.sack_ends_retransmission);
   una_bytes_ += work.acked_bytes;
   counters.acked_bytes += work.delivered_bytes;
-  if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack);  // else overtaken by a later one
+  // Else overtaken by a later one.
+  if (ack.window != kUnlimitedWindow && !before(ack.ack, work.prior_una)) note_window(ack);
   if (echo_) [[unlikely]] counters.segments_marked += work.marked = ecn_counts_ ? marked_ : work.delivered;
   if (work.delivered > 0) {
     tcb.delivered += work.delivered;
@@ -63,7 +66,8 @@ void Sender::process(const Ack& ack) {
   }
   counters.in_flight_sum += tcb.in_flight();
 
-  const bool undisturbed = untroubled && !recovery_takes_all_ && work.una_advanced && !work.sack_seen && !work.duplicate && !echo_;
+  const bool undisturbed =
+      untroubled && !recovery_takes_all_ && work.una_advanced && !work.sack_seen && !work.duplicate && !echo_;
   if (!undisturbed) return recovery_->on_ack(*this, work);
   backoff_ = 0;
   recovery_->on_clean_ack(*this, work.oldest_sent, work.latest_sent, work.latest_segment);

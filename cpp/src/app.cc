@@ -7,13 +7,14 @@ namespace netbuf {
 
 namespace {
 
-// Writes during on periods, at a rate or as fast as TCP takes it; starts with an on period. Periods have lengths, or rests are
-// given: times at which they begin and end in turn.
+// Writes during on periods, at a rate or as fast as TCP takes it; starts with an on period. Periods have lengths, or
+// rests are given: times at which they begin and end in turn.
 class OnOff final : public Source {
  public:
   OnOff(const FlowConfig& config, uint32_t mss, Rng* rng)
       : on_(config.on_ns), off_(config.off_ns), random_(config.random_on_off), mss_(mss), rng_(rng),
-        start_(config.start_ns), rests_(config.rest_ns), packet_gap_(config.app_rate_bps > 0 ? mss * 8e9 / config.app_rate_bps : 0) {}
+        start_(config.start_ns), rests_(config.rest_ns),
+        packet_gap_(config.app_rate_bps > 0 ? mss * 8e9 / config.app_rate_bps : 0) {}
 
   Offer offer(Time now, int64_t sent) override {
     if (phase_end_ < 0) begin(std::max(now, start_), true);
@@ -43,7 +44,8 @@ class OnOff final : public Source {
       return;
     }
     const Time mean = writing ? on_ : off_;
-    const Time length = random_ ? std::max<Time>(1, static_cast<Time>(rng_->exponential(static_cast<double>(mean)))) : mean;
+    const Time length =
+        random_ ? std::max<Time>(1, static_cast<Time>(rng_->exponential(static_cast<double>(mean)))) : mean;
     phase_end_ = at + std::max<Time>(1, length);
     writing_ = writing;
   }
@@ -91,7 +93,9 @@ const Entry<Application> bulk{{
     .name = "bulk",
     .endless = true,
     .relays = true,
-    .outruns = [](const FlowConfig& flow) { return flow.relay_from < 0 && flow.window_clamp_bytes == 0 && flow.receiver != "fixed"; },
+    .outruns = [](const FlowConfig& flow) {
+      return flow.relay_from < 0 && flow.window_clamp_bytes == 0 && flow.receiver != "fixed";
+    },
 }};
 
 const Entry<Application> sized{{

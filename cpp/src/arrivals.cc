@@ -49,7 +49,10 @@ class Drawn : public Arrivals {
 class Poisson final : public Drawn {
  public:
   Poisson(const ArrivalsConfig& config, const TrafficConfig& traffic, uint64_t seed)
-      : Drawn(config, traffic, seed), mean_gap_(1e9 / config.rate_per_s), size_(config.size_bytes), p_(config.cumulative) {
+      : Drawn(config, traffic, seed),
+        mean_gap_(1e9 / config.rate_per_s),
+        size_(config.size_bytes),
+        p_(config.cumulative) {
     schedule(config.start_ns + random_gap(rng_, mean_gap_));
   }
 
@@ -123,8 +126,11 @@ class Incast final : public Drawn {
     if (arrivals.interval_ns <= 0 || arrivals.interval_ns > kLongest) {
       reject(at + ".interval_ns", arrivals.interval_ns, "in [1, 1e16]");
     }
-    if (arrivals.fan_in < 1 || arrivals.fan_in > senders) reject(at + ".fan_in", arrivals.fan_in, "in [1, number of senders]");
-    if (arrivals.size_bytes.size() != 1 || !(arrivals.size_bytes[0] >= 1 && arrivals.size_bytes[0] <= static_cast<double>(kLargest))) {
+    if (arrivals.fan_in < 1 || arrivals.fan_in > senders) {
+      reject(at + ".fan_in", arrivals.fan_in, "in [1, number of senders]");
+    }
+    if (arrivals.size_bytes.size() != 1 ||
+        !(arrivals.size_bytes[0] >= 1 && arrivals.size_bytes[0] <= static_cast<double>(kLargest))) {
       reject(at + ".size_bytes", arrivals.size_bytes.size(), "one size in [1, 2^40]");
     }
   }
@@ -142,7 +148,10 @@ class Incast final : public Drawn {
 class List final : public Arrivals {
  public:
   List(const ArrivalsConfig& config, const TrafficConfig&, uint64_t)
-      : start_(config.list_start_ns), sender_(config.list_sender), priority_(config.list_priority), size_(config.list_size) {
+      : start_(config.list_start_ns),
+        sender_(config.list_sender),
+        priority_(config.list_priority),
+        size_(config.list_size) {
     if (!start_.empty()) next_ = start_.front();
   }
 
@@ -156,7 +165,8 @@ class List final : public Arrivals {
   static void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders) {
     const size_t n = arrivals.list_start_ns.size();
     if (arrivals.list_sender.size() != n || arrivals.list_size.size() != n || arrivals.list_priority.size() != n) {
-      reject(at + ".list_size", arrivals.list_size.size(), "as long as list_start_ns, as are list_sender and list_priority");
+      reject(at + ".list_size", arrivals.list_size.size(),
+             "as long as list_start_ns, as are list_sender and list_priority");
     }
     for (size_t i = 0; i < n; ++i) {
       const std::string entry = "[" + std::to_string(i) + "]";
@@ -169,7 +179,9 @@ class List final : public Arrivals {
       if (arrivals.list_size[i] < 1 || arrivals.list_size[i] > kLargest) {
         reject(at + ".list_size" + entry, arrivals.list_size[i], "in [1, 2^40]");
       }
-      if (arrivals.list_priority[i] >= kMaxQueues) reject(at + ".list_priority" + entry, arrivals.list_priority[i], "below 64");
+      if (arrivals.list_priority[i] >= kMaxQueues) {
+        reject(at + ".list_priority" + entry, arrivals.list_priority[i], "below 64");
+      }
     }
   }
   static uint32_t highest_priority(const ArrivalsConfig& arrivals, const TrafficConfig&) {
@@ -192,7 +204,8 @@ ArrivalsRecord record(std::string_view name) {
           }};
 }
 
-const Entry<ArrivalsRecord> poisson{record<Poisson>("poisson")}, incast{record<Incast>("incast")}, list{record<List>("list")};
+const Entry<ArrivalsRecord> poisson{record<Poisson>("poisson")}, incast{record<Incast>("incast")},
+    list{record<List>("list")};
 
 }  // namespace
 

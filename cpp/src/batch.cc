@@ -28,7 +28,9 @@ Batch::Batch(uint32_t worlds, uint32_t agents, uint32_t threads, std::unique_ptr
   if (worlds >= kManyWorlds) hot_.resize(worlds);
   if (worlds == 0) throw std::invalid_argument("n_worlds = 0: must be at least 1");
   if (agents == 0) throw std::invalid_argument("n_agents = 0: must be at least 1");
-  if (threads == 0 || threads > 256) throw std::invalid_argument("threads = " + std::to_string(threads) + ": must be in [1, 256]");
+  if (threads == 0 || threads > 256) {
+    throw std::invalid_argument("threads = " + std::to_string(threads) + ": must be in [1, 256]");
+  }
   threads_ = std::min(threads, worlds);
   if (threads_ > 1) pool_ = std::make_unique<Pool>(threads_);
 }
@@ -41,18 +43,22 @@ void Batch::forget_lost_pool() {
 }
 
 World& Batch::world(uint32_t index) {
-  if (index >= worlds_count_) throw std::out_of_range("world = " + std::to_string(index) + ": must be below " + std::to_string(worlds_count_));
+  if (index >= worlds_count_) {
+    throw std::out_of_range("world = " + std::to_string(index) + ": must be below " + std::to_string(worlds_count_));
+  }
   if (!worlds_[index]) throw std::logic_error("world " + std::to_string(index) + " was never reset");
   return *worlds_[index];
 }
 
 void Batch::reset(uint32_t index, const WorldConfig& config, uint64_t seed) {
-  if (index >= worlds_count_) throw std::out_of_range("world = " + std::to_string(index) + ": must be below " + std::to_string(worlds_count_));
+  if (index >= worlds_count_) {
+    throw std::out_of_range("world = " + std::to_string(index) + ": must be below " + std::to_string(worlds_count_));
+  }
   auto world = std::make_unique<World>(config, seed);
   const std::vector<uint32_t> found = kind_->find(*world);
   if (found.empty() || found.size() > agents_count_) {
-    throw std::invalid_argument(std::string(kind_->what()) + " = " + std::to_string(found.size()) + ": must be in [1, " +
-                                std::to_string(agents_count_) + "]");
+    throw std::invalid_argument(std::string(kind_->what()) + " = " + std::to_string(found.size()) +
+                                ": must be in [1, " + std::to_string(agents_count_) + "]");
   }
   worlds_[index] = std::move(world);
   if (!hot_.empty()) hot_[index] = worlds_[index]->hot();
@@ -72,8 +78,8 @@ void Batch::check_control(uint32_t index) const {
         ++value;
         continue;
       }
-      throw std::invalid_argument("control[" + std::to_string(index) + "][" + std::to_string(a) + "] = " + std::to_string(*value) +
-                                  ": must be " + control.valid + ", or NaN");
+      throw std::invalid_argument("control[" + std::to_string(index) + "][" + std::to_string(a) +
+                                  "] = " + std::to_string(*value) + ": must be " + control.valid + ", or NaN");
     }
   }
 }
@@ -81,7 +87,8 @@ void Batch::check_control(uint32_t index) const {
 void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
   if (broken_) throw std::logic_error("an advance was given up half-way: the batch is of no further use");
   if (advance.interval <= 0 || advance.interval >= kNever / 2) {
-    throw std::invalid_argument("interval_ns = " + std::to_string(advance.interval) + ": must be positive and below 2^60");
+    throw std::invalid_argument("interval_ns = " + std::to_string(advance.interval) +
+                                ": must be positive and below 2^60");
   }
   if (advance.max_intervals == 0 || advance.max_intervals > kNever / 2 / advance.interval) {
     throw std::invalid_argument("max_intervals = " + std::to_string(advance.max_intervals) +
@@ -115,7 +122,8 @@ void Batch::run_all(const Agent::Advance& advance, const uint8_t* selected) {
     if (!pool_) pool_ = std::make_unique<Pool>(threads_);
     const uint64_t worlds = worlds_count_, parts = pool_->parts();
     pool_->run([&](uint32_t part, Ration& ration) {
-      job(static_cast<uint32_t>(worlds * part / parts), static_cast<uint32_t>(worlds * (part + uint64_t{1}) / parts), ration);
+      job(static_cast<uint32_t>(worlds * part / parts), static_cast<uint32_t>(worlds * (part + uint64_t{1}) / parts),
+          ration);
     }, ask_);
   }
   broken_ = false;

@@ -79,7 +79,9 @@ double RateSteps::mean_bps() const {
   const Time end = period_ ? period_ : times_.back();
   if (end == 0) return rates_.back();
   double bits = 0;
-  for (size_t i = 0; i < times_.size(); ++i) bits += rates_[i] * seconds((i + 1 < times_.size() ? times_[i + 1] : end) - times_[i]);
+  for (size_t i = 0; i < times_.size(); ++i) {
+    bits += rates_[i] * seconds((i + 1 < times_.size() ? times_[i + 1] : end) - times_[i]);
+  }
   return bits > 0 ? bits / seconds(end) : rates_.back();
 }
 
@@ -110,7 +112,9 @@ double RateSteps::carry_s(Time start, double bits) const {
   for (uint64_t index = step(start);; ++index) {
     const Time end = time(index + 1);
     const double rate = rates_[index % n];
-    if (rate > 0 && (end >= kNever || bits <= rate * seconds(end - from))) return repetitions_s + seconds(from - start) + bits / rate;
+    if (rate > 0 && (end >= kNever || bits <= rate * seconds(end - from))) {
+      return repetitions_s + seconds(from - start) + bits / rate;
+    }
     if (end >= kNever) return std::numeric_limits<double>::infinity();
     bits -= rate * seconds(end - from);
     from = end;
@@ -128,7 +132,9 @@ uint64_t Opportunities::before(Time at) const {
   if (at <= 0) return 0;
   const auto round = static_cast<uint64_t>((at - 1) / period_);  // the last that has begun before it
   const Time phase = at - static_cast<Time>(round) * period_;    // 1 to a period
-  const auto within = [this](Time t) { return static_cast<uint64_t>(std::lower_bound(times_.begin(), times_.end(), t) - times_.begin()); };
+  const auto within = [this](Time t) {
+    return static_cast<uint64_t>(std::lower_bound(times_.begin(), times_.end(), t) - times_.begin());
+  };
   return round * times_.size() + within(phase);
 }
 

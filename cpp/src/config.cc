@@ -23,7 +23,9 @@ void check_steps(const std::vector<Time>& times, size_t values, Time period, con
   if (times.empty()) return;
   if (times.front() != 0) reject(at + "_time_ns[0]", times.front(), "0");
   for (size_t i = 1; i < times.size(); ++i) {
-    if (times[i] <= times[i - 1] || times[i] > kLongest) reject(at + "_time_ns", times[i], "strictly increasing, at most 1e16");
+    if (times[i] <= times[i - 1] || times[i] > kLongest) {
+      reject(at + "_time_ns", times[i], "strictly increasing, at most 1e16");
+    }
   }
   if (period != 0 && (period <= times.back() || period > kLongest)) {
     reject(at + "_period_ns", period, "0, or beyond the last step and at most 1e16");
@@ -41,27 +43,39 @@ void check_wire(const LinkConfig& link, const std::string& at) {
   for (const double loss : link.loss_step) {
     if (!(loss >= 0 && loss <= 1)) reject(at + ".loss_step", loss, "in [0, 1]");
   }
-  if (!link.loss_step.empty() && (link.loss > 0 || !link.ge.empty())) reject(at + ".loss_step", link.loss_step.size(), "empty beside loss or ge");
+  if (!link.loss_step.empty() && (link.loss > 0 || !link.ge.empty())) {
+    reject(at + ".loss_step", link.loss_step.size(), "empty beside loss or ge");
+  }
   const JitterConfig& jitter = link.jitter;
   const std::string of = at + ".jitter";
   if (!known_jitter(jitter.distribution)) {
     reject(of + ".distribution", jitter.distribution, "uniform, exponential, normal, pareto, or empty for none");
   }
-  if (!(jitter.scale_ns >= 0 && jitter.scale_ns <= kLongestDelay)) reject(of + ".scale_ns", jitter.scale_ns, "in [0, 3.6e12]");
-  if (!(jitter.mean_ns >= 0 && jitter.mean_ns <= kLongestDelay)) reject(of + ".mean_ns", jitter.mean_ns, "in [0, 3.6e12]");
+  if (!(jitter.scale_ns >= 0 && jitter.scale_ns <= kLongestDelay)) {
+    reject(of + ".scale_ns", jitter.scale_ns, "in [0, 3.6e12]");
+  }
+  if (!(jitter.mean_ns >= 0 && jitter.mean_ns <= kLongestDelay)) {
+    reject(of + ".mean_ns", jitter.mean_ns, "in [0, 3.6e12]");
+  }
   if (!(jitter.shape >= 0.1 && jitter.shape <= 100)) reject(of + ".shape", jitter.shape, "in [0.1, 100]");
-  if (!(jitter.correlation >= 0 && jitter.correlation < 1)) reject(of + ".correlation", jitter.correlation, "in [0, 1)");
+  if (!(jitter.correlation >= 0 && jitter.correlation < 1)) {
+    reject(of + ".correlation", jitter.correlation, "in [0, 1)");
+  }
   if (link.delay_reorders && !jitter.distribution.empty() && !jitter.reorder) {
     reject(of + ".reorder", jitter.reorder, "true where delay_reorders is");
   }
-  if (link.outage_ns < 0 || link.outage_ns > kLongest) reject(at + ".outage_ns", link.outage_ns, "in [0, 1e16] (0: queues outlast outages)");
+  if (link.outage_ns < 0 || link.outage_ns > kLongest) {
+    reject(at + ".outage_ns", link.outage_ns, "in [0, 1e16] (0: queues outlast outages)");
+  }
   if (link.outage_ns > 0 && link.trace_ns.empty() && link.schedule_time_ns.empty()) {
     reject(at + ".outage_ns", link.outage_ns, "0 for a link whose rate does not vary");
   }
 }
 
 void check(const LinkConfig& link, const std::string& at) {
-  if (!valid_rate(link.rate_bps)) reject(at + ".rate_bps", link.rate_bps, "finite and at least 1, or 0 for infinitely fast");
+  if (!valid_rate(link.rate_bps)) {
+    reject(at + ".rate_bps", link.rate_bps, "finite and at least 1, or 0 for infinitely fast");
+  }
   if (link.delay_ns < 0 || link.delay_ns > kLongestDelay) reject(at + ".delay_ns", link.delay_ns, "in [0, 3.6e12]");
   if (link.queue_limit_packets < 0) reject(at + ".queue_limit_packets", link.queue_limit_packets, ">= 0 (0: no limit)");
   if (link.queue_limit_bytes < 0) reject(at + ".queue_limit_bytes", link.queue_limit_bytes, ">= 0 (0: no limit)");
@@ -91,7 +105,8 @@ void check(const LinkConfig& link, const std::string& at) {
     if (*std::max_element(link.schedule_rate_bps.begin(), link.schedule_rate_bps.end()) <= 0) {
       reject(at + ".schedule_rate_bps", 0, "positive at least once");
     }
-    if (link.schedule_period_ns != 0 && (link.schedule_period_ns <= link.schedule_time_ns.back() || link.schedule_period_ns > kLongest)) {
+    if (link.schedule_period_ns != 0 &&
+        (link.schedule_period_ns <= link.schedule_time_ns.back() || link.schedule_period_ns > kLongest)) {
       reject(at + ".schedule_period_ns", link.schedule_period_ns, "0, or beyond the last step and at most 1e16");
     }
   }
@@ -100,7 +115,8 @@ void check(const LinkConfig& link, const std::string& at) {
       reject(at + ".trace_ns", link.trace_ns.front(), "sorted and >= 0");
     }
     if (link.trace_period_ns < link.trace_ns.back() || link.trace_period_ns <= 0 || link.trace_period_ns > kLongest) {
-      reject(at + ".trace_period_ns", link.trace_period_ns, "positive, not before the last opportunity and at most 1e16");
+      reject(at + ".trace_period_ns", link.trace_period_ns,
+             "positive, not before the last opportunity and at most 1e16");
     }
   }
   if (link.device_packets < 0 || link.device_packets > 1'000'000) {
@@ -129,7 +145,9 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.controlled && (flow.own_control || !Catalogue<CongestionControlRecord>::find(flow.cc)->agent)) {
     reject(at + ".cc", flow.cc, "an agent's when the flow is controlled");
   }
-  if (flow.ecn && !stack_profile(stack).speaks_ecn) reject(at + ".ecn", flow.ecn, "false in the ns3 stack, which does not speak it here");
+  if (flow.ecn && !stack_profile(stack).speaks_ecn) {
+    reject(at + ".ecn", flow.ecn, "false in the ns3 stack, which does not speak it here");
+  }
   check_path(flow.path, at + ".path", links);
   check_path(flow.return_path, at + ".return_path", links);
   Time from = 0;
@@ -139,24 +157,32 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
     const std::string which = at + ".routes[" + std::to_string(i) + "]";
     check_path(route.path, which + ".path", links);
     check_path(route.return_path, which + ".return_path", links);
-    if (route.from_ns <= from || route.from_ns > kLongest) reject(which + ".from_ns", route.from_ns, "above the one before, at most 1e16");
+    if (route.from_ns <= from || route.from_ns > kLongest) {
+      reject(which + ".from_ns", route.from_ns, "above the one before, at most 1e16");
+    }
     from = route.from_ns;
     hops += route.path.size(), return_hops += route.return_path.size();
   }
   if (std::max(hops, return_hops) > kMaxHops) {
-    reject(at + ".routes", std::max(hops, return_hops), "at most " + std::to_string(kMaxHops) + " links a direction in all");
+    reject(at + ".routes", std::max(hops, return_hops),
+           "at most " + std::to_string(kMaxHops) + " links a direction in all");
   }
-  if (!flow.routes.empty() && (flow.sender_host >= 0 || flow.receiver_host >= 0)) reject(at + ".routes", flow.routes.size(), "none for a socket at a host");
+  if (!flow.routes.empty() && (flow.sender_host >= 0 || flow.receiver_host >= 0)) {
+    reject(at + ".routes", flow.routes.size(), "none for a socket at a host");
+  }
   if (flow.ecn_counts && !flow.ecn) reject(at + ".ecn_counts", 1, "0 for a flow that does not speak ECN");
   if (!flow.misbehaviour.empty()) {
     if (flow.misbehaviour != "optimistic" && flow.misbehaviour != "split" && flow.misbehaviour != "spoofed") {
       reject(at + ".misbehaviour", flow.misbehaviour, "one of optimistic split spoofed, or empty");
     }
-    if (flow.app != "bulk" || flow.stop_ns > 0 || !flow.receiver.empty() || flow.receive_buffer_bytes > 0 || flow.receiver_host >= 0 || flow.relay_from >= 0) {
-      reject(at + ".misbehaviour", flow.misbehaviour, "empty for all but endless bulk flows without receive buffers, receiver controls and relays");
+    if (flow.app != "bulk" || flow.stop_ns > 0 || !flow.receiver.empty() || flow.receive_buffer_bytes > 0 ||
+        flow.receiver_host >= 0 || flow.relay_from >= 0) {
+      reject(at + ".misbehaviour", flow.misbehaviour,
+             "empty for all but endless bulk flows without receive buffers, receiver controls and relays");
     }
   }
-  if (flow.misbehaviour == "optimistic" && flow.send_buffer_bytes == 0) {  // whose sender knows no losses, and its window no end
+  // An optimistic receiver's sender knows no losses, and its window no end.
+  if (flow.misbehaviour == "optimistic" && flow.send_buffer_bytes == 0) {
     reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, "positive beside an optimistic receiver");
   }
   if (flow.start_ns < 0) reject(at + ".start_ns", flow.start_ns, ">= 0");
@@ -168,7 +194,9 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
     reject(at + ".app_rate_bps", flow.app_rate_bps, "finite and at least 1, or 0 for as fast as TCP takes it");
   }
   if (flow.send_buffer_bytes < 0) reject(at + ".send_buffer_bytes", flow.send_buffer_bytes, ">= 0 (0: never limits)");
-  if (flow.receive_buffer_bytes < 0) reject(at + ".receive_buffer_bytes", flow.receive_buffer_bytes, ">= 0 (0: never limits)");
+  if (flow.receive_buffer_bytes < 0) {
+    reject(at + ".receive_buffer_bytes", flow.receive_buffer_bytes, ">= 0 (0: never limits)");
+  }
   if (flow.window_clamp_bytes < 0 || flow.window_clamp_bytes > kMaxWindow) {
     reject(at + ".window_clamp_bytes", flow.window_clamp_bytes, "in [1, 2^30], or 0 for no clamp");
   }
@@ -179,7 +207,9 @@ void check(const FlowConfig& flow, const std::string& at, size_t links, Stack st
   if (flow.clock_offset_ns < -kLongest || flow.clock_offset_ns > kLongest) {
     reject(at + ".clock_offset_ns", flow.clock_offset_ns, "in [-1e16, 1e16]");
   }
-  if (!(std::fabs(flow.clock_drift_ppm) <= 1e5)) reject(at + ".clock_drift_ppm", flow.clock_drift_ppm, "in [-1e5, 1e5]");
+  if (!(std::fabs(flow.clock_drift_ppm) <= 1e5)) {
+    reject(at + ".clock_drift_ppm", flow.clock_drift_ppm, "in [-1e5, 1e5]");
+  }
   if (flow.timestamp_ns != kMillisecond && flow.timestamp_ns != kMicrosecond) {
     reject(at + ".timestamp_ns", flow.timestamp_ns, "1000 or 1000000");
   }
@@ -209,7 +239,8 @@ void check_bounded(const WorldConfig& config, const FlowConfig& flow, const std:
     }
   }
   if (!delay) reject(at + ".path", "links without rate and delay", "a path and return_path that take time");
-  const bool buffered = flow.send_buffer_bytes > 0 || flow.receive_buffer_bytes > 0 || flow.sender_host >= 0 || flow.receiver_host >= 0;
+  const bool buffered = flow.send_buffer_bytes > 0 || flow.receive_buffer_bytes > 0 || flow.sender_host >= 0 ||
+                        flow.receiver_host >= 0;
   if (application_of(flow).outruns(flow) && !rate && !buffered) {
     reject(at + ".path", "infinitely fast links", "a path with a finite rate, or a flow with a send or receive buffer");
   }
@@ -230,12 +261,18 @@ void check_relays(const std::vector<FlowConfig>& flows) {
   for (size_t i = 0; i < flows.size(); ++i) {
     const std::string field = "flows[" + std::to_string(i) + "].relay_from";
     int32_t upstream = flows[i].relay_from;
-    if (upstream < -1 || upstream >= static_cast<int32_t>(flows.size())) reject(field, upstream, "-1 or the index of a flow");
+    if (upstream < -1 || upstream >= static_cast<int32_t>(flows.size())) {
+      reject(field, upstream, "-1 or the index of a flow");
+    }
     if (upstream < 0) continue;
     if (relayed[static_cast<size_t>(upstream)]) reject(field, upstream, "a flow that no other relays");
     relayed[static_cast<size_t>(upstream)] = true;
-    if (application_of(flows[static_cast<size_t>(upstream)]).answers) reject(field, upstream, "a flow whose receiver is no client");
-    if (flows[static_cast<size_t>(upstream)].read_bps > 0) reject(field, upstream, "a flow that no application reads at a rate");
+    if (application_of(flows[static_cast<size_t>(upstream)]).answers) {
+      reject(field, upstream, "a flow whose receiver is no client");
+    }
+    if (flows[static_cast<size_t>(upstream)].read_bps > 0) {
+      reject(field, upstream, "a flow that no application reads at a rate");
+    }
     for (size_t steps = 0; upstream >= 0 && upstream < static_cast<int32_t>(flows.size()); ++steps) {
       if (steps == flows.size()) {
         reject(field, flows[i].relay_from, "a flow that does not relay, over others or not, from this one");
@@ -245,7 +282,8 @@ void check_relays(const std::vector<FlowConfig>& flows) {
   }
 }
 
-void check(const SwitchConfig& sw, const std::string& at, const std::vector<LinkConfig>& links, std::vector<bool>& taken) {
+void check(const SwitchConfig& sw, const std::string& at, const std::vector<LinkConfig>& links,
+           std::vector<bool>& taken) {
   if (sw.ports.empty()) reject(at + ".ports", "[]", "at least one link");
   for (const uint32_t port : sw.ports) {
     if (port >= links.size()) reject(at + ".ports", port, "indices of links below " + std::to_string(links.size()));
@@ -256,12 +294,15 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
       reject("links[" + std::to_string(port) + "].discipline", link.discipline, "empty for the port of a switch");
     }
     if (link.queue_limit_packets != 0 || link.queue_limit_bytes != 0) {
-      reject("links[" + std::to_string(port) + "].queue_limit_packets", link.queue_limit_packets, "0 for the port of a switch: its buffer is shared");
+      reject("links[" + std::to_string(port) + "].queue_limit_packets", link.queue_limit_packets,
+             "0 for the port of a switch: its buffer is shared");
     }
   }
   if (sw.queues < 1 || sw.queues > kMaxQueues) reject(at + ".queues", sw.queues, "in [1, 64]");
   if (sw.capacity < 1 || sw.capacity > kLargest) reject(at + ".capacity", sw.capacity, "in [1, 2^40]");
-  if (sw.queue_cap < 0 || sw.queue_cap > kLargest) reject(at + ".queue_cap", sw.queue_cap, "in [1, 2^40], or 0 for none");
+  if (sw.queue_cap < 0 || sw.queue_cap > kLargest) {
+    reject(at + ".queue_cap", sw.queue_cap, "in [1, 2^40], or 0 for none");
+  }
   if (sw.admission == "static") {
     if (sw.thresholds.size() != sw.queues) reject(at + ".thresholds", sw.thresholds.size(), "one for each queue");
     for (const int64_t threshold : sw.thresholds) {
@@ -275,7 +316,9 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
   } else {
     reject(at + ".admission", sw.admission, "static, dynamic, abm or agent");
   }
-  if (!sw.betas.empty() && sw.betas.size() != sw.queues) reject(at + ".betas", sw.betas.size(), "one for each queue, or none");
+  if (!sw.betas.empty() && sw.betas.size() != sw.queues) {
+    reject(at + ".betas", sw.betas.size(), "one for each queue, or none");
+  }
   for (const double beta : sw.betas) {
     if (!(beta >= 0 && beta <= 1e6)) reject(at + ".betas", beta, "in [0, 1e6]");
   }
@@ -293,7 +336,9 @@ void check(const SwitchConfig& sw, const std::string& at, const std::vector<Link
 }
 
 void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders) {
-  if (arrivals.start_ns < 0 || arrivals.start_ns > kLongest) reject(at + ".start_ns", arrivals.start_ns, "in [0, 1e16]");
+  if (arrivals.start_ns < 0 || arrivals.start_ns > kLongest) {
+    reject(at + ".start_ns", arrivals.start_ns, "in [0, 1e16]");
+  }
   if (arrivals.stop_ns != 0 && arrivals.stop_ns <= arrivals.start_ns) {
     reject(at + ".stop_ns", arrivals.stop_ns, "0 or after start_ns");
   }
@@ -302,7 +347,9 @@ void check(const ArrivalsConfig& arrivals, const std::string& at, size_t senders
 
 void check(const ProbeConfig& probe, const std::string& at, size_t links) {
   check_path(probe.path, at + ".path", links);
-  if (probe.interval_ns <= 0 || probe.interval_ns > kLongest) reject(at + ".interval_ns", probe.interval_ns, "in [1, 1e16]");
+  if (probe.interval_ns <= 0 || probe.interval_ns > kLongest) {
+    reject(at + ".interval_ns", probe.interval_ns, "in [1, 1e16]");
+  }
   if (probe.start_ns < 0 || probe.start_ns > kLongest) reject(at + ".start_ns", probe.start_ns, "in [0, 1e16]");
   if (probe.bytes < 1 || probe.bytes > 65'535) reject(at + ".bytes", probe.bytes, "in [1, 65535]");
 }
@@ -320,7 +367,8 @@ void check(const UdpConfig& udp, const std::string& at, size_t links) {
 }
 
 // Every queue that packets of this priority meet must be there.
-void check_priority(uint32_t priority, const std::vector<uint32_t>& path, const WorldConfig& config, const std::string& field) {
+void check_priority(uint32_t priority, const std::vector<uint32_t>& path, const WorldConfig& config,
+                    const std::string& field) {
   for (const SwitchConfig& sw : config.switches) {
     for (const uint32_t port : sw.ports) {
       if (std::find(path.begin(), path.end(), port) != path.end() && priority >= sw.queues) {
@@ -348,10 +396,14 @@ void check_traffic(const WorldConfig& config) {
   }
   const auto check_leg = [&](FlowConfig leg, const std::string& at) {
     leg.app = "sized", leg.size_bytes = 1, leg.start_ns = leg.stop_ns = 0;
-    if (leg.controlled || leg.relay_from >= 0) reject(at + ".cc", leg.cc, "a sender that neither an agent controls nor relays");
+    if (leg.controlled || leg.relay_from >= 0) {
+      reject(at + ".cc", leg.cc, "a sender that neither an agent controls nor relays");
+    }
     check(leg, at, config.links.size(), config.stack);
     check_bounded(config, leg, at);
-    for (const auto* path : {&leg.path, &leg.return_path}) check_priority(highest, *path, config, at + "'s highest priority");
+    for (const auto* path : {&leg.path, &leg.return_path}) {
+      check_priority(highest, *path, config, at + "'s highest priority");
+    }
   };
   for (size_t i = 0; i < traffic.senders.size(); ++i) {
     const FlowConfig& sender = traffic.senders[i];
@@ -374,7 +426,9 @@ void validate(const WorldConfig& config) {
   if (config.links.empty()) reject("links", "[]", "at least one link");
   if (config.flows.empty() && config.traffic.empty()) reject("flows", "[]", "at least one flow, or traffic");
   for (size_t i = 0; i < config.links.size(); ++i) check(config.links[i], "links[" + std::to_string(i) + "]");
-  for (size_t i = 0; i < config.flows.size(); ++i) check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size(), config.stack);
+  for (size_t i = 0; i < config.flows.size(); ++i) {
+    check(config.flows[i], "flows[" + std::to_string(i) + "]", config.links.size(), config.stack);
+  }
   check_relays(config.flows);
   check_hosts(config);
   for (size_t i = 0; i < config.flows.size(); ++i) {
@@ -383,12 +437,18 @@ void validate(const WorldConfig& config) {
     check_routes(config, config.flows[i], at);
   }
   std::vector<bool> taken(config.links.size(), false);
-  for (size_t i = 0; i < config.switches.size(); ++i) check(config.switches[i], "switches[" + std::to_string(i) + "]", config.links, taken);
+  for (size_t i = 0; i < config.switches.size(); ++i) {
+    check(config.switches[i], "switches[" + std::to_string(i) + "]", config.links, taken);
+  }
   for (size_t i = 0; i < config.flows.size(); ++i) {
     const std::string field = "flows[" + std::to_string(i) + "].priority";
-    for (const auto* path : {&config.flows[i].path, &config.flows[i].return_path}) check_priority(config.flows[i].priority, *path, config, field);
+    for (const auto* path : {&config.flows[i].path, &config.flows[i].return_path}) {
+      check_priority(config.flows[i].priority, *path, config, field);
+    }
     for (const RouteConfig& route : config.flows[i].routes) {
-      for (const auto* path : {&route.path, &route.return_path}) check_priority(config.flows[i].priority, *path, config, field);
+      for (const auto* path : {&route.path, &route.return_path}) {
+        check_priority(config.flows[i].priority, *path, config, field);
+      }
     }
   }
   check_traffic(config);

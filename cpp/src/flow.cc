@@ -6,14 +6,17 @@
 
 namespace netbuf {
 
-Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Network& network, Rng* rng)
+Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile,
+           Network& network, Rng* rng)
     : ends_(!application_of(config).endless || config.stop_ns > 0),
       path(index, config, profile, network),
       sender(config, world, config.sender_host < 0 ? profile : network.host_profile, path, timers_, rng),
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
   if (const bool exact = sender.cc().accurate_ecn(); exact || config.ecn) {
-    receiver.speak_ecn(config.ecn_counts ? Receiver::Ecn::counts : exact ? Receiver::Ecn::exact : Receiver::Ecn::classic);
+    receiver.speak_ecn(config.ecn_counts ? Receiver::Ecn::counts
+                       : exact           ? Receiver::Ecn::exact
+                                         : Receiver::Ecn::classic);
   }
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();
@@ -26,7 +29,8 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
   }
   if (config.receiver_host >= 0) {
     sender.limit_by_receiver();
-    receiver.attach(std::make_unique<ReceiveBuffer>(network.hosts[static_cast<size_t>(config.receiver_host)], receiver, config, profile.mss));
+    receiver.attach(std::make_unique<ReceiveBuffer>(network.hosts[static_cast<size_t>(config.receiver_host)], receiver,
+                                                    config, profile.mss));
   }
   if (const Application& app = application_of(config); app.answers) [[unlikely]] {
     Ends ends = app.ends(config, receiver);
@@ -72,9 +76,10 @@ void Flow::note_completion(Time now) {
   if (Sink* sink = receiver.sink()) sink->closed(now);
 }
 
-// A packet's arrival is scheduled when its transmission begins on the link before. Its transmission on an access link was
-// scheduled when that of the packet before it began, or, if it found the link idle, when the ACK set out that let it go, or the
-// timer was set. Of two packets whose transmissions begin together that one comes first whose cause is older.
+// A packet's arrival is scheduled when its transmission begins on the link before. Its transmission on an access
+// link was scheduled when that of the packet before it began, or, if it found the link idle, when the ACK set
+// out that let it go, or the timer was set. Of two packets whose transmissions begin together that one comes
+// first whose cause is older.
 Flow::Turn Flow::turn(const Flight& flight) const {
   const Packet& packet = flight.packet;
   if (packet.stage() == kAtSender || packet.stage() >= kAtBackwardHop) return {path.scheduled(flight.ack), 0, 0};
@@ -97,7 +102,9 @@ Flow::Turn Flow::timer_turn() const {
   }
 }
 
-bool Flow::finished() const { return receiver.closed() && receiver.unread_bytes() == 0 && sender.tcb.una == sender.tcb.nxt && path.empty(); }
+bool Flow::finished() const {
+  return receiver.closed() && receiver.unread_bytes() == 0 && sender.tcb.una == sender.tcb.nxt && path.empty();
+}
 
 // ---- results
 
@@ -122,9 +129,13 @@ double Flow::cwnd_integral(Time now) const {
 }
 
 uint64_t Flow::packets_in_network() const {
-  return sender.counters.packets_sent - receiver.counters().packets_received - path.queue_drops() - path.random_losses();
+  return sender.counters.packets_sent - receiver.counters().packets_received - path.queue_drops() -
+         path.random_losses();
 }
 
-size_t Flow::memory_bytes() const { return sizeof *this + path.memory_bytes() + sender.board.memory_bytes() + receiver.memory_bytes() + (echoes ? echoes->memory_bytes() : 0); }
+size_t Flow::memory_bytes() const {
+  return sizeof *this + path.memory_bytes() + sender.board.memory_bytes() + receiver.memory_bytes() +
+         (echoes ? echoes->memory_bytes() : 0);
+}
 
 }  // namespace netbuf

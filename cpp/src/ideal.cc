@@ -43,7 +43,8 @@ double IdealTimes::seconds_of(uint32_t sender, int64_t size_bytes, Time start) c
   return way.rtt + carrying;
 }
 
-std::vector<std::vector<uint32_t>> crossed_switches(const std::vector<FlowConfig>& senders, const std::vector<SwitchConfig>& switches) {
+std::vector<std::vector<uint32_t>> crossed_switches(const std::vector<FlowConfig>& senders,
+                                                    const std::vector<SwitchConfig>& switches) {
   std::vector<std::vector<uint32_t>> crossed;
   for (const FlowConfig& sender : senders) {
     crossed.emplace_back();

@@ -107,8 +107,9 @@ void Link::seek_opportunity(Time now) {
   opportunity_left_ = Opportunities::kBytes;
 }
 
-// As Mahimahi's link shell does: what an opportunity has left serves the packets that wait at that moment, and is lost when none
-// does. A packet leaves the queue with the first opportunity that it uses, and the link, at once, with the last that it needs.
+// As Mahimahi's link shell does: what an opportunity has left serves the packets that wait at that moment, and is
+// lost when none does. A packet leaves the queue with the first opportunity that it uses, and the link, at once,
+// with the last that it needs.
 Time Link::opportunity_departure(Time now, uint32_t wire_bytes, Time& start) {
   seek_opportunity(now);
   const auto next = [this] { ++cursor_, opportunity_left_ = Opportunities::kBytes; };
@@ -192,7 +193,8 @@ LinkStats Link::stats(Time now) {
   return s;
 }
 
-// begun: bytes of the packets whose transmission has begun; end: of the last of these; free_at: of all that have been accepted.
+// begun: bytes of the packets whose transmission has begun; end: of the last of these;
+// free_at: of all that have been accepted.
 void Link::count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Time free_at) const {
   s.busy = seconds(busy_ns_ - std::clamp<Time>(free_at - now, 0, busy_ns_));  // less what is still to be served
   s.bytes_sent = static_cast<double>(begun);
@@ -210,7 +212,8 @@ void Link::count_transmitted(LinkStats& s, Time now, int64_t begun, Time end, Ti
       if (!managed_) s.bytes_sent += static_cast<double>(queued_bytes_);
       const uint64_t passed = opportunities_->before(now + 1);  // all after these are used, up to the one at the cursor
       if (cursor_ >= passed) {
-        s.bytes_sent -= static_cast<double>(static_cast<int64_t>(cursor_ + 1 - passed) * Opportunities::kBytes - opportunity_left_);
+        s.bytes_sent -=
+            static_cast<double>(static_cast<int64_t>(cursor_ + 1 - passed) * Opportunities::kBytes - opportunity_left_);
       }
       s.used_bits = s.bytes_sent * 8;
       break;

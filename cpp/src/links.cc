@@ -18,7 +18,8 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
                  std::vector<std::unique_ptr<SharedBuffer>>& switches, const std::function<void(uint32_t)>& managed) {
   links.reserve(config.links.size());
   for (const LinkConfig& link : config.links) links.emplace_back(link, rng);
-  std::vector<std::pair<uint32_t, uint32_t>> ports(config.links.size(), {UINT32_MAX, 0});  // switch and port of each link
+  // Switch and port of each link.
+  std::vector<std::pair<uint32_t, uint32_t>> ports(config.links.size(), {UINT32_MAX, 0});
   for (uint32_t s = 0; s < config.switches.size(); ++s) {
     const SwitchConfig& sw = config.switches[s];
     switches.push_back(std::make_unique<SharedBuffer>(sw));
@@ -29,10 +30,14 @@ void build_links(const WorldConfig& config, Rng* rng, Link::Host* host, std::vec
     const auto [s, port] = ports[i];
     Link::Maker make;
     if (s != UINT32_MAX) {
-      make = [&, s = s, port = port](const DisciplineSetting& setting) { return switches[s]->make_port(port, setting.sink); };
+      make = [&, s = s, port = port](const DisciplineSetting& setting) {
+        return switches[s]->make_port(port, setting.sink);
+      };
     } else if (!link.discipline.empty() || link.device_packets > 0 || link.outage_ns > 0 || is_ring(config, i)) {
       if (link.discipline.empty()) link.discipline = "droptail";
-      make = [&](const DisciplineSetting& setting) { return make_discipline(link.discipline, link.discipline_parameters, setting); };
+      make = [&](const DisciplineSetting& setting) {
+        return make_discipline(link.discipline, link.discipline_parameters, setting);
+      };
     } else {
       continue;
     }

@@ -1,4 +1,5 @@
-// Links whose queue is a discipline's. Packets pass from the discipline, through what the device holds, to the transmitter.
+// Links whose queue is a discipline's. Packets pass from the discipline,
+// through what the device holds, to the transmitter.
 #include <algorithm>
 
 #include "netbuf/link.h"
@@ -127,7 +128,8 @@ void Link::stall(Time now, Time until) {
 
 Time Link::backlog_end(Time now) const {
   if (!managed_) return free_at_;
-  const double waiting = static_cast<double>(managed_bytes()) * (ns_per_byte_ > 0 ? ns_per_byte_ : 8e9 / mean_rate_bps());
+  const double waiting =
+      static_cast<double>(managed_bytes()) * (ns_per_byte_ > 0 ? ns_per_byte_ : 8e9 / mean_rate_bps());
   return std::max({now, free_at_, managed_->stalled_until}) + static_cast<Time>(waiting);
 }
 
@@ -153,7 +155,8 @@ void Link::transmit_now(Time now, const Queued& item) {
   Managed& m = *managed_;
   Time start = now;
   if (m.outages && caught_by_outage(now, item)) return;
-  const Time end = schedule_ == Schedule::constant ? now + transmission_time(item.bytes) : schedule_departure(now, item.bytes, start);
+  const Time end = schedule_ == Schedule::constant ? now + transmission_time(item.bytes)
+                                                   : schedule_departure(now, item.bytes, start);
   free_at_ = end;
   busy_ns_ += end - start;
   m.begun += item.bytes;
@@ -173,7 +176,10 @@ bool Link::caught_by_outage(Time now, const Queued& item) {
   const bool caught = end > out;
   const double sent = caught && steps_ ? steps_->bits(start, out) / 8 : 0;
   int64_t taken = static_cast<int64_t>(sent);
-  if (caught && opportunities_) taken = static_cast<int64_t>(opportunities_->before(out) - cursor) * Opportunities::kBytes - (Opportunities::kBytes - left);
+  if (caught && opportunities_) {
+    taken = static_cast<int64_t>(opportunities_->before(out) - cursor) * Opportunities::kBytes -
+            (Opportunities::kBytes - left);
+  }
   cursor_ = cursor;
   opportunity_left_ = left;
   used_bits_ = used_bits;

@@ -6,8 +6,8 @@
 
 namespace netbuf {
 
-Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first, Network& network,
-                   const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host)
+Openings::Openings(const WorldConfig& config, const StackProfile& profile, uint64_t seed, uint32_t first,
+                   Network& network, const std::vector<std::unique_ptr<SharedBuffer>>& switches, Rng* rng, Host& host)
     : first_(first),
       network_(network),
       profile_(profile),
@@ -49,8 +49,9 @@ uint32_t Openings::open(FlowConfig& config, const FlowArrival& arrival, Time sta
   return number;
 }
 
-// Over a relay both legs begin when a client's request would have let them: its SYN has reached the relay half a round trip after
-// the arrival, its request one and a half, and then the relay's request goes on like that. Who sends data opens connections here.
+// Over a relay both legs begin when a client's request would have let them: its SYN has reached the relay half a
+// round trip after the arrival, its request one and a half, and then the relay's request goes on like that. Who sends
+// data opens connections here.
 void Openings::run(Time) {
   const FlowArrival arrival = traffic_.pop();
   FlowConfig& config = template_.traffic.front().senders[arrival.sender];
@@ -66,7 +67,9 @@ void Openings::run(Time) {
   opened_.push_back({arrival.start, arrival.sender, arrival.priority, arrival.size_bytes, 0, down});
   make_relay({&*slots_[up]->flow, first_ + up}, {&*slots_[down]->flow, first_ + down}, relay.relay_buffer_bytes,
              [this](uint32_t index) { host_.woken_by_relay(index); });
-  for (const uint32_t number : {std::min(up, down), std::max(up, down)}) host_.opened(first_ + number, *slots_[number]->flow);
+  for (const uint32_t number : {std::min(up, down), std::max(up, down)}) {
+    host_.opened(first_ + number, *slots_[number]->flow);
+  }
 }
 
 void Openings::after_event(uint32_t index, Time now) {
@@ -77,9 +80,12 @@ void Openings::after_event(uint32_t index, Time now) {
     slot.completed = true;
     if (!slot.relayed) {
       const OpenedFlow& opened = opened_[slot.opened];
-      const Completion done{slot.opened, flow.completed_at() - opened.start, ideal_s(opened.sender, opened.size_bytes, opened.start)};
+      const Completion done{slot.opened, flow.completed_at() - opened.start,
+                            ideal_s(opened.sender, opened.size_bytes, opened.start)};
       completions_.push_back(done);
-      for (SharedBuffer* sw : crossed_[opened.sender]) sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
+      for (SharedBuffer* sw : crossed_[opened.sender]) {
+        sw->note_completion(now, opened.priority, seconds(done.fct), done.ideal_s);
+      }
     }
   }
   if (!flow.finished()) return;
@@ -95,7 +101,8 @@ void Openings::after_event(uint32_t index, Time now) {
 }
 
 int64_t Openings::received_bytes(const OpenedFlow& flow) const {
-  return flow.slot == OpenedFlow::kForgotten ? flow.received_bytes : slots_[flow.slot]->flow->receiver.counters().delivered_bytes;
+  return flow.slot == OpenedFlow::kForgotten ? flow.received_bytes
+                                             : slots_[flow.slot]->flow->receiver.counters().delivered_bytes;
 }
 
 TrafficTotals Openings::totals() const {

@@ -37,7 +37,8 @@ void Outages::add(Time begin, Time end) {
 Outages::Stretch Outages::following(Time at) const {
   if (stretches_.empty() || at >= kNever) return {kNever, kNever};
   const Time round = period_ > 0 ? at / period_ * period_ : 0;
-  const auto found = std::upper_bound(stretches_.begin(), stretches_.end(), at - round, [](Time t, const Stretch& s) { return t < s.end; });
+  const auto found = std::upper_bound(stretches_.begin(), stretches_.end(), at - round,
+                                      [](Time t, const Stretch& s) { return t < s.end; });
   if (found != stretches_.end()) return {round + found->begin, std::min(kNever, round + found->end)};
   if (period_ == 0) return {kNever, kNever};
   return {round + period_ + stretches_.front().begin, round + period_ + stretches_.front().end};

@@ -45,7 +45,8 @@ Parameters::Parameters(const std::vector<Parameter>& known, const Given& given, 
     if (found && found->kind == Parameter::Kind::truth) {
       message << "0 or 1";
     } else if (found) {
-      message << (found->kind == Parameter::Kind::whole ? "a whole number in [" : "in [") << found->low << ", " << found->high << "]";
+      message << (found->kind == Parameter::Kind::whole ? "a whole number in [" : "in [") << found->low << ", "
+              << found->high << "]";
     } else if (values_.empty()) {
       message << "left out: there are no parameters";
     } else {

@@ -18,7 +18,8 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
     const size_t first = hops.size();
     for (const uint32_t link : path) {
       const Link& l = network_.links[link];
-      const bool folded = in_order && network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate() && !l.changes();
+      const bool folded =
+          in_order && network_.link_uses[link] == 1 && l.never_drops() && l.constant_rate() && !l.changes();
       in_order &= !l.reorders();
       const uint8_t lane = hops.size() == first || folded ? uint8_t{0} : lane_between(hops.back().link, link);
       hops.push_back({link, folded, false, lane, 0});
@@ -35,7 +36,9 @@ Path::Path(uint32_t flow, const FlowConfig& config, const StackProfile& profile,
   first_link_ = &network_.links[config.path.front()];
   first_return_link_ = &network_.links[config.return_path.front()];
 
-  ack_overtakes_ = !config.routes.empty() || std::any_of(config.return_path.begin(), config.return_path.end(), [&](uint32_t link) { return network_.links[link].reorders(); });
+  ack_overtakes_ = !config.routes.empty() ||
+                   std::any_of(config.return_path.begin(), config.return_path.end(),
+                               [&](uint32_t link) { return network_.links[link].reorders(); });
   direct_ = forward_.size() == 1 && !first_link_->managed();
   direct_back_ = backward_.size() == 1 && !first_return_link_->managed();
 
@@ -87,7 +90,8 @@ bool Path::cross(Packet& packet, size_t hop) {
   }
   const uint32_t bytes = wire_bytes(packet.kind, packet.bytes);
   const bool foreseen = hop > 0 && forward_[hop].folded;
-  const Link::Outcome outcome = foreseen ? link.foresee(packet.time, bytes, true, *network_.clock) : link.transmit(packet.time, bytes, true);
+  const Link::Outcome outcome = foreseen ? link.foresee(packet.time, bytes, true, *network_.clock)
+                                         : link.transmit(packet.time, bytes, true);
   packet.time = outcome.arrival;
   if (outcome.fate == Link::Fate::delivered) return true;
   lose(outcome.fate, packet.kind);
@@ -155,7 +159,8 @@ void Path::backward(Ack ack, size_t hop, Time at) {
       return link.offer(at, item);
     }
     const bool foreseen = hop > 0 && backward_[hop].folded;
-    const Link::Outcome outcome = foreseen ? link.foresee(at, bytes, false, *network_.clock) : link.transmit(at, bytes, false);
+    const Link::Outcome outcome =
+        foreseen ? link.foresee(at, bytes, false, *network_.clock) : link.transmit(at, bytes, false);
     if (outcome.fate != Link::Fate::delivered) [[unlikely]] {
       --on_way_;
       return;
@@ -209,7 +214,8 @@ void Path::lost(const Queued& item, Link::Fate fate) {
 // ---- the order of ties
 
 Time Path::scheduled(const Packet& packet) const {
-  const size_t before = packet.stage() == kAtReceiver ? forward_.size() - 1 : packet.stage() - size_t{kAtForwardHop} - 1;
+  const size_t before =
+      packet.stage() == kAtReceiver ? forward_.size() - 1 : packet.stage() - size_t{kAtForwardHop} - 1;
   const Link& link = network_.links[forward_[before].link];
   return packet.time - link.delay() - link.transmission_time(wire_bytes(packet.kind, packet.bytes));
 }
@@ -229,7 +235,8 @@ Path::Departure Path::departure(const Packet& packet) const {
 }
 
 size_t Path::memory_bytes() const {
-  return blocks_.memory_bytes() + (forward_.capacity() + backward_.capacity()) * sizeof(Hop) + links_.capacity() * sizeof(uint32_t);
+  return blocks_.memory_bytes() + (forward_.capacity() + backward_.capacity()) * sizeof(Hop) +
+         links_.capacity() * sizeof(uint32_t);
 }
 
 }  // namespace netbuf

@@ -12,7 +12,8 @@ constexpr auto kPatience = std::chrono::milliseconds(50);  // between two looks 
 }  // namespace
 
 uint64_t forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
   (void)registered;
   return fork_count.load(std::memory_order_relaxed);
 }

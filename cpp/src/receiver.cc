@@ -27,7 +27,9 @@ Receiver::Receiver(const FlowConfig& config, const StackProfile& profile, Path& 
       clamp_interval_(config.clamp_interval_ns),
       clock_drift_(config.clock_drift_ppm * 1e-6) {
   if (!config.misbehaviour.empty()) {
-    misbehaviour_ = config.misbehaviour == "optimistic" ? Misbehaviour::optimistic : config.misbehaviour == "split" ? Misbehaviour::split : Misbehaviour::spoofed;
+    misbehaviour_ = config.misbehaviour == "optimistic" ? Misbehaviour::optimistic
+                    : config.misbehaviour == "split"    ? Misbehaviour::split
+                                                        : Misbehaviour::spoofed;
   }
   attach(make_receiver_control(config, profile.mss));
   attach(reader_of(config, profile.mss));
@@ -51,7 +53,8 @@ void Receiver::receive_data(const Packet& packet) {
     if (!accept(packet)) return;
   }
   if (tunes_window_) {  // after a long silence the sender starts anew and needs every ACK
-    if (buffer_ && !before(index, rcv_nxt_) && !buffer_->admits(packet.bytes, index == rcv_nxt_, unread_bytes())) [[unlikely]] {
+    if (buffer_ && !before(index, rcv_nxt_) &&
+        !buffer_->admits(packet.bytes, index == rcv_nxt_, unread_bytes())) [[unlikely]] {
       return send_ack();
     }
     if (now_ - last_received_ > silence_) quick_acks_ = std::max(quick_acks_, profile_.quick_acks);
@@ -78,7 +81,9 @@ void Receiver::receive_data(const Packet& packet) {
   }
   deliver(packet.bytes);
   if (have_end_) [[unlikely]] return close(true);
-  if (tunes_window_ && (tuning_.offered < tuning_.allowed || packet.sent_at >= round_mark_)) [[unlikely]] tune_window(packet);
+  if (tunes_window_ && (tuning_.offered < tuning_.allowed || packet.sent_at >= round_mark_)) [[unlikely]] {
+    tune_window(packet);
+  }
   if (++unacked_segments_ >= profile_.delayed_ack_packets || quick_acks_ > 0 || packet.kind == kPushedData) {
     send_ack();
   } else if (deadline_ == kNever) {
@@ -86,8 +91,9 @@ void Receiver::receive_data(const Packet& packet) {
   }
 }
 
-// RFC 3168, 6.1.3: a mark is echoed by every ACK until the sender has given way, and the first are not delayed, as Linux has it. RFC
-// 8257, 3.2: ACKs say of each packet whether it was marked, so that what waits is acknowledged before that changes.
+// RFC 3168, 6.1.3: a mark is echoed by every ACK until the sender has given way, and the first are not delayed,
+// as Linux has it. RFC 8257, 3.2: ACKs say of each packet whether it was marked, so that what waits is
+// acknowledged before that changes.
 void Receiver::note_ecn(const Packet& packet) {
   const bool marked = packet.to & kEcnMarked;
   counters_.marks += marked;
@@ -105,8 +111,8 @@ void Receiver::note_ecn(const Packet& packet) {
   }
 }
 
-// Whatever comes is taken for all that was sent before it, and a quarter of what came in the last round trip for more: as much as
-// has been sent meanwhile, most likely. What is sent again shows that the sender did not believe it.
+// Whatever comes is taken for all that was sent before it, and a quarter of what came in the last round trip for more:
+// as much as has been sent meanwhile, most likely. What is sent again shows that the sender did not believe it.
 void Receiver::receive_greedily(const Packet& packet) {
   const bool again = before(packet.segment, rcv_nxt_);
   echo_sent_ = packet.sent_at;
@@ -162,10 +168,13 @@ void Receiver::ask_control(const Packet& packet) {
     return;
   }
   // What it said last before an interval ended is in force since then.
-  if (const Time intervals = clamp_interval_ > 0 ? now_ / clamp_interval_ : -1; intervals != clamped_at_ || intervals < 0) {
+  if (const Time intervals = clamp_interval_ > 0 ? now_ / clamp_interval_ : -1;
+      intervals != clamped_at_ || intervals < 0) {
     const int64_t clamp = clamp_interval_ > 0 ? next_clamp_ : said;
     clamped_at_ = intervals;
-    if (clamp > clamp_) window_clamp_ = std::max(window_clamp_, std::min(clamp, window_edge_ - counters_.delivered_bytes));
+    if (clamp > clamp_) {
+      window_clamp_ = std::max(window_clamp_, std::min(clamp, window_edge_ - counters_.delivered_bytes));
+    }
     clamp_ = clamp;
     window_clamp_ = std::min(window_clamp_, clamp);
   }
@@ -191,7 +200,9 @@ void Receiver::take_stretch(int64_t& bytes) {
 void Receiver::receive_again(const Packet& packet) {
   const uint32_t index = packet.segment;
   if (profile_.quick_acks > 1) quick_acks_ = profile_.quick_acks;
-  if (profile_.echoes_duplicates && !after(packet.segment, last_ack_sent_)) echo_sent_ = std::max(echo_sent_, packet.sent_at);
+  if (profile_.echoes_duplicates && !after(packet.segment, last_ack_sent_)) {
+    echo_sent_ = std::max(echo_sent_, packet.sent_at);
+  }
   send_ack(kAckDuplicate, profile_.reports_duplicates ? &index : nullptr);
 }
 
@@ -233,12 +244,12 @@ void Receiver::receive_beyond(const Packet& packet) {
   }
 }
 
-// Linux acknowledges every segment while the window it offers grows (tcp_grow_window): by two segments a segment received,
-// up to what the buffer allows. The buffer itself grows, with each round trip in which the application read more than in any
-// before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). A round trip is over when a segment comes
-// that was sent after the ACK of its beginning had arrived: Linux learns that from the time stamp that such a segment echoes
-// (tcp_rcv_rtt_measure_ts), here the handshake has told how the clocks stand. The window is ahead of any sender here that is
-// not limited by its own; what shows is the ACKs.
+// Linux acknowledges every segment while the window it offers grows (tcp_grow_window): by two segments a segment
+// received, up to what the buffer allows. The buffer itself grows, with each round trip in which the application read
+// more than in any before, to hold a doubling of that (dynamic right-sizing, tcp_rcv_space_adjust). A round trip is
+// over when a segment comes that was sent after the ACK of its beginning had arrived: Linux learns that from the time
+// stamp that such a segment echoes (tcp_rcv_rtt_measure_ts), here the handshake has told how the clocks stand. The
+// window is ahead of any sender here that is not limited by its own; what shows is the ACKs.
 void Receiver::tune_window(const Packet& packet) {
   if (buffer_) return tune_buffer(packet);
   WindowTuning& w = tuning_;
@@ -250,7 +261,9 @@ void Receiver::tune_window(const Packet& packet) {
   const int64_t read = counters_.delivered_bytes - w.round_bytes;
   if (read > w.largest_round) {
     // More than the largest window in a round trip asks for the largest at once, and its square would not fit.
-    const int64_t wanted = read >= kLargestWindow ? kLargestWindow : 2 * read + 4 * read * (read - w.largest_round) / w.largest_round;
+    const int64_t wanted = read >= kLargestWindow
+                               ? kLargestWindow
+                               : 2 * read + 4 * read * (read - w.largest_round) / w.largest_round;
     w.allowed = std::clamp(wanted, w.allowed, kLargestWindow);
     w.largest_round = read;
   }
@@ -262,7 +275,9 @@ void Receiver::tune_window(const Packet& packet) {
 void Receiver::tune_buffer(const Packet& packet) {
   if (buffer_->arrived(now_, packet.bytes, unread_bytes(), held_bytes_)) quick_acks_ |= 1;
   int64_t beyond = 0;
-  if (!out_of_order_.empty()) beyond = static_cast<int64_t>(out_of_order_.ranges().back().end - rcv_nxt_) * profile_.mss;
+  if (!out_of_order_.empty()) {
+    beyond = static_cast<int64_t>(out_of_order_.ranges().back().end - rcv_nxt_) * profile_.mss;
+  }
   if (beyond > 0 && packet.segment != rcv_nxt_ - 1) buffer_->reordered(beyond);
   if (packet.sent_at < round_mark_) return;
   buffer_->round(read_bytes() - tuning_.round_bytes, unread_bytes(), beyond);
@@ -278,7 +293,8 @@ void Receiver::delay_ack(Time deadline) {
 }
 
 void Receiver::on_timer(Time now) {
-  const bool exact = compressed_ > 0 || state_ != State::stream;  // a high-resolution timer; those of connections as set
+  // A high-resolution timer; those of connections as set.
+  const bool exact = compressed_ > 0 || state_ != State::stream;
   const Time due = exact ? deadline_ : goes_off(deadline_ - profile_.delayed_ack_timeout, deadline_, profile_.tick);
   timers_.set(Alarm::acknowledgement, due > now ? due : kNever);  // deadlines move
   if (due > now) return;
@@ -348,8 +364,8 @@ void Receiver::on_reading(Time now) {
   if (window_limited_ && (!buffer_ || state_ == State::stream)) send_ack(kAckWindow);
 }
 
-// A request is a segment that is sent again until something comes of it (RFC 6298, of which the handshake is the only sample). On
-// the wire it is as long as an ACK.
+// A request is a segment that is sent again until something comes of it (RFC 6298, of which the handshake is the only
+// sample). On the wire it is as long as an ACK.
 void Receiver::ask_again(Time now) {
   if (sink_->asks(now)) {
     request_ = {};

@@ -38,8 +38,8 @@ void Receiver::receive_small(const Packet& packet) {
 
 void Receiver::answer_syn() { path_.send_back(Ack{now_, echo_sent_, 0, kAckSynAck, 0, 0, advertised_window()}); }
 
-// Something has come back that the sender could only send after the answer to its SYN: the first such packet measures the
-// round trip. False if it must be ignored.
+// Something has come back that the sender could only send after the answer to its SYN: the first such packet measures
+// the round trip. False if it must be ignored.
 bool Receiver::accept(const Packet& packet) {
   if (handshake_rtt_ == 0) {
     const Time unit = std::max<Time>(1, profile_.rtt_granularity);

@@ -19,12 +19,14 @@ class FixedClamp final : public ReceiverControl {
 };
 
 // A window that never holds a segment stops the flow for good.
-void check_segments(const ReceiverControlRecord& record, const Parameters& parameters, uint32_t mss, const std::string& field) {
+void check_segments(const ReceiverControlRecord& record, const Parameters& parameters, uint32_t mss,
+                    const std::string& field) {
   for (const Parameter& parameter : record.parameters) {
     const double least = double{parameter.segments} * mss;
     if (parameters[parameter.name] >= least || parameter.segments == 0) continue;
     const std::string at = field + "_parameters[" + std::string(parameter.name) + "]";
-    reject(at, parameters[parameter.name], "at least " + std::to_string(static_cast<int64_t>(least)) + ", of full segments");
+    reject(at, parameters[parameter.name],
+           "at least " + std::to_string(static_cast<int64_t>(least)) + ", of full segments");
   }
 }
 
@@ -39,7 +41,8 @@ void check_receiver_control(const FlowConfig& config, const std::string& field) 
   if (!config.receiver.empty()) parameters_of(config, field);
 }
 
-std::unique_ptr<ReceiverControl> make_receiver_control(const FlowConfig& config, uint32_t mss, const std::string& field) {
+std::unique_ptr<ReceiverControl> make_receiver_control(const FlowConfig& config, uint32_t mss,
+                                                       const std::string& field) {
   if (!config.receiver.empty()) {
     const Parameters parameters = parameters_of(config, field);
     const ReceiverControlRecord& record = Catalogue<ReceiverControlRecord>::get(config.receiver, field);

@@ -1,5 +1,5 @@
-// Loss recovery as Linux does it: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682), and what
-// reordering changes of it (reordering.h).
+// Loss recovery as Linux does it: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682), and
+// what reordering changes of it (reordering.h).
 #include <algorithm>
 
 #include "netbuf/reordering.h"
@@ -55,7 +55,8 @@ class LinuxRecovery final : public Recovery {
     }
     if (work.una_advanced) sender.clear_backoff();
     // Eifel detection (RFC 3522): the ACK echoes a copy sent before the time-out, so that it was late, not lost.
-    const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 && work.echo_sent < timed_out_at_;
+    const bool spurious = tcb.state == CaState::loss && work.una_advanced && work.echo_sent >= 0 &&
+                          work.echo_sent < timed_out_at_;
     if (work.delivered > 0 && !spurious) advance_rack(tcb, work);
     // A probe of the tail that came twice says nothing of reordering.
     const bool of_probe = probe_outstanding_ && work.duplicate_segment + 1 == probe_high_;
@@ -187,7 +188,8 @@ class LinuxRecovery final : public Recovery {
     return segment.sent_at < rack_sent_ || (segment.sent_at == rack_sent_ && before(index, rack_segment_));
   }
 
-  // Marks what was sent before the latest delivered transmission and is overdue; arms the reordering timer for the rest.
+  // Marks what was sent before the latest delivered transmission and is overdue;
+  // arms the reordering timer for the rest.
   void detect_losses(Sender& sender) {
     Tcb& tcb = sender.tcb;
     reorder_pending_ = false;
@@ -410,7 +412,8 @@ class LinuxRecovery final : public Recovery {
     const Tcb& tcb = sender.tcb;
     if (tcb.packets_out() == 0) return sender.set_timer(kNever);
     if (tcb.packets_out() > 1) armed_at_ = tcb.now;
-    if ((tcb.state == CaState::open || tcb.state == CaState::cwr) && tcb.sacked_out == 0 && !probe_outstanding_ && tcb.srtt > 0) {
+    if ((tcb.state == CaState::open || tcb.state == CaState::cwr) && tcb.sacked_out == 0 && !probe_outstanding_ &&
+        tcb.srtt > 0) {
       const Time probe = 2 * tcb.srtt + (tcb.packets_out() == 1 ? sender.profile().min_rto : kTimeoutMin);
       mode_ = Timer::probe;  // also where the time-out would come first: then in its stead
       return sender.set_timer(tcb.now + std::min(probe, srtt_ + rttvar_));

@@ -23,7 +23,9 @@ class Ns3Recovery final : public Recovery {
 
   void on_new_data(Sender& sender, uint32_t packets) override {
     const Tcb& tcb = sender.tcb;
-    if (tcb.state == CaState::recovery) prr_out_ += packets * tcb.mss - (tcb.mss - sender.board.segments[tcb.nxt - 1].bytes);
+    if (tcb.state == CaState::recovery) {
+      prr_out_ += packets * tcb.mss - (tcb.mss - sender.board.segments[tcb.nxt - 1].bytes);
+    }
     if (sender.timer() == kNever) sender.rearm_rto();
   }
 

@@ -54,7 +54,9 @@ class RelaySource final : public Source {
  public:
   explicit RelaySource(std::shared_ptr<Relay> relay) : relay_(std::move(relay)) {}
   ~RelaySource() override { relay_->downstream.flow = nullptr; }
-  Offer offer(Time, int64_t) override { return {relay_->read, kNever, relay_->closed && relay_->read == relay_->arrived}; }
+  Offer offer(Time, int64_t) override {
+    return {relay_->read, kNever, relay_->closed && relay_->read == relay_->arrived};
+  }
   void taken(Time now, int64_t sent) override { relay_->give(now, sent); }
 
  private:

@@ -231,7 +231,10 @@ void RateSampler::mark(const Tcb& tcb, uint32_t segment) {
 
 void RateSampler::delivered(uint32_t index, const Segment& segment) {
   const Mark& mark = marks_[index];
-  if (have_ && segment.sent_at <= newest_sent_ && (segment.sent_at != newest_sent_ || !after(index, newest_segment_))) return;
+  if (have_ && segment.sent_at <= newest_sent_ &&
+      (segment.sent_at != newest_sent_ || !after(index, newest_segment_))) {
+    return;
+  }
   have_ = true;
   newest_ = mark;
   newest_sent_ = segment.sent_at;
@@ -259,7 +262,8 @@ void RateSampler::finish(Tcb& tcb, AckWork& work) {
     return;
   }
   // The last that the application did not limit, or a higher one that it did (tcp_rate_gen).
-  const double rate = static_cast<double>(work.rate.delivered) * 1e9 / static_cast<double>(std::max<Time>(work.rate.interval, 1));
+  const double rate =
+      static_cast<double>(work.rate.delivered) * 1e9 / static_cast<double>(std::max<Time>(work.rate.interval, 1));
   if (!work.rate.app_limited || rate >= estimate_) estimate_ = rate;
 }
 

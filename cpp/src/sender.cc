@@ -12,11 +12,13 @@ namespace {
 constexpr uint32_t kFew = 3;  // segments that are not worth the preparations of a burst
 }
 
-Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path, Timers& timers, Rng* rng)
+Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path,
+               Timers& timers, Rng* rng)
     : profile_(profile),
       path_(path),
       timers_(timers),
-      cc_(config.own_control ? config.own_control(world.stack) : make_congestion_control(config.cc, world.stack, config.cc_parameters)),
+      cc_(config.own_control ? config.own_control(world.stack)
+                             : make_congestion_control(config.cc, world.stack, config.cc_parameters)),
       recovery_(profile.make_recovery()),
       recovery_takes_all_(recovery_->takes_every_ack()),
       controlled_(config.controlled),
@@ -46,7 +48,8 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
     stream_written_ = config.size_bytes;
     stream_closed_ = true;
   }
-  unhindered_ = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 && config.receive_buffer_bytes == 0 && !board.rate && !ecn_;
+  unhindered_ = application_of(config).endless && stop_ == 0 && send_buffer_ == 0 &&
+                config.receive_buffer_bytes == 0 && !board.rate && !ecn_;
   paces_window_ = profile_.paces && world.pacing && !owns_window_;
   timers_.set(Alarm::application, start_);
 }
@@ -115,8 +118,8 @@ void Sender::receive_special(const Ack& ack) {
   process(ack);
 }
 
-// Data of the other end's, which acknowledges too but is no duplicate acknowledgement. A copy of a request that has been answered
-// acknowledges less than has been sent.
+// Data of the other end's, which acknowledges too but is no duplicate acknowledgement. A copy of a request that has
+// been answered acknowledges less than has been sent.
 void Sender::receive_request(const Ack& ack) {
   if (ack.ack == tcb.nxt) update_source();
   if (after(ack.ack, tcb.una) || (ack.flags & kAckHasSack)) return process(ack);
@@ -140,7 +143,8 @@ void Sender::receive_echo(Ack ack) {
   echo_ = false;
 }
 
-// RFC 9293, 3.10.7.4: what acknowledges something that was not sent is dropped; and a part of a segment lets nothing more go.
+// RFC 9293, 3.10.7.4: what acknowledges something that was not sent is dropped;
+// and a part of a segment lets nothing more go.
 void Sender::receive_untrue(Ack ack) {
   if (after(ack.ack, tcb.nxt) || !after(ack.ack, tcb.una)) return;
   ack.flags = ack.flags & ~kAckUntrue;
@@ -279,7 +283,8 @@ bool Sender::send_new_segment() {
   const int64_t left = stream_left();
   if (left <= 0) return false;
   auto bytes = static_cast<uint16_t>(std::min<int64_t>(left, tcb.mss));
-  if (bytes < tcb.mss && !stream_closed_ && !answers_ && tcb.packets_out() > 0) return false;  // Nagle (RFC 9293, 3.7.4)
+  // Nagle (RFC 9293, 3.7.4).
+  if (bytes < tcb.mss && !stream_closed_ && !answers_ && tcb.packets_out() > 0) return false;
   if (stream_sent_ + bytes > window_right_ || (send_buffer_ > 0 && stream_sent_ + bytes - una_bytes_ > send_buffer_)) {
     bytes = fit_segment(bytes);
     if (bytes == 0) return false;
@@ -349,7 +354,9 @@ void Sender::restart_after_idle() {
   const uint32_t floor = std::min(tcb.initial_cwnd, tcb.cwnd_packets);
   uint32_t window = tcb.cwnd_packets;
   tcb.ssthresh = std::max(tcb.ssthresh, tcb.cwnd * 3 / 4);
-  for (Time silence = tcb.now - counters.last_sent - rto(); silence > 0 && window > floor; silence -= rto()) window /= 2;
+  for (Time silence = tcb.now - counters.last_sent - rto(); silence > 0 && window > floor; silence -= rto()) {
+    window /= 2;
+  }
   tcb.set_cwnd_packets(std::max(window, floor));
 }
 

@@ -19,8 +19,10 @@ constexpr int64_t kLeastSend = 4608, kLeastReceive = 2304;  // SOCK_MIN_SNDBUF, 
 constexpr int64_t kLeastSegment = 536;          // TCP_MSS_DEFAULT
 constexpr int64_t kLargestUnscaled = 65'535;
 constexpr uint32_t kInitialWindow = 10;         // TCP_INIT_CWND
-constexpr Time kRetry = 100 * kMillisecond;     // mean of what a writer waits that was refused memory (sk_stream_wait_memory)
-constexpr uint32_t kRightSizing = 6016, kNewGrowth = 6018, kScalingRatio = 6006;  // kernels from which on they are as below
+// Mean of what a writer waits that was refused memory (sk_stream_wait_memory).
+constexpr Time kRetry = 100 * kMillisecond;
+// Kernels from which on they are as below.
+constexpr uint32_t kRightSizing = 6016, kNewGrowth = 6018, kScalingRatio = 6006;
 
 int64_t pages_of(int64_t bytes) { return (bytes + kPage - 1) / kPage; }
 
@@ -28,7 +30,8 @@ int64_t pages_of(int64_t bytes) { return (bytes + kPage - 1) / kPage; }
 
 int64_t packet_truesize(uint32_t payload) {
   const int64_t bytes = kHeadroom + kHeaders + payload + kSharedInfo;
-  const int64_t block = bytes <= kSmallHead ? kSmallHead : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
+  const int64_t block =
+      bytes <= kSmallHead ? kSmallHead : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
   return block + kPacketHead;
 }
 
@@ -73,7 +76,8 @@ void SendBuffer::begin(Time now) {
 // tcp_sndbuf_expand: room for two windows (BBR: three) of packets at what each takes at most.
 void SendBuffer::expand() {
   if (locked_) return;
-  const int64_t segment = std::max<int64_t>(mss_ + 12, mss_) + kHeaderRoom + kSharedInfo;  // without the time stamp's option
+  // Without the time stamp's option.
+  const int64_t segment = std::max<int64_t>(mss_ + 12, mss_) + kHeaderRoom + kSharedInfo;
   const auto packet = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(segment))) + kPacketHead;
   const int64_t wanted = expansion_ * std::max<int64_t>(kInitialWindow, cwnd_packets_) * packet;
   if (limit_ < wanted) limit_ = std::min(wanted, host_.settings().tcp_wmem[2]);
@@ -82,7 +86,9 @@ void SendBuffer::expand() {
 // Whole segments, at most what segmentation offload takes and half the largest window advertised (tcp_send_mss).
 void SendBuffer::size_packets() {
   int64_t most = kLargestBurst;
-  if (largest_window_ > 0) most = std::min(most, largest_window_ > kLeastSegment ? largest_window_ / 2 : largest_window_);
+  if (largest_window_ > 0) {
+    most = std::min(most, largest_window_ > kLeastSegment ? largest_window_ / 2 : largest_window_);
+  }
   packet_bytes_ = std::max<int64_t>(1, most / mss_) * mss_;
 }
 
@@ -107,14 +113,15 @@ bool SendBuffer::has_room() const {
   return limit_ - queued_ >= queued_ / 2 && (lowat == 0 || 2 * (written_ - sent_) < lowat);
 }
 
-// sk_stream_moderate_sndbuf: memory is refused, and the buffer shrinks to half of what it holds. What would fill it is let in.
+// sk_stream_moderate_sndbuf: memory is refused, and the buffer shrinks to half of what it holds.
+// What would fill it is let in.
 bool SendBuffer::squeezes(int64_t more) {
   if (!locked_) limit_ = std::max(std::min(limit_, queued_ / 2), kLeastSend);
   return queued_ + more < limit_;
 }
 
-// Room is asked for when another packet is needed: the last one is filled in any case. What the congestion window has room for
-// leaves as soon as a packet is full.
+// Room is asked for when another packet is needed: the last one is filled in any case. What the congestion window has
+// room for leaves as soon as a packet is full.
 void SendBuffer::write(Time now) {
   const int64_t before = written_, each = packet_bytes_;
   if (waits_) since_asked_ = 0;
@@ -133,7 +140,9 @@ void SendBuffer::write(Time now) {
       waits_ = no_space_ = true;
       break;
     }
-    if (host_.limited() && !host_.grants(queued_, queued_ - pages_ * kPage + more + kSendOverhead, host_.settings().tcp_wmem[0]) && squeezes(more)) {
+    if (host_.limited() &&
+        !host_.grants(queued_, queued_ - pages_ * kPage + more + kSendOverhead, host_.settings().tcp_wmem[0]) &&
+        squeezes(more)) {
       waits_ = refused_ = no_space_ = true;
       break;
     }
@@ -183,8 +192,8 @@ void SendBuffer::acknowledged(const Position& at) {
   while (!bursts_.empty() && !after(bursts_.front(), at.segment)) bursts_.pop();
 }
 
-// tcp_small_queue_check: about a millisecond's worth of its own packets may wait in the host, two of them in any case, and no more
-// than what the host says.
+// tcp_small_queue_check: about a millisecond's worth of its own packets may wait in the host, two of them in any case,
+// and no more than what the host says.
 Time SendBuffer::held_back(Time now, double rate) {
   const int64_t most = host_.settings().limit_output_bytes;
   if (!device_ || most == 0) return 0;
@@ -220,14 +229,14 @@ bool SendBuffer::wakes(const Position& at) {
   return waits_ || pauses_;
 }
 
-// tcp_cwnd_validate: something left just now, nothing is left to leave, and the application was without room before. What leaves
-// as it is written is not counted where the application only writes: it finds no room when all has left.
+// tcp_cwnd_validate: something left just now, nothing is left to leave, and the application was without room before.
+// What leaves as it is written is not counted where the application only writes: it finds no room when all has left.
 void SendBuffer::left(const Position& at, bool cwnd_limited) {
   if (no_space_ && written_ == at.sent && !cwnd_limited) starved_ = true;
 }
 
-// As TCP_INFO has it (tcp_chrono_start): the buffer limits from when the congestion window's use shows it until there is room; the
-// window when a packet that waits does not fit in it, while it does in the congestion window.
+// As TCP_INFO has it (tcp_chrono_start): the buffer limits from when the congestion window's use shows it until there
+// is room; the window when a packet that waits does not fit in it, while it does in the congestion window.
 void SendBuffer::note(const Position& at, int64_t open) {
   State state = State::busy;
   if (written_ == una_) {
@@ -307,8 +316,8 @@ ReceiveBuffer::~ReceiveBuffer() {
   if (open_) ++host_.totals.closed;
 }
 
-// tcp_select_initial_window: half of the buffer may be payload until a packet has shown what it takes; the window in the
-// handshake is not scaled.
+// tcp_select_initial_window: half of the buffer may be payload until a packet has shown what it takes;
+// the window in the handshake is not scaled.
 void ReceiveBuffer::begin(Time) {
   if (open_) return;
   open_ = true;
@@ -352,7 +361,10 @@ bool ReceiveBuffer::arrived(Time now, uint32_t bytes, int64_t unread, int64_t he
 
 // tcp_try_rmem_schedule: what is next in order is taken while nothing waits to be read.
 bool ReceiveBuffer::admits(uint32_t bytes, bool next, int64_t unread) {
-  if (!host_.limited() || (next && unread == 0) || host_.grants(queued_, packet_truesize(bytes), host_.settings().tcp_rmem[0])) return true;
+  if (!host_.limited() || (next && unread == 0) ||
+      host_.grants(queued_, packet_truesize(bytes), host_.settings().tcp_rmem[0])) {
+    return true;
+  }
   offered_ = std::min<int64_t>(offered_, 4 * int64_t{mss_});
   ++host_.totals.refused;
   return false;

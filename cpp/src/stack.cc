@@ -6,7 +6,8 @@ namespace netbuf {
 
 namespace {
 
-// Linux 6.x with HZ=250, as Debian's: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS, tcp_comp_sack_delay_ns, TCP_RTO_MIN.
+// Linux 6.x with HZ=250, as Debian's: 1500-byte IP packets without link header; TCP_DELACK_MIN, TCP_MAX_QUICKACKS,
+// tcp_comp_sack_delay_ns, TCP_RTO_MIN.
 const StackProfile kLinux{
     .mss = 1448,
     .data_overhead = 52,
@@ -50,8 +51,8 @@ const StackProfile kLinux{
     .orders_ties = false,
 };
 
-// ns-3.44 as the reference runs configure it: PPP framing of two bytes; only the first segment is acknowledged at once; no
-// SACK compression; a maximum segment lifetime of half a second.
+// ns-3.44 as the reference runs configure it: PPP framing of two bytes; only the first segment is acknowledged at once;
+// no SACK compression; a maximum segment lifetime of half a second.
 const StackProfile kNs3{
     .mss = 1448,
     .data_overhead = 54,

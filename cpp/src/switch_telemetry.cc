@@ -18,13 +18,15 @@ std::vector<std::string> switch_fields(uint32_t queues) {
                                  "flows_started",   "flows_completed", "worst_difference_s",
                                  "worst_ratio",     "packets_dropped", "drop_head"};
   for (uint32_t q = 0; q < queues; ++q) {
-    for (const char* name : {"alpha", "queue_packets", "queue_bytes", "arrivals", "drops", "drained_bytes", "queue_delay_mean_s",
-                             "flows_completed", "ratio_sum", "log_ratio_sum", "worst_ratio", "queue_packets_max",
-                             "queue_bytes_min", "syns", "flows_opened", "flows_closed"}) {
+    for (const char* name : {"alpha", "queue_packets", "queue_bytes", "arrivals", "drops", "drained_bytes",
+                             "queue_delay_mean_s", "flows_completed", "ratio_sum", "log_ratio_sum", "worst_ratio",
+                             "queue_packets_max", "queue_bytes_min", "syns", "flows_opened", "flows_closed"}) {
       names.push_back(std::string(name) + "_" + std::to_string(q));
     }
   }
-  for (const char* name : {"at_free_fraction", "at_flows_completed", "at_packets_dropped", "at_elapsed_s"}) names.emplace_back(name);
+  for (const char* name : {"at_free_fraction", "at_flows_completed", "at_packets_dropped", "at_elapsed_s"}) {
+    names.emplace_back(name);
+  }
   for (uint32_t q = 0; q < queues; ++q) names.push_back("at_drained_bytes_" + std::to_string(q));
   return names;
 }

@@ -1,7 +1,8 @@
 // How Linux cuts a stream into bursts: segments leave in groups that segmentation offload takes as one packet
-// (tcp_write_xmit, tcp_tso_autosize and tcp_tso_should_defer in net/ipv4/tcp_output.c, 6.18; behaviour). A group is about a
-// millisecond's worth at the sending rate, more on short paths, two segments at least. A smaller one waits for the next ACK if
-// that must come within a millisecond. What is at the path's entrance at once decides who meets a full queue there.
+// (tcp_write_xmit, tcp_tso_autosize and tcp_tso_should_defer in net/ipv4/tcp_output.c, 6.18; behaviour). A group
+// is about a millisecond's worth at the sending rate, more on short paths, two segments at least. A smaller one
+// waits for the next ACK if that must come within a millisecond. What is at the path's entrance at once decides
+// who meets a full queue there.
 #include <algorithm>
 
 #include "netbuf/sender.h"
@@ -17,16 +18,17 @@ constexpr int kWindowDivisor = 3;               // tcp_tso_win_divisor
 constexpr double kSlowStartRatio = 2.0, kAvoidanceRatio = 1.2;  // tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
 }  // namespace
 
-// Bytes a second at which Linux paces a flow whose congestion control sets a window, and by which it sizes bursts, paced or not
-// (tcp_update_pacing_rate); 0: unknown.
+// Bytes a second at which Linux paces a flow whose congestion control sets a window, and by which it sizes bursts,
+// paced or not (tcp_update_pacing_rate); 0: unknown.
 double Sender::window_rate() const {
   if (tcb.srtt <= 0) return 0;
   const double window = static_cast<double>(std::max(tcb.cwnd_packets, tcb.packets_out())) * tcb.mss;
-  return window * (2 * tcb.cwnd < tcb.ssthresh ? kSlowStartRatio : kAvoidanceRatio) * 1e9 / static_cast<double>(tcb.srtt);
+  return window * (2 * tcb.cwnd < tcb.ssthresh ? kSlowStartRatio : kAvoidanceRatio) * 1e9 /
+         static_cast<double>(tcb.srtt);
 }
 
-// Bytes a second at which a window is paced: an agent's at 1.2 windows in the least round trip, so that packets are spread as
-// they would be without a queue and never held back by a smoothed round trip that an outage has made long.
+// Bytes a second at which a window is paced: an agent's at 1.2 windows in the least round trip, so that packets are
+// spread as they would be without a queue and never held back by a smoothed round trip that an outage has made long.
 static double agent_rate(const Sender& s) {
   if (s.rtt_min == kNever || s.rtt_min <= 0) return 0;
   const double window = static_cast<double>(std::max(s.tcb.cwnd_packets, s.tcb.packets_out())) * s.tcb.mss;
@@ -82,7 +84,8 @@ void transmit_linux(Sender& s) {
   }
   const bool limited = deferred || in_flight >= tcb.cwnd_packets;
   if ((tcb.nxt != nxt || limited) &&
-      (limited || !before(tcb.una, s.max_packets_seq_) || (!tcb.cwnd_limited && tcb.packets_out() > s.max_packets_out_))) {
+      (limited || !before(tcb.una, s.max_packets_seq_) ||
+       (!tcb.cwnd_limited && tcb.packets_out() > s.max_packets_out_))) {
     tcb.cwnd_limited = limited;
     s.max_packets_out_ = tcb.packets_out();
     s.max_packets_seq_ = tcb.nxt;
@@ -118,7 +121,8 @@ bool Sender::may_defer() const {
 // Whether room segments, fewer than the largest group, wait for the next ACK to make a larger one.
 bool Sender::defers(uint32_t room) const {
   if (!may_defer()) return false;
-  if (kBufferSegments - tcb.nxt % kBufferSegments <= room) return false;  // the rest of a socket buffer: it will not grow
+  // The rest of a socket buffer: it will not grow.
+  if (kBufferSegments - tcb.nxt % kBufferSegments <= room) return false;
   if (stream_closed_ && stream_left() <= static_cast<int64_t>(room) * tcb.mss) return false;
   const int64_t window = buffer_ ? std::min<int64_t>(tcb.cwnd_packets, largest_window_ / tcb.mss) : tcb.cwnd_packets;
   if (kWindowDivisor * room >= window) return false;

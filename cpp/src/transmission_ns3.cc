@@ -18,7 +18,9 @@ void transmit_ns3(Sender& s) {
     if (!s.send_new_segment()) break;
   }
   const uint32_t in_flight = tcb.in_flight();
-  if (!s.recovery_takes_all_ || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) tcb.cwnd_limited = in_flight >= tcb.cwnd_packets;
+  if (!s.recovery_takes_all_ || tcb.nxt != nxt || in_flight >= tcb.cwnd_packets) {
+    tcb.cwnd_limited = in_flight >= tcb.cwnd_packets;
+  }
   if (tcb.packets_out() > s.max_packets_out_ || !before(tcb.una, s.max_packets_seq_)) {
     s.max_packets_out_ = tcb.packets_out();
     s.max_packets_seq_ = tcb.nxt;
@@ -29,8 +31,8 @@ void transmit_ns3(Sender& s) {
   }
 }
 
-// A stream whose end is in sight. The last segment may be short, so that bytes count; it carries FIN, and once it has been
-// sent, an undisturbed sender sends nothing again: what was lost waits for duplicate ACKs or the time-out.
+// A stream whose end is in sight. The last segment may be short, so that bytes count; it carries FIN, and once it has
+// been sent, an undisturbed sender sends nothing again: what was lost waits for duplicate ACKs or the time-out.
 void Sender::send_finite() {
   const uint32_t nxt = tcb.nxt;
   bool sent = false;
@@ -38,7 +40,8 @@ void Sender::send_finite() {
     measure_tail();
     const int64_t room = tcb.cwnd - tcb.bytes_in_flight();
     uint32_t index;
-    if (board.next_lost(index) || (stream_left() <= 0 && tcb.state == CaState::recovery && board.next_unsacked(index))) {
+    if (board.next_lost(index) ||
+        (stream_left() <= 0 && tcb.state == CaState::recovery && board.next_unsacked(index))) {
       if (room < board.segments[index].bytes) break;
       retransmit(index);
     } else {

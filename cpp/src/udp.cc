@@ -16,7 +16,8 @@ double whole(double bits) { return std::floor(bits + 1e-9); }
 
 }  // namespace
 
-UdpSource::UdpSource(const UdpConfig& config, const StackProfile& profile, uint64_t seed, uint32_t index, Network& network)
+UdpSource::UdpSource(const UdpConfig& config, const StackProfile& profile, uint64_t seed, uint32_t index,
+                     Network& network)
     : OneWay(config.path, config.bytes, config.priority, index, network),
       on_(config.on_ns),
       off_(config.off_ns),
@@ -74,6 +75,8 @@ void UdpSource::received(Time sent_at, Time now) {
   counters_.delay_max = std::max(counters_.delay_max, delay);
 }
 
-void UdpSource::note_loss(Link::Fate fate) { ++(fate == Link::Fate::queue_drop ? counters_.queue_drops : counters_.random_losses); }
+void UdpSource::note_loss(Link::Fate fate) {
+  ++(fate == Link::Fate::queue_drop ? counters_.queue_drops : counters_.random_losses);
+}
 
 }  // namespace netbuf

@@ -1,12 +1,13 @@
 // A video client and its server.
 //
-// The client asks for a chunk at a time, whole chunks of one bitrate each, over a connection that stays open; the server sends
-// what it is asked for when the request has come over the return path. In between nothing is sent, so that the server's TCP
-// starts anew after a silence (RFC 5681, 4.1), as with HTTP. The next chunk is asked for once the one before is there and the
-// client's buffer has room for another. It plays what it has, once there is enough of it; when nothing is left it stalls.
+// The client asks for a chunk at a time, whole chunks of one bitrate each, over a connection that stays open; the
+// server sends what it is asked for when the request has come over the return path. In between nothing is sent, so
+// that the server's TCP starts anew after a silence (RFC 5681, 4.1), as with HTTP. The next chunk is asked for once
+// the one before is there and the client's buffer has room for another. It plays what it has, once there is enough of
+// it; when nothing is left it stalls.
 //
-// The connection is opened by the server, as all are here, and the first request goes with the client's answer to the SYN: half a
-// round trip earlier than that of a client that opens the connection itself, seen from its beginning.
+// The connection is opened by the server, as all are here, and the first request goes with the client's answer to the
+// SYN: half a round trip earlier than that of a client that opens the connection itself, seen from its beginning.
 #include "netbuf/video.h"
 
 #include "netbuf/receiver.h"
@@ -117,18 +118,27 @@ void check(const FlowConfig& flow, const std::string& field) {
   if (video.bitrate_bps.empty()) reject(at + ".bitrate_bps", "[]", "at least one bitrate");
   double before = 0;
   for (const double bitrate : video.bitrate_bps) {
-    if (!(bitrate > before && bitrate >= 1 && bitrate <= kMostBps)) reject(at + ".bitrate_bps", bitrate, "rising, in [1, 1e12]");
+    if (!(bitrate > before && bitrate >= 1 && bitrate <= kMostBps)) {
+      reject(at + ".bitrate_bps", bitrate, "rising, in [1, 1e12]");
+    }
     before = bitrate;
   }
-  if (video.chunk_ns < kMillisecond || video.chunk_ns > 1000 * kSecond) reject(at + ".chunk_ns", video.chunk_ns, "in [1e6, 1e12]");
+  if (video.chunk_ns < kMillisecond || video.chunk_ns > 1000 * kSecond) {
+    reject(at + ".chunk_ns", video.chunk_ns, "in [1e6, 1e12]");
+  }
   if (video.buffer_ns < video.chunk_ns || video.buffer_ns > 3600 * kSecond) {
     reject(at + ".buffer_ns", video.buffer_ns, "in [chunk_ns, 3.6e12]");
   }
-  if (video.startup_ns < 0 || video.startup_ns > video.buffer_ns) reject(at + ".startup_ns", video.startup_ns, "in [0, buffer_ns]");
+  if (video.startup_ns < 0 || video.startup_ns > video.buffer_ns) {
+    reject(at + ".startup_ns", video.startup_ns, "in [0, buffer_ns]");
+  }
   Catalogue<BitrateRuleRecord>::get(video.abr, at + ".abr");
-  if (video.window_chunks < 1 || video.window_chunks > 1000) reject(at + ".window_chunks", video.window_chunks, "in [1, 1000]");
+  if (video.window_chunks < 1 || video.window_chunks > 1000) {
+    reject(at + ".window_chunks", video.window_chunks, "in [1, 1000]");
+  }
   if (!(video.safety > 0 && video.safety <= 10)) reject(at + ".safety", video.safety, "above 0, at most 10");
-  for (const auto& [name, length] : {std::pair("reservoir_ns", video.reservoir_ns), std::pair("cushion_ns", video.cushion_ns)}) {
+  for (const auto& [name, length] :
+       {std::pair("reservoir_ns", video.reservoir_ns), std::pair("cushion_ns", video.cushion_ns)}) {
     if (length < 0 || length > 3600 * kSecond) reject(at + "." + name, length, "in [0, 3.6e12]");
   }
 }

@@ -7,7 +7,8 @@ namespace netbuf {
 namespace {
 
 constexpr double kMostJitter = 100e9;        // ns: of distributions without an end
-constexpr uint64_t kJitterStream = 0x6a09e667f3bcc908, kLossStream = 0xbb67ae8584caa73b;  // fractions of the roots of 2 and 3
+// Fractions of the roots of 2 and 3.
+constexpr uint64_t kJitterStream = 0x6a09e667f3bcc908, kLossStream = 0xbb67ae8584caa73b;
 
 }  // namespace
 

@@ -57,7 +57,8 @@ void World::build_hosts(const WorldConfig& config) {
   }
 }
 
-// What a link carries of one direction of one connection alone can be foreseen; several flows of one sender share its links.
+// What a link carries of one direction of one connection alone can be foreseen;
+// several flows of one sender share its links.
 void World::count_uses(const WorldConfig& config) {
   network_.link_uses.assign(config.links.size(), 0);
   network_.lanes.assign(config.links.size(), 0);
@@ -87,7 +88,8 @@ void World::build_flows(const WorldConfig& config) {
     const FlowConfig& flow = config.flows[i];
     if (flow.relay_from < 0) continue;
     const auto upstream = static_cast<uint32_t>(flow.relay_from);
-    make_relay({&flows_[upstream], upstream}, {&flows_[i], i}, flow.relay_buffer_bytes, [this](uint32_t index) { woken_by_relay(index); });
+    make_relay({&flows_[upstream], upstream}, {&flows_[i], i}, flow.relay_buffer_bytes,
+               [this](uint32_t index) { woken_by_relay(index); });
   }
 }
 
@@ -139,7 +141,8 @@ Time World::next_of(uint32_t source) const {
 
 void World::check_until(Time until) const {
   if (until >= now_ && until < kNever) return;
-  throw std::invalid_argument("until_ns = " + std::to_string(until) + ": must be in [" + std::to_string(now_) + ", 2^61)");
+  throw std::invalid_argument("until_ns = " + std::to_string(until) + ": must be in [" + std::to_string(now_) +
+                              ", 2^61)");
 }
 
 void World::run(Time until) {

@@ -34,7 +34,8 @@ class Host final : public AgentOf<Received> {
   void apply(World& world, uint32_t flow, const double* control) const override {
     if (!std::isnan(*control)) world.set_window(flow, *control * 1448);
   }
-  void run_to_event(World& world, std::span<const uint32_t> agents, Time interval, uint32_t max_intervals) const override {
+  void run_to_event(World& world, std::span<const uint32_t> agents, Time interval,
+                    uint32_t max_intervals) const override {
     const int64_t before = bytes(world, agents[0]);
     for (uint32_t n = 0; n < max_intervals && bytes(world, agents[0]) == before; ++n) world.run(world.now() + interval);
   }
@@ -92,7 +93,8 @@ TEST(a_kind_of_ones_own_is_an_entry) {
   batch.control()[4] = 50;
   batch.control()[2] = 1e9;                           // nobody's
   batch.advance(kSecond, nullptr);
-  CHECK_THROWS(batch.reset(0, worlds::dumbbell(10, 40, 100, std::vector<std::string>(7, "agent")), 1), std::invalid_argument);
+  CHECK_THROWS(batch.reset(0, worlds::dumbbell(10, 40, 100, std::vector<std::string>(7, "agent")), 1),
+               std::invalid_argument);
 }
 
 TEST(an_interval_is_cut_at_an_event_without_a_trace) {

@@ -17,7 +17,8 @@ double goodput_mbps(World& world, Time from, Time to) {
   world.run(from);
   const int64_t before = world.flows()[0].counters().delivered_bytes;
   world.run(to);
-  return static_cast<double>(world.flows()[0].counters().delivered_bytes - before) * 8e3 / static_cast<double>(to - from);
+  return static_cast<double>(world.flows()[0].counters().delivered_bytes - before) * 8e3 /
+         static_cast<double>(to - from);
 }
 
 }  // namespace
@@ -34,7 +35,8 @@ TEST(sized_flows_deliver_every_byte_once) {
         const Flow& flow = world.flows()[0];
         CHECK_EQ(flow.counters().delivered_bytes, size);
         CHECK_EQ(flow.counters().acked_bytes, size);
-        CHECK_EQ(flow.counters().packets_sent - flow.counters().packets_retransmitted, static_cast<uint64_t>((size + 1447) / 1448));
+        CHECK_EQ(flow.counters().packets_sent - flow.counters().packets_retransmitted,
+                 static_cast<uint64_t>((size + 1447) / 1448));
         CHECK(flow.completed_at() < 100 * kSecond);
         CHECK_EQ(flow.sender.tcb.packets_out(), 0u);
       }
@@ -57,7 +59,8 @@ TEST(wire_sizes_are_those_of_the_stack) {
     World world(config, 1);
     world.run(10 * kSecond);
     const int64_t header = linux_stack ? 52 : 54, syn = linux_stack ? 60 : 58;
-    CHECK_EQ(world.links()[0].stats(world.now()).bytes_out, syn + header + 4 * header + 1448 * 3 + 100 + header);  // the last: of FIN's ACK
+    CHECK_EQ(world.links()[0].stats(world.now()).bytes_out,
+             syn + header + 4 * header + 1448 * 3 + 100 + header);  // the last: of FIN's ACK
     const LinkStats back = world.links()[1].stats(world.now());
     CHECK_EQ(back.bytes_out, syn + header * static_cast<int64_t>(back.packets_out - 1));
   }

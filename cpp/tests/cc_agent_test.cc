@@ -1,4 +1,5 @@
-// The agent's congestion control: a window that nothing moves but the agent, and the slow start before its first decision.
+// The agent's congestion control: a window that nothing moves but the agent,
+// and the slow start before its first decision.
 #include "netbuf/agent.h"
 
 #include <cmath>
@@ -26,7 +27,8 @@ Started started(double mbps, double rtt_ms, int64_t queue_packets, Time until, b
   CHECK_EQ(make_agent("sender", {{"paced", 1}, {"slow_start", slow_start}})->find(world).size(), 1u);
   world.run(until);
   const Tcb& tcb = world.flows()[0].sender.tcb;
-  return {tcb.cwnd_packets, tcb.ssthresh < kInfiniteWindow, static_cast<double>(world.flows()[0].counters().delivered_bytes) * 8e-6};
+  return {tcb.cwnd_packets, tcb.ssthresh < kInfiniteWindow,
+          static_cast<double>(world.flows()[0].counters().delivered_bytes) * 8e-6};
 }
 
 double product(double mbps, double rtt_ms) { return mbps * rtt_ms * 1e3 / 8 / 1500; }
@@ -40,14 +42,16 @@ TEST(a_window_stays_where_no_slow_start_is_asked_for) {
 }
 
 TEST(a_slow_start_ends_at_what_the_path_holds) {
-  for (const auto& [mbps, rtt_ms] : {std::pair{1000., 50.}, {1000., 5.}, {100., 5.}, {100., 40.}, {10., 20.}, {20., 300.}}) {
+  for (const auto& [mbps, rtt_ms] :
+       {std::pair{1000., 50.}, {1000., 5.}, {100., 5.}, {100., 40.}, {10., 20.}, {20., 300.}}) {
     for (const double buffer : {0.25, 1., 4., 1000.}) {              // bandwidth-delay products
       const auto queue = static_cast<int64_t>(std::max(4., buffer * product(mbps, rtt_ms)));
       const Started paced = started(mbps, rtt_ms, queue, 5 * kSecond);
       CHECK(paced.known);
       CHECK_GE(paced.packets, (queue > 10 ? 0.7 : 0.25) * product(mbps, rtt_ms));  // the first ten leave in one burst
       CHECK_LE(paced.packets, 1.5 * product(mbps, rtt_ms) + 4);
-      // What leaves in one burst waits in the queue, and is noticed sooner; of a short queue most of it is lost, and it times out.
+      // What leaves in one burst waits in the queue, and is noticed sooner;
+      // of a short queue most of it is lost, and it times out.
       const Started plain = started(mbps, rtt_ms, queue, 5 * kSecond, true, Stack::ns3);
       CHECK(plain.known);
       if (buffer >= 1) CHECK_GE(plain.packets, 0.1 * product(mbps, rtt_ms));
@@ -95,7 +99,8 @@ TEST(a_window_that_is_not_used_does_not_grow) {
   CHECK_EQ(c.tcb.cwnd_packets, 11u);
 }
 
-// The window after ten round trips of so many packets, each of which lost so many of them; 0 where the slow start went on.
+// The window after ten round trips of so many packets, each of which lost so many of them;
+// 0 where the slow start went on.
 uint32_t ended_at(uint32_t packets, uint32_t lost) {
   fake::Connection c("agent", {});
   c.cc->on_agent(true);

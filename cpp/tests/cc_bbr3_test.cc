@@ -50,7 +50,8 @@ TEST(a_shallow_buffer_loses_less_than_with_version_1) {
   const auto lost = [](const char* cc) {
     World world(path(50, 0.25, {cc, cc}), 1);
     world.run(5 * kSecond);
-    const uint64_t drops = world.links()[0].stats(world.now()).queue_drops, out = world.links()[0].stats(world.now()).packets_out;
+    const uint64_t drops = world.links()[0].stats(world.now()).queue_drops,
+                   out = world.links()[0].stats(world.now()).packets_out;
     world.run(35 * kSecond);
     const LinkStats s = world.links()[0].stats(world.now());
     return static_cast<double>(s.queue_drops - drops) / static_cast<double>(s.packets_out - out);

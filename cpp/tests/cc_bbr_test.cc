@@ -131,7 +131,8 @@ TEST(recovery_conserves_packets_and_then_restores_the_window) {
 TEST(a_policer_is_recognised) {
   Pipe c(kPath);
   c.run(3 * kSecond);
-  // A quarter of what is delivered is reported lost, steadily: BBR takes the measured average as the rate and stops probing.
+  // A quarter of what is delivered is reported lost, steadily:
+  // BBR takes the measured average as the rate and stops probing.
   bool steady = false;
   double last = 0;
   Time since = 0;

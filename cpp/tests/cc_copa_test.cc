@@ -1,4 +1,5 @@
-// Copa: beside its authors' code on the same ACKs, its equilibrium, fairness, and what it does about competitors and losses.
+// Copa: beside its authors' code on the same ACKs, its equilibrium, fairness,
+// and what it does about competitors and losses.
 #include "check.h"
 #include "fake_connection.h"
 #include "references/copa_acks.h"

@@ -119,14 +119,16 @@ TEST(an_idle_period_shifts_the_epoch) {
 TEST(hystart_leaves_slow_start_when_the_delay_rises) {
   fake::Connection c("cubic", {100 * kMillisecond, 1200 * kMicrosecond, 1});
   c.run(2 * kSecond);
-  // Bandwidth x delay is 84 packets. Without HyStart the window would double until a loss; the RTT has to rise by an eighth.
+  // Bandwidth x delay is 84 packets. Without HyStart the window would double until a loss;
+  // the RTT has to rise by an eighth.
   CHECK_LT(c.tcb.ssthresh, kInfiniteWindow);
   CHECK_GE(c.tcb.ssthresh_packets(), 84u);
   CHECK_LE(c.tcb.ssthresh_packets(), 130u);
 }
 
 TEST(hystart_leaves_slow_start_on_a_long_ack_train) {
-  // 100 us a packet: ACKs come in trains. The round whose train lasts half a round trip, 505 ACKs, began with 640 packets.
+  // 100 us a packet: ACKs come in trains. The round whose train lasts half a round trip,
+  // 505 ACKs, began with 640 packets.
   fake::Connection c("cubic", {100 * kMillisecond, 100 * kMicrosecond, 1});
   c.run(2 * kSecond);
   CHECK_NEAR(c.tcb.ssthresh_packets(), 640 + 505, 15);

@@ -1,5 +1,5 @@
-// DCTCP by RFC 8257: how the share of marks is tracked (3.3), what the window does about it (3.4), losses (3.5), and a receiver that
-// tells exactly what was marked (3.2).
+// DCTCP by RFC 8257: how the share of marks is tracked (3.3), what the window does about it (3.4), losses (3.5), and a
+// receiver that tells exactly what was marked (3.2).
 #include "fake_connection.h"
 #include "worlds.h"
 
@@ -9,7 +9,8 @@ namespace {
 
 // A sender without a network: rounds of so many packets, of which some were marked.
 struct Rounds {
-  explicit Rounds(const Given& parameters = {}) : cc(make_congestion_control("dctcp", Stack::linux_kernel, parameters)) {
+  explicit Rounds(const Given& parameters = {})
+      : cc(make_congestion_control("dctcp", Stack::linux_kernel, parameters)) {
     tcb.established = true;
     tcb.set_cwnd_packets(100);
     tcb.nxt = 100;
@@ -102,7 +103,8 @@ TEST(the_receiver_tells_exactly_what_was_marked) {
     world.run(5 * kSecond);
     const Flow& flow = world.flows()[0];
     CHECK_GT(flow.counters().marks, 1000u);
-    CHECK_NEAR(static_cast<double>(flow.counters().segments_marked), static_cast<double>(flow.counters().marks), 60);  // what is on its way back
+    CHECK_NEAR(static_cast<double>(flow.counters().segments_marked), static_cast<double>(flow.counters().marks),
+               60);  // what is on its way back
     World classic(data_centre({"newreno"}, 20), 1);
     classic.run(5 * kSecond);
     CHECK_GT(classic.flows()[0].counters().segments_marked, 3 * classic.flows()[0].counters().marks);

@@ -9,7 +9,9 @@ using namespace netbuf;
 
 namespace {
 
-WorldConfig alone(const std::string& cc, double mbps = 10, double rtt_ms = 40) { return worlds::dumbbell(mbps, rtt_ms, 2000, {cc}); }
+WorldConfig alone(const std::string& cc, double mbps = 10, double rtt_ms = 40) {
+  return worlds::dumbbell(mbps, rtt_ms, 2000, {cc});
+}
 
 double mean_queueing_ms(World& world, Time from, Time to) {
   world.run(from);
@@ -18,7 +20,9 @@ double mean_queueing_ms(World& world, Time from, Time to) {
   const LinkStats b = world.links()[0].stats(world.now());
   return (b.sojourn_sum - a.sojourn_sum) * 1e3 / static_cast<double>(b.packets_out - a.packets_out);
 }
-double delivered(World& world, size_t flow) { return static_cast<double>(world.flows()[flow].counters().delivered_bytes); }
+double delivered(World& world, size_t flow) {
+  return static_cast<double>(world.flows()[flow].counters().delivered_bytes);
+}
 
 }  // namespace
 
@@ -53,7 +57,8 @@ TEST(ledbat_keeps_its_queue_at_the_target) {
 
 TEST(ledbat_grows_by_its_gain_at_an_empty_queue) {
   for (const double gain : {1.0, 0.25}) {
-    fake::Connection c("ledbat", {.rtt = 100 * kMillisecond, .per_packet = kMicrosecond}, Stack::linux_kernel, {{"slow_start", 0}, {"gain", gain}});
+    fake::Connection c("ledbat", {.rtt = 100 * kMillisecond, .per_packet = kMicrosecond}, Stack::linux_kernel,
+                       {{"slow_start", 0}, {"gain", gain}});
     c.run(c.tcb.now + 4 * kSecond);
     CHECK_NEAR(c.tcb.cwnd_packets, 2 + 40 * gain, 8 * gain + 1);  // less what whole packets leave unused
   }

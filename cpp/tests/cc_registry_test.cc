@@ -48,7 +48,8 @@ TEST(records_are_whole_and_in_the_order_of_their_names) {
         CHECK(!parameter.in(stack) || names.insert(parameter.name).second);
         CHECK(!parameter.meaning.empty());
         CHECK_LT(parameter.low, parameter.high);
-        CHECK(std::isnan(parameter.initial) || (parameter.low <= parameter.initial && parameter.initial <= parameter.high));
+        CHECK(std::isnan(parameter.initial) ||
+              (parameter.low <= parameter.initial && parameter.initial <= parameter.high));
       }
     }
   }
@@ -77,20 +78,29 @@ TEST(parameters_are_checked_and_named) {
   for (const CongestionControlRecord* record : Catalogue<CongestionControlRecord>::all()) {
     for (const Stack stack : kStacks) {
       if (!record->in(stack)) continue;
-      CHECK(refusal(record->name, stack, {{"colour", 1}}).find("cc_parameters[colour] = 1: must be ") != std::string::npos);
+      CHECK(refusal(record->name, stack, {{"colour", 1}}).find("cc_parameters[colour] = 1: must be ") !=
+            std::string::npos);
       for (const Parameter& parameter : record->parameters) {
         const std::string name(parameter.name), field = "cc_parameters[" + name + "] = ";
         if (!parameter.in(stack)) {
           bool elsewhere = false;  // of the same name, in this stack
-          for (const Parameter& other : record->parameters) elsewhere |= other.name == parameter.name && other.in(stack);
-          if (!elsewhere) CHECK(refusal(record->name, stack, {{name, parameter.initial}}).find(field) != std::string::npos);
+          for (const Parameter& other : record->parameters) {
+            elsewhere |= other.name == parameter.name && other.in(stack);
+          }
+          if (!elsewhere) {
+            CHECK(refusal(record->name, stack, {{name, parameter.initial}}).find(field) != std::string::npos);
+          }
           continue;
         }
-        for (const double good : {parameter.low, parameter.high}) CHECK(refusal(record->name, stack, {{name, good}}).empty());
+        for (const double good : {parameter.low, parameter.high}) {
+          CHECK(refusal(record->name, stack, {{name, good}}).empty());
+        }
         for (const double bad : {parameter.low - 1, parameter.high * 2 + 1, double{NAN}, double{INFINITY}}) {
           CHECK(refusal(record->name, stack, {{name, bad}}).find(field) != std::string::npos);
         }
-        if (parameter.kind != Parameter::Kind::real) CHECK(!refusal(record->name, stack, {{name, parameter.low + 0.5}}).empty());
+        if (parameter.kind != Parameter::Kind::real) {
+          CHECK(!refusal(record->name, stack, {{name, parameter.low + 0.5}}).empty());
+        }
       }
     }
   }
@@ -102,7 +112,9 @@ TEST(every_one_survives_losses_and_time_outs_at_every_end_of_its_ranges) {
       survives(name, stack, {});
       for (const Parameter& parameter : Catalogue<CongestionControlRecord>::find(name)->parameters) {
         if (!parameter.in(stack)) continue;
-        for (const double value : {parameter.low, parameter.high}) survives(name, stack, {{std::string(parameter.name), value}});
+        for (const double value : {parameter.low, parameter.high}) {
+          survives(name, stack, {{std::string(parameter.name), value}});
+        }
       }
     }
   }

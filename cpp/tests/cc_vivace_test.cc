@@ -1,4 +1,5 @@
-// PCC Vivace: beside its authors' kernel module over the same path, its utility's optimum, fairness, and what differs by intent.
+// PCC Vivace: beside its authors' kernel module over the same path, its utility's optimum, fairness,
+// and what differs by intent.
 #include "check.h"
 #include "fake_connection.h"
 #include "references/beside_kernel.h"
@@ -57,7 +58,8 @@ TEST(two_converge_to_equal_shares) {
   WorldConfig config = worlds::dumbbell(20, 40, 130, {"vivace", "vivace"});
   config.flows[1].start_ns = 10 * kSecond;
   World first(config, 1), second(config, 1);
-  const double a = goodput_mbps(first, 0, 40 * kSecond, 120 * kSecond), b = goodput_mbps(second, 1, 40 * kSecond, 120 * kSecond);
+  const double a = goodput_mbps(first, 0, 40 * kSecond, 120 * kSecond),
+               b = goodput_mbps(second, 1, 40 * kSecond, 120 * kSecond);
   CHECK_GE((a + b) * (a + b) / (2 * (a * a + b * b)), 0.95);
   CHECK_GE(a + b, 0.85 * 20);
 }

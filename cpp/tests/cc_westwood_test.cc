@@ -10,7 +10,8 @@ TEST(the_reduction_is_bandwidth_times_min_rtt) {
     fake::Connection c("westwood", path, stack);
     c.tcb.ssthresh = 120 * int64_t{c.tcb.mss};
     c.run(20 * kSecond);
-    CHECK_GT(c.tcb.cwnd_packets, 120u);  // a standing queue: half the window would be too little or too much by accident only
+    // A standing queue: half the window would be too little or too much by accident only.
+    CHECK_GT(c.tcb.cwnd_packets, 120u);
     c.lose();
     const double bdp = seconds(path.rtt + path.per_packet) / seconds(path.per_packet);
     CHECK_NEAR(static_cast<double>(c.tcb.ssthresh) / c.tcb.mss, bdp, 0.06 * bdp);

@@ -2,8 +2,8 @@
 //
 //   TEST(ring_grows_on_demand) { CHECK(ring.empty()); CHECK_EQ(ring.size(), 0u); }
 //
-// All test files are one executable (main.cc): netbuf_tests [FILE [NAME]] runs every TEST in order, or those of one file, or
-// of these the ones whose name contains NAME. ctest has an entry for each file.
+// All test files are one executable (main.cc): netbuf_tests [FILE [NAME]] runs every TEST in order, or those of one
+// file, or of these the ones whose name contains NAME. ctest has an entry for each file.
 #pragma once
 
 #include <cmath>

@@ -5,7 +5,8 @@ using namespace netbuf;
 
 namespace {
 
-// One flow of so many bytes over 10 Mbit/s and 50 ms; lost: numbers of packets towards the receiver (0: SYN, 1: handshake ACK).
+// One flow of so many bytes over 10 Mbit/s and 50 ms; lost: numbers of packets towards the receiver
+// (0: SYN, 1: handshake ACK).
 WorldConfig transfer(Stack stack, int64_t bytes, std::vector<uint64_t> lost = {}) {
   WorldConfig config = worlds::dumbbell(10, 50, 0, {"newreno"}, stack);
   config.flows[0] = worlds::sized(config.flows[0], bytes);
@@ -41,7 +42,8 @@ TEST(in_linux_fin_is_the_acknowledgement) {
 }
 
 TEST(a_filled_hole_that_ends_the_stream_is_answered_by_fin) {
-  World world(transfer(Stack::ns3, 1448 * 10, {2 + 8}), 1);  // the last but one: the last one's ACK is no third duplicate
+  // The last but one: the last one's ACK is no third duplicate.
+  World world(transfer(Stack::ns3, 1448 * 10, {2 + 8}), 1);
   world.run(10 * kSecond);
   const Flow& flow = world.flows()[0];
   CHECK_EQ(flow.counters().timeouts, 1u);
@@ -100,7 +102,8 @@ TEST(syn_is_tried_six_times_in_ns3_and_without_end_in_linux) {
   std::vector<uint64_t> lost;
   for (uint64_t i = 0; i < 10; ++i) lost.push_back(i);
   World world(transfer(Stack::ns3, 1000, lost), 1);
-  for (const auto& [seconds, sent] : std::vector<std::pair<int, uint64_t>>{{2, 1}, {4, 2}, {10, 3}, {22, 4}, {46, 5}, {94, 6}, {2000, 6}}) {
+  for (const auto& [seconds, sent] :
+       std::vector<std::pair<int, uint64_t>>{{2, 1}, {4, 2}, {10, 3}, {22, 4}, {46, 5}, {94, 6}, {2000, 6}}) {
     world.run(seconds * kSecond);
     CHECK_EQ(there(world), sent);
   }

@@ -1,4 +1,5 @@
-// Where validate() draws the line: for every bound the last value that is good and the first that is not, on both sides.
+// Where validate() draws the line: for every bound the last value that is good
+// and the first that is not, on both sides.
 #include <initializer_list>
 
 #include "worlds.h"
@@ -22,8 +23,8 @@ std::string why(const WorldConfig& config) {
 
 // Every good value is taken, every bad one refused with a message that begins with the field.
 template <class T, class Change>
-void bound(const WorldConfig& world, const std::string& field, std::initializer_list<T> good, std::initializer_list<T> bad,
-           Change&& change) {
+void bound(const WorldConfig& world, const std::string& field, std::initializer_list<T> good,
+           std::initializer_list<T> bad, Change&& change) {
   for (const bool fine : {true, false}) {
     for (const T value : fine ? good : bad) {
       WorldConfig config = world;
@@ -31,7 +32,8 @@ void bound(const WorldConfig& world, const std::string& field, std::initializer_
       const std::string message = why(config);
       if (fine ? message.empty() : message.rfind(field + " = ", 0) == 0) continue;
       std::ostringstream text;
-      text << field << " = " << value << (fine ? " is good: " : " is bad: ") << (message.empty() ? "accepted" : message);
+      text << field << " = " << value << (fine ? " is good: " : " is bad: ")
+           << (message.empty() ? "accepted" : message);
       check::fail(__FILE__, __LINE__, text.str());
     }
   }
@@ -108,7 +110,8 @@ ArrivalsConfig& arrivals(WorldConfig& world) { return world.traffic[0].arrivals[
 TEST(bounds_of_links) {
   bound<double>(base(), "links[0].rate_bps", {1, 1e12}, {std::nextafter(1, 0), -1, -1e-9, NAN, INFINITY},
         [](auto& w, double v) { w.links[0].rate_bps = v; });
-  bound<double>(base(), "links[1].rate_bps", {0, 1}, {0.999, -0.001}, [](auto& w, double v) { w.links[1].rate_bps = v; });
+  bound<double>(base(), "links[1].rate_bps", {0, 1}, {0.999, -0.001},
+        [](auto& w, double v) { w.links[1].rate_bps = v; });
   bound<Time>(base(), "links[0].delay_ns", {0, 3'600'000'000'000}, {-1, 3'600'000'000'001},
         [](auto& w, Time v) { w.links[0].delay_ns = v; });
   bound<int64_t>(base(), "links[0].queue_limit_packets", {0, 1, INT64_MAX}, {-1},
@@ -122,13 +125,16 @@ TEST(bounds_of_links) {
   bound<double>(base(), "links[0].ge", {0, 1}, {-1e-9, std::nextafter(1, 2)},
         [](auto& w, double v) { w.links[0].ge = {v, 0.5, 0.5, 0.5}; });
   bound<size_t>(base(), "links[0].ge", {0, 4}, {1, 3, 5}, [](auto& w, size_t v) { w.links[0].ge.assign(v, 0.5); });
-  bound<uint64_t>(base(), "links[0].loss_list", {4, 5}, {2, 3}, [](auto& w, uint64_t v) { w.links[0].loss_list = {0, 3, v}; });
-  bound<uint64_t>(base(), "links[0].loss_list", {1, 2}, {0}, [](auto& w, uint64_t v) { w.links[0].loss_list = {0, v}; });
+  bound<uint64_t>(base(), "links[0].loss_list", {4, 5}, {2, 3},
+        [](auto& w, uint64_t v) { w.links[0].loss_list = {0, 3, v}; });
+  bound<uint64_t>(base(), "links[0].loss_list", {1, 2}, {0},
+        [](auto& w, uint64_t v) { w.links[0].loss_list = {0, v}; });
   bound<int64_t>(base(), "links[0].device_packets", {0, 1, 1'000'000}, {-1, 1'000'001},
         [](auto& w, int64_t v) { w.links[0].device_packets = v; });
   accepted(base(), [](auto& w) { w.links[0].discipline = "pie"; });
   refused(base(), "links[0].discipline", [](auto& w) { w.links[0].discipline = "wrr"; });
-  refused(base(), "links[0].discipline_parameters", [](auto& w) { w.links[0].discipline_parameters = {{"target_ms", 5}}; });
+  refused(base(), "links[0].discipline_parameters",
+        [](auto& w) { w.links[0].discipline_parameters = {{"target_ms", 5}}; });
 }
 
 TEST(bounds_of_changing_rates) {
@@ -162,7 +168,8 @@ TEST(bounds_of_flows) {
   bound<Time>(base(), "flows[0].stop_ns", {0, 1}, {-1}, [](auto& w, Time v) { w.flows[0].stop_ns = v; });
   bound<Time>(base(), "flows[0].on_ns", {1, kLongest}, {0, -1, kLongest + 1},
         [](auto& w, Time v) { w.flows[0].app = "on_off", w.flows[0].on_ns = v; });
-  bound<Time>(base(), "flows[0].off_ns", {0, kLongest}, {-1, kLongest + 1}, [](auto& w, Time v) { w.flows[0].off_ns = v; });
+  bound<Time>(base(), "flows[0].off_ns", {0, kLongest}, {-1, kLongest + 1},
+        [](auto& w, Time v) { w.flows[0].off_ns = v; });
   bound<double>(base(), "flows[0].app_rate_bps", {0, 1}, {0.5, -1, NAN},
         [](auto& w, double v) { w.flows[0].app_rate_bps = v; });
   bound<int64_t>(base(), "flows[0].send_buffer_bytes", {0, 1}, {-1},
@@ -188,7 +195,8 @@ TEST(bounds_of_relays) {
   chain.flows[1].relay_from = 0, chain.flows[2].relay_from = 1;
   chain.flows[1].relay_buffer_bytes = chain.flows[2].relay_buffer_bytes = 1;
   CHECK_EQ(why(chain), "");
-  bound<int32_t>(chain, "flows[2].relay_from", {1, -1}, {0, 2, 3, -2}, [](auto& w, int32_t v) { w.flows[2].relay_from = v; });
+  bound<int32_t>(chain, "flows[2].relay_from", {1, -1}, {0, 2, 3, -2},
+        [](auto& w, int32_t v) { w.flows[2].relay_from = v; });
   bound<int64_t>(chain, "flows[1].relay_buffer_bytes", {1}, {0, -1},
         [](auto& w, int64_t v) { w.flows[1].relay_buffer_bytes = v; });
   refused(chain, "flows[0].relay_from",
@@ -256,7 +264,8 @@ TEST(bounds_of_switches) {
     by_alpha.switches[0].admission = admission;
     bound<double>(by_alpha, "switches[0].alphas", {0, 1e6}, {-1e-9, std::nextafter(1e6, 1e7), NAN},
           [](auto& w, double v) { w.switches[0].alphas[1] = v; });
-    bound<size_t>(by_alpha, "switches[0].alphas", {2}, {0, 1, 3}, [](auto& w, size_t v) { w.switches[0].alphas.assign(v, 1); });
+    bound<size_t>(by_alpha, "switches[0].alphas", {2}, {0, 1, 3},
+          [](auto& w, size_t v) { w.switches[0].alphas.assign(v, 1); });
   }
   refused(world, "switches[0].admission", [](auto& w) { w.switches[0].admission = "none"; });
   WorldConfig fixed = world;
@@ -267,12 +276,14 @@ TEST(bounds_of_switches) {
         [](auto& w, size_t v) { w.switches[0].thresholds.assign(v, 1); });
   bound<double>(world, "switches[0].betas", {0, 1e6}, {-1e-9, std::nextafter(1e6, 1e7), NAN},
         [](auto& w, double v) { w.switches[0].betas = {v, 1}; });
-  bound<size_t>(world, "switches[0].betas", {0, 2}, {1, 3}, [](auto& w, size_t v) { w.switches[0].betas.assign(v, 1); });
+  bound<size_t>(world, "switches[0].betas", {0, 2}, {1, 3},
+        [](auto& w, size_t v) { w.switches[0].betas.assign(v, 1); });
   WorldConfig drr = world;
   drr.switches[0].scheduler = "drr", drr.switches[0].quanta = {1, 1};
   bound<int64_t>(drr, "switches[0].quanta", {1, kLargest}, {0, -1, kLargest + 1},
         [](auto& w, int64_t v) { w.switches[0].quanta[1] = v; });
-  bound<size_t>(drr, "switches[0].quanta", {2}, {0, 1, 3}, [](auto& w, size_t v) { w.switches[0].quanta.assign(v, 1); });
+  bound<size_t>(drr, "switches[0].quanta", {2}, {0, 1, 3},
+        [](auto& w, size_t v) { w.switches[0].quanta.assign(v, 1); });
   for (const char* scheduler : {"round_robin", "strict_priority"}) {
     accepted(world, [&](auto& w) { w.switches[0].scheduler = scheduler; });
   }
@@ -314,7 +325,8 @@ TEST(bounds_of_traffic) {
   });
   bound<Time>(incast, "traffic.arrivals[0].interval_ns", {1, kLongest}, {0, -1, kLongest + 1},
         [](auto& w, Time v) { arrivals(w).interval_ns = v; });
-  bound<uint32_t>(incast, "traffic.arrivals[0].fan_in", {1, 2}, {0, 3}, [](auto& w, uint32_t v) { arrivals(w).fan_in = v; });
+  bound<uint32_t>(incast, "traffic.arrivals[0].fan_in", {1, 2}, {0, 3},
+        [](auto& w, uint32_t v) { arrivals(w).fan_in = v; });
   bound<double>(incast, "traffic.arrivals[0].size_bytes", {1, most}, {0, 0.999, std::nextafter(most, 2 * most)},
         [](auto& w, double v) { arrivals(w).size_bytes = {v}; });
   bound<size_t>(incast, "traffic.arrivals[0].size_bytes", {1}, {0, 2},
@@ -337,13 +349,14 @@ TEST(bounds_of_traffic) {
   refused(poisson, "traffic.senders", [](auto& w) { w.traffic[0].senders.clear(); });
   bound<int64_t>(poisson, "traffic.priority_below", {11, 12}, {10, 9},
         [](auto& w, int64_t v) { w.traffic[0].priority_below = {5, 10, v}; });
-  bound<int64_t>(poisson, "traffic.priority_below", {6}, {5}, [](auto& w, int64_t v) { w.traffic[0].priority_below = {5, v}; });
+  bound<int64_t>(poisson, "traffic.priority_below", {6}, {5},
+        [](auto& w, int64_t v) { w.traffic[0].priority_below = {5, v}; });
   refused(poisson, "traffic.senders[1].cc",
         [](auto& w) { w.traffic[0].senders[1].cc = "agent", w.traffic[0].senders[1].controlled = true; });
   refused(poisson, "traffic.senders[1].cc", [](auto& w) { w.traffic[0].senders[1].relay_from = 0; });
   refused(poisson, "traffic.senders[0].path", [](auto& w) { w.traffic[0].senders[0].path = {2}; });
-  accepted(poisson,
-        [](auto& w) { w.traffic[0].senders[0].start_ns = -1, w.traffic[0].senders[0].app = "none"; });  // these do not count
+  accepted(poisson,  // these do not count
+        [](auto& w) { w.traffic[0].senders[0].start_ns = -1, w.traffic[0].senders[0].app = "none"; });
 }
 
 TEST(priorities_of_traffic_need_their_queues) {
@@ -371,7 +384,8 @@ TEST(bounds_of_probes_and_of_the_world) {
         [](auto& w, Time v) { w.probes[0].interval_ns = v; });
   bound<Time>(world, "probes[0].start_ns", {0, kLongest}, {-1, kLongest + 1},
         [](auto& w, Time v) { w.probes[0].start_ns = v; });
-  bound<uint32_t>(world, "probes[0].bytes", {1, 65'535}, {0, 65'536}, [](auto& w, uint32_t v) { w.probes[0].bytes = v; });
+  bound<uint32_t>(world, "probes[0].bytes", {1, 65'535}, {0, 65'536},
+        [](auto& w, uint32_t v) { w.probes[0].bytes = v; });
   bound<uint32_t>(world, "probes[0].path", {0, 1}, {2}, [](auto& w, uint32_t v) { w.probes[0].path = {v}; });
   WorldConfig sw = with_switch();
   sw.probes = world.probes;
@@ -379,7 +393,8 @@ TEST(bounds_of_probes_and_of_the_world) {
   refused(base(), "links", [](auto& w) { w.links.clear(); });
   refused(base(), "flows", [](auto& w) { w.flows.clear(); });
   bound<uint32_t>(base(), "mss", {0, 100, 9'000}, {1, 99, 9'001}, [](auto& w, uint32_t v) { w.mss = v; });
-  bound<Time>(base(), "min_rto_ns", {0, 1, 60 * kSecond}, {-1, 60 * kSecond + 1}, [](auto& w, Time v) { w.min_rto_ns = v; });
+  bound<Time>(base(), "min_rto_ns", {0, 1, 60 * kSecond}, {-1, 60 * kSecond + 1},
+        [](auto& w, Time v) { w.min_rto_ns = v; });
   bound<uint32_t>(base(), "delayed_ack_packets", {0, 1, 1'000}, {1'001},
         [](auto& w, uint32_t v) { w.delayed_ack_packets = v; });
 }
@@ -389,12 +404,16 @@ TEST(bounds_of_sources_of_datagrams) {
   world.udp.resize(1);
   world.udp[0].path = {0};
   world.udp[0].rate_bps = 1e6;
-  bound<double>(world, "udp[0].rate_bps", {1, 1e12}, {0, 0.5, -1, 1.1e12, std::nan("")}, [](auto& w, double v) { w.udp[0].rate_bps = v; });
-  bound<double>(world, "udp[0].rate_bps", {8e9}, {8.1e9}, [](auto& w, double v) { w.udp[0].rate_bps = v, w.udp[0].bytes = 1; });
+  bound<double>(world, "udp[0].rate_bps", {1, 1e12}, {0, 0.5, -1, 1.1e12, std::nan("")},
+        [](auto& w, double v) { w.udp[0].rate_bps = v; });
+  bound<double>(world, "udp[0].rate_bps", {8e9}, {8.1e9},
+        [](auto& w, double v) { w.udp[0].rate_bps = v, w.udp[0].bytes = 1; });
   bound<uint32_t>(world, "udp[0].bytes", {1, 65'535}, {0, 65'536}, [](auto& w, uint32_t v) { w.udp[0].bytes = v; });
   bound<uint32_t>(world, "udp[0].path", {0, 1}, {2}, [](auto& w, uint32_t v) { w.udp[0].path = {v}; });
-  bound<Time>(world, "udp[0].start_ns", {0, kLongest}, {-1, kLongest + 1}, [](auto& w, Time v) { w.udp[0].start_ns = v; });
-  bound<Time>(world, "udp[0].stop_ns", {0, 6}, {-1, 5}, [](auto& w, Time v) { w.udp[0].start_ns = 5, w.udp[0].stop_ns = v; });
+  bound<Time>(world, "udp[0].start_ns", {0, kLongest}, {-1, kLongest + 1},
+        [](auto& w, Time v) { w.udp[0].start_ns = v; });
+  bound<Time>(world, "udp[0].stop_ns", {0, 6}, {-1, 5},
+        [](auto& w, Time v) { w.udp[0].start_ns = 5, w.udp[0].stop_ns = v; });
   bound<Time>(world, "udp[0].on_ns", {0, 1, kLongest}, {-1, kLongest + 1}, [](auto& w, Time v) { w.udp[0].on_ns = v; });
   bound<Time>(world, "udp[0].off_ns", {0, 1, kLongest}, {-1, kLongest + 1},
         [](auto& w, Time v) { w.udp[0].on_ns = 1, w.udp[0].off_ns = v; });

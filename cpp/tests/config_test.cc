@@ -23,7 +23,8 @@ void refused(const char* field, Change&& change) {
 TEST(bad_links_are_refused) {
   for (const double rate : {-1.0, 0.5, 1e-300, double{NAN}, double{INFINITY}}) {
     refused("rate_bps", [&](WorldConfig& c) { c.links[0].rate_bps = rate; });
-    refused("schedule_rate_bps", [&](WorldConfig& c) { c.links[0].schedule_time_ns = {0}, c.links[0].schedule_rate_bps = {rate}; });
+    refused("schedule_rate_bps",
+            [&](WorldConfig& c) { c.links[0].schedule_time_ns = {0}, c.links[0].schedule_rate_bps = {rate}; });
   }
   refused("delay_ns", [](WorldConfig& c) { c.links[0].delay_ns = -1; });
   refused("delay_ns", [](WorldConfig& c) { c.links[0].delay_ns = INT64_MAX; });
@@ -33,10 +34,15 @@ TEST(bad_links_are_refused) {
   refused("ge", [](WorldConfig& c) { c.links[0].ge = {0.1, 0.1, 0.1}; });
   refused("ge", [](WorldConfig& c) { c.links[0].ge = {0.1, 0.1, 0.1, 1.5}; });
   refused("loss_list", [](WorldConfig& c) { c.links[0].loss_list = {3, 3}; });
-  refused("schedule", [](WorldConfig& c) { c.links[0].schedule_time_ns = {0, 5}, c.links[0].schedule_rate_bps = {1e6}; });
-  refused("schedule_time_ns", [](WorldConfig& c) { c.links[0].schedule_time_ns = {1}, c.links[0].schedule_rate_bps = {1e6}; });
-  refused("schedule_time_ns", [](WorldConfig& c) { c.links[0].schedule_time_ns = {0, 5, 5}, c.links[0].schedule_rate_bps = {1e6, 1e6, 1e6}; });
-  refused("schedule_rate_bps", [](WorldConfig& c) { c.links[0].schedule_time_ns = {0}, c.links[0].schedule_rate_bps = {0}; });
+  refused("schedule",
+          [](WorldConfig& c) { c.links[0].schedule_time_ns = {0, 5}, c.links[0].schedule_rate_bps = {1e6}; });
+  refused("schedule_time_ns",
+          [](WorldConfig& c) { c.links[0].schedule_time_ns = {1}, c.links[0].schedule_rate_bps = {1e6}; });
+  refused("schedule_time_ns", [](WorldConfig& c) {
+    c.links[0].schedule_time_ns = {0, 5, 5}, c.links[0].schedule_rate_bps = {1e6, 1e6, 1e6};
+  });
+  refused("schedule_rate_bps",
+          [](WorldConfig& c) { c.links[0].schedule_time_ns = {0}, c.links[0].schedule_rate_bps = {0}; });
   refused("schedule_period_ns", [](WorldConfig& c) {
     c.links[0].schedule_time_ns = {0, 5}, c.links[0].schedule_rate_bps = {1e6, 2e6}, c.links[0].schedule_period_ns = 5;
   });
@@ -60,7 +66,9 @@ TEST(bad_flows_are_refused) {
   refused("app", [](WorldConfig& c) { c.flows[0].app = "stream"; });
   refused("size_bytes", [](WorldConfig& c) { c.flows[0].app = "sized"; });
   refused("on_ns", [](WorldConfig& c) { c.flows[0].app = "on_off"; });
-  refused("off_ns", [](WorldConfig& c) { c.flows[0].app = "on_off", c.flows[0].on_ns = 1, c.flows[0].off_ns = INT64_MAX; });
+  refused("off_ns", [](WorldConfig& c) {
+    c.flows[0].app = "on_off", c.flows[0].on_ns = 1, c.flows[0].off_ns = INT64_MAX;
+  });
   refused("app_rate_bps", [](WorldConfig& c) { c.flows[0].app_rate_bps = NAN; });
   refused("send_buffer_bytes", [](WorldConfig& c) { c.flows[0].send_buffer_bytes = -1; });
   refused("receive_buffer_bytes", [](WorldConfig& c) { c.flows[0].receive_buffer_bytes = -1; });

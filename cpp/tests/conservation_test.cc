@@ -167,7 +167,9 @@ TEST(random_worlds_conserve_packets_and_keep_their_limits) {
         world.run(step * 211 * kMillisecond);
         check_world(config, world);
         for (uint32_t i = 0; i < world.flows().size(); ++i) {
-          if (world.flows()[i].controlled() && rng.uniform() < 0.5) world.set_window(i, 1448 * log_uniform(rng, 0.3, 300));
+          if (world.flows()[i].controlled() && rng.uniform() < 0.5) {
+            world.set_window(i, 1448 * log_uniform(rng, 0.3, 300));
+          }
         }
         if (check::failures > before) break;
       }
@@ -201,7 +203,9 @@ TEST(no_world_stalls) {
         const bool locked_out = config.flows.size() > 1 && world.flows()[i].counters().queue_drops > drops[i];
         drops[i] = world.flows()[i].counters().queue_drops;
         if (locked_out) continue;
-        if (now <= delivered[i]) std::printf("  flow %d in world of seed %d\n", static_cast<int>(i), static_cast<int>(seed));
+        if (now <= delivered[i]) {
+          std::printf("  flow %d in world of seed %d\n", static_cast<int>(i), static_cast<int>(seed));
+        }
         CHECK_GT(now, delivered[i]);
         delivered[i] = now;
       }

@@ -1,4 +1,5 @@
-// Explicit congestion notification (RFC 3168): disciplines that mark, receivers that echo, senders that give way once a window.
+// Explicit congestion notification (RFC 3168): disciplines that mark, receivers that echo,
+// senders that give way once a window.
 #include "qdisc_server.h"
 #include "worlds.h"
 
@@ -23,7 +24,9 @@ WorldConfig managed(const std::string& discipline, const std::string& cc, bool e
   return world;
 }
 
-double goodput_mbps(const Flow& flow, double seconds) { return static_cast<double>(flow.counters().delivered_bytes) * 8e-6 / seconds; }
+double goodput_mbps(const Flow& flow, double seconds) {
+  return static_cast<double>(flow.counters().delivered_bytes) * 8e-6 / seconds;
+}
 
 }  // namespace
 
@@ -204,7 +207,8 @@ TEST(accurate_ecn_counts_every_mark) {
       world.flows[0].ecn_counts = true;
       World run(world, 1);
       run.run(30 * kSecond);
-      const uint64_t marked = run.flows()[0].receiver.counters().marks, known = run.flows()[0].sender.counters.segments_marked;
+      const uint64_t marked = run.flows()[0].receiver.counters().marks,
+                     known = run.flows()[0].sender.counters.segments_marked;
       CHECK_GT(marked, 5u);
       CHECK_LE(known, marked);
       CHECK_LE(marked - known, 8u);  // the last are on their way

@@ -68,9 +68,12 @@ class Bench {
 
   void send(const Sent& sent) { send(sent.from, packet(sent)); }
   void send(uint32_t node, const std::vector<uint8_t>& bytes) {
-    while (write(ours_[node], bytes.data(), bytes.size()) < 0) std::this_thread::yield();  // a pair holds ten datagrams or so
+    // A pair holds ten datagrams or so.
+    while (write(ours_[node], bytes.data(), bytes.size()) < 0) std::this_thread::yield();
   }
-  bool try_send(uint32_t node, const std::vector<uint8_t>& bytes) { return write(ours_[node], bytes.data(), bytes.size()) > 0; }
+  bool try_send(uint32_t node, const std::vector<uint8_t>& bytes) {
+    return write(ours_[node], bytes.data(), bytes.size()) > 0;
+  }
   std::vector<uint8_t> received(uint32_t node) {
     std::vector<uint8_t> bytes(2000);
     const ssize_t length = read(ours_[node], bytes.data(), bytes.size());
@@ -323,7 +326,8 @@ TEST(nodes_take_turns_at_a_full_queue) {
     for (int i = 0; i < 10; ++i) bench.send(node, segment({.from = node, .to = 2, .route = node}));
   }
   bench.emulator->poll();
-  const uint64_t first = bench.emulator->taps()[0].counters().queue_drops, second = bench.emulator->taps()[1].counters().queue_drops;
+  const uint64_t first = bench.emulator->taps()[0].counters().queue_drops,
+                 second = bench.emulator->taps()[1].counters().queue_drops;
   CHECK_EQ(first + second, 7u);
   CHECK_GE(std::min(first, second), 2u);
 }
@@ -339,9 +343,13 @@ TEST(every_node_is_first_at_times) {
   Bench bench(shared, 4);
   std::array<uint64_t, 3> drops{};
   for (uint32_t wave = 0; wave < waves; ++wave) {
-    for (uint32_t node = 0; node < 3; ++node) bench.send(node, segment({.from = node, .to = 3, .route = 3 * wave + node}));
+    for (uint32_t node = 0; node < 3; ++node) {
+      bench.send(node, segment({.from = node, .to = 3, .route = 3 * wave + node}));
+    }
     bench.emulator->poll();
-    for (uint32_t node = 0; node < 3; ++node) drops[node] += bench.emulator->taps()[3 * wave + node].counters().queue_drops;
+    for (uint32_t node = 0; node < 3; ++node) {
+      drops[node] += bench.emulator->taps()[3 * wave + node].counters().queue_drops;
+    }
   }
   CHECK_EQ(drops[0] + drops[1] + drops[2], waves);
   for (const uint64_t one : drops) CHECK_GE(one, 1u);
@@ -371,7 +379,8 @@ TEST(a_link_that_idles_for_want_of_the_processor_is_not_true_to_its_rate) {
   managed.world.links[0].discipline = "fq_codel";
   for (const Emulator::Setting& one : {steady, traced, managed}) {
     RateKept kept = kept_while(one, false);
-    for (int again = 0; again < 4 && kept.error() < -0.1; ++again) kept = kept_while(one, false);   // a busy machine stalls it, too
+    // A busy machine stalls it, too.
+    for (int again = 0; again < 4 && kept.error() < -0.1; ++again) kept = kept_while(one, false);
     const RateKept stalled = kept_while(one, true);
     CHECK_GT(kept.busy_s, 0.1);
     CHECK_GT(kept.error(), -0.1);                 // 0.001 on a machine that is not busy
@@ -408,7 +417,9 @@ TEST(a_closed_descriptor_is_told) {
   broken.routes = {{0, 1, {0}, {1}}};
   Emulator emulator(broken);
   emulator.start(monotonic());
-  for (const Time end = monotonic() + kPatience; emulator.failure().empty() && monotonic() < end;) std::this_thread::yield();
+  for (const Time end = monotonic() + kPatience; emulator.failure().empty() && monotonic() < end;) {
+    std::this_thread::yield();
+  }
   CHECK(emulator.failure().find("reading from node 0") != std::string::npos);
   close(pipes[0]), close(pipes[1]);
 }

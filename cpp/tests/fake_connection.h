@@ -1,5 +1,5 @@
-// A connection without a network stack, for tests of congestion controls against their interface alone: one bottleneck, one
-// sender that never runs out of data, cumulative ACKs, no losses but those a test declares.
+// A connection without a network stack, for tests of congestion controls against their interface alone: one bottleneck,
+// one sender that never runs out of data, cumulative ACKs, no losses but those a test declares.
 #pragma once
 #include <deque>
 #include <memory>
@@ -105,7 +105,8 @@ class Connection {
     link_free_ = std::max(link_free_, arrival) + path_.per_packet;
     Time acked_at = link_free_ + path_.rtt / 2 + extra_delay;
     if (!outstanding_.empty()) acked_at = std::max(acked_at, outstanding_.back().acked_at);
-    outstanding_.push_back({tcb.now, acked_at, tcb.delivered_time, tcb.first_sent_time, tcb.delivered, tcb.app_limited != 0});
+    outstanding_.push_back(
+        {tcb.now, acked_at, tcb.delivered_time, tcb.first_sent_time, tcb.delivered, tcb.app_limited != 0});
     next_ack_ = std::min<size_t>(path_.ack_every, outstanding_.size()) - 1;
     ++tcb.nxt;
     tcb.last_departure = tcb.now;
@@ -132,7 +133,8 @@ class Connection {
     if (tcb.app_limited && after(tcb.delivered, tcb.app_limited)) tcb.app_limited = 0;
     tcb.first_sent_time = packet.sent_at;
     ack.rate = {static_cast<int64_t>(tcb.delivered - packet.delivered), packet.delivered,
-                std::max(packet.sent_at - packet.first_sent_time, tcb.now - packet.delivered_time), packet.app_limited, false};
+                std::max(packet.sent_at - packet.first_sent_time, tcb.now - packet.delivered_time),
+                packet.app_limited, false};
     cc->on_ack(tcb, ack);
     if (cc->owns_window()) cc->control(tcb, ack);
     else cc->increase_window(tcb, ack);

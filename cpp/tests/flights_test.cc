@@ -47,7 +47,8 @@ void compare_with_a_search(uint32_t flows, uint32_t delays, uint64_t seed) {
       const auto least = std::min_element(model.begin(), model.end(), [](const Flight& a, const Flight& b) {
         if (a.packet.time != b.packet.time) return a.packet.time < b.packet.time;
         if (a.packet.flow() != b.packet.flow()) return a.packet.flow() < b.packet.flow();
-        return a.packet.stage() != b.packet.stage() ? a.packet.stage() < b.packet.stage() : a.packet.segment < b.packet.segment;
+        return a.packet.stage() != b.packet.stage() ? a.packet.stage() < b.packet.stage()
+                                                    : a.packet.segment < b.packet.segment;
       });
       const uint32_t lane = flights.first();
       CHECK_EQ(flights.next(), least->packet.time);

@@ -154,11 +154,14 @@ TEST(a_relay_passes_every_byte_and_no_more) {
 TEST(a_slow_second_hop_slows_the_first_through_its_window) {
   World world(proxy(100, 5, 20, 60), 1);
   world.run(10 * kSecond);
-  const int64_t first = world.flows()[0].counters().delivered_bytes, second = world.flows()[1].counters().delivered_bytes;
+  const int64_t first = world.flows()[0].counters().delivered_bytes,
+                second = world.flows()[1].counters().delivered_bytes;
   world.run(40 * kSecond);
   const double seconds = 30;
-  CHECK_NEAR(static_cast<double>(world.flows()[0].counters().delivered_bytes - first) * 8e-6 / seconds, 5 * 1448 / 1500., 0.1);
-  CHECK_NEAR(static_cast<double>(world.flows()[1].counters().delivered_bytes - second) * 8e-6 / seconds, 5 * 1448 / 1500., 0.1);
+  CHECK_NEAR(static_cast<double>(world.flows()[0].counters().delivered_bytes - first) * 8e-6 / seconds,
+             5 * 1448 / 1500., 0.1);
+  CHECK_NEAR(static_cast<double>(world.flows()[1].counters().delivered_bytes - second) * 8e-6 / seconds,
+             5 * 1448 / 1500., 0.1);
   CHECK_EQ(world.flows()[0].counters().queue_drops, 0u);
 }
 
@@ -191,8 +194,8 @@ TEST(relays_chain_and_leave_the_scheduler_in_order) {
     config.links.push_back(worlds::link(30 - 5 * i, 10, 60));
     config.links.push_back(worlds::link(0, 10));
   }
-  config.flows = {worlds::flow("cubic", {4}, {5}), worlds::flow("newreno", {2}, {3}), worlds::sized(worlds::flow("bbr", {0}, {1}), 5'000'000),
-                  worlds::flow("vegas", {2}, {1})};
+  config.flows = {worlds::flow("cubic", {4}, {5}), worlds::flow("newreno", {2}, {3}),
+                  worlds::sized(worlds::flow("bbr", {0}, {1}), 5'000'000), worlds::flow("vegas", {2}, {1})};
   for (FlowConfig& flow : config.flows) flow.receive_buffer_bytes = 80'000;
   config.flows[0].relay_from = 1, config.flows[1].relay_from = 2;
   config.flows[0].relay_buffer_bytes = config.flows[1].relay_buffer_bytes = 20'000;

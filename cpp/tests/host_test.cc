@@ -1,4 +1,5 @@
-// Hosts: the rules by which Linux sizes buffers, against values worked out by hand, and what must hold whatever happens.
+// Hosts: the rules by which Linux sizes buffers, against values worked out by hand,
+// and what must hold whatever happens.
 #include "netbuf/batch.h"
 #include "netbuf/socket_buffer.h"
 #include "worlds.h"
@@ -18,7 +19,8 @@ HostConfig host(int64_t send_most, int64_t receive_most) {
 }
 
 // One flow from the host to itself over a link.
-WorldConfig world_at(const HostConfig& host, double mbps, double rtt_ms, const std::string& cc = "cubic", int64_t queue = 0) {
+WorldConfig world_at(const HostConfig& host, double mbps, double rtt_ms, const std::string& cc = "cubic",
+                     int64_t queue = 0) {
   WorldConfig world = worlds::dumbbell(mbps, rtt_ms, queue, {cc});
   world.hosts = {host};
   world.flows[0].sender_host = world.flows[0].receiver_host = 0;
@@ -103,8 +105,8 @@ TEST(explicit_buffers_are_doubled_and_capped_and_stay) {
   CHECK_GT(seconds(sending(world).spent(SendBuffer::State::window_limited, world.now())), 9.0);
 }
 
-// 6.18 over TUN devices: 1 of the time where programs ask for room between writes of 64 KiB, 0 where they only write, and 0 of
-// buffers that a few such writes fill; .68 where BBR paces, either way.
+// 6.18 over TUN devices: 1 of the time where programs ask for room between writes of 64 KiB, 0 where they only write,
+// and 0 of buffers that a few such writes fill; .68 where BBR paces, either way.
 TEST(what_a_send_buffer_limits_is_counted_as_the_kernel_counts) {
   struct Case {
     std::string cc;
@@ -112,8 +114,9 @@ TEST(what_a_send_buffer_limits_is_counted_as_the_kernel_counts) {
     int64_t most;
     double low, high;
   };
-  for (const Case& c : {Case{"cubic", true, 1 << 20, 9.0, 10.0}, {"cubic", false, 1 << 20, -1.0, 0.0}, {"cubic", true, 131'072, -1.0, 0.0},
-                        {"bbr", true, 1 << 20, 5.0, 9.0}, {"bbr", false, 1 << 20, 5.0, 9.0}}) {
+  for (const Case& c :
+       {Case{"cubic", true, 1 << 20, 9.0, 10.0}, {"cubic", false, 1 << 20, -1.0, 0.0},
+        {"cubic", true, 131'072, -1.0, 0.0}, {"bbr", true, 1 << 20, 5.0, 9.0}, {"bbr", false, 1 << 20, 5.0, 9.0}}) {
     WorldConfig config = world_at(host(c.most, 64 << 20), 1000, 100, c.cc);
     config.hosts[0].polls = c.polls;
     World world(config, 1);
@@ -145,7 +148,8 @@ TEST(the_largest_buffer_decides_the_rate) {
     world.run(5 * kSecond);
     const int64_t before = world.flows()[0].counters().delivered_bytes;
     world.run(15 * kSecond);
-    const double rate = static_cast<double>(world.flows()[0].counters().delivered_bytes - before) / 100;  // bytes a round trip
+    const double rate =  // bytes a round trip
+        static_cast<double>(world.flows()[0].counters().delivered_bytes - before) / 100;
     CHECK_EQ(sending(world).limit(), most);
     CHECK_GT(rate, 0.6 * static_cast<double>(most));
     CHECK_LT(rate, 1.01 * static_cast<double>(most) + 65'536);
@@ -170,8 +174,9 @@ TEST(a_receive_buffer_grows_as_the_kernel_of_its_version_lets_it) {
     buffer.round(28'960, 0, 0);                 // twice the 14480 of before
     return buffer.limit();
   };
-  // Windows: 2 * 28960 and twice what the doubling adds to that (57920), so 173760; 57920 alone, and less than there is; and with
-  // 16 segments beside (81088, 243264). In a buffer of which 160/256 may be payload; with 6.5 half of one, by packets of 2920 bytes.
+  // Windows: 2 * 28960 and twice what the doubling adds to that (57920), so 173760; 57920 alone, and less than there
+  // is; and with 16 segments beside (81088, 243264). In a buffer of which 160/256 may be payload; with 6.5 half of
+  // one, by packets of 2920 bytes.
   CHECK_EQ(after_rounds(6018), 173'760 * 256 / kRatio);
   CHECK_EQ(after_rounds(6017), 131'072);
   CHECK_EQ(after_rounds(6012), 243'264 * 256 / kRatio);

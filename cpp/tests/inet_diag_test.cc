@@ -111,7 +111,8 @@ struct Kernel {
 };
 
 TEST(sockets_are_listed) {
-  Kernel kernel({{found(0x0a010001, 0x0a020001), found(0x7f000001, 0x7f000005), found(0x0a010001, 0x0a010001), done()}});
+  Kernel kernel(
+      {{found(0x0a010001, 0x0a020001), found(0x7f000001, 0x7f000005), found(0x0a010001, 0x0a010001), done()}});
   CHECK_EQ(kernel.list(), 0);
   CHECK_EQ(kernel.count(), 3u);
   CHECK_EQ(kernel.at(0, "local_address"), 0x0a010001);

@@ -8,7 +8,8 @@
 int main(int argc, char** argv) {
   auto& cases = check::cases();
   // In the order of the files' names, whatever the linker's was.
-  std::stable_sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return std::strcmp(a.file, b.file) < 0; });
+  std::stable_sort(cases.begin(), cases.end(),
+                   [](const auto& a, const auto& b) { return std::strcmp(a.file, b.file) < 0; });
   int ran = 0;
   for (const auto& test : cases) {
     if (argc > 1 && std::filesystem::path(test.file).stem() != argv[1]) continue;

@@ -1,4 +1,5 @@
-// Managed links: the same packets at the same times as a plain first-in first-out link when the discipline is drop-tail.
+// Managed links: the same packets at the same times as a plain first-in first-out link
+// when the discipline is drop-tail.
 #include "worlds.h"
 
 using namespace netbuf;
@@ -94,7 +95,8 @@ TEST(also_on_a_delivery_trace) {
   CHECK_NEAR(sojourn[0], sojourn[1], 0.02 * sojourn[0]);
 }
 
-// What the device holds is out of the discipline's hands: it delays as much as a longer queue would, and is not counted in it.
+// What the device holds is out of the discipline's hands: it delays as much as a longer queue would,
+// and is not counted in it.
 TEST(a_device_holds_packets_behind_the_discipline) {
   for (const int64_t device : {1, 3}) {
     WorldConfig config = worlds::dumbbell(10, 40, 50, {"cubic"});

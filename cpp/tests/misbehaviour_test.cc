@@ -21,7 +21,9 @@ struct Shares {
 Shares shares(const WorldConfig& config) {
   World world(config, 1);
   world.run(20 * kSecond);
-  const auto mbps = [&](size_t i) { return static_cast<double>(world.flows()[i].counters().delivered_bytes) * 8e-6 / 20; };
+  const auto mbps = [&](size_t i) {
+    return static_cast<double>(world.flows()[i].counters().delivered_bytes) * 8e-6 / 20;
+  };
   return {mbps(0), mbps(1), world.flows()[0].counters().packets_retransmitted};
 }
 
@@ -44,7 +46,8 @@ TEST(holes_that_an_optimistic_receiver_hides_are_never_filled) {
   World world(config, 1);
   world.run(30 * kSecond);
   const FlowCounters counters = world.flows()[0].counters();
-  CHECK_NEAR(static_cast<double>(counters.delivered_bytes) * 8e-6 / 30, 9.65, 0.3);  // what Reno never has at such a loss
+  // What Reno never has at such a loss.
+  CHECK_NEAR(static_cast<double>(counters.delivered_bytes) * 8e-6 / 30, 9.65, 0.3);
   CHECK_GT(counters.random_losses, 100u);
   CHECK_LE(counters.packets_retransmitted, counters.random_losses / 10);
 }
@@ -55,7 +58,8 @@ TEST(parts_and_duplicates_of_acks_gain_nothing) {
       for (const std::string cc : {"newreno", "cubic", "westwood"}) {
         const Shares honest = shares(pair("", cc, stack)), other = shares(pair(what, cc, stack));
         if (cc == "westwood" && stack == Stack::ns3 && what == std::string("spoofed")) {
-          CHECK_GT(other.first, 1.1 * honest.first);  // ns-3's takes every duplicate for a delivery, and so for bandwidth
+          // ns-3's takes every duplicate for a delivery, and so for bandwidth.
+          CHECK_GT(other.first, 1.1 * honest.first);
         } else {
           CHECK_EQ(other.first, honest.first);
           CHECK_EQ(other.second, honest.second);
@@ -69,8 +73,10 @@ TEST(misbehaviour_is_of_endless_bulk_flows) {
   WorldConfig config = pair("greedy", "cubic", Stack::linux_kernel);
   CHECK(worlds::refusal(config).starts_with("flows[0].misbehaviour = greedy: must be one of optimistic split spoofed"));
   config.flows[0].misbehaviour = "optimistic";
-  CHECK(worlds::refusal(config).starts_with("flows[0].send_buffer_bytes = 0: must be positive beside an optimistic receiver"));
+  CHECK(worlds::refusal(config).starts_with(
+      "flows[0].send_buffer_bytes = 0: must be positive beside an optimistic receiver"));
   config.flows[0].misbehaviour = "split";
   config.flows[0].receive_buffer_bytes = 100'000;
-  CHECK(worlds::refusal(config).starts_with("flows[0].misbehaviour = split: must be empty for all but endless bulk flows"));
+  CHECK(worlds::refusal(config).starts_with(
+      "flows[0].misbehaviour = split: must be empty for all but endless bulk flows"));
 }

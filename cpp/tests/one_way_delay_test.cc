@@ -12,7 +12,8 @@ using namespace netbuf;
 
 namespace {
 
-// Packets of 1448 bytes every 1.2 ms, in a queue that swells and empties every two seconds, over a path whose delay changes.
+// Packets of 1448 bytes every 1.2 ms, in a queue that swells and empties every two seconds,
+// over a path whose delay changes.
 struct Course {
   Time unit = kMicrosecond, offset = 50 * kMillisecond, first = 0;
   double drift = 50e-6;
@@ -76,14 +77,17 @@ TEST(stamps_may_wrap) {
   OneWayDelay delay({10 * kSecond, 0.1e-6});
   Time sent = 0;
   for (int i = 0; i < 2000; ++i, sent += i == 1000 ? 10'000 * kSecond : kMillisecond) {
-    delay.add(sent + 20 * kMillisecond + (i % 10) * kMillisecond, static_cast<uint32_t>(sent / kMicrosecond), kMicrosecond, 1448);
+    delay.add(sent + 20 * kMillisecond + (i % 10) * kMillisecond, static_cast<uint32_t>(sent / kMicrosecond),
+              kMicrosecond, 1448);
     CHECK_NEAR(delay.raw(), (i % 10) * 1e-3, 1e-5);
   }
 }
 
 TEST(silence_does_not_age_what_was_measured) {
   OneWayDelay delay({10 * kSecond, 0.1e-6});
-  const auto packet = [&](Time sent, Time transit) { delay.add(sent + transit, static_cast<uint32_t>(sent / kMicrosecond), kMicrosecond, 1448); };
+  const auto packet = [&](Time sent, Time transit) {
+    delay.add(sent + transit, static_cast<uint32_t>(sent / kMicrosecond), kMicrosecond, 1448);
+  };
   for (Time t = 0; t < 5 * kSecond; t += kMillisecond) packet(t, 20 * kMillisecond);
   packet(600 * kSecond, 80 * kMillisecond);
   CHECK_NEAR(delay.raw(), 60e-3, 1e-6);
@@ -96,7 +100,8 @@ TEST(a_larger_packet_takes_longer_without_a_queue) {
   for (int i = 0; i < 20'000; ++i) {
     const uint32_t bytes = i % 10 == 0 ? 1448 : 100;
     const Time sent = i * 2 * kMillisecond;
-    delay.add(sent + 20 * kMillisecond + bytes * Time{1000}, static_cast<uint32_t>(sent / kMicrosecond), kMicrosecond, bytes);
+    delay.add(sent + 20 * kMillisecond + bytes * Time{1000}, static_cast<uint32_t>(sent / kMicrosecond), kMicrosecond,
+              bytes);
     if (i > 10'000) worst = std::max(worst, delay.queue());
   }
   CHECK_LT(worst, 0.4e-3);                                 // of 1.35 ms that a large one takes longer
@@ -110,7 +115,8 @@ TEST(a_queue_that_moves_with_every_packet_is_followed) {
     std::vector<double> errors;
     for (Time sent = 0; sent < 60 * kSecond; sent += 12 * kMillisecond) {
       const double queue = 60e-3 * (1 - std::cos(seconds(sent) * 6.28318));
-      delay.add(sent + 20 * kMillisecond + from_seconds(queue), static_cast<uint32_t>(sent / kMicrosecond), kMicrosecond, 1448);
+      delay.add(sent + 20 * kMillisecond + from_seconds(queue), static_cast<uint32_t>(sent / kMicrosecond),
+                kMicrosecond, 1448);
       if (sent > 5 * kSecond) errors.push_back(std::fabs(delay.queue() - queue));
     }
     std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2), errors.end());

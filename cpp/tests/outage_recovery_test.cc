@@ -1,5 +1,5 @@
-// Flows over links that go away and drop what waits, with queues deep enough for time-outs that are real in part: what is undone
-// must be looked at anew, every segment repaired, and no flow stand still while the link serves.
+// Flows over links that go away and drop what waits, with queues deep enough for time-outs that are real in part: what
+// is undone must be looked at anew, every segment repaired, and no flow stand still while the link serves.
 #include <algorithm>
 
 #include "worlds.h"
@@ -37,14 +37,18 @@ WorldConfig outages(Rng& rng, const std::string& cc, const std::string& receiver
 }  // namespace
 
 TEST(no_flow_stands_still_on_a_link_that_serves) {
-  // A time-out that was real in part is rare: of a thousand worlds of each sender those `rare` have one where it shows, by a hole
-  // that stays for ever, when what was taken for lost is forgotten and not looked at anew (recovery_linux.cc, forget_losses).
+  // A time-out that was real in part is rare: of a thousand worlds of each sender those `rare` have one where it
+  // shows, by a hole that stays for ever, when what was taken for lost is forgotten and not looked at anew
+  // (recovery_linux.cc, forget_losses).
   struct Sender {
     const char *cc, *receiver;
     std::vector<uint64_t> rare;
   };
   const std::vector<Sender> senders = {
-      {"cubic", "", {334, 356, 464}}, {"receiver_driven", "nuwa", {}}, {"newreno", "fixed", {}}, {"bbr", "", {171, 472, 500, 554, 692}}};
+      {"cubic", "", {334, 356, 464}},
+      {"receiver_driven", "nuwa", {}},
+      {"newreno", "fixed", {}},
+      {"bbr", "", {171, 472, 500, 554, 692}}};
   for (Sender sender : senders) {
     std::vector<uint64_t>& seeds = sender.rare;
     for (uint64_t seed = 0; seed < 40; ++seed) seeds.push_back(seed);
@@ -53,7 +57,8 @@ TEST(no_flow_stands_still_on_a_link_that_serves) {
       const WorldConfig config = outages(rng, sender.cc, sender.receiver);
       World world(config, 1);
       const Flow& flow = world.flows()[0];
-      // The last time-out may have doubled up to an outage's length and more: from then on something comes every few seconds.
+      // The last time-out may have doubled up to an outage's length and more:
+      // from then on something comes every few seconds.
       Time now = config.links[0].schedule_time_ns.back() + 10 * kSecond;
       world.run(now);
       int64_t delivered = flow.counters().delivered_bytes;

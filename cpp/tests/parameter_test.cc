@@ -9,7 +9,8 @@ using namespace netbuf;
 
 namespace {
 
-const std::vector<Parameter> kKnown{real("gain", 0.5, 0.1, 2, "a gain"), whole("count", 3, 1, 9, "a count"), truth("on", true, "whether"),
+const std::vector<Parameter> kKnown{real("gain", 0.5, 0.1, 2, "a gain"), whole("count", 3, 1, 9, "a count"),
+                                    truth("on", true, "whether"),
                                     real("limit", kAutomatic, 1, 100, "a limit"),
                                     whole("odd", 7, 0, 10, "there only").only(Stack::ns3)};
 

@@ -39,7 +39,8 @@ TEST(folded_links_give_the_same_bits) {
           folded.run(step * kSecond);
           unfolded.run(step * kSecond);
           for (int i = 0; i < flows; ++i) {
-            CHECK(worlds::fingerprint(folded.flows()[static_cast<size_t>(i)]) == worlds::fingerprint(unfolded.flows()[static_cast<size_t>(i)]));
+            CHECK(worlds::fingerprint(folded.flows()[static_cast<size_t>(i)]) ==
+                  worlds::fingerprint(unfolded.flows()[static_cast<size_t>(i)]));
           }
         }
         CHECK_GT(folded.flows()[0].counters().queue_drops + folded.flows()[0].counters().packets_sent, 1000u);
@@ -49,7 +50,8 @@ TEST(folded_links_give_the_same_bits) {
 }
 
 TEST(looking_does_not_change_the_run) {
-  World watched(chain("cubic", Stack::linux_kernel, false, 3), 1), alone(chain("cubic", Stack::linux_kernel, false, 3), 1);
+  World watched(chain("cubic", Stack::linux_kernel, false, 3), 1),
+      alone(chain("cubic", Stack::linux_kernel, false, 3), 1);
   for (int step = 1; step <= 3000; ++step) {
     watched.run(step * kMillisecond);
     worlds::fingerprint(watched);
@@ -117,7 +119,8 @@ TEST(a_shared_link_serves_in_order_of_arrival) {
   // Flow 0 sets out first and arrives last: flow 1, nearer to the link, must not wait for it.
   WorldConfig config;
   config.links = {worlds::link(0, 200), worlds::link(0, 1), worlds::link(1, 1), worlds::link(0, 1)};
-  config.flows = {worlds::sized(worlds::flow("cubic", {1, 2}, {3}), 2896), worlds::sized(worlds::flow("cubic", {0, 2}, {3}), 2896)};
+  config.flows = {worlds::sized(worlds::flow("cubic", {1, 2}, {3}), 2896),
+                  worlds::sized(worlds::flow("cubic", {0, 2}, {3}), 2896)};
   World alone(config, 1);
   alone.run(100 * kMillisecond);
   std::swap(config.flows[0], config.flows[1]);

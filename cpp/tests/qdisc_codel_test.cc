@@ -23,8 +23,8 @@ TEST(codel_lets_a_burst_pass_that_is_gone_within_an_interval) {
   CHECK_NEAR(server.longest_sojourn, 89e-3, 1e-9);
 }
 
-// A load that does not respond keeps the delay above the target: drops come interval / sqrt(n) apart, the first an interval after
-// the delay went above the target.
+// A load that does not respond keeps the delay above the target: drops come interval / sqrt(n) apart, the first an
+// interval after the delay went above the target.
 TEST(codel_spaces_drops_by_the_control_law) {
   for (const double interval_ms : {100.0, 40.0}) {
     Server server("codel", {{"interval_ms", interval_ms}}, kRate, 100'000);
@@ -78,8 +78,9 @@ TEST(codel_resumes_its_drop_rate_when_the_queue_comes_back_soon) {
   }
 }
 
-// 120 ms a packet: all that waits does so for longer than the target. Two at the start and one as each is done: whenever one is
-// taken there is one left, which the RFC's MTU protects and ns-3's rule (fewer than 1500 bytes left) does not.
+// 120 ms a packet: all that waits does so for longer than the target. Two at the start and one as each is
+// done: whenever one is taken there is one left, which the RFC's MTU protects and ns-3's rule (fewer than
+// 1500 bytes left) does not.
 TEST(codel_never_drops_the_last_packet) {
   Server rfc("codel", {}, 0.1e6), ns3("codel", {{"mtu_bytes", 1499}}, 0.1e6), alone("codel", {{"mtu_bytes", 0}}, 0.1e6);
   for (Server* server : {&rfc, &ns3}) {

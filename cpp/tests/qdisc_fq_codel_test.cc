@@ -46,8 +46,8 @@ TEST(fq_codel_gives_a_new_flow_one_quantum_ahead_of_the_old_ones) {
   for (int i = 0; i < 4; ++i) server.arrive(3 * kMillisecond + 1, 2);
   order.clear();
   server.run(kSecond);
-  // The quantum covers a packet and 14 bytes: two packets of the new flow. Then it takes turns with the old one, whose deficit has
-  // to be made up first.
+  // The quantum covers a packet and 14 bytes: two packets of the new flow. Then it takes turns with the old one, whose
+  // deficit has to be made up first.
   CHECK(order == (std::vector<uint32_t>{2, 2, 2, 1, 2, 1, 1, 1}));
 }
 
@@ -107,7 +107,8 @@ TEST(fq_codel_with_one_queue_is_codel) {
 TEST(fq_codel_conserves_packets_and_keeps_its_limits) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     CHECK(survives_anything("fq_codel", {}, 50, INT64_MAX, seed));
-    CHECK(survives_anything("fq_codel", {{"flows", 3}, {"quantum_bytes", 100}, {"drop_batch", 1}}, INT64_MAX, 20'000, seed));
+    CHECK(survives_anything("fq_codel", {{"flows", 3}, {"quantum_bytes", 100}, {"drop_batch", 1}}, INT64_MAX, 20'000,
+                            seed));
     CHECK(survives_anything("fq_codel", {}, 0, INT64_MAX, seed));
     CHECK(survives_anything("fq_codel", {}, 10, 700, seed));
   }

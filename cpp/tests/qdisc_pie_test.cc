@@ -54,7 +54,8 @@ TEST(pie_without_an_allowance_drops_sooner) {
 }
 
 TEST(pie_keeps_the_link_busy) {
-  // A load of 1.2 with a tiny target: nothing is dropped from a queue of two packets or fewer, so that the link never runs dry.
+  // A load of 1.2 with a tiny target: nothing is dropped from a queue of two packets or fewer,
+  // so that the link never runs dry.
   Server server("pie", {{"target_ms", 0.1}}, kRate);
   server.load(0, kSecond, 1.2 * kRate);
   const int64_t before = server.sent_bytes;

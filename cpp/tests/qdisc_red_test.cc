@@ -33,13 +33,14 @@ TEST(red_drops_nothing_below_the_minimum) {
   CHECK_EQ(dropped_at(49, {{"min_packets", 50}, {"max_packets", 150}, {"wait", 1}}), 0.0);
 }
 
-// Between the thresholds the paper's p_b grows linearly; spread over [1, 1/p_b), a drop comes each 1 / (2 p_b) arrivals; with
-// wait = 1 over [1/p_b, 2/p_b]: each 1.5 / p_b.
+// Between the thresholds the paper's p_b grows linearly; spread over [1, 1/p_b), a drop comes each 1 / (2 p_b)
+// arrivals; with wait = 1 over [1/p_b, 2/p_b]: each 1.5 / p_b.
 TEST(red_drops_by_the_average_length) {
   for (const double max_probability : {0.02, 0.1}) {
     for (const uint32_t length : {75u, 100u, 140u}) {
       const double p = max_probability * (length - 50) / 100;
-      std::map<std::string, double> parameters{{"min_packets", 50}, {"max_packets", 150}, {"max_probability", max_probability}};
+      std::map<std::string, double> parameters{
+          {"min_packets", 50}, {"max_packets", 150}, {"max_probability", max_probability}};
       CHECK_NEAR(dropped_at(length, parameters), 2 * p, 0.05 * p + 1e-4);
       parameters["wait"] = 1;
       CHECK_NEAR(dropped_at(length, parameters), p / 1.5, 0.1 * p + 1e-4);
@@ -66,7 +67,8 @@ TEST(red_forgives_bursts_and_idle_time) {
   for (int i = 0; i < 100; ++i) server.arrive(0);
   CHECK_EQ(server.drops, 0u);
   server.run(kSecond);
-  // After long congestion and a second of idleness (1000 packets of the link's: (1 - 0.002)^1000 = 0.135) the average is low again.
+  // After long congestion and a second of idleness (1000 packets of the link's:
+  // (1 - 0.002)^1000 = 0.135) the average is low again.
   server.load(kSecond, 20 * kSecond, 1.2 * kRate);
   CHECK_GT(server.drops, 100u);
   server.run(25 * kSecond);
@@ -76,14 +78,16 @@ TEST(red_forgives_bursts_and_idle_time) {
 }
 
 TEST(red_derives_its_thresholds_from_the_limit) {
-  std::map<std::string, double> given{{"min_packets", 200}, {"max_packets", 600}};  // of the 1000 that dropped_at allows
+  // Of the 1000 that dropped_at allows.
+  std::map<std::string, double> given{{"min_packets", 200}, {"max_packets", 600}};
   for (const uint32_t length : {190u, 300u, 500u}) CHECK_EQ(dropped_at(length, {}), dropped_at(length, given));
   CHECK_EQ(dropped_at(300, {{"min_packets", 200}}), dropped_at(300, given));
   CHECK_EQ(dropped_at(300, {{"max_packets", 600}}), dropped_at(300, given));
 }
 
 TEST(red_adapts_its_probability_to_the_load) {
-  // Target 40 ms at a packet a millisecond: thresholds 20 and 60, the average to be between 36 and 44 whatever the load.
+  // Target 40 ms at a packet a millisecond: thresholds 20 and 60,
+  // the average to be between 36 and 44 whatever the load.
   for (const double load : {1.05, 1.15, 1.3}) {
     Server server("red", {{"adaptive", 1}, {"target_ms", 40}}, kRate, 1000);
     server.load(0, 100 * kSecond, load * kRate, true);

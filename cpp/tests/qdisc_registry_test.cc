@@ -32,7 +32,8 @@ TEST(records_are_whole_and_in_the_order_of_their_names) {
       CHECK(names.insert(parameter.name).second);
       CHECK(!parameter.meaning.empty());
       CHECK_LT(parameter.low, parameter.high);
-      CHECK(std::isnan(parameter.initial) || (parameter.low <= parameter.initial && parameter.initial <= parameter.high));
+      CHECK(std::isnan(parameter.initial) ||
+            (parameter.low <= parameter.initial && parameter.initial <= parameter.high));
     }
   }
   CHECK_THROWS(Entry<DisciplineRecord>({.name = "codel", .meaning = "another", .make = nullptr}), std::logic_error);
@@ -48,7 +49,8 @@ TEST(an_unknown_name_is_named_with_the_valid_ones) {
 
 TEST(parameters_are_checked_and_filled_in) {
   for (const DisciplineRecord* record : Catalogue<DisciplineRecord>::all()) {
-    CHECK(refusal(record->name, {{"colour", 1}}).find("discipline_parameters[colour] = 1: must be ") != std::string::npos);
+    CHECK(refusal(record->name, {{"colour", 1}}).find("discipline_parameters[colour] = 1: must be ") !=
+          std::string::npos);
     for (const Parameter& parameter : record->parameters) {
       const std::string name(parameter.name);
       for (const double bad : {parameter.low - 1, parameter.high * 2 + 1, double{NAN}}) {

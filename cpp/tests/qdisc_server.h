@@ -49,7 +49,8 @@ struct Server final : netbuf::DropSink {
   // Arrivals of one owner at a constant rate (Poisson if random) over [from, to).
   void load(Time from, Time to, double bps, bool random = false, uint32_t owner = 0, uint32_t bytes = 1500) {
     const double gap = bytes * 8e9 / bps;
-    for (double t = static_cast<double>(from); t < static_cast<double>(to); t += random ? arrivals.exponential(gap) : gap) {
+    for (double t = static_cast<double>(from); t < static_cast<double>(to);
+         t += random ? arrivals.exponential(gap) : gap) {
       arrive(static_cast<Time>(t), owner, bytes);
     }
   }
@@ -63,7 +64,8 @@ struct Server final : netbuf::DropSink {
     sojourn_of.clear();
   }
   bool conserved() const {
-    return arrived_bytes == sent_bytes + dropped_bytes + queue->bytes() && total_sent + total_drops() + queue->packets() == arrived;
+    return arrived_bytes == sent_bytes + dropped_bytes + queue->bytes() &&
+           total_sent + total_drops() + queue->packets() == arrived;
   }
   uint64_t total_drops() const { return arrived - total_sent - queue->packets(); }
 

@@ -38,7 +38,8 @@ struct Gained {
   }
   int64_t packet(Time queue) {
     sent += kMillisecond;
-    Arrival arrival{sent + 20 * kMillisecond + queue, kMicrosecond, static_cast<uint32_t>(sent / kMicrosecond), 1448, -1, 0, 0, 60'000, 0, false};
+    Arrival arrival{sent + 20 * kMillisecond + queue, kMicrosecond, static_cast<uint32_t>(sent / kMicrosecond), 1448,
+                    -1, 0, 0, 60'000, 0, false};
     if (sent / kMillisecond % 10 == 0) arrival.rtt = 40 * kMillisecond + queue;
     return control->window(arrival);
   }

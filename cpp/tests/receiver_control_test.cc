@@ -27,7 +27,8 @@ double share_of(World& world, uint32_t flow, Time from, Time until) {
   world.run(from);
   const int64_t before = world.flows()[flow].counters().delivered_bytes;
   world.run(until);
-  return static_cast<double>(world.flows()[flow].counters().delivered_bytes - before) * 8e9 / static_cast<double>(until - from);
+  return static_cast<double>(world.flows()[flow].counters().delivered_bytes - before) * 8e9 /
+         static_cast<double>(until - from);
 }
 
 double mean_wait(World& world) {
@@ -98,7 +99,8 @@ TEST(nuwa_keeps_the_queue_near_its_target) {
 
 TEST(windows_follow_from_arrivals_alone) {
   // The same arrivals in another world's clock and with the same gaps give the same window.
-  const std::pair<const char*, Given> all[] = {{"nuwa", {}}, {"nuwa", {{"gain", 1}}}, {"rledbat", {}}, {"fixed", {}}, {"agent", {}}};
+  const std::pair<const char*, Given> all[] = {
+      {"nuwa", {}}, {"nuwa", {{"gain", 1}}}, {"rledbat", {}}, {"fixed", {}}, {"agent", {}}};
   for (const auto& [name, parameters] : all) {
     const auto here = control(name, parameters), ahead = control(name, parameters), behind = control(name, parameters);
     Rng rng(3);
@@ -152,7 +154,8 @@ TEST(a_window_of_measured_products_is_the_same_on_a_clock_of_any_time) {
 }
 
 TEST(reordering_is_forgotten_when_losses_go_on_without_it) {
-  // The route becomes shorter once: packets overtake each other for a moment. Then a short queue loses as if they never had.
+  // The route becomes shorter once: packets overtake each other for a moment.
+  // Then a short queue loses as if they never had.
   const auto dropped = [](bool reorder) {
     WorldConfig config = path(100, 10, 20, {received("nuwa")});
     config.links[0].delay_time_ns = {0, 5 * kSecond};
@@ -217,7 +220,8 @@ TEST(windows_stay_between_two_segments_and_the_buffer) {
     const auto one = control(name, {}, 100'000);
     Rng rng(5);
     for (int i = 0; i < 50'000; ++i) {
-      const Time wait = static_cast<Time>(rng.below(static_cast<uint64_t>(i / 10'000 % 2 ? 2 * kSecond : kMillisecond)));
+      const Time wait =
+          static_cast<Time>(rng.below(static_cast<uint64_t>(i / 10'000 % 2 ? 2 * kSecond : kMillisecond)));
       Arrival arrival = packet(i * kMillisecond, kMillisecond + wait);
       arrival.rtt = i % 10 ? -1 : 2 * kMillisecond + wait;
       arrival.repeated = i % 100 == 0;
@@ -262,14 +266,20 @@ TEST(rledbat_makes_way_for_cubic) {
 TEST(agents_see_what_a_receiver_can_and_are_obeyed) {
   // Nothing empties the queue before the agent does, so the path as it was at the start must not be forgotten.
   const Given parameters = {{"drain_interval_s", 0}, {"base_window_s", 1000}};
-  WorldConfig config = path(10, 40, 500, {received("agent", "receiver_driven", parameters), worlds::flow("cubic", {0}, {1})});
+  WorldConfig config =
+      path(10, 40, 500, {received("agent", "receiver_driven", parameters), worlds::flow("cubic", {0}, {1})});
   config.flows[1].start_ns = 1000 * kSecond;
   Batch batch(1, 1, 1, make_agent("receiver"));
   batch.reset(0, config, 1);
   const auto fields = batch.fields();
-  const auto field = [&](const char* name) { return batch.telemetry()[std::find(fields.begin(), fields.end(), name) - fields.begin()]; };
+  const auto field = [&](const char* name) {
+    return batch.telemetry()[std::find(fields.begin(), fields.end(), name) - fields.begin()];
+  };
   batch.advance(10 * kMillisecond, nullptr);
-  for (const char* name : {"queue_delay_last_s", "queue_delay_s", "queue_delay_mean_s", "delay_gradient", "rtt_s", "silence_s"}) CHECK(std::isnan(field(name)));
+  for (const char* name : {"queue_delay_last_s", "queue_delay_s", "queue_delay_mean_s", "delay_gradient", "rtt_s",
+                           "silence_s"}) {
+    CHECK(std::isnan(field(name)));
+  }
   CHECK_NEAR(field("longest_gap_s"), 0.01, 1e-9);
   batch.advance(20 * kSecond, nullptr);
   batch.control()[0] = 0;

@@ -11,8 +11,8 @@ namespace {
 constexpr uint32_t kStart = 0xfffff000u;   // sequence numbers wrap soon
 constexpr Time kNow = 1000 * kSecond;
 
-std::vector<uint8_t> packet(uint32_t seq, uint32_t ack, uint32_t payload, uint32_t stamp, uint32_t echo, uint8_t flags = 16,
-                            uint16_t window = 0, bool scaled = false, bool holes = false) {
+std::vector<uint8_t> packet(uint32_t seq, uint32_t ack, uint32_t payload, uint32_t stamp, uint32_t echo,
+                            uint8_t flags = 16, uint16_t window = 0, bool scaled = false, bool holes = false) {
   std::vector<uint8_t> p(20 + 20 + 12 + (scaled ? 4 : 0) + (holes ? 12 : 0) + payload);
   const auto put = [&](size_t at, uint32_t value, int bytes) {
     for (int i = 0; i < bytes; ++i) p[at + static_cast<size_t>(i)] = static_cast<uint8_t>(value >> 8 * (bytes - 1 - i));
@@ -48,7 +48,9 @@ std::vector<Arrival>* listening = nullptr;
 const Entry<ReceiverControlRecord> entry{{
     .name = "listener of the meter's tests",
     .meaning = "",
-    .make = [](const ReceiverSetting&) -> std::unique_ptr<ReceiverControl> { return std::make_unique<Listener>(*listening); },
+    .make = [](const ReceiverSetting&) -> std::unique_ptr<ReceiverControl> {
+      return std::make_unique<Listener>(*listening);
+    },
 }};
 
 struct Met {
@@ -65,7 +67,9 @@ struct Met {
   }
   static uint32_t stamp(Time t, Time unit) { return static_cast<uint32_t>(t / unit); }
   void data(Time now, const std::vector<uint8_t>& p) { meter->data(now, p.data(), static_cast<uint32_t>(p.size())); }
-  void answer(Time now, const std::vector<uint8_t>& p) { meter->answer(now, p.data(), static_cast<uint32_t>(p.size())); }
+  void answer(Time now, const std::vector<uint8_t>& p) {
+    meter->answer(now, p.data(), static_cast<uint32_t>(p.size()));
+  }
   std::vector<Arrival> heard;
   std::unique_ptr<ReceiverMeter> meter;
 };
@@ -75,7 +79,8 @@ TEST(packets_in_order_are_delivered_and_measured) {
   CHECK_EQ(m.meter->clamp_bytes(), 20'000);
   CHECK_EQ(m.meter->advertised_bytes(), -1);
   for (uint32_t i = 0; i < 10; ++i) {   // over the wrap
-    m.data(kNow + i * kMillisecond, packet(kStart + i * 1000, 8, 1000, Met::stamp(kNow - 20 * kMillisecond, kMillisecond) + i, 5));
+    m.data(kNow + i * kMillisecond,
+           packet(kStart + i * 1000, 8, 1000, Met::stamp(kNow - 20 * kMillisecond, kMillisecond) + i, 5));
   }
   CHECK_EQ(m.meter->counters().delivered_bytes, 10'000);
   CHECK_EQ(m.meter->counters().packets_received, 10u);
@@ -89,7 +94,9 @@ TEST(packets_in_order_are_delivered_and_measured) {
 
 TEST(holes_are_missing_and_held_until_they_are_filled) {
   Met m;
-  const auto send = [&](uint32_t segment, uint32_t stamp) { m.data(kNow, packet(kStart + segment * 1000, 8, 1000, stamp, 5)); };
+  const auto send = [&](uint32_t segment, uint32_t stamp) {
+    m.data(kNow, packet(kStart + segment * 1000, 8, 1000, stamp, 5));
+  };
   send(0, 100), send(3, 101), send(5, 101), send(3, 102);   // 1, 2 and 4 are missing; a copy of 3
   CHECK_EQ(m.meter->counters().segments_missing, 3u);
   CHECK_EQ(m.meter->counters().segments_repeated, 1u);

@@ -28,9 +28,12 @@ std::vector<Time> round_trips(World& world, uint64_t count) {
 TEST(linux_acknowledges_the_first_segments_at_once_then_after_40_ms) {
   World world(drip(Stack::linux_kernel), 1);
   const auto rtt = round_trips(world, 40);
-  // Six segments open the window from 45 to what 128 KiB of buffer hold; sixteen more are the quick ACKs of every start.
-  // The timer goes off at the tick after 40 ms (on a kernel with HZ=250, of 103 that were measured: 40.4 to 45.8 ms).
-  for (size_t i = 0; i < 40; ++i) CHECK_NEAR(static_cast<double>(rtt[i]), (i < 22 ? 40.0 : 82.0) * 1e6, i < 22 ? 1e6 : 2.1e6);
+  // Six segments open the window from 45 to what 128 KiB of buffer hold; sixteen more are the quick ACKs of
+  // every start. The timer goes off at the tick after 40 ms (on a kernel with HZ=250, of 103 that were
+  // measured: 40.4 to 45.8 ms).
+  for (size_t i = 0; i < 40; ++i) {
+    CHECK_NEAR(static_cast<double>(rtt[i]), (i < 22 ? 40.0 : 82.0) * 1e6, i < 22 ? 1e6 : 2.1e6);
+  }
 }
 
 TEST(linux_acknowledges_at_once_after_a_silence_of_more_than_a_time_out) {
@@ -53,7 +56,8 @@ TEST(every_second_segment_of_a_stream_is_acknowledged) {
     world.run(11 * kSecond);
     const FlowCounters now = world.flows()[0].counters();
     // Linux also acknowledges at once what ends a burst, and bursts of three happen.
-    const double each = static_cast<double>(now.segments_acked - then.segments_acked) / static_cast<double>(now.acks - then.acks);
+    const double each =
+        static_cast<double>(now.segments_acked - then.segments_acked) / static_cast<double>(now.acks - then.acks);
     CHECK_GE(each, stack == Stack::ns3 ? 1.99 : 1.75);
     CHECK_LE(each, 2.01);
   }
@@ -141,7 +145,8 @@ TEST(duplicates_are_acknowledged_at_once_and_delivered_once) {
   }
 }
 
-// 1.8 GB in one round trip: four times their square is beyond 64 bits, which sanitizers see. It asks for the largest window.
+// 1.8 GB in one round trip: four times their square is beyond 64 bits, which sanitizers see.
+// It asks for the largest window.
 TEST(a_round_trip_of_gigabytes_opens_the_window) {
   WorldConfig config = worlds::dumbbell(1e6, 1000, 0, {"agent"});
   config.mss = 9000;

@@ -94,7 +94,8 @@ TEST(a_lost_retransmission_is_found_without_a_time_out) {
     World trial(scripted({100, guess}, 800), 1);
     CHECK(worlds::run_until(trial, 10 * kSecond, [&](Flow& f) { return f.counters().random_losses == 2; }));
     const auto& flow = trial.flows()[0];
-    if (flow.counters().packets_retransmitted == 1 && (flow.sender.board.segments[flow.sender.tcb.una].flags & kEverRetransmitted) && flow.sender.tcb.una == 98) {
+    if (flow.counters().packets_retransmitted == 1 &&
+        (flow.sender.board.segments[flow.sender.tcb.una].flags & kEverRetransmitted) && flow.sender.tcb.una == 98) {
       trial.run(100 * kSecond);
       if (flow.counters().packets_retransmitted == 2 && flow.counters().timeouts == 0) {
         number = guess;
@@ -241,8 +242,8 @@ TEST(every_congestion_control_survives_every_pattern) {
 }
 
 TEST(the_time_stamp_times_an_ack_that_covers_a_retransmission) {
-  // The first of three segments is lost, and so are all ACKs until the time-out has repaired it. The second segment, sent
-  // once, arrived long before the ACK that tells.
+  // The first of three segments is lost, and so are all ACKs until the time-out has repaired it. The second segment,
+  // sent once, arrived long before the ACK that tells.
   WorldConfig config = scripted({2}, 3);
   config.links[1].loss_on_acks = true;
   config.links[1].loss_list = {1, 2, 3};

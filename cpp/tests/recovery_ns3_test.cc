@@ -1,5 +1,5 @@
-// The ns3 stack against numbers that ns-3.44 gives too: packets sent, drops, time-outs and the receiver's bytes of whole
-// runs are equal to the last one only if every event is.
+// The ns3 stack against numbers that ns-3.44 gives too: packets sent, drops, time-outs and the receiver's bytes of
+// whole runs are equal to the last one only if every event is.
 #include "worlds.h"
 
 using namespace netbuf;
@@ -91,8 +91,8 @@ TEST(scripted_losses_are_those_of_ns3) {  // what ns-3's generator lost in its r
            {4576, 8829, 42766, 48565, 51746, 56300, 66649, 66950, 69885, 75457, 86847}, 82660, 86979, 0, 6, 5});
 }
 
-// ACKs are lost on the slower way back, so that one may move una and report what was lost beyond it: recovery begins and
-// is reduced twice at once, the second time with the retransmission in flight.
+// ACKs are lost on the slower way back, so that one may move una and report what was lost beyond it: recovery begins
+// and is reduced twice at once, the second time with the retransmission in flight.
 TEST(an_ack_that_begins_recovery_and_moves_una_is_that_of_ns3) {
   WorldConfig world_config = access_dumbbell({"cubic", 2, 10, 60, 499, 0, {}, 0, 0, 0, 0, 0});
   world_config.links[1] = worlds::link(1.25, 28, 62);

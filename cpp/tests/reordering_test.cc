@@ -105,7 +105,8 @@ TEST(a_reduction_is_needless_when_every_retransmission_was) {
 }
 
 TEST(reordering_within_a_quarter_of_a_round_trip_costs_next_to_nothing) {
-  const FlowCounters plain = run(worlds::dumbbell(10, 50, 200, {"cubic"})), mild = run(with_jitter(5)), wild = run(with_jitter(40));
+  const FlowCounters plain = run(worlds::dumbbell(10, 50, 200, {"cubic"})), mild = run(with_jitter(5)),
+                     wild = run(with_jitter(40));
   CHECK_GE(mild.delivered_bytes * 100, plain.delivered_bytes * 98);
   CHECK_GE(wild.delivered_bytes * 100, plain.delivered_bytes * 80);
   CHECK_LT(mild.packets_retransmitted, 100u + plain.packets_retransmitted);

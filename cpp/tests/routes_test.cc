@@ -18,7 +18,8 @@ double goodput_mbps(World& world, Time until) {
   const int64_t before = world.flows()[0].counters().delivered_bytes;
   const Time from = world.now();
   world.run(until);
-  return static_cast<double>(world.flows()[0].counters().delivered_bytes - before) * 8e3 / static_cast<double>(until - from);
+  return static_cast<double>(world.flows()[0].counters().delivered_bytes - before) * 8e3 /
+         static_cast<double>(until - from);
 }
 
 }  // namespace
@@ -62,7 +63,10 @@ TEST(routes_of_several_links_there_and_back_again) {
     config.links.push_back(worlds::link(15, 3, 50));
     config.links.push_back(worlds::link(0, 4));
     config.links[4].discipline = "codel";
-    config.flows[0].routes = {{3 * kSecond, {4, 2}, {3, 5}}, {6 * kSecond, {0}, {1}}, {6100 * kMillisecond, {2, 4}, {5, 3}}, {9 * kSecond, {0}, {1}}};
+    config.flows[0].routes = {{3 * kSecond, {4, 2}, {3, 5}},
+                              {6 * kSecond, {0}, {1}},
+                              {6100 * kMillisecond, {2, 4}, {5, 3}},
+                              {9 * kSecond, {0}, {1}}};
     config.flows.push_back(worlds::flow("cubic", {4}, {5}));
     World world(config, 1);
     world.run(15 * kSecond);

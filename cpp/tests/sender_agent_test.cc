@@ -28,8 +28,8 @@ uint64_t largest_burst(World& world, Time until) {
   return most;
 }
 
-// A window of 20 segments, from 2 s on 100, on 100 Mbit/s and 40 ms: the largest burst that follows, and how many packets leave
-// in the first 5 ms of it and in a round trip.
+// A window of 20 segments, from 2 s on 100, on 100 Mbit/s and 40 ms: the largest burst that follows, and how many
+// packets leave in the first 5 ms of it and in a round trip.
 struct Widened {
   uint64_t burst, soon, in_round_trip, drops, delivered;
 };
@@ -101,7 +101,8 @@ TEST(a_paced_window_spreads_what_it_lets_go) {
   CHECK_GE(plain.soon, 80u);
   CHECK_LE(paced.soon, 20u);
   CHECK_GE(paced.in_round_trip, 90u);
-  CHECK_NEAR(static_cast<double>(paced.delivered), static_cast<double>(plain.delivered), 0.02 * static_cast<double>(plain.delivered));
+  CHECK_NEAR(static_cast<double>(paced.delivered), static_cast<double>(plain.delivered),
+             0.02 * static_cast<double>(plain.delivered));
 }
 
 TEST(a_paced_window_does_not_overrun_a_small_queue) {
@@ -138,7 +139,8 @@ TEST(the_telemetry_is_of_the_whole_interval) {
 }
 
 TEST(a_latency_is_a_senders_own_and_jitter_each_decisions) {
-  const Given latency{{"latency_s", 0.01}, {"latency_high_s", 0.05}}, jitter{{"jitter_s", 0.02}, {"jitter_high_s", 0.02}};
+  const Given latency{{"latency_s", 0.01}, {"latency_high_s", 0.05}},
+      jitter{{"jitter_s", 0.02}, {"jitter_high_s", 0.02}};
   Late own(latency, 3, 4), again(latency, 3, 4), other(latency, 4, 4), jittered(jitter, 3, 4);
   const std::vector<double> first = own.lateness();
   for (int i = 0; i < 5; ++i) {

@@ -62,7 +62,8 @@ struct Bench {
   Time now = 0;
 };
 
-SwitchConfig config(const std::string& admission, std::vector<double> alphas, int64_t capacity = 100, uint32_t ports = 1) {
+SwitchConfig config(const std::string& admission, std::vector<double> alphas, int64_t capacity = 100,
+                    uint32_t ports = 1) {
   SwitchConfig sw;
   for (uint32_t i = 0; i < ports; ++i) sw.ports.push_back(i);
   sw.queues = 2;
@@ -314,7 +315,8 @@ TEST(protected_syns_meet_the_buffer_only) {
   CHECK(bench.drain() == (Names{1}));
 }
 
-// Whatever arrives, leaves and is set: nothing is lost but by drops, limits hold, order is kept, and drops are the right ones.
+// Whatever arrives, leaves and is set: nothing is lost but by drops, limits hold, order is kept,
+// and drops are the right ones.
 TEST(switches_under_random_operation_conserve_packets) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Rng rng(seed);
@@ -353,7 +355,8 @@ TEST(switches_under_random_operation_conserve_packets) {
         ++dropped[q];
       }
       const int64_t now_long = sw.in_bytes ? buffer.bytes(q) : buffer.packets(q);
-      if (!admitted && !(syn && sw.protect_syn) && now_long > length) {  // what was dropped made room below the threshold
+      // What was dropped made room below the threshold.
+      if (!admitted && !(syn && sw.protect_syn) && now_long > length) {
         CHECK(sw.in_bytes);
         const auto free = static_cast<double>(buffer.capacity() - buffer.occupancy() + bytes);
         CHECK_LT(static_cast<double>(now_long - bytes), buffer.alpha(q) * free);

@@ -1,5 +1,5 @@
-// Links, slowly and obviously correctly: every packet is looked at whenever something is asked, steps are walked one by one, in
-// integers, and opportunities are played one after the other.
+// Links, slowly and obviously correctly: every packet is looked at whenever something is asked, steps are walked one by
+// one, in integers, and opportunities are played one after the other.
 #pragma once
 #include <deque>
 #include <vector>
@@ -142,9 +142,10 @@ class Queue {
   std::vector<Accepted> packets_;
 };
 
-// Mahimahi's link shell: at each opportunity 1504 bytes leave, of the packet in transit and then of those that wait at that
-// moment; what is left is lost. kNever: the queue was full.
-inline std::vector<Time> shell(const LinkConfig& config, const std::vector<Time>& arrivals, const std::vector<uint32_t>& sizes) {
+// Mahimahi's link shell: at each opportunity 1504 bytes leave, of the packet in transit and then of those that wait at
+// that moment; what is left is lost. kNever: the queue was full.
+inline std::vector<Time> shell(const LinkConfig& config, const std::vector<Time>& arrivals,
+                               const std::vector<uint32_t>& sizes) {
   std::vector<Time> departures(arrivals.size(), kNever);
   std::deque<size_t> queue;
   size_t next = 0, in_transit = SIZE_MAX;
@@ -153,7 +154,9 @@ inline std::vector<Time> shell(const LinkConfig& config, const std::vector<Time>
   for (size_t k = 0; next < arrivals.size() || !queue.empty() || left > 0; ++k) {
     const Time at = static_cast<Time>(k / n) * config.trace_period_ns + config.trace_ns[k % n];
     for (; next < arrivals.size() && arrivals[next] <= at; ++next) {
-      if (config.queue_limit_packets == 0 || static_cast<int64_t>(queue.size()) < config.queue_limit_packets) queue.push_back(next);
+      if (config.queue_limit_packets == 0 || static_cast<int64_t>(queue.size()) < config.queue_limit_packets) {
+        queue.push_back(next);
+      }
     }
     for (int64_t budget = 1504; budget > 0;) {
       if (left == 0) {

@@ -12,7 +12,8 @@ using namespace netbuf;
 
 enum : uint8_t { kFin = 1, kSynFlag = 2, kRst = 4, kAckFlag = 16 };
 
-std::vector<uint8_t> segment(uint32_t seq, uint32_t ack, uint32_t payload, uint8_t flags = kAckFlag, bool backward = false) {
+std::vector<uint8_t> segment(uint32_t seq, uint32_t ack, uint32_t payload, uint8_t flags = kAckFlag,
+                             bool backward = false) {
   std::vector<uint8_t> p(52 + payload);
   p[0] = 0x45;
   p[9] = 6;

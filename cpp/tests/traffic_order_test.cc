@@ -1,5 +1,5 @@
-// Flows that one sender opens share its links, and no other sender's: whether such a link is crossed at once or when the packet
-// arrives there may not matter to anybody.
+// Flows that one sender opens share its links, and no other sender's: whether such a link is crossed at once or when
+// the packet arrives there may not matter to anybody.
 #include "worlds.h"
 
 using namespace netbuf;
@@ -20,7 +20,8 @@ WorldConfig senders(uint64_t seed, Stack stack, bool alone) {
     for (int i = 0; i < 4; ++i) {
       world.links.push_back(worlds::link(rng.uniform() < 0.3 ? 0 : 5 + rng.below(100), 4 * rng.uniform()));
     }
-    FlowConfig sender = worlds::flow(rng.uniform() < 0.5 ? "cubic" : "newreno", {own, 0, own + 1}, {own + 2, 1, own + 3});
+    FlowConfig sender =
+        worlds::flow(rng.uniform() < 0.5 ? "cubic" : "newreno", {own, 0, own + 1}, {own + 2, 1, own + 3});
     if (rng.uniform() < 0.3) sender.path = {own, own + 1, 0};
     if (rng.uniform() < 0.3) sender.return_path = {1, own + 2, own + 3};
     traffic.senders.push_back(sender);
@@ -64,7 +65,8 @@ TEST(flows_that_are_over_are_forgotten) {
   for (const Stack stack : {Stack::linux_kernel, Stack::ns3}) {
     for (uint64_t seed = 1; seed <= 40; ++seed) {
       WorldConfig config = senders(seed, stack, true);
-      if (!config.switches.empty()) config.switches[0].capacity = 4;  // the last packets of a connection are dropped too
+      // The last packets of a connection are dropped too.
+      if (!config.switches.empty()) config.switches[0].capacity = 4;
       World world(config, seed);
       world.run(1000 * kSecond);
       CHECK_EQ(world.completions().size(), world.opened().size());

@@ -108,16 +108,22 @@ TEST(flow_lists_are_played_as_they_are) {
 TEST(one_seed_is_one_traffic_whatever_the_scheme) {
   const auto run = [](int64_t capacity, const char* discipline, uint64_t seed) {
     WorldConfig config = shared(10, capacity, traffic(4, poisson(30)));
-    if (*discipline) config.switches.clear(), config.links[0].discipline = discipline, config.links[0].queue_limit_packets = capacity;
+    if (*discipline) {
+      config.switches.clear(), config.links[0].discipline = discipline, config.links[0].queue_limit_packets = capacity;
+    }
     World world(config, seed);
     world.run(10 * kSecond);
     std::vector<int64_t> all;
-    for (const OpenedFlow& flow : world.opened()) all.insert(all.end(), {flow.start, flow.sender, flow.size_bytes, flow.priority});
+    for (const OpenedFlow& flow : world.opened()) {
+      all.insert(all.end(), {flow.start, flow.sender, flow.size_bytes, flow.priority});
+    }
     return all;
   };
   const auto reference = run(100, "", 5);
   CHECK(reference == run(5, "", 5));
-  for (const char* discipline : {"red", "codel", "fq_codel", "pie", "droptail"}) CHECK(reference == run(30, discipline, 5));
+  for (const char* discipline : {"red", "codel", "fq_codel", "pie", "droptail"}) {
+    CHECK(reference == run(30, discipline, 5));
+  }
   CHECK(reference != run(100, "", 6));
 }
 
@@ -139,7 +145,9 @@ TEST(overload_conserves_packets_and_bounds_the_buffer) {
     if (rng.uniform() < 0.3) config.flows.push_back(worlds::flow("bbr", {0}, {1}));
     World world(config, seed);
     for (int step = 1; step <= 60; ++step) {
-      for (uint32_t q = 0; q < 2; ++q) world.switches()[0]->set_alpha(q, rng.uniform() < 0.1 ? 0 : std::exp2(-8 + 12 * rng.uniform()));
+      for (uint32_t q = 0; q < 2; ++q) {
+        world.switches()[0]->set_alpha(q, rng.uniform() < 0.1 ? 0 : std::exp2(-8 + 12 * rng.uniform()));
+      }
       world.run(step * 100 * kMillisecond);
       const SharedBuffer& sw = *world.switches()[0];
       CHECK_LE(sw.occupancy_max(), sw.capacity());
@@ -158,15 +166,17 @@ TEST(overload_conserves_packets_and_bounds_the_buffer) {
         CHECK_LE(world.received_bytes(flow), flow.size_bytes);
       }
       CHECK_EQ(received, t.delivered_bytes);
-      for (const Completion& done : world.completions()) CHECK_EQ(world.received_bytes(world.opened()[done.flow]), world.opened()[done.flow].size_bytes);
+      for (const Completion& done : world.completions()) {
+        CHECK_EQ(world.received_bytes(world.opened()[done.flow]), world.opened()[done.flow].size_bytes);
+      }
     }
     CHECK_EQ(world.probe(0).sent, 61u);
     CHECK_LE(world.probe(0).delays.size(), 61u);
   }
 }
 
-// A switch that takes nothing: of a SYN sent at 0 the time runs out after 1, 3, 7 and 15 s. Protected, it passes, and the data
-// does not.
+// A switch that takes nothing: of a SYN sent at 0 the time runs out after 1, 3, 7 and 15 s.
+// Protected, it passes, and the data does not.
 TEST(time_outs_of_syns_are_counted) {
   ArrivalsConfig arrivals;
   arrivals.kind = "list";
@@ -208,7 +218,9 @@ TEST(head_drop_is_deterministic_and_forgets_flows) {
   CHECK_EQ(one.completions().size(), two.completions().size());
   CHECK_GT(one.switches()[0]->totals(0).drops, 0u);
   size_t forgotten = 0;
-  for (const Completion& completion : one.completions()) forgotten += one.opened()[completion.flow].slot == OpenedFlow::kForgotten;
+  for (const Completion& completion : one.completions()) {
+    forgotten += one.opened()[completion.flow].slot == OpenedFlow::kForgotten;
+  }
   CHECK_GT(forgotten + 10, one.completions().size());
 }
 
@@ -226,13 +238,17 @@ TEST(slots_are_used_again) {
 TEST(steps_of_any_length_give_the_same_bits) {
   const auto fingerprint = [](World& world) {
     std::vector<uint64_t> all = worlds::fingerprint(world);
-    for (const Completion& done : world.completions()) all.push_back(done.flow), all.push_back(static_cast<uint64_t>(done.fct));
+    for (const Completion& done : world.completions()) {
+      all.push_back(done.flow), all.push_back(static_cast<uint64_t>(done.fct));
+    }
     return all;
   };
   World whole(shared(10, 60, traffic(4, poisson(40))), 5), cut(shared(10, 60, traffic(4, poisson(40))), 5);
   whole.run(20 * kSecond);
   Rng rng(1);
-  while (cut.now() < 20 * kSecond) cut.run(std::min(20 * kSecond, cut.now() + 1 + static_cast<Time>(rng.exponential(3e7))));
+  while (cut.now() < 20 * kSecond) {
+    cut.run(std::min(20 * kSecond, cut.now() + 1 + static_cast<Time>(rng.exponential(3e7))));
+  }
   CHECK(fingerprint(whole) == fingerprint(cut));
 }
 
@@ -288,9 +304,15 @@ TEST(bad_traffic_is_refused) {
   refused([](auto&, auto& a) { a.size_bytes[0] = 0; });
   refused([](auto&, auto& a) { a.size_bytes[1] = std::nan(""); });
   refused([](auto&, auto& a) { a.kind = "incast", a.interval_ns = 1, a.fan_in = 3, a.size_bytes = {1}; });
-  refused([](auto&, auto& a) { a.kind = "list", a.list_start_ns = {5, 4}, a.list_sender = {0, 0}, a.list_size = {1, 1}, a.list_priority = {0, 0}; });
-  refused([](auto&, auto& a) { a.kind = "list", a.list_start_ns = {5}, a.list_sender = {2}, a.list_size = {1}, a.list_priority = {0}; });
-  refused([](auto&, auto& a) { a.kind = "list", a.list_start_ns = {5}, a.list_sender = {0}, a.list_size = {0}, a.list_priority = {0}; });
+  refused([](auto&, auto& a) {
+    a.kind = "list", a.list_start_ns = {5, 4}, a.list_sender = {0, 0}, a.list_size = {1, 1}, a.list_priority = {0, 0};
+  });
+  refused([](auto&, auto& a) {
+    a.kind = "list", a.list_start_ns = {5}, a.list_sender = {2}, a.list_size = {1}, a.list_priority = {0};
+  });
+  refused([](auto&, auto& a) {
+    a.kind = "list", a.list_start_ns = {5}, a.list_sender = {0}, a.list_size = {0}, a.list_priority = {0};
+  });
 }
 
 TEST(rare_flows_come_late_and_not_at_once) {

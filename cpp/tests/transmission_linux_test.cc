@@ -39,7 +39,8 @@ TEST(a_millisecond_at_higher_rates) {
   World world(worlds::dumbbell(50, 100, 417, {"cubic"}), 1);
   auto count = bursts(world, 10 * kSecond, 11 * kSecond);  // 1.2 x 50 Mbit/s x 2^-10 s are 4.9 segments
   CHECK_GT(count[4], total(count) * 9 / 10);
-  // A socket buffer of 45 segments is eleven bursts and one segment, which takes one more along; the next is eleven bursts.
+  // A socket buffer of 45 segments is eleven bursts and one segment, which takes one more along;
+  // the next is eleven bursts.
   CHECK_GT(count[2], 48.27e6 / 8 / 1448 / 90 / 2);
   CHECK_LT(count[2], 48.27e6 / 8 / 1448 / 90 + 5);
 }
@@ -71,7 +72,8 @@ TEST(pacing_spreads_slow_start) {
   World bursty(config, 1);
   config.pacing = true;
   World paced(config, 1);
-  for (World* world : {&bursty, &paced}) world->run(550 * kMillisecond);  // 160 packets, less than half of what fills the path
+  // 160 packets, less than half of what fills the path.
+  for (World* world : {&bursty, &paced}) world->run(550 * kMillisecond);
   CHECK_GT(bursty.links()[0].stats(bursty.now()).queue_max, 60u);
   CHECK_LT(paced.links()[0].stats(paced.now()).queue_max, 12u);  // the initial window is not paced
   CHECK_NEAR(paced.flows()[0].sender.tcb.cwnd_packets, bursty.flows()[0].sender.tcb.cwnd_packets, 40);

@@ -38,7 +38,8 @@ TEST(udp_sends_to_the_nanosecond) {
   World world(with(source(7, {0})), 1);
   const std::vector<Time> times = departures(world, kSecond);
   CHECK_EQ(times.size(), size_t{584});  // 7e6 / 12000 = 583.3, and the one at 0
-  for (size_t n = 0; n < times.size(); ++n) CHECK_EQ(times[n], static_cast<Time>(n * 1'714'286));  // 12000 bits at 7 Mbit/s
+  // 12000 bits at 7 Mbit/s.
+  for (size_t n = 0; n < times.size(); ++n) CHECK_EQ(times[n], static_cast<Time>(n * 1'714'286));
   const UdpCounters& c = world.udp()[0].counters();
   CHECK_EQ(c.delay_min, from_seconds(0.0112));  // 1.2 ms of transmission, 10 ms of propagation
   CHECK_EQ(c.delay_max, c.delay_min);
@@ -59,7 +60,8 @@ TEST(udp_on_time_carries_over_off_periods) {
   udp.off_ns = 10 * kMillisecond;
   World world(with(udp, 100), 1);
   // On from 0 to 1.5, 11.5 to 13, 23 to 24.5, 34.5 to 36: on times 1; 2 (3 is when the period is over); 3 and 4; 5.
-  CHECK(departures(world, 36 * kMillisecond) == std::vector<Time>({1'000'000, 12'000'000, 23'000'000, 24'000'000, 35'000'000}));
+  CHECK(departures(world, 36 * kMillisecond) ==
+        std::vector<Time>({1'000'000, 12'000'000, 23'000'000, 24'000'000, 35'000'000}));
 }
 
 TEST(udp_of_ns3_carries_whole_bits_of_payload) {

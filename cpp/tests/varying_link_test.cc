@@ -35,7 +35,10 @@ LinkConfig random_steps(Rng& random, double& mean_gap_ns) {
   for (uint32_t i = 0; i < steps; ++i) {
     config.schedule_time_ns.push_back(at);
     const double kind = random.uniform();
-    const double rate = kind < 0.2 ? 0 : kind < 0.3 ? 1 + random.below(5) : kind < 0.4 ? 1e12 : base * (0.1 + 2 * random.uniform());
+    const double rate = kind < 0.2   ? 0
+                        : kind < 0.3 ? 1 + random.below(5)
+                        : kind < 0.4 ? 1e12
+                                     : base * (0.1 + 2 * random.uniform());
     config.schedule_rate_bps.push_back(std::floor(rate));
     at += 1 + static_cast<Time>(random.exponential(packet_ns * std::pow(10, 3 * random.uniform() - 1.5)));
   }
@@ -55,12 +58,14 @@ LinkConfig random_opportunities(Rng& random, double& mean_gap_ns) {
     config.trace_ns.push_back(at);
     if (random.uniform() < 0.7) at += static_cast<Time>(random.exponential(gap_ns));
   }
-  config.trace_period_ns = std::max<Time>(1, config.trace_ns.back()) + (random.uniform() < 0.5 ? 0 : static_cast<Time>(gap_ns));
+  config.trace_period_ns =
+      std::max<Time>(1, config.trace_ns.back()) + (random.uniform() < 0.5 ? 0 : static_cast<Time>(gap_ns));
   mean_gap_ns = static_cast<double>(config.trace_period_ns) / count * (0.3 + 1.5 * random.uniform());
   return config;
 }
 
-// A link, plain or behind a drop-tail discipline, and when each packet that it is offered leaves it; kNever: it does not.
+// A link, plain or behind a drop-tail discipline, and when each packet that it is offered leaves it;
+// kNever: it does not.
 class Run final : public Link::Host {
  public:
   Run(const LinkConfig& config, bool managed) : link(config, &rng_), managed_(managed) {
@@ -88,7 +93,9 @@ class Run final : public Link::Host {
   std::vector<Time> departures;
 
  private:
-  void sent(const Queued& item, Time arrival) override { departures[item.packet.segment] = std::min(kNever, arrival - link.delay()); }
+  void sent(const Queued& item, Time arrival) override {
+    departures[item.packet.segment] = std::min(kNever, arrival - link.delay());
+  }
   void lost(const Queued&, Link::Fate) override {}
   void rescheduled(uint32_t) override {}
 
@@ -141,7 +148,8 @@ void sample_while_offered(LinkConfig config, const Offered& offered, bool manage
   for (size_t i = 0; i < offered.times.size(); ++i) {
     const Time before = i > 0 ? offered.times[i - 1] : 0;
     if (offered.times[i] > before && random.uniform() < 0.5) {  // all that happens at a moment has happened
-      const Time between = before + static_cast<Time>(random.uniform() * static_cast<double>(offered.times[i] - before));
+      const Time between =
+          before + static_cast<Time>(random.uniform() * static_cast<double>(offered.times[i] - before));
       run.run_to(between);
       sampler.look(run.link, between, taken);
     }
@@ -185,7 +193,8 @@ TEST(opportunities_equal_the_shell_over_random_traces) {
 TEST(steps_of_one_rate_are_a_constant_rate) {
   Rng random(13);
   for (int table = 0; table < 200; ++table) {
-    const double rate = std::pow(10, 5 + 6 * random.uniform());  // at lower ones a double's last bit is a nanosecond's half now and then
+    // At lower ones a double's last bit is a nanosecond's half now and then.
+    const double rate = std::pow(10, 5 + 6 * random.uniform());
     LinkConfig constant = worlds::link(0, 7, 1 + random.below(50)), stepped = constant;
     constant.rate_bps = rate;
     const Offered offered = some_packets(random, 200, 8e12 / rate);
@@ -196,16 +205,20 @@ TEST(steps_of_one_rate_are_a_constant_rate) {
       at += 1 + static_cast<Time>(random.exponential(20e12 / rate));
     }
     if (table % 2) stepped.schedule_period_ns = at;
-    for (const bool managed : {false, true}) CHECK(departures_of(stepped, managed, offered) == departures_of(constant, managed, offered));
+    for (const bool managed : {false, true}) {
+      CHECK(departures_of(stepped, managed, offered) == departures_of(constant, managed, offered));
+    }
   }
 }
 
-// What the packet in service was held back by is over: 1500 bytes begin at 1 kbit/s, 1 ms before the link is back at 12 Mbit/s.
+// What the packet in service was held back by is over: 1500 bytes begin at 1 kbit/s,
+// 1 ms before the link is back at 12 Mbit/s.
 TEST(a_packet_that_began_in_a_slow_step_goes_on_in_a_fast_one) {
   LinkConfig config = worlds::link(0, 0);
   config.schedule_time_ns = {0, kMillisecond};
   config.schedule_rate_bps = {1000, 12e6};
-  const std::vector<Time> expected = {kMillisecond + 999'917, kMillisecond + 1'999'917};  // 12'000 bits less one, at 12 Mbit/s
+  // 12'000 bits less one, at 12 Mbit/s.
+  const std::vector<Time> expected = {kMillisecond + 999'917, kMillisecond + 1'999'917};
   for (const bool managed : {false, true}) CHECK(departures_of(config, managed, {{0, 0}, {1500, 1500}}) == expected);
 }
 
@@ -270,8 +283,12 @@ TEST(carrying_takes_as_long_as_the_table_says) {
     CHECK_NEAR(link.carry_s(from, bytes * 8), expected, 1e-9 + 1e-9 * expected);
     const LinkConfig trace = random_opportunities(random, gap);
     uint64_t k = 0;
-    const auto time = [&](uint64_t index) { return static_cast<Time>(index / trace.trace_ns.size()) * trace.trace_period_ns + trace.trace_ns[index % trace.trace_ns.size()]; };
+    const auto time = [&](uint64_t index) {
+      return static_cast<Time>(index / trace.trace_ns.size()) * trace.trace_period_ns +
+             trace.trace_ns[index % trace.trace_ns.size()];
+    };
     while (time(k) < from) ++k;
-    CHECK_NEAR(Link(trace, nullptr).carry_s(from, bytes * 8), seconds(time(k + static_cast<uint64_t>((bytes + 1503) / 1504) - 1) - from), 1e-9);
+    CHECK_NEAR(Link(trace, nullptr).carry_s(from, bytes * 8),
+               seconds(time(k + static_cast<uint64_t>((bytes + 1503) / 1504) - 1) - from), 1e-9);
   }
 }

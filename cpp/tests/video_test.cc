@@ -22,7 +22,9 @@ WorldConfig streaming(const VideoConfig& config, double mbps, double rtt_ms = 40
   return world;
 }
 
-const VideoClient& client_of(World& world) { return dynamic_cast<const VideoClient&>(*world.flows()[0].receiver.sink()); }
+const VideoClient& client_of(World& world) {
+  return dynamic_cast<const VideoClient&>(*world.flows()[0].receiver.sink());
+}
 
 // Whether all that has arrived has been played or is there yet, byte for byte and nanosecond for nanosecond.
 void check_conserved(World& world, const VideoConfig& config) {

@@ -155,7 +155,9 @@ TEST(what_wires_cannot_be_is_refused) {
   refused("delay_time_ns", [](LinkConfig& l) { l.delay_time_ns = {0, 1}; });
   refused("delay_time_ns[0]", [](LinkConfig& l) { l.delay_time_ns = {1}, l.delay_step_ns = {kSecond}; });
   refused("delay_time_ns", [](LinkConfig& l) { l.delay_time_ns = {0, 0}, l.delay_step_ns = {kSecond, kSecond}; });
-  refused("delay_period_ns", [](LinkConfig& l) { l.delay_time_ns = {0, 9}, l.delay_step_ns = {kSecond, kSecond}, l.delay_period_ns = 9; });
+  refused("delay_period_ns", [](LinkConfig& l) {
+    l.delay_time_ns = {0, 9}, l.delay_step_ns = {kSecond, kSecond}, l.delay_period_ns = 9;
+  });
   refused("delay_step_ns", [](LinkConfig& l) { l.delay_time_ns = {0}, l.delay_step_ns = {l.delay_ns - 1}; });
   refused("loss_step", [](LinkConfig& l) { l.loss_time_ns = {0}, l.loss_step = {1.5}; });
   refused("loss_step", [](LinkConfig& l) { l.loss_time_ns = {0}, l.loss_step = {0.5}, l.loss = 0.1; });

@@ -1,4 +1,5 @@
-// Determinism: the same configuration and seed give the same bits, however the run is cut up and on any number of threads.
+// Determinism: the same configuration and seed give the same bits,
+// however the run is cut up and on any number of threads.
 #include "worlds.h"
 
 #include "netbuf/batch.h"
@@ -27,7 +28,8 @@ WorldConfig crowd(uint32_t flows, Stack stack = Stack::linux_kernel) {
 }
 
 WorldConfig agents(uint32_t count, uint32_t variant) {
-  WorldConfig world = worlds::dumbbell(5 + variant % 7, 20 + variant % 5 * 10, 30, std::vector<std::string>(count, "agent"));
+  WorldConfig world =
+      worlds::dumbbell(5 + variant % 7, 20 + variant % 5 * 10, 30, std::vector<std::string>(count, "agent"));
   world.links[0].loss = 1e-3;
   return world;
 }
@@ -47,7 +49,9 @@ TEST(steps_of_any_length_give_the_same_bits) {
   World whole(crowd(12), 5), cut(crowd(12), 5);
   whole.run(4 * kSecond);
   Rng rng(1);
-  while (cut.now() < 4 * kSecond) cut.run(std::min(4 * kSecond, cut.now() + 1 + static_cast<Time>(rng.exponential(3e6))));
+  while (cut.now() < 4 * kSecond) {
+    cut.run(std::min(4 * kSecond, cut.now() + 1 + static_cast<Time>(rng.exponential(3e6))));
+  }
   CHECK(worlds::fingerprint(whole) == worlds::fingerprint(cut));
 }
 
@@ -93,7 +97,9 @@ TEST(batches_give_the_same_bits_on_any_number_of_threads) {
     std::vector<uint64_t> bits;
     std::vector<uint8_t> selected(kWorlds);
     for (int step = 0; step < 60; ++step) {
-      for (uint32_t i = 0; i < kWorlds * 3; ++i) batch.control()[i] = rng.uniform() < 0.2 ? std::nan("") : 1448 * (1 + 60 * rng.uniform());
+      for (uint32_t i = 0; i < kWorlds * 3; ++i) {
+        batch.control()[i] = rng.uniform() < 0.2 ? std::nan("") : 1448 * (1 + 60 * rng.uniform());
+      }
       for (auto& s : selected) s = rng.uniform() < 0.7;
       switch (step % 3) {
         case 0: batch.advance(100 * kMillisecond, nullptr); break;

@@ -68,11 +68,12 @@ inline std::string refusal(const WorldConfig& config) {
 inline std::vector<uint64_t> fingerprint(const Flow& flow) {
   const FlowCounters c = flow.counters();
   const Tcb& t = flow.sender.tcb;
-  return {c.packets_sent, c.packets_retransmitted, c.queue_drops, c.random_losses, c.acks, c.segments_acked, c.timeouts,
-          c.fast_recoveries, static_cast<uint64_t>(c.delivered_bytes), static_cast<uint64_t>(c.acked_bytes), c.in_flight_sum,
-          c.rtt_count, static_cast<uint64_t>(c.rtt_sum), static_cast<uint64_t>(c.last_sent), static_cast<uint64_t>(c.last_ack),
-          static_cast<uint64_t>(t.cwnd), static_cast<uint64_t>(t.ssthresh), t.una, t.nxt, t.sacked_out, t.lost_out,
-          t.retrans_out, static_cast<uint64_t>(t.srtt), static_cast<uint64_t>(t.rttvar), static_cast<uint64_t>(t.min_rtt),
+  return {c.packets_sent, c.packets_retransmitted, c.queue_drops, c.random_losses, c.acks, c.segments_acked,
+          c.timeouts, c.fast_recoveries, static_cast<uint64_t>(c.delivered_bytes),
+          static_cast<uint64_t>(c.acked_bytes), c.in_flight_sum, c.rtt_count, static_cast<uint64_t>(c.rtt_sum),
+          static_cast<uint64_t>(c.last_sent), static_cast<uint64_t>(c.last_ack), static_cast<uint64_t>(t.cwnd),
+          static_cast<uint64_t>(t.ssthresh), t.una, t.nxt, t.sacked_out, t.lost_out, t.retrans_out,
+          static_cast<uint64_t>(t.srtt), static_cast<uint64_t>(t.rttvar), static_cast<uint64_t>(t.min_rtt),
           static_cast<uint64_t>(t.last_rtt), std::bit_cast<uint64_t>(t.pacing_rate), static_cast<uint64_t>(t.state),
           static_cast<uint64_t>(flow.completed_at())};
 }
@@ -85,9 +86,10 @@ inline std::vector<uint64_t> fingerprint(World& world) {
   }
   for (Link& link : world.links()) {
     const LinkStats s = link.stats(world.now());
-    for (const uint64_t v : {s.packets_in, s.packets_out, static_cast<uint64_t>(s.bytes_out), s.queue_drops, s.random_losses,
-                             std::bit_cast<uint64_t>(s.sojourn_sum),
-                             std::bit_cast<uint64_t>(s.queue_integral), uint64_t{s.queue_max}, std::bit_cast<uint64_t>(s.busy)}) {
+    for (const uint64_t v :
+         {s.packets_in, s.packets_out, static_cast<uint64_t>(s.bytes_out), s.queue_drops, s.random_losses,
+          std::bit_cast<uint64_t>(s.sojourn_sum), std::bit_cast<uint64_t>(s.queue_integral), uint64_t{s.queue_max},
+          std::bit_cast<uint64_t>(s.busy)}) {
       all.push_back(v);
     }
   }

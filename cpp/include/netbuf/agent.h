@@ -1,5 +1,6 @@
-// What decides in a world. A kind of agent is what it measures, what it may set, and what it waits for; each kind is one file of
-// src/agents, which ends in its entry in the catalogue. A batch (batch.h) steps the agents of one kind in many worlds.
+// What decides in a world. A kind of agent is what it measures, what it may set, and what it waits for; each
+// kind is one file of src/agents, which ends in its entry in the catalogue. A batch (batch.h) steps the agents
+// of one kind in many worlds.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -28,12 +29,13 @@ class Agent {
   virtual std::vector<Control> controls() const = 0;
   virtual std::string_view what() const = 0;                 // what it controls, in the plural
 
-  // The agents of this kind in a world, each by the index of what it controls. std::invalid_argument for one that cannot be.
+  // The agents of this kind in a world, each by the index of what it controls.
+  // std::invalid_argument for one that cannot be.
   virtual std::vector<uint32_t> find(World& world) const = 0;
 
-  // A decision interval of all of them: what they set is in force from now on (or as late as their decisions take), the world
-  // runs (to the event that they wait for, or for as long as it may), and what they saw is written. Rows of control and
-  // telemetry follow each other.
+  // A decision interval of all of them: what they set is in force from now on (or as late as their decisions take), the
+  // world runs (to the event that they wait for, or for as long as it may), and what they saw is written. Rows of
+  // control and telemetry follow each other.
   struct Advance {
     Time interval;
     uint32_t max_intervals = 1;
@@ -76,7 +78,8 @@ class AgentOf : public Agent {
   // How long the decision that is made now takes to be in force; at most an interval counts.
   virtual Time delay(const World&, uint32_t) const { return 0; }
   // Until something happened that one of them waits for, at most max_intervals intervals.
-  virtual void run_to_event(World& world, std::span<const uint32_t> agents, Time interval, uint32_t max_intervals) const = 0;
+  virtual void run_to_event(World& world, std::span<const uint32_t> agents, Time interval,
+                            uint32_t max_intervals) const = 0;
 
  private:
   void apply_late(World& world, std::span<const uint32_t> agents, const double* control, const Advance& advance) const {

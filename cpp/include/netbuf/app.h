@@ -26,15 +26,18 @@ class Source {
   virtual void taken(Time, int64_t) {}              // sent has grown: now, sent
 };
 
-// Reads the stream that a flow receives. What it leaves unread closes the receive window; Receiver::wake_sink opens it again.
+// Reads the stream that a flow receives. What it leaves unread closes the receive window;
+// Receiver::wake_sink opens it again.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual int64_t read(Time now, int64_t arrived) = 0;  // bytes in order so far -> bytes read so far
   virtual void closed(Time) {}                          // all of the stream has arrived
   virtual Time next(Time) const { return kNever; }      // when to ask again though nothing may have arrived
-  virtual void opened(Time) {}                          // the connection has begun: what it wants at once goes with the answer
-  virtual bool asks(Time) { return false; }             // whether a request to the other end leaves now; each is told once
+  // The connection has begun: what it wants at once goes with the answer.
+  virtual void opened(Time) {}
+  // Whether a request to the other end leaves now; each is told once.
+  virtual bool asks(Time) { return false; }
   virtual size_t memory_bytes() const { return 0; }
 };
 
@@ -55,7 +58,8 @@ struct Application {
   bool sized = false;    // size_bytes, there from the start; closed with the last of them
   bool relays = false;   // its stream may be another flow's instead
   bool answers = false;  // it has both ends, and writes messages, whose last bytes wait for nothing
-  void (*check)(const FlowConfig& flow, const std::string& at) = [](const FlowConfig&, const std::string&) {};  // own fields; throws
+  // Own fields; throws.
+  void (*check)(const FlowConfig& flow, const std::string& at) = [](const FlowConfig&, const std::string&) {};
   bool (*outruns)(const FlowConfig& flow) = [](const FlowConfig&) { return false; };  // would fill any rate and window
   std::unique_ptr<Source> (*source)(const FlowConfig& flow, uint32_t mss, Rng* rng) =  // null: TCP knows the stream
       [](const FlowConfig&, uint32_t, Rng*) { return std::unique_ptr<Source>(); };
@@ -65,6 +69,8 @@ struct Application {
 // What reads at a rate; null: everything is read at once.
 std::unique_ptr<Sink> reader_of(const FlowConfig& flow, uint32_t mss);
 
-inline const Application& application_of(const FlowConfig& flow) { return Catalogue<Application>::get(flow.app, "app"); }
+inline const Application& application_of(const FlowConfig& flow) {
+  return Catalogue<Application>::get(flow.app, "app");
+}
 
 }  // namespace netbuf

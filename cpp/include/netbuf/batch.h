@@ -37,7 +37,9 @@ class Batch {
  private:
   void run_all(const Agent::Advance& advance, const uint8_t* selected);
   void check_control(uint32_t world) const;
-  std::span<const uint32_t> agents_of(uint32_t world) const { return {&agents_[size_t{world} * agents_count_], counts_[world]}; }
+  std::span<const uint32_t> agents_of(uint32_t world) const {
+    return {&agents_[size_t{world} * agents_count_], counts_[world]};
+  }
   void forget_lost_pool();
 
   uint32_t worlds_count_, agents_count_;

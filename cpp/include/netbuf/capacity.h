@@ -1,6 +1,6 @@
-// What a link of varying rate can carry: rates that hold from step to step, or delivery opportunities. Both repeat with a period,
-// are fixed once made (long tables are shared by all the worlds that use them), and count steps and opportunities on through
-// the repetitions: number index is index % size() of repetition index / size().
+// What a link of varying rate can carry: rates that hold from step to step, or delivery opportunities. Both repeat with
+// a period, are fixed once made (long tables are shared by all the worlds that use them), and count steps and
+// opportunities on through the repetitions: number index is index % size() of repetition index / size().
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,12 +9,13 @@
 
 namespace netbuf {
 
-// Exact: bits times 10^9 in units of 2^-52, in which every rate of at least 1 bit/s is whole, held for whole nanoseconds.
+// Exact: bits times 10^9 in units of 2^-52, in which every rate of at least 1 bit/s is whole,
+// held for whole nanoseconds.
 __extension__ using Work = unsigned __int128;
 
-// A stepped rate. A transmission that starts at a whole nanosecond ends at the one nearest to the moment at which the integral
-// of the rate has reached the packet's bits, halves rounded up: as on a link of constant rate, packet by packet, so that a
-// fraction of a nanosecond is not carried over to the next packet.
+// A stepped rate. A transmission that starts at a whole nanosecond ends at the one nearest to the moment at which the
+// integral of the rate has reached the packet's bits, halves rounded up: as on a link of constant rate, packet by
+// packet, so that a fraction of a nanosecond is not carried over to the next packet.
 class RateSteps {
  public:
   RateSteps(std::vector<Time> times, std::vector<double> rates_bps, Time period);
@@ -38,7 +39,8 @@ class RateSteps {
     return transmit_on(start, need, cursor);
   }
 
-  // The first moment from at on when the rate is above 0, kNever without one; cursor, a step that has begun by then, is moved there.
+  // The first moment from at on when the rate is above 0, kNever without one;
+  // cursor, a step that has begun by then, is moved there.
   Time first_positive(Time at, uint64_t& cursor) const;
   Time time(uint64_t index) const;            // start of a step
   double rate_bps(Time at) const { return rates_[step(at) % rates_.size()]; }
@@ -48,17 +50,20 @@ class RateSteps {
 
  private:
   static Work work(uint32_t bytes) { return static_cast<Work>(bytes * uint64_t{8'000'000'000}) << kFraction; }
-  static Work units(double rate_bps) { return static_cast<Work>(rate_bps < kFastest ? rate_bps * kUnitsPerBit : kFastest * kUnitsPerBit); }
+  static Work units(double rate_bps) {
+    return static_cast<Work>(rate_bps < kFastest ? rate_bps * kUnitsPerBit : kFastest * kUnitsPerBit);
+  }
   uint64_t step(Time at) const;               // that holds at a time
-  Transmission transmit_on(Time start, Work need, uint64_t& cursor) const;  // that does not end in the step in which it starts
+  // That does not end in the step in which it starts.
+  Transmission transmit_on(Time start, Work need, uint64_t& cursor) const;
 
   static constexpr int kFraction = 52;
   static constexpr double kUnitsPerBit = 0x1p52, kFastest = 0x1p60;  // faster is instantaneous
   std::vector<Time> times_;
   std::vector<double> rates_;
-  std::vector<double> carried_;               // bits from the start of a repetition to the start of each step, and of all
-  Time period_;                               // 0: the last rate holds
-  Work round_;                                // work of one repetition; the largest number when it is beyond all packets
+  std::vector<double> carried_;  // bits from the start of a repetition to the start of each step, and of all
+  Time period_;                  // 0: the last rate holds
+  Work round_;                   // work of one repetition; the largest number when it is beyond all packets
 };
 
 // Moments at which up to kBytes may leave, as Mahimahi has them.
@@ -68,7 +73,9 @@ class Opportunities {
 
   Opportunities(std::vector<Time> times, Time period);
 
-  Time time(uint64_t index) const { return static_cast<Time>(index / times_.size()) * period_ + times_[index % times_.size()]; }
+  Time time(uint64_t index) const {
+    return static_cast<Time>(index / times_.size()) * period_ + times_[index % times_.size()];
+  }
   uint64_t before(Time at) const;             // how many there are before it
   double mean_bps() const { return static_cast<double>(times_.size()) * kBytes * 8e9 / static_cast<double>(period_); }
   double bits(Time to) const;                 // what can be carried from the start up to and including then

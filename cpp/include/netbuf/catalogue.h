@@ -1,5 +1,5 @@
-// What there is by name: congestion controls, queue disciplines, kinds of agents. The file that brings one ends in an Entry,
-// and nothing else has to know of it:
+// What there is by name: congestion controls, queue disciplines, kinds of agents. The file that brings one ends in an
+// Entry, and nothing else has to know of it:
 //
 //   const Entry<CongestionControlRecord> entry{{.name = "mine", ...}};
 //
@@ -41,7 +41,8 @@ class Catalogue {
     const auto at = std::lower_bound(records.begin(), records.end(), record,
                                      [](const Record* a, const Record* b) { return a->name < b->name; });
     if (at != records.end() && (*at)->name == record->name) {
-      throw std::logic_error("there are two files for the " + std::string(Record::kWhat) + " " + std::string(record->name));
+      throw std::logic_error("there are two files for the " + std::string(Record::kWhat) + " " +
+                             std::string(record->name));
     }
     records.insert(at, record);
   }

@@ -37,10 +37,12 @@ struct LinkConfig {
   Time schedule_period_ns = 0;             // 0: the last rate holds
   std::vector<Time> trace_ns;              // Mahimahi delivery opportunities of 1504 bytes each
   Time trace_period_ns = 0;                // the trace repeats with this period
-  std::string discipline;                  // what manages the queue; empty: first in, first out, without events of its own
+  // What manages the queue; empty: first in, first out, without events of its own.
+  std::string discipline;
   std::map<std::string, double> discipline_parameters;
   int64_t device_packets = 0;              // that the device holds behind the discipline, beside the one in service
-  std::vector<Time> delay_time_ns, delay_step_ns;  // propagation that changes (wire.h); delay_ns is the least of it then
+  // Propagation that changes (wire.h); delay_ns is the least of it then.
+  std::vector<Time> delay_time_ns, delay_step_ns;
   Time delay_period_ns = 0;                // 0: the last delay holds
   bool delay_reorders = false;             // what sets out after a fall of the delay may overtake
   std::vector<Time> loss_time_ns;          // loss that changes, instead of loss
@@ -60,10 +62,13 @@ struct SwitchConfig {
   std::string admission = "dynamic";       // static, dynamic, abm, agent
   std::vector<double> alphas, betas;       // one a queue; betas: agent only, empty = 1
   std::vector<int64_t> thresholds;         // static only
-  int64_t queue_cap = 0;                   // that no queue exceeds, whatever its threshold (but see protect_syn); 0: none
-  std::string drop = "tail";               // which packet goes when a queue may not grow: tail (the one that arrives), head
+  // That no queue exceeds, whatever its threshold (but see protect_syn); 0: none.
+  int64_t queue_cap = 0;
+  // Which packet goes when a queue may not grow: tail (the one that arrives), head.
+  std::string drop = "tail";
   int64_t mark = 0;                        // flows that speak ECN are marked where a queue is longer; 0: never
-  std::string congested = "drop";          // what becomes of them where a queue may not grow but the buffer has room: drop, mark
+  // What becomes of them where a queue may not grow but the buffer has room: drop, mark.
+  std::string congested = "drop";
   bool protect_syn = false;                // packets that open connections meet neither thresholds nor queue_cap
   std::string scheduler = "round_robin";   // round_robin (by packet), drr, strict_priority
   std::vector<int64_t> quanta;             // drr only: bytes a round
@@ -108,16 +113,20 @@ struct VideoConfig {
 struct FlowConfig {
   std::string cc = "cubic";
   std::map<std::string, double> cc_parameters;  // those that are not at their defaults
-  // A congestion control that is not the core's; cc is what it is called then. One for each connection; called by many threads.
+  // A congestion control that is not the core's; cc is what it is called then.
+  // One for each connection; called by many threads.
   std::function<std::unique_ptr<CongestionControl>(Stack)> own_control;
   bool controlled = false;                 // an agent sets cwnd
-  bool ecn = false;                        // both ends speak ECN (RFC 3168); a congestion control may want it in any case
+  // Both ends speak ECN (RFC 3168); a congestion control may want it in any case.
+  bool ecn = false;
   bool ecn_counts = false;                 // of these, its receiver tells how many packets were marked (RFC 9768)
   std::vector<uint32_t> path, return_path; // link indices
-  std::vector<RouteConfig> routes;         // that replace them, in order of time; what is on its way goes on where it is
+  // That replace them, in order of time; what is on its way goes on where it is.
+  std::vector<RouteConfig> routes;
   Time start_ns = 0, stop_ns = 0;          // stop 0: never
   std::string app = "bulk";                // bulk, sized, on_off, paused, video
-  std::vector<Time> rest_ns;               // paused: it rests from the first to the second, from the third to the fourth, ...
+  // paused: it rests from the first to the second, from the third to the fourth, ...
+  std::vector<Time> rest_ns;
   std::string misbehaviour;                // of the receiver: optimistic, split, spoofed (receiver.h); empty: none
   std::vector<VideoConfig> video;          // one where app is video
   int64_t size_bytes = 0;
@@ -126,22 +135,24 @@ struct FlowConfig {
   double app_rate_bps = 0;                 // while on; 0: as fast as TCP takes it
   int64_t send_buffer_bytes = 0, receive_buffer_bytes = 0;  // 0: never limits
   int32_t sender_host = -1, receiver_host = -1;  // indices; -1: no host, whose buffers are as above
-  int64_t sndbuf_bytes = 0, rcvbuf_bytes = 0;    // explicit buffers at hosts (SO_SNDBUF, SO_RCVBUF); 0: the kernel's own
+  // Explicit buffers at hosts (SO_SNDBUF, SO_RCVBUF); 0: the kernel's own.
+  int64_t sndbuf_bytes = 0, rcvbuf_bytes = 0;
   int64_t window_clamp_bytes = 0;          // the receiver advertises no more than this; 0: no clamp
   std::string receiver;                    // receiver control, which limits what is advertised; empty: none
   std::map<std::string, double> receiver_parameters;  // those that are not at their defaults
   Time clock_offset_ns = 0;                // the receiver's clock is ahead of the sender's by so much at the start,
   double clock_drift_ppm = 0;              // and gains so much
   Time timestamp_ns = 1'000'000;           // unit of time stamps
-  // How often what the receiver control says is set by TCP_WINDOW_CLAMP, as Linux takes it; 0: with every packet; -1: the control is
-  // code in the kernel, whose word is the window.
+  // How often what the receiver control says is set by TCP_WINDOW_CLAMP, as Linux takes it; 0: with every packet;
+  // -1: the control is code in the kernel, whose word is the window.
   Time clamp_interval_ns = -1;
   double read_bps = 0;                     // the application reads at this rate; 0: at once
   int32_t relay_from = -1;                 // index of the flow whose received bytes this one sends on; -1: none
   int64_t relay_buffer_bytes = 0;          // what the relay holds at most between the two
   uint32_t initial_cwnd_packets = 10;
   uint32_t priority = 0;                   // its queue at every switch
-  // Of a sender of traffic: the leg that its flows are relayed over, one at most. It begins at the host where the first leg ends.
+  // Of a sender of traffic: the leg that its flows are relayed over, one at most.
+  // It begins at the host where the first leg ends.
   std::vector<FlowConfig> relay;
 };
 
@@ -198,7 +209,8 @@ struct WorldConfig {
   uint32_t delayed_ack_packets = 0;
   Stack stack = Stack::linux_kernel;
   bool hystart = true;
-  bool pacing = false;                     // Linux stack: flows that do not pace themselves are paced too (fq does that)
+  // Linux stack: flows that do not pace themselves are paced too (fq does that).
+  bool pacing = false;
 };
 
 // Throws std::invalid_argument with a message that names the field, its value and what would be valid.

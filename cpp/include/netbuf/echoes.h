@@ -1,6 +1,7 @@
-// Which acknowledgement a data packet's time stamp echoes (RFC 7323): the last one that had reached the sender when the packet
-// left. Packets and ACKs do not carry it: what they would is put together again here from when they left and arrived. Only where
-// a receiver asks. ACKs with holes or duplicates to report echo nothing that could be told apart, and so do packets after them.
+// Which acknowledgement a data packet's time stamp echoes (RFC 7323): the last one that had reached the sender when
+// the packet left. Packets and ACKs do not carry it: what they would is put together again here from when they left
+// and arrived. Only where a receiver asks. ACKs with holes or duplicates to report echo nothing that could be told
+// apart, and so do packets after them.
 #pragma once
 #include <cstdint>
 

@@ -1,10 +1,10 @@
-// The simulator's links in real time: IPv4 packets are read from descriptors (TUN devices, a node each), take the links of their route
-// as packets of the simulator do, and are written to the descriptor of the node at the far end when they arrive there. A packet's
-// times are those of the links, in nanoseconds since the start: how late the machine is delays a packet's reading and its writing,
-// never the rate of a link.
+// The simulator's links in real time: IPv4 packets are read from descriptors (TUN devices, a node each), take the links
+// of their route as packets of the simulator do, and are written to the descriptor of the node at the far end when they
+// arrive there. A packet's times are those of the links, in nanoseconds since the start: how late the machine is delays
+// a packet's reading and its writing, never the rate of a link.
 //
-// Routes are told from each other by addresses: 10.N.H.L is node N's end of route H * 256 + L. The differentiated services code
-// point is the packet's priority at switches.
+// Routes are told from each other by addresses: 10.N.H.L is node N's end of route H * 256 + L. The differentiated
+// services code point is the packet's priority at switches.
 #pragma once
 #include <poll.h>
 
@@ -53,7 +53,8 @@ class Emulator final : private Link::Host {
     bool realtime = false;         // ask for a real-time priority
   };
 
-  // std::invalid_argument: a world that validate() refuses, a route of nodes or links that are not there, too many of them.
+  // std::invalid_argument: a world that validate() refuses, a route of nodes or links that are not there,
+  // too many of them.
   explicit Emulator(const Setting& setting);
   ~Emulator();
   Emulator(const Emulator&) = delete;
@@ -70,7 +71,7 @@ class Emulator final : private Link::Host {
   // ---- all below take turns with the thread: hold the lock over several, and over what references refer to
   using Guard = std::unique_lock<PriorityLock>;
   Guard hold() { return Guard(lock_); }
-  Time advance();                  // brings everything up to now, which is returned; once stopped, the last time of that
+  Time advance();  // brings everything up to now, which is returned; once stopped, the last time of that
   std::vector<Link>& links() { return network_.links; }
   std::vector<std::unique_ptr<SharedBuffer>>& switches() { return switches_; }
   const std::vector<Tap>& taps() const { return taps_; }  // of each route
@@ -81,7 +82,8 @@ class Emulator final : private Link::Host {
   const ProbeResult& probe(size_t index) const { return probes_[index].result(); }
   const std::deque<UdpSource>& udp() const { return udp_; }
   const std::vector<Route>& routes() const { return routes_; }
-  const Lateness& lateness() const { return lateness_; }   // of what was written, against when it reached the end of its path
+  // Of what was written, against when it reached the end of its path.
+  const Lateness& lateness() const { return lateness_; }
   const Lateness& reading() const { return reading_; }     // bounds of how long packets had waited when they were read
   RateKept rate_kept() const;      // by all links that have a rate
   EmulatorCounters counters() const;

@@ -1,8 +1,9 @@
 // All packets of a world that are on their way, in order of arrival.
 //
-// What leaves one stage of a path arrives at the next in the order in which it left, so that packets come in a few sorted runs:
-// a lane is such a run, first in, first out. A packet goes into the lane that its flow's stage used last, or any that it can
-// end; what fits nowhere waits in a heap. At one instant the lower flow comes first, and of a flow the lower stage.
+// What leaves one stage of a path arrives at the next in the order in which it left, so that packets come in a few
+// sorted runs: a lane is such a run, first in, first out. A packet goes into the lane that its flow's stage used
+// last, or any that it can end; what fits nowhere waits in a heap. At one instant the lower flow comes first, and
+// of a flow the lower stage.
 #pragma once
 #include <algorithm>
 #include <compare>
@@ -37,7 +38,9 @@ class Flights {
     return best;
   }
   Time time(uint32_t lane) const { return head_[lane]; }
-  const Flight& front(uint32_t lane) const { return lane == kHeap ? pool_[heap_.front().place] : lanes_[lane].ring.front(); }
+  const Flight& front(uint32_t lane) const {
+    return lane == kHeap ? pool_[heap_.front().place] : lanes_[lane].ring.front();
+  }
 
   uint64_t to(uint32_t lane) const { return to_[lane] & kTo; }  // of the head
 
@@ -49,7 +52,8 @@ class Flights {
     ring.empty() ? clear_head(lane) : set_head(lane, ring.front());
   }
 
-  // Room for what reaches a stage of a flow then, its other members to be filled in. hint: the lane that this stage used last.
+  // Room for what reaches a stage of a flow then, its other members to be filled in.
+  // hint: the lane that this stage used last.
   Flight& place(Time time, uint64_t to, uint8_t& hint) {
     if (time <= lanes_[hint].back) [[unlikely]] {
       hint = choose({time, to}, hint);

@@ -1,5 +1,5 @@
-// One TCP connection: a sender and a receiver, joined by a path. They meet in packets and ACKs only; what is told of the whole
-// (completion, results) is told here.
+// One TCP connection: a sender and a receiver, joined by a path. They meet in packets and ACKs only; what is told of
+// the whole (completion, results) is told here.
 #pragma once
 #include <compare>
 #include <memory>
@@ -18,7 +18,8 @@ struct FlowCounters : SenderCounters, ReceiverCounters {
 class Flow {
  public:
   // index: its name in the network.
-  Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Network& network, Rng* rng);
+  Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, const StackProfile& profile,
+       Network& network, Rng* rng);
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
@@ -40,8 +41,8 @@ class Flow {
   Time next_timer() const { return timers_.next(); }
   void run_timer();              // the earliest
 
-  // Where an event stands among others of the same instant: ns-3 handles them in the order in which they were scheduled, and
-  // those scheduled at the same instant in the order of the events that did so.
+  // Where an event stands among others of the same instant: ns-3 handles them in the order in which they were
+  // scheduled, and those scheduled at the same instant in the order of the events that did so.
   struct Turn {
     Time scheduled, cause, queueing;
     auto operator<=>(const Turn&) const = default;

@@ -1,5 +1,5 @@
-// A host: what its settings give the sockets of the flows that end at it, the memory these take, and its ring. Its sockets are
-// SendBuffer and ReceiveBuffer (socket_buffer.h).
+// A host: what its settings give the sockets of the flows that end at it, the memory these take, and its ring. Its
+// sockets are SendBuffer and ReceiveBuffer (socket_buffer.h).
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -25,7 +25,9 @@ class Level {
   }
   int64_t value() const { return value_; }
   int64_t most() const { return most_; }
-  double integral(Time now) const { return integral_ + static_cast<double>(value_) * static_cast<double>(now - since_); }  // x ns
+  double integral(Time now) const {  // x ns
+    return integral_ + static_cast<double>(value_) * static_cast<double>(now - since_);
+  }
 
  private:
   Time since_ = 0;
@@ -76,7 +78,8 @@ class Host {
   bool pressure() const { return pressure_; }
   Time pressure_time(Time now) const { return pressed_ + (pressure_ ? now - pressed_since_ : 0); }
   bool plenty() const { return !limited() || memory_.value() * kPage < settings_.tcp_mem[0]; }
-  // Whether a socket that holds so much may hold more bytes; least: what each may in any case, but above the hard limit.
+  // Whether a socket that holds so much may hold more bytes;
+  // least: what each may in any case, but above the hard limit.
   bool grants(int64_t held, int64_t more, int64_t least) const;
 
   // ---- sockets
@@ -93,11 +96,14 @@ class Host {
     interrupted_from_ = now;
     interrupted_until_ = until;
   }
-  Time interrupted(Time now) const { return interrupted_ + std::min(now, interrupted_until_) - std::min(interrupted_from_, interrupted_until_); }
+  Time interrupted(Time now) const {
+    return interrupted_ + std::min(now, interrupted_until_) - std::min(interrupted_from_, interrupted_until_);
+  }
 
   // ---- what is told of it
   struct Totals {
-    uint64_t opened = 0, closed = 0, completed = 0;  // connections; streams that arrived, or were acknowledged, to their end
+    // Connections; streams that arrived, or were acknowledged, to their end.
+    uint64_t opened = 0, closed = 0, completed = 0;
     uint64_t refused = 0;                  // packets that arrived, for which there was no memory
     int64_t received_bytes = 0;            // by sockets that are gone
     SendSum sent;                          // likewise, since the world began

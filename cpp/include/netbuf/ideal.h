@@ -1,6 +1,6 @@
-// How long a sender's flow would take if it were alone: propagation there and back, and the longest that a link of the way there takes
-// for its bytes: one of varying rate from when the handshake can be over, a round trip after the start, for no byte sets out before.
-// Over a relay, from its client's SYN: twice there and back on either leg.
+// How long a sender's flow would take if it were alone: propagation there and back, and the longest that a link of the
+// way there takes for its bytes: one of varying rate from when the handshake can be over, a round trip after the start,
+// for no byte sets out before. Over a relay, from its client's SYN: twice there and back on either leg.
 #pragma once
 #include <vector>
 
@@ -32,6 +32,7 @@ class IdealTimes {
 std::vector<const FlowConfig*> legs_of(const FlowConfig& sender);
 
 // The switches that each sender's data cross, by their numbers.
-std::vector<std::vector<uint32_t>> crossed_switches(const std::vector<FlowConfig>& senders, const std::vector<SwitchConfig>& switches);
+std::vector<std::vector<uint32_t>> crossed_switches(const std::vector<FlowConfig>& senders,
+                                                    const std::vector<SwitchConfig>& switches);
 
 }  // namespace netbuf

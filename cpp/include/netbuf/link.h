@@ -1,6 +1,6 @@
 // A link: a queue, transmission at a constant, stepped or trace-driven rate, random loss, propagation delay.
-// Of a first-in first-out queue a packet's departure is known when it arrives, so that such a link needs no events of its own.
-// A managed link keeps its packets in a queue discipline, and has an event whenever it can send the next one.
+// Of a first-in first-out queue a packet's departure is known when it arrives, so that such a link needs no events of
+// its own. A managed link keeps its packets in a queue discipline, and has an event whenever it can send the next one.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -101,12 +101,12 @@ class Link final : public EventSource {
     return {Fate::delivered, end + delay_};
   }
 
-  // As transmit() of a packet that arrives at a time at, perhaps after now, on a link whose outcomes can be foreseen: it never drops
-  // and serves one direction of one connection. It counts from when it arrives.
+  // As transmit() of a packet that arrives at a time at, perhaps after now, on a link whose outcomes can be foreseen:
+  // it never drops and serves one direction of one connection. It counts from when it arrives.
   Outcome foresee(Time at, uint32_t wire_bytes, bool is_data, Time now);
 
-  // Several packets of the same size that arrive at once. delivered(number, arrival) is told of those that come through, in order;
-  // returns how many find the queue full. Only where all are served alike (uniform()).
+  // Several packets of the same size that arrive at once. delivered(number, arrival) is told of those that come
+  // through, in order; returns how many find the queue full. Only where all are served alike (uniform()).
   template <class Delivered>
   uint32_t transmit_burst(Time now, uint32_t count, uint32_t wire_bytes, Delivered&& delivered) {
     drain(now - arrivals_first_);
@@ -166,10 +166,10 @@ class Link final : public EventSource {
   Time backlog_end(Time now) const;        // when what waits here will have left
   bool runs_last() const override;         // a device takes its next packet when all else has happened (ns-3)
 
-  // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when a
-  // transmission ends still finds the next one waiting, and so perhaps a full queue, if it set out before that transmission
-  // began. lead: from the packet's setting out to its arrival; wire_bytes: of the packets that fill the link.
-  // Opportunities take no time and have an order of their own.
+  // ns-3 handles events of the same instant in the order in which they were scheduled: a packet that arrives just when
+  // a transmission ends still finds the next one waiting, and so perhaps a full queue, if it set out before that
+  // transmission began. lead: from the packet's setting out to its arrival; wire_bytes: of the packets that fill the
+  // link. Opportunities take no time and have an order of their own.
   void order_ties(Time lead, uint32_t wire_bytes) {
     lead_ = lead;
     arrivals_first_ = !opportunities_ && lead_ > transmission_time(wire_bytes);
@@ -190,7 +190,8 @@ class Link final : public EventSource {
   int64_t queue_bytes() const { return managed_ ? managed_bytes() : queued_bytes_; }
   double sojourn_sum() const { return seconds(sojourn_ns_); }
   const LinkStats& counters() const { return stats_; }
-  Time free_at() const { return free_at_; }  // when all that it transmits will have left; of a managed link what it has begun with
+  // When all that it transmits will have left; of a managed link what it has begun with.
+  Time free_at() const { return free_at_; }
   // Bytes of the packets that free_at() is about, and of all before.
   int64_t taken_bytes() const { return managed_ ? begun_bytes() : stats_.bytes_out + queued_bytes_; }
   const std::string& name() const { return name_; }

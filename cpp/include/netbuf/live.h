@@ -1,5 +1,5 @@
-// What the threads of the live plant have in common: the monotonic clock, a lock that lends its holder the priority of who waits, and
-// a thread that sleeps until it is woken.
+// What the threads of the live plant have in common: the monotonic clock, a lock that lends its holder the priority of
+// who waits, and a thread that sleeps until it is woken.
 #pragma once
 #include <pthread.h>
 #include <signal.h>
@@ -22,8 +22,8 @@ inline Time monotonic() {
 
 [[noreturn]] void fail_system(const std::string& what);  // std::system_error with errno
 
-// BasicLockable. The emulator's thread may have a real-time priority: whoever it waits for must not be kept from running.
-// std::system_error: the thread holds it already.
+// BasicLockable. The emulator's thread may have a real-time priority: whoever it waits for must not be kept from
+// running. std::system_error: the thread holds it already.
 class PriorityLock {
  public:
   PriorityLock();
@@ -60,7 +60,8 @@ class Descriptor {
   int fd_;
 };
 
-// The thread that makes it, and those that it starts meanwhile, get no signals: they are for the interpreter's main thread.
+// The thread that makes it, and those that it starts meanwhile, get no signals:
+// they are for the interpreter's main thread.
 class NoSignals {
  public:
   NoSignals();
@@ -72,7 +73,8 @@ class NoSignals {
   sigset_t before_;
 };
 
-// How long the thread that made it has been ready to run, and not run, as its scheduler counts it (/proc/thread-self/schedstat).
+// How long the thread that made it has been ready to run, and not run, as its scheduler counts it
+// (/proc/thread-self/schedstat).
 class RunDelay {
  public:
   RunDelay();
@@ -82,12 +84,13 @@ class RunDelay {
   Descriptor file_;
 };
 
-// Real-time priorities (SCHED_FIFO): the links are to be on time whatever the applications do, and these are to have their turn
-// before ordinary threads. What inherited priorities do not cover is a socket's lock in the kernel, which the emulator may wait for
-// while it clamps a receiver's window.
+// Real-time priorities (SCHED_FIFO): the links are to be on time whatever the applications do, and these are to have
+// their turn before ordinary threads. What inherited priorities do not cover is a socket's lock in the kernel, which
+// the emulator may wait for while it clamps a receiver's window.
 constexpr int kEmulatorPriority = 2, kFlowsPriority = 1;
 
-// A thread that runs `body` until stopped; it is to return when `stopping()`, and sleeps with the waker among what it waits for.
+// A thread that runs `body` until stopped; it is to return when `stopping()`,
+// and sleeps with the waker among what it waits for.
 class LiveThread {
  public:
   LiveThread();

@@ -1,6 +1,6 @@
-// The connections of a world over kernel sockets: opened, written, read and closed when the simulator's would be, by one thread that
-// sleeps in epoll, with a priority next to the emulator's: a sender whose application is not run has nothing to send.
-// Each route has its own pair of addresses, and a listening socket at its receiver's.
+// The connections of a world over kernel sockets: opened, written, read and closed when the simulator's would be, by
+// one thread that sleeps in epoll, with a priority next to the emulator's: a sender whose application is not run has
+// nothing to send. Each route has its own pair of addresses, and a listening socket at its receiver's.
 #pragma once
 #include <deque>
 #include <memory>
@@ -49,7 +49,8 @@ class LiveFlows {
     uint64_t seed = 0;
     std::vector<int> namespaces;     // network namespaces, a descriptor for each node; the caller's
     std::vector<LiveSocket> flows;
-    std::vector<LiveSocket> senders; // of each sender of the traffic: the leg that it sends on, then its relay's, where it has one
+    // Of each sender of the traffic: the leg that it sends on, then its relay's, where it has one.
+    std::vector<LiveSocket> senders;
   };
 
   // std::invalid_argument: settings that do not fit the world. The emulator must outlive it.
@@ -66,25 +67,30 @@ class LiveFlows {
   using Guard = std::unique_lock<PriorityLock>;
   Guard hold() { return Guard(lock_); }
   const std::vector<LiveFlowStats>& flows() const { return flow_stats_; }
-  const std::vector<OpenedFlow>& opened() const { return opened_; }      // received_bytes is up to date, slot means nothing
+  // received_bytes is up to date, slot means nothing.
+  const std::vector<OpenedFlow>& opened() const { return opened_; }
   const std::vector<Completion>& completions() const { return completions_; }
   int64_t delivered_bytes() const { return delivered_; }  // to all receiving applications
   int64_t traffic_delivered_bytes() const { return traffic_delivered_; }
   uint64_t connected() const { return connected_; }      // of the traffic
   uint64_t failed() const { return failed_; }            // likewise: could not be opened, or whose connection failed
-  // Streams of a known size that a node has sent or received to their end, static flows' and each leg's of the traffic's.
+  // Streams of a known size that a node has sent or received to their end,
+  // static flows' and each leg's of the traffic's.
   uint64_t completed_at(uint32_t node) const { return completed_at_.at(node); }
   void look();                                           // at the flows' TCP_INFO, now
   void look(uint32_t flow);                              // at one flow's
-  void begin_switch(uint32_t sw);                        // a decision interval; std::out_of_range: there is no such switch
+  // A decision interval; std::out_of_range: there is no such switch.
+  void begin_switch(uint32_t sw);
   std::vector<double> observe_switch(uint32_t sw);       // since then, by switch_fields()
   bool switch_changed(uint32_t sw);                      // SharedBuffer::take_change()
   size_t open_connections() const { return places_.size() - free_.size(); }
   int sender_fd(uint32_t flow) const;    // -1: not open; the thread's own
   int receiver_fd(uint32_t flow) const;
   void set_window(uint32_t flow, double bytes);  // of a limited one
-  void cap_buffers(uint32_t node, int64_t bytes);  // of what connections that are opened from now on ask for at their sender's node
-  // Of all connections that a node receives, now and from now on, but for those whose receivers are controlled. How many there are.
+  // Of what connections that are opened from now on ask for at their sender's node.
+  void cap_buffers(uint32_t node, int64_t bytes);
+  // Of all connections that a node receives, now and from now on, but for those whose receivers are controlled.
+  // How many there are.
   size_t clamp_windows(uint32_t node, int64_t bytes);
 
  private:
@@ -96,8 +102,8 @@ class LiveFlows {
     Task task;
     bool operator>(const Alarm& other) const { return time > other.time; }
   };
-  // Two connections that a relay joins: what has arrived over one is written to the other as soon as there is room between them.
-  // What does not fit stays unread, and closes the window of the first.
+  // Two connections that a relay joins: what has arrived over one is written to the other as soon as there is room
+  // between them. What does not fit stays unread, and closes the window of the first.
   struct Joint {
     int64_t buffer;
     uint32_t up = kNone, down = kNone;  // places, while the connections are there
@@ -171,7 +177,8 @@ class LiveFlows {
   std::vector<std::vector<uint32_t>> crossed_;
   std::vector<uint32_t> first_leg_;          // of each sender, in sender_sockets_
   std::vector<std::shared_ptr<Joint>> feeds_, fed_;  // of static flows; null: none
-  std::unordered_map<uint32_t, std::shared_ptr<Joint>> to_open_;  // by the number of the opened flow, until both legs are
+  // By the number of the opened flow, until both legs are.
+  std::unordered_map<uint32_t, std::shared_ptr<Joint>> to_open_;
   std::vector<int64_t> clamps_;              // by node; 0: none
   std::vector<uint64_t> completed_at_;       // by node
   std::optional<Traffic> traffic_;

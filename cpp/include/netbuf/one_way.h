@@ -12,7 +12,11 @@ class OneWay : public EventSource {
  public:
   // index: among all that send one way; packets are known by it in queue disciplines.
   OneWay(const std::vector<uint32_t>& path, uint32_t bytes, uint32_t priority, uint32_t index, Network& network)
-      : path_(path), bytes_(bytes), priority_(static_cast<uint8_t>(priority)), owner_(kOneWayOwner + index), network_(network) {}
+      : path_(path),
+        bytes_(bytes),
+        priority_(static_cast<uint8_t>(priority)),
+        owner_(kOneWayOwner + index),
+        network_(network) {}
 
   Time next() const final { return travelling_.empty() ? due() : std::min(due(), travelling_.top().time); }
   void run(Time now) final;
@@ -27,10 +31,12 @@ class OneWay : public EventSource {
 
  private:
   struct Travelling {
-    Time time, sent_at;                      // reaches hop then
-    uint64_t number;                         // in the order of their last departures: of those that arrive at one instant
+    Time time, sent_at;  // reaches hop then
+    uint64_t number;     // in the order of their last departures: of those that arrive at one instant
     uint32_t hop;
-    bool operator>(const Travelling& other) const { return time != other.time ? time > other.time : number > other.number; }
+    bool operator>(const Travelling& other) const {
+      return time != other.time ? time > other.time : number > other.number;
+    }
   };
   virtual Time due() const = 0;              // of the next thing that it does by itself; kNever: none
   virtual void act(Time now) = 0;            // does it

@@ -1,14 +1,16 @@
-// One-way queueing delay as a receiver can tell it from time stamps: the clocks of the hosts differ by an offset and drift apart,
-// so that of (receive time - send time) only the excess over its least value in a window of time means anything.
+// One-way queueing delay as a receiver can tell it from time stamps: the clocks of the hosts differ by an
+// offset and drift apart, so that of (receive time - send time) only the excess over its least value in a
+// window of time means anything.
 //
-// Raw excess: D_c = (R_t - Q_t) - (R_m - Q_m), Q and R the send and receive times, m the packet of least R - Q in the window
-// (Nuwa, eq. 1, with the sign that its use needs). Kalman filter over [1/B, Q_d], D_c = dM / B + Q_d + noise, dM the packet's size
-// less that of m (Nuwa, eq. 2 to 4). The variance of the noise is estimated as in Google congestion control
-// (draft-ietf-rmcat-gcc-02, 5.3; Carlucci et al., 2016): a forgetful mean of squared residuals, those beyond three deviations cut.
-// Groups of packets are single packets here, and the residual is what a packet's excess differs by from the last one's: against the
-// estimate a queue that builds up would pass for noise, and the estimate stand still. By how much the queue moves from packet to
-// packet is ours: as the time between packets does, on a slow link by milliseconds; a packet of another size than that of the least
-// is taken to say more of 1/B. Time without arrivals does not age the window: nobody could have measured anything in it.
+// Raw excess: D_c = (R_t - Q_t) - (R_m - Q_m), Q and R the send and receive times, m the packet of least R - Q in the
+// window (Nuwa, eq. 1, with the sign that its use needs). Kalman filter over [1/B, Q_d], D_c = dM / B + Q_d + noise, dM
+// the packet's size less that of m (Nuwa, eq. 2 to 4). The variance of the noise is estimated as in Google congestion
+// control (draft-ietf-rmcat-gcc-02, 5.3; Carlucci et al., 2016): a forgetful mean of squared residuals, those beyond
+// three deviations cut. Groups of packets are single packets here, and the residual is what a packet's excess differs
+// by from the last one's: against the estimate a queue that builds up would pass for noise, and the estimate stand
+// still. By how much the queue moves from packet to packet is ours: as the time between packets does, on a slow link by
+// milliseconds; a packet of another size than that of the least is taken to say more of 1/B. Time without arrivals does
+// not age the window: nobody could have measured anything in it.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -68,7 +70,8 @@ class OneWayDelay {
     double state_noise;     // s^2 a packet: how fast the queue moves, at least
     double gaps = 2;        // and by a deviation of so many of the mean time between packets
   };
-  explicit OneWayDelay(const Setting& setting) : base_(setting.window), state_noise_(setting.state_noise), gaps_(setting.gaps) {}
+  explicit OneWayDelay(const Setting& setting)
+      : base_(setting.window), state_noise_(setting.state_noise), gaps_(setting.gaps) {}
 
   // A packet with this time stamp arrives at now, the receiver's clock.
   void add(Time now, uint32_t stamp, Time unit, uint32_t bytes) {

@@ -1,4 +1,5 @@
-// The finite flows of a world's traffic: opened as time goes on, followed to their completion, forgotten when nothing is left to do.
+// The finite flows of a world's traffic: opened as time goes on, followed to their completion,
+// forgotten when nothing is left to do.
 #pragma once
 #include <memory>
 #include <optional>
@@ -29,8 +30,8 @@ struct Completion {
 };
 
 struct TrafficTotals {
-  uint64_t connected = 0, packets_sent = 0, packets_retransmitted = 0, packets_received = 0, timeouts = 0, syn_timeouts = 0,
-           queue_drops = 0, random_losses = 0, marks = 0, mark_responses = 0;
+  uint64_t connected = 0, packets_sent = 0, packets_retransmitted = 0, packets_received = 0, timeouts = 0,
+           syn_timeouts = 0, queue_drops = 0, random_losses = 0, marks = 0, mark_responses = 0;
   int64_t received_bytes = 0, delivered_bytes = 0;
 };
 
@@ -59,7 +60,9 @@ class Openings final : public EventSource {
   const std::vector<OpenedFlow>& opened() const { return opened_; }
   const std::vector<Completion>& completions() const { return completions_; }
   int64_t received_bytes(const OpenedFlow& flow) const;
-  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const { return ideal_.seconds_of(sender, size_bytes, start); }
+  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const {
+    return ideal_.seconds_of(sender, size_bytes, start);
+  }
   TrafficTotals totals() const;
   uint64_t data_packets_in_network() const;
   size_t memory_bytes() const;

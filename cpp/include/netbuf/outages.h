@@ -1,4 +1,5 @@
-// When a link serves nothing: the stretches of a varying rate, or between delivery opportunities, of at least some length.
+// When a link serves nothing: the stretches of a varying rate,
+// or between delivery opportunities, of at least some length.
 #pragma once
 #include <vector>
 

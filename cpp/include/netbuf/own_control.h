@@ -1,5 +1,6 @@
-// A congestion control in a file of the user's, compiled to a shared object (netbuf_gym/scenarios/compiled_control.py). The file is what
-// one in cpp/src/cc/ is, and includes netbuf/tcp.h alone; the compiler puts this header in front of it.
+// A congestion control in a file of the user's, compiled to a shared object
+// (netbuf_gym/scenarios/compiled_control.py). The file is what one in cpp/src/cc/ is, and includes netbuf/tcp.h alone;
+// the compiler puts this header in front of it.
 #pragma once
 #include <vector>
 
@@ -10,7 +11,8 @@
 
 namespace netbuf {
 
-// What both sides have to be made of: these headers (NETBUF_HEADERS: their digest, given by the build), one standard library.
+// What both sides have to be made of: these headers (NETBUF_HEADERS: their digest, given by the build),
+// one standard library.
 inline constexpr char kOwnControlBuild[] = NETBUF_HEADERS "-" NETBUF_AS_TEXT(_GLIBCXX_USE_CXX11_ABI);
 
 // What a shared object says of itself. The first two mean the same in every version.

@@ -40,7 +40,8 @@ enum AckFlags : uint8_t {
   kAckFin = 16,        // the receiver's FIN: it has everything and closes too
   kAckRequest = 32,    // the receiving application asks for more
   kAckUntrue = 128,    // of a receiver that misbehaves: it may acknowledge what was never sent, or a part of a segment
-  kAckEcho = 64,       // ECE: something that it acknowledges was marked, or was since the sender last gave way (RFC 3168, 8257)
+  // ECE: something that it acknowledges was marked, or was since the sender last gave way (RFC 3168, 8257).
+  kAckEcho = 64,
 };
 
 // From receiver to sender.
@@ -69,14 +70,15 @@ enum Stage : uint8_t { kAtReceiver = 0, kAtSender = 1, kAtForwardHop = 2, kAtBac
 inline constexpr size_t kMaxHops = 100;  // a direction
 inline constexpr uint64_t to(uint32_t flow, uint8_t stage) { return uint64_t{flow} << 8 | stage; }
 
-// Explicit congestion notification (RFC 3168), in a packet's `to` beyond flow and stage. Links that cannot mark do not ask.
+// Explicit congestion notification (RFC 3168), in a packet's `to` beyond flow and stage.
+// Links that cannot mark do not ask.
 inline constexpr uint64_t kEcnCapable = uint64_t{1} << 40;   // ECT(0)
 inline constexpr uint64_t kEcnMarked = uint64_t{1} << 41;    // CE
 inline constexpr uint64_t kEcnReduced = uint64_t{1} << 42;   // CWR: the sender has given way
 inline constexpr uint64_t kEcn = kEcnCapable | kEcnMarked | kEcnReduced;
 
-// Accurate ECN (RFC 9768): every ACK carries the number of marked packets that have come, modulo 8, as the header's three bits do. In
-// an Ack these stand in place of the last nanoseconds of the time stamp.
+// Accurate ECN (RFC 9768): every ACK carries the number of marked packets that have come, modulo 8, as the header's
+// three bits do. In an Ack these stand in place of the last nanoseconds of the time stamp.
 inline constexpr Time kMarkCount = 7;
 
 struct Range {

@@ -59,8 +59,8 @@ using Given = std::map<std::string, double>;
 class Parameters {
  public:
   Parameters() = default;        // of what has none
-  // Throws std::invalid_argument "FIELD[name] = value: must be ..." for one that is unknown or out of its range. With a stack
-  // only what is there in that stack is known.
+  // Throws std::invalid_argument "FIELD[name] = value: must be ..." for one that is unknown or out of its range. With a
+  // stack only what is there in that stack is known.
   Parameters(const std::vector<Parameter>& known, const Given& given, const std::string& field,
              std::optional<Stack> stack = {});
 

@@ -1,4 +1,5 @@
-// The two directions of a connection's path. It carries packets and ACKs from link to link, and knows nothing of what they mean.
+// The two directions of a connection's path. It carries packets and ACKs from link to link,
+// and knows nothing of what they mean.
 #pragma once
 #include <deque>
 #include <vector>
@@ -51,14 +52,15 @@ class Path {
       return;
     }
     const uint32_t last = count - 1;
-    const uint32_t dropped = first_link_->transmit_burst(now, count, bytes + profile_.data_overhead, [&](uint32_t i, Time arrival) {
-      Packet& packet = network_.flights.place(arrival, to_receiver_, receiver_lane_).packet;
-      packet.sent_at = now;
-      packet.segment = segment + i;
-      packet.bytes = bytes;
-      packet.kind = i == last ? kind : kData;
-      packet.fin = false;
-    });
+    const uint32_t dropped = first_link_->transmit_burst(
+        now, count, bytes + profile_.data_overhead, [&](uint32_t i, Time arrival) {
+          Packet& packet = network_.flights.place(arrival, to_receiver_, receiver_lane_).packet;
+          packet.sent_at = now;
+          packet.segment = segment + i;
+          packet.bytes = bytes;
+          packet.kind = i == last ? kind : kData;
+          packet.fin = false;
+        });
     on_way_ += count - dropped;
     queue_drops_ += dropped;
   }
@@ -91,8 +93,8 @@ class Path {
   // When an arrival was scheduled: as the transmission on the link before began.
   Time scheduled(const Packet& packet) const;
   Time scheduled(const Ack& ack) const;
-  // Of one that comes from the first link: when the transmission before it began, most likely, when the ACK that let it go set
-  // out, and how the first link has been busy (for the order of ties).
+  // Of one that comes from the first link: when the transmission before it began, most likely, when the ACK that let it
+  // go set out, and how the first link has been busy (for the order of ties).
   struct Departure {
     Time packet_before, ack, busy_since;
     bool slow;                                           // a packet takes longer than the ACK does
@@ -153,18 +155,23 @@ class Path {
   }
   uint32_t wire_bytes(const Ack& ack) const {
     if (ack.flags & kAckSynAck) [[unlikely]] return profile_.syn_bytes;
-    if (ack.flags & kAckHasSack) [[unlikely]] return profile_.ack_bytes + profile_.sack_bytes[block_count(blocks_index(ack))];
+    if (ack.flags & kAckHasSack) [[unlikely]] {
+      return profile_.ack_bytes + profile_.sack_bytes[block_count(blocks_index(ack))];
+    }
     return profile_.ack_bytes;
   }
   uint32_t block_count(uint32_t index) const { return before(index, blocks_.tail()) ? blocks_[index].count : 0; }
-  uint32_t blocks_index(const Ack& ack) const { return blocks_.head() + static_cast<uint16_t>(ack.sack - static_cast<uint16_t>(blocks_.head())); }
+  uint32_t blocks_index(const Ack& ack) const {
+    return blocks_.head() + static_cast<uint16_t>(ack.sack - static_cast<uint16_t>(blocks_.head()));
+  }
 
   Network& network_;
   Link *first_link_, *first_return_link_;
   const StackProfile& profile_;
   uint64_t to_receiver_, to_sender_, all_ecn_ = 0;
   uint32_t flow_, on_way_ = 0;
-  static constexpr uint32_t kLateAcks = 16'384;  // ACKs with SACK blocks that a late one may be behind (of 2^16 numbers)
+  // ACKs with SACK blocks that a late one may be behind (of 2^16 numbers).
+  static constexpr uint32_t kLateAcks = 16'384;
   bool ack_overtakes_;               // on the way back
   bool direct_, direct_back_;        // one link that keeps no packets of its own
   uint8_t receiver_lane_ = 0, sender_lane_ = 1, priority_;

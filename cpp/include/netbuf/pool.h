@@ -11,8 +11,8 @@
 
 namespace netbuf {
 
-// How often this process, or one that it comes from, was forked since the first call: whoever remembers another number has
-// lost every thread but the one that forked.
+// How often this process, or one that it comes from, was forked since the first call: whoever remembers another number
+// has lost every thread but the one that forked.
 uint64_t forks();
 
 // Not a fault of the simulator's: whoever waits for the work wants to stop, or code that is not ours has thrown `why`.

@@ -14,7 +14,9 @@ struct ProbeResult {
 class Probe final : public OneWay {
  public:
   Probe(const ProbeConfig& config, uint32_t index, Network& network)
-      : OneWay(config.path, config.bytes, config.priority, index, network), interval_(config.interval_ns), next_send_(config.start_ns) {}
+      : OneWay(config.path, config.bytes, config.priority, index, network),
+        interval_(config.interval_ns),
+        next_send_(config.start_ns) {}
 
   const ProbeResult& result() const { return result_; }
 

@@ -48,10 +48,11 @@ inline bool mark(Queued& item, DropSink& sink) {
   sink.marked(item);
   return true;
 }
-inline constexpr Parameter kEcnParameter = truth("ecn", true, "packets of flows that speak ECN are marked where others are dropped at random or for their delay");
+inline constexpr Parameter kEcnParameter = truth(
+    "ecn", true, "packets of flows that speak ECN are marked where others are dropped at random or for their delay");
 
-// Calls come in order of time. The link owns the time: a discipline has no events of its own, and brings itself up to date
-// (PIE's periodic update) when it is called.
+// Calls come in order of time. The link owns the time: a discipline has no events of its own, and brings itself up to
+// date (PIE's periodic update) when it is called.
 class QueueDiscipline {
  public:
   virtual ~QueueDiscipline() = default;

@@ -1,7 +1,8 @@
-// Whether a link of the emulator kept to its rate by the wall clock. While a link is saturated, what it carries is known from its
-// schedule: what was written between the first and the last packet of such a time is compared with what the schedule would have
-// carried between the two moments at which they were written. A link is saturated while every packet finds it busy; one that stood
-// idle for no longer than the next packet may have waited to be read counts as saturated too, since it may have had that packet.
+// Whether a link of the emulator kept to its rate by the wall clock. While a link is saturated, what it carries is
+// known from its schedule: what was written between the first and the last packet of such a time is compared with what
+// the schedule would have carried between the two moments at which they were written. A link is saturated while every
+// packet finds it busy; one that stood idle for no longer than the next packet may have waited to be read counts as
+// saturated too, since it may have had that packet.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,14 +12,15 @@
 namespace netbuf {
 
 struct RateKept {
-  double busy_s = 0;               // wall-clock time that was measured
-  double error_s = 0;              // over it, the integral of the relative error: negative where less was carried than could be
+  double busy_s = 0;   // wall-clock time that was measured
+  double error_s = 0;  // over it, the integral of the relative error: negative where less was carried than could be
   double error() const { return error_s / busy_s; }  // of the rates; NaN: nothing was measured
 };
 
 class RateCheck {
  public:
-  static constexpr Time kShortest = 100 * kMillisecond;  // in shorter times the wake-ups at their ends would be what is measured
+  // In shorter times the wake-ups at their ends would be what is measured.
+  static constexpr Time kShortest = 100 * kMillisecond;
 
   // A packet's place in what its link has carried.
   struct Mark {
@@ -27,8 +29,8 @@ class RateCheck {
     Time left = 0;                 // when the packet had left the link, by the link's clock
   };
 
-  // The link begins with a packet after it has been idle; unread: how long the packet may have waited before it was read.
-  // Whether the link counts as saturated.
+  // The link begins with a packet after it has been idle; unread: how long the packet may have waited before it was
+  // read. Whether the link counts as saturated.
   bool take(Time idle, Time unread) {
     if (idle <= unread) return true;
     ++period_;

@@ -1,5 +1,6 @@
-// How fast data arrive: the highest rate over a short horizon lately, in steps of time of the receiver's clock. A silence longer
-// than the horizon counts as long as the horizon: in an outage there is nothing to measure, and nothing is forgotten.
+// How fast data arrive: the highest rate over a short horizon lately, in steps of time of the receiver's clock.
+// A silence longer than the horizon counts as long as the horizon: in an outage there is nothing to measure,
+// and nothing is forgotten.
 #pragma once
 #include <algorithm>
 

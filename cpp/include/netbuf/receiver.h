@@ -1,5 +1,6 @@
-// The receiving end of a connection: in-order delivery, delayed and selective acknowledgements (RFC 1122, 2018, 2883, 5681), flow
-// control, closing. It knows what has arrived, and its own clock; nothing of the sender. receiver.cc, receiver_closing.cc.
+// The receiving end of a connection: in-order delivery, delayed and selective acknowledgements (RFC 1122, 2018,
+// 2883, 5681), flow control, closing. It knows what has arrived, and its own clock; nothing of the sender.
+// receiver.cc, receiver_closing.cc.
 #pragma once
 #include <memory>
 #include <vector>
@@ -21,7 +22,8 @@ struct ReceiverCounters {
   uint64_t marks = 0;            // of these, marked on the way (ECN)
   int64_t received_bytes = 0;    // of these, in whatever order
   int64_t delivered_bytes = 0;   // in order, to the receiving application
-  uint64_t segments_missing = 0, segments_repeated = 0;  // where there is a receiver control: left out by newer ones; sent again
+  // Where there is a receiver control: left out by newer ones; sent again.
+  uint64_t segments_missing = 0, segments_repeated = 0;
 };
 
 class Receiver {
@@ -69,13 +71,16 @@ class Receiver {
   int64_t unread_bytes() const { return sink_ ? counters_.delivered_bytes - read_bytes_ : 0; }
   int64_t buffered_bytes() const { return unread_bytes() + held_bytes_; }
   int64_t advertised_bytes() const { return std::max<int64_t>(0, window_edge_ - counters_.delivered_bytes); }
-  Time clock(Time now) const { return now + clock_offset_ + static_cast<Time>(static_cast<double>(now) * clock_drift_); }
+  Time clock(Time now) const {
+    return now + clock_offset_ + static_cast<Time>(static_cast<double>(now) * clock_drift_);
+  }
   size_t memory_bytes() const;
 
  private:
   enum class State : uint8_t { nothing, syn, stream, last_ack, closed };
-  // What it does to get more than its share (Savage et al., 1999; RFC 5681, section 5), and what it costs it: acknowledges what has not
-  // come yet, holes included, which are never filled; sends each ACK in parts; sends duplicates of each.
+  // What it does to get more than its share (Savage et al., 1999; RFC 5681, section 5), and what it costs it:
+  // acknowledges what has not come yet, holes included, which are never filled; sends each ACK in parts;
+  // sends duplicates of each.
   enum class Misbehaviour : uint8_t { none, optimistic, split, spoofed };
 
   void receive_data(const Packet& packet);
@@ -90,7 +95,9 @@ class Receiver {
   void receive_greedily(const Packet& packet);
   void send_more(const Ack& ack);
   // Whole units that have passed: of a negative clock too, as integers of a clock that wraps are cut.
-  Time stamp(Time clock) const { return stamp_unit_ == kMillisecond ? floored<kMillisecond>(clock) : floored<kMicrosecond>(clock); }
+  Time stamp(Time clock) const {
+    return stamp_unit_ == kMillisecond ? floored<kMillisecond>(clock) : floored<kMicrosecond>(clock);
+  }
   template <Time unit>
   static Time floored(Time clock) {
     return clock / unit - (clock % unit < 0);
@@ -141,14 +148,16 @@ class Receiver {
   bool window_limited_, tunes_window_, agent_controlled_;
   uint32_t rcv_nxt_ = 0, unacked_segments_ = 0, quick_acks_, last_ack_sent_ = 0;
   uint32_t marks_ = 0, marks_told_ = 0;      // Ecn::counts
-  uint32_t lead_ = 0, round_segments_ = 0;   // Misbehaviour::optimistic: beyond what has come, and how many have come in this round
+  // Misbehaviour::optimistic: beyond what has come, and how many have come in this round.
+  uint32_t lead_ = 0, round_segments_ = 0;
   Time lead_round_ = 0;
   uint32_t stream_end_ = 0;      // the segment after the one with FIN, once that has arrived
   bool have_end_ = false;
   Time newest_sent_ = 0;         // of all segments that have arrived
   Time echo_sent_ = -1, deadline_ = kNever, last_received_ = 0;
   Time silence_ = 0;             // after so long the sender starts anew
-  Time round_mark_ = 0;          // a round trip is over with the first segment sent then or later, by the sender's time stamps
+  // A round trip is over with the first segment sent then or later, by the sender's time stamps.
+  Time round_mark_ = 0;
   ReceiverCounters counters_;
   WindowTuning tuning_;
   RangeSet out_of_order_;
@@ -166,11 +175,13 @@ class Receiver {
   Time clock_offset_, stamp_unit_;
   const Time clamp_interval_;
   Time clamped_at_ = 0;          // whole intervals
-  int64_t clamp_ = 0, next_clamp_ = 0;       // in force, and what the control has said since; window_clamp_ follows the first
+  // In force, and what the control has said since; window_clamp_ follows the first.
+  int64_t clamp_ = 0, next_clamp_ = 0;
   double clock_drift_;           // a second a second
   uint32_t tries_ = 0;           // of the SYN's answer, or of FIN
   Time syn_answered_ = 0, handshake_rtt_ = 0;
-  Time ack_lead_ = 0;            // a time stamp from the sender, less its own clock when the ACK left that let the segment go
+  // A time stamp from the sender, less its own clock when the ACK left that let the segment go.
+  Time ack_lead_ = 0;
   Time fin_interval_ = 0, fin_repeat_ = kNever, fin_timeout_ = kNever;
 };
 

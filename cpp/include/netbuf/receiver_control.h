@@ -1,5 +1,5 @@
-// Receiver-side control: what limits the window that a receiver advertises, packet by packet. It knows what arrives at the
-// receiver, on the receiver's own clock, and nothing else of the world.
+// Receiver-side control: what limits the window that a receiver advertises, packet by packet. It knows what arrives at
+// the receiver, on the receiver's own clock, and nothing else of the world.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -46,11 +46,13 @@ class ReceiverControl {
   // answer lets it close as data arrives.
   virtual int64_t window(const Arrival& arrival) = 0;
 
-  // What an application may learn of it: the window that it steers, bytes, and the last round trip; negative: not known.
+  // What an application may learn of it: the window that it steers, bytes, and the last round trip;
+  // negative: not known.
   virtual double steered_bytes() const { return -1; }
   virtual Time round_trip() const { return -1; }
 
-  // Whether the window stands for what is in the network: then what is held beyond a hole is not part of it, and goes on top.
+  // Whether the window stands for what is in the network:
+  // then what is held beyond a hole is not part of it, and goes on top.
   bool counts_network() const { return counts_network_; }
 
  protected:
@@ -73,8 +75,10 @@ std::unique_ptr<ReceiverControl> make_receiver(const ReceiverSetting& setting) {
   return std::make_unique<Control>(setting);
 }
 
-// Null: nothing but the buffer limits. Throws std::invalid_argument: a name or a parameter that is not there, or out of range.
-std::unique_ptr<ReceiverControl> make_receiver_control(const FlowConfig& config, uint32_t mss, const std::string& field = "receiver");
+// Null: nothing but the buffer limits.
+// Throws std::invalid_argument: a name or a parameter that is not there, or out of range.
+std::unique_ptr<ReceiverControl> make_receiver_control(const FlowConfig& config, uint32_t mss,
+                                                       const std::string& field = "receiver");
 void check_receiver_control(const FlowConfig& config, const std::string& field);
 
 }  // namespace netbuf

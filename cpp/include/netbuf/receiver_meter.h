@@ -1,7 +1,7 @@
-// A receiver of the kernel's as the simulator's receiver controls know theirs: what passes its end of a route, read from TCP headers
-// with their time stamps (RFC 7323), becomes Arrivals, and what the control makes of them is the window to be clamped to
-// (TCP_WINDOW_CLAMP), and is: before the packet is delivered, so that its ACK says so. One connection at a time; a SYN begins anew,
-// with the same control.
+// A receiver of the kernel's as the simulator's receiver controls know theirs: what passes its end of a route, read
+// from TCP headers with their time stamps (RFC 7323), becomes Arrivals, and what the control makes of them is the
+// window to be clamped to (TCP_WINDOW_CLAMP), and is: before the packet is delivered, so that its ACK says so. One
+// connection at a time; a SYN begins anew, with the same control.
 #pragma once
 #include <memory>
 
@@ -28,10 +28,12 @@ struct MeterReading {
 
 class ReceiverMeter {
  public:
-  // The control of the flow, and its receiver's clock. std::invalid_argument: as make_receiver_control; a flow without one.
+  // The control of the flow, and its receiver's clock.
+  // std::invalid_argument: as make_receiver_control; a flow without one.
   ReceiverMeter(const FlowConfig& config, uint32_t mss);
 
-  // now: the monotonic clock, by which the hosts stamp their packets (tcp_timestamps = 2); packets are of IPv4, whole ones.
+  // now: the monotonic clock, by which the hosts stamp their packets (tcp_timestamps = 2);
+  // packets are of IPv4, whole ones.
   void data(Time now, const uint8_t* packet, uint32_t length);      // reaches the receiver
   void answer(Time now, const uint8_t* packet, uint32_t length);    // leaves it
 
@@ -40,14 +42,17 @@ class ReceiverMeter {
   void set(double k, double target_s, double window_bytes, double gain);  // what an agent decided; NaN: leaves it
   MeterReading read(Time now);                      // these three: std::logic_error where the control is not Nuwa's
 
-  // What the receiver is to advertise at most from now on; what it holds beyond a hole counts where the window is of the network.
+  // What the receiver is to advertise at most from now on;
+  // what it holds beyond a hole counts where the window is of the network.
   int64_t clamp_bytes() const { return window_ + (control_->counts_network() ? held_bytes_ : 0); }
   int64_t advertised_bytes() const;                 // negative: nothing yet
   int64_t held_bytes() const { return held_bytes_; }
   uint64_t data_reached() const { return counters_.packets_received; }
   const MeterCounters& counters() const { return counters_; }
   uint32_t mss() const { return mss_; }
-  Time clock(Time now) const { return now + clock_offset_ + static_cast<Time>(static_cast<double>(now - begin_) * clock_drift_); }
+  Time clock(Time now) const {
+    return now + clock_offset_ + static_cast<Time>(static_cast<double>(now - begin_) * clock_drift_);
+  }
 
  private:
   struct Header {
@@ -81,7 +86,8 @@ class ReceiverMeter {
   MeterCounters counters_;
   RangeSet beyond_;                                 // a hole, in bytes of the stream
   int64_t held_bytes_ = 0;
-  uint32_t next_ = 0, newest_ = 0, newest_stamp_ = 0;   // what comes next in order; after the newest byte; its packet's stamp
+  // What comes next in order; after the newest byte; its packet's stamp.
+  uint32_t next_ = 0, newest_ = 0, newest_stamp_ = 0;
   uint32_t edge_ = 0, scale_ = 0;
   Time answer_clock_ = 0;                           // the receiver's stamps are ahead of the monotonic clock
   bool begun_ = false, advertised_ = false, echoed_ = false;

@@ -17,7 +17,8 @@ template <class T>
   throw std::invalid_argument(message.str());
 }
 
-inline constexpr Time kLongest = 10'000'000 * kSecond;  // of any time in a configuration, so that sums of them cannot overflow
+// Of any time in a configuration, so that sums of them cannot overflow.
+inline constexpr Time kLongest = 10'000'000 * kSecond;
 inline constexpr int64_t kLargest = int64_t{1} << 40;   // of a flow, a quantum, a buffer
 inline constexpr uint32_t kMaxQueues = 64;              // a switch's priorities
 

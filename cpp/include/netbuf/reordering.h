@@ -1,6 +1,6 @@
-// What Linux makes of reordering (net/ipv4/tcp_input.c and tcp_recovery.c, 6.18; behaviour): how much of it there is, how long RACK
-// waits for what is late (RFC 8985, 6.2 step 4), and when a recovery has proved needless (Eifel detection, RFC 3522; D-SACK,
-// RFC 3708) so that the window is given back (RFC 4015).
+// What Linux makes of reordering (net/ipv4/tcp_input.c and tcp_recovery.c, 6.18; behaviour): how much of it there is,
+// how long RACK waits for what is late (RFC 8985, 6.2 step 4), and when a recovery has proved needless (Eifel
+// detection, RFC 3522; D-SACK, RFC 3708) so that the window is given back (RFC 4015).
 #pragma once
 #include <algorithm>
 
@@ -28,8 +28,8 @@ class Reordering {
     if (sacked >= kInitial) degree_ = kInitial;
   }
 
-  // The multiple of min_rtt / 4 that RACK waits: one more with each round trip that brought a D-SACK, one again when 16 recoveries
-  // have passed without any. latest_sent: of what this ACK newly delivers; -1: nothing.
+  // The multiple of min_rtt / 4 that RACK waits: one more with each round trip that brought a D-SACK, one again when 16
+  // recoveries have passed without any. latest_sent: of what this ACK newly delivers; -1: nothing.
   void adapt(Time now, Time latest_sent, bool duplicate) {
     pending_ |= duplicate && seen_;
     if (latest_sent < 0) return;
@@ -82,7 +82,8 @@ class Undo {
     if (marked_ && copies_ > 0 && !before(segment, marker_)) --copies_;
   }
   bool all_needless() const { return marked_ && copies_ == 0; }
-  // Whether the ACK of a segment that was on its way before the first retransmission, by its time stamp of milliseconds.
+  // Whether the ACK of a segment that was on its way before the first retransmission,
+  // by its time stamp of milliseconds.
   bool late(Time echo_sent) const {
     return marked_ && (first_copy_ < 0 || (echo_sent >= 0 && echo_sent / kMillisecond < first_copy_ / kMillisecond));
   }

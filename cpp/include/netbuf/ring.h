@@ -25,8 +25,8 @@ class Ring {
   T& back() { return data_[(tail_ - 1) & (capacity_ - 1)]; }
 
   void push(const T& value) { place() = value; }
-  // Room for one more, to be filled member by member: a value that is put together elsewhere and copied as a whole has to wait
-  // for its parts to reach the cache.
+  // Room for one more, to be filled member by member: a value that is put together elsewhere and copied as a whole has
+  // to wait for its parts to reach the cache.
   T& place() {
     if (tail_ - head_ == capacity_) [[unlikely]] grow();
     return data_[tail_++ & (capacity_ - 1)];

@@ -42,7 +42,8 @@ struct AckWork : AckEvent {
   Time latest_sent = -1;         // transmission time of the latest transmission delivered, for RACK (RFC 8985)
   uint32_t latest_segment = 0;
   bool latest_retransmitted = false;
-  bool reordered = false;        // something that was sent once arrived late: the lowest such segment, and where what had arrived ended
+  // Something that was sent once arrived late: the lowest such segment, and where what had arrived ended.
+  bool reordered = false;
   bool duplicate_known = false;  // a D-SACK told which segment arrived twice
   uint32_t reordered_segment = 0, reordered_below = 0, duplicate_segment = 0;
 };
@@ -101,12 +102,13 @@ class Scoreboard {
   void mark_retransmitted(uint32_t segment);
   void forget_retransmission(uint32_t segment);  // no longer in flight
   bool next_lost(uint32_t& segment);             // the lowest lost segment that is not on its way again; false: none
-  bool next_unsacked(uint32_t& segment);         // RFC 6675's third rule: one that may be on its way, below what arrived
+  bool next_unsacked(uint32_t& segment);  // RFC 6675's third rule: one that may be on its way, below what arrived
   uint32_t waiting() const { return lost_pending_; }  // lost segments that are not on their way again
   // Lost segments at or above this index wait (ns-3 resends only below the highest SACK).
   void limit_retransmissions(bool limited, uint32_t below) { retransmit_limited_ = limited, retransmit_below_ = below; }
   bool highest_sacked(uint32_t& index) const { return index = highest_sacked_, have_highest_sacked_; }
-  uint32_t highest() const { return sacked.empty() ? tcb_.una : sacked.ranges().back().end; }  // after the highest that arrived
+  // After the highest that arrived.
+  uint32_t highest() const { return sacked.empty() ? tcb_.una : sacked.ranges().back().end; }
   bool has_short_segments() const { return short_segments_; }
   size_t memory_bytes() const {
     return segments.memory_bytes() + sacked.memory_bytes() + (rate ? sizeof *rate + rate->memory_bytes() : 0);

@@ -1,5 +1,5 @@
-// The sending end of a connection: set-up, the application's stream, transmission, acknowledgements, flow control. It knows the
-// receiver by its ACKs only. Split over sender.cc, acknowledgement.cc and transmission_{linux,ns3}.cc.
+// The sending end of a connection: set-up, the application's stream, transmission, acknowledgements, flow control. It
+// knows the receiver by its ACKs only. Split over sender.cc, acknowledgement.cc and transmission_{linux,ns3}.cc.
 #pragma once
 #include <memory>
 #include <utility>
@@ -35,7 +35,8 @@ class SendBuffer;
 
 class Sender {
  public:
-  Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path, Timers& timers, Rng* rng);
+  Sender(const FlowConfig& config, const WorldConfig& world, const StackProfile& profile, Path& path, Timers& timers,
+         Rng* rng);
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
@@ -67,7 +68,8 @@ class Sender {
   CongestionControl& cc() { return *cc_; }
   const StackProfile& profile() const { return profile_; }
   bool controlled() const { return controlled_; }
-  void try_send() {                          // lost segments first, then new data, as window, pacing and application allow
+  // Lost segments first, then new data, as window, pacing and application allow.
+  void try_send() {
     if (tcb.established) profile_.transmit(*this);
   }
   bool send_new_segment();                   // one; false when there is none or the peer's window is closed
@@ -88,11 +90,13 @@ class Sender {
 
   // ---- results
   Time interval_rtt_min = kNever;            // of data, since the interval began
-  Time rtt_min = kNever;                     // of data, since the start (tcb.min_rtt counts the handshake's small packets too)
+  // Of data, since the start (tcb.min_rtt counts the handshake's small packets too).
+  Time rtt_min = kNever;
   Time first_sent() const { return first_sent_; }
   Time first_ack() const { return first_ack_; }
   Time timer_set() const { return timer_set_; }     // when the deadline was decided on
-  std::pair<Time, Time> timed_out() const { return timed_out_; }  // when the timer last went off (-1: never) and had been set
+  // When the timer last went off (-1: never) and had been set.
+  std::pair<Time, Time> timed_out() const { return timed_out_; }
   template <class Hot>
   void add_to(Hot& hot) const {
     hot.add(cc_.get(), 128);
@@ -149,7 +153,8 @@ class Sender {
   bool ecn_;                     // spoken (RFC 3168)
   bool ecn_counts_;              // of these, marks are told by their number
   bool echo_ = false;            // the ACK that is being taken in echoes a mark
-  uint8_t mark_count_ = 0, marked_ = 0;         // ecn_counts_: what the last ACK said, and by how many this one says more
+  // ecn_counts_: what the last ACK said, and by how many this one says more.
+  uint8_t mark_count_ = 0, marked_ = 0;
   bool reduced_ = false;         // the receiver has not been told yet
   bool unhindered_ = false;      // an endless stream, no limit but the congestion window, no rate samples
   bool stream_closed_ = false, push_next_ = false, syn_sent_ = false;

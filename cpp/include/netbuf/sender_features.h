@@ -1,6 +1,6 @@
-// The arithmetic of the congestion-window task (netbuf_gym/tasks/congestion_window): what is remembered of each sender, and
-// what it observes, in one pass. IEEE single precision in the order written here, so that the bits are the same everywhere;
-// logarithms and exponentials are the caller's.
+// The arithmetic of the congestion-window task (netbuf_gym/tasks/congestion_window): what is remembered of each sender,
+// and what it observes, in one pass. IEEE single precision in the order written here, so that the bits are the same
+// everywhere; logarithms and exponentials are the caller's.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@ struct SenderRows {
   size_t rows;
   float interval_rate, interval_bit_rate;  // 1 / interval and 8 / interval, 1/s
   // Last measured values of telemetry.
-  const float *elapsed, *cwnd, *mss, *segments_acked, *rtt, *rtt_min, *receive_interval, *throughput, *packets_lost, *acks,
-      *timeouts, *in_flight;
+  const float *elapsed, *cwnd, *mss, *segments_acked, *rtt, *rtt_min, *receive_interval, *throughput, *packets_lost,
+      *acks, *timeouts, *in_flight;
   float *previous_cwnd, *previous_rtt, *previous_throughput, *previous_rate;
   float *rate, *peak_rate, *age, *least_rtt;
   double* window;  // in force, exact
@@ -23,14 +23,15 @@ struct SenderRows {
 // Makes what was measured last what was known one interval earlier; before the next interval's telemetry is taken in.
 void remember(const SenderRows& senders);
 
-// Follows an interval whose telemetry was taken in. Windows and least round trips as they were measured, NaN where they were
-// not, lie `stride` numbers apart; `kept`: the part of the highest rate that is not forgotten.
-void follow(const SenderRows& senders, const double* windows, const double* least_rtts, size_t stride, const float* kept);
+// Follows an interval whose telemetry was taken in. Windows and least round trips as they were measured, NaN where they
+// were not, lie `stride` numbers apart; `kept`: the part of the highest rate that is not forgotten.
+void follow(const SenderRows& senders, const double* windows, const double* least_rtts, size_t stride,
+            const float* kept);
 
 // What is observed by its logarithm.
 enum SenderRatio : size_t {
-  kQueueing, kStandingQueue, kWindowInBdp, kWindowUse, kRttChange, kRateChange, kWindowChange, kRttInIntervals, kWindowSize,
-  kSegmentsAcked, kSegmentsQueued, kSenderRatios
+  kQueueing, kStandingQueue, kWindowInBdp, kWindowUse, kRttChange, kRateChange, kWindowChange, kRttInIntervals,
+  kWindowSize, kSegmentsAcked, kSegmentsQueued, kSenderRatios
 };
 // The ratios themselves, all above 0, into `out`, [kSenderRatios][rows].
 void sender_ratios(const SenderRows& senders, float* out);

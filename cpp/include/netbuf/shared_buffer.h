@@ -1,5 +1,5 @@
-// A switch: ports with priority queues that share one buffer. Who may store a packet is decided by the admission scheme, who
-// sends next by each port's scheduler.
+// A switch: ports with priority queues that share one buffer. Who may store a packet is decided by the admission
+// scheme, who sends next by each port's scheduler.
 //
 // Admission: a packet of queue q is stored if the queue is shorter than its threshold T_q and the buffer has room.
 //   static   T_q fixed
@@ -8,19 +8,23 @@
 //   agent    T_q = alpha_q beta_q (B - Q)                           RLBM
 //            An agent can name other alphas for a while (a cut), after which the first ones stand again.
 //
-// Where it is not, some packet goes: with drop = "tail" the one that arrives; with "head" the oldest of its queue, as many as give
-// up the room that it takes (Lakshman, Neidhardt and Ott, 1996; Linux's pfifo_head_drop), so that a queue whose threshold has
-// fallen is not cut, but no longer grows. The one that arrives goes nevertheless if even that does not let it in: where the queue
-// has too little to give up and is closed or the buffer is full. What has left a queue to be sent is never dropped.
+// Where it is not, some packet goes: with drop = "tail" the one that arrives; with "head" the oldest of its queue, as
+// many as give up the room that it takes (Lakshman, Neidhardt and Ott, 1996; Linux's pfifo_head_drop), so that a queue
+// whose threshold has fallen is not cut, but no longer grows. The one that arrives goes nevertheless if even that does
+// not let it in: where the queue has too little to give up and is closed or the buffer is full. What has left a queue
+// to be sent is never dropped.
 //
-// Connections' opening packets (SYN, SYN-ACK) may be protected: a full buffer refuses them only, and what arrives goes before them.
+// Connections' opening packets (SYN, SYN-ACK) may be protected: a full buffer refuses them only,
+// and what arrives goes before them.
 //
-// With congested = "mark" packets of flows that speak ECN do not go where a threshold alone says so: they are stored and marked.
+// With congested = "mark" packets of flows that speak ECN do not go where a threshold alone says so:
+// they are stored and marked.
 //
-// Packets of flows that speak ECN that find their queue longer than a threshold are marked (as DCTCP wants it, RFC 8257, 3.1).
+// Packets of flows that speak ECN that find their queue longer than a threshold are marked
+// (as DCTCP wants it, RFC 8257, 3.1).
 //
-// B: capacity, Q: occupancy, n_q: ports where queue q is backlogged, mu_q / b: share of the port's rate that the queue gets,
-// one over the port's backlogged queues; the arriving packet's queue counts as backlogged.
+// B: capacity, Q: occupancy, n_q: ports where queue q is backlogged, mu_q / b: share of the port's rate that the queue
+// gets, one over the port's backlogged queues; the arriving packet's queue counts as backlogged.
 #pragma once
 #include <memory>
 #include <vector>
@@ -56,7 +60,8 @@ class TimeHistogram {
 struct QueueCounters {
   uint64_t arrivals = 0, drops = 0, departures = 0;  // arrivals: dropped or not; departures: taken out to be sent
   uint64_t marks = 0;                                // of arrivals (ECN)
-  uint64_t syns = 0, opened = 0, closed = 0;         // SYNs that arrived and that were sent, and last segments that were sent
+  // SYNs that arrived and that were sent, and last segments that were sent.
+  uint64_t syns = 0, opened = 0, closed = 0;
   int64_t bytes_out = 0;
   Time sojourn = 0;                                  // summed over departures
 };
@@ -122,7 +127,8 @@ class SharedBuffer {
   void note_completion(Time now, uint32_t priority, double fct_s, double ideal_s);
   bool take_change();            // whether the worst ratio of the interval differs from the last one asked about
   uint32_t interval_max(uint32_t queue) const;              // the longest that one port's queue has been, packets
-  int64_t interval_min(uint32_t queue) const;               // the shortest that each port's queue has been, bytes, their sum
+  // The shortest that each port's queue has been, bytes, their sum.
+  int64_t interval_min(uint32_t queue) const;
   size_t memory_bytes() const;
 
  private:
@@ -131,8 +137,12 @@ class SharedBuffer {
   enum class Scheduler : uint8_t { round_robin, drr, strict_priority };
 
   int64_t size_of(const Queued& item) const { return in_bytes_ ? item.bytes : 1; }
-  static bool is_syn(const Queued& item) { return !item.is_ack && item.owner < kOneWayOwner && opens(item.packet.kind); }
-  static bool is_data_of_flow(const Queued& item) { return !item.is_ack && item.owner < kOneWayOwner && is_data(item.packet.kind); }
+  static bool is_syn(const Queued& item) {
+    return !item.is_ack && item.owner < kOneWayOwner && opens(item.packet.kind);
+  }
+  static bool is_data_of_flow(const Queued& item) {
+    return !item.is_ack && item.owner < kOneWayOwner && is_data(item.packet.kind);
+  }
   bool protects(const Queued& item) const {
     return protect_syn_ && (item.is_ack ? (item.ack.flags & kAckSynAck) != 0 : is_syn(item));
   }

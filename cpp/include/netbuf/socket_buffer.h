@@ -1,5 +1,5 @@
-// The buffers of a socket as Linux sizes and fills them (net/ipv4/tcp_input.c, tcp_output.c, net/core/sock.c, stream.c; behaviour).
-// Buffers count what packets take in memory, not their payload. In bytes.
+// The buffers of a socket as Linux sizes and fills them (net/ipv4/tcp_input.c, tcp_output.c, net/core/sock.c, stream.c;
+// behaviour). Buffers count what packets take in memory, not their payload. In bytes.
 #pragma once
 #include <memory>
 
@@ -14,7 +14,8 @@ class Receiver;
 
 // What a packet takes that has come from a network, and what holds data that is to be sent, beside the data.
 int64_t packet_truesize(uint32_t payload);
-inline constexpr int64_t kHeaderRoom = 256;     // MAX_TCP_HEADER: of kernels without wireless or tunnel options; else 320
+// MAX_TCP_HEADER: of kernels without wireless or tunnel options; else 320.
+inline constexpr int64_t kHeaderRoom = 256;
 inline constexpr int64_t kSharedInfo = 320, kPacketHead = 256;  // skb_shared_info, sk_buff, with their alignment
 inline constexpr int64_t kWriteBytes = 65536;   // that applications write at once
 inline constexpr int64_t kSendOverhead = kHeaderRoom + kSharedInfo + kPacketHead;
@@ -28,7 +29,9 @@ class SendBuffer final : public Source {
   SendBuffer(const SendBuffer&) = delete;
   SendBuffer& operator=(const SendBuffer&) = delete;
 
-  void attach(std::unique_ptr<Source> application) { application_ = std::move(application), wanted_ = 0, closed_ = false; }
+  void attach(std::unique_ptr<Source> application) {
+    application_ = std::move(application), wanted_ = 0, closed_ = false;
+  }
   Offer offer(Time now, int64_t sent) override;      // the application writes what there is room for
   void stop(Time now, int64_t sent);                 // it writes no more, and what was not sent is forgotten
 
@@ -42,10 +45,12 @@ class SendBuffer final : public Source {
   };
   void acknowledged(const Position& at);             // gives back what held it
   void sent(Time now, uint32_t first, uint32_t count, uint32_t burst);  // new segments, cut into bursts
-  Time held_back(Time now, double rate);             // until when, for what it has in the device; 0: not at all. rate: bytes a second
+  // Until when, for what it has in the device; 0: not at all. rate: bytes a second.
+  Time held_back(Time now, double rate);
   void left(const Position& at, bool cwnd_limited);  // something new has
   bool wakes(const Position& at);                    // whether the application, which waited, is to write on
-  void note(const Position& at, int64_t open);       // what limits from now on; open: the rest of the other end's window
+  // What limits from now on; open: the rest of the other end's window.
+  void note(const Position& at, int64_t open);
 
   enum class State : uint8_t { idle, busy, window_limited, buffer_limited };
   bool measures_rate() const { return host_.agent_controlled(); }
@@ -59,7 +64,9 @@ class SendBuffer final : public Source {
   SendShare share(Time now) const;                   // of the interval
   SendShare whole(Time now) const;                   // of its life
   void begin_interval(Time now) { mark_ = whole(now); }
-  Time spent(State state, Time now) const { return clock_[static_cast<size_t>(state)] + (state == state_ ? now - since_ : 0); }
+  Time spent(State state, Time now) const {
+    return clock_[static_cast<size_t>(state)] + (state == state_ ? now - since_ : 0);
+  }
   size_t memory_bytes() const;
 
   uint32_t place = 0;                                // among its host's

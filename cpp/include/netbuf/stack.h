@@ -1,5 +1,5 @@
-// What differs between the stack profiles, Linux and ns-3.44, besides their congestion controls: numbers, what each does or
-// does not do, and strategies.
+// What differs between the stack profiles, Linux and ns-3.44, besides their congestion controls: numbers, what each
+// does or does not do, and strategies.
 #pragma once
 #include <memory>
 
@@ -24,7 +24,8 @@ struct StackProfile {
   Time tick;                               // of the clock of time-outs, probes and delayed ACKs (1 / HZ); 0: exact
   Time rtt_granularity;                    // of the time stamps that feed the RTO
   uint32_t reset_bytes;
-  uint32_t datagram_overhead;              // of sources that count the payload of an on period in whole bits; 0: they count time
+  // Of sources that count the payload of an on period in whole bits; 0: they count time.
+  uint32_t datagram_overhead;
   uint32_t syn_tries;                      // 0: no end of them
   Time time_wait;                          // how long a sender that has closed answers for its connection
 
@@ -34,7 +35,8 @@ struct StackProfile {
   // ---- sender
   bool has_hosts;                          // what sockets' buffers do is known of it
   bool speaks_ecn;                         // as RFC 3168 has it, where a flow asks for it
-  bool paces;                              // windows of controls that do not pace themselves, where the world asks for it
+  // Windows of controls that do not pace themselves, where the world asks for it.
+  bool paces;
   bool confirms_repeated_syn_ack;          // else such an answer starts the window anew
   bool first_data_is_an_event;             // a nanosecond after the handshake
   bool confirms_repeated_fin;              // while it remembers the connection
@@ -43,7 +45,8 @@ struct StackProfile {
   bool retransmission_measures_window;     // of streams that end: whether the window limits is asked anew
 
   // ---- receiver
-  bool tunes_window;                       // dynamic right-sizing, and every segment acknowledged while the window grows
+  // Dynamic right-sizing, and every segment acknowledged while the window grows.
+  bool tunes_window;
   bool echoes_latest_syn;                  // else the first
   bool ignores_late_stamps;                // a segment whose time stamp is older than one seen before is not echoed
   bool counts_syn_answers;                 // whoever asked for them

@@ -15,7 +15,8 @@ struct SwitchSeen {
   int64_t delivered_bytes = 0;     // in order, to all receiving applications
 };
 
-std::vector<std::string> switch_fields(uint32_t queues);  // of the whole switch, of each queue, and when a flow last completed
+// Of the whole switch, of each queue, and when a flow last completed.
+std::vector<std::string> switch_fields(uint32_t queues);
 void write_switch(const SharedBuffer& sw, const SwitchSeen& start, const SwitchSeen& now, double* out);
 
 }  // namespace netbuf

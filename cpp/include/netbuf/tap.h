@@ -1,4 +1,5 @@
-// What passes the sender's end of a route, read from TCP headers: its segments and their acknowledgements, as the sender has them.
+// What passes the sender's end of a route, read from TCP headers:
+// its segments and their acknowledgements, as the sender has them.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -21,14 +22,16 @@ struct TapSeen {
   static TapSeen read(const uint8_t* packet, uint32_t length, bool backward);
 };
 
-// Cumulative. Packets are those with payload from the sender to the receiver, ACKs all answers without payload but the SYN's.
+// Cumulative. Packets are those with payload from the sender to the receiver,
+// ACKs all answers without payload but the SYN's.
 struct TapCounters {
-  uint64_t packets_sent = 0, packets_retransmitted = 0, packets_received = 0, queue_drops = 0, random_losses = 0, acks = 0;
+  uint64_t packets_sent = 0, packets_retransmitted = 0, packets_received = 0, queue_drops = 0, random_losses = 0,
+           acks = 0;
   int64_t sent_bytes = 0, received_bytes = 0;      // of payload, with what was sent again
   int64_t acked_bytes = 0;                         // newly, in order
   double in_flight_sum = 0;                        // bytes sent and not acknowledged, over ACKs
   uint64_t rtt_count = 0;
-  Time rtt_sum = 0, rtt_min = kNever, rtt_last = kNever;             // of the newest segment that an answer acknowledges
+  Time rtt_sum = 0, rtt_min = kNever, rtt_last = kNever;  // of the newest segment that an answer acknowledges
   Time first_sent = 0, last_sent = 0, first_ack = 0, last_ack = 0;
 };
 

@@ -15,8 +15,8 @@
 
 namespace netbuf {
 
-// RFC 5681 and Linux: disorder = SACKs seen but no loss inferred yet; cwr = giving way to marks (ECN), for a round trip; loss = after
-// a retransmission time-out.
+// RFC 5681 and Linux: disorder = SACKs seen but no loss inferred yet; cwr = giving way to marks (ECN), for a round
+// trip; loss = after a retransmission time-out.
 enum class CaState : uint8_t { open, disorder, cwr, recovery, loss };
 
 inline constexpr int64_t kInfiniteWindow = int64_t{1} << 40;  // initial ssthresh, bytes
@@ -44,7 +44,8 @@ struct AckEvent {
   bool una_advanced = false;
   bool duplicate = false;        // D-SACK
   bool echo = false;             // of a mark (ECE); only where ECN is spoken
-  uint32_t marked = 0;           // packets newly known to have been marked: exact with accurate ECN, else what is delivered with an echo
+  // Packets newly known to have been marked: exact with accurate ECN, else what is delivered with an echo.
+  uint32_t marked = 0;
   RateSample rate;
 };
 
@@ -65,7 +66,8 @@ struct Tcb {
   uint32_t una = 0, nxt = 0;     // oldest unacknowledged and next new segment (indices)
   uint32_t sacked_out = 0, lost_out = 0, retrans_out = 0;
   uint32_t high_seq = 0;         // recovery point: nxt when recovery or loss was entered
-  uint32_t short_out = 0;        // bytes by which what is in flight falls short of whole segments (ns-3, finite streams)
+  // Bytes by which what is in flight falls short of whole segments (ns-3, finite streams).
+  uint32_t short_out = 0;
   uint32_t initial_cwnd = 10;    // packets
 
   uint32_t delivered = 0;        // packets delivered so far
@@ -84,7 +86,9 @@ struct Tcb {
   uint32_t in_flight() const { return nxt - una - sacked_out - lost_out + retrans_out; }
   int64_t bytes_in_flight() const { return static_cast<int64_t>(in_flight()) * mss - short_out; }
   bool in_slow_start() const { return cwnd < ssthresh; }
-  uint32_t ssthresh_packets() const { return static_cast<uint32_t>(std::min<int64_t>(ssthresh, kInfiniteWindow) / mss); }
+  uint32_t ssthresh_packets() const {
+    return static_cast<uint32_t>(std::min<int64_t>(ssthresh, kInfiniteWindow) / mss);
+  }
 
   void set_cwnd(int64_t bytes) {
     cwnd_integral += static_cast<double>(cwnd) * static_cast<double>(now - cwnd_since);
@@ -98,24 +102,28 @@ struct Tcb {
   Time cwnd_since = 0;
 };
 
-// Linux' tcp_congestion_ops and ns-3's TcpCongestionOps, reduced to what both need. Window changes go through Tcb::set_cwnd.
-// During recovery the sender itself runs proportional rate reduction (RFC 6937) unless owns_window().
+// Linux' tcp_congestion_ops and ns-3's TcpCongestionOps, reduced to what both need. Window changes go through
+// Tcb::set_cwnd. During recovery the sender itself runs proportional rate reduction (RFC 6937) unless owns_window().
 class CongestionControl {
  public:
   virtual ~CongestionControl() = default;
   virtual void init(Tcb&) {}                                   // at establishment, after the first RTT sample
   virtual void on_ack(Tcb&, const AckEvent&) {}                // every ACK that delivers something, before growth
-  virtual void increase_window(Tcb&, const AckEvent&) = 0;     // the ACK may grow the window (cwnd-limited, not reducing)
-  virtual int64_t ssthresh(Tcb&) = 0;                          // bytes; loss or marks seen: recovery, loss or cwr is entered
+  // The ACK may grow the window (cwnd-limited, not reducing).
+  virtual void increase_window(Tcb&, const AckEvent&) = 0;
+  // Bytes; loss or marks seen: recovery, loss or cwr is entered.
+  virtual int64_t ssthresh(Tcb&) = 0;
   virtual void on_state(Tcb&, CaState) {}                      // before Tcb::state changes to it
   // wants_losses(): a packet is taken for lost. The sample is as of an ACK of it.
   virtual void on_lost(Tcb&, const RateSample&) {}
   virtual void on_idle_restart(Tcb&) {}                        // first transmission after the network went idle
   virtual int64_t undo_window(Tcb&, int64_t prior_cwnd) { return prior_cwnd; }  // bytes; the loss proved spurious
   virtual void control(Tcb&, const AckEvent&) {}               // owns_window(): sets cwnd and pacing rate on every ACK
-  virtual void on_agent(bool slow_start) { (void)slow_start; }  // before all: an agent sets the window, after a slow start or at once
+  // Before all: an agent sets the window, after a slow start or at once.
+  virtual void on_agent(bool slow_start) { (void)slow_start; }
   virtual void on_decision() {}                                // the agent has set the window
-  virtual void on_receiver_limit() {}                          // before all: what is advertised may be less than there is to send
+  // Before all: what is advertised may be less than there is to send.
+  virtual void on_receiver_limit() {}
   virtual uint32_t burst_packets(const Tcb&) const { return 2; }  // packets sent back to back when paced
   virtual uint32_t buffer_windows() const { return 2; }  // how many windows a socket's send buffer is to hold
 
@@ -127,14 +135,16 @@ class CongestionControl {
  protected:
   bool owns_window_ = false, wants_rate_ = false;
   bool wants_losses_ = false;    // with wants_rate_
-  bool accurate_ecn_ = false;    // speaks ECN in any case, and its receiver echoes every mark and nothing else (RFC 8257)
+  // Speaks ECN in any case, and its receiver echoes every mark and nothing else (RFC 8257).
+  bool accurate_ecn_ = false;
 };
 
 // Shares as the kernel counts with them: whole numbers of 1/1024.
 inline constexpr int64_t kFraction = 1024;
 inline int64_t scaled_fraction(double share) { return static_cast<int64_t>(share * kFraction + 0.5); }
 
-// What the file of a congestion control ends in: an Entry of one of these. How it is made, by stack; null: not in that stack.
+// What the file of a congestion control ends in: an Entry of one of these.
+// How it is made, by stack; null: not in that stack.
 struct CongestionControlRecord {
   static constexpr std::string_view kWhat = "congestion control";
   using Make = std::unique_ptr<CongestionControl> (*)(const Parameters&);
@@ -161,7 +171,8 @@ std::unique_ptr<CongestionControl> make(const Parameters& parameters) {
 }
 
 // Throws std::invalid_argument: a name that is not in the stack, a parameter that is unknown or out of range.
-std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack, const Given& parameters = {},
+std::unique_ptr<CongestionControl> make_congestion_control(std::string_view name, Stack stack,
+                                                           const Given& parameters = {},
                                                            const std::string& field = "cc");
 void check_congestion_control(std::string_view name, Stack stack, const Given& parameters, const std::string& field);
 

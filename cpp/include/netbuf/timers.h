@@ -15,8 +15,9 @@ enum class Alarm : uint8_t {
   reading,         // the receiving application can read on
 };
 
-// When a timer goes off that is set at `set` for `deadline`, by a clock that ticks every `tick` (0: on time). Linux' wheel: at
-// the first tick after whole ticks have gone by, so that it is never early; from 63 ticks on its slots are 8 ticks, from 504 on 64.
+// When a timer goes off that is set at `set` for `deadline`, by a clock that ticks every `tick` (0: on time).
+// Linux' wheel: at the first tick after whole ticks have gone by, so that it is never early; from 63 ticks on its
+// slots are 8 ticks, from 504 on 64.
 inline Time goes_off(Time set, Time deadline, Time tick) {
   if (!tick || deadline == kNever) return deadline;
   const Time ticks = std::max<Time>(0, (deadline - set + tick - 1) / tick);

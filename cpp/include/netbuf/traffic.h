@@ -32,7 +32,8 @@ struct ArrivalsRecord {
   static constexpr const char* kWhat = "kind of arrivals";
 
   std::string_view name;
-  void (*check)(const ArrivalsConfig& arrivals, const std::string& at, size_t senders);  // of the kind's own fields; throws
+  // Of the kind's own fields; throws.
+  void (*check)(const ArrivalsConfig& arrivals, const std::string& at, size_t senders);
   uint32_t (*highest_priority)(const ArrivalsConfig& arrivals, const TrafficConfig& traffic);
   std::unique_ptr<Arrivals> (*make)(const ArrivalsConfig& arrivals, const TrafficConfig& traffic, uint64_t seed);
 };

@@ -14,10 +14,10 @@ struct UdpCounters {
   Time delay_min = kNever, delay_max = 0;
 };
 
-// The gap between packets is bytes / rate, to the nearest nanosecond, as ns-3's UdpClient and OnOffApplication have it. A source that
-// is always on sends its first packet when it starts; one with periods sends a packet when it has been on for as long as its bits take,
-// and what is left of an on period that ends before that counts in the next one; with ns-3's profile the bits of payload that it
-// was long enough for, whole ones, as OnOffApplication does.
+// The gap between packets is bytes / rate, to the nearest nanosecond, as ns-3's UdpClient and OnOffApplication have it.
+// A source that is always on sends its first packet when it starts; one with periods sends a packet when it has been on
+// for as long as its bits take, and what is left of an on period that ends before that counts in the next one; with
+// ns-3's profile the bits of payload that it was long enough for, whole ones, as OnOffApplication does.
 class UdpSource final : public OneWay {
  public:
   UdpSource(const UdpConfig& config, const StackProfile& profile, uint64_t seed, uint32_t index, Network& network);

@@ -1,4 +1,5 @@
-// A video client (DASH: MPEG Dynamic Adaptive Streaming over HTTP) and the server that it asks for chunks, over one connection.
+// A video client (DASH: MPEG Dynamic Adaptive Streaming over HTTP) and the server that it asks for chunks,
+// over one connection.
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,16 +1,17 @@
 // Propagation that is more than a constant: delays and loss probabilities that change in steps, and jitter.
 //
 // A packet takes the delay, and the loss probability, of the moment when its transmission begins, as in ns-3.44, whose
-// point-to-point channel reads its Delay attribute when a transmission starts: what is in flight keeps its delay, and a fall of
-// the delay lets later packets overtake. In order, a packet that would overtake arrives together with the last before it.
+// point-to-point channel reads its Delay attribute when a transmission starts: what is in flight keeps its
+// delay, and a fall of the delay lets later packets overtake. In order, a packet that would overtake arrives
+// together with the last before it.
 //
 // Jitter is added to that, and is never negative. With u in (0, 1), scale and mean in time:
 //   uniform      scale u
 //   exponential  -scale ln(1 - u)
 //   normal       max(0, mean + scale z), z standard normal
 //   pareto       scale ((1 - u)^(-1/shape) - 1)              (Lomax: a Pareto distribution that begins at 0)
-// Correlated jitter takes z from a first-order autoregressive sequence z' = rho z + sqrt(1 - rho^2) e of normal variables, and u
-// from their distribution function, so that each packet's jitter is still distributed as said.
+// Correlated jitter takes z from a first-order autoregressive sequence z' = rho z + sqrt(1 - rho^2) e of normal
+// variables, and u from their distribution function, so that each packet's jitter is still distributed as said.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -77,7 +78,8 @@ class Wire {
 
   Wire(const LinkConfig& config, uint64_t seed);
 
-  // When a packet arrives whose transmission takes from start to end. Once for each packet, in the order of transmission.
+  // When a packet arrives whose transmission takes from start to end.
+  // Once for each packet, in the order of transmission.
   Time arrival(Time start, Time end) {
     Time at = end + (delays_.empty() ? delay_ : delays_.at(start));
     if (!delays_reorder_) at = last_departure_ = std::max(last_departure_, at);

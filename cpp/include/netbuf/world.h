@@ -1,4 +1,5 @@
-// A world: links, switches, flows, traffic and one clock. Deterministic: the same configuration and seed give the same bits.
+// A world: links, switches, flows, traffic and one clock.
+// Deterministic: the same configuration and seed give the same bits.
 #pragma once
 #include <deque>
 #include <memory>
@@ -66,7 +67,9 @@ class World final : private Link::Host, private Openings::Host {
   const std::vector<OpenedFlow>& opened() const { return openings_ ? openings_->opened() : none_opened_; }
   const std::vector<Completion>& completions() const { return openings_ ? openings_->completions() : none_completed_; }
   int64_t received_bytes(const OpenedFlow& flow) const { return openings_->received_bytes(flow); }
-  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const { return openings_->ideal_s(sender, size_bytes, start); }
+  double ideal_s(uint32_t sender, int64_t size_bytes, Time start) const {
+    return openings_->ideal_s(sender, size_bytes, start);
+  }
   TrafficTotals traffic_totals() const { return openings_ ? openings_->totals() : TrafficTotals{}; }
   uint64_t packets_received() const { return network_.packets_received; }  // data, at the receivers of all flows
   int64_t delivered_bytes() const { return network_.delivered_bytes; }     // in order, likewise
@@ -76,8 +79,8 @@ class World final : private Link::Host, private Openings::Host {
   const std::deque<UdpSource>& udp() const { return udp_; }
 
  private:
-  // Tournament tree over next events: first of sources, then of flows' timers. Node 1 is the root, leaves follow the inner
-  // nodes. Ties go to the lower index.
+  // Tournament tree over next events: first of sources, then of flows' timers. Node 1 is the root, leaves follow the
+  // inner nodes. Ties go to the lower index.
   struct Entry {
     Time time;
     uint32_t source;

@@ -1,5 +1,5 @@
-// A host's buffers: its ring, the cap of explicit socket buffers, the initial sizes and the largest of TCP's. It sees what a program
-// on it can: the kernel's counters of its connections and its memory.
+// A host's buffers: its ring, the cap of explicit socket buffers, the initial sizes and the largest of TCP's. It sees
+// what a program on it can: the kernel's counters of its connections and its memory.
 #include <cmath>
 #include <limits>
 
@@ -15,14 +15,16 @@ constexpr double kMost = 1LL << 31;
 double ratio(double sum, double count) { return count > 0 ? sum / count : kNaN; }
 
 constexpr std::string_view kFields[] = {
-    "elapsed_s",         "sent_bytes",           "received_bytes",         "throughput_bps",        "total_throughput_bps",
-    "latency_s",         "rtt_min_s",            "loss",                   "packets_sent",          "packets_retransmitted",
-    "connections",       "connections_opened",   "connections_closed",     "flows_sending",         "rwnd_limited_s",
-    "sndbuf_limited_s",  "busy_s",               "cwnd_bytes",             "unsent_bytes",          "in_flight_bytes",
-    "send_buffer_bytes", "receive_buffer_bytes", "send_queued_bytes",      "receive_queued_bytes",  "memory_bytes",
-    "memory_limit_bytes", "memory_pressure",     "ring_packets",           "socket_bytes",          "tcp_rmem_default_bytes",
-    "tcp_rmem_max_bytes", "tcp_wmem_default_bytes", "tcp_wmem_max_bytes",  "ring_queue_packets",    "ring_drops",
-    "interrupted_s",     "delivery_rate_bps",
+    "elapsed_s",            "sent_bytes",             "received_bytes",     "throughput_bps",
+    "total_throughput_bps", "latency_s",              "rtt_min_s",          "loss",
+    "packets_sent",         "packets_retransmitted",  "connections",        "connections_opened",
+    "connections_closed",   "flows_sending",          "rwnd_limited_s",     "sndbuf_limited_s",
+    "busy_s",               "cwnd_bytes",             "unsent_bytes",       "in_flight_bytes",
+    "send_buffer_bytes",    "receive_buffer_bytes",   "send_queued_bytes",  "receive_queued_bytes",
+    "memory_bytes",         "memory_limit_bytes",     "memory_pressure",    "ring_packets",
+    "socket_bytes",         "tcp_rmem_default_bytes", "tcp_rmem_max_bytes", "tcp_wmem_default_bytes",
+    "tcp_wmem_max_bytes",   "ring_queue_packets",     "ring_drops",         "interrupted_s",
+    "delivery_rate_bps",
 };
 
 struct Start {
@@ -71,8 +73,8 @@ class HostAgent final : public AgentOf<Start> {
     const Time now = world.now();
     host.gone = {};
     for (SendBuffer* one : host.senders()) one->begin_interval(now);
-    start = {now, host.interrupted(now), host.pressure_time(now), host.totals.opened, host.totals.closed, ring_drops(world, host),
-             received_bytes(host), host.memory().integral(now)};
+    start = {now, host.interrupted(now), host.pressure_time(now), host.totals.opened, host.totals.closed,
+             ring_drops(world, host), received_bytes(host), host.memory().integral(now)};
   }
 
   void apply(World& world, uint32_t index, const double* control) const override {

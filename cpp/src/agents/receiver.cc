@@ -1,6 +1,6 @@
-// The receiver of a flow whose receiver control is an agent's: Nuwa for each ACK, whose k, target delay or window the agent sets. It
-// sees what a receiver can: what has arrived, when on its own clock, and its buffer; and, for reports and rewards only, what became
-// of the sender's packets and of the tightest link's queue.
+// The receiver of a flow whose receiver control is an agent's: Nuwa for each ACK, whose k, target delay or window the
+// agent sets. It sees what a receiver can: what has arrived, when on its own clock, and its buffer; and, for reports
+// and rewards only, what became of the sender's packets and of the tightest link's queue.
 #include <cmath>
 #include <limits>
 
@@ -15,12 +15,14 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 double ratio(double sum, double count) { return count > 0 ? sum / count : kNaN; }
 
 constexpr std::string_view kFields[] = {
-    "elapsed_s",         "received_bytes",      "delivered_bytes",     "packets_received",  "receive_rate_bps",
-    "window_bytes",      "advertised_bytes",    "buffered_bytes",      "queue_delay_last_s", "queue_delay_s",
-    "queue_delay_mean_s", "queue_delay_min_s",  "queue_delay_max_s",   "delay_gradient",    "rtt_s",
-    "rtt_min_s",         "packets_missing",     "packets_repeated",    "silence_s",         "longest_gap_s",
-    "k",                 "target_delay_s",      "bdp_gain",            "mss_bytes",           "goodput_bps",       "true_queue_delay_mean_s",
-    "queue_packets",     "queue_drops",         "packets_sent",        "packets_lost",      "cwnd_bytes",
+    "elapsed_s",          "received_bytes",          "delivered_bytes",    "packets_received",
+    "receive_rate_bps",   "window_bytes",            "advertised_bytes",   "buffered_bytes",
+    "queue_delay_last_s", "queue_delay_s",           "queue_delay_mean_s", "queue_delay_min_s",
+    "queue_delay_max_s",  "delay_gradient",          "rtt_s",              "rtt_min_s",
+    "packets_missing",    "packets_repeated",        "silence_s",          "longest_gap_s",
+    "k",                  "target_delay_s",          "bdp_gain",           "mss_bytes",
+    "goodput_bps",        "true_queue_delay_mean_s", "queue_packets",      "queue_drops",
+    "packets_sent",       "packets_lost",            "cwnd_bytes",
 };
 
 struct Start {
@@ -76,7 +78,8 @@ class ReceiverAgent final : public AgentOf<Start> {
   }
 
   // The next data packet of any of them.
-  void run_to_event(World& world, std::span<const uint32_t> flows, Time interval, uint32_t max_intervals) const override {
+  void run_to_event(World& world, std::span<const uint32_t> flows, Time interval,
+                    uint32_t max_intervals) const override {
     world.run_to_data(flows, world.now() + interval * max_intervals);
   }
 
@@ -119,7 +122,8 @@ class ReceiverAgent final : public AgentOf<Start> {
     *out++ = nuwa.gain();
     *out++ = flow.sender.tcb.mss;
     *out++ = ratio(static_cast<double>(now.delivered_bytes - then.delivered_bytes) * 8, elapsed);
-    *out++ = ratio(link.sojourn_sum() - start.sojourn_sum, static_cast<double>(link.counters().packets_out - start.dequeued));
+    *out++ = ratio(link.sojourn_sum() - start.sojourn_sum,
+                   static_cast<double>(link.counters().packets_out - start.dequeued));
     *out++ = link.queue_packets();
     *out++ = static_cast<double>(now.queue_drops - then.queue_drops);
     *out++ = static_cast<double>(now.packets_sent - then.packets_sent);

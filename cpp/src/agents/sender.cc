@@ -1,5 +1,5 @@
-// The sender of a flow whose congestion control is an agent's. It sets the window, and sees what a sender can: its ACKs, its
-// own counters, and, for reports and rewards only, what became of its packets at the tightest link.
+// The sender of a flow whose congestion control is an agent's. It sets the window, and sees what a sender can: its
+// ACKs, its own counters, and, for reports and rewards only, what became of its packets at the tightest link.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -86,7 +86,8 @@ class SenderAgent final : public AgentOf<Start> {
   }
 
   // The next ACK of any of them.
-  void run_to_event(World& world, std::span<const uint32_t> flows, Time interval, uint32_t max_intervals) const override {
+  void run_to_event(World& world, std::span<const uint32_t> flows, Time interval,
+                    uint32_t max_intervals) const override {
     world.run_to_ack(flows, world.now() + interval * max_intervals);
   }
 
@@ -102,7 +103,8 @@ class SenderAgent final : public AgentOf<Start> {
     const double in_flight_sum = static_cast<double>(now.in_flight_sum - then.in_flight_sum) * tcb.mss;
     const double segments = static_cast<double>(now.segments_acked - then.segments_acked);
     const double sent = static_cast<double>(now.packets_sent - then.packets_sent);
-    const double previous_sent = static_cast<double>(then.packets_sent > 0), previous_acks = static_cast<double>(then.acks > 0);
+    const double previous_sent = static_cast<double>(then.packets_sent > 0),
+                 previous_acks = static_cast<double>(then.acks > 0);
 
     *out++ = elapsed;
     *out++ = tcb.ssthresh >= kInfiniteWindow ? kNaN : static_cast<double>(tcb.ssthresh);
@@ -112,11 +114,14 @@ class SenderAgent final : public AgentOf<Start> {
     *out++ = ratio(in_flight_sum, acks);
     *out++ = segments;
     *out++ = ratio(segments, acks);
-    *out++ = ratio(static_cast<double>(now.rtt_sum - then.rtt_sum) * 1e-9, static_cast<double>(now.rtt_count - then.rtt_count));
+    *out++ = ratio(static_cast<double>(now.rtt_sum - then.rtt_sum) * 1e-9,
+                   static_cast<double>(now.rtt_count - then.rtt_count));
     *out++ = flow.sender.interval_rtt_min < kNever ? seconds(flow.sender.interval_rtt_min) : kNaN;
     // Gaps that end in this interval; the first packet of all has none before it.
-    *out++ = ratio(seconds(now.last_sent - (then.packets_sent ? then.last_sent : flow.sender.first_sent())), sent - 1 + previous_sent);
-    *out++ = ratio(seconds(now.last_ack - (then.acks ? then.last_ack : flow.sender.first_ack())), acks - 1 + previous_acks);
+    *out++ = ratio(seconds(now.last_sent - (then.packets_sent ? then.last_sent : flow.sender.first_sent())),
+                   sent - 1 + previous_sent);
+    *out++ = ratio(seconds(now.last_ack - (then.acks ? then.last_ack : flow.sender.first_ack())),
+                   acks - 1 + previous_acks);
     *out++ = ratio(static_cast<double>(now.acked_bytes - then.acked_bytes) * 8, elapsed);
     *out++ = ratio(static_cast<double>(now.delivered_bytes - then.delivered_bytes) * 8, elapsed);
     *out++ = sent;
@@ -126,7 +131,8 @@ class SenderAgent final : public AgentOf<Start> {
     *out++ = static_cast<double>(now.timeouts - then.timeouts);
     *out++ = static_cast<double>(tcb.in_flight()) * tcb.mss;
     *out++ = flow.sender.rtt_min < kNever ? seconds(flow.sender.rtt_min) : kNaN;
-    *out++ = ratio(link.sojourn_sum() - start.sojourn_sum, static_cast<double>(link.counters().packets_out - start.dequeued));
+    *out++ = ratio(link.sojourn_sum() - start.sojourn_sum,
+                   static_cast<double>(link.counters().packets_out - start.dequeued));
     *out++ = link.queue_packets();
     *out++ = static_cast<double>(now.queue_drops - then.queue_drops);
   }

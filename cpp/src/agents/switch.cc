@@ -1,5 +1,5 @@
-// A shared-buffer switch whose thresholds an agent sets: a factor alpha for each queue, others for a while (a cut), and which
-// packet goes where a queue may not grow, or whether it is marked instead.
+// A shared-buffer switch whose thresholds an agent sets: a factor alpha for each queue, others for a while (a cut), and
+// which packet goes where a queue may not grow, or whether it is marked instead.
 #include <cmath>
 
 #include "netbuf/agent.h"
@@ -35,7 +35,8 @@ class Switch final : public AgentOf<SwitchSeen> {
       const SharedBuffer& sw = *world.switches()[i];
       if (!sw.agent_controlled()) continue;
       if (sw.queues() != queues_) {
-        throw std::invalid_argument("queues = " + std::to_string(sw.queues()) + " at a switch: must be " + std::to_string(queues_));
+        throw std::invalid_argument("queues = " + std::to_string(sw.queues()) + " at a switch: must be " +
+                                    std::to_string(queues_));
       }
       switches.push_back(i);
     }
@@ -60,7 +61,8 @@ class Switch final : public AgentOf<SwitchSeen> {
   }
 
   // The worst slowdown of the flows that complete is another one than before: asked at the end of whole intervals.
-  void run_to_event(World& world, std::span<const uint32_t> agents, Time interval, uint32_t max_intervals) const override {
+  void run_to_event(World& world, std::span<const uint32_t> agents, Time interval,
+                    uint32_t max_intervals) const override {
     bool changed = false;
     for (uint32_t n = 0; n < max_intervals && !changed; ++n) {
       world.run(world.now() + interval);
@@ -80,7 +82,8 @@ class Switch final : public AgentOf<SwitchSeen> {
 
 const Entry<AgentRecord> entry{{
     .name = "switch",
-    .meaning = "sets the thresholds of a shared-buffer switch, factors of the free buffer for each queue, and which packet is dropped",
+    .meaning = "sets the thresholds of a shared-buffer switch, factors of the free buffer for each queue,"
+               " and which packet is dropped",
     .make = make_kind<Switch>,
     .parameters = {whole("queues", 1, 1, 64, "priority queues at each port")},
 }};

@@ -1,11 +1,13 @@
-// The agent's own window: cwnd is what the agent last set. Neither ACKs nor losses move it; only a time-out does, in the sender,
-// to one segment (until the agent speaks again). ssthresh is kept as RFC 5681 would have it, for the agent to look at.
+// The agent's own window: cwnd is what the agent last set. Neither ACKs nor losses move it; only a time-out
+// does, in the sender, to one segment (until the agent speaks again). ssthresh is kept as RFC 5681 would have
+// it, for the agent to look at.
 //
-// Until the agent's first decision the window may grow by what is acknowledged (slow start, RFC 5681), if it is asked to: until
-// in a round more than 2 % and at least eight packets are lost (BBR's rule, draft-ietf-ccwg-bbr section 5.3.1.3: paths lose a few at
-// random), a time-out, or eight round trips in a row were longer than the least by an eighth of it, 4 to 16 ms (HyStart's delay, RFC
-// 9406, without its rounds). What was in flight a round trip ago is then half of the window, since as much has been acknowledged
-// as it has grown by; of that, what the least round trip holds is the window that the agent begins with, and ssthresh.
+// Until the agent's first decision the window may grow by what is acknowledged (slow start, RFC 5681), if it is asked
+// to: until in a round more than 2 % and at least eight packets are lost (BBR's rule, draft-ietf-ccwg-bbr section
+// 5.3.1.3: paths lose a few at random), a time-out, or eight round trips in a row were longer than the least by an
+// eighth of it, 4 to 16 ms (HyStart's delay, RFC 9406, without its rounds). What was in flight a round trip ago is then
+// half of the window, since as much has been acknowledged as it has grown by; of that, what the least round trip holds
+// is the window that the agent begins with, and ssthresh.
 #include <algorithm>
 
 #include "netbuf/tcp.h"
@@ -31,7 +33,9 @@ class Agent final : public CongestionControl {
       return;
     }
     // A window that was not half used has not been confirmed (tcp_is_cwnd_limited).
-    if (tcb.cwnd_packets < 2 * (tcb.packets_out() + ack.delivered)) tcb.set_cwnd(tcb.cwnd + int64_t{ack.delivered} * tcb.mss);
+    if (tcb.cwnd_packets < 2 * (tcb.packets_out() + ack.delivered)) {
+      tcb.set_cwnd(tcb.cwnd + int64_t{ack.delivered} * tcb.mss);
+    }
     if (ack.rtt <= 0) return;
     rtt_ = ack.rtt;
     least_ = std::min(least_, rtt_);

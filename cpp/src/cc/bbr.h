@@ -1,80 +1,25 @@
-// BBR version 1: sends at the estimated bottleneck bandwidth (the largest delivery rate of ten round trips) and keeps about two
-// bandwidth-delay products in flight at most (delay: the smallest RTT of ten seconds).
+// BBR version 1: sends at the estimated bottleneck bandwidth (the largest delivery rate of ten round trips) and keeps
+// about two bandwidth-delay products in flight at most (delay: the smallest RTT of ten seconds).
 //
 //   STARTUP --(bandwidth stops growing)--> DRAIN --(queue gone)--> PROBE_BW <--(every 10 s, 200 ms)--> PROBE_RTT
 //
-// Sources: Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-00;
-// draft-cheng-iccrg-delivery-rate-estimation; behaviour, fixed-point scaling and defaults of net/ipv4/tcp_bbr.c and
-// tcp_tso_autosize() in net/ipv4/tcp_output.c (Linux 6.18). Parameters carry the kernel's names. Both stack profiles run it.
-// What is virtual is what BBRPlus has otherwise.
+// Sources: Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
+// draft-cardwell-iccrg-bbr-00; draft-cheng-iccrg-delivery-rate-estimation; behaviour, fixed-point scaling and defaults
+// of net/ipv4/tcp_bbr.c and tcp_tso_autosize() in net/ipv4/tcp_output.c (Linux 6.18). Parameters carry the kernel's
+// names. Both stack profiles run it. What is virtual is what BBRPlus has otherwise.
 #pragma once
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
-#include "cc/linux_window.h"
+#include "cc/bbr_setting.h"
 #include "cc/windowed_max.h"
 
 namespace netbuf {
 namespace bbr {
 
-inline constexpr uint32_t kBwScale = 24;                 // bandwidth: packets per microsecond << 24
-inline constexpr uint64_t kBwUnit = uint64_t{1} << kBwScale;
-inline constexpr uint32_t kScale = 8;                    // gains and ratios << 8
-inline constexpr uint32_t kUnit = 1u << kScale;
-
-inline constexpr uint32_t kCycleLength = 8;              // phases of the PROBE_BW gain cycle
-inline constexpr uint32_t kCycleRand = 7;                // it starts anywhere but in the draining phase
-inline constexpr uint32_t kMinTsoRate = 1'200'000;       // bit/s: bursts of two packets only above
-// Long-term bandwidth: what a policer lets through.
-inline constexpr uint32_t kLtIntervalMinRtts = 4;
-inline constexpr uint32_t kLtLossThresh = 50;            // lost / delivered << 8
-inline constexpr uint32_t kLtBwRatio = kUnit / 8;
-inline constexpr uint32_t kLtBwDiff = 4000 / 8;          // bytes/s
-inline constexpr uint32_t kLtBwMaxRtts = 48;
-// ACK aggregation.
-inline constexpr uint32_t kAckEpochAckedResetThresh = 1u << 20;
-
-inline constexpr uint32_t kInitialCwnd = 10;
-inline constexpr int kPacingShift = 10;                  // a burst: what the pacing rate sends in 2^-10 s
-inline constexpr int kTsoRttLog = 9;                     // on short paths more: the largest burst, halved for every 512 us of RTT
-inline constexpr uint32_t kGsoMaxSize = 65536 - 321;     // bytes, less the largest header
-
-inline uint32_t gain(double value) { return static_cast<uint32_t>(value * kUnit); }
-
-// What it is made with, in the kernel's units.
-struct Setting {
-  explicit Setting(const Parameters& p)
-      : high_gain(static_cast<uint32_t>(std::ceil(p["high_gain"] * kUnit))),
-        drain_gain(gain(p["drain_gain"])),
-        cwnd_gain(gain(p["cwnd_gain"])),
-        pacing_gain{gain(p["probe_gain"]), gain(p["yield_gain"])},
-        full_bw_thresh(gain(p["full_bw_growth"])),
-        full_bw_count(p.as<uint32_t>("full_bw_rounds")),
-        bw_rtts(p.as<uint32_t>("bw_window_rounds")),
-        min_rtt_window(static_cast<uint32_t>(p["min_rtt_window_s"] * kHz)),
-        probe_rtt_mode(static_cast<uint32_t>(p["probe_rtt_ms"] * kHz / 1000)),
-        cwnd_min_target(p.as<uint32_t>("min_window_packets")),
-        extra_acked_rtts(p.as<uint32_t>("extra_acked_rounds")),
-        extra_acked_max_us(static_cast<uint32_t>(p["extra_acked_max_ms"] * 1000)),
-        rate_scale(static_cast<uint64_t>(1'000'000 / 100) * (100 - p.as<uint64_t>("pacing_margin_percent"))),
-        policer_detection(p.is("policer_detection")) {}
-
-  uint32_t cycle_gain(uint32_t phase) const { return phase < 2 ? pacing_gain[phase] : kUnit; }
-
-  uint32_t high_gain, drain_gain, cwnd_gain, pacing_gain[2];  // kUnit = 1
-  uint32_t full_bw_thresh, full_bw_count;
-  uint32_t bw_rtts;                               // the bandwidth filter's window, round trips
-  uint32_t min_rtt_window, probe_rtt_mode;        // jiffies
-  uint32_t cwnd_min_target;                       // packets
-  uint32_t extra_acked_rtts, extra_acked_max_us;
-  uint64_t rate_scale;                            // microseconds a second, less the pacing margin
-  bool policer_detection;
-};
-
 class Bbr : public CongestionControl {
  public:
-  explicit Bbr(const Parameters& parameters) : setting_(parameters), pacing_gain_(setting_.high_gain), cwnd_gain_(setting_.high_gain) {
+  explicit Bbr(const Parameters& parameters)
+      : setting_(parameters), pacing_gain_(setting_.high_gain), cwnd_gain_(setting_.high_gain) {
     owns_window_ = true;
     wants_rate_ = true;
   }
@@ -136,7 +81,8 @@ class Bbr : public CongestionControl {
   // The size of the sender's segmentation bursts at this pacing rate.
   uint32_t burst_packets(const Tcb& tcb) const override {
     uint64_t bytes = static_cast<uint64_t>(tcb.pacing_rate) >> kPacingShift;
-    const uint64_t halvings = tcb.min_rtt < kNever ? static_cast<uint64_t>(tcb.min_rtt / kMicrosecond) >> kTsoRttLog : 32;
+    const uint64_t halvings =
+        tcb.min_rtt < kNever ? static_cast<uint64_t>(tcb.min_rtt / kMicrosecond) >> kTsoRttLog : 32;
     if (halvings < 32) bytes += kGsoMaxSize >> halvings;
     return std::max(static_cast<uint32_t>(std::min<uint64_t>(bytes, kGsoMaxSize)) / tcb.mss, min_tso_segs(tcb));
   }
@@ -161,7 +107,8 @@ class Bbr : public CongestionControl {
       rtt_us = std::max<uint64_t>(static_cast<uint64_t>(tcb.srtt / kMicrosecond), 1);
       has_seen_rtt_ = true;
     }
-    tcb.pacing_rate = static_cast<double>(bytes_per_second(tcb, tcb.cwnd_packets * kBwUnit / rtt_us, setting_.high_gain));
+    tcb.pacing_rate =
+        static_cast<double>(bytes_per_second(tcb, tcb.cwnd_packets * kBwUnit / rtt_us, setting_.high_gain));
   }
 
   void set_pacing_rate(Tcb& tcb, uint64_t bw, uint32_t gain) {
@@ -197,7 +144,9 @@ class Bbr : public CongestionControl {
     return cwnd;
   }
 
-  uint32_t inflight(const Tcb& tcb, uint64_t bw, uint32_t gain) const { return quantization_budget(tcb, bdp(bw, gain)); }
+  uint32_t inflight(const Tcb& tcb, uint64_t bw, uint32_t gain) const {
+    return quantization_budget(tcb, bdp(bw, gain));
+  }
 
   // Packets still in the network when pacing lets the next burst go.
   virtual uint32_t packets_in_net_at_departure(const Tcb& tcb, uint32_t inflight_now) const {
@@ -213,7 +162,8 @@ class Bbr : public CongestionControl {
     return std::min(std::max(extra_acked_[0], extra_acked_[1]), most);
   }
 
-  // Loss: packet conservation for the first round trip of recovery, then growth again; the window from before comes back after.
+  // Loss: packet conservation for the first round trip of recovery, then growth again;
+  // the window from before comes back after.
   bool recover_or_restore(Tcb& tcb, const AckEvent& ack, uint32_t& cwnd) {
     if (ack.lost) cwnd = cwnd > ack.lost ? cwnd - ack.lost : 1;
     if (tcb.state == CaState::recovery && previous_state_ != CaState::recovery) {
@@ -302,8 +252,8 @@ class Bbr : public CongestionControl {
     if (!ack.rate.app_limited || sample >= max_bw()) bw_.update(setting_.bw_rtts, rtt_count_, sample);
   }
 
-  // Packets delivered beyond what the bandwidth accounts for since the epoch began: they arrived in clumps, so that the window
-  // needs as much more to keep sending through the silences between.
+  // Packets delivered beyond what the bandwidth accounts for since the epoch began: they arrived in clumps, so that the
+  // window needs as much more to keep sending through the silences between.
   void update_ack_aggregation(const Tcb& tcb, const AckEvent& ack) {
     if (!ack.delivered || ack.rate.delivered < 0 || ack.rate.interval < kMicrosecond) return;
     if (round_start_ && ++extra_acked_rtts_ >= setting_.extra_acked_rtts) {
@@ -470,25 +420,6 @@ class Bbr : public CongestionControl {
   Time ack_epoch_start_ = 0;
   uint32_t ack_epoch_acked_ = 0, extra_acked_[2] = {0, 0}, extra_acked_rtts_ = 0, extra_acked_index_ = 0;
 };
-
-// extra_acked_rounds: its default.
-inline std::vector<Parameter> parameters(double extra_acked_rounds) {
-  return {real("high_gain", 2.885, 1, 10, "of pacing and window in STARTUP; 2 / ln 2 doubles the rate every round trip"),
-          real("drain_gain", 0.3466, 0.01, 1, "of pacing in DRAIN; 1 / high_gain empties the queue in a round trip"),
-          real("cwnd_gain", 2, 1, 10, "of the window in PROBE_BW, bandwidth-delay products"),
-          real("probe_gain", 1.25, 1, 4, "of pacing in the first phase of PROBE_BW's eight, which looks for more bandwidth"),
-          real("yield_gain", 0.75, 0.1, 1, "of pacing in the second, which empties the queue"),
-          real("full_bw_growth", 1.25, 1, 4, "growth of the bandwidth in a round trip below which the path may be full"),
-          whole("full_bw_rounds", 3, 1, 1000, "round trips with less that end STARTUP"),
-          whole("bw_window_rounds", 10, 1, 10'000, "round trips whose largest delivery rate is the bandwidth"),
-          real("min_rtt_window_s", 10, 0.1, 10'000, "for so long a smallest round-trip time holds, s"),
-          real("probe_rtt_ms", 200, 4, 10'000, "length of PROBE_RTT, ms"),
-          whole("min_window_packets", 4, 1, 10'000, "least window, and that of PROBE_RTT"),
-          whole("extra_acked_rounds", extra_acked_rounds, 1, 10'000, "round trips over which the aggregation of ACKs is looked at"),
-          real("extra_acked_max_ms", 100, 0, 1000, "window for aggregated ACKs, at most what the bandwidth sends in so many ms"),
-          whole("pacing_margin_percent", 1, 0, 50, "pacing stays below the bandwidth by so much"),
-          truth("policer_detection", true, "long-term bandwidth where two intervals in a row lose much at equal throughput")};
-}
 
 }  // namespace bbr
 }  // namespace netbuf

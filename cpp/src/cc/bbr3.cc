@@ -1,12 +1,13 @@
-// BBR version 3: a model of the path from the largest delivery rate of two probing cycles and the smallest RTT of ten seconds, bounded
-// by what losses have taught: for long (inflight_longterm, what a probe may put into flight) and for the moment (bw_shortterm and
-// inflight_shortterm, forgotten when the next probe begins).
+// BBR version 3: a model of the path from the largest delivery rate of two probing cycles and the smallest RTT of ten
+// seconds, bounded by what losses have taught: for long (inflight_longterm, what a probe may put into flight) and for
+// the moment (bw_shortterm and inflight_shortterm, forgotten when the next probe begins).
 //
 //   Startup --(bandwidth stops growing, or much loss)--> Drain --(queue gone)--> ProbeBW (Down, Cruise, Refill, Up)
 //   every 5 s: ProbeRTT, half of a bandwidth-delay product for 200 ms
 //
-// Source: draft-ietf-ccwg-bbr, "BBR congestion control"; the names of parameters and functions are the draft's. Rates are packets a
-// second, windows packets. Of the draft's two readings of a burst of losses the number of ACKs that report some stands for ranges.
+// Source: draft-ietf-ccwg-bbr, "BBR congestion control"; the names of parameters and functions are the draft's. Rates
+// are packets a second, windows packets. Of the draft's two readings of a burst of losses the number of ACKs that
+// report some stands for ranges.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -57,7 +58,9 @@ class Bbr3 final : public CongestionControl {
     update_ack_aggregation(tcb, ack);
     check_full_bw_reached(s);
     check_startup_done(tcb, s, ack);
-    if (state_ == State::drain && (tcb.in_flight() <= inflight(1) || round_count_ > drain_start_ + kDrainRounds)) start_down(tcb);
+    if (state_ == State::drain && (tcb.in_flight() <= inflight(1) || round_count_ > drain_start_ + kDrainRounds)) {
+      start_down(tcb);
+    }
     update_probe_bw_cycle_phase(tcb, s, ack);
     update_min_rtt(tcb, ack);
     check_probe_rtt(tcb, s);
@@ -111,7 +114,8 @@ class Bbr3 final : public CongestionControl {
   }
 
   uint32_t burst_packets(const Tcb& tcb) const override {
-    return std::max<uint32_t>(static_cast<uint32_t>(std::min<double>(tcb.pacing_rate * 1e-9 * kQuantum, kLargestQuantum)) / tcb.mss, 2);
+    const double quantum = std::min<double>(tcb.pacing_rate * 1e-9 * kQuantum, kLargestQuantum);
+    return std::max<uint32_t>(static_cast<uint32_t>(quantum) / tcb.mss, 2);
   }
 
  private:
@@ -372,7 +376,7 @@ class Bbr3 final : public CongestionControl {
       start_round(tcb);
     }
     if (state_ == State::probe_rtt) {
-      tcb.app_limited = std::max(1u, tcb.delivered + tcb.in_flight());  // what is sent now says nothing of the bandwidth
+      tcb.app_limited = std::max(1u, tcb.delivered + tcb.in_flight());  // what leaves now says nothing of the bandwidth
       if (probe_rtt_done_ == 0) {
         if (tcb.in_flight() <= probe_rtt_cwnd()) {
           probe_rtt_done_ = tcb.now + probe_rtt_duration_;
@@ -454,10 +458,12 @@ class Bbr3 final : public CongestionControl {
   State state_ = State::startup;
   Acks acks_ = Acks::init;
   CaState previous_ = CaState::open;          // at the last ACK
-  bool round_start_ = false, loss_round_start_ = false, loss_in_round_ = false, bw_probe_samples_ = false, packet_conservation_ = false;
-  bool full_bw_reached_ = false, full_bw_now_ = false, idle_restart_ = false, probe_rtt_expired_ = false, probe_rtt_round_done_ = false;
-  uint32_t round_end_ = 0, loss_round_end_ = 0;  // a round is over when what was sent at so many delivered is acknowledged
-  uint32_t round_count_ = 0, rounds_since_probe_ = 0, drain_start_ = 0, full_bw_count_ = 0, loss_events_ = 0, probe_up_rounds_ = 0;
+  bool round_start_ = false, loss_round_start_ = false, loss_in_round_ = false, bw_probe_samples_ = false,
+       packet_conservation_ = false, full_bw_reached_ = false, full_bw_now_ = false, idle_restart_ = false,
+       probe_rtt_expired_ = false, probe_rtt_round_done_ = false;
+  uint32_t round_end_ = 0, loss_round_end_ = 0;  // a round is over when what was sent at so many delivered is acked
+  uint32_t round_count_ = 0, rounds_since_probe_ = 0, drain_start_ = 0, full_bw_count_ = 0, loss_events_ = 0,
+           probe_up_rounds_ = 0;
   double bw_ = 0, bw_cycle_[2] = {0, 0};      // largest of the cycle before, of this one
   double bw_latest_ = 0, inflight_latest_ = 0, full_bw_ = 0;
   double bw_shortterm_ = kNone, inflight_shortterm_ = kNone, inflight_longterm_ = kNone, undo_longterm_ = 0;
@@ -477,7 +483,8 @@ const Entry<CongestionControlRecord> entry{{
         {real("startup_pacing_gain", 2.77, 1.1, 10, "of pacing in Startup"),
          real("drain_pacing_gain", 0.5, 0.01, 1, "of pacing in Drain"),
          real("default_cwnd_gain", 2, 1, 10, "of the window"),
-         real("loss_thresh", 0.02, 0.001, 0.5, "share of a round trip's packets whose loss says that too much was in flight"),
+         real("loss_thresh", 0.02, 0.001, 0.5,
+              "share of a round trip's packets whose loss says that too much was in flight"),
          real("beta", 0.7, 0.1, 0.99, "share that a lossy round leaves of the short-term bounds"),
          real("headroom", 0.15, 0, 0.9, "share of inflight_longterm that is left to others"),
          real("pacing_margin_percent", 1, 0, 50, "pacing stays below the bandwidth by so much"),

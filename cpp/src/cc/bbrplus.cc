@@ -1,10 +1,11 @@
-// BBRPlus: BBR version 1 whose bandwidth probing ends as soon as it has shown something. A cycle lasts two to eight round trips,
-// drawn anew each time: it probes until the probe is full, is lost in part or has no data, drains until the queue is gone, and
-// cruises for the rest. The window has more room for aggregated ACKs, looked at over longer, and none for bursts while it probes.
+// BBRPlus: BBR version 1 whose bandwidth probing ends as soon as it has shown something. A cycle lasts two to eight
+// round trips, drawn anew each time: it probes until the probe is full, is lost in part or has no data, drains until
+// the queue is gone, and cruises for the rest. The window has more room for aggregated ACKs, looked at over longer, and
+// none for bursts while it probes.
 //
-// Source: behaviour of github.com/cx9208/bbrplus at 8e46a57 (tcp_bbrplus.c, for Linux 4.14.129, July 2019), with what it inherits
-// from the BBR of that kernel. It paces packets with their headers as the fq queue discipline counts them, one per cent below the
-// bandwidth; as payload here, the margin is a parameter. Parameters carry the names of bbr's.
+// Source: behaviour of github.com/cx9208/bbrplus at 8e46a57 (tcp_bbrplus.c, for Linux 4.14.129, July 2019), with what
+// it inherits from the BBR of that kernel. It paces packets with their headers as the fq queue discipline counts them,
+// one per cent below the bandwidth; as payload here, the margin is a parameter. Parameters carry the names of bbr's.
 #include "cc/bbr.h"
 
 namespace netbuf {
@@ -28,7 +29,9 @@ class BbrPlus final : public bbr::Bbr {
     } else if (pacing_gain_ < kUnit) {
       if (ack.prior_in_flight <= inflight(tcb, max_bw(), kUnit)) enter(cruise);
     } else if (pacing_gain_ > kUnit && elapsed_us > min_rtt_us_) {
-      if (ack.lost || ack.rate.app_limited || ack.prior_in_flight >= inflight(tcb, max_bw(), pacing_gain_)) enter(probe_down);
+      if (ack.lost || ack.rate.app_limited || ack.prior_in_flight >= inflight(tcb, max_bw(), pacing_gain_)) {
+        enter(probe_down);
+      }
     }
   }
 

@@ -1,15 +1,17 @@
-// Copa: moves the window towards the one that keeps 1/delta packets of its own in the queue, by v / delta packets a round trip,
-// and doubles v while the direction stays. Where the queue is never seen nearly empty, somebody else fills it: then 1/delta
-// grows by one a round trip and halves with a loss, as a window that adds and multiplies.
+// Copa: moves the window towards the one that keeps 1/delta packets of its own in the queue, by v / delta packets a
+// round trip, and doubles v while the direction stays. Where the queue is never seen nearly empty, somebody else fills
+// it: then 1/delta grows by one a round trip and halves with a loss, as a window that adds and multiplies.
 //
 //   target = RTT_standing / (delta (RTT_standing - RTT_min)) packets
 //
-// RTT_standing is the smallest RTT of half a smoothed RTT (delayed ACKs make the others larger), RTT_min that of ten seconds.
+// RTT_standing is the smallest RTT of half a smoothed RTT (delayed ACKs make the others larger),
+// RTT_min that of ten seconds.
 //
-// Sources: Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet", NSDI 2018; behaviour and
-// defaults of its authors' code, github.com/venkatarun95/genericCC at 18299d6 (markoviancc.cc, rtt-window.cc, estimators.cc;
-// August 2021) with `do_ss:auto:0.5`. Of an ACK for several packets each counts; a time-out, which is the transport's business
-// there, leaves the least window, as persistent congestion does in github.com/facebook/mvfst at 00e67c1 (Copa.cpp).
+// Sources: Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet", NSDI 2018;
+// behaviour and defaults of its authors' code, github.com/venkatarun95/genericCC at 18299d6 (markoviancc.cc,
+// rtt-window.cc, estimators.cc; August 2021) with `do_ss:auto:0.5`. Of an ACK for several packets each counts; a
+// time-out, which is the transport's business there, leaves the least window, as persistent congestion does in
+// github.com/facebook/mvfst at 00e67c1 (Copa.cpp).
 #include <algorithm>
 #include <limits>
 
@@ -88,7 +90,8 @@ class Copa final : public CongestionControl {
     return static_cast<double>(lowest_.get()) < least + kNearlyEmpty * (static_cast<double>(highest_.get()) - least);
   }
 
-  // Without competitors, or alone with its like: the default. Else as an additive increase of 1/delta, halved by a loss.
+  // Without competitors, or alone with its like: the default.
+  // Else as an additive increase of 1/delta, halved by a loss.
   void update_delta(Time now, bool lost, Time rtt) {
     if (!competitive_ || lowest_.empty()) return;
     const bool new_round = delta_lost_at_ + rtt < now;
@@ -185,7 +188,8 @@ class Copa final : public CongestionControl {
   SlidingMax highest_;
 
   double velocity_ = 1;
-  int64_t direction_ = 1;                // packets that moved the window up less those that moved it down, since the last look
+  // Packets that moved the window up less those that moved it down, since the last look.
+  int64_t direction_ = 1;
   bool upwards_ = true;                  // what the direction was then
   Time velocity_changed_at_ = 0;
 
@@ -203,7 +207,8 @@ const Entry<CongestionControlRecord> entry{{
          truth("competitive_mode", true, "smaller deltas where the queue is never seen nearly empty"),
          real("min_rtt_window_s", 10, 0.1, 10'000, "for so long a smallest round-trip time holds, s"),
          whole("probe_packets", 10, 2, 1000, "the window until twice as many packets are acknowledged"),
-         real("loss_threshold", 0.3, 0.01, 1, "lost / all packets over two round trips above which a loss cuts the window"),
+         real("loss_threshold", 0.3, 0.01, 1,
+              "lost / all packets over two round trips above which a loss cuts the window"),
          real("loss_reduction", 0.7, 0.1, 1, "share of the window that is then left")},
 }};
 

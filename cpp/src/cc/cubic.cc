@@ -1,9 +1,10 @@
-// CUBIC: after a loss at window W_max the window follows W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd) / C), independent of
-// the RTT, but never falls behind what Reno would have reached. HyStart ends slow start before it overflows the queue.
+// CUBIC: after a loss at window W_max the window follows W(t) = C (t - K)^3 + W_max,
+// K = cbrt((W_max - cwnd) / C), independent of the RTT, but never falls behind what Reno would have reached.
+// HyStart ends slow start before it overflows the queue.
 //
-// Sources: RFC 9438 (8312); Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011; behaviour,
-// integer scaling and defaults of net/ipv4/tcp_cubic.c (Linux 6.18); behaviour of src/internet/model/tcp-cubic.cc (ns-3.44).
-// Parameters carry the kernel's names.
+// Sources: RFC 9438 (8312); Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011;
+// behaviour, integer scaling and defaults of net/ipv4/tcp_cubic.c (Linux 6.18); behaviour of
+// src/internet/model/tcp-cubic.cc (ns-3.44). Parameters carry the kernel's names.
 #include <cmath>
 
 #include "cc/linux_window.h"
@@ -28,8 +29,8 @@ struct Setting {
     friendly_scale = static_cast<uint32_t>(8 * (kFraction + beta) / 3 / (kFraction - beta));
   }
 
-  // How many packets of growth Reno would have had by now: those that it needs acknowledged for one are in eighths of its
-  // window 8 (1 + beta) / (3 (1 - beta)).
+  // How many packets of growth Reno would have had by now: those that it needs acknowledged for one are in eighths of
+  // its window 8 (1 + beta) / (3 (1 - beta)).
   void count_reno(uint32_t cwnd, uint32_t& acked, uint32_t& reno_cwnd) const {
     const uint32_t per_packet = std::max((cwnd * friendly_scale) >> 3, 1u);
     while (acked > per_packet) {
@@ -160,8 +161,8 @@ class LinuxCubic final : public LinuxReno {
     sample_count_ = 0;
   }
 
-  // Slow start is over when a train of ACKs is half a round trip long (a whole one when packets were spread by pacing), or when
-  // the smallest of the round's RTTs has risen by an eighth (4 to 16 ms).
+  // Slow start is over when a train of ACKs is half a round trip long (a whole one when packets were spread by pacing),
+  // or when the smallest of the round's RTTs has risen by an eighth (4 to 16 ms).
   void hystart(Tcb& tcb, Time rtt) {
     if (after(tcb.una, end_seq_)) start_round(tcb);
     if (tcb.cwnd_packets < setting_.low_window) return;
@@ -209,8 +210,8 @@ class LinuxCubic final : public LinuxReno {
   bool found_ = false;
 };
 
-// ns-3's TcpCubic: real arithmetic, the curve evaluated on every ACK, and a HyStart that looks at the smoothed RTT, takes only a
-// round's first samples and waits for the delay to double, and so fires late.
+// ns-3's TcpCubic: real arithmetic, the curve evaluated on every ACK, and a HyStart that looks at the smoothed RTT,
+// takes only a round's first samples and waits for the delay to double, and so fires late.
 class Ns3Cubic final : public CongestionControl {
  public:
   explicit Ns3Cubic(const Parameters& parameters)
@@ -227,8 +228,10 @@ class Ns3Cubic final : public CongestionControl {
     if (rtt <= 0) return;
     if (epoch_start_ >= 0 && tcb.now - epoch_start_ < cubic_delta_) return;
     if (delay_min_ < 0 || rtt < delay_min_) delay_min_ = rtt;
-    if (tcb.hystart && setting_.hystart && !found_ && tcb.cwnd <= tcb.ssthresh && tcb.cwnd >= static_cast<int64_t>(setting_.low_window) * tcb.mss)
+    if (tcb.hystart && setting_.hystart && !found_ && tcb.cwnd <= tcb.ssthresh &&
+        tcb.cwnd >= static_cast<int64_t>(setting_.low_window) * tcb.mss) {
       hystart(tcb, rtt);
+    }
   }
 
   void increase_window(Tcb& tcb, const AckEvent& ack) override {
@@ -249,7 +252,8 @@ class Ns3Cubic final : public CongestionControl {
 
   int64_t ssthresh(Tcb& tcb) override {
     const uint32_t cwnd = tcb.cwnd_packets;
-    last_max_cwnd_ = setting_.fast_convergence && cwnd < last_max_cwnd_ ? static_cast<uint32_t>(cwnd * (1 + beta_) / 2) : cwnd;
+    last_max_cwnd_ =
+        setting_.fast_convergence && cwnd < last_max_cwnd_ ? static_cast<uint32_t>(cwnd * (1 + beta_) / 2) : cwnd;
     epoch_start_ = -1;
     return static_cast<int64_t>(std::max(static_cast<uint32_t>(cwnd * beta_), 2u)) * tcb.mss;
   }
@@ -336,10 +340,12 @@ const Entry<CongestionControlRecord> entry{{
          whole("hystart_min_samples", 8, 1, 1000, "round-trip samples that stand for a round"),
          real("hystart_ack_delta_ms", 2, 0, 1000, "ACKs that are no further apart belong to one train, ms"),
          real("hystart_delay_min_ms", 4, 0, 10'000, "rise of the round-trip time that ends slow start, at least, ms"),
-         real("hystart_delay_max_ms", 16, 0, 10'000, "and at most (not less than at least), ms").only(Stack::linux_kernel),
+         real("hystart_delay_max_ms", 16, 0, 10'000, "and at most (not less than at least), ms")
+             .only(Stack::linux_kernel),
          real("hystart_delay_max_ms", 1000, 0, 10'000, "and at most (not less than at least), ms").only(Stack::ns3),
          real("cubic_delta_ms", 10, 0, 10'000, "after a loss for so long no delay samples, ms").only(Stack::ns3),
-         whole("count_clamp", 20, 2, 1'000'000, "packets acknowledged for one of growth at most, until the first loss").only(Stack::ns3)},
+         whole("count_clamp", 20, 2, 1'000'000,
+               "packets acknowledged for one of growth at most, until the first loss").only(Stack::ns3)},
 }};
 
 }  // namespace

@@ -1,9 +1,9 @@
-// DCTCP: the share of what is delivered that was marked on the way, tracked once a round trip, says how far the window gives way: by
-// half of it once a window, so that a queue that marks early stays short without the link running dry. Needs switches that mark by
-// the length of their queue at the moment, and a receiver that echoes every mark.
+// DCTCP: the share of what is delivered that was marked on the way, tracked once a round trip, says how far the window
+// gives way: by half of it once a window, so that a queue that marks early stays short without the link running dry.
+// Needs switches that mark by the length of their queue at the moment, and a receiver that echoes every mark.
 //
-// Sources: RFC 8257; behaviour, fixed-point scaling and defaults of net/ipv4/tcp_dctcp.c (Linux 6.18). Losses are answered as by
-// Reno (3.5). Parameters carry the kernel's names.
+// Sources: RFC 8257; behaviour, fixed-point scaling and defaults of net/ipv4/tcp_dctcp.c (Linux 6.18). Losses are
+// answered as by Reno (3.5). Parameters carry the kernel's names.
 #include "cc/linux_window.h"
 
 namespace netbuf {

@@ -1,5 +1,6 @@
-// How LEDBAT and LEDBAT++ tell queueing from the path's own delay (RFC 6817, 2.4.2 and 3.1.1): the base delay is the least of the
-// last minutes, the present one the least of the last few samples. Of round trips: a sender sees nothing else.
+// How LEDBAT and LEDBAT++ tell queueing from the path's own delay (RFC 6817, 2.4.2 and 3.1.1): the base delay
+// is the least of the last minutes, the present one the least of the last few samples. Of round trips: a
+// sender sees nothing else.
 #pragma once
 #include <algorithm>
 #include <vector>

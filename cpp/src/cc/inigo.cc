@@ -1,10 +1,12 @@
-// TCP Inigo, its half that goes by round-trip times: late ones, more than 17 % above the smallest, are marks of congestion, whose
-// share alpha is tracked as DCTCP tracks that of its marks, looked at every ten packets. While there is any, the window falls by
-// alpha / 2 of a tenth, at most once a round trip, spread over it; it grows by two packets a round trip. A loss takes no more.
+// TCP Inigo, its half that goes by round-trip times: late ones, more than 17 % above the smallest, are marks of
+// congestion, whose share alpha is tracked as DCTCP tracks that of its marks, looked at every ten packets. While there
+// is any, the window falls by alpha / 2 of a tenth, at most once a round trip, spread over it; it grows by two packets
+// a round trip. A loss takes no more.
 //
-// Sources: Shewmaker, Maltzahn, Obraczka, Brandt and Bent, "TCP Inigo: ambidextrous congestion control", ICCCN 2016; behaviour and
-// defaults of its kernel module, github.com/systemslab/tcp_inigo at b3592ff (tcp_inigo.c, January 2016): what runs where ECN is not
-// spoken, as it is not here. How the window falls is Linux' proportional rate reduction. Parameters carry the module's names.
+// Sources: Shewmaker, Maltzahn, Obraczka, Brandt and Bent, "TCP Inigo: ambidextrous congestion control", ICCCN 2016;
+// behaviour and defaults of its kernel module, github.com/systemslab/tcp_inigo at b3592ff (tcp_inigo.c, January 2016):
+// what runs where ECN is not spoken, as it is not here. How the window falls is Linux' proportional rate reduction.
+// Parameters carry the module's names.
 #include "cc/linux_window.h"
 
 namespace netbuf {
@@ -141,7 +143,8 @@ const Entry<CongestionControlRecord> entry{{
         {whole("shift_g", 4, 1, 10, "alpha forgets 1 / 2^g of what it was"),
          whole("markthresh", 174, 1, 1024, "1/1024 of the smallest RTT: an RTT that exceeds it by more is a mark"),
          whole("slowstart_rtt_observations_needed", 8, 1, 1000, "RTTs before slow start may end by them"),
-         whole("rtt_fairness", 10, 0, 512, "packets after which marks are looked at, and the part of the window that gives way; 0: all")},
+         whole("rtt_fairness", 10, 0, 512,
+               "packets after which marks are looked at, and the part of the window that gives way; 0: all")},
 }};
 
 }  // namespace

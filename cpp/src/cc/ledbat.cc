@@ -1,7 +1,8 @@
 // LEDBAT: keeps the queue that it makes at a target delay, and so gives way to whoever fills queues.
 //
-// Source: RFC 6817. The RFC measures one-way delays; here the round trip stands for them, so that a queue on the way back counts too.
-// Without its slow start, which is optional, the window grows by one packet a round trip at most, as its gain says.
+// Source: RFC 6817. The RFC measures one-way delays; here the round trip stands for them, so that a queue on
+// the way back counts too. Without its slow start, which is optional, the window grows by one packet a round
+// trip at most, as its gain says.
 #include <cmath>
 
 #include "cc/delay_history.h"
@@ -41,10 +42,13 @@ class Ledbat final : public CongestionControl {
     window_ = std::max(std::min(window_, tcb.packets_out() + ack.delivered + allowed_increase_), least_);
     const bool starting = tcb.in_slow_start();
     tcb.set_cwnd_packets(static_cast<uint32_t>(window_));
-    if (!starting) tcb.ssthresh = std::min(tcb.ssthresh, tcb.cwnd);  // a smaller window is no reason for another slow start
+    // A smaller window is no reason for another slow start.
+    if (!starting) tcb.ssthresh = std::min(tcb.ssthresh, tcb.cwnd);
   }
 
-  int64_t ssthresh(Tcb& tcb) override { return static_cast<int64_t>(std::max<double>(tcb.cwnd_packets / 2, least_)) * tcb.mss; }
+  int64_t ssthresh(Tcb& tcb) override {
+    return static_cast<int64_t>(std::max<double>(tcb.cwnd_packets / 2, least_)) * tcb.mss;
+  }
 
  private:
   const Time target_;
@@ -62,7 +66,8 @@ const Entry<CongestionControlRecord> entry{{
                    real("gain", 1, 0.01, 1, "packets a round trip by which the window grows at an empty queue"),
                    real("allowed_increase_packets", 1, 1, 1000, "the window is at most what is in flight and this"),
                    whole("min_cwnd_packets", 2, 2, 1000, "least window, and the first"),
-                   truth("slow_start", true, "the window doubles each round trip until the target, or a loss, is met for the first time"),
+                   truth("slow_start", true,
+                         "the window doubles each round trip until the target, or a loss, is met for the first time"),
                    whole("base_history_minutes", 10, 1, 1000, "the path's own delay is the least of so many"),
                    whole("current_filter", 4, 1, 1000, "the present delay is the least of so many samples")},
 }};

@@ -1,5 +1,6 @@
-// LEDBAT++: LEDBAT that multiplicatively gives way beyond its target, grows more slowly on short paths than standard TCP does, and
-// slows down now and then so that all who share a queue see the path's own delay: latecomers have no advantage.
+// LEDBAT++: LEDBAT that multiplicatively gives way beyond its target, grows more slowly on short paths than
+// standard TCP does, and slows down now and then so that all who share a queue see the path's own delay:
+// latecomers have no advantage.
 //
 // Source: draft-irtf-iccrg-ledbat-plus-plus, 4.1 to 4.5. Window changes of a round trip are spread over its ACKs.
 #include <cmath>
@@ -34,7 +35,8 @@ class LedbatPlusPlus final : public CongestionControl {
     if (tcb.now >= next_slowdown_) slow_down(tcb);
     if (tcb.now < frozen_until_) return;
     const double queueing = static_cast<double>(delays_.queueing());
-    const double gain = 1 / std::min(kMostDivisor, std::ceil(2 * target_ / static_cast<double>(std::max<Time>(delays_.base(), 1))));
+    const double gain =
+        1 / std::min(kMostDivisor, std::ceil(2 * target_ / static_cast<double>(std::max<Time>(delays_.base(), 1))));
     if (tcb.in_slow_start() && first_ && queueing > kEarlyExit * target_) tcb.ssthresh = tcb.cwnd;
     const bool starting = tcb.in_slow_start();
     if (starting) {
@@ -46,11 +48,14 @@ class LedbatPlusPlus final : public CongestionControl {
     }
     window_ = std::max(window_, least_);
     tcb.set_cwnd_packets(static_cast<uint32_t>(window_));
-    if (!starting) tcb.ssthresh = std::min(tcb.ssthresh, tcb.cwnd);  // a smaller window is no reason for another slow start
+    // A smaller window is no reason for another slow start.
+    if (!starting) tcb.ssthresh = std::min(tcb.ssthresh, tcb.cwnd);
     if (!tcb.in_slow_start() && next_slowdown_ == kNever) plan(tcb);
   }
 
-  int64_t ssthresh(Tcb& tcb) override { return static_cast<int64_t>(std::max<double>(tcb.cwnd_packets / 2, least_)) * tcb.mss; }
+  int64_t ssthresh(Tcb& tcb) override {
+    return static_cast<int64_t>(std::max<double>(tcb.cwnd_packets / 2, least_)) * tcb.mss;
+  }
 
  private:
   void slow_down(Tcb& tcb) {
@@ -62,9 +67,12 @@ class LedbatPlusPlus final : public CongestionControl {
     next_slowdown_ = kNever;
   }
 
-  // The window is where it was before: the next slowdown comes when as much time has passed as makes this one a tenth of all.
+  // The window is where it was before:
+  // the next slowdown comes when as much time has passed as makes this one a tenth of all.
   void plan(const Tcb& tcb) {
-    next_slowdown_ = tcb.now + (first_ ? kFirstRounds * tcb.srtt : static_cast<Time>(slowdown_ratio_ * static_cast<double>(tcb.now - slowed_at_)));
+    next_slowdown_ =
+        tcb.now + (first_ ? kFirstRounds * tcb.srtt
+                          : static_cast<Time>(slowdown_ratio_ * static_cast<double>(tcb.now - slowed_at_)));
     first_ = false;
   }
 
@@ -77,7 +85,8 @@ class LedbatPlusPlus final : public CongestionControl {
 
 const Entry<CongestionControlRecord> entry{{
     .name = "ledbatpp",
-    .meaning = "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT that is fair among its own, with periodic slowdowns",
+    .meaning = "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): LEDBAT that is fair among its own,"
+               " with periodic slowdowns",
     .linux_kernel = make<LedbatPlusPlus>,
     .parameters = {real("target_ms", 60, 1, 10'000, "queueing delay that it aims at, ms"),
                    real("constant", 1, 0.01, 10, "of the multiplicative decrease beyond the target"),

@@ -9,7 +9,8 @@
 
 namespace netbuf {
 
-// Jiffies of a kernel built with CONFIG_HZ=250, as the reference measurements' is: CUBIC's clock and BBR's timers tick with it.
+// Jiffies of a kernel built with CONFIG_HZ=250, as the reference measurements' is:
+// CUBIC's clock and BBR's timers tick with it.
 inline constexpr uint32_t kHz = 250;
 inline constexpr Time kJiffy = kSecond / kHz;
 

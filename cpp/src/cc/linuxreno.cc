@@ -1,5 +1,6 @@
-// LinuxReno: Reno that counts packets, not ACKs, as ns-3's TcpLinuxReno does it (src/internet/model/tcp-linux-reno.cc, 3.44):
-// the window holds bytes, and slow start throws away what is left of an ACK that reaches ssthresh. Linux' own is newreno there.
+// LinuxReno: Reno that counts packets, not ACKs, as ns-3's TcpLinuxReno does it
+// (src/internet/model/tcp-linux-reno.cc, 3.44): the window holds bytes, and slow start throws away what is left of an
+// ACK that reaches ssthresh. Linux' own is newreno there.
 #include "netbuf/tcp.h"
 
 namespace netbuf {

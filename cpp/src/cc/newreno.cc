@@ -1,7 +1,7 @@
 // NewReno: slow start and congestion avoidance of RFC 5681; recovery (RFC 6582, 6675) is the sender's.
 //
-// On the Linux stack tcp_reno (net/ipv4/tcp_cong.c, 6.18), which counts packets: a round trip doubles the window in slow start
-// and adds one packet after it. On the ns-3 stack TcpNewReno (3.44), which counts ACKs.
+// On the Linux stack tcp_reno (net/ipv4/tcp_cong.c, 6.18), which counts packets: a round trip doubles the window in
+// slow start and adds one packet after it. On the ns-3 stack TcpNewReno (3.44), which counts ACKs.
 #include "cc/linux_window.h"
 #include "cc/ns3_newreno.h"
 
@@ -23,7 +23,8 @@ const Entry<CongestionControlRecord> entry{{
     .meaning = "slow start and congestion avoidance of RFC 5681; Linux counts packets, ns-3 ACKs",
     .linux_kernel = make<LinuxNewReno>,
     .ns3 = make<NewReno>,
-    .parameters = {real("beta", 0.5, 0.1, 0.99, "share that is left after a loss, of the window (linux) or of what is in flight (ns3)")},
+    .parameters = {real("beta", 0.5, 0.1, 0.99,
+                        "share that is left after a loss, of the window (linux) or of what is in flight (ns3)")},
 }};
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The window growth of ns-3's TcpNewReno (src/internet/model/tcp-congestion-ops.cc, 3.44), which Westwood+ there inherits.
+// The window growth of ns-3's TcpNewReno (src/internet/model/tcp-congestion-ops.cc, 3.44),
+// which Westwood+ there inherits.
 #pragma once
 #include <algorithm>
 
@@ -6,7 +7,8 @@
 
 namespace netbuf {
 
-// Counts ACKs: with an ACK for two segments a round trip is worth a factor 1.5 in slow start and half a segment after it.
+// Counts ACKs: with an ACK for two segments a round trip is worth a factor 1.5 in slow start
+// and half a segment after it.
 class Ns3NewReno : public CongestionControl {
  public:
   explicit Ns3NewReno(double beta = 0.5) : reduction_(scaled_fraction(beta)) {}

@@ -1,14 +1,16 @@
-// QTCP: learns online, by Q-learning over Kanerva-coded states, whether to add ten packets to the window, none, or take one away.
-// Every 0.23 s it asks whether the utility alpha log(throughput) - delta log(RTT) has risen or fallen since the last time. Slow
-// start and the response to losses are NewReno's; the learnt part is congestion avoidance.
+// QTCP: learns online, by Q-learning over Kanerva-coded states, whether to add ten packets to the window, none, or take
+// one away. Every 0.23 s it asks whether the utility alpha log(throughput) - delta log(RTT) has risen or fallen since
+// the last time. Slow start and the response to losses are NewReno's; the learnt part is congestion avoidance.
 //
-// Kanerva coding: a state activates the prototypes, drawn at random, that differ from it in one feature at most (the nearest ones
-// where there are none); the value of an action is the mean of theirs, and what is learnt is shared among them.
+// Kanerva coding: a state activates the prototypes, drawn at random, that differ from it in one feature at
+// most (the nearest ones where there are none); the value of an action is the mean of theirs, and what is
+// learnt is shared among them.
 //
-// Source: Li, Zhou, Chowdhury and Meleis, "QTCP: adaptive congestion control with reinforcement learning", IEEE Transactions on
-// Network Science and Engineering 6(3), 2019: features, actions, utility, and the figures of learning that are defaults here. It
-// leaves open, and so are ours: the bins (octaves of the gaps, quarters of an octave of RTT over its minimum), rewards of 1 and
-// -1 with a tolerance of 0.02, equal weights in the utility, and that slow start ends with an RTT of 1.5 times the smallest, too.
+// Source: Li, Zhou, Chowdhury and Meleis, "QTCP: adaptive congestion control with reinforcement learning", IEEE
+// Transactions on Network Science and Engineering 6(3), 2019: features, actions, utility, and the figures of learning
+// that are defaults here. It leaves open, and so are ours: the bins (octaves of the gaps, quarters of an octave of RTT
+// over its minimum), rewards of 1 and -1 with a tolerance of 0.02, equal weights in the utility, and that slow start
+// ends with an RTT of 1.5 times the smallest, too.
 #include <cmath>
 #include <vector>
 
@@ -46,7 +48,8 @@ class Kanerva {
 
   double value(const State& state, int action) const {
     double sum = 0;
-    const int count = for_active(prototypes_, state, [&](const Prototype& prototype) { sum += prototype.values[action]; });
+    const int count =
+        for_active(prototypes_, state, [&](const Prototype& prototype) { sum += prototype.values[action]; });
     return sum / count;
   }
 

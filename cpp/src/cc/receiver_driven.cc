@@ -1,9 +1,9 @@
-// The sender that Nuwa's receiver steers: CUBIC's slow start, and after it a congestion window that never binds, so that what the
-// receiver advertises is the window. While losses are repaired as much leaves as arrives; a time-out starts anew. Where the receiver
-// limits nothing, the window stays what slow start came to.
+// The sender that Nuwa's receiver steers: CUBIC's slow start, and after it a congestion window that never binds, so
+// that what the receiver advertises is the window. While losses are repaired as much leaves as arrives; a time-out
+// starts anew. Where the receiver limits nothing, the window stays what slow start came to.
 //
-// Source: Jiang, Gong and Jin, "Combining heuristic and reinforcement learning to achieve the low-latency and high-throughput
-// receiver-side congestion control", section IV-A.
+// Source: Jiang, Gong and Jin, "Combining heuristic and reinforcement learning to achieve the low-latency and
+// high-throughput receiver-side congestion control", section IV-A.
 #include "netbuf/tcp.h"
 
 namespace netbuf {
@@ -26,7 +26,9 @@ class ReceiverDriven final : public CongestionControl {
       return tcb.set_cwnd_packets(tcb.in_flight() + std::max(ack.delivered, 1u));
     }
     if (tcb.in_slow_start()) cubic_->increase_window(tcb, ack);
-    if (!tcb.in_slow_start()) tcb.set_cwnd(receiver_limits_ ? kNeverBinds : std::max<int64_t>(tcb.ssthresh, 2 * tcb.mss));
+    if (!tcb.in_slow_start()) {
+      tcb.set_cwnd(receiver_limits_ ? kNeverBinds : std::max<int64_t>(tcb.ssthresh, 2 * tcb.mss));
+    }
   }
 
   void increase_window(Tcb&, const AckEvent&) override {}

@@ -9,7 +9,8 @@ namespace {
 const CongestionControlRecord& record_in(Stack stack, std::string_view name, const std::string& field) {
   const CongestionControlRecord& record = Catalogue<CongestionControlRecord>::get(name, field);
   if (record.in(stack)) return record;
-  std::string message = field + " = " + std::string(name) + ": must be one of the " + std::string(name_of(stack)) + " stack:";
+  std::string message =
+      field + " = " + std::string(name) + ": must be one of the " + std::string(name_of(stack)) + " stack:";
   for (const CongestionControlRecord* other : Catalogue<CongestionControlRecord>::all()) {
     if (other->in(stack)) message.append(" ").append(other->name);
   }

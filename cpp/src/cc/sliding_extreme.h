@@ -1,5 +1,6 @@
-// The least or the largest of the values of a sliding window of time, exactly: values that a later one makes irrelevant are
-// forgotten, so that what is kept is in order and its oldest is the extreme. The last value stays, however old it is.
+// The least or the largest of the values of a sliding window of time, exactly: values that a later one makes
+// irrelevant are forgotten, so that what is kept is in order and its oldest is the extreme. The last value
+// stays, however old it is.
 #pragma once
 #include <algorithm>
 #include <functional>

@@ -1,8 +1,9 @@
-// Vegas: keeps between alpha and beta packets of its own in the queue, judged once a round trip from the smallest RTT of that
-// round (delayed ACKs make the others larger) and the smallest RTT ever. Without enough samples, and while in trouble, it is Reno.
+// Vegas: keeps between alpha and beta packets of its own in the queue, judged once a round trip from the smallest
+// RTT of that round (delayed ACKs make the others larger) and the smallest RTT ever. Without enough samples, and
+// while in trouble, it is Reno.
 //
-// Sources: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995;
-// net/ipv4/tcp_vegas.c of Linux 6.18 (behaviour and defaults). Both stack profiles run Linux' Vegas.
+// Sources: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
+// 1995; net/ipv4/tcp_vegas.c of Linux 6.18 (behaviour and defaults). Both stack profiles run Linux' Vegas.
 #include "cc/linux_window.h"
 
 namespace netbuf {
@@ -13,7 +14,9 @@ constexpr uint32_t kEnoughSamples = 3;  // in a round trip: fewer can all be del
 class Vegas final : public LinuxReno {
  public:
   explicit Vegas(const Parameters& parameters)
-      : alpha_(parameters.as<uint64_t>("alpha")), beta_(parameters.as<uint64_t>("beta")), gamma_(parameters.as<uint64_t>("gamma")) {}
+      : alpha_(parameters.as<uint64_t>("alpha")),
+        beta_(parameters.as<uint64_t>("beta")),
+        gamma_(parameters.as<uint64_t>("gamma")) {}
 
   void init(Tcb& tcb) override {
     base_rtt_ = kNever;

@@ -1,15 +1,18 @@
-// PCC Vivace: sends at a rate, looks what came of it over about a round trip (a monitor interval), and follows the gradient of
+// PCC Vivace: sends at a rate, looks what came of it over about a round trip (a monitor interval),
+// and follows the gradient of
 //
 //   utility = rate - rate (900 dRTT/dt + 11 lost / sent)
 //
-//   start (rate x 1.5 an interval) --(utility falls)--> probing (5 % above and below, twice) <--> moving along the gradient
+//   start (rate x 1.5 an interval) --(utility falls)--> probing (5 % above and below, twice)
+//       <--> moving along the gradient
 //
-// Sources: Dong et al., "PCC Vivace: online-learning congestion control", NSDI 2018; behaviour, whole-number scaling and defaults
-// of its authors' kernel module, github.com/PCCproject/PCC-Kernel, branch vivace at ed39d0f (src/tcp_pcc.c, November 2018), whose
-// utility is linear in the rate where the paper has rate^0.9. Parameters carry the module's names. What differs, each with a
-// parameter that brings the module's way back: it begins with the initial window in a round trip, not with 4.2 Mbit/s; a move
-// begins at the rate that won the probe; a time-out halves the rate and starts anew, where the module goes on as it was. The
-// packets it counts as sent are those delivered, lost and in flight.
+// Sources: Dong et al., "PCC Vivace: online-learning congestion control", NSDI 2018; behaviour, whole-number scaling
+// and defaults of its authors' kernel module, github.com/PCCproject/PCC-Kernel, branch vivace at ed39d0f
+// (src/tcp_pcc.c, November 2018), whose utility is linear in the rate where the paper has rate^0.9. Parameters carry
+// the module's names. What differs, each with a parameter that brings the module's way back: it begins with the
+// initial window in a round trip, not with 4.2 Mbit/s; a move begins at the rate that won the probe; a time-out
+// halves the rate and starts anew, where the module goes on as it was. The packets it counts as sent are those
+// delivered, lost and in flight.
 #include <algorithm>
 #include <limits>
 
@@ -95,7 +98,8 @@ class Vivace final : public CongestionControl {
 
   int64_t undo_window(Tcb& tcb, int64_t) override { return tcb.cwnd; }
 
-  // After a time-out nothing is learnt until what was lost is repaired. With every one the rate falls, to start anew from there.
+  // After a time-out nothing is learnt until what was lost is repaired.
+  // With every one the rate falls, to start anew from there.
   void on_state(Tcb& tcb, CaState next) override {
     if (next == CaState::loss) {
       rate_ = std::max(rate_ * setting_.timeout_rate / 100, least_rate(tcb));
@@ -167,7 +171,8 @@ class Vivace final : public CongestionControl {
 
   // What was sent fills an interval: enough of it, and about a round trip of it.
   bool sending_is_over(const Tcb& tcb, const Interval& interval) const {
-    return static_cast<int32_t>(sent(tcb) - interval.sent_base) >= static_cast<int32_t>(setting_.interval_min_packets) &&
+    return static_cast<int32_t>(sent(tcb) - interval.sent_base) >=
+               static_cast<int32_t>(setting_.interval_min_packets) &&
            counted_ > interval.sent_base;
   }
 
@@ -209,7 +214,8 @@ class Vivace final : public CongestionControl {
   int64_t utility(const Tcb& tcb, const Interval& interval) const {
     if (interval.delivered == 0) return 0;
     const int64_t delivered = interval.delivered, lost = interval.lost, mss = tcb.mss;
-    const int64_t sending = interval.send_end - interval.send_start, receiving = interval.receive_end - interval.receive_start;
+    const int64_t sending = interval.send_end - interval.send_start,
+                  receiving = interval.receive_end - interval.receive_start;
     const int64_t throughput = receiving > 0 ? kMillion * delivered * mss / receiving : 0;
     const int64_t rtt_change = interval.end_rtt - interval.start_rtt;
     const int64_t two_packets = throughput > 0 ? 2 * kMillion * mss / throughput : 0;
@@ -220,7 +226,8 @@ class Vivace final : public CongestionControl {
       inflation = std::max<int64_t>(inflation, 0);
       if (loss < kStartLoss) loss = 0;
     }
-    const int64_t cost = interval.rate * (setting_.latency_coefficient * inflation + setting_.loss_coefficient * loss) / kScale;
+    const int64_t cost =
+        interval.rate * (setting_.latency_coefficient * inflation + setting_.loss_coefficient * loss) / kScale;
     return std::clamp(interval.rate - cost, -kLargestUtility, kLargestUtility);
   }
 
@@ -250,10 +257,12 @@ class Vivace final : public CongestionControl {
     start_interval(tcb);
   }
 
-  // Up or down, if both pairs of intervals say so. The move's first gradient is that between this rate and the worse one.
+  // Up or down, if both pairs of intervals say so.
+  // The move's first gradient is that between this rate and the worse one.
   void decide_probing(Tcb& tcb) {
     for (Interval& interval : intervals_) interval.utility = utility(tcb, interval);
-    const bool first = intervals_[0].utility > intervals_[1].utility, second = intervals_[2].utility > intervals_[3].utility;
+    const bool first = intervals_[0].utility > intervals_[1].utility,
+               second = intervals_[2].utility > intervals_[3].utility;
     const bool same_order = intervals_[0].rate == intervals_[2].rate;
     const Interval &better = intervals_[second ? 2 : 3], &worse = intervals_[second ? 3 : 2];
     if ((first == second) == same_order && better.rate != rate_) {
@@ -313,7 +322,8 @@ class Vivace final : public CongestionControl {
 
   int64_t bounded(int64_t step) {
     const int64_t size = std::abs(step);
-    if (static_cast<double>(kScale) * static_cast<double>(size) / static_cast<double>(rate_) < static_cast<double>(change_bound_ + 1)) {
+    if (static_cast<double>(kScale) * static_cast<double>(size) / static_cast<double>(rate_) <
+        static_cast<double>(change_bound_ + 1)) {
       change_bound_ = setting_.min_change_bound;
       return step;
     }
@@ -347,15 +357,19 @@ const Entry<CongestionControlRecord> entry{{
          whole("lat_infl_filter", 30, 0, 1000, "1/1000: growth of the delay in time below which it counts as none"),
          whole("latency_coefficient", 900, 0, 100'000, "of the delay's growth in the utility"),
          whole("loss_coefficient", 11, 0, 1000, "of the share of lost packets in the utility"),
-         whole("min_rate_diff", 20, 1, 500, "1/1000: rates that differ less have no gradient; steps are a tenth larger"),
+         whole("min_rate_diff", 20, 1, 500,
+               "1/1000: rates that differ less have no gradient; steps are a tenth larger"),
          whole("grad_step_size", 25, 1, 1000, "bytes a second for a gradient of 1/1000, before amplification"),
          whole("amp_min", 2, 1, 1000, "amplifier of the first step in a direction"),
-         whole("max_swing_buffer", 2, 0, 100, "steps in a direction, at most, before the amplifier grows by 1 with each"),
+         whole("max_swing_buffer", 2, 0, 100,
+               "steps in a direction, at most, before the amplifier grows by 1 with each"),
          whole("min_change_bound", 100, 1, 1000, "1/1000 of the rate: the first step at most"),
          whole("change_bound_step", 70, 0, 1000, "1/1000: so much more with each step that meets its bound"),
          whole("initial_rate", kAutomatic, 1024, 4'000'000, "bytes a second; else the initial window in a round trip"),
-         whole("timeout_rate_percent", 50, 1, 100, "of the rate that a time-out leaves; 100: it goes on as it was, as the module"),
-         truth("moves_late", false, "a move's first interval has the rate from before and no gradient, as in the module")},
+         whole("timeout_rate_percent", 50, 1, 100,
+               "of the rate that a time-out leaves; 100: it goes on as it was, as the module"),
+         truth("moves_late", false,
+               "a move's first interval has the rate from before and no gradient, as in the module")},
 }};
 
 }  // namespace

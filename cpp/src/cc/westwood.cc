@@ -1,8 +1,8 @@
 // Westwood+: Reno that after a loss sets its window to estimated bandwidth x smallest RTT instead of half.
 //
-// Sources: Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas TCP congestion control",
-// ACM CCR 34(2), 2004; behaviour of net/ipv4/tcp_westwood.c (Linux 6.18) and of src/internet/model/tcp-westwood-plus.cc
-// (ns-3.44, Tustin filter).
+// Sources: Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas TCP congestion
+// control", ACM CCR 34(2), 2004; behaviour of net/ipv4/tcp_westwood.c (Linux 6.18) and of
+// src/internet/model/tcp-westwood-plus.cc (ns-3.44, Tustin filter).
 #include <cmath>
 #include <utility>
 
@@ -14,12 +14,13 @@ namespace {
 
 constexpr uint32_t kInitialRtt = 20 * kHz;
 
-// Linux: a sample a round trip, acknowledged bytes per jiffy, through two cascaded low-pass filters of gain 1/8. The estimate
-// replaces ssthresh and cwnd when recovery completes, and ssthresh after a time-out.
+// Linux: a sample a round trip, acknowledged bytes per jiffy, through two cascaded low-pass filters of gain 1/8. The
+// estimate replaces ssthresh and cwnd when recovery completes, and ssthresh after a time-out.
 class LinuxWestwood final : public LinuxReno {
  public:
   explicit LinuxWestwood(const Parameters& parameters)
-      : least_sample_(static_cast<uint32_t>(parameters["sample_min_ms"] * kHz / 1000)), filter_(parameters.as<int64_t>("filter")) {}
+      : least_sample_(static_cast<uint32_t>(parameters["sample_min_ms"] * kHz / 1000)),
+        filter_(parameters.as<int64_t>("filter")) {}
 
   void init(Tcb& tcb) override {
     window_start_ = jiffies(tcb.now);
@@ -41,7 +42,8 @@ class LinuxWestwood final : public LinuxReno {
     if (next == CaState::loss) {
       tcb.ssthresh = bandwidth_window(tcb);
       reset_rtt_min_ = true;
-    } else if (tcb.state >= CaState::cwr && tcb.state != CaState::loss && next < CaState::cwr && !before(tcb.una, tcb.high_seq)) {
+    } else if (tcb.state >= CaState::cwr && tcb.state != CaState::loss && next < CaState::cwr &&
+               !before(tcb.una, tcb.high_seq)) {
       tcb.ssthresh = bandwidth_window(tcb);
       tcb.set_cwnd(tcb.ssthresh);
     }
@@ -91,8 +93,9 @@ class LinuxWestwood final : public LinuxReno {
   bool reset_rtt_min_ = true;
 };
 
-// ns-3: segments counted over one smoothed RTT, Tustin's filter with pole 0.9, and ssthresh from it when recovery begins. The
-// window grows as TcpNewReno's. An estimate falls due at a point in time; nothing looks at it before the next ACK or loss.
+// ns-3: segments counted over one smoothed RTT, Tustin's filter with pole 0.9, and ssthresh from it when
+// recovery begins. The window grows as TcpNewReno's. An estimate falls due at a point in time; nothing looks at
+// it before the next ACK or loss.
 class Ns3Westwood final : public Ns3NewReno {
  public:
   explicit Ns3Westwood(const Parameters& parameters) : pole_(parameters["pole"]) {}
@@ -123,7 +126,8 @@ class Ns3Westwood final : public Ns3NewReno {
   void estimate_if_due(const Tcb& tcb) {
     if (!counting_ || tcb.now < due_) return;
     // Rates are whole bits a second.
-    const double sample = std::floor(static_cast<double>(acked_segments_) * tcb.mss * 8 / (static_cast<double>(interval_) / 1e9));
+    const double sample =
+        std::floor(static_cast<double>(acked_segments_) * tcb.mss * 8 / (static_cast<double>(interval_) / 1e9));
     bandwidth_ = std::floor(bandwidth_ * pole_) + std::floor(std::floor((sample + last_sample_) * 0.5) * (1 - pole_));
     last_sample_ = sample;
     acked_segments_ = 0;
@@ -143,9 +147,11 @@ const Entry<CongestionControlRecord> entry{{
     .meaning = "Westwood+: Reno that after a loss takes estimated bandwidth x smallest RTT for its window",
     .linux_kernel = make<LinuxWestwood>,
     .ns3 = make<Ns3Westwood>,
-    .parameters = {whole("filter", 8, 1, 1024, "each of the two low-pass filters has a gain of 1 over this").only(Stack::linux_kernel),
-                   real("sample_min_ms", 50, 4, 10'000, "least length of a bandwidth sample, ms").only(Stack::linux_kernel),
-                   real("pole", 0.9, 0, 0.999, "of Tustin's filter of the bandwidth: the weight of the past").only(Stack::ns3)},
+    .parameters =
+        {whole("filter", 8, 1, 1024, "each of the two low-pass filters has a gain of 1 over this")
+             .only(Stack::linux_kernel),
+         real("sample_min_ms", 50, 4, 10'000, "least length of a bandwidth sample, ms").only(Stack::linux_kernel),
+         real("pole", 0.9, 0, 0.999, "of Tustin's filter of the bandwidth: the weight of the past").only(Stack::ns3)},
 }};
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The largest of the values seen in a sliding window, from three samples only (Kathleen Nichols' filter, lib/win_minmax.c in
-// Linux): the best, and the best since the best, and the best since that one, kept a quarter of a window apart.
+// The largest of the values seen in a sliding window, from three samples only (Kathleen Nichols' filter,
+// lib/win_minmax.c in Linux): the best, and the best since the best, and the best since that one, kept a
+// quarter of a window apart.
 #pragma once
 #include <cstdint>
 

@@ -78,7 +78,8 @@ void sender_ratios(const SenderRows& s, float* out) {
   const auto row = [out, n](SenderRatio ratio) { return out + ratio * n; };
   Out queueing = row(kQueueing), standing = row(kStandingQueue), in_bdp = row(kWindowInBdp), use = row(kWindowUse),
       rtt_change = row(kRttChange), rate_change = row(kRateChange), window_change = row(kWindowChange),
-      rtt_in_intervals = row(kRttInIntervals), size = row(kWindowSize), acked = row(kSegmentsAcked), queued = row(kSegmentsQueued);
+      rtt_in_intervals = row(kRttInIntervals), size = row(kWindowSize), acked = row(kSegmentsAcked),
+      queued = row(kSegmentsQueued);
   In rtt = s.rtt, rate = s.rate, cwnd = s.cwnd, mss = s.mss;
   {
     Out least = queued;  // the least RTT, as long as it is needed
@@ -90,7 +91,9 @@ void sender_ratios(const SenderRows& s, float* out) {
     }
     for (size_t i = 0; i < n; ++i) queueing[i] = larger(rtt[i] / least[i], 1.0f);
     for (size_t i = 0; i < n; ++i) standing[i] = larger(rtt_min[i] / least[i], 1.0f);
-    for (size_t i = 0; i < n; ++i) in_bdp[i] = larger(cwnd[i] / larger(peak[i] * least[i] * 0.125f, mss[i]), kLeastRatio);
+    for (size_t i = 0; i < n; ++i) {
+      in_bdp[i] = larger(cwnd[i] / larger(peak[i] * least[i] * 0.125f, mss[i]), kLeastRatio);
+    }
   }
   {
     In previous = s.previous_rtt;

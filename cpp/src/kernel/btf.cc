@@ -29,7 +29,9 @@ struct RawMember {
   uint32_t name, type, offset;
 };
 
-enum Kind { kInt = 1, kArray = 3, kStruct, kUnion, kEnum, kFuncProto = 13, kVar, kDatasec, kDeclTag = 17, kEnum64 = 19 };
+enum Kind {
+  kInt = 1, kArray = 3, kStruct, kUnion, kEnum, kFuncProto = 13, kVar, kDatasec, kDeclTag = 17, kEnum64 = 19
+};
 
 // What follows a type, in bytes.
 size_t tail(const Type& type) {
@@ -50,13 +52,16 @@ std::vector<BtfStruct> find_structs(const std::string& path, const std::vector<s
   const std::vector<char> data(std::istreambuf_iterator<char>(file), {});
   Header header{};
   if (data.size() >= sizeof header) std::memcpy(&header, data.data(), sizeof header);
-  const size_t types = size_t{header.header_bytes} + header.type_offset, strings = size_t{header.header_bytes} + header.string_offset;
+  const size_t types = size_t{header.header_bytes} + header.type_offset,
+               strings = size_t{header.header_bytes} + header.string_offset;
   const size_t types_end = types + header.type_bytes, strings_end = strings + header.string_bytes;
   if (header.magic != 0xeb9f || types_end > data.size() || strings_end > data.size() || header.string_bytes == 0 ||
       data[strings_end - 1] != 0) {
     throw std::runtime_error(path + " holds no BTF");
   }
-  const auto text = [&](uint32_t offset) { return std::string_view(offset < header.string_bytes ? &data[strings + offset] : ""); };
+  const auto text = [&](uint32_t offset) {
+    return std::string_view(offset < header.string_bytes ? &data[strings + offset] : "");
+  };
 
   std::vector<BtfStruct> found(names.size());
   uint32_t id = 1;

@@ -30,13 +30,14 @@ constexpr const char* kUnreadable = "a TCP socket of the kernel's list cannot be
 
 // Of the listing: struct inet_diag_msg.
 constexpr const char* kSocket[] = {
-    "cookie", "inode", "local_address", "remote_address", "local_port", "remote_port", "receive_queue_bytes", "send_queue_bytes",
-    "loopback",
+    "cookie",      "inode",               "local_address",    "remote_address", "local_port",
+    "remote_port", "receive_queue_bytes", "send_queue_bytes", "loopback",
 };
 // struct sk_meminfo, SK_MEMINFO_*: bytes with the kernel's overhead, and packets dropped.
 constexpr const char* kMemory[] = {
-    "receive_queued_bytes", "receive_buffer_bytes", "send_in_flight_memory_bytes", "send_buffer_bytes", "memory_reserve_bytes",
-    "send_queued_bytes",    "option_memory_bytes",  "backlog_bytes",               "drops",
+    "receive_queued_bytes", "receive_buffer_bytes", "send_in_flight_memory_bytes", "send_buffer_bytes",
+    "memory_reserve_bytes", "send_queued_bytes",    "option_memory_bytes",         "backlog_bytes",
+    "drops",
 };
 
 struct Question {
@@ -82,7 +83,8 @@ void append(const nlmsghdr& header, std::vector<double>& rows) {
   double* memory = out;
   double* info = out + std::size(kMemory);
   parse_tcp_info({}, info);
-  for (auto* attribute = reinterpret_cast<const rtattr*>(&message + 1); RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
+  for (auto* attribute = reinterpret_cast<const rtattr*>(&message + 1); RTA_OK(attribute, left);
+       attribute = RTA_NEXT(attribute, left)) {
     const auto* data = static_cast<const uint8_t*>(RTA_DATA(attribute));
     const size_t bytes = RTA_PAYLOAD(attribute);
     if (attribute->rta_type == INET_DIAG_SKMEMINFO) {
@@ -118,7 +120,8 @@ std::span<char> buffer() {
   return bytes;
 }
 
-// Of the answer to the question of this number; false: the sockets changed meanwhile, and the answer does not hold together.
+// Of the answer to the question of this number; false: the sockets changed meanwhile,
+// and the answer does not hold together.
 bool answered(int netlink, uint32_t number, std::vector<double>& rows) {
   bool whole = true;
   for (;;) {

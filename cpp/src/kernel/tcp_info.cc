@@ -15,7 +15,8 @@ namespace {
 
 using enum TcpInfoField::Type;
 constexpr double kMillisecondUnit = 1e-3, kMicrosecondUnit = 1e-6;
-constexpr double kInfiniteThreshold = 0x7fffffff, kNoSample = 0xffffffff, kUnpaced = 0x1p64;  // ~0, as a double is rounded
+// ~0, as a double is rounded.
+constexpr double kInfiniteThreshold = 0x7fffffff, kNoSample = 0xffffffff, kUnpaced = 0x1p64;
 constexpr size_t kMostBytes = 512;
 
 // Offsets do not change: fields are only added at the end. In brackets the kernel that the fields below came with.

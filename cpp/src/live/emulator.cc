@@ -45,12 +45,17 @@ void check(const Emulator::Setting& setting) {
 }  // namespace
 
 Emulator::Emulator(const Setting& setting)
-    : nodes_(setting.nodes), routes_(setting.routes), mtu_(setting.mtu), ask_realtime_(setting.realtime), rng_(setting.seed) {
+    : nodes_(setting.nodes),
+      routes_(setting.routes),
+      mtu_(setting.mtu),
+      ask_realtime_(setting.realtime),
+      rng_(setting.seed) {
   const WorldConfig& world = setting.world;
   validate(world);
   check(setting);
   network_.clock = &now_;
-  build_links(world, &rng_, this, network_.links, switches_, [this](uint32_t link) { managed_.push_back(&network_.links[link]); });
+  build_links(world, &rng_, this, network_.links, switches_,
+              [this](uint32_t link) { managed_.push_back(&network_.links[link]); });
   for (const ProbeConfig& probe : world.probes) {
     one_ways_.push_back(&probes_.emplace_back(probe, static_cast<uint32_t>(one_ways_.size()), network_));
   }
@@ -213,7 +218,9 @@ bool Emulator::read_node(uint32_t node) {
     slot.unread = std::max<Time>(0, at - empty_at_[node]);
     slot.mark = {};
     if (!slot.backward) taps_[slot.route].sent(at, slot.seen);
-    if (ReceiverMeter* meter = meters_[slot.route].get(); meter && slot.backward) meter->answer(monotonic(), slot.data, slot.bytes);
+    if (ReceiverMeter* meter = meters_[slot.route].get(); meter && slot.backward) {
+      meter->answer(monotonic(), slot.data, slot.bytes);
+    }
     move(index, at);
   }
   return true;
@@ -226,10 +233,15 @@ bool Emulator::place(Slot& slot, uint32_t node, uint32_t length) {
   const auto route_of = [](const uint8_t* address) { return uint32_t{address[2]} << 8 | address[3]; };
   const uint8_t *from = p + 12, *to = p + 16;
   const uint32_t number = route_of(to);
-  if (from[0] != 10 || to[0] != 10 || from[1] != node || route_of(from) != number || number >= routes_.size()) return false;
+  if (from[0] != 10 || to[0] != 10 || from[1] != node || route_of(from) != number || number >= routes_.size()) {
+    return false;
+  }
   const Route& route = routes_[number];
   slot.backward = route.receiver_node == node;
-  if ((slot.backward ? route.sender_node : route.receiver_node) != to[1] || (!slot.backward && route.sender_node != node)) return false;
+  if ((slot.backward ? route.sender_node : route.receiver_node) != to[1] ||
+      (!slot.backward && route.sender_node != node)) {
+    return false;
+  }
   slot.route = number;
   slot.bytes = length;
   slot.hop = 0;
@@ -265,8 +277,8 @@ void Emulator::move(uint32_t index, Time now) {
   lose(index, outcome.fate);
 }
 
-// Of a packet that came to a link that had been idle for so long, or negative: was busy, and waited there. slot: none of a packet of
-// a source of the emulator's own.
+// Of a packet that came to a link that had been idle for so long, or negative: was busy, and waited there. slot: none
+// of a packet of a source of the emulator's own.
 void Emulator::note_transmission(uint32_t link, Slot* slot, Time idle, Time waited) {
   Rate& rate = rates_[link];
   if (!rate.limited) return;
@@ -313,7 +325,9 @@ void Emulator::write_out(uint32_t index, Time due) {
   const ssize_t written = ::write(nodes_[node], slot.data, slot.bytes);
   const Time done = now();
   lateness_.add(due, done);
-  if (slot.mark.link != UINT32_MAX) rates_[slot.mark.link].check.write(network_.links[slot.mark.link], slot.mark, done - due);
+  if (slot.mark.link != UINT32_MAX) {
+    rates_[slot.mark.link].check.write(network_.links[slot.mark.link], slot.mark, done - due);
+  }
   if (written < 0) {
     ++counters_.refused;
   } else {

@@ -29,7 +29,9 @@ PriorityLock::PriorityLock() {
 }
 
 void PriorityLock::lock() {
-  if (const int error = pthread_mutex_lock(&mutex_)) throw std::system_error(error, std::generic_category(), "taking a lock");
+  if (const int error = pthread_mutex_lock(&mutex_)) {
+    throw std::system_error(error, std::generic_category(), "taking a lock");
+  }
 }
 
 NoSignals::NoSignals() {

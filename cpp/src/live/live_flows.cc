@@ -42,8 +42,9 @@ void set_buffer(int fd, int forced, int option, int64_t bytes, const char* name)
   socklen_t size = sizeof given;
   getsockopt(fd, SOL_SOCKET, option, &given, &size);
   if (given / 2 < half) {
-    throw std::runtime_error(std::string(name) + " = " + std::to_string(half) + " is more than net.core." + (option == SO_SNDBUF ? "w" : "r") +
-                             "mem_max, which gives " + std::to_string(given / 2) + " and is the whole machine's");
+    throw std::runtime_error(std::string(name) + " = " + std::to_string(half) + " is more than net.core." +
+                             (option == SO_SNDBUF ? "w" : "r") + "mem_max, which gives " + std::to_string(given / 2) +
+                             " and is the whole machine's");
   }
 }
 
@@ -66,12 +67,16 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
       legs += legs_of(sender).size();
     }
   }
-  if (flow_sockets_.size() != world_.flows.size()) reject("flows", flow_sockets_.size(), std::to_string(world_.flows.size()));
+  if (flow_sockets_.size() != world_.flows.size()) {
+    reject("flows", flow_sockets_.size(), std::to_string(world_.flows.size()));
+  }
   if (sender_sockets_.size() != legs) reject("senders", sender_sockets_.size(), std::to_string(legs));
   std::vector<bool> used(routes_.size());
   for (const auto* sockets : {&flow_sockets_, &sender_sockets_}) {
     for (const LiveSocket& socket : *sockets) {
-      if (socket.route >= routes_.size() || used[socket.route]) reject("route", socket.route, "the number of a route of its own");
+      if (socket.route >= routes_.size() || used[socket.route]) {
+        reject("route", socket.route, "the number of a route of its own");
+      }
       used[socket.route] = true;
     }
   }
@@ -96,7 +101,8 @@ LiveFlows::LiveFlows(const Setting& setting, Emulator& emulator)
   for (uint32_t i = 0; i < world_.flows.size(); ++i) {
     const FlowConfig& flow = world_.flows[i];
     if (flow.relay_from < 0) continue;
-    fed_[i] = feeds_[static_cast<uint32_t>(flow.relay_from)] = std::make_shared<Joint>(Joint{.buffer = flow.relay_buffer_bytes});
+    fed_[i] = feeds_[static_cast<uint32_t>(flow.relay_from)] =
+        std::make_shared<Joint>(Joint{.buffer = flow.relay_buffer_bytes});
   }
   clamps_.resize(namespaces_.size());
   completed_at_.resize(namespaces_.size());
@@ -134,7 +140,9 @@ void LiveFlows::listen() {
           prepare(fd.get(), one, true);
           set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
           const sockaddr_in at = address(route.receiver_node, one.route, kPort);
-          if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) fail_system("binding a listening socket");
+          if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
+            fail_system("binding a listening socket");
+          }
           if (::listen(fd.get(), static_cast<int>(kRoomForAccepts)) != 0) fail_system("listening");
           watch(fd.get(), key_of(static_cast<uint32_t>(listeners_.size()), 0, kListener), EPOLLIN);
           listeners_.push_back({std::move(fd), one.route});
@@ -166,7 +174,9 @@ void LiveFlows::stop() {
 
 void LiveFlows::enter(uint32_t node) {
   if (node == node_) return;
-  if (setns(namespaces_[node], CLONE_NEWNET) != 0) fail_system("entering the network namespace of node " + std::to_string(node));
+  if (setns(namespaces_[node], CLONE_NEWNET) != 0) {
+    fail_system("entering the network namespace of node " + std::to_string(node));
+  }
   node_ = node;
 }
 
@@ -188,7 +198,9 @@ void LiveFlows::run() {
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), more ? 0 : -1);
     if (count < 0 && errno != EINTR) fail_system("epoll_wait");
     const Guard guard = hold();
-    for (int i = 0; i < count; ++i) handle(events[static_cast<size_t>(i)].data.u64, events[static_cast<size_t>(i)].events);
+    for (int i = 0; i < count; ++i) {
+      handle(events[static_cast<size_t>(i)].data.u64, events[static_cast<size_t>(i)].events);
+    }
   }
 }
 
@@ -236,7 +248,8 @@ void LiveFlows::run_alarms(Time now) {
     }
     if (due.task == Task::look) {
       look();
-      alarms_.push({now + std::max<Time>(kLook, kLookAtOne * static_cast<Time>(world_.flows.size())), 0, 0, Task::look});
+      alarms_.push(
+          {now + std::max<Time>(kLook, kLookAtOne * static_cast<Time>(world_.flows.size())), 0, 0, Task::look});
       continue;
     }
     const Place& place = places_[due.place];
@@ -254,21 +267,28 @@ void LiveFlows::alarm(Time time, uint32_t place, Task task) {
 void LiveFlows::prepare(int fd, const LiveSocket& socket, bool receives) const {
   // Whatever ends this process, its sockets end at once, and so do the connections.
   set_option(fd, SOL_SOCKET, SO_LINGER, linger{1, 0}, "SO_LINGER");
-  if (!socket.cc.empty() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, socket.cc.data(), static_cast<socklen_t>(socket.cc.size())) != 0) {
+  if (!socket.cc.empty() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, socket.cc.data(),
+                                       static_cast<socklen_t>(socket.cc.size())) != 0) {
     fail_system("congestion control " + socket.cc);
   }
   if (receives) {
-    if (socket.receive_buffer_bytes > 0) set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, socket.receive_buffer_bytes, "SO_RCVBUF");
+    if (socket.receive_buffer_bytes > 0) {
+      set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, socket.receive_buffer_bytes, "SO_RCVBUF");
+    }
     if (socket.window_clamp_bytes > 0) {
-      set_option(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, static_cast<int>(std::min<int64_t>(socket.window_clamp_bytes, INT32_MAX)), "TCP_WINDOW_CLAMP");
+      set_option(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP,
+                 static_cast<int>(std::min<int64_t>(socket.window_clamp_bytes, INT32_MAX)), "TCP_WINDOW_CLAMP");
     }
     return;
   }
   if (socket.send_buffer_bytes > 0) set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, socket.send_buffer_bytes, "SO_SNDBUF");
   if (socket.notsent_lowat_bytes > 0) {
-    set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(std::min<int64_t>(socket.notsent_lowat_bytes, INT32_MAX)), "TCP_NOTSENT_LOWAT");
+    set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT,
+               static_cast<int>(std::min<int64_t>(socket.notsent_lowat_bytes, INT32_MAX)), "TCP_NOTSENT_LOWAT");
   }
-  if (socket.pacing_bytes_per_s > 0) set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, socket.pacing_bytes_per_s, "SO_MAX_PACING_RATE");
+  if (socket.pacing_bytes_per_s > 0) {
+    set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, socket.pacing_bytes_per_s, "SO_MAX_PACING_RATE");
+  }
 }
 
 void LiveFlows::watch(int fd, uint64_t key, uint32_t events) const {
@@ -310,7 +330,9 @@ uint32_t LiveFlows::open(const FlowConfig& config, const LiveSocket& socket, uin
   sockaddr_in own = address(route.sender_node, socket.route, 0);
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) return refused("binding a socket");
   const sockaddr_in far = address(route.receiver_node, socket.route, kPort);
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&far), sizeof far) != 0 && errno != EINPROGRESS) return refused("connecting");
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&far), sizeof far) != 0 && errno != EINPROGRESS) {
+    return refused("connecting");
+  }
   socklen_t size = sizeof own;
   getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size);
   if (free_.empty()) {
@@ -341,7 +363,8 @@ void LiveFlows::accept(uint32_t listener) {
   for (;;) {
     sockaddr_in from{};
     socklen_t size = sizeof from;
-    Descriptor fd(accept4(listeners_[listener].fd.get(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Descriptor fd(accept4(listeners_[listener].fd.get(), reinterpret_cast<sockaddr*>(&from), &size,
+                          SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno != EAGAIN) fail_system("accepting a connection");
@@ -354,7 +377,9 @@ void LiveFlows::accept(uint32_t listener) {
     Connection& connection = *places_[index].connection;
     int tos = 0;
     size = sizeof tos;
-    if (getsockopt(connection.sender.get(), IPPROTO_IP, IP_TOS, &tos, &size) == 0) set_option(fd.get(), IPPROTO_IP, IP_TOS, tos, "IP_TOS");
+    if (getsockopt(connection.sender.get(), IPPROTO_IP, IP_TOS, &tos, &size) == 0) {
+      set_option(fd.get(), IPPROTO_IP, IP_TOS, tos, "IP_TOS");
+    }
     // What is read at a rate is asked for by the clock while there is something to read.
     const uint32_t mode = connection.sink ? EPOLLONESHOT : EPOLLET;
     watch(fd.get(), key_of(index, places_[index].generation & 0x1fffffff, kReceiver), EPOLLIN | EPOLLRDHUP | mode);

@@ -1,4 +1,5 @@
-// Arrivals of the traffic, and relays: two connections of which one sends on what the other has received. No byte is copied: all are 0.
+// Arrivals of the traffic, and relays: two connections of which one sends on what the other has received.
+// No byte is copied: all are 0.
 #include <cerrno>
 
 #include "netbuf/live_flows.h"
@@ -28,7 +29,8 @@ void LiveFlows::open_leg(uint32_t opened, Task which) {
     if (joint->broken) return;
   }
   const bool down = which == Task::open_down;
-  const uint32_t place = open(down ? sender.relay.front() : sender, sender_sockets_[first_leg_[flow.sender] + down], flow.priority);
+  const uint32_t place = open(down ? sender.relay.front() : sender,
+                              sender_sockets_[first_leg_[flow.sender] + down], flow.priority);
   if (place == kNone) {
     ++failed_;
     if (joint) break_relay(*joint, errno);

@@ -96,8 +96,8 @@ void LiveFlows::write(uint32_t index, Time now) {
     }
     connection.written += sent;
     room -= sent;
-    // The kernel counts a connection as limited by its send buffer where something leaves after somebody found no room: of what a
-    // device takes as it is written nothing is left to leave once write() finds none.
+    // The kernel counts a connection as limited by its send buffer where something leaves after somebody found no room:
+    // of what a device takes as it is written nothing is left to leave once write() finds none.
     if (connection.socket->polls) {
       pollfd asks{fd, POLLOUT, 0};
       poll(&asks, 1, 0);
@@ -128,7 +128,10 @@ size_t LiveFlows::clamp_windows(uint32_t node, int64_t bytes) {
   clamps_.at(node) = bytes;
   size_t count = 0;
   for (const Place& place : places_) {
-    if (!place.connection || !place.connection->receiver || routes_[place.connection->socket->route].receiver_node != node) continue;
+    if (!place.connection || !place.connection->receiver ||
+        routes_[place.connection->socket->route].receiver_node != node) {
+      continue;
+    }
     clamp(*place.connection);
     ++count;
   }
@@ -160,7 +163,9 @@ void LiveFlows::look(uint32_t flow) {
   const Time at = now(), since = at - looked_[flow];
   looked_[flow] = at;
   LiveFlowStats& stats = flow_stats_[flow];
-  if (!stats.info.empty() && stats.connected) stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
+  if (!stats.info.empty() && stats.connected) {
+    stats.cwnd_integral_byte_s += stats.info[cwnd] * stats.info[mss] * seconds(since);
+  }
   const int fd = sender_fd(flow);
   if (fd < 0) return;
   std::vector<double> info(tcp_info_fields().size());

@@ -5,14 +5,17 @@ namespace netbuf {
 namespace {
 constexpr uint8_t kEndOfOptions = 0, kNoOption = 1, kSackOption = 5;
 
-uint32_t word(const uint8_t* at) { return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3]; }
+uint32_t word(const uint8_t* at) {
+  return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3];
+}
 uint32_t half(const uint8_t* at) { return uint32_t{at[0]} << 8 | at[1]; }
 }  // namespace
 
 TapSeen TapSeen::read(const uint8_t* packet, uint32_t length, bool backward) {
   TapSeen seen;
   const uint32_t header = (packet[0] & 15u) * 4;
-  if (packet[9] != 6 || length < header + 20 || (packet[6] & 0x1f) | packet[7]) return seen;  // or not a packet's first fragment
+  // Not TCP, too short, or not a packet's first fragment.
+  if (packet[9] != 6 || length < header + 20 || (packet[6] & 0x1f) | packet[7]) return seen;
   const uint8_t* tcp = packet + header;
   const uint32_t offset = (tcp[12] >> 4) * 4u;
   if (offset < 20 || length < header + offset) return seen;

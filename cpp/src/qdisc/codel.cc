@@ -1,8 +1,8 @@
 // CoDel: drops from the head, ever more often, while packets wait longer than a target for longer than an interval.
 //
-// Sources: Nichols, Jacobson, McGregor and Iyengar, RFC 8289, 2018; see codel.h for the arithmetic. By the RFC and Linux nothing
-// is dropped while no more than one packet of the MTU would be left (mtu_bytes); ns-3.44 drops unless fewer than 1500 bytes
-// of IP packets would be: mtu_bytes = 1499 does that.
+// Sources: Nichols, Jacobson, McGregor and Iyengar, RFC 8289, 2018; see codel.h for the arithmetic. By the RFC and
+// Linux nothing is dropped while no more than one packet of the MTU would be left (mtu_bytes); ns-3.44 drops unless
+// fewer than 1500 bytes of IP packets would be: mtu_bytes = 1499 does that.
 #include "qdisc/codel.h"
 
 namespace netbuf {

@@ -1,7 +1,8 @@
 // CoDel's decision at the head of a queue (RFC 8289): shared by CoDel and by each queue of FQ-CoDel.
 //
-// The arithmetic is that of include/net/codel_impl.h (Linux) and src/traffic-control/model/codel-queue-disc.cc (ns-3.44): time in
-// units of 1024 ns in 32 bits, 1/sqrt(count) in 16 bits improved by one Newton step at each change of count.
+// The arithmetic is that of include/net/codel_impl.h (Linux) and
+// src/traffic-control/model/codel-queue-disc.cc (ns-3.44): time in units of 1024 ns in 32 bits, 1/sqrt(count)
+// in 16 bits improved by one Newton step at each change of count.
 #pragma once
 #include "netbuf/queue_discipline.h"
 
@@ -12,7 +13,8 @@ inline constexpr Parameter kCodelParameters[] = {
     real("interval_ms", 100, 0.1, 100'000, "a slow round trip's worth, ms"),
     whole("mtu_bytes", 1514, 0, 65'536, "nothing is dropped while no more would be left; 1499 does as ns-3 does"),
     kEcnParameter,
-    real("ce_threshold_ms", kAutomatic, 0, 10'000, "what waits longer is marked in any case, where its flow speaks ECN, ms; auto: not"),
+    real("ce_threshold_ms", kAutomatic, 0, 10'000,
+         "what waits longer is marked in any case, where its flow speaks ECN, ms; auto: not"),
 };
 
 class Codel {
@@ -26,7 +28,8 @@ class Codel {
   static Setting setting(const Parameters& parameters) {
     return {units(from_seconds(parameters["target_ms"] * 1e-3)), units(from_seconds(parameters["interval_ms"] * 1e-3)),
             parameters.as<int64_t>("mtu_bytes"), parameters.is("ecn"),
-            parameters.automatic("ce_threshold_ms") ? UINT32_MAX : units(from_seconds(parameters["ce_threshold_ms"] * 1e-3))};
+            parameters.automatic("ce_threshold_ms") ? UINT32_MAX
+                                                    : units(from_seconds(parameters["ce_threshold_ms"] * 1e-3))};
   }
 
   // The next packet to send, after those that are dropped before it; false when none is left. A Store has
@@ -91,7 +94,8 @@ class Codel {
 
   // Whether the packet at the head has waited too long, as all have for an interval.
   template <class Store>
-  bool above_for_an_interval(uint32_t time, const Setting& setting, const Store& store, bool have, Time now, const Queued& item) {
+  bool above_for_an_interval(uint32_t time, const Setting& setting, const Store& store, bool have, Time now,
+                             const Queued& item) {
     if (!have || before(units(now - item.arrived), setting.target) || store.bytes() <= setting.mtu_bytes) {
       first_above_ = 0;
       return false;

@@ -1,5 +1,5 @@
-// Drop-tail: first in, first out; what finds the queue full is dropped, and, where a threshold is given, what comes of flows that
-// speak ECN is marked while more packets wait (as DCTCP wants it: RFC 8257, 3.1).
+// Drop-tail: first in, first out; what finds the queue full is dropped, and, where a threshold is given, what comes of
+// flows that speak ECN is marked while more packets wait (as DCTCP wants it: RFC 8257, 3.1).
 #include "netbuf/queue_discipline.h"
 
 namespace netbuf {
@@ -10,7 +10,8 @@ class DropTail final : public QueueDiscipline {
   explicit DropTail(const DisciplineSetting& setting)
       : limit_packets_(setting.limit_packets),
         limit_bytes_(setting.limit_bytes),
-        mark_(setting.parameters.automatic("mark_packets") ? UINT32_MAX : setting.parameters.as<uint32_t>("mark_packets")),
+        mark_(setting.parameters.automatic("mark_packets") ? UINT32_MAX
+                                                           : setting.parameters.as<uint32_t>("mark_packets")),
         sink_(setting.sink) {}
 
   void enqueue(Time, const Queued& item) override {
@@ -43,7 +44,8 @@ const Entry<DisciplineRecord> entry{{
     .name = "droptail",
     .meaning = "first in, first out; what finds the queue full is dropped",
     .make = make<DropTail>,
-    .parameters = {whole("mark_packets", kAutomatic, 0, 1e9, "arrivals of flows that speak ECN are marked while more packets wait; auto: never")},
+    .parameters = {whole("mark_packets", kAutomatic, 0, 1e9,
+                         "arrivals of flows that speak ECN are marked while more packets wait; auto: never")},
 }};
 
 }  // namespace

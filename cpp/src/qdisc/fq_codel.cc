@@ -1,8 +1,8 @@
 // FQ-CoDel: flows hashed to queues that are served in turn, new ones first, each under CoDel.
 //
-// Sources: Hoeiland-Joergensen, McKenney, Taht, Gettys and Dumazet, RFC 8290, 2018; the choice between lists and the batch of
-// drops as in net/sched/sch_fq_codel.c (Linux) and src/traffic-control/model/fq-codel-queue-disc.cc (ns-3.44). CoDel's rule about the last
-// MTU looks at a flow's own queue, as in ns-3 (Linux looks at all queues).
+// Sources: Hoeiland-Joergensen, McKenney, Taht, Gettys and Dumazet, RFC 8290, 2018; the choice between lists and the
+// batch of drops as in net/sched/sch_fq_codel.c (Linux) and src/traffic-control/model/fq-codel-queue-disc.cc (ns-3.44).
+// CoDel's rule about the last MTU looks at a flow's own queue, as in ns-3 (Linux looks at all queues).
 #include <algorithm>
 #include <vector>
 
@@ -148,7 +148,8 @@ class FqCodel final : public QueueDiscipline {
 
   // From the head, up to a batch and half of what it holds.
   void drop_from_fattest() {
-    Flow& fattest = *std::max_element(flows_.begin(), flows_.end(), [](const Flow& a, const Flow& b) { return a.bytes < b.bytes; });
+    Flow& fattest = *std::max_element(flows_.begin(), flows_.end(),
+                                      [](const Flow& a, const Flow& b) { return a.bytes < b.bytes; });
     const int64_t enough = fattest.bytes / 2;
     int64_t dropped = 0;
     Queued item;

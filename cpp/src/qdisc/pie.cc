@@ -1,10 +1,13 @@
-// PIE: drops arrivals at random, with a probability that a proportional-integral controller of the queueing delay updates.
+// PIE: drops arrivals at random, with a probability that a proportional-integral controller
+// of the queueing delay updates.
 //
-// Sources: Pan, Natarajan, Baker and White, RFC 8033, 2017, with its automatic tuning (4.2), burst allowance (4.4), cap on increases
-// (5.5) and optional derandomisation (5.4); the delay is that of the last packet sent, by its time stamp, 0 when none is left (as
-// net/sched/sch_pie.c of Linux and src/traffic-control/model/pie-queue-disc.cc of ns-3.44 do by default).
-// ns-3's burst allowance differs from the RFC's: it begins to run down at the first arrival, not when congestion begins, is granted
-// again after quiet_s seconds without congestion, and holds the probability at 0 meanwhile: burst_quiet_s = 1.5 does that.
+// Sources: Pan, Natarajan, Baker and White, RFC 8033, 2017, with its automatic tuning (4.2), burst allowance
+// (4.4), cap on increases (5.5) and optional derandomisation (5.4); the delay is that of the last packet sent, by
+// its time stamp, 0 when none is left (as net/sched/sch_pie.c of Linux and
+// src/traffic-control/model/pie-queue-disc.cc of ns-3.44 do by default).
+// ns-3's burst allowance differs from the RFC's: it begins to run down at the first arrival, not when congestion
+// begins, is granted again after quiet_s seconds without congestion, and holds the probability at 0 meanwhile:
+// burst_quiet_s = 1.5 does that.
 #include <algorithm>
 
 #include "netbuf/queue_discipline.h"
@@ -37,7 +40,8 @@ class Pie final : public QueueDiscipline {
 
   void enqueue(Time now, const Queued& item) override {
     catch_up(now);
-    const bool full = queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_, chosen = !full && drop_early(item.bytes);
+    const bool full = queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_,
+               chosen = !full && drop_early(item.bytes);
     if (full || chosen) accumulated_ = 0;
     const bool marks = chosen && ecn_ && item.ecn && probability_ <= mark_ecnth_;
     if (full || (chosen && !marks)) return sink_->dropped(item);
@@ -88,7 +92,8 @@ class Pie final : public QueueDiscipline {
       next_update_ += update_;
       if (probability == probability_ && old_delay == old_delay_ && burst == burst_ && quiet == quiet_so_far_ &&
           state == burst_state_ && next_update_ <= now) {
-        next_update_ += (now - next_update_) / update_ * update_ + update_;  // nor would any of the others change a thing
+        // Nor would any of the others change a thing.
+        next_update_ += (now - next_update_) / update_ * update_ + update_;
       }
     }
   }
@@ -160,7 +165,8 @@ class Pie final : public QueueDiscipline {
 
 const Entry<DisciplineRecord> entry{{
     .name = "pie",
-    .meaning = "proportional integral controller enhanced (RFC 8033): drops arrivals at random to keep the delay at a target",
+    .meaning = "proportional integral controller enhanced (RFC 8033):"
+               " drops arrivals at random to keep the delay at a target",
     .make = make<Pie>,
     .parameters =
         {real("target_ms", 15, 0.01, 10'000, "reference delay, ms"),
@@ -169,12 +175,14 @@ const Entry<DisciplineRecord> entry{{
          real("beta", 1.25, 0, 1'000, "weight of the delay's change, 1/s"),
          real("max_burst_ms", 150, 0, 10'000, "bursts up to this long are let through, ms"),
          real("burst_quiet_s", 0, 0, 1'000,
-              "so long without congestion, and bursts are let through again, from the first arrival on (ns-3: 1.5), s; 0: as in the RFC"),
+              "so long without congestion, and bursts are let through again, from the first arrival on (ns-3: 1.5), s;"
+              " 0: as in the RFC"),
          whole("mean_packet_bytes", 1514, 1, 65'536, "of the packets expected"),
          truth("cap_increase", true, "the probability grows by at most 0.02 an update where it is high"),
          truth("derandomise", false, "drops are kept apart (section 5.4)"),
          truth("byte_mode", false, "a packet's drop probability is proportional to its size"), kEcnParameter,
-         real("mark_ecnth", 0.1, 0, 1, "largest drop probability at which they are marked (section 5.1); beyond it they are dropped")},
+         real("mark_ecnth", 0.1, 0, 1,
+              "largest drop probability at which they are marked (section 5.1); beyond it they are dropped")},
 }};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A policer: what finds too few tokens is dropped at once, so that nothing waits for the contract's rate; what passes is sent first
-// in, first out at the link's.
+// A policer: what finds too few tokens is dropped at once, so that nothing waits for the contract's rate; what passes
+// is sent first in, first out at the link's.
 #include "qdisc/token_bucket.h"
 
 namespace netbuf {
@@ -8,7 +8,10 @@ namespace {
 class Policer final : public QueueDiscipline {
  public:
   explicit Policer(const DisciplineSetting& setting)
-      : bucket_(setting.parameters), limit_packets_(setting.limit_packets), limit_bytes_(setting.limit_bytes), sink_(setting.sink) {}
+      : bucket_(setting.parameters),
+        limit_packets_(setting.limit_packets),
+        limit_bytes_(setting.limit_bytes),
+        sink_(setting.sink) {}
 
   void enqueue(Time now, const Queued& item) override {
     const bool full = queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_;

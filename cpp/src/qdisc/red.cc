@@ -1,10 +1,11 @@
 // RED: drops arrivals at random, with a probability that grows with an average of the queue length.
 //
-// Sources: Floyd and Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN 1(4), 1993; Floyd,
-// "Recommendation on using the gentle_ variant of RED", 2000; Floyd, Gummadi and Shenker, "Adaptive RED", 2001 (thresholds, weight
-// and the AIMD of the maximum probability when adaptive). wait = 1 keeps drops apart by at least 1/p arrivals, as ns-2 and
-// ns-3.44 (src/traffic-control/model/red-queue-disc.cc) do by default; without it drops are spread over [1, 1/p] as in the paper.
-// Lengths are in packets. Packets of flows that speak ECN are marked where others are dropped at random (RFC 3168, 7).
+// Sources: Floyd and Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN 1(4), 1993;
+// Floyd, "Recommendation on using the gentle_ variant of RED", 2000; Floyd, Gummadi and Shenker, "Adaptive RED", 2001
+// (thresholds, weight and the AIMD of the maximum probability when adaptive). wait = 1 keeps drops apart by at least
+// 1/p arrivals, as ns-2 and ns-3.44 (src/traffic-control/model/red-queue-disc.cc) do by default; without it drops are
+// spread over [1, 1/p] as in the paper. Lengths are in packets. Packets of flows that speak ECN are marked where others
+// are dropped at random (RFC 3168, 7).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,7 +35,8 @@ class Red final : public QueueDiscipline {
         limit_bytes_(setting.limit_bytes),
         sink_(setting.sink),
         rng_(setting.rng) {
-    const bool least = !setting.parameters.automatic("min_packets"), most = !setting.parameters.automatic("max_packets");
+    const bool least = !setting.parameters.automatic("min_packets"),
+               most = !setting.parameters.automatic("max_packets");
     if (!least && !most) {
       const double limit = std::min(static_cast<double>(limit_packets_),
                                     static_cast<double>(limit_bytes_) / setting.parameters["mean_packet_bytes"]);
@@ -56,7 +58,9 @@ class Red final : public QueueDiscipline {
     ++since_drop_;
     const bool chosen = drops(queue_.size());
     const bool marks = chosen && ecn_ && item.ecn && !(hard_drop_ && beyond());
-    if ((chosen && !marks) || queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_) return sink_->dropped(item);
+    if ((chosen && !marks) || queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_) {
+      return sink_->dropped(item);
+    }
     queue_.push(item);
     if (marks) mark(queue_.back(), *sink_);
     bytes_ += item.bytes;
@@ -66,7 +70,8 @@ class Red final : public QueueDiscipline {
     item = queue_.front();
     queue_.pop();
     bytes_ -= item.bytes;
-    if (queue_.empty()) idle_since_ = now + from_seconds(item.bytes * 8 / rate_bps_);  // the link is busy with this one till then
+    // The link is busy with this one till then.
+    if (queue_.empty()) idle_since_ = now + from_seconds(item.bytes * 8 / rate_bps_);
     return true;
   }
   uint32_t packets() const override { return queue_.size(); }
@@ -148,10 +153,12 @@ const Entry<DisciplineRecord> entry{{
     .make = make<Red>,
     .parameters =
         {real("min_packets", kAutomatic, 1e-3, 1e9,
-              "mean queue at which drops begin; auto: a third of max_packets, without one a fifth of the limit, or by target_ms when "
-              "adaptive or without a limit"),
-         real("max_packets", kAutomatic, 1e-3, 1e9, "mean queue at which max_probability is reached; auto: three times min_packets"),
-         real("weight", kAutomatic, 1e-9, 1, "of a sample in the mean queue; auto: 0.002, when adaptive by the link's rate"),
+              "mean queue at which drops begin; auto: a third of max_packets, without one a fifth of the limit,"
+              " or by target_ms when adaptive or without a limit"),
+         real("max_packets", kAutomatic, 1e-3, 1e9,
+              "mean queue at which max_probability is reached; auto: three times min_packets"),
+         real("weight", kAutomatic, 1e-9, 1,
+              "of a sample in the mean queue; auto: 0.002, when adaptive by the link's rate"),
          real("max_probability", 0.02, 1e-9, 1, "drop probability at max_packets"),
          truth("gentle", true, "above max_packets the probability rises to 1 at twice that, instead of being 1"),
          truth("wait", false, "drops are at least 1/p arrivals apart, as in ns-3"),

@@ -139,7 +139,9 @@ void SharedBuffer::note_completion(Time now, uint32_t priority, double fct_s, do
   interval_.at = now;
   interval_.at_free = static_cast<double>(capacity_ - used_) / static_cast<double>(capacity_);
   interval_.at_dropped = interval_drops();
-  for (uint32_t q = 0; q < queues_count_; ++q) interval_.at_drained[q] = totals(q).bytes_out - interval_.before[q].bytes_out;
+  for (uint32_t q = 0; q < queues_count_; ++q) {
+    interval_.at_drained[q] = totals(q).bytes_out - interval_.before[q].bytes_out;
+  }
 }
 
 bool SharedBuffer::take_change() {
@@ -185,7 +187,8 @@ class SharedPort final : public QueueDiscipline {
     queue.counters.syns += b.is_syn(item);
     b.end_cut(now);
     const bool admitted = admits(q, size), marks = !admitted && b.marks_congestion_ && item.ecn && fits(queue, size);
-    if (!admitted && !marks && !(b.protects(item) && b.used_ + size <= b.capacity_) && !(b.from_head_ && make_room(now, q, size))) {
+    if (!admitted && !marks && !(b.protects(item) && b.used_ + size <= b.capacity_) &&
+        !(b.from_head_ && make_room(now, q, size))) {
       ++queue.counters.drops;
       return sink_->dropped(item);
     }
@@ -205,7 +208,9 @@ class SharedPort final : public QueueDiscipline {
     SharedBuffer::Queue& queue = b.at(port_, next_queue());
     item = queue.items.front();
     take_out(queue);
-    if (b.scheduler_ == SharedBuffer::Scheduler::drr) queue.deficit = queue.items.empty() ? 0 : queue.deficit - item.bytes;
+    if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
+      queue.deficit = queue.items.empty() ? 0 : queue.deficit - item.bytes;
+    }
     ++queue.counters.departures;
     queue.counters.opened += b.is_syn(item);
     queue.counters.closed += b.is_data_of_flow(item) && item.packet.fin;
@@ -240,7 +245,8 @@ class SharedPort final : public QueueDiscipline {
     queue.items.pop();
   }
 
-  // For a packet that is not admitted, by dropping from the head of its queue. Whether there is room is known before the first goes.
+  // For a packet that is not admitted, by dropping from the head of its queue.
+  // Whether there is room is known before the first goes.
   bool make_room(Time now, uint32_t q, int64_t size) {
     SharedBuffer& b = buffer_;
     SharedBuffer::Queue& queue = b.at(port_, q);
@@ -250,7 +256,10 @@ class SharedPort final : public QueueDiscipline {
       if (b.protects(queue.items[end])) return false;
       given_up += b.size_of(queue.items[end]);
     }
-    if (given_up < size && (size > b.queue_cap_ || b.used_ - given_up + size > b.capacity_ || !(b.threshold(port_, q) > 0))) return false;
+    if (given_up < size &&
+        (size > b.queue_cap_ || b.used_ - given_up + size > b.capacity_ || !(b.threshold(port_, q) > 0))) {
+      return false;
+    }
     do {
       const Queued oldest = queue.items.front();
       take_out(queue);
@@ -266,7 +275,8 @@ class SharedPort final : public QueueDiscipline {
     SharedBuffer& b = buffer_;
     uint32_t q = b.scheduler_ == SharedBuffer::Scheduler::strict_priority ? 0 : turn_;
     if (b.scheduler_ == SharedBuffer::Scheduler::drr) {
-      // Shreedhar and Varghese (1995): a queue whose turn begins is given its quantum, and sends while its deficit lasts.
+      // Shreedhar and Varghese (1995): a queue whose turn begins is given its quantum,
+      // and sends while its deficit lasts.
       for (;; q = after(q), granted_ = false) {
         SharedBuffer::Queue& queue = b.at(port_, q);
         if (queue.items.empty()) continue;

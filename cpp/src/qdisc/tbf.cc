@@ -1,5 +1,5 @@
-// A shaper: packets wait, first in, first out, until there are tokens for them (Linux' sch_tbf with a peak rate, which is the
-// link's). A packet longer than the burst never gets them, and is dropped as it comes.
+// A shaper: packets wait, first in, first out, until there are tokens for them (Linux' sch_tbf with a peak rate, which
+// is the link's). A packet longer than the burst never gets them, and is dropped as it comes.
 #include "qdisc/token_bucket.h"
 
 namespace netbuf {
@@ -8,7 +8,10 @@ namespace {
 class Tbf final : public QueueDiscipline {
  public:
   explicit Tbf(const DisciplineSetting& setting)
-      : bucket_(setting.parameters), limit_packets_(setting.limit_packets), limit_bytes_(setting.limit_bytes), sink_(setting.sink) {}
+      : bucket_(setting.parameters),
+        limit_packets_(setting.limit_packets),
+        limit_bytes_(setting.limit_bytes),
+        sink_(setting.sink) {}
 
   void enqueue(Time, const Queued& item) override {
     const bool full = queue_.size() >= limit_packets_ || bytes_ + item.bytes > limit_bytes_;

@@ -18,7 +18,8 @@ const Entry<ReceiverControlRecord> entry{{
     .name = "fixed",
     .meaning = "a window of a fixed size",
     .make = make_receiver<Fixed>,
-    .parameters = {whole("window_bytes", 65'535, 100, 1 << 30, "the window, bytes, a full segment at least").at_least_segments(1)},
+    .parameters = {whole("window_bytes", 65'535, 100, 1 << 30, "the window, bytes, a full segment at least")
+                       .at_least_segments(1)},
 }};
 
 }  // namespace

@@ -41,7 +41,8 @@ Nuwa::Nuwa(const ReceiverSetting& setting)
       keep_(setting.parameters["keep"]),
       mss_(setting.mss),
       least_(2.0 * setting.mss),
-      most_(setting.buffer_bytes > 0 ? std::min(kLargestWindow, static_cast<double>(setting.buffer_bytes)) : kLargestWindow),
+      most_(setting.buffer_bytes > 0 ? std::min(kLargestWindow, static_cast<double>(setting.buffer_bytes))
+                                     : kLargestWindow),
       drains_(setting.parameters["drain_interval_s"] > 0),
       tolerance_(from_seconds(setting.parameters["drain_tolerance_ms"] * 1e-3)),
       rtt_least_(from_seconds(setting.parameters["base_window_s"])),
@@ -105,7 +106,9 @@ int64_t Nuwa::window(const Arrival& arrival) {
       if (to_close_ <= 0) phase_ = Phase::holding, closed_ = arrival.now;
       break;
     case Phase::holding:
-      if (arrival.rtt >= 0 && arrival.now - arrival.rtt > closed_ && arrival.now - closed_ >= hold_) end_drain(arrival.now);
+      if (arrival.rtt >= 0 && arrival.now - arrival.rtt > closed_ && arrival.now - closed_ >= hold_) {
+        end_drain(arrival.now);
+      }
       break;
     case Phase::refilling:
       drained_ += bytes;
@@ -118,7 +121,8 @@ int64_t Nuwa::window(const Arrival& arrival) {
 void Nuwa::note(Time now) {
   const double raw = delay_.raw();
   Interval& i = interval;
-  if (now - heard_ > std::max(kSilence, 2 * rtt_)) [[unlikely]] seen_ += now - heard_;  // nobody could have seen anything in it
+  // Nobody could have seen anything in it.
+  if (now - heard_ > std::max(kSilence, 2 * rtt_)) [[unlikely]] seen_ += now - heard_;
   i.raw_least = i.packets ? std::min(i.raw_least, raw) : raw;
   i.raw_most = i.packets ? std::max(i.raw_most, raw) : raw;
   i.raw_sum += raw;
@@ -127,8 +131,9 @@ void Nuwa::note(Time now) {
   i.last = heard_ = now;
 }
 
-// Reordering once seen, a hole is no loss before it has been repaired; what was taken for one lately may have been this. Sixteen
-// rounds with losses and without reordering forget it, as RACK's wider window is forgotten (RFC 8985, 6.2, step 4).
+// Reordering once seen, a hole is no loss before it has been repaired; what was taken for one lately may
+// have been this. Sixteen rounds with losses and without reordering forget it, as RACK's wider window is
+// forgotten (RFC 8985, 6.2, step 4).
 void Nuwa::note_losses(const Arrival& arrival) {
   if (arrival.late) [[unlikely]] {
     if (reordered_ == 0) lost_ = false;
@@ -184,7 +189,8 @@ void Nuwa::watch(const Arrival& arrival) {
 // Down to half of what the path alone holds.
 void Nuwa::begin_drain(const Arrival& arrival) {
   const double in_flight = std::min(window_, std::max({last_round_bytes_, round_bytes_, least_}));
-  const double share = rtt_ > 0 && !rtt_least_.empty() ? seconds(rtt_least_.least()) / std::max(seconds(rtt_), 1e-9) : 0.5;
+  const double share =
+      rtt_ > 0 && !rtt_least_.empty() ? seconds(rtt_least_.least()) / std::max(seconds(rtt_), 1e-9) : 0.5;
   drained_ = std::clamp(0.5 * in_flight * std::min(share, 1.0), least_, std::max(window_, least_));
   to_close_ = static_cast<double>(arrival.window_bytes) - drained_;   // what may still come that was let go
   phase_ = Phase::closing;
@@ -221,16 +227,23 @@ void Nuwa::end_round(Time now) {
 
 std::vector<Parameter> Nuwa::parameters() {
   return {
-      real("k", 2, 0, 64, "segments that the window grows by in a round trip, far below the target; 0: the rule does not move it"),
-      real("gain", 0, 0, 16, "instead of that rule: window in products of rate and round trip as measured, k segments more; 0: off"),
+      real("k", 2, 0, 64,
+           "segments that the window grows by in a round trip, far below the target; 0: the rule does not move it"),
+      real("gain", 0, 0, 16,
+           "instead of that rule: window in products of rate and round trip as measured, k segments more; 0: off"),
       real("target_ms", 75, 0.5, 2000, "one-way queueing delay to keep, ms: interactive 25, video 75, bulk 150"),
-      real("rho_ms", kAutomatic, 0.01, 10'000, "distance from the target that counts as far, ms; a quarter of the target"),
-      real("decrease", 0.25, 0, 1, "share of the window that a round trip far above the target takes; 0: as much as k adds"),
+      real("rho_ms", kAutomatic, 0.01, 10'000,
+           "distance from the target that counts as far, ms; a quarter of the target"),
+      real("decrease", 0.25, 0, 1,
+           "share of the window that a round trip far above the target takes; 0: as much as k adds"),
       real("keep", 0.85, 0.1, 1, "share of the window that is left after a round trip with losses"),
       real("base_window_s", 10, 1, 1000, "for so long the least one-way delay is that of an empty queue, s"),
-      real("state_noise_ms2", 0.1, 1e-6, 1000, "variance by which the queueing delay moves from packet to packet at least, ms^2"),
-      real("state_noise_gaps", 2, 0, 100, "deviation by which it moves, in mean times between packets; 0: the variance alone"),
-      real("drain_interval_s", 5, 0, 1000, "the queue is emptied when its least delay was not seen for so long, s; 0: never"),
+      real("state_noise_ms2", 0.1, 1e-6, 1000,
+           "variance by which the queueing delay moves from packet to packet at least, ms^2"),
+      real("state_noise_gaps", 2, 0, 100,
+           "deviation by which it moves, in mean times between packets; 0: the variance alone"),
+      real("drain_interval_s", 5, 0, 1000,
+           "the queue is emptied when its least delay was not seen for so long, s; 0: never"),
       real("drain_tolerance_ms", 2, 0, 1000, "delays above the least that still count as it, ms"),
       real("drain_hold_ms", 200, 0, 10'000, "an emptied queue is listened to for so long, ms, and for a round trip"),
       real("drain_keep", 0.7, 0.1, 1, "share of the window that is restored after a drain"),

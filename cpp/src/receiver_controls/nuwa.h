@@ -1,21 +1,24 @@
 // Nuwa: the receiver keeps the one-way queueing delay near a target by the window that it advertises.
 //
-// Source: Jiang, Gong and Jin, "Combining heuristic and reinforcement learning to achieve the low-latency and high-throughput
-// receiver-side congestion control" (Nuwa): algorithm 1, eq. 1 to 6. x = (T_d - Q_d) / rho, theta = tanh(x), and for each ACK
-// w += theta * k / w, in segments; here times the segments that have come since the last (an ACK is sent for every second one),
-// which adds theta * k a round trip.
+// Source: Jiang, Gong and Jin, "Combining heuristic and reinforcement learning to achieve the low-latency and
+// high-throughput receiver-side congestion control" (Nuwa): algorithm 1, eq. 1 to 6. x = (T_d - Q_d) / rho,
+// theta = tanh(x), and for each ACK w += theta * k / w, in segments; here times the segments that have come since the
+// last (an ACK is sent for every second one), which adds theta * k a round trip.
 //
 // What is ours, each by a parameter that the paper's rule does without:
 // * decrease: above the target the window shrinks by a share of itself, and growth does not cease at the target:
-//   w += (k (1 + theta) - decrease * w (1 - theta)) / 2 / w. Adding and taking away the same for all flows never makes unequal
-//   windows equal; this has one window for each delay, w = k / decrease * exp(2 x), the same for all who share a queue.
-// * drains: the least one-way delay is that of an empty queue, if the queue is ever empty. When it has not been seen for a while
-//   (silence of 250 ms and two round trips does not count: nothing could have been seen), after slow start, or when the delay is far above the target (a newcomer may have come, who takes the queue for the path), the
-//   window is cut for as long as it takes to hear of the empty queue, and then restored.
-// * keep: share of the window that is left after a round trip with a loss; a queue may be too short for the target. A segment
-//   that is missing is lost; once a late one has come, so that packets overtake each other on this path, only one sent again is.
-// * gain: instead of Nuwa's rule, the window is so many measured products (measured_product.h), and k segments more; drains only
-//   when the least delay was not seen for a while.
+//   w += (k (1 + theta) - decrease * w (1 - theta)) / 2 / w. Adding and taking away the same for all flows never makes
+//   unequal windows equal; this has one window for each delay, w = k / decrease * exp(2 x), the same for all who share
+//   a queue.
+// * drains: the least one-way delay is that of an empty queue, if the queue is ever empty. When it has not been seen
+//   for a while (silence of 250 ms and two round trips does not count: nothing could have been seen), after slow start,
+//   or when the delay is far above the target (a newcomer may have come, who takes the queue for the path), the window
+//   is cut for as long as it takes to hear of the empty queue, and then restored.
+// * keep: share of the window that is left after a round trip with a loss; a queue may be too short for the target. A
+//   segment that is missing is lost; once a late one has come, so that packets overtake each other on this path, only
+//   one sent again is.
+// * gain: instead of Nuwa's rule, the window is so many measured products (measured_product.h), and k segments more;
+//   drains only when the least delay was not seen for a while.
 // * slow start: the window stays ahead of the sender's, until the delay, a loss, or a rate that grows no more ends it.
 #pragma once
 #include "netbuf/one_way_delay.h"
@@ -87,8 +90,10 @@ class Nuwa final : public ReceiverControl {
   double mss_, least_, most_;                // bytes
   Phase phase_ = Phase::start;
   bool drains_, lost_ = false;
-  uint32_t reordered_ = 0;                   // rounds with a loss for which holes are no losses before they have been repaired
-  double unsteered_ = 0;                     // bytes that have come since the rule was last applied: an ACK's worth at least
+  // Rounds with a loss for which holes are no losses before they have been repaired.
+  uint32_t reordered_ = 0;
+  // Bytes that have come since the rule was last applied: an ACK's worth at least.
+  double unsteered_ = 0;
   double drained_ = 0;                       // bytes: the window while it is cut
   double round_bytes_ = 0, last_round_bytes_ = 0, best_round_bytes_ = 0;
   Time heard_ = 0, rtt_ = -1, seen_ = 0, tolerance_;

@@ -1,11 +1,11 @@
-// rLEDBAT: the receiver runs LEDBAT++ and limits the sender, any TCP sender, by the window that it advertises: traffic that makes
-// way for others.
+// rLEDBAT: the receiver runs LEDBAT++ and limits the sender, any TCP sender, by the window that it advertises:
+// traffic that makes way for others.
 //
-// Sources: RFC 9840 (rLEDBAT: round-trip times from the receiver's own time stamps as packets echo them, losses by packets that
-// are sent again, halving once a round trip, no window taken back); draft-irtf-iccrg-ledbat-plus-plus (the target of 60 ms, the
-// gain, the decrease in proportion to the window, slow start at the gain, slowdowns to two segments for two round trips, nine
-// times as long apart as they take). The congestion window here is the draft's, in bytes; increases and decreases of a round trip
-// are spread over what arrives in it.
+// Sources: RFC 9840 (rLEDBAT: round-trip times from the receiver's own time stamps as packets echo them, losses by
+// packets that are sent again, halving once a round trip, no window taken back); draft-irtf-iccrg-ledbat-plus-plus (the
+// target of 60 ms, the gain, the decrease in proportion to the window, slow start at the gain, slowdowns to two
+// segments for two round trips, nine times as long apart as they take). The congestion window here is the draft's, in
+// bytes; increases and decreases of a round trip are spread over what arrives in it.
 #include <cmath>
 #include <limits>
 
@@ -29,7 +29,8 @@ class Rledbat final : public ReceiverControl {
         constant_(setting.parameters["constant"]),
         base_(from_seconds(setting.parameters["base_window_s"])),
         mss_(setting.mss),
-        most_(setting.buffer_bytes > 0 ? std::min(kLargestWindow, static_cast<double>(setting.buffer_bytes)) : kLargestWindow),
+        most_(setting.buffer_bytes > 0 ? std::min(kLargestWindow, static_cast<double>(setting.buffer_bytes))
+                                       : kLargestWindow),
         window_(kFirstSegments * mss_),
         slowdowns_(setting.parameters.is("slowdowns")) {
     counts_network_ = true;
@@ -67,13 +68,18 @@ class Rledbat final : public ReceiverControl {
       case Phase::start:
       case Phase::refill:
         window_ += gain_ * bytes;
-        if (phase_ == Phase::start ? queue <= kStartShare * target_ && window_ < ssthresh_ : window_ < ssthresh_) return;
-        next_slowdown_ = phase_ == Phase::start ? arrival.now + 2 * rtt_ : arrival.now + kSlowdownInterval * (arrival.now - slowed_);
+        if (phase_ == Phase::start ? queue <= kStartShare * target_ && window_ < ssthresh_ : window_ < ssthresh_) {
+          return;
+        }
+        next_slowdown_ = phase_ == Phase::start ? arrival.now + 2 * rtt_
+                                                : arrival.now + kSlowdownInterval * (arrival.now - slowed_);
         phase_ = Phase::steady;
         return;
       case Phase::steady: {
         const double share = bytes / window_;   // of a round trip
-        window_ += share * (queue <= target_ ? gain_ * mss_ : std::max(gain_ * mss_ - constant_ * window_ * (queue / target_ - 1), -window_ / 2));
+        window_ += share * (queue <= target_ ? gain_ * mss_
+                                             : std::max(gain_ * mss_ - constant_ * window_ * (queue / target_ - 1),
+                                                        -window_ / 2));
         if (!slowdowns_ || arrival.now < next_slowdown_) return;
         phase_ = Phase::slow;
         ssthresh_ = window_;
@@ -107,7 +113,8 @@ const Entry<ReceiverControlRecord> entry{{
     .make = make_receiver<Rledbat>,
     .parameters = {real("target_ms", 60, 0.5, 2000, "queueing delay, from round-trip times, to stay below, ms"),
                    real("constant", 1, 0, 100, "how strongly a delay beyond the target shrinks the window"),
-                   real("base_window_s", 600, 1, 10'000, "for so long the least round-trip time is that of an empty queue, s"),
+                   real("base_window_s", 600, 1, 10'000,
+                        "for so long the least round-trip time is that of an empty queue, s"),
                    truth("slowdowns", true, "the window falls to two segments now and then, to see the empty queue")},
 }};
 

@@ -1,4 +1,5 @@
-// Writes bbrplus_reference.h: pacing rate (bytes a second) and window (packets) of the module over kernel_path.h, every 100 ms.
+// Writes bbrplus_reference.h: pacing rate (bytes a second) and window (packets) of the module over kernel_path.h,
+// every 100 ms.
 //
 //   git clone https://github.com/cx9208/bbrplus && git -C bbrplus checkout 8e46a57
 //   sed "/^#include/d; /^static struct tcp_congestion_ops/,\$d; /^static size_t bbr_get_info/,/^}/d" \
@@ -48,7 +49,9 @@ int main() {
     sample.interval_us = path.sample_interval_us > 0 ? path.sample_interval_us : -1;
     sample.rtt_us = path.rtt_us;
     if (path.newly_delivered + path.newly_lost > 0) bbr_main(&socket, &sample);
-    if (tick % 50 == 0) std::printf("    {%llu, %u},\n", static_cast<unsigned long long>(socket.sk_pacing_rate), tp.snd_cwnd);
+    if (tick % 50 == 0) {
+      std::printf("    {%llu, %u},\n", static_cast<unsigned long long>(socket.sk_pacing_rate), tp.snd_cwnd);
+    }
   }
   std::printf("};\n");
 }

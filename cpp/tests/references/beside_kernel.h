@@ -30,7 +30,8 @@ class BesideKernel {
     ack.rtt = path.rtt_us < 0 ? -1 : path.rtt_us * kMicrosecond;
     ack.una_advanced = true;
     if (path.sample_interval_us > 0) {
-      ack.rate = {path.sample_delivered, path.sample_prior_delivered, path.sample_interval_us * kMicrosecond, false, false};
+      ack.rate = {path.sample_delivered, path.sample_prior_delivered, path.sample_interval_us * kMicrosecond, false,
+                  false};
     }
     cc->on_ack(tcb, ack);
     if (cc->owns_window()) cc->control(tcb, ack);

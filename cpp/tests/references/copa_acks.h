@@ -1,5 +1,5 @@
-// The ACKs that Copa's reference code and ours are both fed: an RTT that is nearly the least again and again, then one with a
-// queue that never goes away, then many losses, then quiet. Times are whole microseconds.
+// The ACKs that Copa's reference code and ours are both fed: an RTT that is nearly the least again and again, then one
+// with a queue that never goes away, then many losses, then quiet. Times are whole microseconds.
 #pragma once
 #include <cstdint>
 

@@ -1,8 +1,9 @@
-// Writes copa_reference.h: the windows (packets) and gaps between packets (ms) of the reference code, after every 40th ACK.
+// Writes copa_reference.h: the windows (packets) and gaps between packets (ms) of the reference code,
+// after every 40th ACK.
 //
 //   git clone https://github.com/venkatarun95/genericCC && git -C genericCC checkout 18299d6
-//   g++ -std=c++17 -O1 -IgenericCC -DRANDOM_HH -include cpp/tests/references/copa_random.h cpp/tests/references/copa_record.cc \
-//       genericCC/markoviancc.cc genericCC/rtt-window.cc genericCC/estimators.cc
+//   g++ -std=c++17 -O1 -IgenericCC -DRANDOM_HH -include cpp/tests/references/copa_random.h \
+//       cpp/tests/references/copa_record.cc genericCC/markoviancc.cc genericCC/rtt-window.cc genericCC/estimators.cc
 //   ./a.out > cpp/tests/references/copa_reference.h
 //
 // Of random.hh, which needs Boost, nothing is used.

@@ -1,10 +1,12 @@
-// Writes inigo_reference.h: window and slow start threshold (packets) of the module over kernel_path.h, every 100 ms. Of the module
-// the half that goes by RTTs; proportional rate reduction in the state CWR, the kernel's business, is done here as there.
+// Writes inigo_reference.h: window and slow start threshold (packets) of the module over kernel_path.h, every 100 ms.
+// Of the module the half that goes by RTTs; proportional rate reduction in the state CWR, the kernel's business,
+// is done here as there.
 //
 //   git clone https://github.com/systemslab/tcp_inigo && git -C tcp_inigo checkout b3592ff
 //   for part in 'define DCTCP_MAX_ALPHA/,/^static struct tcp_congestion_ops' 'static u32 inigo_rtt_ssthresh/,/^}' \
-//       'static void inigo_update_rtt_alpha/,/^}' 'static void inigo_init_cwnd_reduction/,/^}' 'void inigo_enter_cwr/,/^}' \
-//       'u32 inigo_slow_start/,/^}' 'void inigo_cong_avoid/,/^}' 'static void inigo_pkts_acked/,/^}'; do
+//       'static void inigo_update_rtt_alpha/,/^}' 'static void inigo_init_cwnd_reduction/,/^}' \
+//       'void inigo_enter_cwr/,/^}' 'u32 inigo_slow_start/,/^}' 'void inigo_cong_avoid/,/^}' \
+//       'static void inigo_pkts_acked/,/^}'; do
 //     sed -n "/^#*$part/p" tcp_inigo/tcp_inigo.c | grep -v tcp_congestion_ops
 //   done > tcp_inigo.inc
 //   g++ -std=c++20 -O1 -fpermissive -w -I. -Icpp/include -Icpp/src cpp/tests/references/inigo_record.cc

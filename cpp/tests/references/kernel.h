@@ -1,5 +1,5 @@
-// As much of the kernel as the congestion control modules need that are run here outside of it. Their own #include lines and
-// the tables by which they register are taken away first. There is one connection.
+// As much of the kernel as the congestion control modules need that are run here outside of it. Their own #include
+// lines and the tables by which they register are taken away first. There is one connection.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -53,8 +53,10 @@ struct ack_sample {
 };
 struct sk_buff {};
 struct tcp_sock {
-  u32 srtt_us, mss_cache, snd_cwnd, snd_cwnd_clamp, snd_cwnd_cnt, snd_ssthresh, prior_ssthresh, prior_cwnd, data_segs_out;
-  u32 delivered, lost, app_limited, snd_una, snd_nxt, high_seq, tlp_high_seq, prr_delivered, prr_out, undo_marker, min_rtt;
+  u32 srtt_us, mss_cache, snd_cwnd, snd_cwnd_clamp, snd_cwnd_cnt, snd_ssthresh, prior_ssthresh, prior_cwnd,
+      data_segs_out;
+  u32 delivered, lost, app_limited, snd_una, snd_nxt, high_seq, tlp_high_seq, prr_delivered, prr_out, undo_marker,
+      min_rtt;
   u64 tcp_mstamp, delivered_mstamp;
 };
 struct sock {
@@ -85,7 +87,9 @@ struct Zeroed {
 };
 inline Zeroed kzalloc(size_t bytes, int) { return {calloc(1, bytes)}; }
 inline u32 tcp_min_rtt(const tcp_sock* tp) { return tp->min_rtt; }
-inline u32 tcp_stamp_us_delta(u64 later, u64 earlier) { return later > earlier ? static_cast<u32>(later - earlier) : 0; }
+inline u32 tcp_stamp_us_delta(u64 later, u64 earlier) {
+  return later > earlier ? static_cast<u32>(later - earlier) : 0;
+}
 inline u32 tcp_mss_to_mtu(const sock*, u32 mss) { return mss; }  // paced by the payload, as here
 inline u32 tcp_tso_autosize(const sock* sk, u32 mss, u32 least) {
   return max(static_cast<u32>(min(sk->sk_pacing_rate >> 10, u64{65536 - 321})) / mss, least);
@@ -107,4 +111,5 @@ inline void minmax_running_max(minmax* m, u32 window, u32 time, u64 value) { m->
 inline void kfree(void* memory) { free(memory); }
 inline u32 tcp_packets_in_flight(const tcp_sock*) { return the_in_flight; }
 inline u32 prandom_u32_max(u32 below) { return the_random.below(below); }
-inline void get_random_bytes(char* bytes, int) { *bytes = static_cast<char>(the_random.below(4)); }  // the module looks at two bits
+// The module looks at two bits.
+inline void get_random_bytes(char* bytes, int) { *bytes = static_cast<char>(the_random.below(4)); }

@@ -1,6 +1,6 @@
-// The path over which a kernel module and ours are run beside each other: it answers a rate and a window with what the kernel
-// would tell, in whole numbers, a tick of 2 ms after the other. One bottleneck of changing capacity, 40 ms there and back, a queue
-// of 100 packets, one packet in a thousand lost at random. A tick's ACKs come as one.
+// The path over which a kernel module and ours are run beside each other: it answers a rate and a window with what the
+// kernel would tell, in whole numbers, a tick of 2 ms after the other. One bottleneck of changing capacity, 40 ms there
+// and back, a queue of 100 packets, one packet in a thousand lost at random. A tick's ACKs come as one.
 #pragma once
 #include <algorithm>
 #include <cstdint>

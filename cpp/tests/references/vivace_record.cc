@@ -1,4 +1,5 @@
-// Writes vivace_reference.h: pacing rate (bytes a second) and window (packets) of the module over kernel_path.h, every 100 ms.
+// Writes vivace_reference.h: pacing rate (bytes a second) and window (packets) of the module over kernel_path.h,
+// every 100 ms.
 //
 //   git clone -b vivace https://github.com/PCCproject/PCC-Kernel && git -C PCC-Kernel checkout ed39d0f
 //   sed '/^#include/d; /^static struct tcp_congestion_ops/,$d' PCC-Kernel/src/tcp_pcc.c > tcp_pcc.inc
@@ -29,7 +30,8 @@ int main() {
   };
   tell();
   pcc_init(&socket);
-  std::printf("// Written by vivace_record.cc from github.com/PCCproject/PCC-Kernel, branch vivace at ed39d0f.\n#pragma once\n\n");
+  std::printf("// Written by vivace_record.cc from github.com/PCCproject/PCC-Kernel, branch vivace at ed39d0f.\n"
+              "#pragma once\n\n");
   std::printf("struct VivaceRecord {\n  double rate;\n  unsigned window;\n};\n\n");
   std::printf("inline constexpr VivaceRecord kVivaceRecords[] = {\n");
   for (int tick = 1; tick <= 20'000; ++tick) {
@@ -37,7 +39,9 @@ int main() {
     tell();
     const rate_sample sample{};
     if (path.newly_delivered + path.newly_lost > 0) pcc_process_sample(&socket, &sample);
-    if (tick % 50 == 0) std::printf("    {%llu, %u},\n", static_cast<unsigned long long>(socket.sk_pacing_rate), tp.snd_cwnd);
+    if (tick % 50 == 0) {
+      std::printf("    {%llu, %u},\n", static_cast<unsigned long long>(socket.sk_pacing_rate), tp.snd_cwnd);
+    }
   }
   std::printf("};\n");
 }

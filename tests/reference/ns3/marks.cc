@@ -1,5 +1,6 @@
 // One run of ns-3 over a dumbbell whose bottleneck has a queue discipline that marks (ECN), or drop-tail.
-// Prints the header of its CSV row with --header=1, its row without. README.md says how it is built, marks.py what is run.
+// Prints the header of its CSV row with --header=1, its row without.
+// README.md says how it is built, marks.py what is run.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -35,8 +36,8 @@ int main(int argc, char* argv[]) {
   cmd.AddValue("seed", "", seed);
   cmd.Parse(argc, argv);
   if (header) {
-    std::puts("label,ns3,cc,N,B_mbps,rtt_prop_ms,access_mbps,buffer_pkts,marking,mark_pkts,ecn,T_s,warm_s,stagger_s,seed,"
-              "goodput_w_mbps,sojourn_mean_w_ms,queue_drops,queue_marks_w");
+    std::puts("label,ns3,cc,N,B_mbps,rtt_prop_ms,access_mbps,buffer_pkts,marking,mark_pkts,ecn,T_s,warm_s,stagger_s,"
+              "seed,goodput_w_mbps,sojourn_mean_w_ms,queue_drops,queue_marks_w");
     return 0;
   }
   RngSeedManager::SetSeed(1);
@@ -66,10 +67,11 @@ int main(int argc, char* argv[]) {
   const QueueSize size(QueueSizeUnit::PACKETS, buffer);
   if (qdisc == "CoDel") {
     control.SetRootQueueDisc("ns3::CoDelQueueDisc", "MaxSize", QueueSizeValue(size), "UseEcn", BooleanValue(ecn));
-  } else if (qdisc == "Step") {  // RED whose average is the queue at the moment, and which marks all from one threshold on
-    control.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", QueueSizeValue(size), "UseEcn", BooleanValue(ecn), "UseHardDrop",
-                             BooleanValue(false), "QW", DoubleValue(1), "MinTh", DoubleValue(mark), "MaxTh", DoubleValue(mark),
-                             "Gentle", BooleanValue(false));
+  } else if (qdisc == "Step") {
+    // RED whose average is the queue at the moment, and which marks all from one threshold on.
+    control.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", QueueSizeValue(size), "UseEcn", BooleanValue(ecn),
+                             "UseHardDrop", BooleanValue(false), "QW", DoubleValue(1), "MinTh", DoubleValue(mark),
+                             "MaxTh", DoubleValue(mark), "Gentle", BooleanValue(false));
   } else {
     control.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", QueueSizeValue(size));
   }
@@ -116,9 +118,11 @@ int main(int argc, char* argv[]) {
   Simulator::Stop(Seconds(end_s));
   Simulator::Run();
   const QueueDisc::Stats& stats = queue->GetStats();
-  std::printf("%s,3.44,%s,%u,%g,%g,%g,%u,%s,%u,%d,%g,%g,%g,%u,%.8g,%.8g,%u,%u\n", label.c_str(), cc.c_str(), flows, rate, rtt, access, buffer,
-              qdisc.c_str(), mark, ecn, end_s, warm_s, stagger, seed, (total() - before) * 8e-6 / (end_s - warm_s),
-              waited ? wait_s / static_cast<double>(waited) * 1e3 : 0.0, stats.nTotalDroppedPackets, stats.nTotalMarkedPackets - marks_before);
+  std::printf("%s,3.44,%s,%u,%g,%g,%g,%u,%s,%u,%d,%g,%g,%g,%u,%.8g,%.8g,%u,%u\n", label.c_str(), cc.c_str(), flows,
+              rate, rtt, access, buffer, qdisc.c_str(), mark, ecn, end_s, warm_s, stagger, seed,
+              (total() - before) * 8e-6 / (end_s - warm_s),
+              waited ? wait_s / static_cast<double>(waited) * 1e3 : 0.0, stats.nTotalDroppedPackets,
+              stats.nTotalMarkedPackets - marks_before);
   Simulator::Destroy();
   return 0;
 }

@@ -1,5 +1,6 @@
-// One run of ns-3 over a dumbbell whose delay changes, that jitters, that datagrams share, or whose way back carries data too.
-// Prints the header of its CSV row with --header=1, its row without. README.md says how it is built, cells.py what is run.
+// One run of ns-3 over a dumbbell whose delay changes, that jitters, that datagrams share, or whose way back
+// carries data too. Prints the header of its CSV row with --header=1, its row without. README.md says how it is
+// built, cells.py what is run.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -15,8 +16,9 @@
 
 using namespace ns3;
 
-// A channel on which every packet of its first device is late by a time drawn uniformly from [0, most]; a packet that may not
-// overtake arrives with the one before it at the earliest. What ns-3's own channel does otherwise is left as it is.
+// A channel on which every packet of its first device is late by a time drawn uniformly from [0, most]; a
+// packet that may not overtake arrives with the one before it at the earliest. What ns-3's own channel does
+// otherwise is left as it is.
 class JitterChannel : public PointToPointChannel {
  public:
   bool reorders = true;
@@ -26,11 +28,13 @@ class JitterChannel : public PointToPointChannel {
   bool TransmitStart(Ptr<const Packet> packet, Ptr<PointToPointNetDevice> from, Time transmission) override {
     const uint32_t side = from == GetSource(0) ? 0 : 1;
     if (side == 1 || most.IsZero()) return PointToPointChannel::TransmitStart(packet, from, transmission);
-    const Time late = NanoSeconds(static_cast<int64_t>(draw->GetValue(0.0, 1.0) * static_cast<double>(most.GetNanoSeconds())));
+    const Time late =
+        NanoSeconds(static_cast<int64_t>(draw->GetValue(0.0, 1.0) * static_cast<double>(most.GetNanoSeconds())));
     Time arrival = Simulator::Now() + transmission + GetDelay() + late;
     if (!reorders) arrival = latest_ = std::max(arrival, latest_);
     const Ptr<PointToPointNetDevice> to = GetDestination(0);
-    Simulator::ScheduleWithContext(to->GetNode()->GetId(), arrival - Simulator::Now(), &PointToPointNetDevice::Receive, to, packet->Copy());
+    Simulator::ScheduleWithContext(to->GetNode()->GetId(), arrival - Simulator::Now(), &PointToPointNetDevice::Receive,
+                                   to, packet->Copy());
     return true;
   }
 
@@ -98,8 +102,9 @@ Ptr<PointToPointNetDevice> AddDevice(Ptr<Node> node, double mbps, uint32_t packe
   return device;
 }
 
-NetDeviceContainer Join(Ptr<Node> a, Ptr<Node> b, double mbps, double back_mbps, Time delay, uint32_t packets, uint32_t back_packets,
-                        Ptr<PointToPointChannel> channel, Ipv4InterfaceContainer* interfaces = nullptr) {
+NetDeviceContainer Join(Ptr<Node> a, Ptr<Node> b, double mbps, double back_mbps, Time delay, uint32_t packets,
+                        uint32_t back_packets, Ptr<PointToPointChannel> channel,
+                        Ipv4InterfaceContainer* interfaces = nullptr) {
   channel->SetAttribute("Delay", TimeValue(delay));
   NetDeviceContainer devices;
   devices.Add(AddDevice(a, mbps, packets, channel));
@@ -116,8 +121,8 @@ End AddHost(Ptr<Node> router) {
   end.node = CreateObject<Node>();
   InternetStackHelper().Install(end.node);
   Ipv4InterfaceContainer interfaces;
-  Join(end.node, router, kAccessMbps, kAccessMbps, MicroSeconds(static_cast<int64_t>(kAccessMs * 1e3)), kUnlimited, kUnlimited,
-       CreateObject<PointToPointChannel>(), &interfaces);
+  Join(end.node, router, kAccessMbps, kAccessMbps, MicroSeconds(static_cast<int64_t>(kAccessMs * 1e3)), kUnlimited,
+       kUnlimited, CreateObject<PointToPointChannel>(), &interfaces);
   end.address = interfaces.GetAddress(0);
   return end;
 }
@@ -137,8 +142,8 @@ int main(int argc, char* argv[]) {
   std::string label = "cell", cc = "NewReno", steps;
   uint32_t flows = 1, back_flows = 0, buffer = 100, back_buffer = 0, seed = 1, udp_bytes = 1502, header = 0, mss = 1448;
   bool reorder = true, udp_random = false, udp_back = false;
-  double rate = 10, back_rate = 0, rtt = 50, jitter = 0, udp = 0, udp_on = 0, udp_off = 0, udp_start = 0, end_s = 60, warm_s = 10,
-         stagger = 0.1, back_start = 0.05;
+  double rate = 10, back_rate = 0, rtt = 50, jitter = 0, udp = 0, udp_on = 0, udp_off = 0, udp_start = 0, end_s = 60,
+         warm_s = 10, stagger = 0.1, back_start = 0.05;
   CommandLine cmd(__FILE__);
   cmd.AddValue("header", "print the names of the columns only", header);
   cmd.AddValue("label", "of the cell's kind", label);
@@ -165,10 +170,10 @@ int main(int argc, char* argv[]) {
   cmd.AddValue("seed", "", seed);
   cmd.Parse(argc, argv);
   if (header) {
-    std::puts("label,ns3,cc,N,N_back,B_mbps,B_back_mbps,rtt_prop_ms,access_mbps,buffer_pkts,buffer_back_pkts,rtt_steps,"
-              "jitter_ms,reorder,udp_mbps,udp_bytes,udp_on_s,udp_off_s,udp_random,udp_start_s,udp_back,T_s,warm_s,stagger_s,"
-              "back_start_s,seed,goodput_w_mbps,goodput_back_w_mbps,sojourn_mean_w_ms,sojourn_back_mean_w_ms,queue_drops,"
-              "queue_drops_back,udp_received_w_mbps,udp_loss,udp_delay_w_ms");
+    std::puts("label,ns3,cc,N,N_back,B_mbps,B_back_mbps,rtt_prop_ms,access_mbps,buffer_pkts,buffer_back_pkts,"
+              "rtt_steps,jitter_ms,reorder,udp_mbps,udp_bytes,udp_on_s,udp_off_s,udp_random,udp_start_s,udp_back,"
+              "T_s,warm_s,stagger_s,back_start_s,seed,goodput_w_mbps,goodput_back_w_mbps,sojourn_mean_w_ms,"
+              "sojourn_back_mean_w_ms,queue_drops,queue_drops_back,udp_received_w_mbps,udp_loss,udp_delay_w_ms");
     return 0;
   }
   if (back_rate <= 0) back_rate = rate;
@@ -197,7 +202,8 @@ int main(int argc, char* argv[]) {
   for (std::string step; std::getline(list, step, ';');) {
     const size_t colon = step.find(':');
     const Time delay = one_way(std::stod(step.substr(colon + 1)));
-    Simulator::Schedule(Seconds(std::stod(step.substr(0, colon))), [channel, delay] { channel->SetAttribute("Delay", TimeValue(delay)); });
+    Simulator::Schedule(Seconds(std::stod(step.substr(0, colon))),
+                        [channel, delay] { channel->SetAttribute("Delay", TimeValue(delay)); });
   }
   Watch there, back;
   there.warm_s = back.warm_s = warm_s;
@@ -223,7 +229,8 @@ int main(int argc, char* argv[]) {
       sources.SetConstantRate(DataRate(static_cast<uint64_t>(std::llround(udp * 1e6 * payload / udp_bytes))), payload);
       const auto period = [&](double mean_s) {
         std::ostringstream text;
-        text << (udp_random ? "ns3::ExponentialRandomVariable[Mean=" : "ns3::ConstantRandomVariable[Constant=") << mean_s << "]";
+        text << (udp_random ? "ns3::ExponentialRandomVariable[Mean=" : "ns3::ConstantRandomVariable[Constant=")
+             << mean_s << "]";
         return StringValue(text.str());
       };
       sources.SetAttribute("OnTime", period(udp_on));
@@ -252,13 +259,18 @@ int main(int argc, char* argv[]) {
   Simulator::Run();
 
   const double mbit = 8e-6 / (end_s - warm_s);
-  std::printf("%s,3.44,%s,%u,%u,%g,%g,%g,%g,%u,%u,%s,%g,%d,%g,%u,%g,%g,%d,%g,%d,%g,%g,%g,%g,%u,", label.c_str(), cc.c_str(), flows, back_flows, rate, back_rate, rtt, kAccessMbps, buffer,
-              back_buffer, steps.c_str(), jitter, reorder, udp, udp_bytes, udp_on, udp_off, udp_random, udp_start, udp_back, end_s,
-              warm_s, stagger, back_start, seed);
-  const double udp_lost = datagrams.sent ? 1 - static_cast<double>(datagrams.received) / static_cast<double>(datagrams.sent) : 0;
-  std::printf("%.8g,%.8g,%.8g,%.8g,%lu,%lu,%.8g,%.8g,%.8g\n", (total(sinks) - before) * mbit, (total(back_sinks) - back_before) * mbit,
-              there.MeanMs(), back.MeanMs(), there.drops, back.drops, static_cast<double>(datagrams.received_window * udp_bytes) * mbit,
-              udp_lost, datagrams.received_window ? datagrams.delay_sum_s / static_cast<double>(datagrams.received_window) * 1e3 : 0.0);
+  std::printf("%s,3.44,%s,%u,%u,%g,%g,%g,%g,%u,%u,%s,%g,%d,%g,%u,%g,%g,%d,%g,%d,%g,%g,%g,%g,%u,", label.c_str(),
+              cc.c_str(), flows, back_flows, rate, back_rate, rtt, kAccessMbps, buffer, back_buffer, steps.c_str(),
+              jitter, reorder, udp, udp_bytes, udp_on, udp_off, udp_random, udp_start, udp_back, end_s, warm_s,
+              stagger, back_start, seed);
+  const double udp_lost =
+      datagrams.sent ? 1 - static_cast<double>(datagrams.received) / static_cast<double>(datagrams.sent) : 0;
+  std::printf("%.8g,%.8g,%.8g,%.8g,%lu,%lu,%.8g,%.8g,%.8g\n", (total(sinks) - before) * mbit,
+              (total(back_sinks) - back_before) * mbit, there.MeanMs(), back.MeanMs(), there.drops, back.drops,
+              static_cast<double>(datagrams.received_window * udp_bytes) * mbit, udp_lost,
+              datagrams.received_window
+                  ? datagrams.delay_sum_s / static_cast<double>(datagrams.received_window) * 1e3
+                  : 0.0);
   Simulator::Destroy();
   return 0;
 }

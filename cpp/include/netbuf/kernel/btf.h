@@ -16,7 +16,8 @@ struct BtfStruct {
   std::vector<Member> members;
 };
 
-// The structures of these names, in their order; id 0: there is none. Throws std::runtime_error: the file cannot be read, or is none.
+// The structures of these names, in their order; id 0: there is none.
+// Throws std::runtime_error: the file cannot be read, or is none.
 std::vector<BtfStruct> find_structs(const std::string& path, const std::vector<std::string>& names);
 
 }  // namespace netbuf

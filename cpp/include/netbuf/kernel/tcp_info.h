@@ -1,5 +1,5 @@
-// struct tcp_info (uapi/linux/tcp.h) as columns of numbers in SI units. The kernel gives as much of the structure as it knows: what
-// came with a later one is NaN.
+// struct tcp_info (uapi/linux/tcp.h) as columns of numbers in SI units. The kernel gives as much of the structure as it
+// knows: what came with a later one is NaN.
 #pragma once
 #include <cstddef>
 #include <cstdint>
