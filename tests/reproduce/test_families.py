@@ -20,7 +20,8 @@ def test_a_table_is_written_and_taken_up(tmp_path, capsys):
     assert families.main([*QUICK, f"output={output}", f"figure={figure}"]) == 0
     first, found = output.read_text(), rows(output)
     assert [row["contender"] for row in found] == [
-        *("naive", "best constant", "brief_pulse, 100 ms", "brief_pulse, 10 ms", "pulse, 10 ms", "fq_codel")
+        *("naive", "best constant", "brief_pulse, 100 ms", "brief_pulse, 10 ms", "searched pulse, 10 ms"),
+        *("pulse, 10 ms", "fq_codel"),
     ]
     assert found[0]["over_naive"] == found[1]["over_constant"] == "1" and figure.stat().st_size > 1000
     capsys.readouterr()

@@ -1,6 +1,7 @@
 """The search of the pulse's settings: what it draws and measures, who goes on, and that it is taken up again."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +82,18 @@ def test_a_search_is_written_as_it_goes_and_taken_up_again(tmp_path, capsys, mon
     assert tune_pulse.main(arguments) == 0 and not asked and capsys.readouterr().out == said
     with pytest.raises(ConfigError, match=r"valid: 'netbuf-gym .*candidates=5 worlds=2', or no such"):
         tune_pulse.main(["candidates=5", *arguments[1:]])
+
+
+def test_the_committed_search_is_whole_and_agents_begin_as_it_ends():
+    rows = tune_pulse.read(tune_pulse.TABLE, tune_pulse.TABLE.read_text().splitlines()[0].removeprefix("# "))
+    by_round = [sum(first == one for first, _ in rows) for one in sorted({first for first, _ in rows})]
+    assert by_round == tune_pulse.rounds(81)
+    found = tune_pulse.best()
+    last = [row for (first, _), row in rows.items() if first == max(first for first, _ in rows)]
+    assert found in [{name: row[name] for name in tune_pulse.RANGES} for row in last]
+    experiment = (Path(__file__).parents[2] / "conf/experiment/queue_threshold_10ms.yaml").read_text()
+    settings = ":".join(f"{name}={value:g}" for name, value in found.items())
+    assert f'rule: "brief_pulse:{settings}"\n' in experiment
 
 
 @pytest.mark.parametrize(

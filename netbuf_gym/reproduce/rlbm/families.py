@@ -7,7 +7,7 @@ Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor 
 and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
 value: none). Beside them stand the naive buffer, the constant limits that `tune_limits` found best for the family and the drop
 place, FQ-CoDel, which has a queue for each flow and drops as it does, and, but for `rules=false`, the rules `brief_pulse` at
-both intervals and `pulse` every 10 ms.
+both intervals, that of 10 ms with the settings that `tune_pulse` found as well, and `pulse` every 10 ms.
 
 A figure is the geometric mean over worlds of the 99th percentile of the slowdown of priority 0; its ratios to the naive
 buffer, to the best constant and to FQ-CoDel have 95 % intervals, paired by world. Goodput is over the naive buffer's. Below the
@@ -35,6 +35,7 @@ from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
+from netbuf_gym.reproduce.rlbm import tune_pulse
 from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, table_rows
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
@@ -51,6 +52,8 @@ RATIOS = tuple(f"over_{rival}{end}" for rival in RIVALS for end in ("", "_low", 
 MEASURED = ("slowdown_p99_p0", *RATIOS, "goodput_over_naive", "worlds")
 COLUMNS = ("drop", "family", "contender", *MEASURED)
 NAIVE, CONSTANT, FAIR, SLOW, FAST = "naive", "best constant", "fq_codel", "agent, 100 ms", "agent, 10 ms"
+SEARCHED = "searched pulse, 10 ms"
+"""The rule `brief_pulse` with the settings that `tune_pulse` has found."""
 WORSE = 1.03
 """A ratio to the naive buffer above which an agent is worse."""
 INTERVALS_S = {
@@ -58,6 +61,7 @@ INTERVALS_S = {
     FAST: 0.01,
     "brief_pulse, 100 ms": 0.1,
     "brief_pulse, 10 ms": 0.01,
+    SEARCHED: 0.01,
     "pulse, 10 ms": 0.01,
     CONSTANT: 0.1,
     FAIR: 0.1,
@@ -222,6 +226,8 @@ def _contender(who: str, agents: dict[str, Contender], drop: str, family: str) -
     if who == CONSTANT:
         row = best(table_rows(), drop, family, LEAST_GOODPUT)
         return Limits([row["limit_0_ms"], row["limit_1_ms"]])
+    if who == SEARCHED:
+        return BriefPulse(**tune_pulse.best())
     if who.startswith("brief_pulse"):
         return BriefPulse()
     return Pulse() if who.startswith("pulse") else who
