@@ -9,7 +9,7 @@ from netbuf_gym.errors import ConfigError, NetbufError
 
 
 def given(argv: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
-    """What is known, with what words `key=value` say instead.
+    """What is known, with what words `key=value` say instead; of two words with one key the last one counts.
 
     Raises:
         ConfigError: a word of another form, or an unknown key.

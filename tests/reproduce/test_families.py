@@ -23,6 +23,8 @@ def test_a_table_is_written_and_taken_up(tmp_path, capsys):
         *("naive", "best constant", "brief_pulse, 100 ms", "brief_pulse, 10 ms", "searched pulse, 10 ms"),
         *("pulse, 10 ms", "fq_codel"),
     ]
+    slowdowns = {row["contender"]: row["slowdown_p99_p0"] for row in found}
+    assert slowdowns["searched pulse, 10 ms"] != slowdowns["brief_pulse, 10 ms"]
     assert found[0]["over_naive"] == found[1]["over_constant"] == "1" and figure.stat().st_size > 1000
     capsys.readouterr()
     assert families.main([*QUICK, f"output={output}"]) == 0 and output.read_text() == first

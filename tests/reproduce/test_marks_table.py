@@ -39,6 +39,8 @@ def test_its_worlds_are_the_same_but_for_what_becomes_of_packets():
         (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
         (["contenders=nobody"], "nobody"),
         (["contenders=queue_threshold/nobody"], "queue_threshold/nobody"),
+        (["contenders=host_buffers/dqn"], "an agent of host_buffers; valid: one of queue_threshold"),
+        (["contenders=naive,naive"], "contenders = 'naive,naive' has one of them twice"),
         (["output=/nonexistent/t.csv"], "output = '/nonexistent/t.csv': its folder cannot be written"),
     ],
 )

@@ -80,8 +80,31 @@ def test_a_search_is_written_as_it_goes_and_taken_up_again(tmp_path, capsys, mon
     assert {row["candidate"] for row in rows[4:]} == {str(k) for k in range(4)} - {worst["candidate"]}
     asked.clear()
     assert tune_pulse.main(arguments) == 0 and not asked and capsys.readouterr().out == said
-    with pytest.raises(ConfigError, match=r"valid: 'netbuf-gym .*candidates=5 worlds=2', or no such"):
+    with pytest.raises(ConfigError, match=r"valid: '# netbuf-gym .*candidates=5 worlds=2', or no such"):
         tune_pulse.main(["candidates=5", *arguments[1:]])
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (
+            lambda lines: [lines[0], lines[1].replace("bursts", "burst"), *lines[2:]],
+            "is damaged; valid: numbers in columns first",
+        ),
+        (lambda lines: [*lines[:-1], lines[-1][:20]], "is damaged"),
+        (lambda lines: [*lines[:-1], "x" + lines[-1]], "is damaged"),
+        (lambda lines: lines[:-1], r"has \[81, 27, 9, 2\] rows by round; valid"),
+        (lambda lines: lines[:2], r"has \[\] rows"),
+    ],
+)
+def test_a_table_that_is_damaged_or_unfinished_is_no_result(damage, said, tmp_path, monkeypatch):
+    lines = tune_pulse.TABLE.read_text().splitlines()
+    monkeypatch.setattr(tune_pulse, "TABLE", tmp_path / "table.csv")
+    tune_pulse.TABLE.write_text("\n".join(lines) + "\n")
+    assert tune_pulse.best()
+    tune_pulse.TABLE.write_text("\n".join(damage(lines)) + "\n")
+    with pytest.raises(ConfigError, match=said):
+        tune_pulse.best()
 
 
 def test_the_committed_search_is_whole_and_agents_begin_as_it_ends():
@@ -90,7 +113,8 @@ def test_the_committed_search_is_whole_and_agents_begin_as_it_ends():
     assert by_round == tune_pulse.rounds(81)
     found = tune_pulse.best()
     last = [row for (first, _), row in rows.items() if first == max(first for first, _ in rows)]
-    assert found in [{name: row[name] for name in tune_pulse.RANGES} for row in last]
+    ratios = {row["over_rule"]: {name: row[name] for name in tune_pulse.RANGES} for row in last}
+    assert found == ratios[min(ratios)] and all(row["goodput_over_rule"] > tune_pulse.LEAST_GOODPUT for row in last)
     experiment = (Path(__file__).parents[2] / "conf/experiment/queue_threshold_10ms.yaml").read_text()
     settings = ":".join(f"{name}={value:g}" for name, value in found.items())
     assert f'rule: "brief_pulse:{settings}"\n' in experiment

@@ -1,6 +1,7 @@
 // What BBR is made with (bbr.h): its constants, and its parameters in the kernel's units.
 #pragma once
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "cc/linux_window.h"

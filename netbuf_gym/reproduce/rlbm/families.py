@@ -91,7 +91,7 @@ def main(argv: Sequence[str]) -> int:
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
     beside = INTERVALS_S if choice("rules", given["rules"], ("true", "false")) == "true" else (CONSTANT, FAIR)
-    agents = {who: _agent(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
+    agents = {who: agent_of(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
     if given["figure"]:
         _require_drawable(Path(given["figure"]))
 
@@ -207,7 +207,13 @@ def _require_drawable(path: Path) -> None:
         raise ConfigError(f"figure = {shown(str(path))}: its folder cannot be written; valid: a file in one that can")
 
 
-def _agent(key: str, name: str) -> Contender:
+def agent_of(key: str, name: str) -> Contender:
+    """An agent of the task by its name or file, as the argument `key` gives it.
+
+    Raises:
+        ConfigError: there is none, or it is of another task.
+        CheckpointError: it cannot be read.
+    """
     with needing("a trained agent", "train"):
         import torch
 

@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import scripts, stats
+from netbuf_gym import scripts, stats, tasks
 from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, needing, shown
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
+from netbuf_gym.reproduce.rlbm.families import agent_of
 from netbuf_gym.rollout import contender_of, evaluate
 from netbuf_gym.tables import csv_table
 from netbuf_gym.tasks.pages import markdown_table
@@ -65,7 +66,10 @@ def main(argv: Sequence[str]) -> int:
     known = {"worlds": "200", "contenders": ",".join(CONTENDERS), "threads": str(len(os.sched_getaffinity(0)))}
     given = scripts.given(argv, known | {"output": str(TABLE)})
     worlds, threads = (whole(name, scripts.number(given[name]), low, 100_000) for name, low in (("worlds", 2), ("threads", 1)))
-    contenders = {name: _contender(name) for name in given["contenders"].split(",")}
+    names = given["contenders"].split(",")
+    if len(set(names)) < len(names):
+        raise ConfigError(f"contenders = {shown(given['contenders'])} has one of them twice; valid: each once")
+    contenders = {name: _contender(name) for name in names}
     output = Path(given["output"])
     if not os.access(output.parent, os.W_OK):
         raise ConfigError(f"output = {shown(given['output'])}: its folder cannot be written; valid: a file in one that can")
@@ -86,12 +90,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _contender(name: str) -> Contender:
-    if not name.startswith(f"{QueueThreshold.name}/"):
-        return contender_of(name, QueueThreshold.name)
-    with needing("a trained agent", "train"):
-        from netbuf_gym.zoo import checkpoint, library
-        from netbuf_gym.zoo.saved import SavedAgent
-    return SavedAgent(checkpoint.read(library.path_of(name, "contenders")))
+    known = name in tasks.get(QueueThreshold.name).contenders
+    return contender_of(name, QueueThreshold.name) if known else agent_of("contenders", name)
 
 
 def _row(own: Sequence[dict[str, Any]], tail: Sequence[dict[str, Any]]) -> dict[str, float]:

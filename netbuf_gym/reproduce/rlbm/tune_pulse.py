@@ -92,19 +92,19 @@ def main(argv: Sequence[str]) -> int:
         done = 0
         for k in range(len(rows)):
             seeds = range(first, first + worlds * 2**k)
-            missing = [number for number in left if (first, number) not in found]
+            missing = [candidate for candidate in left if (first, candidate) not in found]
             bar(done + len(left) - len(missing), total)
             if missing:
                 rule = played(BriefPulse(), scenario, seeds, interval_s)
-                work = [(settings[number], scenario, seeds, interval_s) for number in missing]
+                work = [(settings[candidate], scenario, seeds, interval_s) for candidate in missing]
                 for (values, *_), own in engine.run(_played, work, jobs):
-                    number = settings.index(values)
-                    found[first, number] = {"first_seed": first, "candidate": number, **values, **judged(own, rule)}
+                    candidate = settings.index(values)
+                    found[first, candidate] = {"first_seed": first, "candidate": candidate, **values, **judged(own, rule)}
                     keep()
-                    bar(done + sum((first, number) in found for number in left), total)
+                    bar(done + sum((first, candidate) in found for candidate in left), total)
             done += len(left)
-            ranked = sorted(left, key=lambda number: rank(found[first, number]))
-            last, left = [found[first, number] for number in ranked], ranked[: max(3, len(ranked) // 3)]
+            ranked = sorted(left, key=lambda candidate: rank(found[first, candidate]))
+            last, left = [found[first, candidate] for candidate in ranked], ranked[: max(3, len(ranked) // 3)]
             first = seeds.stop
     print(text_table(("over the rule", "goodput", *RANGES), [_line(row) for row in last]))
     print(f"over the rule's own settings, {last[0]['worlds']:.0f} worlds\nwritten to {output}")
@@ -156,11 +156,19 @@ def rank(row: Row) -> tuple[bool, float]:
 
 
 def best() -> dict[str, float]:
-    """The settings that the search of the package ended with; raises OSError where its table was taken away."""
-    comment = TABLE.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    """The settings that the search of the package ended with.
+
+    Raises:
+        ConfigError: its table is none, or that of a search that has not ended.
+        OSError: it was taken away.
+    """
+    comment = TABLE.read_text(encoding="utf-8", errors="replace").partition("\n")[0].removeprefix("# ")
     found = read(TABLE, comment)
-    last = max(first for first, _ in found)
-    row = min((row for (first, _), row in found.items() if first == last), key=rank)
+    firsts = sorted({first for first, _ in found})
+    by_round = [sum(first == one for first, _ in found) for one in firsts]
+    if not by_round or by_round != rounds(by_round[0]):
+        raise ConfigError(f"{TABLE} has {by_round} rows by round; valid: those of a search that has ended, e.g. {rounds(81)}")
+    row = min((row for (first, _), row in found.items() if first == firsts[-1]), key=rank)
     return {name: row[name] for name in RANGES}
 
 
@@ -168,14 +176,17 @@ def read(path: Path, comment: str) -> dict[Key, Row]:
     """The rows of a table that another run has left, by what they are of; none where there is no file.
 
     Raises:
-        ConfigError: a table with another comment, made by another version or by other arguments.
+        ConfigError: a table with another comment, made by another version or by other arguments, or one that is damaged.
     """
     if not path.exists():
         return {}
-    first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+    first, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
     if first != f"# {comment}":
-        raise ConfigError(f"output = {shown(str(path))} begins with {shown(first)}; valid: {comment!r}, or no such file")
-    rows = [{name: float(line[name]) for name in COLUMNS} for line in csv.DictReader(lines)]
+        raise ConfigError(f"output = {shown(str(path))} begins with {shown(first)}; valid: {f'# {comment}'!r}, or no such file")
+    try:
+        rows = [{name: float(line[name]) for name in COLUMNS} for line in csv.DictReader(lines)]
+    except (KeyError, TypeError, ValueError):
+        raise ConfigError(f"output = {shown(str(path))} is damaged; valid: numbers in columns {', '.join(COLUMNS)}") from None
     return {(int(row["first_seed"]), int(row["candidate"])): row for row in rows}
 
 
