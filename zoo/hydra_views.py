@@ -163,10 +163,9 @@ def _asked(job: str, overrides: Sequence[str], source: Source) -> Iterator[tuple
     """Hydra and the overrides in its words, once they are known to make a configuration; settings of Hydra's pass."""
     own = [one for one in overrides if not one.startswith(("hydra.", "hydra/", "+hydra", "~hydra"))]
     require_known(job, own, source)
-    words = [*normalised(own, job, source), *(one for one in overrides if one not in own)]
     try:
         with hydra_of(job, source) as hydra:
-            yield hydra, words
+            yield hydra, [*normalised(own, job, source), *(one for one in overrides if one not in own)]
     except ConfigError:
         raise
     except Exception as error:

@@ -26,6 +26,8 @@ READING = (
     "slowdown as they are, families weighing alike; an interval above 0 is surely ahead",
     "kind: agent (learned), rule (acts through the agents' control), constant (the best one, chosen on other worlds), random "
     "(chance), other control (another congestion control, AQM or the like, beside)",
+    "rules and constants decide at the task's usual intervals (switches: 100 ms), an agent at the one that it was trained for; "
+    "intervals are over worlds, of the model that ships, and not over training seeds, which the cards have",
     "seeds: of training; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
 )
 

@@ -119,12 +119,11 @@ def opened(one: Plan) -> optuna.Study:
     """
     config = one.config
     beginnings = _beginnings(one)
-    sampler = _sampler(config)
     try:
         study = optuna.create_study(
             storage=_storage(one),
             study_name=one.name,
-            sampler=sampler,
+            sampler=ByTrial(config.sampler, config.seed),
             pruner=_pruner(config),
             direction="minimize" if one.measures.lower_is_better else "maximize",
             load_if_exists=True,
@@ -147,18 +146,16 @@ def opened(one: Plan) -> optuna.Study:
     return study
 
 
-def work(one: Plan, number: int = 0, tell: Callable[[FrozenTrial], None] = lambda trial: None) -> bool:
+def work(one: Plan, tell: Callable[[FrozenTrial], None] = lambda trial: None) -> bool:
     """Works at a study until it has all of its trials; returns whether it was not interrupted.
 
     Args:
-        number: of this process; others propose otherwise.
         tell: is told each trial that has ended.
 
     Raises:
         ConfigError, ScenarioError: settings that cannot be trained with.
     """
     study = opened(one)
-    study.sampler = _sampler(one.config, number, len(ended(study)))
     with Interrupt() as interrupt:
         while interrupt.received is None and (trial := _next(study, one)) is not None:
             try:
@@ -352,12 +349,42 @@ def _storage(one: Plan) -> BaseStorage:
         raise ConfigError(f"storage = {shown(given)} cannot be used: {' '.join(str(error).split())[:200]}") from None
 
 
-def _sampler(config: DictConfig, number: int = 0, done: int = 0) -> optuna.samplers.BaseSampler:
-    """Who proposes settings: others in each process, and others again where a study goes on than when it began."""
-    seed = config.seed + 1000 * number + done
-    if config.sampler == "random":
-        return optuna.samplers.RandomSampler(seed=seed)
-    return optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=8, constant_liar=True)
+class ByTrial(optuna.samplers.BaseSampler):
+    """A sampler that is seeded anew for each trial, by its number in the study.
+
+    So no two trials are proposed by the same chance, whichever processes of whichever machines ask for them at once, and
+    whenever a study goes on.
+
+    Args:
+        kind: "random" or "tpe".
+        seed: of the study.
+    """
+
+    def __init__(self, kind: str, seed: int):
+        self._kind, self._seed = kind, seed
+        self._own = self._of(0)
+
+    def _of(self, trial: int) -> optuna.samplers.BaseSampler:
+        seed = int(np.random.SeedSequence([self._seed, trial]).generate_state(1)[0])
+        if self._kind == "random":
+            return optuna.samplers.RandomSampler(seed=seed)
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=8, constant_liar=True)
+
+    def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
+        self._own = self._of(trial.number)
+        self._own.before_trial(study, trial)
+
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, Any]:
+        return self._own.infer_relative_search_space(study, trial)
+
+    def sample_relative(self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, Any]) -> dict[str, Any]:
+        return self._own.sample_relative(study, trial, search_space)
+
+    def sample_independent(self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        return self._own.sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        self._own.after_trial(study, trial, state, values)
 
 
 def _pruner(config: DictConfig) -> optuna.pruners.BasePruner:
@@ -376,7 +403,7 @@ def main(argv: Sequence[str]) -> int:
     """A process of a study: its number, the source's folder and first file ("" for none), the overrides."""
     number, folder, name, *overrides = argv
     try:
-        return 0 if work(plan(overrides, Source(folder or None, name or None)), int(number)) else 130
+        return 0 if work(plan(overrides, Source(folder or None, name or None))) else 130
     except ConfigError as error:
         print(f"netbuf-gym: error: worker {number}: {error}", file=sys.stderr)
         return 2

@@ -35,7 +35,12 @@ def mode_of(asked: str | None) -> str:
 
 
 def require() -> None:
-    """Raises MissingExtraError where wandb is not installed."""
+    """Raises MissingExtraError where wandb is not installed.
+
+    A WANDB_MODE that is empty is as none, for us (`mode_of`); wandb would refuse it, so that it is taken away.
+    """
+    if not os.environ.get("WANDB_MODE", "none"):
+        del os.environ["WANDB_MODE"]
     with needing("handing in to the leaderboard", "leaderboard"):
         import wandb  # noqa: F401
 

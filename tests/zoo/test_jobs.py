@@ -109,6 +109,9 @@ def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkey
         assert demo.max_minutes == 2 and demo.env.threads == min(2, len(os.sched_getaffinity(0)))
     assert command("train", "--cfg", "job", "-p", "max_minutes")[1] == "null\n"
     assert command("train", "--cfg", "job", "-p", "scenario.name", "scenario=default")[1] == "null\n"
+    for word in ("tuned=queue_threshold", "+tuned=queue_threshold", "tuned=queue_threshold/a2c"):
+        tuned = OmegaConf.create(command("train", "env=queue_threshold", "algo=a2c", word, "--cfg", "job")[1])
+        assert tuned.algo.kwargs == load("train", ["env=queue_threshold", "algo=a2c", "tuned=queue_threshold/a2c"]).algo.kwargs
     assert OmegaConf.create(command("reproduce", "rlbm", "--cfg", "job", "seeds=3")[1]).seeds == 3
     for topic in ("", "all", "config", "defaults", "defaults-tree", "plugins", "searchpath"):
         status, out, _ = command("train", "--info", *([topic] if topic else []), "algo=dqn")

@@ -1,6 +1,7 @@
 """The leaderboard: filled, handed in to, ranked and shown. Runs are read again from wandb's own offline files."""
 
 import json
+import os
 import re
 import shutil
 import struct
@@ -253,8 +254,14 @@ def test_how_runs_are_logged_is_asked_for_or_told_by_the_account(monkeypatch):
     assert tracking.mode_of(None) == "offline" and tracking.mode_of("online") == "online"
     monkeypatch.setenv("WANDB_API_KEY", "x")
     assert tracking.mode_of(None) == "online" and tracking.mode_of("offline") == "offline"
+    monkeypatch.setenv("WANDB_MODE", "")
+    assert tracking.mode_of(None) == "online"
+    tracking.require()
+    assert "WANDB_MODE" not in os.environ
     monkeypatch.setenv("WANDB_MODE", "offline")
     assert tracking.mode_of(None) == "offline"
+    tracking.require()
+    assert os.environ["WANDB_MODE"] == "offline"
     with pytest.raises(ConfigError, match="mode = 'maybe'; valid: offline, online"):
         tracking.mode_of("maybe")
 

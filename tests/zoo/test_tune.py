@@ -162,6 +162,17 @@ def test_two_processes_work_at_one_study(tmp_path):
     assert os.getpid() not in {int(one.user_attrs[studies.WORKER].split(":")[1]) for one in trials[:2]}
 
 
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_processes_that_know_nothing_of_each_other_propose_differently(sampler, tmp_path):
+    plan, _ = open_study([*STUDY, f"run_dir={tmp_path}", "trials=9", f"sampler={sampler}"])
+    begun = [studies.opened(plan) for _ in range(2)]  # at once, as on two machines
+    proposed = []
+    for study in (*begun, *begun, *begun):
+        trial = studies._next(study, plan)
+        proposed.append([setting.propose(trial) for setting in plan.settings])
+    assert len({str(one) for one in proposed}) == 6
+
+
 @pytest.mark.parametrize("scheme", ["sqlite", "grpc"])
 def test_databases_and_proxies_keep_studies(scheme, tmp_path):
     server = None
