@@ -1,6 +1,7 @@
 """Network namespaces for tests: a process holds one, commands are run in it. /var/lib in them is their own."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +53,8 @@ class Namespace:
 
     def start(self, *words):
         argv = [*self.enter, sys.executable, "-u", "-m", "netbuf_gym", "live", *map(str, words)]
-        return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(argv, **pipes, text=True, preexec_fn=_heeds_signals)
 
     def get(self, name):
         return tuple(map(int, self.run("cat", SYSCTLS + name).stdout.split()))
@@ -61,3 +63,9 @@ class Namespace:
         text = " ".join(map(str, value))
         done = self.run("sh", "-c", f"echo '{text}' > {SYSCTLS}{name}")
         assert done.returncode == 0, done.stderr
+
+
+def _heeds_signals():
+    """What tests that run in the background of a shell, or under nohup, would pass on as ignored."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)

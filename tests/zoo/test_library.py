@@ -156,7 +156,7 @@ def test_bad_observations_are_refused():
     ("name", "message"),
     [
         ("congestion_window/pop", "did you mean 'congestion_window/ppo'"),
-        ("ppo", "did you mean 'congestion_window/ppo' or 'queue_threshold/ppo'"),
+        ("ppo", "did you mean 'congestion_window/ppo' or 'host_buffers/ppo' or 'queue_threshold/ppo'"),
         ("/nowhere/model.zip", "no such file.*valid: a path, or one of congestion_window/.*, congestion_window/ppo, "),
         ("", "valid"),
         (7, "valid"),
