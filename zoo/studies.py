@@ -356,17 +356,17 @@ class ByTrial(optuna.samplers.BaseSampler):
     whenever a study goes on.
 
     Args:
-        kind: "random" or "tpe".
+        sampler: "random" or "tpe".
         seed: of the study.
     """
 
-    def __init__(self, kind: str, seed: int):
-        self._kind, self._seed = kind, seed
+    def __init__(self, sampler: str, seed: int):
+        self._sampler, self._seed = sampler, seed
         self._own = self._of(0)
 
     def _of(self, trial: int) -> optuna.samplers.BaseSampler:
         seed = int(np.random.SeedSequence([self._seed, trial]).generate_state(1)[0])
-        if self._kind == "random":
+        if self._sampler == "random":
             return optuna.samplers.RandomSampler(seed=seed)
         return optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=8, constant_liar=True)
 
