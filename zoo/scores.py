@@ -25,6 +25,9 @@ from netbuf_gym.suites.scoring import CHANCE, Result
 from netbuf_gym.zoo import archive, checkpoint, contending, library
 from netbuf_gym.zoo.saved import SavedAgent
 
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" if (HERE / "results").is_dir() else HERE.parent / "benchmarks" / "results" / V1
+"""Committed results: as they were installed, or those of the checkout."""
 CONSTANTS = "constants.json"
 """What says which constant is the best."""
 

@@ -23,7 +23,7 @@ INTERMIXED = True
 
 KEYS = {
     "task": "one task; default: all that there are results of",
-    "results": "folder of committed results; default: benchmarks/results/v1",
+    "results": "folder of results; default: benchmarks/results/v1 or, to read where there is none, the package's",
     "runs": "folder of runs that were handed in; default: runs/leaderboard",
     "project": "wandb's ENTITY/PROJECT: read by show, written by submit (default there: netbuf-gym)",
     "mode": "submit: offline or online; default: WANDB_MODE, online where WANDB_API_KEY is set, else offline",
@@ -100,6 +100,15 @@ def _text(key: str, value: Any) -> str:
 
 
 def _results(given: dict[str, str]) -> Path:
+    """Where results are read."""
+    from netbuf_gym.zoo import scores
+
+    own = _filled(given)
+    return own if "results" in given or own.is_dir() else scores.RESULTS
+
+
+def _filled(given: dict[str, str]) -> Path:
+    """Where results are written."""
     return Path(given.get("results", "benchmarks/results/v1"))
 
 
@@ -145,8 +154,8 @@ def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], thr
 def _fill(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
     from netbuf_gym.zoo import leaderboard
 
-    written = leaderboard.fill(tasks, _results(given), threads)
-    print(f"{_results(given)}: {len(written)} results written, all others were current")
+    written = leaderboard.fill(tasks, _filled(given), threads)
+    print(f"{_filled(given)}: {len(written)} results written, all others were current")
     return 0
 
 
