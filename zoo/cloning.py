@@ -67,7 +67,7 @@ def clone(name: str, folder: Path, run_dir: Path, epochs: int = 200, overrides: 
         cut = len(episodes) - max(len(episodes) // 10, 1)
         own, held = _tensors(episodes[:cut], model), _tensors(episodes[cut:], model)
         optimizer = th.optim.Adam(model.policy.parameters(), lr=imitation.LEARNING_RATE)
-        imitation.fit(model, optimizer, *own, epochs)
+        imitation.fit(model, optimizer, own[0], own[1], own[2], epochs)
         run_dir.mkdir(parents=True, exist_ok=True)
         write_atomic(run_dir / "config.yaml", OmegaConf.to_yaml(config))
         versions.write(run_dir, config.seed)
@@ -78,7 +78,7 @@ def clone(name: str, folder: Path, run_dir: Path, epochs: int = 200, overrides: 
         worlds.close()
 
 
-def _tensors(episodes: Sequence[Any], model: BatchPPO) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+def _tensors(episodes: Sequence[Any], model: BatchPPO) -> tuple[th.Tensor, ...]:
     """Observations, actions and discounted sums of rewards, decision by decision."""
     observations = np.concatenate([one.observations[:-1] for one in episodes])
     actions = th.as_tensor(np.concatenate([one.actions for one in episodes])).to(model._head.action_type)
@@ -88,7 +88,8 @@ def _tensors(episodes: Sequence[Any], model: BatchPPO) -> tuple[th.Tensor, th.Te
         for k in reversed(range(len(own))):
             own[k] = total = float(one.rewards[k]) + model.gamma * total
         returns.append(own)
-    return th.as_tensor(observations), actions, th.as_tensor(np.concatenate(returns))
+    found = (th.as_tensor(observations), actions, th.as_tensor(np.concatenate(returns)))
+    return tuple(one.to(model.device) for one in found)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ do not have, or a value of another type, is an error.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,8 @@ from netbuf_gym.zoo.schema import (
 from netbuf_gym.zoo.schema import TrainConfig as TrainConfig
 
 MAX_TORCH_THREADS = 1024
+DEVICE = re.compile(r"cpu|cuda(:(0|[1-9][0-9]{0,2}))?|auto")
+"""How a device is named; whether it is there is the learner's to ask (`models.device_of`)."""
 
 _store = ConfigStore.instance()
 for _name, _types in JOBS.items():
@@ -203,6 +206,8 @@ def check_training(config: DictConfig) -> None:
         value = OmegaConf.select(config, key)
         if not low <= value <= high:
             raise ConfigError(f"{key} = {value!r} is out of range; valid: {low} to {high}")
+    if not DEVICE.fullmatch(config.device):
+        raise ConfigError(f"device = {shown(config.device)} is none; valid: cpu, cuda, cuda:N, auto")
     if config.wandb.mode is not None:
         choice("wandb.mode", config.wandb.mode, ("offline", "online"))
     if config.env.num_envs % config.twins:

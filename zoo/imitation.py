@@ -142,7 +142,7 @@ def _play(model: BatchPPO, policy: Any, steps: int, own: bool, width: int) -> tu
     for step in range(steps - 1, -1, -1):
         total = rewards[step] + model.gamma * th.where(ends[step] > 0, after, total)
         returns[step] = total
-    return seen.flatten(0, 1), th.cat(decided), returns.flatten(0, 1)
+    return tuple(one.to(model.device) for one in (seen.flatten(0, 1), th.cat(decided), returns.flatten(0, 1)))
 
 
 def _loss(model: BatchPPO, observations: th.Tensor, actions: th.Tensor, spread: float) -> th.Tensor:

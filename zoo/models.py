@@ -13,14 +13,14 @@ from omegaconf import DictConfig
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import LinearSchedule
 
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.zoo.config import plain
 from netbuf_gym.zoo.ranges import ARGUMENTS, check_algo
 from netbuf_gym.zoo.schema import ACTIVATIONS
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
-__all__ = ["ALGORITHMS", "env_kwargs", "make_env", "make_model", "worlds_of"]
+__all__ = ["ALGORITHMS", "device_of", "env_kwargs", "make_env", "make_model", "worlds_of"]
 
 ALGORITHMS = {
     "ppo": "netbuf_gym.zoo.ppo:BatchPPO",
@@ -36,13 +36,33 @@ def make_env(env_id: str, num_envs: int, threads: int, kwargs: dict[str, Any]) -
     return VectorEnvAdapter(make_worlds(env_id, num_envs, threads, kwargs))
 
 
-def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int = 0) -> BaseAlgorithm:
-    """An untrained learner on an environment, on the CPU.
+def device_of(name: str) -> th.device:
+    """The device of a name, `cpu`, `cuda` or `cuda:N`; of `auto` the first GPU, or the CPU where there is none.
 
     Raises:
-        ConfigError: an unknown algorithm or argument, or a value that the algorithm refuses.
+        ConfigError: it is not there.
+    """
+    found = th.cuda.device_count() if th.cuda.is_available() else 0
+    if name == "auto":
+        return th.device("cuda" if found else "cpu")
+    there = ["cpu", *["cuda"][:found], *(f"cuda:{number}" for number in range(found))]
+    if name not in there:
+        seen = f"torch {th.__version__} sees {found or 'no'} GPU{'s' if found > 1 else ''}"
+        raise ConfigError(f"device = {shown(name)} is not there, {seen}; valid: {', '.join(there)}, auto")
+    return th.device(name)
+
+
+def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int = 0, device: str = "cpu") -> BaseAlgorithm:
+    """An untrained learner on an environment.
+
+    Args:
+        device: that its networks are on, see `device_of`.
+
+    Raises:
+        ConfigError: an unknown algorithm or argument, a value that the algorithm refuses, or a device that is not there.
     """
     check_algo(algo)
+    own = device_of(device)
     module, _, name = ALGORITHMS[algo.name].partition(":")
     algorithm = getattr(importlib.import_module(module), name)
     kwargs = plain(algo.kwargs)
@@ -65,7 +85,7 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
                 learning_rate=learning_rate,
                 policy_kwargs=policy_kwargs,
                 seed=seed,
-                device="cpu",
+                device=own,
                 verbose=verbose,
                 **kwargs,
             )

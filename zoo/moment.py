@@ -63,7 +63,7 @@ def take(model: BaseAlgorithm, recorder: Recorder, networks: bool = False) -> Mo
         "last_episodes": np.array([[one.get(key, np.nan) for key in names] for one in last], float),
         "said": np.array([[key in one for key in names] for one in last], bool),
         **adapter.statistics(),
-        **{f"recurrent{index}": one.numpy().copy() for index, one in enumerate(_recurrent(model))},
+        **{f"recurrent{index}": one.cpu().numpy().copy() for index, one in enumerate(_recurrent(model))},
     }
     episodes = recorder.episodes()
     if episodes is not None:
@@ -124,7 +124,7 @@ def go_on(moment: Moment, model: BaseAlgorithm, recorder: Recorder) -> bool:
         adapter.set_statistics({key: _like(arrays[key], one) for key, one in adapter.statistics().items()})
         recurrent = _recurrent(model)
         for index, one in enumerate(recurrent):
-            one.copy_(th.as_tensor(_like(arrays[f"recurrent{index}"], one.numpy())))
+            one.copy_(th.as_tensor(_like(arrays[f"recurrent{index}"], one.cpu().numpy())))
     model.ep_info_buffer = deque(maxlen=model._stats_window_size)
     names = [str(name) for name in numbers["episode_names"]]
     for row, said in zip(arrays["last_episodes"].tolist(), arrays["said"].tolist(), strict=True):

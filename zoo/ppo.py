@@ -44,7 +44,7 @@ class _Categorical:
     action_shape: tuple[int, ...] = ()
     action_type = th.int64
 
-    def __init__(self, space: spaces.Discrete):
+    def __init__(self, space: spaces.Discrete, device: th.device):
         self.size = int(space.n)
 
     def output(self, policy: Any, latent: th.Tensor) -> th.Tensor:
@@ -58,7 +58,7 @@ class _Categorical:
 
     def for_env(self, actions: th.Tensor) -> Any:
         """What the environment is given."""
-        return actions.numpy()
+        return actions.cpu().numpy()
 
     def log_ratio(self, new: th.Tensor, old: th.Tensor, actions: th.Tensor) -> th.Tensor:
         """ln(new / old) of the actions' probabilities, (batch,)."""
@@ -83,11 +83,11 @@ class _Gaussian:
 
     action_type = th.float32
 
-    def __init__(self, space: spaces.Box):
+    def __init__(self, space: spaces.Box, device: th.device):
         self.action_shape = space.shape
         self.dimensions = space.shape[0]
         self.size = 2 * self.dimensions
-        self.low, self.high = th.as_tensor(space.low), th.as_tensor(space.high)
+        self.low, self.high = th.as_tensor(space.low, device=device), th.as_tensor(space.high, device=device)
 
     def output(self, policy: Any, latent: th.Tensor) -> th.Tensor:
         """(batch, size)."""
@@ -101,7 +101,7 @@ class _Gaussian:
 
     def for_env(self, actions: th.Tensor) -> Any:
         """What the environment is given."""
-        return th.clamp(actions, self.low, self.high).numpy()
+        return th.clamp(actions, self.low, self.high).cpu().numpy()
 
     def log_ratio(self, new: th.Tensor, old: th.Tensor, actions: th.Tensor) -> th.Tensor:
         """ln(new / old) of the actions' densities, (batch,)."""
@@ -127,18 +127,19 @@ Head = _Categorical | _Gaussian
 
 
 class Rollout:
-    """Preallocated tensors, (steps, worlds, ...), and their flat views for the update."""
+    """Preallocated tensors, (steps, worlds, ...), on the learner's device, and their flat views for the update."""
 
-    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: Head):
+    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: Head, device: th.device):
         shape = (n_steps, n_worlds)
-        self.observations = th.zeros(*shape, observation_size)
-        self.actions = th.zeros(*shape, *head.action_shape, dtype=head.action_type)
-        self.policies = th.zeros(*shape, head.size)  # what the policy that collected them made of the observations
-        self.rewards = th.zeros(shape)
-        self.values = th.zeros(shape)
-        self.episode_starts = th.zeros(shape)
-        self.advantages = th.zeros(shape)
-        self.returns = th.zeros(shape)
+        self.observations = th.zeros(*shape, observation_size, device=device)
+        self.actions = th.zeros(*shape, *head.action_shape, dtype=head.action_type, device=device)
+        # what the policy that collected them made of the observations
+        self.policies = th.zeros(*shape, head.size, device=device)
+        self.rewards = th.zeros(shape, device=device)
+        self.values = th.zeros(shape, device=device)
+        self.episode_starts = th.zeros(shape, device=device)
+        self.advantages = th.zeros(shape, device=device)
+        self.returns = th.zeros(shape, device=device)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -193,9 +194,9 @@ class BatchPPO(PPO):
         space = self.action_space
         head: Head | None = None
         if isinstance(space, spaces.Discrete):
-            head = _Categorical(space)
+            head = _Categorical(space, self.device)
         elif isinstance(space, spaces.Box) and len(space.shape) == 1:
-            head = _Gaussian(space)
+            head = _Gaussian(space, self.device)
         if head is None or len(self.observation_space.shape or ()) != 1:
             raise ValueError(
                 "BatchPPO handles flat observations and discrete actions or a flat box of them, "
@@ -229,9 +230,10 @@ class BatchPPO(PPO):
             first, final = self.policy.log_std_init, math.log(self.std_final)
             self.policy.log_std.fill_(final + self._current_progress_remaining * (first - final))
         callback.on_rollout_start()
+        device = self.device
         observations = th.as_tensor(self._last_obs)
         starts = self._last_episode_starts
-        noise = th.empty(env.num_envs, head.size)
+        noise = th.empty(env.num_envs, head.size, device=device)
         truncated: list[Truncated] = []
         for step in range(n_rollout_steps):
             with th.inference_mode():
@@ -254,12 +256,12 @@ class BatchPPO(PPO):
             rewards = th.as_tensor(batch.rewards, dtype=th.float32)
             rollout.rewards[step] = rewards
             if len(batch.truncated_worlds):
-                last = th.as_tensor(batch.truncated_observations, dtype=th.float32)
-                truncated.append((step, th.as_tensor(batch.truncated_worlds), last))
+                last = th.as_tensor(batch.truncated_observations, dtype=th.float32, device=device)
+                truncated.append((step, th.as_tensor(batch.truncated_worlds, device=device), last))
             observations, starts = th.as_tensor(batch.observations), batch.dones
         with th.inference_mode():
-            last_dones = th.as_tensor(starts, dtype=th.float32)
-            last_values = self._assess(rollout, observations.to(th.float32), last_dones, truncated)
+            last_dones = th.as_tensor(starts, dtype=th.float32, device=device)
+            last_values = self._assess(rollout, observations.to(device, th.float32), last_dones, truncated)
             rollout.compute_advantages(last_values, last_dones, self.gamma, self.gae_lambda)
         self._last_obs, self._last_episode_starts = batch.observations, starts
         callback.update_locals(locals())
@@ -267,7 +269,7 @@ class BatchPPO(PPO):
         return True
 
     def _new_rollout(self, n_steps: int, n_worlds: int, observation_size: int) -> Rollout:
-        return Rollout(n_steps, n_worlds, observation_size, self._head)
+        return Rollout(n_steps, n_worlds, observation_size, self._head, self.device)
 
     def _decide(self, rollout: Rollout, step: int) -> th.Tensor:
         """What the policy makes of a step's observations, which are in the rollout, as are their episode starts."""
@@ -327,7 +329,7 @@ class BatchPPO(PPO):
         parameters = [parameter for parameter in self.policy.parameters() if parameter.requires_grad]
         entropy_coefficient = self._entropy_coefficient()
         samples = self._samples(rollout)
-        sums = th.zeros(5)  # policy loss, value loss, entropy, KL, samples clipped; of the last epoch
+        sums = th.zeros(5, device=self.device)  # policy loss, value loss, entropy, KL, samples clipped; of the last epoch
         stopped = False
         for _ in range(self.n_epochs):
             sums.zero_()
@@ -373,7 +375,7 @@ class BatchPPO(PPO):
 
     def _minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
         """One pass over the samples in random order: of each minibatch what `_samples` gives, in memory of its own."""
-        for indices in th.split(th.randperm(len(samples[0])), self.batch_size):
+        for indices in th.split(th.randperm(len(samples[0]), device=self.device), self.batch_size):
             yield [tensor.index_select(0, indices) for tensor in samples]
 
     def _judge(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:

@@ -30,11 +30,11 @@ class RecurrentRollout(Rollout):
     Hidden and cell states each are (steps + 1, layers, worlds, width); episode starts have not cleared them yet.
     """
 
-    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: Head, layers: int, width: int):
-        super().__init__(n_steps, n_worlds, observation_size, head)
-        shape = (n_steps + 1, layers, n_worlds, width)
-        self.actor: State = (th.zeros(shape), th.zeros(shape))
-        self.critic: State = (th.zeros(shape), th.zeros(shape))
+    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: Head, device: th.device, lstm: th.nn.LSTM):
+        super().__init__(n_steps, n_worlds, observation_size, head, device)
+        shape = (n_steps + 1, lstm.num_layers, n_worlds, lstm.hidden_size)
+        self.actor: State = (th.zeros(shape, device=device), th.zeros(shape, device=device))
+        self.critic: State = (th.zeros(shape, device=device), th.zeros(shape, device=device))
 
 
 class BatchRecurrentPPO(BatchPPO):
@@ -80,7 +80,7 @@ class BatchRecurrentPPO(BatchPPO):
             raise ValueError(f"policy must be MlpLstmPolicy, not {type(self.policy).__name__}")
         require_plain(self.policy.lstm_actor)
         layers, _, width = self.policy.lstm_hidden_state_shape
-        actor, critic, *cells = th.zeros(4, layers, self.n_envs, width).unbind()
+        actor, critic, *cells = th.zeros(4, layers, self.n_envs, width, device=self.device).unbind()
         self._last_lstm_states: tuple[State, State] = ((actor, cells[0]), (critic, cells[1]))
 
     def _excluded_save_params(self) -> list[str]:
@@ -94,8 +94,8 @@ class BatchRecurrentPPO(BatchPPO):
         return cast(RecurrentActorCriticPolicy, self.policy)
 
     def _new_rollout(self, n_steps: int, n_worlds: int, observation_size: int) -> RecurrentRollout:
-        layers, _, width = self._networks.lstm_hidden_state_shape
-        return RecurrentRollout(n_steps, n_worlds, observation_size, self._head, layers, width)
+        lstm = self._networks.lstm_actor
+        return RecurrentRollout(n_steps, n_worlds, observation_size, self._head, self.device, lstm)
 
     def _decide(self, rollout: Rollout, step: int) -> th.Tensor:
         memory = cast(RecurrentRollout, rollout).actor
@@ -121,7 +121,7 @@ class BatchRecurrentPPO(BatchPPO):
         rollout.values.copy_(self._values_of(latent.flatten(0, 1)).view_as(rollout.values))
         for step, worlds, observations in truncated:
             state = (memory[0][step + 1][:, worlds], memory[1][step + 1][:, worlds])
-            latent, _ = self._recall(observations.unsqueeze(0), state, th.zeros(1, len(worlds)))
+            latent, _ = self._recall(observations.unsqueeze(0), state, th.zeros(1, len(worlds), device=self.device))
             rollout.rewards[step, worlds] += self.gamma * self._values_of(latent[0])
         latent, _ = self._recall(last.unsqueeze(0), self._last_lstm_states[1], last_dones.unsqueeze(0))
         return self._values_of(latent[0])
@@ -161,7 +161,8 @@ class BatchRecurrentPPO(BatchPPO):
 
     def _minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
         """One pass over the sequences in random order; all but observations, starts and states are (decisions, ...)."""
-        for indices in th.split(th.randperm(samples[0].shape[1]), self.batch_size // self._sequence_steps()):
+        order = th.randperm(samples[0].shape[1], device=self.device)
+        for indices in th.split(order, self.batch_size // self._sequence_steps()):
             picked = [tensor.index_select(1, indices) for tensor in samples]
             yield [picked[0], *(tensor.flatten(0, 1) for tensor in picked[1:5]), *picked[5:]]
 

@@ -157,6 +157,8 @@ class TrainConfig:
         seed: of networks, exploration and worlds, 0 to 999999 (evaluation seeds start at 1000000).
         total_timesteps: environment steps, over all worlds.
         max_minutes: wall-clock limit; null: none. Schedules follow whichever limit is nearer.
+        device: that networks learn on: cpu, cuda, cuda:N, or auto, a GPU where there is one. What was trained on one is
+            read, and decides, on any machine.
         torch_threads: threads of the learner.
         stagger_steps: spread the worlds' first episodes over so many steps (see `VectorEnvAdapter`).
         twins: so many worlds meet the same paths, and each is rewarded with what it got more than they (see
@@ -184,6 +186,7 @@ class TrainConfig:
     seed: int = 0
     total_timesteps: int = MISSING
     max_minutes: float | None = None
+    device: str = "cpu"
     torch_threads: int = 1
     stagger_steps: int = 0
     twins: int = 1

@@ -42,7 +42,7 @@ OF_STUDIES = {one.name for one in fields(TuneConfig)} - {one.name for one in fie
 """Keys that no training has."""
 FREE = {
     *("trials", "hours", "slowest", "name", "run_dir", "storage", "workers", "stale_minutes", "progress"),
-    *("tensorboard", "torch_threads", "checkpoint_minutes", "env.threads", "snapshots", "max_minutes"),
+    *("tensorboard", "device", "torch_threads", "checkpoint_minutes", "env.threads", "snapshots", "max_minutes"),
 }
 """What a command that goes on with a study may say otherwise."""
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED)

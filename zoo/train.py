@@ -1,8 +1,8 @@
 """`netbuf-gym train`: trains an agent by its configuration, with checkpoints; resumes an earlier run; see its `--help`.
 
 A resumed run goes on bit for bit: networks, optimiser, schedules, random generators and worlds come back as they were, and
-so do the rows of progress.csv. A time limit, other torch_threads or worlds in real time end that: such a run goes on whole,
-but not with the same bits.
+so do the rows of progress.csv. A time limit, other torch_threads, a GPU or worlds in real time end that: such a run goes on
+whole, but not with the same bits.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ RESULTS = ("model.zip", "checkpoint.zip")
 CHANGEABLE = (
     "total_timesteps",
     "max_minutes",
+    "device",
     "torch_threads",
     "checkpoint_minutes",
     "tensorboard",
@@ -258,7 +259,7 @@ def _learner(config: DictConfig, worlds: gym.vector.VectorEnv) -> tuple[BaseAlgo
     recorder = Recorder(worlds, curriculum.sources(config, worlds))
     shape = {"stagger_steps": config.stagger_steps, "twins": config.twins}
     adapter = VectorEnvAdapter(recorder, info_keywords=_measures(worlds).logged, **shape)
-    return models.make_model(config.algo, adapter, config.seed), recorder
+    return models.make_model(config.algo, adapter, config.seed, device=config.device), recorder
 
 
 def described(model: BaseAlgorithm, config: DictConfig, kwargs: dict[str, Any]) -> dict[str, Any]:
