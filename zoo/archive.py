@@ -30,9 +30,15 @@ class RefusedError(ValueError):
 def check_members(archive: zipfile.ZipFile, max_bytes: int = MAX_BYTES, max_members: int = MAX_MEMBERS) -> None:
     """Raises RefusedError for an archive of too many or too large members, or two of a name, or what we never write.
 
-    Sizes are those that the archive declares: Python's zipfile unpacks no more of a member than that.
+    Sizes are those that the archive declares: Python's zipfile unpacks no more of a member than that. In a file that lacks its
+    end it takes the last archive that was a member for the whole one, whose first member does not begin where the file does.
+
+    Raises:
+        zipfile.BadZipFile: it is such a member.
     """
     infos = archive.infolist()
+    if infos and min(info.header_offset for info in infos) > 0:
+        raise zipfile.BadZipFile("its end is missing")
     if len(infos) > max_members:
         raise RefusedError(f"it has {len(infos)} members; valid: at most {max_members}")
     if len({info.filename for info in infos}) != len(infos):

@@ -176,7 +176,7 @@ def read(path: str | Path) -> Saved:
             if damaged is not None:
                 raise CheckpointError(f"{path}: damaged: member {damaged!r} fails its checksum")
             if META not in names:
-                raise CheckpointError(f"{path}: truncated, or not a model saved by netbuf-gym: it holds no {META}")
+                raise CheckpointError(f"{path}: not a model saved by netbuf-gym: it holds no {META}")
             for name in (RNG, PARAMETERS, OPTIMIZER):
                 if name not in names:
                     raise CheckpointError(f"{path}: damaged: member {name!r} is missing")
@@ -191,7 +191,7 @@ def read(path: str | Path) -> Saved:
     except archives.RefusedError as error:
         raise CheckpointError(f"{path}: refused: {error}") from None
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: truncated or not a zip file ({_short(error)})") from None
+        raise CheckpointError(f"{path}: truncated or damaged, no whole zip file ({_short(error)})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OmegaConfBaseException) as error:
         raise CheckpointError(f"{path}: damaged: {META} is not what was written ({_short(error)})") from None
 

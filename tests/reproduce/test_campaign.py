@@ -270,7 +270,7 @@ def test_an_agent_and_its_scheme_come_together(tmp_path, capsys):
     assert reproduce("schemes=[naive]", f"agent={tmp_path / 'model.zip'}") == 2
     assert "schemes has no 'rlbm'" in capsys.readouterr().err
     assert reproduce(f"agent={tmp_path / 'model.zip'}", f"output={tmp_path / 'out'}") == 2
-    assert "truncated or not a zip file" in capsys.readouterr().err
+    assert "truncated or damaged, no whole zip file" in capsys.readouterr().err
 
 
 def test_the_default_is_the_thesis_grid():

@@ -137,7 +137,7 @@ OPENS = {
 @pytest.mark.parametrize("opened", OPENS)
 @pytest.mark.parametrize(
     ("which", "match"),
-    [("bare", "truncated or not a zip file"), ("foreign", "not a model saved by netbuf-gym"), ("cut", "truncated")],
+    [("bare", "truncated or damaged, no whole zip file"), ("foreign", "not a model saved by netbuf-gym"), ("cut", "truncated")],
 )
 def test_whatever_opens_models_refuses_what_is_none_of_ours(harms, opened, which, match):
     with pytest.raises(CheckpointError, match=match):

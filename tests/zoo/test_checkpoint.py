@@ -13,7 +13,7 @@ import torch as th
 
 from netbuf_gym import cli
 from netbuf_gym.errors import CheckpointError
-from netbuf_gym.zoo import checkpoint, models
+from netbuf_gym.zoo import checkpoint, library, models
 from netbuf_gym.zoo.train import train
 
 
@@ -91,7 +91,18 @@ def test_truncated_file(trained, tmp_path, share):
     data = (trained / "model.zip").read_bytes()
     path = tmp_path / "model.zip"
     path.write_bytes(data[: int(share * len(data))])
-    with pytest.raises(CheckpointError, match="truncated"):
+    with pytest.raises(CheckpointError, match="truncated or damaged"):
+        checkpoint.read(path)
+
+
+@pytest.mark.parametrize("cut", [1, 20, 1000])
+@pytest.mark.parametrize("agent", ["queue_threshold/ppo", "queue_threshold/ppo_lstm"])
+def test_a_file_that_lacks_its_end_is_said_to_be_truncated(tmp_path, agent, cut):
+    """Whose last whole archive is a member, as parameters are; those of an agent with memory have many members of their own."""
+    data = (library.FOLDER / agent / library.MODEL).read_bytes()
+    path = tmp_path / "model.zip"
+    path.write_bytes(data[:-cut])
+    with pytest.raises(CheckpointError, match=r"model.zip: truncated or damaged, no whole zip file"):
         checkpoint.read(path)
 
 
