@@ -12,10 +12,9 @@ from netbuf_gym import tasks
 from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import lock_of
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
-from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, library
 from netbuf_gym.zoo.config import plain
-from netbuf_gym.zoo.saved import OF_ITS_MACHINE, SavedAgent
+from netbuf_gym.zoo.saved import SavedAgent, own_kwargs, rules_of
 
 
 class Agent:
@@ -46,7 +45,7 @@ class Agent:
         self.config: dict[str, Any] = plain(self._saved.config)
         self.metrics, self.card = library.metrics_of(self.path.parent), library.card_of(self.path.parent)
         self.contender = SavedAgent(self._saved)
-        rules = self._rules()
+        rules = rules_of(self._saved)
         self._model = self.contender.model(rules)
         self._lock = lock_of(self._model)
         self.observation_space, self.action_space = rules.observation_space, rules.action_space
@@ -127,17 +126,12 @@ class Agent:
             CheckpointError: with these overrides the agent sees or decides something else.
             ConfigError, ScenarioError: an override that the environment refuses.
         """
-        return self._fitting(gym.make(self.env_id, **{**self._alone(), **overrides}))
+        return self._fitting(gym.make(self.env_id, **{**own_kwargs(self._saved), **overrides}))
 
     def make_vec(self, n: int = 1, **overrides: Any) -> gym.vector.VectorEnv:
         """Its vector environment of `n` rows, as `make_env`; a world each, unless `agents` says that worlds have several."""
         n = whole("n", n, 1, 1 << 20)
-        return self._fitting(gym.make_vec(self.env_id, num_envs=n, **{**self._alone(), **overrides}))
-
-    def _alone(self) -> dict[str, Any]:
-        """The arguments that it was trained with, but for how many of it were in a world, and how long its decisions took."""
-        dropped = ("agents", tasks.get(tasks.task_of(self.env_id)).rules.agents_argument, *OF_ITS_MACHINE)
-        return {key: value for key, value in self.env_kwargs.items() if key not in dropped}
+        return self._fitting(gym.make_vec(self.env_id, num_envs=n, **{**own_kwargs(self._saved), **overrides}))
 
     def _fitting(self, env: Any) -> Any:
         try:
@@ -146,13 +140,6 @@ class Agent:
             env.close()
             raise
         return env
-
-    def _rules(self) -> Task:
-        env: Any = self.make_env()
-        try:
-            return env.unwrapped.engine.task
-        finally:
-            env.close()
 
 
 def _inner(shape: tuple[int, ...]) -> str:

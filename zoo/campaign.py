@@ -44,7 +44,7 @@ from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation, on_suites, running, selection, versions
+from netbuf_gym.zoo import checkpoint, evaluation, on_suites, packing, running, selection, versions
 from netbuf_gym.zoo.config import check_validation, differences, evaluation_seeds, load
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
@@ -92,9 +92,9 @@ def main(argv: Sequence[str]) -> int:
     if plan.suites and plan.measures.carded_on:
         metrics["cards"] = on_suites.judge(plan.measures, saved, kept, metrics["choice"])
     plan.out.mkdir(parents=True, exist_ok=True)
-    config = checkpoint.pack(saved[kept], plan.out / "model.zip")
+    config = packing.pack(saved[kept], plan.out / "model.zip")
     if plan.validation is not None:
-        checkpoint.pack(trained[kept], plan.out / "final.zip")
+        packing.pack(trained[kept], plan.out / "final.zip")
     if (made := trained[kept].path.parent / versions.NAME).is_file():
         write_atomic(plan.out / versions.NAME, made.read_bytes())
     write_atomic(plan.out / "config.yaml", OmegaConf.to_yaml(config))

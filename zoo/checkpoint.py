@@ -112,25 +112,16 @@ def save(
 
     from netbuf_gym.zoo import moment as moments
 
-    meta = {
-        "format": FORMAT,
-        "env": env,
-        "config": plain(config),
-        "progress": progress,
-        "attributes": {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)},
-        "versions": {
-            "netbuf_gym": __version__,
-            "stable_baselines3": stable_baselines3.__version__,
-            "torch": th.__version__,
-            "numpy": np.__version__,
-        },
+    made_by = {
+        "netbuf_gym": __version__,
+        "stable_baselines3": stable_baselines3.__version__,
+        "torch": th.__version__,
+        "numpy": np.__version__,
     }
-    file = io.BytesIO()
-    model.save(file, exclude=_UNUSED)
+    generators = moments.generators() if moment is None else moment.numbers["generators"]
+    file = written(model, config, env, progress, made_by, generators)
     remembered = None if moment is None else moments.memory(model)
     with zipfile.ZipFile(file, "a") as archive:
-        archive.writestr(META, json.dumps(meta, indent=1))
-        archive.writestr(RNG, json.dumps(moments.generators() if moment is None else moment.numbers["generators"]))
         if moment is not None:
             name = None if remembered is None else f"memory-{model.num_timesteps}.zip"
             numbers = {key: value for key, value in moment.numbers.items() if key != "generators"}
@@ -143,6 +134,36 @@ def save(
         write_atomic(path, file.getvalue())
     if remembered is not None:
         tidy(path.parent, keep=f"memory-{model.num_timesteps}.zip")
+
+
+def written(
+    model: BaseAlgorithm,
+    config: DictConfig,
+    env: dict[str, Any],
+    progress: dict[str, Any],
+    versions: dict[str, Any],
+    generators: dict[str, Any],
+) -> io.BytesIO:
+    """A model's file: stable-baselines3's members as it writes them of this learner, and ours.
+
+    Args:
+        versions: of what it was trained by.
+        generators: as `moment.generators` gives them.
+    """
+    meta = {
+        "format": FORMAT,
+        "env": env,
+        "config": plain(config),
+        "progress": progress,
+        "attributes": {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)},
+        "versions": versions,
+    }
+    file = io.BytesIO()
+    model.save(file, exclude=_UNUSED)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(META, json.dumps(meta, indent=1))
+        archive.writestr(RNG, json.dumps(generators))
+    return file
 
 
 def tidy(run_dir: Path, keep: str | None = None) -> None:
@@ -235,35 +256,6 @@ def _config(values: Any) -> DictConfig:
         raise ValueError(f"config lacks {', '.join(sorted(missing))}")
     check_training(config)
     check_algo(config.algo)
-    return config
-
-
-def pack(saved: Saved, path: Path) -> DictConfig:
-    """Writes a saved model where others find it: without the paths of the machine that it was trained on.
-
-    Where it was written and what it was resumed from are null; of another agent's file that it began with, if it is given by
-    an absolute path, the last two names are left. All else, what decides above all, is the same to the byte.
-
-    Returns:
-        its configuration, as it is in the new file.
-
-    Raises:
-        OSError: it cannot be written; nothing is left behind.
-    """
-    begun = saved.config.start_from
-    if begun is not None and Path(begun).is_absolute():
-        begun = "/".join(Path(begun).parts[-2:])
-    config = merged(saved.config, {"run_dir": None, "resume": None, "start_from": begun})
-    file = io.BytesIO()
-    with zipfile.ZipFile(saved.path) as old, zipfile.ZipFile(file, "w") as new:
-        for info in old.infolist():
-            data = old.read(info)
-            if info.filename == META:
-                meta = json.loads(data)
-                own = {key: plain(config)[key] for key in ("run_dir", "resume", "start_from") if key in meta["config"]}
-                data = json.dumps({**meta, "config": {**meta["config"], **own}}, indent=1).encode()
-            new.writestr(info, data)
-    write_atomic(path, file.getvalue())
     return config
 
 

@@ -16,10 +16,10 @@ from netbuf_gym import rollout, tasks
 from netbuf_gym.contenders import Decider, Policy, Rules
 from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.files import write_atomic
-from netbuf_gym.zoo import checkpoint, library, scores, submission
+from netbuf_gym.zoo import checkpoint, library, packing, scores, submission
 from netbuf_gym.zoo.agent import Agent
 from netbuf_gym.zoo.config import plain
-from netbuf_gym.zoo.saved import OF_ITS_MACHINE, SavedAgent
+from netbuf_gym.zoo.saved import OF_ITS_MACHINE, SavedAgent, rules_of
 
 CARD, NETWORK = "README.md", "policy.onnx"
 OPSET = 18
@@ -51,7 +51,7 @@ def folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
     saved = checkpoint.read(library.path_of(agent))
     network = to_onnx(Agent(agent)) if onnx else None
     output.mkdir(parents=True, exist_ok=True)
-    config = checkpoint.pack(saved, output / library.MODEL)
+    config = packing.pack(saved, output / library.MODEL)
     write_atomic(output / "config.yaml", yaml.safe_dump(plain(config), sort_keys=False))
     own = saved.path.parent
     for name in ("metrics.json", submission.EVALUATION):
@@ -87,7 +87,7 @@ def rl_zoo3(agent: str, output: Path) -> tuple[Path, str]:
     model = output / algo / f"{name}_1" / f"{name}.zip"
     about = model.with_suffix("")
     about.mkdir(parents=True)
-    config = checkpoint.pack(saved, model)
+    config = packing.pack(saved, model)
     own = {"n_envs": config.algo.num_envs, "n_timesteps": saved.progress["timesteps"], "policy": config.algo.policy}
     env_kwargs = {key: value for key, value in saved.env["kwargs"].items() if key not in OF_ITS_MACHINE}
     for file, told in {
@@ -191,7 +191,7 @@ def to_onnx(agent: Agent, checked: int = CHECKED) -> bytes:
     with needing("ONNX", "onnx"):
         import onnx  # noqa: F401
         import onnxruntime
-    greedy = Greedy(agent.contender.model(agent._rules()).policy).eval()
+    greedy = Greedy(agent.contender.model(rules_of(agent.contender.saved)).policy).eval()
     width = int(np.prod(agent.observation_space.shape or (1,)))
     inputs: list[th.Tensor] = [th.zeros(2, width)]
     names, out = ["observation"], ["action"]

@@ -26,6 +26,9 @@ OF_ITS_MACHINE = ("latency_s", "jitter_s")
 NOT_ITS_OWN = ("scenario", "reward", "max_episode_steps", "agents", "task", *OF_ITS_MACHINE)
 """Arguments of the environment that change neither what an agent sees nor what it decides."""
 
+SMALL = {"n_steps": 2, "batch_size": 2, "sequence_steps": 2, "buffer_size": 1}
+"""Arguments of learners that only training needs much memory for, as `build` has them."""
+
 
 class SavedAgent(Decider):
     """A trained agent, read from its file; it acts greedily.
@@ -73,14 +76,39 @@ class SavedAgent(Decider):
             return self._built
 
 
-def build(saved: checkpoint.Saved, rules: Task) -> BaseAlgorithm:
+def own_kwargs(saved: checkpoint.Saved) -> dict[str, Any]:
+    """The arguments of its environment, but for how many of it were in a world, and how long its decisions took."""
+    dropped = ("agents", tasks.get(tasks.task_of(saved.env["id"])).rules.agents_argument, *OF_ITS_MACHINE)
+    return {key: value for key, value in saved.env["kwargs"].items() if key not in dropped}
+
+
+def rules_of(saved: checkpoint.Saved) -> Task:
+    """The rules of its environment, as they are now.
+
+    Raises:
+        CheckpointError: it was trained by others.
+        ConfigError, ScenarioError: the environment cannot be made.
+    """
+    env: Any = gym.make(saved.env["id"], **own_kwargs(saved))
+    try:
+        rules = cast(Task, env.unwrapped.engine.task)
+        checkpoint.require_same_rules(saved, rules)
+        return rules
+    finally:
+        env.close()
+
+
+def build(saved: checkpoint.Saved, rules: Task, worlds: int = 1) -> BaseAlgorithm:
     """The learner with its networks as they were saved, to predict with.
+
+    Args:
+        worlds: that it seems to be made for.
 
     Raises:
         CheckpointError: it was trained by other rules, or its parameters do not fit.
     """
     checkpoint.require_same_rules(saved, rules)
-    env = VectorEnvAdapter(_Spaces(rules))
+    env = VectorEnvAdapter(_Spaces(rules, worlds))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about batch sizes, which only matter for training
         model = models.make_model(_for_prediction(saved.config.algo), env, seed=0)
@@ -93,12 +121,11 @@ class _Spaces(gym.vector.VectorEnv):
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
 
-    def __init__(self, rules: Task):
-        self.num_envs = 1
+    def __init__(self, rules: Task, worlds: int):
+        self.num_envs = worlds
         self.single_observation_space, self.single_action_space = rules.observation_space, rules.action_space
 
 
 def _for_prediction(algo: DictConfig) -> DictConfig:
     """The same networks without the memory that only training needs."""
-    small = {"n_steps": 2, "batch_size": 2, "sequence_steps": 2, "buffer_size": 1}
-    return merged(algo, {"kwargs": {key: value for key, value in small.items() if key in algo.kwargs}})
+    return merged(algo, {"kwargs": {key: value for key, value in SMALL.items() if key in algo.kwargs}})

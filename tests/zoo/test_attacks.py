@@ -9,8 +9,10 @@ import zipfile
 
 import numpy as np
 import pytest
+import stable_baselines3
 import torch as th
 from conftest import TINY
+from stable_baselines3.common.policies import ActorCriticPolicy
 from test_checkpoint import rewritten, with_meta
 
 from netbuf_gym import cli, zoo
@@ -143,6 +145,53 @@ def test_whatever_opens_models_refuses_what_is_none_of_ours(harms, opened, which
     with pytest.raises(CheckpointError, match=match):
         OPENS[opened](harms[which])
     assert "harm_was_done" not in sys.modules
+
+
+class OfLearners(pickle.Unpickler):
+    """Takes what is of the packages whose objects stable-baselines3 keeps of a learner of ours, and nothing else."""
+
+    PACKAGES = ("stable_baselines3", "sb3_contrib", "netbuf_gym", "torch", "gymnasium", "numpy", "collections")
+
+    def find_class(self, module, name):
+        assert module.partition(".")[0] in self.PACKAGES, f"{module}.{name}"
+        return super().find_class(module, name)
+
+
+@pytest.mark.parametrize("words", [(), ("--rl-zoo3",)])
+def test_what_is_handed_on_holds_no_pickle_of_whoever_sent_it(trained, tmp_path, words):
+    """It runs nothing where stable-baselines3 reads it, which unpickles `data`."""
+    file = io.BytesIO()
+    th.save({"state": Harm()}, file)
+    harm = base64.b64encode(pickle.dumps(Harm())).decode()
+
+    def edit(name, data):
+        if name == "data":
+            own = json.loads(data)
+            poisoned = {key: {**value, ":serialized:": harm} for key, value in own.items() if ":serialized:" in str(value)}
+            return json.dumps({**own, **poisoned, "of_ours": 1, "of_others": {":type:": "x", ":serialized:": harm}})
+        return file.getvalue() if name == "pytorch_variables.pth" else data
+
+    given = rewritten(trained / "model.zip", tmp_path / "given.zip", edit)
+    with zipfile.ZipFile(given, "a") as opened:
+        opened.writestr("more.pkl", pickle.dumps(Harm()))
+    assert cli.main(["export", str(given), str(tmp_path / "out"), *words]) == 0
+    (made,) = (tmp_path / "out").rglob("*.zip")
+    with zipfile.ZipFile(trained / "model.zip") as own, zipfile.ZipFile(made) as other:
+        assert set(other.namelist()) == set(own.namelist())
+        was, data = json.loads(own.read("data")), json.loads(other.read("data"))
+        for name in other.namelist():
+            assert b"harm" not in other.read(name) and harm.encode() not in other.read(name), name
+    assert data.keys() <= was.keys()
+    for key in ("n_envs", "n_steps", "batch_size", "num_timesteps", "seed", "gamma", "_stats_window_size"):
+        assert data[key] == was[key], key
+    pickled = [one[":serialized:"] for one in data.values() if isinstance(one, dict) and ":serialized:" in one]
+    assert ActorCriticPolicy in [OfLearners(io.BytesIO(base64.b64decode(one))).load() for one in pickled]
+    stock = stable_baselines3.PPO.load(made)
+    assert "harm_was_done" not in sys.modules
+    first, other = zoo.load(trained / "model.zip"), zoo.load(made)
+    observations = np.random.default_rng(0).uniform(-1, 1, (50, *first.observation_space.shape)).astype(np.float32)
+    for decided in (other.predict(observations)[0], stock.predict(observations, deterministic=True)[0]):
+        assert (decided == first.predict(observations)[0]).all()
 
 
 def test_models_of_other_worlds_are_refused_before_their_networks_are_read(trained, tmp_path, monkeypatch):

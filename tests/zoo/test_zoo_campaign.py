@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from netbuf_gym import tasks
-from netbuf_gym.zoo import campaign, checkpoint, evaluation, tables
+from netbuf_gym.zoo import campaign, checkpoint, evaluation, packing, tables
 
 WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
 
@@ -80,7 +80,7 @@ def test_seeds_are_trained_alike_by_an_executor(tiny, tmp_path):
 def test_a_packed_model_holds_no_path_of_the_machine_it_was_trained_on(trained, tmp_path, begun, kept):
     own = checkpoint.read(trained)
     own.config.start_from = begun
-    config = checkpoint.pack(own, tmp_path / "model.zip")
+    config = packing.pack(own, tmp_path / "model.zip")
     packed = checkpoint.read(tmp_path / "model.zip")
     assert config == packed.config and (config.run_dir, config.resume, config.start_from) == (None, None, kept)
     assert {**config, **{key: own.config[key] for key in ("run_dir", "resume", "start_from")}} == dict(own.config)

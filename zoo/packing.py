@@ -1,0 +1,49 @@
+"""A saved model for others: without the paths of the machine it was trained on, and without pickles of whoever sent it.
+
+Its readers elsewhere (`stable_baselines3.PPO.load`, a hub's, rl_zoo3's) unpickle the member `data`, and may trust the
+files of parameters. We read neither as they do, so that a file which is harmless here could harm them. What is packed is
+therefore written anew: the learner is built from the checked configuration, its parameters are the tensors that were
+read, and nothing else of the file goes on but its description, which is JSON.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from netbuf_gym.files import write_atomic
+from netbuf_gym.zoo import archive, checkpoint
+from netbuf_gym.zoo.config import merged, plain
+from netbuf_gym.zoo.saved import SMALL, build, rules_of
+
+
+def pack(saved: checkpoint.Saved, path: Path) -> DictConfig:
+    """Writes a saved model where others find it.
+
+    Where it was written and what it was resumed from are null; of another agent's file that it began with, if it is given
+    by an absolute path, the last two names are left. It decides as it did; of a checkpoint the moment to go on from is
+    left out.
+
+    Returns:
+        its configuration, as it is in the new file.
+
+    Raises:
+        CheckpointError: it was trained by other rules than today's, or its parameters do not fit.
+        ConfigError, ScenarioError: its environment cannot be made.
+        OSError: it cannot be written; nothing is left behind.
+    """
+    begun = saved.config.start_from
+    if begun is not None and Path(begun).is_absolute():
+        begun = "/".join(Path(begun).parts[-2:])
+    config = merged(saved.config, {"run_dir": None, "resume": None, "start_from": begun})
+    model = build(saved, rules_of(saved), config.env.num_envs)
+    model.seed = config.seed
+    for name in SMALL.keys() & config.algo.kwargs.keys():
+        setattr(model, name, plain(config.algo.kwargs)[name])
+    with zipfile.ZipFile(saved.path) as own:
+        versions = archive.read_json(own, checkpoint.META).get("versions", {})
+        generators = archive.read_json(own, checkpoint.RNG)
+    write_atomic(path, checkpoint.written(model, config, saved.env, saved.progress, versions, generators).getvalue())
+    return config
