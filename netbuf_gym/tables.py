@@ -1,4 +1,4 @@
-"""Tables of text: for the terminal, and for Markdown."""
+"""Tables of text: for the terminal, for Markdown, and as CSV, which is read again."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
+
+from netbuf_gym.errors import ConfigError, shown
 
 NUMBER = re.compile(r"(p = )?[+-]?\d[\d.]*(e[+-]?\d+)?( %)?")
 """What is set to the right: a number, a percentage, a probability."""
@@ -67,3 +72,48 @@ def csv_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], comment
     for row in rows:
         writer.writerow([f"{row[name]:.6g}" if isinstance(row[name], float) else row[name] for name in columns])
     return f"# {comment}\n{out.getvalue()}"
+
+
+def read_table(path: Path, comment: str, columns: Mapping[str, type | Collection[str]]) -> list[dict[str, Any]]:
+    """The rows of a table that `csv_table` has written for an argument `output`; none where there is no file.
+
+    Args:
+        columns: of each what its cells are: `float`, `int`, or one of these words.
+
+    Raises:
+        ConfigError: the table has another comment or other columns, or a cell is not what its column has.
+    """
+    if not path.exists():
+        return []
+    where = f"output = {str(path)!r}"
+    first, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
+    if first != f"# {comment}":
+        raise ConfigError(f"{where} begins with {shown(first)}; valid: {f'# {comment}'!r}, or no such file")
+    rows, names = [], list(columns)
+    try:
+        table = csv.reader(lines)
+        for at, (found, name) in enumerate(zip_longest(next(table, []), names, fillvalue=""), 1):
+            if found != name:
+                raise ConfigError(f"{where}, line 2: column {at} = {shown(found)}; valid: the columns {', '.join(names)}")
+        for cells in table:
+            line = f"{where}, line {table.line_num + 1}"
+            if len(cells) > len(names):
+                raise ConfigError(f"{line}: has {len(cells)} cells; valid: {len(names)}, {', '.join(names)}")
+            cells += [""] * (len(names) - len(cells))
+            rows.append({name: _read(cell, columns[name], f"{line}: {name}") for name, cell in zip(names, cells, strict=True)})
+    except csv.Error as error:
+        raise ConfigError(f"{where} is no table ({error}); valid: {', '.join(names)}, or no such file") from None
+    return rows
+
+
+def _read(cell: str, kind: type | Collection[str], where: str) -> Any:
+    """A cell's value; ConfigError where it is none of its column."""
+    if isinstance(kind, type):
+        valid = "a whole number" if kind is int else "a number"
+        with suppress(ValueError):
+            return kind(cell)
+    else:
+        valid = f"one of {', '.join(kind)}"
+        if cell in kind:
+            return cell
+    raise ConfigError(f"{where} = {shown(cell)}; valid: {valid}")

@@ -32,8 +32,18 @@ def test_a_table_is_written_and_taken_up(tmp_path, capsys):
     with pytest.raises(ConfigError, match="worlds=4 duration_s=4"):
         families.main([*QUICK, "worlds=4", f"output={output}"])
     output.write_text(first.replace("over_fq_codel_low", "low"))
-    with pytest.raises(ConfigError, match="has columns"):
+    with pytest.raises(ConfigError, match="line 2: column 12 = 'low'"):
         families.main([*QUICK, f"output={output}"])
+
+
+@pytest.mark.parametrize(("column", "value", "valid"), [(4, "1.x", "a number"), (0, "side", "one of tail, head")])
+def test_a_damaged_cell_is_named(column, value, valid, tmp_path):
+    comment, names, *lines = families.TABLE.read_text().splitlines()
+    path, cells = tmp_path / "t.csv", lines[0].split(",")
+    cells[column] = value
+    path.write_text("\n".join([comment, names, ",".join(cells), *lines[1:]]))
+    with pytest.raises(ConfigError, match=rf"t.csv', line 3: {names.split(',')[column]} = '{value}'; valid: {valid}"):
+        families.read(path, comment.removeprefix("# "))
 
 
 def test_ratios_are_paired_by_world():

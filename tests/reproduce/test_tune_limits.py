@@ -96,6 +96,18 @@ def test_what_the_search_refuses(argument, said, tmp_path):
     assert not (tmp_path / "table.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "valid"), [(5, "", "a number"), (1, "randon", "one of random, high_load"), (8, "2.5", "a whole number")]
+)
+def test_a_damaged_cell_is_named(column, value, valid, tmp_path):
+    comment, names, *lines = tune_limits.TABLE.read_text().splitlines()
+    path, cells = tmp_path / "t.csv", lines[6].split(",")
+    cells[column] = value
+    path.write_text("\n".join([comment, names, *lines[:6], ",".join(cells), *lines[7:]]))
+    with pytest.raises(ConfigError, match=rf"t.csv', line 9: {names.split(',')[column]} = '{value}'; valid: {valid}"):
+        tune_limits.read(path, comment.removeprefix("# "))
+
+
 def test_the_committed_table_is_whole_and_can_be_taken_up():
     found = tune_limits.read(tune_limits.TABLE, tune_limits.TABLE.read_text().splitlines()[0].removeprefix("# "))
     pairs = 1 + len(tune_limits.GRID_MS) ** 2

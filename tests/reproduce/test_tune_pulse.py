@@ -89,10 +89,10 @@ def test_a_search_is_written_as_it_goes_and_taken_up_again(tmp_path, capsys, mon
     [
         (
             lambda lines: [lines[0], lines[1].replace("bursts", "burst"), *lines[2:]],
-            "is damaged; valid: numbers in columns first",
+            "line 2: column 8 = 'burst'; valid: the columns first_seed, candidate, ",
         ),
-        (lambda lines: [*lines[:-1], lines[-1][:20]], "is damaged"),
-        (lambda lines: [*lines[:-1], "x" + lines[-1]], "is damaged"),
+        (lambda lines: [*lines[:-1], lines[-1][:20]], r"line \d+: \w+ = ''; valid: a number"),
+        (lambda lines: [*lines[:-1], "x" + lines[-1]], r"line \d+: first_seed = 'x\d+'; valid: a whole number"),
         (lambda lines: lines[:-1], r"has \[81, 27, 9, 2\] rows by round; valid"),
         (lambda lines: lines[:2], r"has \[\] rows"),
     ],

@@ -20,7 +20,6 @@ worlds takes it up from there: take out the rows of an agent that has changed. `
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -39,7 +38,7 @@ from netbuf_gym.reproduce.rlbm import tune_pulse
 from netbuf_gym.reproduce.rlbm.tune_limits import FAMILIES, LEAST_GOODPUT, best, table_rows
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
-from netbuf_gym.tables import csv_table
+from netbuf_gym.tables import csv_table, read_table
 from netbuf_gym.tasks.pages import markdown_table
 from netbuf_gym.tasks.queue_threshold import BriefPulse, Limits, Pulse, QueueThreshold
 from netbuf_gym.version import __version__
@@ -128,18 +127,11 @@ def read(path: Path, comment: str) -> dict[tuple[str, str, str], dict[str, Any]]
     """The rows of a table that another run has left, by drop place, family and contender; none where there is no file.
 
     Raises:
-        ConfigError: a table with another comment, or other columns.
+        ConfigError: as `read_table`.
     """
-    if not path.exists():
-        return {}
-    first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
-    if first != f"# {comment}":
-        raise ConfigError(f"output = {shown(str(path))} begins with {shown(first)}; valid: {comment!r}, or no such file")
-    names, table = COLUMNS[:3], csv.DictReader(lines)
-    if tuple(table.fieldnames or ()) != COLUMNS:
-        raise ConfigError(f"output = {shown(str(path))} has columns {shown(table.fieldnames)}; valid: {', '.join(COLUMNS)}")
-    rows = [{key: line[key] if key in names else float(line[key]) for key in COLUMNS} for line in table]
-    return {(row["drop"], row["family"], row["contender"]): row for row in rows}
+    words = {"drop": DROPS, "family": FAMILIES, "contender": (NAIVE, CONSTANT, *INTERVALS_S)}
+    kinds = {**dict.fromkeys(COLUMNS, float), **words, "worlds": int}
+    return {(row["drop"], row["family"], row["contender"]): row for row in read_table(path, comment, kinds)}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -16,7 +16,6 @@ as it goes; another run with as many worlds takes it up from there. To begin ane
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 import os
@@ -34,7 +33,7 @@ from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
-from netbuf_gym.tables import csv_table, number, percent, text_table
+from netbuf_gym.tables import csv_table, number, percent, read_table, text_table
 from netbuf_gym.tasks.queue_threshold import Limits, QueueThreshold
 from netbuf_gym.version import __version__
 
@@ -131,19 +130,10 @@ def read(path: Path, comment: str) -> dict[Key, Row]:
     """The rows of a table that another run has left, by what they are of; none where there is no file.
 
     Raises:
-        ConfigError: a table with another comment, made by another version or of other worlds.
+        ConfigError: as `read_table`: made by another version or of other worlds, or damaged.
     """
-    if not path.exists():
-        return {}
-    first, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
-    if first != f"# {comment}":
-        raise ConfigError(f"output = {shown(str(path))} begins with {shown(first)}; valid: {comment!r}, or no such file")
-    found: dict[Key, Row] = {}
-    for line in csv.DictReader(lines):
-        row: Row = {name: line[name] if name in ("drop", "family") else float(line[name]) for name in COLUMNS}
-        row["worlds"] = int(row["worlds"])
-        found[(row["drop"], row["family"], *_limits(row))] = row
-    return found
+    kinds = {**dict.fromkeys(COLUMNS, float), "drop": DROPS, "family": FAMILIES, "worlds": int}
+    return {(row["drop"], row["family"], *_limits(row)): row for row in read_table(path, comment, kinds)}
 
 
 def table_rows() -> list[Row]:

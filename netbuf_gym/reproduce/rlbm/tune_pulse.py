@@ -16,7 +16,6 @@ run has found is written as it goes; another run with the same arguments takes i
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,12 +25,12 @@ import numpy as np
 
 from netbuf_gym import scripts, stats
 from netbuf_gym.arguments import real, whole
-from netbuf_gym.errors import ConfigError, needing, shown
+from netbuf_gym.errors import ConfigError, needing
 from netbuf_gym.executors import executor
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import evaluate
-from netbuf_gym.tables import csv_table, number, percent, text_table
+from netbuf_gym.tables import csv_table, number, percent, read_table, text_table
 from netbuf_gym.tasks.queue_threshold import BriefPulse, QueueThreshold
 from netbuf_gym.version import __version__
 
@@ -176,18 +175,10 @@ def read(path: Path, comment: str) -> dict[Key, Row]:
     """The rows of a table that another run has left, by what they are of; none where there is no file.
 
     Raises:
-        ConfigError: a table with another comment, made by another version or by other arguments, or one that is damaged.
+        ConfigError: as `read_table`: made by another version or by other arguments, or damaged.
     """
-    if not path.exists():
-        return {}
-    first, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
-    if first != f"# {comment}":
-        raise ConfigError(f"output = {shown(str(path))} begins with {shown(first)}; valid: {f'# {comment}'!r}, or no such file")
-    try:
-        rows = [{name: float(line[name]) for name in COLUMNS} for line in csv.DictReader(lines)]
-    except (KeyError, TypeError, ValueError):
-        raise ConfigError(f"output = {shown(str(path))} is damaged; valid: numbers in columns {', '.join(COLUMNS)}") from None
-    return {(int(row["first_seed"]), int(row["candidate"])): row for row in rows}
+    kinds = {**dict.fromkeys(COLUMNS, float), "first_seed": int, "candidate": int, "worlds": int}
+    return {(row["first_seed"], row["candidate"]): row for row in read_table(path, comment, kinds)}
 
 
 def _scenario() -> dict[str, Any]:
