@@ -14,13 +14,22 @@ def given(argv: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ConfigError: a word of another form, or an unknown key.
     """
-    found = dict(known)
+    found, others = divided(argv, known)
+    if others:
+        raise ConfigError(f"argument {others[0]!r} is unknown; valid: {', '.join(f'{name}=' for name in known)}")
+    return found
+
+
+def divided(argv: Sequence[str], known: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """What is known, as `given`, and the other words, which are somebody else's: overrides of a configuration."""
+    found, others = dict(known), []
     for argument in argv:
         key, equals, value = argument.partition("=")
-        if not equals or key not in known:
-            raise ConfigError(f"argument {argument!r} is unknown; valid: {', '.join(f'{name}=' for name in known)}")
-        found[key] = value
-    return found
+        if equals and key in known:
+            found[key] = value
+        else:
+            others.append(argument)
+    return found, others
 
 
 def number(text: str) -> int | float | str:

@@ -129,15 +129,10 @@ def planned(argv: Sequence[str]) -> Plan:
     """The campaign that the command line asks for; raises ConfigError for what is none."""
     own = {"seeds": "5", "first_seed": "0", "evaluation_seeds": "20", "scenarios": "", "runs": "", "out": ""}
     own |= {"validation_seeds": "48", "suites": "true", "executor": LOCAL.name, "jobs": "1"}
-    overrides = []
-    for argument in argv:
-        key, equals, value = argument.partition("=")
-        if equals and key in own:
-            own[key] = value
-        elif key in ("seed", "run_dir", "resume"):
+    own, overrides = scripts.divided(argv, own)
+    for argument in overrides:
+        if (key := argument.partition("=")[0]) in ("seed", "run_dir", "resume"):
             raise ConfigError(f"{argument!r}: the campaign chooses {key} itself; valid: seeds=, runs=")
-        else:
-            overrides.append(argument)
     for key in ("seeds", "evaluation_seeds", "validation_seeds", "jobs"):
         if not own[key].isdecimal() or not 1 <= int(own[key]) <= 1000:
             raise ConfigError(f"{key} = {own[key]!r} is out of range; valid: 1 to 1000")

@@ -21,8 +21,10 @@ import torch as th
 from omegaconf import OmegaConf
 
 from netbuf_gym import scripts, tasks
+from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import write_atomic
+from netbuf_gym.overrides import word
 from netbuf_gym.zoo import checkpoint, imitation, recording, train, versions
 from netbuf_gym.zoo.config import load
 from netbuf_gym.zoo.ppo import BatchPPO
@@ -94,19 +96,17 @@ def _tensors(episodes: Sequence[Any], model: BatchPPO) -> tuple[th.Tensor, ...]:
 
 def main(argv: Sequence[str]) -> int:
     """Runs the command; returns 0. Raises as `clone`."""
-    if not argv or any(word in ("-h", "--help") for word in argv):
+    if not argv or any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    own = {"folder": "runs/datasets", "epochs": "200", "run_dir": ""}
-    given = dict(word.partition("=")[::2] for word in argv[1:])
-    own |= {key: value for key, value in given.items() if key in own}
-    if not own["epochs"].isdecimal() or not 1 <= int(own["epochs"]) <= 10_000:
-        raise ConfigError(f"epochs = {own['epochs']!r}; valid: 1 to 10000")
-    run_dir = Path(own["run_dir"] or Path("runs", "cloned", argv[0]))
-    others = [word for word in argv[1:] if word.partition("=")[0] not in own]
-    found = clone(argv[0], Path(own["folder"]), run_dir, int(own["epochs"]), others)
+    name, *words = argv
+    if "=" in name:
+        raise ConfigError(f"dataset is missing before {shown(name)}; valid: a dataset's name, then key=value")
+    given, others = scripts.divided(words, {"folder": "runs/datasets", "epochs": "200", "run_dir": f"runs/cloned/{name}"})
+    epochs, run_dir = whole("epochs", scripts.number(given["epochs"]), 1, 10_000), Path(given["run_dir"])
+    found = clone(name, Path(given["folder"]), run_dir, epochs, others)
     print(f"{run_dir}: " + ", ".join(f"{key} {value:.4g}" for key, value in found.items()))
-    print(f"evaluate with: netbuf-gym evaluate model={run_dir}")
+    print(f"evaluate with: netbuf-gym evaluate {word('model', run_dir)}")
     return 0
 
 
