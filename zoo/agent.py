@@ -12,7 +12,7 @@ from netbuf_gym import tasks
 from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import lock_of
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
-from netbuf_gym.zoo import checkpoint, library
+from netbuf_gym.zoo import checkpoint, library, versions
 from netbuf_gym.zoo.config import plain
 from netbuf_gym.zoo.saved import SavedAgent, own_kwargs, rules_of
 
@@ -26,6 +26,7 @@ class Agent:
         config: the resolved configuration of its training.
         metrics: what the zoo measured of it; empty for an agent that is not from the zoo.
         card: its card, Markdown; "" likewise.
+        versions: what it was made with (`netbuf_gym.zoo.versions.of`).
         observation_space, action_space: of a single agent.
         contender: what `netbuf_gym.rollout.evaluate` sets beside baselines.
 
@@ -44,6 +45,7 @@ class Agent:
             raise CheckpointError(f"{self.path}: environment {self._saved.env['id']!r} is none of netbuf-gym's")
         self.config: dict[str, Any] = plain(self._saved.config)
         self.metrics, self.card = library.metrics_of(self.path.parent), library.card_of(self.path.parent)
+        self.versions = versions.of(self.path, self._saved.versions, self._saved.config.seed)
         self.contender = SavedAgent(self._saved)
         rules = rules_of(self._saved)
         self._model = self.contender.model(rules)

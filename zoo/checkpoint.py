@@ -16,7 +16,8 @@ import json
 import re
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -31,8 +32,8 @@ from netbuf_gym.engine import check_names
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
 from netbuf_gym.files import naming, replacing, write_atomic
 from netbuf_gym.tasks import Task, require_schema
-from netbuf_gym.version import __version__
 from netbuf_gym.zoo import archive as archives
+from netbuf_gym.zoo import versions as made_with
 from netbuf_gym.zoo.config import TrainConfig, check_training, merged, plain
 from netbuf_gym.zoo.ranges import check_algo
 
@@ -64,6 +65,7 @@ class Saved:
         progress: timesteps, seconds and updates so far, and whether training had finished.
         attributes: further numbers of the learner that training changed (KL coefficient).
         has_moment: whether it holds the moment to go on from, as checkpoints do.
+        versions: of some of what it was made with, as far as its file has them (`netbuf_gym.zoo.versions.of`).
     """
 
     path: Path
@@ -72,6 +74,7 @@ class Saved:
     progress: dict[str, Any]
     attributes: dict[str, float]
     has_moment: bool = False
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 def describe(env: VectorEnvAdapter, env_id: str, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -106,20 +109,10 @@ def save(
     Raises:
         OSError: it cannot be written; nothing is left behind.
     """
-    import numpy as np
-    import stable_baselines3
-    import torch as th
-
     from netbuf_gym.zoo import moment as moments
 
-    made_by = {
-        "netbuf_gym": __version__,
-        "stable_baselines3": stable_baselines3.__version__,
-        "torch": th.__version__,
-        "numpy": np.__version__,
-    }
     generators = moments.generators() if moment is None else moment.numbers["generators"]
-    file = written(model, config, env, progress, made_by, generators)
+    file = written(model, config, env, progress, made_with.of_file(), generators)
     remembered = None if moment is None else moments.memory(model)
     with zipfile.ZipFile(file, "a") as archive:
         if moment is not None:
@@ -141,13 +134,13 @@ def written(
     config: DictConfig,
     env: dict[str, Any],
     progress: dict[str, Any],
-    versions: dict[str, Any],
+    versions: Mapping[str, str],
     generators: dict[str, Any],
 ) -> io.BytesIO:
     """A model's file: stable-baselines3's members as it writes them of this learner, and ours.
 
     Args:
-        versions: of what it was trained by.
+        versions: of what it was trained by, as `Saved.versions`.
         generators: as `moment.generators` gives them.
     """
     meta = {
@@ -156,7 +149,7 @@ def written(
         "config": plain(config),
         "progress": progress,
         "attributes": {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)},
-        "versions": versions,
+        "versions": dict(versions),
     }
     file = io.BytesIO()
     model.save(file, exclude=_UNUSED)
@@ -202,11 +195,13 @@ def read(path: str | Path) -> Saved:
                 if name not in names:
                     raise CheckpointError(f"{path}: damaged: member {name!r} is missing")
             meta = archives.read_json(archive, META)
+            versions = made_with.in_text(archive.read(made_with.TEXT)) if made_with.TEXT in names else {}
             room = archive.getinfo(PARAMETERS).file_size
         if not isinstance(meta, dict) or meta.get("format") != FORMAT:
             form = meta.get("format") if isinstance(meta, dict) else None
             raise CheckpointError(f"{path}: has format {shown(form)}; this version reads format {FORMAT}")
-        return _checked(path, meta, room, f"{MOMENT}.json" in names)
+        saved = _checked(path, meta, room, f"{MOMENT}.json" in names)
+        return replace(saved, versions=versions | made_with.in_names(meta.get("versions")))
     except CheckpointError:
         raise
     except archives.RefusedError as error:

@@ -15,8 +15,8 @@ import yaml
 from netbuf_gym import rollout, tasks
 from netbuf_gym.contenders import Decider, Policy, Rules
 from netbuf_gym.errors import ConfigError, needing
-from netbuf_gym.files import write_atomic
-from netbuf_gym.zoo import checkpoint, library, packing, scores, submission
+from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.zoo import checkpoint, library, packing, scores, submission, versions
 from netbuf_gym.zoo.agent import Agent
 from netbuf_gym.zoo.config import plain
 from netbuf_gym.zoo.saved import OF_ITS_MACHINE, SavedAgent, rules_of
@@ -32,7 +32,7 @@ AGREE = 1e-4
 
 
 def folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
-    """Writes an agent's folder: card, model, configuration, what was measured of it, and with `onnx` its network.
+    """Writes an agent's folder: card, model, configuration, versions, what was measured of it, with `onnx` its network.
 
     Args:
         agent: one of the package by its name, a model's file, or a run's folder.
@@ -59,8 +59,13 @@ def folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
             shutil.copyfile(own / name, output / name)
     if network is not None:
         write_atomic(output / NETWORK, network)
+    write_json(output / versions.NAME, _versions(saved))
     write_atomic(output / CARD, card(agent, saved))
     return sorted(output.iterdir())
+
+
+def _versions(saved: checkpoint.Saved) -> dict[str, Any]:
+    return versions.of(saved.path, saved.versions, saved.config.seed)
 
 
 def _require_new(output: Path) -> None:
@@ -126,7 +131,8 @@ observation, info = env.reset(seed=1)
 action, _ = agent.predict(observation)
 ```
 """
-    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n{use}"
+    made = versions.in_words(_versions(saved))
+    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n{made}\n\n{use}"
 
 
 def metrics(saved: checkpoint.Saved) -> list[tuple[str, str, float]]:

@@ -43,7 +43,7 @@ def pack(saved: checkpoint.Saved, path: Path) -> DictConfig:
     for name in SMALL.keys() & config.algo.kwargs.keys():
         setattr(model, name, plain(config.algo.kwargs)[name])
     with zipfile.ZipFile(saved.path) as own:
-        versions = archive.read_json(own, checkpoint.META).get("versions", {})
         generators = archive.read_json(own, checkpoint.RNG)
-    write_atomic(path, checkpoint.written(model, config, saved.env, saved.progress, versions, generators).getvalue())
+    file = checkpoint.written(model, config, saved.env, saved.progress, saved.versions, generators)
+    write_atomic(path, file.getvalue())
     return config

@@ -1,19 +1,32 @@
-"""What a run was made with: versions.json in its folder."""
+"""What a run was made with: versions.json in its folder, and in short in the files of its models.
+
+A folder that has no versions.json, as those of agents that were made before there was one, has what the model's file says;
+all else was not recorded, and is said to be so.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym import version
-from netbuf_gym.files import write_json
+from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import read_text, write_json
 
 NAME = "versions.json"
+TEXT = "system_info.txt"
+"""Of a model's file: what stable-baselines3 says in words of the machine that has written it."""
+IN_TEXT = {"OS": "platform", "Python": "python", "Gymnasium": "gymnasium"}
+"""Its words for what we have of them."""
+NOT_RECORDED = "not recorded"
+MAX_TEXT = 1 << 12
 LEARNERS = ("torch", "stable-baselines3", "sb3-contrib")
 PACKAGES = ("numpy", "scipy", "gymnasium", *LEARNERS, "hydra-core", "omegaconf", "optuna", "wandb")
 
@@ -36,6 +49,56 @@ def found() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
     }
+
+
+def of_file() -> dict[str, str]:
+    """What a model's file says of what it is made with, by what `found` calls it, packages with `_` for `-`."""
+    packages = {name.replace("-", "_"): _version(name) for name in ("stable-baselines3", "torch", "numpy", "gymnasium")}
+    own = {"netbuf_gym": version.__version__, "python": platform.python_version(), "platform": platform.platform()}
+    return own | {name: said for name, said in packages.items() if said is not None}
+
+
+def in_text(text: bytes) -> dict[str, str]:
+    """As `of_file`, what stable-baselines3's words say; nothing of what they do not."""
+    lines = (line.removeprefix("- ").partition(": ") for line in text[:MAX_TEXT].decode(errors="replace").splitlines())
+    return in_names({IN_TEXT[key]: said.partition(" #")[0] for key, _, said in lines if key in IN_TEXT})
+
+
+def in_names(given: Any) -> dict[str, str]:
+    """As `of_file`, what was read from a file that may be anyone's: names that we have, with short texts."""
+    known = {"netbuf_gym", "python", "platform", *(name.replace("-", "_") for name in PACKAGES)}
+    said = given if isinstance(given, dict) else {}
+    return {key: " ".join(str(value)[:MAX_TEXT].split())[:80] for key, value in said.items() if key in known}
+
+
+def of(model: Path, in_file: Mapping[str, str], seed: int) -> dict[str, Any]:
+    """What a model was made with, as versions.json beside it has it (null: there was none), or else as its own file does.
+
+    Args:
+        in_file: what the file says, as `of_file`; of all else `NOT_RECORDED` is said.
+        seed: of the training.
+
+    Raises:
+        ConfigError: versions.json is none.
+    """
+    path = model.parent / NAME
+    if not path.is_file():
+        packages = {name: in_file.get(name.replace("-", "_"), NOT_RECORDED) for name in PACKAGES}
+        others = {name: in_file.get(name, NOT_RECORDED) for name in ("netbuf_gym", "git_revision", "python", "platform")}
+        return {**others, "packages": packages, "seed": seed}
+    try:
+        said = json.loads(read_text(path))
+        return {**said, "packages": dict(said["packages"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        said = f"{path}: does not say what was used ({error})"
+        raise ConfigError(f"{said}; valid: what training wrote, or no such file") from None
+
+
+def in_words(said: Mapping[str, Any]) -> str:
+    """What `of` gives, in a sentence."""
+    named = {"netbuf-gym": said.get("netbuf_gym"), **said["packages"], "Python": said.get("python")}
+    named |= {"platform": said.get("platform"), "git revision": said.get("git_revision")}
+    return f"Made with {', '.join(f'{name} {value}' for name, value in named.items() if value is not None)}."
 
 
 @lru_cache(maxsize=1)

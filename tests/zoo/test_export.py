@@ -22,7 +22,8 @@ def test_a_hubs_folder_says_what_the_model_is_and_what_was_measured(tmp_path, ca
     agent = "queue_threshold/ppo"
     assert main(["export", agent, str(tmp_path / "hub")]) == 0
     names = sorted(path.name for path in (tmp_path / "hub").iterdir())
-    assert names == ["README.md", "config.yaml", "metrics.json", "model.zip"] and "README.md" in capsys.readouterr().out
+    assert names == ["README.md", "config.yaml", "metrics.json", "model.zip", "versions.json"]
+    assert "README.md" in capsys.readouterr().out
     meta, own = front(tmp_path / "hub"), library.metrics_of(library.FOLDER / agent)
     (result,) = meta["model-index"][0]["results"]
     assert meta["library_name"] == "stable-baselines3" and "netbuf/QueueThreshold-v0" in meta["tags"]
