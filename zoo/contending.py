@@ -18,12 +18,18 @@ CONSTANT = "constant:"
 
 
 def contender(word: str, suite: Suite) -> Contender:
-    """What plays.
+    """What plays a suite; see `of_task`."""
+    return of_task(word, suite.task, f"suite {suite.name}")
+
+
+def of_task(word: str, task: str, where: str) -> Contender:
+    """What plays a task.
 
     Args:
         word: a contender's name (`netbuf-gym list contenders`); `constant:ACTION`, the action as JSON; the file or folder of a
             model, or the name of an agent that comes with the package; code of the user's (`netbuf_gym.contenders.words`).
-        suite: whose worlds it is to meet.
+        task: its name.
+        where: what has the worlds that it is to meet, for messages.
 
     Raises:
         ConfigError: nothing of the kind; an agent of another task.
@@ -31,9 +37,9 @@ def contender(word: str, suite: Suite) -> Contender:
         CheckpointError: a model that cannot be read.
         MissingExtraError: a model needs what is not installed.
     """
-    known = tasks.get(suite.task).contenders
+    known = tasks.get(task).contenders
     if word in known:
-        return rollout.contender_of(word, suite.task)
+        return rollout.contender_of(word, task)
     if word.startswith(CONSTANT):
         try:
             return ConstantAction(json.loads(word.removeprefix(CONSTANT)), word)
@@ -44,11 +50,11 @@ def contender(word: str, suite: Suite) -> Contender:
     except CheckpointError:
         valid = f"a contender ({', '.join(known)}), constant:ACTION, a model's file or an agent's name, mine.cc, mine.py:NAME"
         hint = did_you_mean(word, [*known, *library.names()])
-        raise ConfigError(f"controller = {shown(word)} is nothing that plays {suite.task}; {hint}valid: {valid}") from None
-    return _agent(path, word, suite)
+        raise ConfigError(f"controller = {shown(word)} is nothing that plays {task}; {hint}valid: {valid}") from None
+    return _agent(path, word, task, where)
 
 
-def _agent(path: Path, word: str, suite: Suite) -> Contender:
+def _agent(path: Path, word: str, task: str, where: str) -> Contender:
     with needing("a trained agent", "train"):
         import torch
 
@@ -57,8 +63,8 @@ def _agent(path: Path, word: str, suite: Suite) -> Contender:
     torch.set_num_threads(1)
     saved = checkpoint.read(path)
     own = (saved.env.get("schema") or {}).get("task")
-    if own != suite.task:
-        raise ConfigError(f"controller = {shown(word)} is an agent of task {own!r}; suite {suite.name} is of {suite.task!r}")
+    if own != task:
+        raise ConfigError(f"controller = {shown(word)} is an agent of task {own!r}; {where} is of task {task!r}")
     return SavedAgent(saved, word)
 
 

@@ -16,7 +16,7 @@ from netbuf_gym import rollout, tasks
 from netbuf_gym.contenders import Contender, Decider, InWorld
 from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import contending, scores
+from netbuf_gym.zoo import contending
 
 FOLLOWED = (("goodput_mbps", "goodput"), ("mean_rtt_ms", "mean RTT"))
 """Of reports, what says how near an agent has come to whom it follows."""
@@ -61,7 +61,7 @@ def record(
         import minari
         from minari.data_collector.episode_buffer import EpisodeBuffer
         from minari.dataset.minari_dataset import parse_dataset_id
-    contender = contending.contender(controller, scores.ranked_by(task))
+    contender = contending.of_task(controller, task, f"env {tasks.get(task).ids[0]}")
     scenario = scenario or tasks.get(task).rules.default_scenario
     seeds = rollout.checked_seeds(seeds)
     worlds = rollout.draw(task, scenario, seeds, **contender.env)

@@ -71,6 +71,12 @@ def test_what_no_agent_can_do_is_refused(task, controller, tmp_path):
         recording.record(task, controller, tmp_path / "data", seeds=[1])
 
 
+def test_an_agent_of_another_task_is_refused_by_both_tasks(tmp_path):
+    said = "is an agent of task 'queue_threshold'; env netbuf/HostBuffers-v0 is of task 'host_buffers'"
+    with pytest.raises(ConfigError, match=said):
+        recording.record("host_buffers", "queue_threshold/ppo", tmp_path)
+
+
 def test_names_that_minari_refuses_are_refused_before_anything_is_played(tmp_path):
     with pytest.raises(ConfigError, match="name = 'mine'; valid: NAME-v0"):
         recording.record(TASK, "brief_pulse", tmp_path / "data", name="mine")
