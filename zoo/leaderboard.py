@@ -13,6 +13,7 @@ from netbuf_gym.suites.catalogue import CHOOSE_ON
 from netbuf_gym.tables import markdown_table, number
 from netbuf_gym.tasks import get
 from netbuf_gym.zoo import scores
+from netbuf_gym.zoo.schema import LEAST_SEEDS
 
 HEADER = ("", "contender", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
 """Of the table of a task."""
@@ -28,7 +29,8 @@ READING = (
     "(chance), other control (another congestion control, AQM or the like, beside)",
     "rules and constants decide at the task's usual intervals (switches: 100 ms), an agent at the one that it was trained for; "
     "intervals are over worlds, of the model that ships, and not over training seeds, which the cards have",
-    "seeds: of training; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
+    f"seeds: of training; '1 of {LEAST_SEEDS}': of at least {LEAST_SEEDS} that it takes to tell what was learned from what one "
+    "training happened upon; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
 )
 
 
@@ -69,21 +71,26 @@ def standings(task: str, folder: Path, more: Sequence[Path] = ()) -> list[scorin
 
     Args:
         folder: Where `fill` has left its results.
-        more: Files of agents that were handed in; those of other suites, and what is none, are passed over, the latter said.
+        more: Files of agents that were handed in; those of other suites, what is none, lacks its training seed or has the seed
+            of another model under its name are passed over, all but the first said.
 
     Raises:
         ConfigError: As `scoring.standings` and `scores.collect` do.
     """
     own = scores.ranked_by(task)
     edition, files = own.load(), scores.found_below(folder / task)
+    found = scores.collect(files, own, edition)
     for path in more:
         try:
-            if any(not scores.is_free(task, str(one.about.get("group"))) for one in scores.collect([path], own, edition)):
+            given = scores.collect([path], own, edition)
+            if any(not scores.is_free(task, str(one.about.get("group"))) for one in given):
                 raise ConfigError(f"{path}: has the name of a contender of {task}; valid: a name of its own")
-            files.append(path)
+            for one in given:
+                scores.require_seed(one, found)
+            found = scores.distinct([*found, *given])
         except ConfigError as error:
             say(f"passed over: {error}")
-    return scoring.standings(own, edition, scores.collect(files, own, edition), scores.constant_of(folder, task))
+    return scoring.standings(own, edition, found, scores.constant_of(folder, task))
 
 
 def table(standing: Sequence[scoring.Standing]) -> str:
@@ -102,12 +109,20 @@ def table(standing: Sequence[scoring.Standing]) -> str:
                 improvement if one.over_heuristic else "the best rule",
                 signed(one.over_heuristic),
                 signed(one.over_constant),
-                str(len(one.results)) if one.role == scoring.AGENT else "",
+                seeds(one),
                 number(one.mean_of("cpu_seconds"), 2),
                 number(one.mean_of("decision_us"), 3),
             ]
         )
     return markdown_table(HEADER, rows)
+
+
+def seeds(one: scoring.Standing) -> str:
+    """An agent's training seeds, `1 of 3` where they are fewer than it takes; nothing of others, who do not learn."""
+    if one.role != scoring.AGENT:
+        return ""
+    number = len(one.results)
+    return str(number) if number >= LEAST_SEEDS else f"{number} of {LEAST_SEEDS}"
 
 
 def signed(interval: Interval | None) -> str:

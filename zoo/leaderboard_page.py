@@ -184,7 +184,7 @@ def _row(task: str, place: int, one: scoring.Standing) -> str:
         spread(one.improvement) if one.over_heuristic else cell(None, "–"),
         spread(one.over_heuristic, "+"),
         spread(one.over_constant, "+"),
-        cell(len(one.results), str(len(one.results))) if one.role == scoring.AGENT else cell(None, ""),
+        cell(len(one.results), leaderboard.seeds(one)) if one.role == scoring.AGENT else cell(None, ""),
         cell(cpu, number(cpu, 2)),
         cell(took, number(took, 3)),
     ]

@@ -161,15 +161,46 @@ def is_free(task: str, name: str) -> bool:
     return name not in tasks.get(task).contenders and name not in tasks.get(task).measures.constants
 
 
+def require_seed(one: Result, others: Iterable[Result]) -> None:
+    """Holds an agent that was handed in to the seeds of its row, whose training seeds all count.
+
+    Raises:
+        ConfigError: It lacks its training seed, or another model of its name has the same one.
+    """
+    seed, name, where = one.about.get("seed"), _row(one), one.about["of"]
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ConfigError(f"{where}: {name} lacks its training seed (seed = {shown(seed)}); valid: a whole number from 0 on")
+    for other in others:
+        if (_row(other), other.about.get("seed")) == (name, seed) and _model(other) != _model(one):
+            again = f"{name} has another model of training seed {seed}, from {other.about['of']}"
+            raise ConfigError(f"{where}: {again}; valid: each training seed once, or another name")
+
+
+def _row(one: Result) -> str:
+    """Whose training seed it is."""
+    return str(one.about.get("group") or one.name)
+
+
+def _model(one: Result) -> str:
+    return str(one.about.get("model_sha256") or one.name)
+
+
+def distinct(results: Iterable[Result]) -> list[Result]:
+    """Of one model, or one name without a model, the first."""
+    found: dict[str, Result] = {}
+    for one in results:
+        found.setdefault(_model(one), one)
+    return list(found.values())
+
+
 def collect(files: Iterable[Path], own: Suite, edition: Edition) -> list[Result]:
     """All contenders of files, of this edition; of one model, or one name without a model, the first."""
-    found: dict[str, Result] = {}
+    found: list[Result] = []
     for path in files:
         data = read(path)
         if data["suite"] == own.name:
-            for one in results_of(data, own, edition, str(path)):
-                found.setdefault(str(one.about.get("model_sha256") or one.name), one)
-    return list(found.values())
+            found += results_of(data, own, edition, str(path))
+    return distinct(found)
 
 
 def constant_of(folder: Path, task: str) -> str:

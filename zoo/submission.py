@@ -13,6 +13,7 @@ from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import Cell, Edition, Suite, running
+from netbuf_gym.suites.scoring import Result
 from netbuf_gym.zoo import checkpoint, contending, gate, library, scores
 from netbuf_gym.zoo.saved import SavedAgent
 
@@ -47,6 +48,12 @@ class Submission:
     def result(self) -> dict[str, Any]:
         """What is known of the agent, `worlds` and `families` among it."""
         return self.data["controllers"][self.name]
+
+    @property
+    def scored(self) -> Result:
+        """As a leaderboard has it."""
+        (one,) = scores.results_of(self.data, self.suite, self.edition, str(self.evaluation))
+        return one
 
     @property
     def group(self) -> str:
@@ -89,6 +96,27 @@ def prepare(run: str, *, name: str | None = None, evaluation: Path | None = None
     made = Submission(saved, task, own, edition, row, {**data, "controllers": {row: {**result, **about}}}, file)
     require_reproduced(made, sample(edition, digest))
     return made
+
+
+def require_seeds(handed: Sequence[Submission], before: Sequence[Result]) -> dict[str, int]:
+    """Holds agents that are handed in together to the seeds of their rows.
+
+    Args:
+        before: what was handed in on their suites.
+
+    Returns:
+        how many training seeds each row then has, by its name.
+
+    Raises:
+        ConfigError: two models of one training seed have one name.
+    """
+    found, rows = [*before], {}
+    for one in handed:
+        scores.require_seed(one.scored, found)
+        found = scores.distinct([*found, one.scored])
+    for one in handed:
+        rows[one.name] = sum(other.about.get("group") == one.name for other in found)
+    return rows
 
 
 def _own_result(data: dict[str, Any], saved: checkpoint.Saved, file: Path) -> tuple[dict[str, Any], str]:

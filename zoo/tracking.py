@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from netbuf_gym.errors import ConfigError, needing
+from netbuf_gym.suites import Suite
+from netbuf_gym.suites.scoring import Result
 from netbuf_gym.version import __version__
 from netbuf_gym.zoo import library, scores, submission
 from netbuf_gym.zoo.config import plain
@@ -112,6 +115,15 @@ def _artifact(wandb: Any, one: submission.Submission, seed: int, about: dict[str
 def offline_results(folder: Path) -> list[Path]:
     """The results of runs that were written below a folder, the newest first."""
     return sorted(folder.glob(f"wandb/*run-*/files/{RESULT}"), reverse=True)
+
+
+def handed_in(folder: Path, own: Suite) -> list[Result]:
+    """What was handed in on a suite as it is now, of the runs below a folder."""
+    found: list[Result] = []
+    for path in offline_results(folder):
+        with suppress(ConfigError):  # of another edition, or damaged: `show` says so
+            found += scores.collect([path], own, own.load())
+    return scores.distinct(found)
 
 
 def project_results(path: str, folder: Path, api: Any = None) -> Iterator[Path]:

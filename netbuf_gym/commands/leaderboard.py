@@ -36,8 +36,9 @@ KEYS = {
 EPILOG = """verbs:
   submit RUN...  looks an agent through and logs it to wandb: config, measures, table, model, result. RUN is a run's folder, a
                  model's file or an agent of the package, evaluated on the suite of its task unless it was. Refused with the
-                 reason: another suite version, worlds that lack, another model, or a model that does not reproduce its scores
-                 in worlds of every family. Offline runs are sent later: wandb sync runs/leaderboard/wandb/offline-run-*
+                 reason: another suite version, worlds that lack, another model, a model that does not reproduce its scores
+                 in worlds of every family, or another model of the same training seed under the same name. A row of fewer than
+                 three training seeds says so. Offline runs are sent later: wandb sync runs/leaderboard/wandb/offline-run-*
   show           ranks what the results, the runs that were handed in and a project hold
   fill           plays everybody (chance, constants, rules, other controls, the package's agents) that has no current result
   check          the package's agents play five worlds of each family again, and are held to their committed results: exit
@@ -118,18 +119,26 @@ def _runs(given: dict[str, str]) -> Path:
 
 def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
     from netbuf_gym.zoo import submission, tracking
+    from netbuf_gym.zoo.schema import LEAST_SEEDS
 
     if not words:
         raise ConfigError("missing: RUN, e.g. netbuf-gym leaderboard submit queue_threshold/ppo")
     mode, evaluation = tracking.mode_of(given.get("mode")), given.get("evaluation")
     entity, _, project = given.get("project", tracking.PROJECT).rpartition("/")
     tracking.require()
-    for word in words:
-        own = None if evaluation is None else Path(evaluation)
-        one = submission.prepare(word, name=given.get("name"), evaluation=own, threads=threads)
+    own = None if evaluation is None else Path(evaluation)
+    handed = [submission.prepare(word, name=given.get("name"), evaluation=own, threads=threads) for word in words]
+    suites = {one.suite.name: one.suite for one in handed}
+    before = [one for suite in suites.values() for one in tracking.handed_in(_runs(given), suite)]
+    rows = submission.require_seeds(handed, before)
+    for one in handed:
         folder = tracking.log(one, _runs(given), project or tracking.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
         print(f"{one.name}: handed in to {one.suite.name}, group {one.group}, {folder}; {sent}")
+    for name, seeds in rows.items():
+        if seeds < LEAST_SEEDS:
+            lacking = f"{seeds} of at least {LEAST_SEEDS} training seeds, and its row says so"
+            print(f"{name}: has {lacking}; hand in the others by name={name}")
     return 0
 
 

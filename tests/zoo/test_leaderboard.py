@@ -235,6 +235,81 @@ def test_nobody_takes_the_name_of_a_rule(run, field, capsys, monkeypatch):
     assert found["mine"].role == scoring.AGENT and len(found) == len(before) + 1
 
 
+# ---- training seeds
+
+
+def of_seed(run, seed, name):
+    """The run's evaluation as a result of another training seed, in a file of its own."""
+    data = json.loads((run / submission.EVALUATION).read_text())
+    own = data["controllers"].pop(AGENT)
+    data["controllers"][name] = {**own, "group": name, "model_sha256": f"{seed:016x}", "seed": seed}
+    path = run / f"seed{seed}.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+def test_a_row_says_how_many_training_seeds_it_has_where_they_are_few(run, field, monkeypatch):
+    monkeypatch.setattr(library, "names", list)
+    leaderboard.fill([TASK], field / "r")
+    files = [of_seed(run, seed, "mine") for seed in (1, 2, 3)]
+    for number, said in ((1, "1 of 3"), (2, "2 of 3"), (3, "3")):
+        standing = leaderboard.standings(TASK, field / "r", files[:number])
+        cells = {one.name: leaderboard.seeds(one) for one in standing}
+        assert cells == {**dict.fromkeys(cells, ""), "mine": said}
+        row = next(line for line in leaderboard.table(standing).splitlines() if "**mine**" in line)
+        assert f" | {said} | " in row
+        assert f">{said}</td>" in leaderboard_page.page({TASK: standing})
+    assert "'1 of 3': of at least 3" in " ".join(leaderboard.READING)
+
+
+@pytest.mark.parametrize(
+    ("seed", "digest", "said"),
+    [
+        (1, "0" * 15 + "9", r"mine has another model of training seed 1, from .*seed1.json; valid: each training seed once"),
+        (None, "0" * 15 + "9", r"mine lacks its training seed \(seed = None\); valid: a whole number from 0 on"),
+        (True, "0" * 15 + "9", r"lacks its training seed \(seed = True\)"),
+        (-1, "0" * 15 + "9", r"lacks its training seed \(seed = -1\)"),
+        (1, "0" * 15 + "1", None),  # the same once more
+        (4, "0" * 15 + "9", None),
+    ],
+)
+def test_what_lacks_its_seed_or_has_that_of_another_is_passed_over(run, field, monkeypatch, capsys, seed, digest, said):
+    monkeypatch.setattr(library, "names", list)
+    leaderboard.fill([TASK], field / "r")
+    first, path = of_seed(run, 1, "mine"), run / "other.json"
+    data = json.loads(first.read_text())
+    data["controllers"]["mine"].update(seed=seed, model_sha256=digest)
+    path.write_text(json.dumps(data))
+    capsys.readouterr()
+    standing = {one.name: one for one in leaderboard.standings(TASK, field / "r", [first, path])}
+    told = capsys.readouterr().out
+    assert len(standing["mine"].results) == (2 if seed == 4 else 1)
+    assert bool(re.search(said, told)) if said else told == ""
+
+
+def test_training_seeds_are_held_together_when_they_are_handed_in(run, field, capsys, monkeypatch):
+    pytest.importorskip("wandb")
+    logged = []
+    monkeypatch.setattr(tracking, "log", lambda one, *_: logged.append(one.name) or field)
+    monkeypatch.setattr(submission, "require_reproduced", lambda *_: None)
+    own = scores.ranked_by(TASK)
+    seed = submission.prepare(str(run)).scored.about["seed"]
+    before = [of_seed(run, seed + 1, "mine"), of_seed(run, seed + 2, "mine"), of_seed(run, seed + 3, "other")]
+    results = scores.collect(before, own, own.load())
+    words = ["leaderboard", "submit", str(run), "mode=offline", "name=mine", "runs=lb"]
+    few = "has 2 of at least 3 training seeds, .*; hand in the others by name=mine"
+    for known, rest in ((results, ""), (results[1:], few)):
+        monkeypatch.setattr(tracking, "handed_in", lambda folder, own, known=known: known)
+        assert main(words) == 0
+        told = capsys.readouterr().out
+        assert bool(re.search(rest, told)) and ("training seeds" in told) is bool(rest)
+    again = scores.collect([of_seed(run, seed, "mine")], own, own.load())
+    monkeypatch.setattr(tracking, "handed_in", lambda folder, own: again)
+    logged.clear()
+    assert main(words) == 2 and logged == []
+    assert f"mine has another model of training seed {seed}, from" in capsys.readouterr().err
+
+
 def test_a_model_of_nothing_is_refused(field):
     with pytest.raises(CheckpointError, match="run = 'nobody': no such file"):
         submission.prepare("nobody")
