@@ -77,7 +77,7 @@ TREATED = {
     "jupyter lab": (LEFT_OUT, "a server; tests/test_notebooks.py runs the notebooks"),
     "apt install": (LEFT_OUT, "changes this machine; .ci/run does it"),
     "cmake": (LEFT_OUT, "builds for minutes, as make test-cpp does"),
-    "pip install": (LEFT_OUT, "installs; the extras are looked up below"),
+    "pip install": (LEFT_OUT, "installs; tests/test_extras.py looks up the extras"),
     "make": (LEFT_OUT, "builds, or runs everything; the targets are looked up below"),
     "source": (LEFT_OUT, "of an environment that is not there"),
     ".venv/bin/python -m pytest": (LEFT_OUT, "a test that runs anyway"),
@@ -244,14 +244,6 @@ def test_targets_of_make_are_there():
     assert len(targets) > 4
     makefile = (ROOT / "Makefile").read_text().replace("$(VENV)", ".venv")
     assert set(targets) <= set(re.findall(r"^([\w./-]+):", makefile, re.M))
-
-
-def test_extras_of_pip_are_there():
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    asked = [name for _, one in COMMANDS if one.startswith("pip ") for name in re.findall(r"\.\[([\w,]+)\]", one)]
-    assert len(asked) > 4
-    assert {extra for names in asked for extra in names.split(",")} <= set(setup["options.extras_require"])
 
 
 def test_blocks_and_commands_are_read_as_they_stand(tmp_path):

@@ -1,5 +1,7 @@
 """What is uploaded and what is installed: metadata, links, contents, and that it runs away from a checkout."""
 
+import gzip
+import io
 import os
 import re
 import runpy
@@ -154,6 +156,42 @@ def test_the_wheel_holds_the_package_and_nothing_else(site):
     assert kinds <= {".py", ".pyi", ".typed", ".so", ".yaml", ".csv", ".json", ".md", ".zip", ".o", ".h", ".gz", ".html"}
 
 
+FOLDER = re.compile(rb"(?<![\w.~$})*-])/(?:home|root|Users|work|workspace|builds?|mnt|srv)/[\w.-]+")
+"""Where a file was made: below a person's or a builder's folder."""
+
+
+def unpacked(data):
+    """What a file holds, members of archives one by one."""
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        return [part for name in archive.namelist() for part in unpacked(archive.read(name))]
+    return [gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data]
+
+
+def places(data):
+    """Folders of whoever made a file that it names."""
+    own = bytes(ROOT) + b"/"
+    return {found for part in unpacked(data) for found in FOLDER.findall(part) + [own] * (own in part)}
+
+
+def test_no_shipped_file_says_where_it_was_made(sources, site):
+    """Objects, models and results among them: in archives, too."""
+    built = sources[0] / "build"  # where the wheel was made
+    shipped = [path for folder in (sources[0], site) for path in folder.rglob("*") if path.is_file()]
+    shipped = [path for path in shipped if built not in path.parents and ".egg-info" not in str(path)]
+    assert {".o", ".so", ".zip", ".gz"} <= {path.suffix for path in shipped}
+    named = {path.name: places(path.read_bytes()) for path in shipped}
+    assert {name: found for name, found in named.items() if found} == {}
+
+
+def test_where_a_file_was_made_is_seen():
+    archive, folder = io.BytesIO(), b"/" + b"home/somebody"  # in two, as this file is shipped
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a", b"text " + folder + b"/a.c")
+    assert places(archive.getvalue()) == places(b"\0" + folder + b"/a.c\0") == {folder}
+    assert places(gzip.compress(bytes(ROOT / "a.c"))) and not places(b"runs/home/a.c https://x.org/home/a /usr/lib/a.so")
+
+
 def test_the_installed_package_works_from_any_folder(site, tmp_path):
     def command(*words):
         return run([sys.executable, "-m", "netbuf_gym", *words], tmp_path, PYTHONPATH=str(site))
@@ -231,3 +269,11 @@ def test_the_workflow_publishes_what_it_built_and_knows_no_secret():
     (taken,) = [step["with"] for step in jobs["publish"]["steps"] if "download-artifact" in step.get("uses", "")]
     assert made == {"packages-wheels", "packages-sources"} and all(fnmatch(name, taken["pattern"]) for name in made)
     assert set(jobs["publish"]["needs"]) == jobs.keys() - {"publish"}
+
+
+@pytest.mark.skipif(not (ROOT / ".github").is_dir(), reason="not in a checkout")
+def test_actions_of_others_are_named_by_their_commits():
+    lines = [line for path in (ROOT / ".github").rglob("*.yml") for line in path.read_text().splitlines() if "uses:" in line]
+    assert len(lines) > 4
+    for line in lines:
+        assert re.search(r"uses: [\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", line), line

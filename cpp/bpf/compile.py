@@ -14,8 +14,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-OBJECTS = HERE.parents[1] / "netbuf_gym" / "plants" / "linux" / "bpf"
-FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror")
+ROOT = HERE.parents[1]
+OBJECTS = ROOT / "netbuf_gym" / "plants" / "linux" / "bpf"
+FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-fdebug-compilation-dir=.")
+"""The objects name their lines (BTF) by paths from the checkout, wherever that is."""
 
 
 def fingerprint(source: Path) -> str:
@@ -39,7 +41,7 @@ def main() -> None:
     hashes = {}
     for source in sorted(HERE.glob("*.bpf.c")):
         target = OBJECTS / source.with_suffix(".o").name
-        subprocess.run([clang, *FLAGS, "-c", source.name, "-o", target], check=True, cwd=HERE)
+        subprocess.run([clang, *FLAGS, "-c", source.relative_to(ROOT), "-o", target], check=True, cwd=ROOT)
         subprocess.run([strip, "-g", target], check=True)
         hashes[target.name] = fingerprint(source)
     (OBJECTS / "sources.json").write_text(json.dumps(hashes, indent=2, sort_keys=True) + "\n", encoding="utf-8")
