@@ -106,14 +106,14 @@ def read_table(path: Path, comment: str, columns: Mapping[str, type | Collection
     return rows
 
 
-def _read(cell: str, kind: type | Collection[str], where: str) -> Any:
+def _read(cell: str, allowed: type | Collection[str], where: str) -> Any:
     """A cell's value; ConfigError where it is none of its column."""
-    if isinstance(kind, type):
-        valid = "a whole number" if kind is int else "a number"
+    if isinstance(allowed, type):
+        valid = "a whole number" if allowed is int else "a number"
         with suppress(ValueError):
-            return kind(cell)
+            return allowed(cell)
     else:
-        valid = f"one of {', '.join(kind)}"
-        if cell in kind:
+        valid = f"one of {', '.join(allowed)}"
+        if cell in allowed:
             return cell
     raise ConfigError(f"{where} = {shown(cell)}; valid: {valid}")

@@ -8,6 +8,11 @@ where episodes start within one (`netbuf_gym.zoo.lstm`). Policy, hyper-parameter
 
 Gradients go back through a sequence and no further (truncated backpropagation through time); a sequence begins with the
 state that the policy had there when the rollout was collected, as in sb3-contrib, through all epochs of an update.
+
+With `guess_coef` the first units of the actor's memory learn besides to say what is there of `Task.hidden`, which no agent is
+told: an auxiliary task (Jaderberg et al., "Reinforcement learning with unsupervised auxiliary tasks", ICLR 2017). What is
+rewarded late, and differs by what is hidden, says little of what to remember; the labels say it at every decision. They are
+training's alone: the policy observes what it always does.
 """
 
 from __future__ import annotations
@@ -19,22 +24,39 @@ import torch as th
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from sb3_contrib.ppo_recurrent.policies import MlpLstmPolicy
 from stable_baselines3.common.policies import BasePolicy
+from torch.nn import functional as F
 
+from netbuf_gym.integrations.sb3 import VectorEnvAdapter
+from netbuf_gym.zoo.guessing import Hidden
 from netbuf_gym.zoo.lstm import State, require_plain, unroll
 from netbuf_gym.zoo.ppo import BatchPPO, Head, Rollout, Truncated
+
+LARGEST_ODDS = 6.0
+"""Logarithm of the odds that a guess is given at most: nothing is said of what is surer than one in 400."""
 
 
 class RecurrentRollout(Rollout):
     """A rollout with the states of actor and critic before each step and after the last.
 
-    Hidden and cell states each are (steps + 1, layers, worlds, width); episode starts have not cleared them yet.
+    Hidden and cell states each are (steps + 1, layers, worlds, width); episode starts have not cleared them yet. What no agent
+    is told, `hidden`, is (steps, worlds, names), 0 or 1.
     """
 
-    def __init__(self, n_steps: int, n_worlds: int, observation_size: int, head: Head, device: th.device, lstm: th.nn.LSTM):
+    def __init__(
+        self,
+        n_steps: int,
+        n_worlds: int,
+        observation_size: int,
+        head: Head,
+        device: th.device,
+        lstm: th.nn.LSTM,
+        n_hidden: int = 0,
+    ):
         super().__init__(n_steps, n_worlds, observation_size, head, device)
         shape = (n_steps + 1, lstm.num_layers, n_worlds, lstm.hidden_size)
         self.actor: State = (th.zeros(shape, device=device), th.zeros(shape, device=device))
         self.critic: State = (th.zeros(shape, device=device), th.zeros(shape, device=device))
+        self.hidden = th.zeros(n_steps, n_worlds, n_hidden, device=device)
 
 
 class BatchRecurrentPPO(BatchPPO):
@@ -49,6 +71,8 @@ class BatchRecurrentPPO(BatchPPO):
     Args:
         sequence_steps: decisions that gradients go back through, a divisor of `n_steps`; None: the whole rollout of a world.
             A minibatch is of `batch_size // sequence_steps` sequences.
+        guess_coef: weight of the cross-entropy of what the memory guesses of `Task.hidden`, a mean over names and decisions; 0:
+            it is not made to guess.
 
     Raises:
         ValueError: the environment, its spaces, the policy or an argument is not one that this class handles.
@@ -64,9 +88,11 @@ class BatchRecurrentPPO(BatchPPO):
         n_steps: int = 128,
         batch_size: int = 128,
         sequence_steps: int | None = None,
+        guess_coef: float = 0.0,
         **kwargs: Any,
     ):
-        self.sequence_steps = sequence_steps
+        self.sequence_steps, self.guess_coef = sequence_steps, guess_coef
+        self._hidden: Hidden | None = None
         super().__init__(policy, env, *args, n_steps=n_steps, batch_size=batch_size, **kwargs)
 
     def _setup_model(self) -> None:
@@ -84,7 +110,7 @@ class BatchRecurrentPPO(BatchPPO):
         self._last_lstm_states: tuple[State, State] = ((actor, cells[0]), (critic, cells[1]))
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_last_lstm_states"]
+        return [*super()._excluded_save_params(), "_last_lstm_states", "_hidden"]
 
     def _sequence_steps(self) -> int:
         return self.n_steps if self.sequence_steps is None else self.sequence_steps
@@ -94,13 +120,20 @@ class BatchRecurrentPPO(BatchPPO):
         return cast(RecurrentActorCriticPolicy, self.policy)
 
     def _new_rollout(self, n_steps: int, n_worlds: int, observation_size: int) -> RecurrentRollout:
-        lstm = self._networks.lstm_actor
-        return RecurrentRollout(n_steps, n_worlds, observation_size, self._head, self.device, lstm)
+        lstm, names = self._networks.lstm_actor, self._look().names if self.guess_coef else ()
+        return RecurrentRollout(n_steps, n_worlds, observation_size, self._head, self.device, lstm, len(names))
+
+    def _look(self) -> Hidden:
+        """What is hidden in the worlds that are learned in."""
+        return Hidden(cast(VectorEnvAdapter, self.env))
 
     def _decide(self, rollout: Rollout, step: int) -> th.Tensor:
         memory = cast(RecurrentRollout, rollout).actor
         if step == 0:
             _keep(memory, 0, self._last_lstm_states[0])
+            self._hidden = self._look() if self.guess_coef else None
+        if self._hidden is not None:
+            cast(RecurrentRollout, rollout).hidden[step] = th.as_tensor(self._hidden.now())
         observations, starts = rollout.observations[step : step + 1], rollout.episode_starts[step : step + 1]
         state = (memory[0][step], memory[1][step])
         outputs, states = unroll(self._networks.lstm_actor, self._features(observations), state, starts)
@@ -151,16 +184,17 @@ class BatchRecurrentPPO(BatchPPO):
         return self.policy.value_net(self.policy.mlp_extractor.forward_critic(latent)).squeeze(1)
 
     def _samples(self, rollout: Rollout) -> list[th.Tensor]:
-        """As `BatchPPO`'s, but (decisions of a sequence, sequences, ...) each; then starts, and states at sequences' starts."""
+        """As `BatchPPO`'s, but (decisions of a sequence, sequences, ...) each; then starts, states at sequences' starts, and
+        what was hidden."""
         rollout, length = cast(RecurrentRollout, rollout), self._sequence_steps()
         learned = (rollout.observations, rollout.actions, rollout.policies, rollout.advantages, rollout.returns)
         samples = [_side_by_side(one, length) for one in (*learned, rollout.episode_starts)]
         for memory in (*rollout.actor, *rollout.critic):
             samples.append(memory[:-1:length].transpose(0, 1).flatten(1, 2))  # (layers, sequences, width)
-        return samples
+        return [*samples, _side_by_side(rollout.hidden, length)] if self.guess_coef else samples
 
     def _minibatches(self, samples: list[th.Tensor]) -> Iterator[list[th.Tensor]]:
-        """One pass over the sequences in random order; all but observations, starts and states are (decisions, ...)."""
+        """One pass over the sequences in random order; actions, policies, advantages and returns are (decisions, ...)."""
         order = th.randperm(samples[0].shape[1], device=self.device)
         for indices in th.split(order, self.batch_size // self._sequence_steps()):
             picked = [tensor.index_select(1, indices) for tensor in samples]
@@ -169,11 +203,30 @@ class BatchRecurrentPPO(BatchPPO):
     def _judge(self, minibatch: list[th.Tensor]) -> tuple[th.Tensor, th.Tensor]:
         observations, starts = minibatch[0], minibatch[5]
         latent, _ = unroll(self._networks.lstm_actor, self._features(observations), (minibatch[6], minibatch[7]), starts)
+        if self.guess_coef:
+            self._guess_loss = F.binary_cross_entropy_with_logits(guesses(latent, minibatch[10].shape[2]), minibatch[10])
         if self._networks.shared_lstm:
             of_critic = latent.detach()
         else:
             of_critic, _ = self._recall(observations, (minibatch[8], minibatch[9]), starts)
         return self._actions_of(latent.flatten(0, 1)), self._values_of(of_critic.flatten(0, 1))
+
+    def _loss(
+        self, minibatch: list[th.Tensor], entropy_coefficient: float, sums: th.Tensor
+    ) -> tuple[th.Tensor, th.Tensor]:
+        loss, kl = super()._loss(minibatch, entropy_coefficient, sums)
+        return (loss + self.guess_coef * self._guess_loss, kl) if self.guess_coef else (loss, kl)
+
+    def train(self) -> None:
+        """See `BatchPPO.train`."""
+        super().train()
+        if self.guess_coef:
+            self.logger.record("train/guess_loss", self._guess_loss.item())
+
+
+def guesses(latent: th.Tensor, names: int) -> th.Tensor:
+    """Log odds of what is hidden, (..., names), of an actor's memory, (..., width), whose units lie between -1 and 1."""
+    return LARGEST_ODDS * latent[..., :names]
 
 
 def _keep(memory: State, step: int, state: State) -> None:

@@ -16,6 +16,7 @@ from omegaconf import DictConfig
 from netbuf_gym.arguments import choice, real, truth, whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.nearest import instead
+from netbuf_gym.tasks.task import Task
 from netbuf_gym.zoo.config import plain
 from netbuf_gym.zoo.schema import ACTIVATIONS
 
@@ -85,7 +86,7 @@ ARGUMENTS: dict[str, dict[str, Check]] = {
         "max_grad_norm": _POSITIVE,
         "stats_window_size": _whole(1, 1 << 20),
     },
-    "ppo_lstm": _BATCH_PPO | {"sequence_steps": _optional(_whole(1, 1 << 20))},
+    "ppo_lstm": _BATCH_PPO | {"sequence_steps": _optional(_whole(1, 1 << 20)), "guess_coef": _WEIGHT},
 }
 """The arguments of each learner's constructor that a configuration may set, `algo.kwargs`."""
 
@@ -158,6 +159,19 @@ def check_actions(algo: DictConfig, space: Space[Any]) -> None:
             f"algo.name = {algo.name!r} chooses one of a number of actions, and those here are {space}; valid: {others}, "
             "or arguments of the environment that make actions discrete (env.kwargs)"
         )
+
+
+def check_guesses(algo: DictConfig, task: Task) -> None:
+    """Raises ConfigError where a memory is to guess what is hidden, and nothing is, or where it has too few units for it."""
+    weight, names = algo.kwargs.get("guess_coef", 0), task.hidden
+    if not weight:
+        return
+    if not names:
+        raise ConfigError(f"algo.kwargs.guess_coef = {weight:g}, but task {task.name!r} names nothing hidden; valid: 0")
+    width = algo.policy_kwargs.get("lstm_hidden_size", 256)
+    if width < len(names):
+        valid = f"{len(names)} or more, a unit for each of {', '.join(names)} (algo.kwargs.guess_coef)"
+        raise ConfigError(f"algo.policy_kwargs.lstm_hidden_size = {width}; valid: {valid}")
 
 
 def check_rollout(algo: DictConfig, num_envs: int) -> str | None:

@@ -28,7 +28,7 @@ from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import checkpoint, curriculum, library, versions
 from netbuf_gym.zoo.config import Source, check_training, check_validation, load
-from netbuf_gym.zoo.ranges import check_actions, check_algo, check_rollout
+from netbuf_gym.zoo.ranges import check_actions, check_algo, check_guesses, check_rollout
 from netbuf_gym.zoo.worlds import env_kwargs, make_worlds
 
 if TYPE_CHECKING:  # what takes seconds to import waits until the arguments have been checked
@@ -147,6 +147,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
     try:
         check_actions(config.algo, worlds.single_action_space)
+        check_guesses(config.algo, worlds.unwrapped.engine.task)
         if note is not None:
             _say(note)
         model, recorder = begin(config, worlds, tell)

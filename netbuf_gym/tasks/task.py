@@ -7,6 +7,7 @@ first, a row being one agent, world by world.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +23,8 @@ from netbuf_gym.tasks import actions
 from netbuf_gym.tasks.tracking import LastMeasured
 
 MAX_AGENTS = 1024
+Spans = Sequence[tuple[float, float]]
+"""Times from and to, in seconds, an end of inf for ever."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class Task(ABC):
         discrete: by recipe, arguments with which an agent chooses one of a number of actions (`Discrete`), for learners of each
             action's value; recipes that do so anyway, or cannot, are left out.
         agents_argument: what environments call the number of agents in a world beside `agents`.
+        hidden: what may be there in a world that agents are not told, by name; `present` says when. Learners may be made to
+            guess it in training.
         kind: of its agents: what plants must measure and take.
         panels: what pictures of an episode show; as set here, what is first in `show`.
         features: the components of one feature vector, `width` of them.
@@ -104,6 +109,7 @@ class Task(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     discrete: ClassVar[dict[str, dict[str, Any]]] = {}
     agents_argument: ClassVar[str] = "agents"
+    hidden: ClassVar[tuple[str, ...]] = ()
 
     kind: AgentKind
     features: tuple[Feature, ...]
@@ -158,6 +164,10 @@ class Task(ABC):
     def start(self, tracker: Any, rows: slice, scenario: Any) -> None:
         """Makes a tracker's rows those of a world that starts anew."""
         tracker.forget(rows)
+
+    def present(self, scenario: Any) -> list[tuple[Spans, ...]]:
+        """When each of `hidden` is there in a world, for each of its agents."""
+        return [() for _ in range(self.agents)]
 
     @abstractmethod
     def decode(self, action: np.ndarray, tracker: Any, out: np.ndarray) -> np.ndarray:

@@ -16,13 +16,14 @@ from netbuf_gym.arguments import choice, real, truth
 from netbuf_gym.errors import ConfigError, called, shown
 from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.types import AGENT, Scenario
+from netbuf_gym.tasks.congestion_window.company import KINDS, company
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
 from netbuf_gym.tasks.congestion_window.path_tracker import PathTracker
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
 from netbuf_gym.tasks.pages import documented, feature_table
-from netbuf_gym.tasks.task import Panel, Task, outage
+from netbuf_gym.tasks.task import Panel, Spans, Task, outage
 from netbuf_gym.tasks.tracking import first_beside
 
 UNLIMITED_BUFFER_PACKETS = 150_000
@@ -237,6 +238,7 @@ class CongestionWindow(Task):
         "jitter_s",
     )
     agents_argument: ClassVar[str] = "senders"
+    hidden: ClassVar[tuple[str, ...]] = KINDS
     kind = SENDER
     panels = (
         Panel("cwnd_packets", "CWND PACKETS", (31, 119, 180), title="congestion window (packets)"),
@@ -361,6 +363,10 @@ class CongestionWindow(Task):
             mss_bytes=scenario.mss,
             first_beside=first_beside([scenario.tightest_link(i) for i in controlled], rows),
         )
+
+    def present(self, scenario: Scenario) -> list[tuple[Spans, ...]]:
+        """See `Task.present`, and `company`."""
+        return [company(scenario, flow) for flow in _controlled(scenario)]
 
     def decode(self, action: np.ndarray, tracker: Any, out: np.ndarray) -> np.ndarray:
         """Windows in bytes for checked actions, `(rows,)`, into `out`, `(rows, 1)`; see `PathTracker.decide`."""

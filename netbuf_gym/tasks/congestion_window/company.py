@@ -1,0 +1,27 @@
+"""Who else sends over an agent's path, and when: no agent is told, and a learner may be made to guess it (`Task.hidden`)."""
+
+from __future__ import annotations
+
+import math
+
+from netbuf_gym.scenarios.types import AGENT, Scenario
+from netbuf_gym.tasks.task import Spans
+
+KINDS = ("agents", "rivals", "reverse")
+"""Other agents whose data cross the agent's slowest link, other flows whose data do, and flows whose data share links with its
+ACKs."""
+
+
+def company(scenario: Scenario, flow: int) -> tuple[Spans, ...]:
+    """When those of each of `KINDS` send that a flow meets."""
+    own, at = scenario.flows[flow], scenario.tightest_link(flow)
+    found: tuple[list[tuple[float, float]], ...] = ([], [], [])
+    for i, other in enumerate(scenario.flows):
+        if i == flow:
+            continue
+        span = (other.start_s, math.inf if other.stop_s is None else other.stop_s)
+        if at in other.path:
+            found[0 if other.cc == AGENT else 1].append(span)
+        if set(own.return_path) & set(other.path):
+            found[2].append(span)
+    return found
