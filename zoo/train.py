@@ -147,7 +147,8 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
     worlds = make_worlds(config.env.id, config.env.num_envs, config.env.threads, kwargs)
     try:
         check_actions(config.algo, worlds.single_action_space)
-        check_guesses(config.algo, worlds.unwrapped.engine.task)
+        native: Any = worlds.unwrapped
+        check_guesses(config.algo, native.engine.task)
         if note is not None:
             _say(note)
         model, recorder = begin(config, worlds, tell)
