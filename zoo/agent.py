@@ -12,6 +12,7 @@ from netbuf_gym import tasks
 from netbuf_gym.arguments import whole
 from netbuf_gym.contenders import lock_of
 from netbuf_gym.errors import CheckpointError, ConfigError, shown
+from netbuf_gym.integrations.normalizing import extractors
 from netbuf_gym.zoo import checkpoint, library, versions
 from netbuf_gym.zoo.config import plain
 from netbuf_gym.zoo.saved import SavedAgent, own_kwargs, rules_of
@@ -70,6 +71,16 @@ class Agent:
     def env_kwargs(self) -> dict[str, Any]:
         """The arguments that its environment was made with, scenario and reward among them."""
         return dict(self._saved.env["kwargs"])
+
+    @property
+    def normalization(self) -> dict[str, Any] | None:
+        """The statistics by which its networks normalise observations; None: they take them as they are.
+
+        JSON-able: `count` of what training saw until then, `mean` and `variance` of each component, and the `clip` that its
+        network has. `wrappers.NormalizeObservation` goes on from it, by `moments.load`.
+        """
+        found = extractors(self._model.policy)
+        return {**found[0].moments().to_dict(), "clip": found[0].clip} if found else None
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True

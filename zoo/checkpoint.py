@@ -36,6 +36,7 @@ from netbuf_gym.zoo import archive as archives
 from netbuf_gym.zoo import versions as made_with
 from netbuf_gym.zoo.config import TrainConfig, check_training, merged, plain
 from netbuf_gym.zoo.ranges import check_algo
+from netbuf_gym.zoo.schema import NORMALIZE
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -337,11 +338,18 @@ def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
     """Gives a model that is to be trained the networks of a saved one; all else of it is new.
 
     Raises:
-        CheckpointError: it was trained by other rules, or its parameters are not those of this model.
+        CheckpointError: it was trained by other rules or with another normalisation, or its parameters are not those of
+            this model.
     """
     import torch as th
 
+    from netbuf_gym.integrations.normalizing import extractors
+
     require_same_rules(saved, rules)
+    own = NORMALIZE[bool(extractors(model.policy))]
+    if saved.config.algo.normalize != own:
+        its = f"was trained with algo.normalize = {saved.config.algo.normalize!r}, this training has {own!r}"
+        raise CheckpointError(f"start_from = {saved.path}: {its}; valid: the same")
     try:
         with zipfile.ZipFile(saved.path) as archive:
             parameters = archives.read_parameters(archive, PARAMETERS)

@@ -24,6 +24,7 @@ from netbuf_gym import scripts, tasks
 from netbuf_gym.arguments import whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import write_atomic
+from netbuf_gym.integrations.normalizing import normalize_by
 from netbuf_gym.overrides import word
 from netbuf_gym.zoo import checkpoint, imitation, recording, train, versions
 from netbuf_gym.zoo.config import load
@@ -68,6 +69,7 @@ def clone(name: str, folder: Path, run_dir: Path, epochs: int = 200, overrides: 
             raise ConfigError(f"algo.name = {config.algo.name!r} cannot clone; valid: ppo, ppo_kl")
         cut = len(episodes) - max(len(episodes) // 10, 1)
         own, held = _tensors(episodes[:cut], model), _tensors(episodes[cut:], model)
+        normalize_by(model.policy, own[0])
         optimizer = th.optim.Adam(model.policy.parameters(), lr=imitation.LEARNING_RATE)
         imitation.fit(model, optimizer, own[0], own[1], own[2], epochs)
         run_dir.mkdir(parents=True, exist_ok=True)

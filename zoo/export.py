@@ -167,12 +167,13 @@ class Greedy(th.nn.Module):
     def forward(self, observation: th.Tensor, *memory: th.Tensor) -> Any:
         policy = self.policy
         if hasattr(policy, "q_net"):
-            return policy.q_net.q_net(observation).argmax(dim=1)
+            return policy.q_net(observation).argmax(dim=1)
+        features = policy.extract_features(observation, policy.pi_features_extractor)
         if not self.remembers:
-            return self._likeliest(policy.mlp_extractor.forward_actor(observation))
+            return self._likeliest(policy.mlp_extractor.forward_actor(features))
         hidden, cell, starts = memory
         kept = (1 - starts).reshape(1, -1, 1)
-        latent, (hidden, cell) = policy.lstm_actor(observation[None], (kept * hidden, kept * cell))
+        latent, (hidden, cell) = policy.lstm_actor(features[None], (kept * hidden, kept * cell))
         return self._likeliest(policy.mlp_extractor.forward_actor(latent[0])), hidden, cell
 
     def _likeliest(self, latent: th.Tensor) -> th.Tensor:

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 
 from netbuf_gym.contenders import Decider
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.integrations.normalizing import normalize_by
 from netbuf_gym.rollout import contender_of
 from netbuf_gym.zoo.models import worlds_of
 from netbuf_gym.zoo.ppo import BatchPPO, KLPenaltyPPO
@@ -69,6 +70,7 @@ def imitate(
         if twins > 1:
             pieces = (*pieces[:2], th.zeros_like(pieces[2]))  # what a learner is to get more than its like
         kept.append(pieces)
+        normalize_by(model.policy, pieces[0])
         observations, actions, returns = (th.cat(parts) for parts in zip(*kept, strict=True))
         found = fit(model, optimizer, observations, actions, returns, epochs, spread)
     worlds.twins = twins

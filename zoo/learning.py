@@ -20,6 +20,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.type_aliases import TrainFreq
 
+from netbuf_gym.integrations.normalizing import UpdateStatistics
 from netbuf_gym.zoo import moment as moments
 from netbuf_gym.zoo.callbacks import ProgressCsv, Stop
 from netbuf_gym.zoo.models import worlds_of
@@ -111,7 +112,8 @@ def learn(
         DivergedError: parameters are no longer finite.
     """
     stop = boundaries.stop
-    parts = CallbackList([stop, *callbacks, boundaries])
+    # statistics go last, so that a model which is written at a boundary has those of its weights
+    parts = CallbackList([stop, *callbacks, boundaries, UpdateStatistics()])
     if not fresh:
         total_timesteps -= model.num_timesteps
     total_timesteps, callback = model._setup_learn(total_timesteps, parts, fresh, "run", False)

@@ -14,6 +14,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import LinearSchedule
 
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.integrations.normalizing import NormalizingExtractor
 from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.zoo.config import plain
 from netbuf_gym.zoo.ranges import ARGUMENTS, check_algo
@@ -76,6 +77,9 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
         "activation_fn": getattr(th.nn, ACTIVATIONS[algo.activation]),
         **plain(algo.policy_kwargs),
     }
+    if algo.normalize == "running":
+        policy_kwargs["features_extractor_class"] = NormalizingExtractor
+        policy_kwargs["features_extractor_kwargs"] = {"clip": float(algo.normalize_clip)}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about batch sizes, in four lines: see `ranges.check_rollout`

@@ -246,11 +246,12 @@ class BatchPPO(PPO):
                 for_env = head.for_env(actions)
             started = time.perf_counter()
             batch = env.step_batch(for_env)
+            new_obs = batch.observations  # as stable-baselines3's callbacks know them
             self.seconds_in_env += time.perf_counter() - started
             self.num_timesteps += env.num_envs
             callback.update_locals(locals())
             if not callback.on_step():
-                self._last_obs, self._last_episode_starts = batch.observations, batch.dones
+                self._last_obs, self._last_episode_starts = new_obs, batch.dones
                 return False
             finished.extend(batch.episodes)
             rewards = th.as_tensor(batch.rewards, dtype=th.float32)
@@ -258,12 +259,12 @@ class BatchPPO(PPO):
             if len(batch.truncated_worlds):
                 last = th.as_tensor(batch.truncated_observations, dtype=th.float32, device=device)
                 truncated.append((step, th.as_tensor(batch.truncated_worlds, device=device), last))
-            observations, starts = th.as_tensor(batch.observations), batch.dones
+            observations, starts = th.as_tensor(new_obs), batch.dones
         with th.inference_mode():
             last_dones = th.as_tensor(starts, dtype=th.float32, device=device)
             last_values = self._assess(rollout, observations.to(device, th.float32), last_dones, truncated)
             rollout.compute_advantages(last_values, last_dones, self.gamma, self.gae_lambda)
-        self._last_obs, self._last_episode_starts = batch.observations, starts
+        self._last_obs, self._last_episode_starts = new_obs, starts
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True

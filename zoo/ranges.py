@@ -17,8 +17,9 @@ from netbuf_gym.arguments import choice, real, truth, whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.nearest import instead
 from netbuf_gym.tasks.task import Task
+from netbuf_gym.wrappers.normalize import CLIP
 from netbuf_gym.zoo.config import plain
-from netbuf_gym.zoo.schema import ACTIVATIONS
+from netbuf_gym.zoo.schema import ACTIVATIONS, NORMALIZE
 
 Check = Callable[[str, Any], Any]
 MAX_WIDTH, MAX_LAYERS = 4096, 8
@@ -141,6 +142,8 @@ def check_algo(algo: DictConfig) -> None:
     name = choice("algo.name", algo.name, ARGUMENTS)
     choice("algo.policy", algo.policy, [POLICIES[name]])
     choice("algo.activation", algo.activation, ACTIVATIONS)
+    choice("algo.normalize", algo.normalize, NORMALIZE)
+    real("algo.normalize_clip", algo.normalize_clip, *CLIP)
     widths = plain(algo.net_arch)
     if len(widths) > MAX_LAYERS or not all(isinstance(width, int) and 1 <= width <= MAX_WIDTH for width in widths):
         valid = f"a list of at most {MAX_LAYERS} widths, 1 to {MAX_WIDTH}"

@@ -14,6 +14,8 @@ MISSING: Any = "???"
 """Of a key that some file or the command line has to give; OmegaConf's own word for it."""
 ACTIVATIONS = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU", "silu": "SiLU"}
 """Of networks, with their names in `torch.nn`."""
+NORMALIZE = ("none", "running")
+"""How observations are normalised before the networks."""
 FIRST_EVALUATION_SEED = 1_000_000
 """Evaluation seeds start here; training seeds lie below, so that no agent is judged on a seed it was trained on."""
 FIRST_VALIDATION_SEED = 900_000
@@ -95,6 +97,9 @@ class AlgoConfig:
         learning_rate, learning_rate_final: from the first to the last step, linearly; final null: constant.
         net_arch: widths of the hidden layers, for the policy and for the value function each.
         activation: tanh, relu, elu or silu.
+        normalize: none: networks get observations as they are, each in its fixed range; running: scaled to mean 0 and variance
+            1, by statistics of what training sees, which are saved with the networks and stand still afterwards.
+        normalize_clip: bound of what is scaled by running statistics, 0.1 to 1000.
         policy_kwargs: further arguments of the policy.
         kwargs: further arguments of the algorithm's constructor.
     """
@@ -106,6 +111,8 @@ class AlgoConfig:
     learning_rate_final: float | None = None
     net_arch: list[int] = field(default_factory=lambda: [64, 64])
     activation: str = "tanh"
+    normalize: str = "none"
+    normalize_clip: float = 10.0
     policy_kwargs: dict[str, Any] = field(default_factory=dict)
     kwargs: dict[str, Any] = field(default_factory=dict)
 

@@ -32,7 +32,7 @@ from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import reference, search, selection
 from netbuf_gym.zoo.callbacks import Interrupt
-from netbuf_gym.zoo.config import Source, differences, load, plain
+from netbuf_gym.zoo.config import Source, differences, load, merged, plain
 from netbuf_gym.zoo.ppo import DivergedError
 from netbuf_gym.zoo.schema import FIRST_STUDY_SEED, TrainConfig, TuneConfig
 from netbuf_gym.zoo.trials import InterruptedTrial, Training
@@ -137,7 +137,7 @@ def opened(one: Plan) -> optuna.Study:
         study.set_user_attr(COMMAND, one.overrides)
         study.set_user_attr(CONFIG, OmegaConf.to_yaml(config))
         return study
-    for key, then, now in differences(OmegaConf.create(known), config):
+    for key, then, now in differences(merged(plain(OmegaConf.structured(TuneConfig)), OmegaConf.create(known)), config):
         if key not in FREE and not key.startswith("wandb."):
             raise ConfigError(
                 f"study {one.name!r} in {config.storage or one.folder} has {key} = {shown(then)}, not {shown(now)}; "

@@ -13,6 +13,11 @@ import numpy as np
 from netbuf_gym.arguments import real
 from netbuf_gym.errors import CheckpointError, ConfigError
 
+CLIP = (0.1, 1000.0)
+"""What `clip` may be."""
+LEAST_VARIANCE = 1e-8
+"""What is added to variances, so that a component that never changes is divided by something."""
+
 
 class RunningMoments:
     """Mean and variance of all vectors seen, updated batch by batch (Chan's parallel formula), in float64."""
@@ -34,7 +39,7 @@ class RunningMoments:
 
     def normalize(self, batch: np.ndarray, clip: float) -> np.ndarray:
         """(x - mean) / deviation, clipped to [-clip, clip], float32."""
-        return np.clip((batch - self.mean) / np.sqrt(self.variance + 1e-8), -clip, clip).astype(np.float32)
+        return np.clip((batch - self.mean) / np.sqrt(self.variance + LEAST_VARIANCE), -clip, clip).astype(np.float32)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able state."""
@@ -60,9 +65,15 @@ class RunningMoments:
         self.count, self.mean, self.variance = count, mean, variance
 
 
-def _space(space: gym.Space, clip: float) -> gym.spaces.Box:
-    if not isinstance(space, gym.spaces.Box):
-        raise ConfigError(f"observations are {space}; valid for normalisation: a Box")
+def clip_of(value: Any) -> float:
+    """The bound of normalised observations; raises ConfigError for what is none."""
+    return real("clip", value, *CLIP)
+
+
+def box_within(space: gym.Space, clip: float) -> gym.spaces.Box:
+    """The space of normalised observations; raises ConfigError for observations that are no flat Box."""
+    if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1:
+        raise ConfigError(f"observations are {space}; valid for normalisation: a flat Box")
     return gym.spaces.Box(-clip, clip, space.shape, np.float32)
 
 
@@ -81,8 +92,8 @@ class NormalizeObservation(gym.ObservationWrapper, gym.utils.RecordConstructorAr
     def __init__(self, env: gym.Env, clip: float = 10.0):
         gym.utils.RecordConstructorArgs.__init__(self, clip=clip)
         gym.ObservationWrapper.__init__(self, env)
-        self.clip = real("clip", clip, 0.1, 1000)
-        self.observation_space = _space(env.observation_space, self.clip)
+        self.clip = clip_of(clip)
+        self.observation_space = box_within(env.observation_space, self.clip)
         self.moments = RunningMoments(self.observation_space.shape[0])
         self.update = True
 
@@ -101,8 +112,8 @@ class VectorNormalizeObservation(gym.vector.VectorWrapper):
 
     def __init__(self, env: gym.vector.VectorEnv, clip: float = 10.0):
         super().__init__(env)
-        self.clip = real("clip", clip, 0.1, 1000)
-        self.single_observation_space = _space(env.single_observation_space, self.clip)
+        self.clip = clip_of(clip)
+        self.single_observation_space = box_within(env.single_observation_space, self.clip)
         self.observation_space = gym.vector.utils.batch_space(self.single_observation_space, env.num_envs)
         self.moments = RunningMoments(self.single_observation_space.shape[0])
         self.update = True

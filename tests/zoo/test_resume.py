@@ -74,15 +74,19 @@ def undisturbed(tmp_path_factory):
     return run
 
 
+@pytest.mark.parametrize("normalize", ["none", "running"])
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("algo", LEARNERS)
-def test_an_interruption_leaves_no_trace(algo, at_once, tmp_path, undisturbed, interrupted_after, monkeypatch):
+def test_an_interruption_leaves_no_trace(
+    algo, at_once, normalize, tmp_path, undisturbed, interrupted_after, monkeypatch
+):
+    observations = () if normalize == "none" else (f"algo.normalize={normalize}",)
     monkeypatch.setattr(learning, "LONG_SECONDS", 0.0 if at_once else 1e9)
     interrupted_after(61)
-    result = train(job(algo, tmp_path / "run"))
+    result = train(job(algo, tmp_path / "run", "cwnd", *observations))
     assert result.interrupted and 0 < result.timesteps < 448
     assert train([f"resume={tmp_path / 'run'}"]).timesteps == 448
-    require_same(tmp_path / "run", undisturbed(algo))
+    require_same(tmp_path / "run", undisturbed(algo, "cwnd", *observations))
 
 
 @pytest.mark.parametrize("worlds", ["two", "twins", "switch", "stages"])

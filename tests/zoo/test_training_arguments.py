@@ -36,6 +36,8 @@ MISTAKES = [
     ("algo.kwargs.rollout_buffer_class=os.system", "rollout_buffer_class is not an argument of ppo"),
     ("algo.net_arch=[9000]", "algo.net_arch"),
     ("algo.net_arch=[1,1,1,1,1,1,1,1,1]", "at most 8"),
+    ("algo.normalize=batch", "algo.normalize = 'batch'"),
+    ("algo.normalize_clip=0", "algo.normalize_clip = 0.0 is out of range; valid: 0.1 to 1000"),
     ("+algo.policy_kwargs.features_extractor_class=os.system", "features_extractor_class is not an argument"),
     ("+algo.policy_kwargs.log_std_init=100", "log_std_init = 100"),
     ("+algo.policy_kwargs.optimizer_kwargs=3", "optimizer_kwargs = 3"),

@@ -72,6 +72,17 @@ def test_a_study_goes_on_where_it_was_and_no_other_takes_its_place(study, capsys
     open_study([*overrides, "trials=9", "workers=3", "hours=1"])
 
 
+def test_a_study_of_before_there_was_a_key_goes_on_by_its_default(tmp_path):
+    overrides = [*STUDY, f"run_dir={tmp_path}"]
+    _, found = open_study(overrides)
+    kept = found.user_attrs[studies.CONFIG].splitlines(True)
+    older = [line for line in kept if "normalize" not in line]
+    found.set_user_attr(studies.CONFIG, "".join(older))
+    assert len(older) == len(kept) - 2 and open_study(overrides)
+    with pytest.raises(ConfigError, match=r"has algo\.normalize = 'none', not 'running'"):
+        open_study([*overrides, "algo.normalize=running"])
+
+
 def test_a_study_that_goes_on_proposes_other_settings(tmp_path):
     overrides = [*SMALL, "rungs=1", "worlds=2", "progress=false", f"run_dir={tmp_path}"]  # tpe, which draws at random first
     assert tune.main([*overrides, "trials=3"]) == 0 and tune.main([*overrides, "trials=5"]) == 0
@@ -87,11 +98,12 @@ def test_the_same_study_again_finds_the_same(study, tmp_path):
     assert [one.intermediate_values for one in first] == [one.intermediate_values for one in second]
 
 
+@pytest.mark.parametrize("normalize", ["none", "running"])
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])
-def test_training_in_parts_teaches_what_training_does(algo, tmp_path):
+def test_training_in_parts_teaches_what_training_does(algo, normalize, tmp_path):
     own = {"dqn": ["algo.kwargs.learning_starts=20", "algo.kwargs.buffer_size=500", "algo.kwargs.batch_size=16"]}
     overrides = [one for one in SMALL if "algo.kwargs" not in one and one != "algo=ppo"]
-    overrides += [f"algo={algo}", *own.get(algo, SMALL[6:8])]
+    overrides += [f"algo={algo}", f"algo.normalize={normalize}", *own.get(algo, SMALL[6:8])]
     for seed in (3, 4):
         run = [*overrides, f"seed={seed}", f"run_dir={tmp_path / str(seed)}", "progress=false", "tensorboard=false"]
         train(run)
