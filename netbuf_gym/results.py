@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netbuf_gym import result_plots, result_tables
+from netbuf_gym.adding import added
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.flow_results import FlowResult, Flows, LinkResult, Links
 from netbuf_gym.result_parts import NAN, Named, names_of, some
@@ -121,7 +122,7 @@ class Result:
     @property
     def goodput_mbps(self) -> float:
         """The sum over the flows, those of the traffic included."""
-        return sum(flow.goodput_mbps for flow in self.flows) + (self.traffic.goodput_mbps if self.traffic else 0.0)
+        return added(flow.goodput_mbps for flow in self.flows) + (self.traffic.goodput_mbps if self.traffic else 0.0)
 
     @property
     def loss_rate(self) -> float:

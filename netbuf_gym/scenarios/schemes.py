@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from netbuf_gym import checks
+from netbuf_gym.adding import added
 from netbuf_gym.errors import ScenarioError, called
 from netbuf_gym.scenarios.disciplines import DISCIPLINES, Discipline
 from netbuf_gym.scenarios.scheme_catalogue import Scheme, register
@@ -71,7 +72,7 @@ def _static(scenario: Scenario, n: int) -> Scenario:
         raise ScenarioError(f"{called(scenario)} has no switch; valid: a scenario with one")
     switches = []
     for switch in scenario.switches:
-        rate_mbps = sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports)
+        rate_mbps = added(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports)
         needed = rate_mbps * scenario.propagation_rtt_ms() * 1e3 / 8 / math.sqrt(n)
         capacity = int(needed if switch.in_bytes else needed / scenario.data_bytes)
         queues = switch.queues * len(switch.ports)

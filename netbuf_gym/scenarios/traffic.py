@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netbuf_gym import checks
+from netbuf_gym.adding import added
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, located, shown
 from netbuf_gym.files import csv_fields, parsed, write_atomic
 from netbuf_gym.scenarios.limits import MAX_COUNT, MAX_DURATION_S, MAX_QUEUES
@@ -328,7 +329,7 @@ class Traffic:
     @property
     def offered_mbps(self) -> float:
         """The mean rate of the data that random arrivals bring, Mbit/s; flow lists are left out."""
-        return sum(a.offered_mbps for a in self.arrivals if not isinstance(a, FlowList))
+        return added(a.offered_mbps for a in self.arrivals if not isinstance(a, FlowList))
 
     def check_queues(self, queues: int, switch: str) -> None:
         """Refuses traffic with priorities that a switch has no queue for.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from netbuf_gym import checks
+from netbuf_gym.adding import added
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, called, shown
 from netbuf_gym.scenarios import codec, scheme_catalogue
 from netbuf_gym.scenarios.catalogue import (
@@ -345,14 +346,14 @@ class Scenario:
         """The delays of a flow's links there and back, ms; of those that change, the least, and no jitter. The traffic's
         senders are counted after the flows."""
         f = self._end(flow)
-        return sum(self.links[i].least_delay_ms for i in (*f.path, *f.return_path))
+        return added(self.links[i].least_delay_ms for i in (*f.path, *f.return_path))
 
     def base_rtt_ms(self, flow: int = 0) -> float:
         """The least round-trip time of a flow, ms: propagation and transmission of one full packet and one ACK."""
         rtt = self.propagation_rtt_ms(flow)
         f = self._end(flow)
-        rtt += sum(self.links[i].service_ms(self.data_bytes) for i in f.path)
-        return rtt + sum(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in f.return_path)
+        rtt += added(self.links[i].service_ms(self.data_bytes) for i in f.path)
+        return rtt + added(self.links[i].service_ms(ACK_BYTES[self.stack]) for i in f.return_path)
 
     def ideal_s(self, sender: int, size_bytes: float, start_s: float = 0.0) -> float:
         """The ideal completion time of a flow of the traffic that starts at `start_s`, seconds: propagation there and
@@ -363,7 +364,7 @@ class Scenario:
         rtt_s = self.propagation_rtt_ms(len(self.flows) + sender) * 1e-3
         legs = self.traffic.senders[sender].legs
         if len(legs) > 1:
-            rtt_s = 2e-3 * sum(self.links[i].least_delay_ms for leg in legs for i in (*leg.path, *leg.return_path))
+            rtt_s = 2e-3 * added(self.links[i].least_delay_ms for leg in legs for i in (*leg.path, *leg.return_path))
         links = [self.links[i] for leg in legs for i in leg.path]
         return rtt_s + max(link.carrying_s(size_bytes, start_s + rtt_s) for link in links)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from netbuf_gym import checks, traces
+from netbuf_gym.adding import added
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.nearest import instead
 from netbuf_gym.scenarios.distributions import Mixture, RandomDumbbell
@@ -238,7 +239,7 @@ def paths_training(
     weights = list(drawn.values())
     if fast_share:
         parts += [_family(family)(rate_mbps=FAST_MBPS, mixed_probability=0.5, **common) for family in FAST]
-        weights += [sum(weights) * fast_share / (1 - fast_share) / len(FAST)] * len(FAST)
+        weights += [added(weights) * fast_share / (1 - fast_share) / len(FAST)] * len(FAST)
     return Mixture(parts=parts, weights=tuple(weights), name="paths/training")
 
 

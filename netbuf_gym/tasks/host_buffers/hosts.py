@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.adding import added
 from netbuf_gym.errors import ConfigError, ScenarioError, called
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.traffic import FlowList
@@ -144,12 +145,13 @@ def offer(scenario: Scenario, host: Host) -> tuple[float, float, float]:
         if tightest is not None and math.isfinite(rates[tightest]):
             slowest[tightest] = rates[tightest] * 1e6
         size = DATA_BYTES[scenario.stack]
-        rtts.append(sum(_pass_ms(scenario, link, size) for link in path) + sum(_pass_ms(scenario, link, 0) for link in back))
+        there = added(_pass_ms(scenario, link, size) for link in path)
+        rtts.append(there + added(_pass_ms(scenario, link, 0) for link in back))
         lasting += count
     if not slowest:
         at = f"{called(scenario)}: nothing limits what host {host.name!r} sends or receives"
         raise ConfigError(f"{at}, so that there is nothing to control; valid: a link with rate_mbps or a trace on its paths")
-    capacity = sum(slowest.values())
+    capacity = added(slowest.values())
     if not capacity > 0:
         raise ConfigError(outage(scenario))
     return capacity, capacity / max(lasting, 1), max(float(np.mean(rtts)) * 1e-3, LEAST_RTT_S)

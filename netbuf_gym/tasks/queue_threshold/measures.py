@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from netbuf_gym.adding import added
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.measures import Column, Group, Limit, Margin, Measures
 
@@ -23,7 +24,7 @@ def _capacity(world: Scenario) -> tuple[np.ndarray, np.ndarray]:
     if len(ports) == 1:
         return world.links[ports[0]].capacity_steps(world.duration_s)
     constant = all(world.links[port].trace is None for port in ports)
-    together = sum(world.links[port].mean_mbps() for port in ports) if constant else float("inf")
+    together = added(world.links[port].mean_mbps() for port in ports) if constant else float("inf")
     return np.array([0.0, world.duration_s]), np.array([together])
 
 

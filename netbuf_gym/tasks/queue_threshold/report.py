@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.adding import added
 from netbuf_gym.plants.counters import Counters
 from netbuf_gym.scenarios.switches import Switch
 from netbuf_gym.scenarios.types import Scenario
@@ -69,10 +70,10 @@ def switch_report(
         share = switch["capacity"] / own.capacity if own is not None else 1.0
         report["drops"] = int(sum(one["drops"] for one in switch["queues"]))
         report |= {"occupancy_mean": switch["occupancy_mean"] * share, "occupancy_p99": switch["occupancy_p99"] * share}
-        report["queue_mean_packets"] = float(sum(one["packets_mean"] for one in switch["queues"]))
+        report["queue_mean_packets"] = added(one["packets_mean"] for one in switch["queues"])
     else:
         ports = [counters.links[port] for port in (own.ports if own is not None else (scenario.bottleneck,))]
-        length = sum(port["queue_integral_packet_s"] for port in ports) / max(counters.now_s, 1e-9)
+        length = added(port["queue_integral_packet_s"] for port in ports) / max(counters.now_s, 1e-9)
         limit = scenario.buffer_packets
         if own is not None:
             limit = own.capacity / (scenario.data_bytes if own.in_bytes else 1)
@@ -80,7 +81,7 @@ def switch_report(
         report |= {"occupancy_mean": length / limit if limit else NAN, "occupancy_p99": NAN, "queue_mean_packets": length}
     for q in range(queues):
         lengths = [one["packets_mean"] for one in switch["queues"] if one["queue"] == q] if switch else []
-        report[f"queue_mean_packets_{q}"] = float(sum(lengths)) if lengths else NAN
+        report[f"queue_mean_packets_{q}"] = added(lengths) if lengths else NAN
     report |= {
         "probe_delay_mean_ms": mean(delays) * 1e3,
         "duration_s": counters.now_s,

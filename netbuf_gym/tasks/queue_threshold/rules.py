@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
+from netbuf_gym.adding import added
 from netbuf_gym.arguments import choice, real, sequence
 from netbuf_gym.errors import ConfigError, called
 from netbuf_gym.plants.counters import Counters
@@ -328,7 +329,7 @@ class QueueThreshold(Task):
             raise ConfigError(
                 f"{called(scenario)} has a switch of {switch.queues} queues; valid: {self.queues}, as in the others"
             )
-        if not sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) > 0:
+        if not added(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) > 0:
             raise ConfigError(outage(scenario))
         own = switch.admission if isinstance(switch.admission, AgentThresholds) else None
         drop = switch.drop if self.drop in (None, DROP_AGENT) else self.drop
@@ -352,7 +353,7 @@ class QueueThreshold(Task):
         switch = scenario.switches[0]
         tracker.reset(
             rows,
-            capacity_bps=sum(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) * 1e6,
+            capacity_bps=added(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) * 1e6,
             capacity=switch.capacity,
             in_bytes=switch.in_bytes,
             packet_bytes=scenario.data_bytes,
