@@ -16,6 +16,8 @@ from netbuf_gym.errors import ConfigError, shown
 
 NUMBER = re.compile(r"(p = )?[+-]?\d[\d.]*(e[+-]?\d+)?( %)?")
 """What is set to the right: a number, a percentage, a probability."""
+NUMBERS: dict[type, str] = {int: "a whole number", float: "a number"}
+"""Of tables that are read, by the type of their cells."""
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -106,14 +108,14 @@ def read_table(path: Path, comment: str, columns: Mapping[str, type | Collection
     return rows
 
 
-def _read(cell: str, allowed: type | Collection[str], where: str) -> Any:
+def _read(cell: str, values: type | Collection[str], where: str) -> Any:
     """A cell's value; ConfigError where it is none of its column."""
-    if isinstance(allowed, type):
-        valid = "a whole number" if allowed is int else "a number"
+    if isinstance(values, type):
+        valid = NUMBERS[values]
         with suppress(ValueError):
-            return allowed(cell)
+            return values(cell)
     else:
-        valid = f"one of {', '.join(allowed)}"
-        if cell in allowed:
+        valid = f"one of {', '.join(values)}"
+        if cell in values:
             return cell
     raise ConfigError(f"{where} = {shown(cell)}; valid: {valid}")
