@@ -9,6 +9,7 @@ A skip is allowed for two reasons only: the reference data beside the checkout a
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -54,6 +55,14 @@ def has_linux(version: str) -> bool:
     return [int(part) for part in release] >= [int(part) for part in version.split(".")]
 
 
+def has_recorded_sums() -> bool:
+    """Whether numpy adds as where the digests of worlds were recorded."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    import digests
+
+    return json.loads(digests.RECORDED.read_text())["sums"] == digests.sums()
+
+
 def has_module(name: str) -> bool:
     return importlib.util.find_spec(name.split(".")[0]) is not None
 
@@ -69,6 +78,7 @@ CAPABILITIES = {
     r"needs Linux (\d+\.\d+)": lambda match: has_linux(match[1]),
     r"^no live worlds: ": lambda match: has_live_worlds(),
     r"^no windows in the kernel: ": lambda match: has_kernel_windows(),
+    r"needs numpy's sums as recorded": lambda match: has_recorded_sums(),
     r"needs (\d+) cores": lambda match: (os.cpu_count() or 1) >= int(match[1]),
 }
 

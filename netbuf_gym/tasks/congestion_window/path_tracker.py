@@ -151,9 +151,9 @@ class PathTracker(Tracker):
             np.copyto(self.draining_s, intervals * np.float32(self.interval_s), where=due)
             np.copyto(self._found, np.float32(np.inf), where=due)
             np.copyto(self.resumed, self.cwnd, where=due)
-            product = np.float64(self.rate_lately) * np.where(self.rtt_known, self.least_rtt, np.float32(0)) / 8
+            product = np.asarray(self.rate_lately, np.float64) * np.where(self.rtt_known, self.least_rtt, np.float32(0)) / 8
             held = np.minimum(DRAIN_SHARE * self.cwnd, DRAIN_OF_PRODUCT * product)
-            held = np.maximum(held, LEAST_DRAINED * np.float64(self.last[MSS]))
+            held = np.maximum(held, LEAST_DRAINED * np.asarray(self.last[MSS], np.float64))
             np.copyto(self.drained, np.minimum(held, self.cwnd), where=due)
         halted = (self.last[TIMEOUTS] > 0) & (self.resumed > 0)
         if halted.any():  # what was before a drain is no more confirmed than any other window
@@ -173,7 +173,7 @@ class PathTracker(Tracker):
         self._heavy[:] = np.where(over, np.where(heavy, self._heavy + 1, np.float32(0)), self._heavy)
         heavy &= self._heavy >= HEAVY_ROUNDS
         if heavy.any():
-            np.copyto(self.arrived, self.cwnd * np.float64(acked) / np.maximum(sent, np.float32(1)), where=heavy)
+            np.copyto(self.arrived, self.cwnd * np.asarray(acked, np.float64) / np.maximum(sent, np.float32(1)), where=heavy)
             np.copyto(self.held_s, self.last[RTT], where=heavy)
         halted = self.last[TIMEOUTS] > 0
         self.held_s[halted] = 0
@@ -188,7 +188,7 @@ class PathTracker(Tracker):
         known = self.rtt_known
         least = np.where(known, self.least_rtt, np.float32(0))
         bits = np.maximum(PEAK_GAIN * self.peak_rate * least, RATE_GAIN * self.rate * self.last[RTT])
-        return np.float64(bits) / 8 + CAP_SEGMENTS * np.float64(self.last[MSS])
+        return np.asarray(bits, np.float64) / 8 + CAP_SEGMENTS * np.asarray(self.last[MSS], np.float64)
 
     def decide(self, factors: np.ndarray, cap: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """Windows in bytes for factors, by rules that a real sender can keep, into `out`, float64 `(rows,)`.
@@ -202,8 +202,8 @@ class PathTracker(Tracker):
             cap: the largest windows, float64 `(rows,)`; None: any.
             out: written to.
         """
-        mss = np.float64(self.last[MSS])
-        acknowledged = np.float64(self.last[SEGMENTS_ACKED]) * mss
+        mss = np.asarray(self.last[MSS], np.float64)
+        acknowledged = np.asarray(self.last[SEGMENTS_ACKED], np.float64) * mss
         reach = np.maximum(self.cwnd, self.resumed) + acknowledged
         start = np.where(self.resumed > 0, self.resumed, np.maximum(self.cwnd, np.minimum(self.wanted, reach)))
         np.minimum(start * factors, reach, out=out)

@@ -120,7 +120,7 @@ def decode_default(factors: dict[str, np.ndarray], tracker: Tracker, out: np.nda
         out[:, _WINDOW] = np.nan
         return out
 
-    mss, window = np.float64(tracker.last[MSS]), tracker.window
+    mss, window = np.asarray(tracker.last[MSS], np.float64), tracker.window
     known = tracker.last[RTT_MIN] > 0
     cap = np.where(known, tracker.highest_window, window)
     least = LEAST_SEGMENTS * mss

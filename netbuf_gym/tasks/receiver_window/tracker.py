@@ -152,7 +152,7 @@ class Tracker(LastMeasured):
         """
         recent = np.maximum(self.rate, self.previous_rate)
         bits = np.maximum(2 * self.peak_rate * self.last[RTT_MIN], np.float32(1.5) * recent * self.last[RTT])
-        return np.float64(bits) / 8 + CAP_SEGMENTS * np.float64(self.last[MSS])
+        return np.asarray(bits, np.float64) / 8 + CAP_SEGMENTS * np.asarray(self.last[MSS], np.float64)
 
     def throughput_ratio(self) -> np.ndarray:
         """See `Path`."""
