@@ -116,7 +116,8 @@ def test_the_live_tuner_decides_by_them(runs):
     here = {"socket_bytes": 8e6, "tcp_rmem_default_bytes": 2e5, "tcp_rmem_max_bytes": 3e7, "tcp_wmem_default_bytes": 6e4}
     here |= {"tcp_wmem_max_bytes": 1e7}
     given = []
-    hook = extractors(agent.contender.model(rules_of(agent.contender.saved)).policy)[0].register_forward_hook(lambda *a: given.append(a[1:]))
+    model = agent.contender.model(rules_of(agent.contender.saved))
+    hook = extractors(model.policy)[0].register_forward_hook(lambda *a: given.append(a[1:]))
     decided = decider(agent.contender, 5.0, here).decide({**here, "elapsed_s": 5.0, "connections": 3.0, "latency_s": 0.05})
     hook.remove()
     (raw,), normal = given[-1]
