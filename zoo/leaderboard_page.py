@@ -14,6 +14,7 @@ from netbuf_gym import plots, sections, stats, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
 from netbuf_gym.suites import scoring
+from netbuf_gym.suites.field import overview
 from netbuf_gym.tables import markdown_table, number
 from netbuf_gym.zoo import leaderboard, scores
 
@@ -121,10 +122,24 @@ def markdown(standings: dict[str, list[scoring.Standing]]) -> str:
             leaderboard.table(standing),
             "Mean score by family, the best in bold:",
             leaderboard.families(standing),
+            *on_the_field(task),
             "Each row again:",
             "\n".join(f"* {one.name}: `{leaderboard.command_of(one)}`" for one in standing),
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def on_the_field(task: str) -> list[str]:
+    """Where contenders of a task stand in suites of the field, as parts of a page; none of a task that these do not judge."""
+    places = overview.places(task)
+    if places is None:
+        return []
+    reports = ", ".join(f"[{suite.name}]({overview.report_of(suite)})" for suite, _ in overview.ranked(task))
+    return [
+        f"### {places.title}",
+        f"{places.says} Their reports: {reports}; made again by `python benchmarks/field.py SUITE`.",
+        markdown_table(places.header, places.rows),
+    ]
 
 
 def claims(standing: Sequence[scoring.Standing]) -> list[str]:
@@ -199,7 +214,18 @@ def _section(task: str, standing: Sequence[scoring.Standing]) -> str:
     return f"""<section data-task="{task}"><h2>{_title(task)}</h2>
 <p>{html.escape(said)}</p>
 <div class="plots"><figure>{intervals(standing)}<figcaption>Score: mean of the middle half, 95 % interval</figcaption></figure>
-<figure>{profiles(standing)}<figcaption>Share of the worlds above a score</figcaption></figure></div></section>"""
+<figure>{profiles(standing)}<figcaption>Share of the worlds above a score</figcaption></figure></div>{_field(task)}</section>"""
+
+
+def _field(task: str) -> str:
+    """Places in suites of the field."""
+    places = overview.places(task)
+    if places is None:
+        return ""
+    head = "".join(f"<th>{html.escape(one)}</th>" for one in places.header)
+    rows = "\n".join("<tr>" + "".join(f"<td>{html.escape(one)}</td>" for one in row) + "</tr>" for row in places.rows)
+    table = f'<div class="scroll"><table class="places"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return f"<h3>{html.escape(places.title)}</h3><p>{html.escape(places.says)}</p>{table}"
 
 
 def _scale(low: float, high: float, start: float, end: float, value: float) -> float:

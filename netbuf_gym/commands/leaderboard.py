@@ -15,6 +15,7 @@ from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.progress import say
+from netbuf_gym.tables import markdown_table
 
 HELP = "rank agents of all tasks on suite v1: hand in, show, fill, check, write the page"
 
@@ -39,7 +40,8 @@ EPILOG = """verbs:
                  reason: another suite version, worlds that lack, another model, a model that does not reproduce its scores
                  in worlds of every family, or another model of the same training seed under the same name. A row of fewer than
                  three training seeds says so. Offline runs are sent later: wandb sync runs/leaderboard/wandb/offline-run-*
-  show           ranks what the results, the runs that were handed in and a project hold
+  show           ranks what the results, the runs that were handed in and a project hold, and says who stands where in
+                 the suites of the field
   fill           plays everybody (chance, constants, rules, other controls, the package's agents) that has no current result
   check          the package's agents play five worlds of each family again, and are held to their committed results: exit
                  status 1 where an agent has another score in more than a tenth of them; 2 where it has no result
@@ -143,6 +145,7 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
 
 
 def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
+    from netbuf_gym.suites.field import overview
     from netbuf_gym.zoo import leaderboard, scores, tracking
 
     with tempfile.TemporaryDirectory() as fetched:
@@ -156,6 +159,8 @@ def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], thr
         for task in held:
             standing = leaderboard.standings(task, _results(given), more)
             print(f"{scores.ranked_by(task).name}\n\n{leaderboard.table(standing)}\n")
+            if places := overview.places(task):
+                print(f"{places.title.lower()}\n\n{markdown_table(places.header, places.rows)}\n\n* {places.says}\n")
     print("\n".join(f"* {line}" for line in leaderboard.READING))
     return 0
 

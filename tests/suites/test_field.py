@@ -299,3 +299,18 @@ def test_signs_and_documents():
     assert "<title>&lt;t&gt;</title>" in page and "<code>x&lt;y</code>" in page and page.count('class="flag"') == 1
     assert "| a | b | 1 < 2 | because | no |" in document.markdown([Table("t", table.header, table.rows)], None)
     assert set(overview.TABLES) == {"field suites", "field signs", "field leagues", "field firsts"}
+
+
+def test_places_are_of_whoever_took_part(monkeypatch):
+    rankings = [(SUITES["pantheon"], ["cubic", "bbr", "vegas"]), (SUITES["sage"], ["bbr", "cubic"])]
+    monkeypatch.setattr(overview, "ranked", lambda task: rankings if task == "congestion_window" else [])
+    table = overview.places("congestion_window")
+    assert table.header == ["", "contender", "ahead of", "pantheon (3)", "sage (2)"]
+    assert table.rows == [["1", "bbr", "0.75", "2", "1"], ["2", "cubic", "0.50", "1", "2"], ["3", "vegas", "0.00", "3", "-"]]
+    assert overview.places("queue_threshold") is None
+
+
+def test_suites_that_rank_nobody_have_no_places():
+    ranked = overview.ranked("congestion_window")
+    assert ranked and all(len(names) > 1 and suite.task == "congestion_window" for suite, names in ranked)
+    assert overview.ranked("host_buffers") == []

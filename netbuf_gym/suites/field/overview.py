@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netbuf_gym.suites.field import SUITES, ccbench, league
-from netbuf_gym.suites.field.suite import FieldSuite, Results, Sign
+from netbuf_gym.suites.field.suite import FieldSuite, Results, Sign, Table
 from netbuf_gym.suites.field.telling import cells_of, signs_table
 from netbuf_gym.tables import markdown_table
 
@@ -69,9 +69,41 @@ def firsts() -> str:
             ours = [name for name in told.ranking if name.startswith(f"{suite.task}/")]
             own = [line for line in told.first if any(line.startswith(f"{name}:") for name in ours)]
             places = [f"{name} is number {told.ranking.index(name) + 1} of {len(told.ranking)}." for name in ours]
-            report = f"field/{suite.name.replace('/', '-')}/report.md"
-            lines.append(f"* [{suite.name}]({report}): {' '.join(dict.fromkeys([told.first[0], *own, *places]))}")
+            lines.append(f"* [{suite.name}]({report_of(suite)}): {' '.join(dict.fromkeys([told.first[0], *own, *places]))}")
     return "\n".join(lines)
+
+
+def report_of(suite: FieldSuite) -> str:
+    """Where the documentation has the report of a suite, from its own folder."""
+    return f"field/{suite.name.replace('/', '-')}/report.md"
+
+
+def ranked(task: str) -> list[tuple[FieldSuite, list[str]]]:
+    """Suites that judge contenders of a task, with whose results of two and more are kept of each, the best first."""
+    own = [(suite, kept(suite)) for suite in SUITES if suite.task == task]
+    return [(suite, list(suite.judge(results).ranking)) for suite, results in own if len(results.names) > 1]
+
+
+def places(task: str) -> Table | None:
+    """Where everybody stands in every suite of the field that judges contenders of a task; None: none does."""
+    rankings = ranked(task)
+    if not rankings:
+        return None
+    behind: dict[str, list[float]] = {}
+    for _, ranking in rankings:
+        for place, name in enumerate(ranking):
+            behind.setdefault(name, []).append((len(ranking) - 1 - place) / (len(ranking) - 1))
+    ahead = {name: sum(shares) / len(shares) for name, shares in behind.items()}
+    rows = []
+    for place, name in enumerate(sorted(ahead, key=lambda name: (-ahead[name], name)), 1):
+        cells = [str(own.index(name) + 1) if name in own else "-" for _, own in rankings]
+        rows.append([str(place), name, f"{ahead[name]:.2f}", *cells])
+    header = ["", "contender", "ahead of", *(f"{suite.name} ({len(own)})" for suite, own in rankings)]
+    says = (
+        "Places in the suites' own rankings of the results that the package keeps (how many there are of each); ahead of: the "
+        "share of the others that a contender is ahead of, mean over the suites that it was in."
+    )
+    return Table("Suites of the field", header, rows, says)
 
 
 TABLES = {"field suites": suites, "field signs": signs, "field leagues": leagues, "field firsts": firsts}
