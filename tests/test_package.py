@@ -80,6 +80,12 @@ def test_metadata_names_author_addresses_and_that_it_is_typed(sources):
     assert not any(address in (ROOT / name).read_text() for name in ("README.md", "CITATION.cff", "pyproject.toml", "setup.py"))
 
 
+def test_the_version_is_the_citations_and_the_newest_of_the_changelog(sources):
+    version = sources[1]["Version"]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
+    assert re.findall(r"^## \[(\d[^\]]*)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == version
+
+
 def test_no_link_of_the_long_description_is_relative(sources):
     text = sources[1].get_payload()
     own, shown = (ROOT / "README.md").read_text(), re.sub(r"```.*?```", "", text, flags=re.DOTALL)
