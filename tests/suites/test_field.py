@@ -275,9 +275,10 @@ def test_kept_results_are_renewed_by_contender(tmp_path):
     assert gzip.decompress(path.read_bytes()).decode().splitlines()[2:] == ["b,3"]
 
 
-@pytest.mark.parametrize(
-    "suite", [one for one in field.SUITES if league.committed(one).is_file()], ids=lambda suite: suite.name
-)
+KEPT = [one for one in field.SUITES if league.committed(one).is_file()]
+
+
+@pytest.mark.parametrize("suite", KEPT, ids=lambda suite: suite.name)
 def test_kept_results_are_today_s(suite):
     edition = suite.load()
     kept = league.read(league.committed(suite), suite, edition)
@@ -288,6 +289,20 @@ def test_kept_results_are_today_s(suite):
         for one, found in zip(shortest, values, strict=True):
             for key, value in found.items():
                 assert kept[name][one.name][key] == pytest.approx(value, rel=1e-5, nan_ok=True), (name, one.name, key)
+
+
+SENDER = "congestion_window/ppo"
+HELD = [one for one in KEPT if SENDER.encode() in gzip.decompress(league.committed(one).read_bytes())]
+
+
+@pytest.mark.parametrize("suite", HELD, ids=lambda suite: suite.name)
+def test_kept_results_of_the_sender_are_of_the_one_that_ships(suite):
+    edition = suite.load()
+    kept = league.read(league.committed(suite), suite, edition)[SENDER]
+    light = sorted(Random(1).sample(edition.cells, 40), key=lambda one: len(one.scenario.flows) * one.scenario.duration_s)[:6]
+    values = running.run(suite, light, contending.contender(SENDER, suite)).values
+    same = [kept[one.name] == pytest.approx(found, rel=1e-4, nan_ok=True) for one, found in zip(light, values, strict=True)]
+    assert sum(same) >= 5, "python benchmarks/field.py " + suite.name  # networks round otherwise on another processor
 
 
 def test_signs_and_documents():
