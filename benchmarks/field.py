@@ -1,4 +1,4 @@
-"""Results of the controls and the sender on suites of the field: `python benchmarks/field.py SUITE [CONTROLLER ...]`.
+"""Results of the controls and the agents on suites of the field: `python benchmarks/field.py SUITE [CONTROLLER ...]`.
 
 Plays everybody, or the controllers that are named, whose kept results are then renewed and the others' stand. Keeps the results
 (`netbuf_gym/suites/field/results`) and writes the report (`docs/field`). `python -m netbuf_gym.pages docs` then renews the
@@ -21,9 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "field"
 EVERYBODY = (
     *("cubic", "newreno", "bbr", "bbr3", "bbrplus", "vegas", "westwood", "copa", "vivace", "ledbat", "ledbatpp", "dctcp"),
-    *("inigo", "qtcp", "queue_target", "congestion_window/ppo"),
+    *("inigo", "qtcp", "queue_target"),
+    *(f"congestion_window/{learner}" for learner in ("ppo", "a2c", "dqn", "ppo_lstm")),
 )
-"""Every control of the linux stack that needs no receiver of its own, the hand-written rule, and the sender."""
+"""Every control of the linux stack that needs no receiver of its own, the hand-written rule, and the agents that know no more
+than a sender does."""
 
 
 def renew(suite: FieldSuite, controllers: list[str]) -> None:
