@@ -226,6 +226,10 @@ def test_command_ranks_among_the_kept(tmp_path, capsys):
     ]
     assert cli.main(again) == 0
     assert "beside kept results of cubic, vegas, bbr3" in (tmp_path / "b" / "report.md").read_text()
+    again[3] = "families=[tiny,drain]"
+    assert cli.main(again) == 2, "two of its families are not those two"
+    said = capsys.readouterr().err
+    assert "beside has cubic without 4 of the 8 worlds, drain-1mbps-100ms among them; valid: whoever has played" in said
 
 
 def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeypatch):

@@ -33,6 +33,8 @@ class Field:
             raise ConfigError(f"against = {order.against}: {suite.name} ranks its contenders; valid: beside=[.../worlds.csv]")
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
         self._beside = league.beside(suite, edition, order.beside)
+        if order.beside:
+            _require_all(self._beside, cells_of(edition, families))
         self.needs = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
 
     def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
@@ -167,6 +169,15 @@ class Field:
 def cells_of(edition: Edition, families: Sequence[str]) -> list[FieldCell]:
     """The worlds of some families, of all where none is named."""
     return [cell for cell in edition.of(families) if isinstance(cell, FieldCell)]
+
+
+def _require_all(beside: league.Worlds, cells: Sequence[FieldCell]) -> None:
+    """Refuses whoever would be ranked by other worlds than the rest."""
+    for name, worlds in beside.items():
+        lacking = [cell.name for cell in cells if cell.name not in worlds]
+        if lacking:
+            said = f"beside has {name} without {len(lacking)} of the {len(cells)} worlds, {lacking[0]} among them"
+            raise ConfigError(f"{said}; valid: whoever has played them all, or families=[...] that it has played")
 
 
 def _with_failed(told: Told, failed: Mapping[str, str]) -> Told:
