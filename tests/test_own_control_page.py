@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,3 +42,9 @@ def test_the_page_can_be_followed(tmp_path):
 
 def test_the_example_is_short():
     assert {block.file: block.lines for block in BLOCKS if block.file}["shy.cc"] <= 60
+
+
+def test_the_example_in_python_falls_back_to_something_whatever_is_in_flight():
+    made = {}
+    exec(next(block.text for block in BLOCKS if block.file == "gentle.py"), made)
+    assert made["Gentle"]().on_loss(SimpleNamespace(in_flight_bytes=0, mss_bytes=1448)) == 1448

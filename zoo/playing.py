@@ -62,8 +62,9 @@ class Playing:
             WorkerError: A process was lost.
             OSError: A part cannot be written.
         """
-        groups = _groups(contender, cells)
         keeps = contender.own_code is None  # what code of one's own rests on is not all known
+        alone = ALONE if keeps or not self.executor.here else len(cells)  # each group of such code starts processes of its own
+        groups = _groups(contender, cells, alone)
         kept = {index: found for index, group in enumerate(groups) if keeps and (found := self._read(word, group)) is not None}
         for index in kept:
             for cell in groups[index]:
@@ -109,14 +110,14 @@ class Playing:
         write_atomic(file, json.dumps(part))
 
 
-def _groups(contender: Contender, cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells that are played together."""
+def _groups(contender: Contender, cells: Sequence[Cell], alone: int = ALONE) -> list[list[Cell]]:
+    """Cells that are played together; of those that are each played alone up to `alone`."""
     together: dict[tuple[int, float], list[Cell]] = {}
     for cell in cells:
         together.setdefault((cell.agents, cell.scenario.duration_s), []).append(cell)
     if not isinstance(contender, InWorld):
         return list(together.values())
-    return [group[at : at + ALONE] for group in together.values() for at in range(0, len(group), ALONE)]
+    return [group[at : at + alone] for group in together.values() for at in range(0, len(group), alone)]
 
 
 def _part(played: running.Played) -> dict[str, Any]:
@@ -139,9 +140,7 @@ class _Elsewhere:
         own, edition = _loaded(self.suite)
         if edition.digest != self.digest:
             raise ConfigError(f"suite {self.suite} is of digest {edition.digest} there; valid: {self.digest}")
-        by_name = {cell.name: cell for cell in edition.cells}
-        cells = [by_name[name] for name in names]
-        return _part(running.run(own, cells, _contender(self.suite, self.word), threads=self.threads))
+        return _part(running.run(own, edition.named(names), _contender(self.suite, self.word), threads=self.threads))
 
 
 @lru_cache(maxsize=1)

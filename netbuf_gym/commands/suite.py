@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from netbuf_gym.errors import ConfigError, ControlError, NetbufError, shown
 from netbuf_gym.plots import require
@@ -113,12 +114,16 @@ def _require_names(names: list[str]) -> None:
 
 
 def _make(output: Path) -> None:
-    """Makes the folder of the results before any work is done."""
+    """Makes the folder of the results, and writes in it, before any work is done."""
+    said = "is no folder and cannot become one"
     try:
         output.mkdir(parents=True, exist_ok=True)
+        said = "cannot be written in"
+        with TemporaryFile(dir=output):
+            pass
     except OSError as error:
-        said = f"output = '{output}' is no folder and cannot become one: {error.strerror or error}"
-        raise ConfigError(f"{said}; valid: a folder, new or not") from None
+        why = f"output = '{output}' {said}: {error.strerror or error}"
+        raise ConfigError(f"{why}; valid: a folder, new or not") from None
 
 
 class _Counted:

@@ -19,7 +19,8 @@ _GATE, _VALIDATION = paths.SUITES[0], paths.SUITES[2]
 _AS_V1 = replace(_GATE, name=f"{V1}/{paths.TASK}", summary=f"the gate: {_GATE.summary}")
 _OWN = (*paths.SUITES, _AS_V1, *of_tasks.SUITES, *field.SUITES)
 SUITES: dict[str, Suite] = {one.name: one for one in _OWN}
-copyreg.pickle(Suite, lambda one: (suite, (one.name,)))
+for _kind in {type(one) for one in _OWN}:  # other processes look a suite up by its name
+    copyreg.pickle(_kind, lambda one: (suite, (one.name,)))
 
 CHOOSE_ON = {paths.TASK: _VALIDATION.name} | {task: f"{of_tasks.CHOOSING}/{task}" for task in of_tasks.TASKS}
 """By task the suite that settings and constant actions are chosen on; no world of it is in `v1`."""

@@ -117,7 +117,7 @@ def _beside(
             each(cells[index])
 
     def played(share: list[int]) -> list[dict[str, float]]:
-        own = [cells[index] for index in share]
+        own = [cells[index].name for index in share]
         what = f"congestion control {contender.name}"
         return isolated.run(what, _share, suite, own, contender.own_code, each=lambda index: told(share[index]), stop=stop)
 
@@ -135,9 +135,9 @@ def _beside(
 
 
 def _share(
-    suite: Suite, cells: Sequence[Cell], word: str, each: Callable[[int], None], stop: isolated.Stop
+    suite: Suite, names: Sequence[str], word: str, each: Callable[[int], None], stop: isolated.Stop
 ) -> list[dict[str, float]]:
-    numbers = {cell.name: number for number, cell in enumerate(cells)}
+    cells, numbers = suite.load().named(names), {name: number for number, name in enumerate(names)}
     return _found(suite, cells, contender_of(word, suite.task), 1, lambda cell: each(numbers[cell.name]), stop)
 
 

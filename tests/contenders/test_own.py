@@ -11,6 +11,7 @@ import netbuf_gym as nb
 from netbuf_gym import cli, contenders, isolated, rollout, suites
 from netbuf_gym.errors import ConfigError, ControlError
 from netbuf_gym.suites import running
+from netbuf_gym.zoo import playing
 
 TASK = "congestion_window"
 PLAIN = """
@@ -222,3 +223,28 @@ def test_an_interrupted_worker_is_gone():
         isolated.run("it", time.sleep, 60, stop=stop)
     with pytest.raises(ConfigError, match="cannot be sent"):
         isolated.run("it", lambda: None)
+
+
+def test_a_suite_of_the_field_plays_it_and_marks_those_that_fail(capsys):
+    written()
+    written("tcb.set_cwnd(-5);", "negative.cc")
+    words = "controller=[negative.cc,own.cc]"
+    assert cli.main(["suite", "bbr3/conformance", words, "families=[tiny]", "figures=false", "output=out"]) == 1
+    table = capsys.readouterr().out
+    assert "| own.cc | 4 | 4 |" in table and "| negative.cc | failed |  |" in table
+    result = json.loads(Path("out/result.json").read_text())
+    assert "own.cc" in result["ranking"] and set(result["failed"]) == {"negative.cc"} and "negative.cc" not in result["ranking"]
+
+
+def test_its_worlds_are_played_by_as_few_processes_as_there_are_threads(capsys, monkeypatch):
+    started, own = [], isolated.run
+
+    def counted(*arguments, **more):
+        started.append(arguments)
+        return own(*arguments, **more)
+
+    monkeypatch.setattr(isolated, "run", counted)
+    written()
+    words = ["controller=own.cc", "families=[fixed]", "threads=1", "figures=false", "output=out"]
+    assert cli.main(["suite", "gate", *words]) == 0 and len(suites.suite("gate").load().of(["fixed"])) > playing.ALONE
+    assert len(started) == len({one.scenario.duration_s for one in suites.suite("gate").load().of(["fixed"])}) < 4

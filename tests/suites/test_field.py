@@ -226,6 +226,10 @@ def test_command_ranks_among_the_kept(tmp_path, capsys):
     ]
     assert cli.main(again) == 0
     assert "beside kept results of cubic, vegas, bbr3" in (tmp_path / "b" / "report.md").read_text()
+    again[3] = "families=[tiny,drain]"
+    assert cli.main(again) == 2, "two of its families are not those two"
+    said = capsys.readouterr().err
+    assert "beside has cubic without 4 of the 8 worlds, drain-1mbps-100ms among them; valid: whoever has played" in said
 
 
 def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeypatch):
@@ -240,7 +244,8 @@ def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeyp
     words = ["suite", "bbr3/conformance", "controller=[vegas,bbr3]", "families=[tiny]", "beside=[]", "figures=false"]
     assert cli.main([*words, f"output={tmp_path}"]) == 1
     assert capsys.readouterr().err.count("vegas failed: its window is NaN") == 1
-    assert "vegas failed: its window is NaN" in (tmp_path / "report.md").read_text()
+    text = (tmp_path / "report.md").read_text()
+    assert "vegas failed: its window is NaN" in text and "| vegas | failed |  |" in text
     assert json.loads((tmp_path / "result.json").read_text())["failed"] == {"vegas": "its window is NaN; valid: a number"}
 
 
@@ -263,6 +268,39 @@ def test_beside_is_of_the_field_and_of_the_same_worlds(tmp_path, capsys):
     (tmp_path / "worlds.csv").write_text("# netbuf-gym suite sage; suite sage, version 0, digest 0\ncontroller,world\n")
     assert cli.main(["suite", "sage", "controller=cubic", f"beside=[{tmp_path}/worlds.csv]", f"output={tmp_path}"]) == 2
     assert "valid: suite sage, version 1, digest" in capsys.readouterr().err
+
+
+def test_a_damaged_file_beside_is_told_by_its_line(tmp_path):
+    suite = SUITES["mvfst-rl"]
+    edition, path = suite.load(), tmp_path / "worlds.csv"
+    columns = ",".join([*league.ABOUT, *(metric.key for metric in suite.metrics)])
+    row = ",".join(["a", "job 1", "w", "1", "2", *["0.5"] * len(suite.metrics)])
+
+    def read(text):
+        path.write_text(f"# x; {league.stamp(suite, edition)}\n{text}")
+        return league.read(path, suite, edition)
+
+    found = read(f"{columns}\n{row}\n{row.removesuffix('0.5').replace('a,', 'b,')}\n")
+    assert found["a"]["w"]["power"] == 0.5 and math.isnan(found["b"]["w"][suite.metrics[-1].key])
+    for text, says in {
+        f"{columns}\n{row}\n{row[:-1]}": "line 4 is damaged: 'a,job 1,w",
+        f"{columns}\n{row.removesuffix(',0.5')}\n{row}\n": "line 3 is damaged",
+        f"{columns}\n{row}x\n": "line 3 is damaged",
+        f"{columns}\n\n{row}\n": "line 3 is damaged: ''",
+        f"{columns.replace('power', 'powder')}\n{row}\n": "has columns .*; valid: those of mvfst-rl, controller,family",
+        "": r"has columns \[\]",
+    }.items():
+        with pytest.raises(ConfigError, match=f"beside = {path}: {says}"):
+            read(text)
+
+
+def test_nobody_who_has_come_to_anything_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong.cc").write_text("nonsense")
+    assert cli.main(["suite", "rfc7928", "controller=wrong.cc", "beside=[]", "output=out"]) == 1
+    said = capsys.readouterr().out
+    assert "nobody has played" in said and "| wrong.cc | failed |" in said
+    assert "failed" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_kept_results_are_renewed_by_contender(tmp_path):

@@ -1,11 +1,12 @@
 """Suites on engines, and what is kept of them: as in one go in one process, to the bit."""
 
 import json
+import pickle
 
 import pytest
 
 from netbuf_gym.cli import main
-from netbuf_gym.suites import running, suite
+from netbuf_gym.suites import SUITES, running, suite
 from netbuf_gym.zoo import contending, playing, versions
 
 WORDS = ["suite", "gate", "controller=[random,congestion_window/ppo,newreno]", "families=[ppcc]", "figures=false"]
@@ -80,3 +81,20 @@ def test_worlds_that_are_each_alone_are_cut_into_more_groups():
     rule, control = (contending.contender(word, own) for word in ("keep", "cubic"))
     assert len(playing._groups(rule, cells)) == 1 and len(playing._groups(control, cells)) == -(-len(cells) // playing.ALONE)
     assert [cell for group in playing._groups(control, cells) for cell in group] == list(cells)
+
+
+def test_other_processes_look_a_suite_and_its_worlds_up_by_name():
+    for own in SUITES.values():
+        assert pickle.loads(pickle.dumps(own)) is own
+    edition = suite("gate").load()
+    last, first = edition.cells[-1], edition.cells[0]
+    assert edition.named([last.name, first.name]) == [last, first]
+
+
+def test_output_is_written_in_before_anything_is_played(tmp_path, capsys, monkeypatch):
+    def full(dir):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("netbuf_gym.commands.suite.TemporaryFile", full)
+    assert main(["suite", "gate", "controller=cubic", f"output={tmp_path}"]) == 2
+    assert f"output = '{tmp_path}' cannot be written in: No space left on device; valid: a folder" in capsys.readouterr().err

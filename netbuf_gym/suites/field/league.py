@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.suites.field.suite import FieldSuite
 from netbuf_gym.suites.suite import Edition
@@ -49,7 +49,7 @@ def read(path: Path, suite: FieldSuite, edition: Edition, field: str = "beside")
     """The results in a `worlds.csv`, or in one that was packed.
 
     Raises:
-        ConfigError: It cannot be read, or is of other worlds.
+        ConfigError: It cannot be read, is damaged, or of other worlds.
     """
     try:
         raw = path.read_bytes()
@@ -60,11 +60,20 @@ def read(path: Path, suite: FieldSuite, edition: Edition, field: str = "beside")
     first, _, rest = text.partition("\n")
     if stamp(suite, edition) not in first:
         raise ConfigError(f"{field} = {path}: is of {first.removeprefix('# ')[:120]!r}; valid: {stamp(suite, edition)}")
-    rows = csv.DictReader(io.StringIO(rest))
+    header, *rows = csv.reader(io.StringIO(rest)) if rest else [[]]
+    columns = [*ABOUT, *(metric.key for metric in suite.metrics)]
+    if header != columns:
+        raise ConfigError(f"{field} = {path}: has columns {shown(header)}; valid: those of {suite.name}, {','.join(columns)}")
     worlds: Worlds = {}
-    for row in rows:
-        metrics = {key: float(value) if value else math.nan for key, value in row.items() if key not in ABOUT}
-        worlds.setdefault(row["controller"], {})[row["world"]] = metrics
+    for number, row in enumerate(rows, 3):
+        try:
+            metrics = [float(value) if value else math.nan for value in row[len(ABOUT) :]]
+            if len(row) != len(columns) or (number == len(rows) + 2 and not rest.endswith("\n")):
+                raise ValueError
+        except ValueError:
+            said = f"{field} = {path}: line {number} is damaged: {shown(','.join(row))}"
+            raise ConfigError(f"{said}; valid: {len(columns)} columns, {', '.join(ABOUT)} and numbers") from None
+        worlds.setdefault(row[0], {})[row[ABOUT.index("world")]] = dict(zip(columns[len(ABOUT) :], metrics, strict=True))
     return worlds
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ class Field:
             raise ConfigError(f"against = {order.against}: {suite.name} ranks its contenders; valid: beside=[.../worlds.csv]")
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
         self._beside = league.beside(suite, edition, order.beside)
+        if order.beside:
+            _require_all(self._beside, cells_of(edition, families))
         self.needs = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
 
     def tell(self, played: Sequence[Played], failed: Mapping[str, str], models: Mapping[str, str | None]) -> tuple[str, str]:
@@ -61,11 +64,16 @@ class Field:
         self, folder: Path, results: Results, run: Sequence[str], failed: Mapping[str, str], command: str
     ) -> tuple[Told, list[Sign], list[document.Block]]:
         """Writes report.md and its pictures, of everybody's results; the contenders of `run` were played by `command`."""
-        told, signs = self._suite.judge(results), list(self._suite.signs(results))
+        told, signs = _with_failed(self._told(results), failed), list(self._suite.signs(results))
         pictures = self._draw(folder / "figures", results, told, run) if self._order.figures else []
         blocks = self._blocks(results, told, signs, run, failed, pictures, command)
         write_atomic(folder / "report.md", document.markdown(blocks, folder))
         return told, signs, blocks
+
+    def _told(self, results: Results) -> Told:
+        if results.names:
+            return self._suite.judge(results)
+        return Told(["nobody has played"], [], [Table("Ranking", ["controller", ""], [])])
 
     def _blocks(
         self,
@@ -161,6 +169,24 @@ class Field:
 def cells_of(edition: Edition, families: Sequence[str]) -> list[FieldCell]:
     """The worlds of some families, of all where none is named."""
     return [cell for cell in edition.of(families) if isinstance(cell, FieldCell)]
+
+
+def _require_all(beside: league.Worlds, cells: Sequence[FieldCell]) -> None:
+    """Refuses whoever would be ranked by other worlds than the rest."""
+    for name, worlds in beside.items():
+        lacking = [cell.name for cell in cells if cell.name not in worlds]
+        if lacking:
+            said = f"beside has {name} without {len(lacking)} of the {len(cells)} worlds, {lacking[0]} among them"
+            raise ConfigError(f"{said}; valid: whoever has played them all, or families=[...] that it has played")
+
+
+def _with_failed(told: Told, failed: Mapping[str, str]) -> Told:
+    """The same with a row, behind everybody's, of each that failed."""
+    ranking, *others = told.tables
+    place = ranking.header.index("controller")
+    behind = len(ranking.header) - place - 2
+    rows = [*ranking.rows, *([*[""] * place, name, "failed", *[""] * behind] for name in failed)]
+    return replace(told, tables=[replace(ranking, rows=rows), *others])
 
 
 def signs_table(signs: Sequence[Sign]) -> Table:
