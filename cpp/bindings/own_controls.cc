@@ -76,7 +76,7 @@ class Guarded final : public CongestionControl {
  private:
   void adopt() {
     owns_window_ = own_->owns_window(), wants_rate_ = own_->wants_rate();
-    wants_losses_ = own_->wants_losses(), accurate_ecn_ = own_->accurate_ecn();
+    wants_losses_ = own_->wants_losses(), accurate_ecn_ = own_->accurate_ecn(), l4s_ = own_->l4s();
   }
 
   template <class Work>

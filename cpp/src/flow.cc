@@ -13,10 +13,11 @@ Flow::Flow(uint32_t index, const FlowConfig& config, const WorldConfig& world, c
       sender(config, world, config.sender_host < 0 ? profile : network.host_profile, path, timers_, rng),
       receiver(config, profile, path, timers_, network),
       start_(config.start_ns) {
-  if (const bool exact = sender.cc().accurate_ecn(); exact || config.ecn) {
-    receiver.speak_ecn(config.ecn_counts ? Receiver::Ecn::counts
-                       : exact           ? Receiver::Ecn::exact
-                                         : Receiver::Ecn::classic);
+  const CongestionControl& cc = sender.cc();
+  if (cc.accurate_ecn() || config.ecn) {
+    receiver.speak_ecn(cc.l4s() || config.ecn_counts ? Receiver::Ecn::counts
+                       : cc.accurate_ecn()           ? Receiver::Ecn::exact
+                                                     : Receiver::Ecn::classic);
   }
   if (config.window_clamp_bytes > 0) sender.limit_by_receiver();
   if (!config.receiver.empty()) listen();

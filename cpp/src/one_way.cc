@@ -27,7 +27,7 @@ void OneWay::move(Time now, Time sent_at, uint32_t hop) {
     item.bytes = bytes_;
     item.hop = static_cast<uint8_t>(hop);
     item.priority = priority_;
-    item.is_ack = item.ecn = item.marked = false;
+    item.is_ack = item.ecn = item.marked = item.l4s = false;
     return link.offer(now, item);
   }
   const Link::Outcome outcome = link.transmit(now, bytes_, true);

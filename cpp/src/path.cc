@@ -114,6 +114,7 @@ void Path::offer(Link& link, const Packet& packet, size_t hop) {
   item.priority = priority_;
   item.is_ack = false;
   item.ecn = ((packet.to | all_ecn_) & kEcnCapable) != 0;
+  item.l4s = ((packet.to | all_ecn_) & kEcnL4s) != 0;
   item.marked = (packet.to & kEcnMarked) != 0;
   link.offer(packet.time, item);
 }
@@ -156,6 +157,7 @@ void Path::backward(Ack ack, size_t hop, Time at) {
       item.is_ack = true;
       item.ecn = all_ecn_ != 0;
       item.marked = false;
+      item.l4s = (all_ecn_ & kEcnL4s) != 0;
       return link.offer(at, item);
     }
     const bool foreseen = hop > 0 && backward_[hop].folded;

@@ -24,7 +24,8 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
       controlled_(config.controlled),
       owns_window_(cc_->owns_window()),
       ecn_(config.ecn || cc_->accurate_ecn()),
-      ecn_counts_(config.ecn_counts),
+      ecn_counts_(config.ecn_counts || cc_->l4s()),
+      ect_(kEcnCapable | (cc_->l4s() ? kEcnL4s : 0)),
       answers_(application_of(config).answers),
       closes_(application_of(config).sized),
       send_buffer_(config.send_buffer_bytes),
@@ -42,7 +43,7 @@ Sender::Sender(const FlowConfig& config, const WorldConfig& world, const StackPr
   tcb.cwnd_packets = tcb.initial_cwnd;
   if (cc_->wants_rate()) board.rate = std::make_unique<RateSampler>();
   if (cc_->wants_losses()) board.rate->watch(cc_.get());
-  if (cc_->accurate_ecn()) path_.always_ecn();
+  if (cc_->accurate_ecn()) path_.always_ecn(ect_);
   takes_clean_acks_ = !recovery_takes_all_ && !board.rate;
   if (closes_) {
     stream_written_ = config.size_bytes;
@@ -373,7 +374,7 @@ void Sender::transmit(uint32_t index, bool retransmission) {
   if (retransmission) ++counters.packets_retransmitted;
   uint64_t ecn = 0;
   if (ecn_ && !retransmission) [[unlikely]] {  // RFC 3168, 6.1.5: what is sent again cannot be marked
-    ecn = kEcnCapable | (reduced_ ? kEcnReduced : 0);
+    ecn = ect_ | (reduced_ ? kEcnReduced : 0);
     reduced_ = false;
   }
   path_.launch(tcb.now, index, segment.bytes, push_next_ ? kPushedData : kData, segment.fin, ecn);

@@ -63,7 +63,8 @@ TEST(a_child_has_lost_the_pool_and_its_batch_makes_another) {
   for (uint32_t i = 0; i < 4; ++i) batch.reset(i, config, i + 1);
   batch.advance(kSecond, nullptr);
   Pool pool(2);
-  pool.run([](uint32_t, Ration&) {}, {});  // started: AddressSanitizer's allocator, unlike glibc's, forks with its locks held
+  // All threads have started: AddressSanitizer's allocator, unlike glibc's, forks with its locks held.
+  pool.run([](uint32_t, Ration&) {}, {});
   CHECK(!pool.lost());
   const pid_t child = fork();
   if (child == 0) {

@@ -34,6 +34,7 @@ struct Server final : netbuf::DropSink {
     item.owner = owner;
     item.bytes = bytes;
     item.ecn = ecn;
+    item.l4s = l4s;
     ++arrived;
     arrived_bytes += bytes;
     queue->enqueue(t, item);
@@ -76,6 +77,7 @@ struct Server final : netbuf::DropSink {
   Time now = 0, free_at = 0;
   bool idle = true, within_limits = true;
   bool ecn = false;             // whether arrivals can be marked
+  bool l4s = false;             // with ecn: whether they are ECT(1)
   uint64_t marks = 0;
   uint64_t arrived = 0, sent = 0, total_sent = 0, drops = 0;
   int64_t arrived_bytes = 0, sent_bytes = 0, dropped_bytes = 0;
@@ -105,16 +107,19 @@ struct Server final : netbuf::DropSink {
   }
 };
 
-// Random bursts of packets of several owners and sizes; whether nothing was lost track of nor a limit passed.
+// Random bursts of packets of several owners, sizes and ECN codepoints; whether nothing was lost track of nor a limit
+// passed.
 inline bool survives_anything(const char* name, const std::map<std::string, double>& parameters, int64_t limit_packets,
                               int64_t limit_bytes, uint64_t seed) {
   Server server(name, parameters, 10e6, limit_packets, limit_bytes, seed);
-  netbuf::Rng rng(seed + 1000);
+  netbuf::Rng rng(seed + 1000), codepoints(seed + 2000);
   double t = 0;
   bool good = true;
   uint64_t reported = 0;
   for (int i = 0; i < 20'000 && good; ++i) {
     t += rng.exponential(rng.uniform() < 0.01 ? 100e6 : 0.7e6);
+    server.ecn = codepoints.below(2) > 0;
+    server.l4s = server.ecn && codepoints.below(2) > 0;
     server.arrive(static_cast<netbuf::Time>(t), rng.below(8), 40 + rng.below(1461));
     reported = server.drops;
     good = server.within_limits && server.conserved() && reported == server.total_drops();

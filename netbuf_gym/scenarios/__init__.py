@@ -18,7 +18,18 @@ from netbuf_gym.scenarios.catalogue import (
 )
 from netbuf_gym.scenarios.compiled_control import CompiledControl, compiled
 from netbuf_gym.scenarios.delays import handovers, interruptions, leo_delays, route_change
-from netbuf_gym.scenarios.disciplines import DISCIPLINES, PIE, RED, TBF, CoDel, Discipline, DropTail, FqCoDel, Policer
+from netbuf_gym.scenarios.disciplines import (
+    DISCIPLINES,
+    PIE,
+    RED,
+    TBF,
+    CoDel,
+    Discipline,
+    DropTail,
+    DualPI2,
+    FqCoDel,
+    Policer,
+)
 from netbuf_gym.scenarios.distributions import Distribution, Mixture, RandomDumbbell, flows_of
 from netbuf_gym.scenarios.flows import Application, Bulk, Flow, OnOff, Paused, Route, Sized
 from netbuf_gym.scenarios.hosts import Host
@@ -97,6 +108,7 @@ __all__ = [
     "Discipline",
     "Distribution",
     "DropTail",
+    "DualPI2",
     "DynamicThresholds",
     "Flow",
     "FlowList",

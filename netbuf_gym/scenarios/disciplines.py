@@ -68,6 +68,7 @@ _NAMES = {
     "codel": "CoDel",
     "fq_codel": "FqCoDel",
     "pie": "PIE",
+    "dualpi2": "DualPI2",
     "policer": "Policer",
     "tbf": "TBF",
 }
@@ -79,7 +80,7 @@ DISCIPLINES: dict[str, type[Discipline]] = {
 """Every discipline by its name in JSON and in the core."""
 
 globals().update({cls.__name__: cls for cls in DISCIPLINES.values()})  # where pickle looks for them
-DropTail, RED, CoDel, FqCoDel, PIE, Policer, TBF = (DISCIPLINES[name] for name in _NAMES)
+DropTail, RED, CoDel, FqCoDel, PIE, DualPI2, Policer, TBF = (DISCIPLINES[name] for name in _NAMES)
 
 
 def discipline_of(label: str, value: object) -> Discipline:

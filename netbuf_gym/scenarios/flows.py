@@ -144,8 +144,8 @@ class Flow:
             holds the rest; None: everything at once.
         initial_cwnd_packets: 1 to 1000.
         ecn: Both ends speak ECN (RFC 3168): queues that mark do so instead of dropping its packets, and it gives way once a
-            window. `dctcp` does in any case, its receiver echoing every mark (RFC 8257). "accurate": the receiver tells how
-            many packets were marked, with every ACK (RFC 9768). Linux stack only.
+            window. `dctcp` does in any case, its receiver echoing every mark (RFC 8257), and `prague`, as "accurate":
+            the receiver tells how many packets were marked, with every ACK (RFC 9768). Linux stack only.
         routes: `Route`s that replace `path` and `return_path` at times, each after the one before; not at hosts.
         misbehaviour: How its receiver tries to get more than its share (RFC 5681, section 5): "optimistic" acknowledges what
             has not come yet, holes included, which are never filled; "split" sends each ACK in four parts; "spoofed" sends

@@ -188,6 +188,10 @@ STATED = {
         "target_ms": (0.01, 1e4), "update_ms": (0.1, 1e4), "alpha": (0, 1000), "beta": (0, 1000), "max_burst_ms": (0, 1e4),
         "burst_quiet_s": (0, 1000), "mean_packet_bytes": (1, 65536), "mark_ecnth": (0, 1),
     },
+    "dualpi2": {
+        "target_ms": (0.01, 1e4), "tupdate_ms": (0.1, 1e4), "alpha": (0, 1000), "beta": (0, 1000), "coupling_factor": (1, 255),
+        "step_thresh_ms": (0, 1e4), "classic_protection_percent": (0, 100), "mtu_bytes": (1, 65536),
+    },
 }  # fmt: skip
 DEFAULTS = {
     "red": {  # Floyd's recommendations: maximum 1/50, gentle; 5 ms and 0.5 s of the adaptive variant
@@ -206,6 +210,10 @@ DEFAULTS = {
         "target_ms": 15, "update_ms": 15, "alpha": 0.125, "beta": 1.25, "max_burst_ms": 150, "burst_quiet_s": 0,
         "mean_packet_bytes": 1514, "cap_increase": True, "derandomise": False, "byte_mode": False,
         "ecn": True, "mark_ecnth": 0.1,  # RFC 8033, 5.1
+    },
+    "dualpi2": {  # RFC 9332, appendix A; alpha and beta in Hz; the rest as Linux has it
+        "target_ms": 15, "tupdate_ms": 16, "alpha": 0.16, "beta": 3.2, "coupling_factor": 2, "step_thresh_ms": 1,
+        "classic_protection_percent": 10, "drop_overload": True, "drop_early": False, "mtu_bytes": 1514, "ecn": True,
     },
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym import _core, scenarios
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError
-from netbuf_gym.scenarios import DISCIPLINES, PIE, QUEUE_DISCIPLINES, RED, CoDel, DropTail, FqCoDel, Link
+from netbuf_gym.scenarios import DISCIPLINES, PIE, QUEUE_DISCIPLINES, RED, CoDel, DropTail, DualPI2, FqCoDel, Link
 
 PARAMETERS = [(record, parameter) for record in QUEUE_DISCIPLINES.values() for parameter in record.parameters]
 
@@ -27,6 +27,7 @@ def made(name, **changes):
 def test_there_is_a_class_for_each_of_the_cores():
     assert set(DISCIPLINES) == {data["name"] for data in _core.queue_disciplines()}
     assert [cls.kind for cls in (DropTail, RED, CoDel, FqCoDel, PIE)] == ["droptail", "red", "codel", "fq_codel", "pie"]
+    assert DualPI2.kind == "dualpi2"
     assert len({cls.__name__ for cls in DISCIPLINES.values()}) == len(DISCIPLINES)
 
 

@@ -12,7 +12,7 @@ from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL, SenderP
 MARKED = {"name": "droptail", "mark_packets": 20}
 
 
-MARKING = ["codel", "fq_codel", {"name": "red", "hard_drop": False}, {"name": "pie", "mark_ecnth": 1}]
+MARKING = ["codel", "fq_codel", "dualpi2", {"name": "red", "hard_drop": False}, {"name": "pie", "mark_ecnth": 1}]
 
 
 @pytest.mark.parametrize("discipline", MARKING)
@@ -39,6 +39,25 @@ def test_dctcp_keeps_the_queue_at_the_threshold_without_being_asked():
     reno = nb.simulate(dumbbell(**path, senders=["newreno"] * 3, ecn=True), 1).links["bottleneck"]
     assert link.queue_drops == 0 and link.utilisation > 0.97 and 5 < link.queue_mean_packets < 40
     assert link.marks > 3 * reno.marks > 0
+
+
+L4S = {"rate_mbps": 40, "rtt_ms": 20, "buffer_packets": 1000, "duration_s": 30, "discipline": "dualpi2"}
+
+
+def test_prague_behind_dualpi2_hardly_waits_and_shares_with_a_classic_sender():
+    alone = nb.simulate(dumbbell(**L4S, senders=["prague"] * 2), 1)
+    link = alone.links["bottleneck"]
+    assert link.utilisation > 0.9 and link.queue_delay_mean_ms < 1 and link.queue_drops == 0 < link.marks
+    both = nb.simulate(dumbbell(**L4S, senders=["prague", "cubic"]), 1)
+    mine, other = both.flows
+    assert 0.3 < mine.goodput_mbps / (mine.goodput_mbps + other.goodput_mbps) < 0.7
+    assert mine.rtt_mean_ms < 22 and other.rtt_mean_ms > 30  # each in its queue
+    assert mine.packets_retransmitted == other.marks == 0 < other.packets_retransmitted
+
+
+def test_dctcp_is_a_classic_sender_to_dualpi2():
+    dctcp, prague = (nb.simulate(dumbbell(**L4S, senders=[cc]), 1).links["bottleneck"] for cc in ("dctcp", "prague"))
+    assert dctcp.queue_delay_mean_ms > 5 > prague.queue_delay_mean_ms
 
 
 def test_it_goes_through_json_and_is_left_out_where_it_is_not_spoken():

@@ -72,10 +72,11 @@ inline constexpr uint64_t to(uint32_t flow, uint8_t stage) { return uint64_t{flo
 
 // Explicit congestion notification (RFC 3168), in a packet's `to` beyond flow and stage.
 // Links that cannot mark do not ask.
-inline constexpr uint64_t kEcnCapable = uint64_t{1} << 40;   // ECT(0)
+inline constexpr uint64_t kEcnCapable = uint64_t{1} << 40;   // ECT
 inline constexpr uint64_t kEcnMarked = uint64_t{1} << 41;    // CE
 inline constexpr uint64_t kEcnReduced = uint64_t{1} << 42;   // CWR: the sender has given way
-inline constexpr uint64_t kEcn = kEcnCapable | kEcnMarked | kEcnReduced;
+inline constexpr uint64_t kEcnL4s = uint64_t{1} << 43;       // beside kEcnCapable: ECT(1) in place of ECT(0) (RFC 9331)
+inline constexpr uint64_t kEcn = kEcnCapable | kEcnMarked | kEcnReduced | kEcnL4s;
 
 // Accurate ECN (RFC 9768): every ACK carries the number of marked packets that have come, modulo 8, as the header's
 // three bits do. In an Ack these stand in place of the last nanoseconds of the time stamp.

@@ -101,7 +101,7 @@ class Path {
   };
   Departure departure(const Packet& packet) const;
 
-  void always_ecn() { all_ecn_ = kEcnCapable; }          // handshake, ACKs and what is sent again can be marked too
+  void always_ecn(uint64_t ect) { all_ecn_ = ect; }      // handshake, ACKs and what is sent again can be marked too
   bool empty() const { return on_way_ == 0; }            // nothing is on its way
   uint64_t queue_drops() const { return queue_drops_; }  // data
   uint64_t random_losses() const { return random_losses_; }

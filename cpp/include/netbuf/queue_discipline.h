@@ -28,6 +28,7 @@ struct Queued {
   bool is_ack;
   bool ecn;              // can be marked instead of being dropped
   bool marked;
+  bool l4s;              // ECT(1): of a flow that answers marks by their number (RFC 9331)
 };
 inline constexpr uint32_t kOneWayOwner = uint32_t{1} << 31;
 

@@ -152,6 +152,7 @@ class Sender {
   bool recovery_takes_all_, takes_clean_acks_, controlled_, owns_window_;
   bool ecn_;                     // spoken (RFC 3168)
   bool ecn_counts_;              // of these, marks are told by their number
+  uint64_t ect_;                 // what its packets carry then
   bool echo_ = false;            // the ACK that is being taken in echoes a mark
   // ecn_counts_: what the last ACK said, and by how many this one says more.
   uint8_t mark_count_ = 0, marked_ = 0;

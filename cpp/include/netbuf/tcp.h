@@ -131,12 +131,14 @@ class CongestionControl {
   bool wants_rate() const { return wants_rate_; }
   bool wants_losses() const { return wants_losses_; }
   bool accurate_ecn() const { return accurate_ecn_; }
+  bool l4s() const { return l4s_; }
 
  protected:
   bool owns_window_ = false, wants_rate_ = false;
   bool wants_losses_ = false;    // with wants_rate_
   // Speaks ECN in any case, and its receiver echoes every mark and nothing else (RFC 8257).
   bool accurate_ecn_ = false;
+  bool l4s_ = false;             // with accurate_ecn_: sends ECT(1), its receiver counts marks (RFC 9331, RFC 9768)
 };
 
 // Shares as the kernel counts with them: whole numbers of 1/1024.

@@ -46,7 +46,7 @@ NETWORKS = ("4g", "4g", "5g", "wifi", "wired")
 """Of generated traces, each as likely."""
 NO_RIVAL = ("receiver_driven", "dctcp")
 """Needs a receiver that drives it; switches that mark."""
-LATER = ("bbr3", "ledbat", "ledbatpp")
+LATER = ("bbr3", "ledbat", "ledbatpp", "prague")
 """Came after worlds were drawn whose rivals must not change: a rival where it is named."""
 LOWEST_MBPS, MOST_MBPS = 0.01, 1e4
 LEAST_MBPS = 0.1
