@@ -57,15 +57,15 @@ class Family:
     Attributes:
         key: Its name on the command line.
         says: What it is.
-        worlds: Makes those of a run, of which there are `runs`, from 1 on.
+        make: Makes the worlds of a run, of which there are `runs`, from 1 on.
         score: What it is about.
         column: Of the ranking, which families of one heading share; None: of none.
-        testbeds: Those that have it, by year.
+        testbeds: Those that have it, by year, in which no other has its key.
     """
 
     key: str
     says: str
-    worlds: Callable[[Testbed, int], worlds.Worlds]
+    make: Callable[[Testbed, int], worlds.Worlds]
     score: Score
     column: str | None = None
     testbeds: Sequence[int] = (2025,)
@@ -74,7 +74,7 @@ class Family:
     def cells(self, testbed: Testbed) -> Iterator[FieldCell]:
         """Its worlds, run by run, whose flows start a little late."""
         for run in range(1, self.runs + 1):
-            for world in self.worlds(testbed, run):
+            for world in self.make(testbed, run):
                 name = f"{self.key}-{world.name}-{run}"
                 seed, flows = seed_of(name), world.scenario.flows
                 late = np.random.default_rng(seed).uniform(0, START_WITHIN_S, len(flows)).tolist()
