@@ -7,6 +7,7 @@ ns-3.44 does otherwise. `netbuf-gym list queue-disciplines` prints them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from typing import ClassVar
@@ -40,6 +41,11 @@ class Discipline:
             _core.check_discipline(self.kind, self.parameters())
         except ValueError as error:
             raise ScenarioError(f"{self.kind}.{error}") from None
+
+    @property
+    def passes_mbps(self) -> float:
+        """What it lets through in the long run, Mbit/s: the rate of its tokens; infinity where it has none."""
+        return float(getattr(self, "rate_mbps", math.inf))
 
     def parameters(self) -> dict[str, float]:
         """The core's parameters; those that are None are left to it."""

@@ -139,11 +139,18 @@ class Link:
         """Whether packets take time to pass (there can be a queue)."""
         return self.rate_mbps is not None or self.trace is not None
 
+    @property
+    def passes_mbps(self) -> float:
+        """What the discipline's tokens let through in the long run, Mbit/s; infinity where it has none."""
+        return self.discipline.passes_mbps if isinstance(self.discipline, Discipline) else float("inf")
+
     def mean_mbps(self, duration_s: float | None = None) -> float:
-        """Mean capacity over `duration_s` seconds (a trace's own length when None); infinity when unlimited."""
-        if self.trace is not None:
-            return self.trace.mean_mbps(duration_s)
-        return self.rate_mbps if self.rate_mbps is not None else float("inf")
+        """Mean capacity over `duration_s` seconds (a trace's own length when None); infinity when unlimited.
+
+        Behind a token bucket no more than its rate.
+        """
+        own = self.trace.mean_mbps(duration_s) if self.trace is not None else self.rate_mbps
+        return min(float("inf") if own is None else own, self.passes_mbps)
 
     def carrying_s(self, size_bytes: float, start_s: float = 0.0) -> float:
         """How long the link, alone, would take from `start_s` on to carry so many bytes, seconds; 0 when unlimited."""
@@ -154,11 +161,14 @@ class Link:
     def capacity_steps(self, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
         """The capacity over `duration_s` seconds, constant between edges; infinity when unlimited.
 
+        Behind a token bucket no more than its rate.
+
         Returns:
             edges in seconds, (steps + 1,), and Mbit/s, (steps,); see `netbuf_gym.traces.capacity_steps`.
         """
         if self.trace is not None:
-            return capacity_steps(self.trace, duration_s)
+            edges, mbps = capacity_steps(self.trace, duration_s)
+            return edges, np.minimum(mbps, self.passes_mbps)
         return np.array([0.0, duration_s]), np.array([self.mean_mbps()])
 
     def service_ms(self, wire_bytes: int) -> float:

@@ -133,9 +133,10 @@ class Record:
         return weighted_quantile(self.queue_ms(times, at), self.of_link(at, "sojourn_count", times), share)
 
     def capacity_mbps(self, times: Sequence[float] | np.ndarray, link: int | None = None) -> np.ndarray:
-        """What a link could have carried, between times."""
+        """What a link could have carried, between times; behind a token bucket no more than its rate."""
         at = self.scenario.bottleneck if link is None else link
-        return self.of_link(at, "offered_bits", times) * 1e-6 / np.diff(times)
+        offered = self.of_link(at, "offered_bits", times) * 1e-6 / np.diff(times)
+        return np.minimum(offered, self.scenario.links[at].passes_mbps)
 
     def lost(self, flow: int, times: Sequence[float] | np.ndarray) -> np.ndarray:
         """Share of a flow's packets that was lost, at queues and at random, between times."""

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -171,10 +171,10 @@ def _switches(result: Result) -> Iterator[tuple[str, bool]]:
 
 
 def capacity_mbit(scenario: Scenario, path: tuple[int, ...], start_s: float = 0.0) -> float:
-    """What the slowest link of a path can carry from `start_s` to the end."""
+    """What the slowest link of a path can carry from `start_s` to the end; a token bucket passes its burst at the peak."""
     end_s, least = scenario.duration_s, math.inf
     for i in path:
-        link = scenario.links[i]
+        link = replace(scenario.links[i], discipline=None)
         if link.finite:
             before = link.mean_mbps(start_s) * start_s if start_s else 0.0
             least = min(least, link.mean_mbps(end_s) * end_s - before)

@@ -100,9 +100,14 @@ def packets_of(scenario: Scenario) -> float:
     return total
 
 
+def _peak_mbps(scenario: Scenario, path: Any, span_s: float) -> float:
+    """The mean rate of a path's slowest link, at which it passes a token bucket's burst."""
+    return min(replace(scenario.links[i], discipline=None).mean_mbps(span_s) for i in path)
+
+
 def _most(scenario: Scenario, flow: Any, index: int, span_s: float, window_bytes: int | None, first: int) -> float:
     """Segments that a flow can send at most: what its slowest link passes, or its window in each round trip."""
-    rate = min(scenario.links[i].mean_mbps(span_s) for i in flow.path)
+    rate = _peak_mbps(scenario, flow.path, span_s)
     if math.isfinite(rate):
         return rate * 1e6 * span_s / 8 / scenario.mss * 3 + first  # small ones are sent several to a packet's time
     rtt_s = scenario.base_rtt_ms(index) * 1e-3
@@ -122,7 +127,7 @@ def _of_traffic(scenario: Scenario, span_s: float) -> float:
         else:
             flows = arrivals.flows_within(span_s)
             size = arrivals.sizes.mean_bytes if hasattr(arrivals, "sizes") else arrivals.size_bytes
-        rates = [min(scenario.links[i].mean_mbps(span_s) for i in sender.path) for sender in traffic.senders]
+        rates = [_peak_mbps(scenario, sender.path, span_s) for sender in traffic.senders]
         total += 10 * flows + min(flows * size, sum(rates) * 1e6 * span_s / 8) / scenario.mss
     return total
 

@@ -9,6 +9,7 @@ import pytest
 import netbuf_gym as nb
 from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.scenarios import TBF, Flow, Link, Paused, Policer, Route, Scenario
+from netbuf_gym.traces import RateTrace
 
 ENDS = {"path": ["first"], "return_path": ["back"]}
 
@@ -45,6 +46,16 @@ def test_a_route_is_taken_when_its_time_comes():
     times, goodput = result.series["time_s"], result.series["goodput_mbps"][:, 0]
     assert goodput[(times > 5) & (times < 10)].mean() == pytest.approx(9.6, abs=0.3)
     assert goodput[times > 15].mean() == pytest.approx(4.8, abs=0.3)
+
+
+def test_a_bucket_s_rate_is_the_capacity_and_the_link_s_the_peak():
+    bucket = WORLDS["tbf"]
+    assert bucket.capacity_mbps == bucket.fair_share_mbps(0) == 4
+    assert bucket.base_rtt_ms() == world(Flow(**ENDS)).base_rtt_ms()  # a packet alone is sent at the peak
+    slower = Link(name="a", rate_mbps=3, discipline=TBF(rate_mbps=4))
+    assert slower.mean_mbps() == 3 and slower.passes_mbps == 4 and Link(name="a", rate_mbps=3).passes_mbps == float("inf")
+    varying = Link(name="a", trace=RateTrace([0, 1], [10, 2]), discipline=Policer(rate_mbps=4))
+    assert varying.capacity_steps(3)[1].tolist() == [4, 2]
 
 
 def test_accurate_ecn_tells_of_every_mark():
