@@ -1,12 +1,12 @@
-"""RFC 9743's and RFC 7928's suites: worlds as their sources have them, and criteria on rows made by hand."""
+"""RFC 9743's, RFC 7928's and BBR's suites: worlds as their sources have them, and criteria on rows made by hand."""
 
 import numpy as np
 import pytest
 from hand_made_field import cell, made
 
-from netbuf_gym.scenarios import Sized
+from netbuf_gym.scenarios import Policer, Sized
 from netbuf_gym.suites import SUITES, running
-from netbuf_gym.suites.field import rfc7928, rfc9743, rfc9743_worlds
+from netbuf_gym.suites.field import bbr3, rfc7928, rfc9743, rfc9743_worlds
 from netbuf_gym.suites.field.rfc9743_criteria import CRITERIA, REFERENCE, Flag, less
 from netbuf_gym.zoo import contending
 
@@ -178,3 +178,24 @@ def test_published_orders_are_of_the_published_figures():
     assert signs[0].says == "cubic, queue delay: CoDel < PIE < RED < drop-tail"
     assert signs[1].says == "cubic, goodput: RED > drop-tail > PIE > CoDel"
     assert "45 packets are 2.7 times what the path holds" in signs[1].reason and "0.72 to 0.81" in signs[1].reason
+
+
+# ---- BBR version 3
+
+
+def test_a_policer_is_used_and_not_overrun():
+    names = [f"{family}-10mbps-20ms" for family in ("policer", "policer-loss")]
+    link = cell("bbr3/conformance", names[0]).scenario.links[0]
+    assert link.rate_mbps == 40 and link.discipline == Policer(rate_mbps=10, burst_bytes=25_000)
+    use, lost = played("bbr3/conformance", *names, controller="bbr3").values()
+    assert use["passed"] == lost["passed"] == 1 and use["value"] == use["use"] > 0.9 and 0 < lost["value"] < 0.05
+    (pushing,) = played("bbr3/conformance", names[1], controller="copa").values()
+    assert not pushing["passed"] and pushing["value"] > 0.2, "Copa hears no loss"
+
+
+def test_reasons_are_of_cases_that_fail():
+    about = {name: {"family": name.rpartition("-")[0]} for name in ("loss-a", "policer-loss-a", "drain-a")}
+    (sign,) = bbr3.signs(made({"bbr3": {name: {"passed": float(name != "loss-a")} for name in about}}, about))
+    assert sign.holds is False and sign.shown == "2 of 3; not loss-a" and sign.reason == f"loss: {bbr3.REASONS['loss']}"
+    (sign,) = bbr3.signs(made({"bbr3": {name: {"passed": float(name != "policer-loss-a")} for name in about}}, about))
+    assert sign.reason == ""
