@@ -109,7 +109,7 @@ _FAMILIES = {
     "wireless": "random loss, bursts of loss, generated 4G, 5G and Wi-Fi paths",
     "aqm": "RED, CoDel, FQ-CoDel, PIE, 1 and 8 flows, alone and beside as many CUBIC flows",
     "ecn": "the same where all flows speak ECN and the queues mark",
-    "misbehave": "a receiver that splits, doubles or anticipates ACKs, or none of these, beside one CUBIC flow",
+    "misbehave": "a receiver that splits, repeats or anticipates ACKs, or none of these, beside one CUBIC flow",
     "reorder": "0.1, 1, 10 % of packets late by the time of 1, 10, 100 packets: as many places where the link is full",
     "delay": "a minimum delay that changes twice; jitter, with and without reordering",
     "iot": "64 and 250 kbit/s, 4 packets of buffer, segments of 536 bytes",

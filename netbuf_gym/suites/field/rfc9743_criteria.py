@@ -194,7 +194,7 @@ CRITERIA: Sequence[Criterion] = (
     Criterion("7.3", SHOULD, "a minimum delay that changes, jitter: least use of the link in a phase (%)",
               _mean("delay", "phase_use", 100), less(0.8), 1),
     Criterion("7.3", SHOULD, "the same: longest time to 80 % (s)", _mean("delay", "reach_s"), Flag(2, 5, " s"), 1),
-    Criterion("7.6", SHOULD, "a receiver that splits or doubles ACKs, CUBIC beside: sent (Mbit/s)",
+    Criterion("7.6", SHOULD, "a receiver that splits or repeats ACKs, CUBIC beside: sent (Mbit/s)",
               _mean("misbehave", "sent_mbps", receiver=[*COUNTED]), Flag(2), 1),
     Criterion("7.6", SHOULD, "the same: sent over what is sent to one that does not",
               _over_honest("sent_mbps", COUNTED), Flag(1.5), 2),
