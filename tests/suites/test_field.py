@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from hand_made_field import cell, made
 
 from netbuf_gym import cli
 from netbuf_gym.errors import ConfigError
@@ -42,24 +43,8 @@ RUNS = {
     "mvfst-rl": 18 * 3,
     "genet/synthetic": 572,
     "sage": 500 + 125,
-    "bbr3/conformance": 13 * 4,
+    "bbr3/conformance": 15 * 4,
 }
-
-
-def cell(suite, name):
-    return next(one for one in SUITES[suite].load().cells if one.name == name)
-
-
-def made(values, about=None):
-    """Results of hand-made metrics, by contender and world; the worlds are those of the first contender."""
-    names = list(next(iter(values.values())))
-    scenario = cell("ccbench/friendly", "12-5-B").scenario
-    own = about or {name: {} for name in names}
-    cells = [
-        FieldCell(name, own[name].get("family", "all"), scenario, 1, measure=lambda record: {}, about=own[name])
-        for name in names
-    ]
-    return Results(cells, values)
 
 
 # ---- worlds
@@ -146,17 +131,6 @@ def test_other_worlds_are_as_published():
     one = cell("sage", "quarter-96-160-16").scenario
     assert one.links[0].trace.rate_mbps.tolist() == [96, 24] and one.links[0].trace.period_s == 14
     assert [flow.cc for flow in cell("sage", "friendly-12-10-1").scenario.flows] == ["agent", "cubic"]
-    managed = cell("rfc7928", "red-6-5ms").scenario
-    assert [round(managed.propagation_rtt_ms(i), 6) for i in (0, 1)] == [100, 5] and managed.mss == 698
-    assert managed.links[0].queue_packets == 45
-
-
-def test_rfc_page_has_every_level_of_the_rfc():
-    by_level = {level: " ".join(one.sections for one in rfc9743.CRITERIA if one.level == level) for level in ("MUST", "SHOULD")}
-    for section in ("5.1.1", "5.1.2", "5.1.3", "5.1.5", "5.2", "5.2.1", "5.2.3", "6.1", "7.9"):
-        assert section in by_level["MUST"].replace(",", "").split()
-    for section in ("5.1.4", "5.2.2", "6.3", "6.4", "7.1", "7.2", "7.3", "7.8"):
-        assert section in by_level["SHOULD"].replace(",", "").split()
 
 
 # ---- scores
@@ -167,17 +141,17 @@ def test_solo_wins_by_rounded_power():
         np.array([[10.4, 0.3, 0.2], [9.6, 5.0, 0.1], [9.4, 5.0, 0.0]]),
         np.array([[10.0, 1.0, 5.0]] * 2 + [[10, 1.1, np.nan]]),
     )
-    assert ccbench.power(mbps, delay).tolist() == [[10, 0, 0], [10, 25, 0], [8.1, 25, 0]]
-    won = ccbench.solo_wins(ccbench.power(mbps, delay))
+    assert games.power(mbps, delay).tolist() == [[10, 0, 0], [10, 25, 0], [8.1, 25, 0]]
+    won = games.solo_wins(games.power(mbps, delay))
     assert won.tolist() == [[True, False, False], [True, True, False], [False, True, False]]
-    assert ccbench.solo_wins(ccbench.power(mbps, delay), 0.2)[2].tolist() == [True, True, False]
+    assert games.solo_wins(games.power(mbps, delay), 0.2)[2].tolist() == [True, True, False]
 
 
 def test_friendly_wins_by_the_nearest_to_half():
     mbps = np.array([[6.0, 8.2], [5.0, 3.0], [10.0, 12.0]])
-    won = ccbench.friendly_wins(mbps, np.array([6.0, 6.0]))
+    won = games.friendly_wins(mbps, np.array([6.0, 6.0]))
     assert won.tolist() == [[True, True], [False, False], [False, False]]  # m = 0: 5.4 to 6.6; m = 2: 3.6 to 8.8
-    assert ccbench.friendly_wins(mbps, np.array([6.0, 6.0]), 0.5).tolist() == [[True, True], [True, True], [False, True]]
+    assert games.friendly_wins(mbps, np.array([6.0, 6.0]), 0.5).tolist() == [[True, True], [True, True], [False, True]]
 
 
 def test_league_ranks_who_played_everything():
@@ -304,7 +278,7 @@ def test_command_ranks_among_the_kept(tmp_path, capsys):
     assert cli.main([*words, f"output={tmp_path}"]) == 0
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     assert 'src="data:image/png;base64,' in page and "http" not in page.split("<body>")[1].split("base64")[0]
-    assert "## Not run" in text and "| policer | a token bucket with a burst |" in text and "beside kept" not in text
+    assert "## Not run" in text and "| spurious fast recovery | nothing: " in text and "beside kept" not in text
     rows = list(csv.DictReader(io.StringIO((tmp_path / "worlds.csv").read_text().partition("\n")[2])))
     assert {row["controller"] for row in rows} == {"cubic", "vegas", "bbr3"} and len(rows) == 3 * 8  # bbr3 is needed beside
     found = json.loads((tmp_path / "result.json").read_text())
@@ -353,6 +327,24 @@ def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeyp
 def test_bad_words(words, says, capsys, tmp_path):
     assert cli.main(["suite", "bbr3/conformance", "controller=bbr3", *words, f"output={tmp_path}"]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["missing.cc", "missing.py:Name"])
+def test_a_file_that_is_not_there_is_bad_input(word, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(running, "run", lambda *given, **more: pytest.fail("something is played"))
+    words = ["suite", "bbr3/conformance", f"controller=[cubic,'{word}']", "beside=[]", f"output={tmp_path}"]
+    assert cli.main(words) == 2
+    assert f"controller = '{word}': there is no file {word.partition(':')[0]}; valid: one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suite", ["bbr3/conformance", "gate"])
+def test_families_are_listed(suite, capsys):
+    assert cli.main(["suite", suite, "--families"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    cells = SUITES[suite].load().cells
+    assert {row[0]: int(row[1]) for row in rows} == {
+        family: sum(one.family == family for one in cells) for family in SUITES[suite].families
+    }
 
 
 def test_beside_is_of_the_field_and_of_the_same_worlds(tmp_path, capsys):

@@ -6,7 +6,7 @@ Every world is run with three seeds, which decide losses, short flows, and by up
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, product
 from typing import Any
@@ -19,12 +19,22 @@ from netbuf_gym.scenarios.flows import Sized
 from netbuf_gym.scenarios.sizes import WEB_SEARCH
 from netbuf_gym.scenarios.traffic import Probe
 from netbuf_gym.suites.field.suite import FieldCell
-from netbuf_gym.suites.field.worlds import AGENT, queue_of, seed_of
+from netbuf_gym.suites.field.worlds import AGENT, PACKET_BITS, queue_of, seed_of
 from netbuf_gym.suites.recording import Record
 from netbuf_gym.traces import RateTrace
 
 WARM_S, SEEDS, SAMPLE_S = 10.0, (1, 2, 3), 0.1
 OTHERS = ("cubic", "newreno", "bbr")
+GRID = tuple(product((4, 20, 100, 500), (10, 40, 120, 300), (0.25, 1, 4)))
+"""Mbit/s, ms, and buffers in times what the path holds."""
+MIXED = tuple(product(OTHERS, ((1, 1), (1, 8), (8, 1)), (20, 100), (0.25, 1, 4, 16)))
+"""Whom beside, how many of whom, ms, buffers."""
+MANAGED = ("red", "codel", "fq_codel", "pie")
+HONEST, RECEIVERS = "honest", ("split", "spoofed", "optimistic")
+"""Receivers that misbehave (`netbuf_gym.scenarios.Flow.misbehaviour`), and those that do not."""
+SEND_BUFFER_BYTES = 4 << 20
+"""Linux's largest, `tcp_wmem`: all that limits the sender of a receiver that anticipates ACKs."""
+LATE_SHARES, LATE_PLACES, SLOTS = (0.001, 0.01, 0.1), (1, 10, 100), 10_000
 Measure = Callable[[Record], dict[str, float]]
 
 
@@ -50,6 +60,8 @@ class _Making:
         short: Sequence[Flow] = (),
         bottleneck: dict[str, Any] | None = None,
         back: dict[str, Any] | None = None,
+        fields: Mapping[str, Mapping[str, Any]] | None = None,
+        starts: str | None = None,
         **more: Any,
     ) -> None:
         """One world: flows over a bottleneck of Mbit/s, ms and a buffer of q times what the path holds, or of packets.
@@ -59,9 +71,11 @@ class _Making:
             flows: Of each its control and when it starts; by up to a round trip later, as the seed says.
             short: Further flows, as they are.
             bottleneck, back: Fields of these links.
+            fields: Further fields of flows, by their control.
+            starts: Worlds of the same have the same start times; None: it has its own.
         """
         name = "-".join([family, *(f"{key}{value}" for key, value in about.items())])
-        rng = np.random.default_rng(seed_of(name, self.seed))
+        rng = np.random.default_rng(seed_of(starts or name, self.seed))
         own = {"delay_ms": rtt / 2, "queue_packets": queue or queue_of(rate, rtt, q), **(bottleneck or {})}
         links = [
             Link(name="bottleneck", rate_mbps=None if "trace" in own else rate, **own),
@@ -69,7 +83,8 @@ class _Making:
         ]
         late = rng.uniform(0, rtt * 1e-3, len(flows))
         made = [
-            Flow(cc=cc, path=(0,), return_path=(1,), start_s=at + float(x)) for (cc, at), x in zip(flows, late, strict=True)
+            Flow(cc=cc, path=(0,), return_path=(1,), start_s=at + float(x), **(fields or {}).get(cc, {}))
+            for (cc, at), x in zip(flows, late, strict=True)
         ]
         scenario = Scenario(links=links, flows=[*made, *short], duration_s=duration_s, name=name, **more)
         self._keep(name, family, scenario, measure, {"rate": rate, "rtt": rtt, "q": q, **about})
@@ -300,7 +315,7 @@ def _of_seed(seed: int) -> Iterator[FieldCell]:
 
 def _alone(of: _Making, seed: int) -> None:
     alone = [(AGENT, 0.0)]
-    for rate, rtt, q in product((4, 20, 100, 500), (10, 40, 120, 300), (0.25, 1, 4)):
+    for rate, rtt, q in GRID:
         of.add("grid", {"rate": rate, "rtt": rtt, "q": q}, alone, 60, rate=rate, rtt=rtt, q=q)
     gone = {"loss": LossSchedule([0, 20, 30], [0, 1, 0])}
     of.add("collapse", {"lost": "data"}, alone, 60, measure=_stopped, bottleneck=gone)
@@ -326,6 +341,9 @@ def _alone(of: _Making, seed: int) -> None:
     for rate, q, loss in product((20, 100), (0.25, 1), (0.0, 1e-4)):
         about = {"rate": rate, "q": q, "loss": loss}
         of.add("satellite", about, alone, 120, rate=rate, rtt=600, q=q, bottleneck={"loss": loss}, measure=_start)
+    for share, places in product(LATE_SHARES, LATE_PLACES):
+        late = {"delay_ms": _late(share, places, 20, 20, seed_of("late", share, places, seed))}
+        of.add("reorder", {"share": share, "places": places}, alone, 60, bottleneck=late, measure=_many)
     ways = [(20, 40), (5, 120), (100, 20)]
     for q, turned in product((0.25, 1, 4), (False, True)):
         path = ways[::-1] if turned else ways
@@ -350,7 +368,7 @@ def _shared(of: _Making, seed: int) -> None:
         for q, load in product((1, 4), (0.1, 0.3, 0.5)):
             short = short_flows(cc, load, seed_of("short", load, of.seed))
             of.add(family, {"q": q, "load": load}, [(AGENT, 0.0)], 120, q=q, short=short, measure=_completed(1))
-    for other, (ours, theirs), rtt, q in product(OTHERS, ((1, 1), (1, 8), (8, 1)), (20, 100), (0.25, 1, 4, 16)):
+    for other, (ours, theirs), rtt, q in MIXED:
         flows = [(AGENT, 0.0)] * ours + [(other, 0.0)] * theirs
         about = {"other": other, "ours": ours, "theirs": theirs, "rtt": rtt, "q": q}
         of.add("mixed", about, flows, 120, rate=50, rtt=rtt, q=q, measure=_beside)
@@ -358,21 +376,49 @@ def _shared(of: _Making, seed: int) -> None:
         source = [UdpSource(path=(0,), rate_mbps=mbps, packet_bytes=1200)]
         probes = [Probe(path=(0,), interval_s=0.02, start_s=WARM_S)]
         of.add("realtime", {"q": q, "mbps": mbps}, [(AGENT, 0.0)], 120, q=q, udp=source, probes=probes, measure=_real_time)
-    managed = {
-        "red": {"discipline": "red"},
-        "codel": {"discipline": "codel"},
-        "fq_codel": {"discipline": "fq_codel"},
-        "pie": {"discipline": "pie"},
-    }
-    for (aqm, link), n, mixed in product(managed.items(), (1, 8), (False, True)):
+    for aqm, n, mixed in product(MANAGED, (1, 8), (False, True)):
         flows = [(AGENT, 0.0)] * n + [("cubic", 0.0)] * (n * mixed)
-        own = {**link, "queue_packets": queue_of(50, 40, 4)}
-        of.add("aqm", {"aqm": aqm, "flows": n, "cubic": mixed}, flows, 60, rate=50, bottleneck=own, measure=_jain_of_all)
+        about = {"aqm": aqm, "flows": n, "cubic": mixed}
+        own = {"discipline": aqm, "queue_packets": queue_of(50, 40, 4)}
+        of.add("aqm", about, flows, 60, rate=50, bottleneck=own, measure=_jain_of_all)
+        marks = {cc: {"ecn": True} for cc in (AGENT, "cubic")}
+        of.add("ecn", about, flows, 60, rate=50, bottleneck=own, fields=marks, measure=_marked)
+    for receiver, q in product((HONEST, *RECEIVERS), (1, 4)):
+        fields = {"send_buffer_bytes": SEND_BUFFER_BYTES, "misbehaviour": None if receiver == HONEST else receiver}
+        flows = [(AGENT, 0.0), ("cubic", 0.0)]
+        about, same = {"receiver": receiver, "q": q}, f"misbehave-{q}"
+        of.add("misbehave", about, flows, 60, q=q, fields={AGENT: fields}, starts=same, measure=_misled)
 
 
 def _jain_of_all(record: Record) -> dict[str, float]:
     whole = (WARM_S, record.scenario.duration_s)
     return {"jain": _jain(np.array([record.goodput_mbps(i, whole)[0] for i in range(len(record.scenario.flows))]))}
+
+
+def _marked(record: Record) -> dict[str, float]:
+    """What share of the packets the queue marked, beside Jain's index."""
+    at, whole = record.scenario.bottleneck, (WARM_S, record.scenario.duration_s)
+    marks, came = (float(record.of_link(at, key, whole)[0]) for key in ("marks", "packets_in"))
+    return {**_jain_of_all(record), "marked": marks / came if came else math.nan}
+
+
+def _misled(record: Record) -> dict[str, float]:
+    """What the contender sends, Mbit/s, and what it leaves to others."""
+    whole = (WARM_S, record.scenario.duration_s)
+    sent = sum(float(record.of_flow(i, "packets_sent", whole)[0]) for i in _agents(record.scenario))
+    return {**_beside(record), "sent_mbps": sent * PACKET_BITS * 1e-6 / (whole[1] - whole[0])}
+
+
+def _late(share: float, places: int, rate: float, delay_ms: float, seed: int) -> DelaySchedule:
+    """A delay that is longer for a share of the packets, drawn, each of which so many others overtake where the link is full.
+
+    It is longer for the time that the link takes for one packet, and by the time that it takes for the others and a half.
+    """
+    slot_s = PACKET_BITS * 1e-6 / rate
+    late = np.random.default_rng(seed).permutation(SLOTS) < round(share * SLOTS)
+    starts = np.flatnonzero(np.diff(late, prepend=~late[0]))
+    delays = delay_ms + late[starts] * (places + 0.5) * slot_s * 1e3
+    return DelaySchedule(starts * slot_s, delays, period_s=SLOTS * slot_s, reorder=True)
 
 
 def _harsh(of: _Making, seed: int) -> None:
