@@ -109,6 +109,7 @@ _FAMILIES = {
     "wireless": "random loss, bursts of loss, generated 4G, 5G and Wi-Fi paths",
     "aqm": "RED, CoDel, FQ-CoDel, PIE, 1 and 8 flows, alone and beside as many CUBIC flows",
     "ecn": "the same where all flows speak ECN and the queues mark",
+    "l4s": "DualPI2, 1 and 8 flows that speak ECN beside as many CUBIC flows that do, or Prague flows",
     "misbehave": "a receiver that splits, repeats or anticipates ACKs, or none of these, beside one CUBIC flow",
     "reorder": "0.1, 1, 10 % of packets late by the time of 1, 10, 100 packets: as many places where the link is full",
     "delay": "a minimum delay that changes twice; jitter, with and without reordering",
@@ -168,7 +169,6 @@ SUITE = FieldSuite(
     judge=judge,
     signs=signs,
     not_run=(
-        NotRun("7.1, L4S: 4 worlds behind DualPI2", "DualPI2 (RFC 9332)"),
         NotRun("7.6, misbehaving senders, routers, outside attackers", "none: the contender is the sender, the rest reasoning"),
         NotRun("5.3.1, 5.3.2, 6.2, 7.10", "none: to be explained on paper, tunnels, or several paths"),
     ),

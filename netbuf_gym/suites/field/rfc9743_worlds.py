@@ -383,6 +383,11 @@ def _shared(of: _Making, seed: int) -> None:
         of.add("aqm", about, flows, 60, rate=50, bottleneck=own, measure=_jain_of_all)
         marks = {cc: {"ecn": True} for cc in (AGENT, "cubic")}
         of.add("ecn", about, flows, 60, rate=50, bottleneck=own, fields=marks, measure=_marked)
+    for n, other in product((1, 8), ("cubic", "prague")):  # whose packets have queues of their own
+        flows = [(AGENT, 0.0)] * n + [(other, 0.0)] * n
+        own = {"discipline": "dualpi2", "queue_packets": queue_of(50, 40, 4)}
+        marks = {cc: {"ecn": True} for cc in (AGENT, "cubic")}
+        of.add("l4s", {"flows": n, "other": other}, flows, 60, rate=50, bottleneck=own, fields=marks, measure=_marked)
     for receiver, q in product((HONEST, *RECEIVERS), (1, 4)):
         fields = {"send_buffer_bytes": SEND_BUFFER_BYTES, "misbehaviour": None if receiver == HONEST else receiver}
         flows = [(AGENT, 0.0), ("cubic", 0.0)]
