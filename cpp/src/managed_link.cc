@@ -48,6 +48,7 @@ struct Link::Managed final : DropSink {
     for (; !device.empty(); device.pop()) lose(device.front());
     Queued item;
     while (discipline->packets() > 0 && discipline->dequeue(now, item)) dropped(item);
+    discipline->reset(now);
     next = kNever;
   }
   void lose(const Queued& item) {

@@ -57,6 +57,27 @@ TEST(a_shaper_sends_the_burst_and_then_at_its_rate) {
   CHECK_LE(within.mean_delay_ms, 0.02);
 }
 
+// Datagrams of 20 Mbit/s at 10 Mbit/s fill a queue of 100; the link is down for 50 ms and loses it. What is dropped takes no
+// tokens: in the 100 ms after it the burst leaves, and the rate.
+TEST(a_shaper_whose_link_was_down_has_its_burst_again) {
+  WorldConfig config = worlds::dumbbell(1000, 2, 100, {"cubic"});
+  config.flows[0].start_ns = 100 * kSecond;  // never
+  config.links[0].discipline = "tbf";
+  config.links[0].discipline_parameters = {{"rate_mbps", 10}, {"burst_bytes", 15000}};
+  config.links[0].schedule_time_ns = {0, 2 * kSecond, 2 * kSecond + 50 * kMillisecond};
+  config.links[0].schedule_rate_bps = {1e9, 0, 1e9};
+  config.links[0].rate_bps = 0;
+  config.links[0].outage_ns = 50 * kMillisecond;
+  config.udp.push_back({});
+  config.udp[0].path = {0};
+  config.udp[0].rate_bps = 20e6;
+  World world(config, 1);
+  world.run(2 * kSecond + 50 * kMillisecond);
+  const uint64_t before = world.links()[0].stats(world.now()).packets_out;
+  world.run(2 * kSecond + 150 * kMillisecond);
+  CHECK_NEAR(static_cast<double>(world.links()[0].stats(world.now()).packets_out - before), 10 + 0.1 * 10e6 / 12000, 5);
+}
+
 TEST(a_packet_beyond_the_burst_never_passes_a_shaper) {
   const Datagrams none = datagrams("tbf", 5, 10, 1000);
   CHECK_EQ(none.received, 0u);

@@ -63,6 +63,7 @@ class QueueDiscipline {
   virtual uint32_t packets() const = 0;
   virtual int64_t bytes() const = 0;
   virtual void resize(int64_t) {}                           // where the limit of packets can be another one: it is
+  virtual void reset(Time) {}                               // its link went down, and what waited is gone
   virtual size_t memory_bytes() const = 0;
 };
 

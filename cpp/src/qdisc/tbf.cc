@@ -28,6 +28,7 @@ class Tbf final : public QueueDiscipline {
     bytes_ -= item.bytes;
     return true;
   }
+  void reset(Time now) override { bucket_.refill(now); }  // as Linux's tbf_reset
   uint32_t packets() const override { return queue_.size(); }
   int64_t bytes() const override { return bytes_; }
   void resize(int64_t packets) override { limit_packets_ = packets; }

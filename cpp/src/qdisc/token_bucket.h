@@ -23,6 +23,10 @@ class TokenBucket {
     fill(now);
     tokens_ -= bytes;
   }
+  void refill(Time now) {
+    tokens_ = burst_;
+    since_ = now;
+  }
 
  private:
   void fill(Time now) {
