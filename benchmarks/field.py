@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "field"
 EVERYBODY = (
     *("cubic", "newreno", "bbr", "bbr3", "bbrplus", "vegas", "westwood", "copa", "vivace", "ledbat", "ledbatpp", "dctcp"),
-    *("inigo", "qtcp", "queue_target"),
+    *("prague", "inigo", "qtcp", "queue_target"),
     *(f"congestion_window/{learner}" for learner in ("ppo", "a2c", "dqn", "ppo_lstm")),
 )
 """Every control of the linux stack that needs no receiver of its own, the hand-written rule, and the agents that know no more
