@@ -42,6 +42,7 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "codel": (COLOURS[8], ":", "CoDel"),
     "fq_codel": ("#0077b6", ":", "FQ-CoDel"),
     "pie": ("#f28482", ":", "PIE"),
+    "dualpi2": ("#b5838d", ":", "DualPI2"),
     "limits": ("#606c38", "-.", "limits of 20 ms"),
     "pulse": ("#9a031e", "-.", "pulses"),
     "pulse_burst": ("#5f0f40", "-.", "pulses, but for bursts"),
