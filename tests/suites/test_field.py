@@ -262,6 +262,24 @@ def test_bad_words(words, says, capsys, tmp_path):
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("word", ["missing.cc", "missing.py:Name"])
+def test_a_file_that_is_not_there_is_bad_input(word, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(running, "run", lambda *given, **more: pytest.fail("something is played"))
+    words = ["suite", "bbr3/conformance", f"controller=[cubic,'{word}']", "beside=[]", f"output={tmp_path}"]
+    assert cli.main(words) == 2
+    assert f"controller = '{word}': there is no file {word.partition(':')[0]}; valid: one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suite", ["bbr3/conformance", "gate"])
+def test_families_are_listed(suite, capsys):
+    assert cli.main(["suite", suite, "--families"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    cells = SUITES[suite].load().cells
+    assert {row[0]: int(row[1]) for row in rows} == {
+        family: sum(one.family == family for one in cells) for family in SUITES[suite].families
+    }
+
+
 def test_beside_is_of_the_field_and_of_the_same_worlds(tmp_path, capsys):
     assert cli.main(["suite", "gate", "controller=cubic", "beside=[]", f"output={tmp_path}"]) == 2
     assert "beside = []: gate ranks nobody; valid: no beside" in capsys.readouterr().err
