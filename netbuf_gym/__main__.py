@@ -2,6 +2,16 @@
 
 import sys
 
-from netbuf_gym.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Runs the command line; an interruption while its modules are read is a line too."""
+    try:
+        from netbuf_gym.cli import main as run
+    except KeyboardInterrupt:
+        print("netbuf-gym: error: interrupted", file=sys.stderr)
+        return 130
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

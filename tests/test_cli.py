@@ -8,6 +8,7 @@ import types
 
 import pytest
 
+from netbuf_gym import __main__ as program
 from netbuf_gym import cli
 from netbuf_gym.commands import jobs
 from netbuf_gym.errors import ConfigError, SimulatorFault
@@ -377,3 +378,15 @@ def test_an_interruption_that_an_import_made_an_error_of_its_own_is_one(command,
             command("list")
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_an_interruption_while_modules_are_read_is_a_line(monkeypatch, capsys):
+    class Interrupted:
+        def find_spec(self, name, *more):
+            if name == "netbuf_gym.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "netbuf_gym.cli")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    assert program.main() == 130
+    assert capsys.readouterr().err == "netbuf-gym: error: interrupted\n"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym import rollout, tasks
-from netbuf_gym.contenders import ConstantAction, Contender
+from netbuf_gym.contenders import ConstantAction, Contender, words
 from netbuf_gym.errors import CheckpointError, ConfigError, needing, shown
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.suites.suite import Cell, Suite
@@ -32,12 +32,13 @@ def of_task(word: str, task: str, where: str) -> Contender:
         where: what has the worlds that it is to meet, for messages.
 
     Raises:
-        ConfigError: nothing of the kind; an agent of another task.
+        ConfigError: nothing of the kind; an agent of another task; a file of the user's that is not there.
         ControlError: code of the user's that does not compile, or cannot be imported.
         CheckpointError: a model that cannot be read.
         MissingExtraError: a model needs what is not installed.
     """
     known = tasks.get(task).contenders
+    words.require_file(word, "controller")
     if word in known:
         return rollout.contender_of(word, task)
     if word.startswith(CONSTANT):

@@ -13,6 +13,8 @@ from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import SUITES, suite
 from netbuf_gym.suites.settings import KEYS, read
+from netbuf_gym.suites.suite import Suite
+from netbuf_gym.tables import text_table
 
 HELP = "judge contenders on a fixed set of worlds, of the package's own or of the field: tables, ranks, plots, tidy results"
 
@@ -38,11 +40,12 @@ versions are of different worlds, and are not compared. A controller that fails 
 played is kept in parts/: an interrupted command goes on when it is given again, and who has played is not played again
 while nothing that decides the results has changed, the program among it; code of one's own is always played.
 
-Exit status: 0 done, 1 behind the result that `against` names, or code of one's own failed, 2 bad input, 3 a fault of the
-simulator, 130 interrupted.
+Exit status: 0 done, 1 behind the result that `against` names, or code of one's own failed, 2 bad input (a file of such code
+that is not there, too), 3 a fault of the simulator, 130 interrupted.
 
 examples:
   netbuf-gym suite gate controller=cubic
+  netbuf-gym suite rfc9743 --families
   netbuf-gym suite gate controller=[congestion_window/ppo,queue_target,bbr] output=runs/gate
   netbuf-gym suite gate controller=runs/mine/model.zip families=[cellular,jitter] figures=false
   netbuf-gym suite gate controller=congestion_window/ppo against=runs/gate/result.json
@@ -57,6 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = _epilog(), argparse.RawDescriptionHelpFormatter
     parser.add_argument("suite", metavar="SUITE", help=f"one of: {', '.join(SUITES)}")
     parser.add_argument("settings", metavar="KEY=VALUE", nargs="*", help="what is to be done, see below")
+    parser.add_argument("--families", action="store_true", help="list the suite's families, which families= takes, and end")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,6 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     from netbuf_gym.zoo import contending, playing
 
     own = suite(arguments.suite)
+    if arguments.families:
+        print(_families(own))
+        return 0
     order = read(own, arguments.settings)
     if order.figures:
         require()  # refuses, before any work is done, where there is none
@@ -105,6 +112,12 @@ def run(arguments: argparse.Namespace) -> int:
     if behind:
         print(behind)
     return 1 if behind or failed else 0
+
+
+def _families(own: Suite) -> str:
+    cells = own.load().cells
+    rows = [[family, str(sum(cell.family == family for cell in cells)), said] for family, said in own.families.items()]
+    return text_table(["family", "worlds", own.name], rows)
 
 
 def _require_names(names: list[str]) -> None:

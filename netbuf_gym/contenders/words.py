@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from netbuf_gym.errors import ControlError, shown
+from netbuf_gym.errors import ConfigError, ControlError, shown
 from netbuf_gym.scenarios.compiled_control import SUFFIXES
 
 PYTHON = re.compile(r"(?P<where>[^:]+\.py|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
@@ -33,6 +33,18 @@ def is_python(word: str) -> bool:
             return importlib.util.find_spec(match["where"]) is not None
         except (ImportError, ValueError):
             return False
+
+
+def require_file(word: str, field: str) -> None:
+    """Refuses a word that names a file which is not there.
+
+    Raises:
+        ConfigError: it does; names the field.
+    """
+    match = PYTHON.fullmatch(word)
+    where = Path(match["where"] if match else word)
+    if where.suffix in (".py", *SUFFIXES) and not where.is_file():
+        raise ConfigError(f"{field} = {shown(word)}: there is no file {where}; valid: one that is there")
 
 
 def python(word: str) -> Any:

@@ -21,7 +21,7 @@ KEYS = {
     "controller": "one or a list: contenders (netbuf-gym list contenders), constant:ACTION, models, agents, or your own code: "
     "mine.cc, mine.py:NAME, package.module:NAME",
     "cc": "the same",
-    "families": "a list of those to play in; default: all",
+    "families": "a list of those to play in (--families lists them); default: all",
     "output": "folder of the results; default: runs/suite/NAME",
     "executor": "where worlds are played: local (this process), joblib, ray, slurm or submitit_local; default: local",
     "jobs": "groups of worlds at once, of an executor that is not local; default: one for each core",

@@ -15,7 +15,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.scenarios import DelaySchedule
 from netbuf_gym.simulation import simulate
 from netbuf_gym.suites import SUITES, field, recording, running
-from netbuf_gym.suites.field import ccbench, document, league, overview, pantheon, rfc9743, sage, sussex, sussex_worlds
+from netbuf_gym.suites.field import ccbench, document, games, league, overview, pantheon, rfc9743, sage, sussex, sussex_worlds
 from netbuf_gym.suites.field.suite import FieldCell, Results, Sign, Table
 from netbuf_gym.suites.field.telling import signs_table
 from netbuf_gym.zoo import contending
@@ -128,17 +128,17 @@ def test_solo_wins_by_rounded_power():
         np.array([[10.4, 0.3, 0.2], [9.6, 5.0, 0.1], [9.4, 5.0, 0.0]]),
         np.array([[10.0, 1.0, 5.0]] * 2 + [[10, 1.1, np.nan]]),
     )
-    assert ccbench.power(mbps, delay).tolist() == [[10, 0, 0], [10, 25, 0], [8.1, 25, 0]]
-    won = ccbench.solo_wins(ccbench.power(mbps, delay))
+    assert games.power(mbps, delay).tolist() == [[10, 0, 0], [10, 25, 0], [8.1, 25, 0]]
+    won = games.solo_wins(games.power(mbps, delay))
     assert won.tolist() == [[True, False, False], [True, True, False], [False, True, False]]
-    assert ccbench.solo_wins(ccbench.power(mbps, delay), 0.2)[2].tolist() == [True, True, False]
+    assert games.solo_wins(games.power(mbps, delay), 0.2)[2].tolist() == [True, True, False]
 
 
 def test_friendly_wins_by_the_nearest_to_half():
     mbps = np.array([[6.0, 8.2], [5.0, 3.0], [10.0, 12.0]])
-    won = ccbench.friendly_wins(mbps, np.array([6.0, 6.0]))
+    won = games.friendly_wins(mbps, np.array([6.0, 6.0]))
     assert won.tolist() == [[True, True], [False, False], [False, False]]  # m = 0: 5.4 to 6.6; m = 2: 3.6 to 8.8
-    assert ccbench.friendly_wins(mbps, np.array([6.0, 6.0]), 0.5).tolist() == [[True, True], [True, True], [False, True]]
+    assert games.friendly_wins(mbps, np.array([6.0, 6.0]), 0.5).tolist() == [[True, True], [True, True], [False, True]]
 
 
 def test_league_ranks_who_played_everything():
@@ -260,6 +260,24 @@ def test_one_that_fails_is_a_row_and_the_suite_goes_on(tmp_path, capsys, monkeyp
 def test_bad_words(words, says, capsys, tmp_path):
     assert cli.main(["suite", "bbr3/conformance", "controller=bbr3", *words, f"output={tmp_path}"]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["missing.cc", "missing.py:Name"])
+def test_a_file_that_is_not_there_is_bad_input(word, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(running, "run", lambda *given, **more: pytest.fail("something is played"))
+    words = ["suite", "bbr3/conformance", f"controller=[cubic,'{word}']", "beside=[]", f"output={tmp_path}"]
+    assert cli.main(words) == 2
+    assert f"controller = '{word}': there is no file {word.partition(':')[0]}; valid: one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suite", ["bbr3/conformance", "gate"])
+def test_families_are_listed(suite, capsys):
+    assert cli.main(["suite", suite, "--families"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    cells = SUITES[suite].load().cells
+    assert {row[0]: int(row[1]) for row in rows} == {
+        family: sum(one.family == family for one in cells) for family in SUITES[suite].families
+    }
 
 
 def test_beside_is_of_the_field_and_of_the_same_worlds(tmp_path, capsys):

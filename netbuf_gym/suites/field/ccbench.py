@@ -1,42 +1,42 @@
-"""ccBench's two leagues: a flow alone, and a flow beside CUBIC.
+"""ccBench's two leagues: a flow alone, and a flow beside CUBIC; see `games`.
 
-Grids, segments and scores are those of Soheil-ab/ccBench (49b5ada, August 2023; arXiv 2307.10054): `solo_runall.sh`,
-`multi_runall.sh`, `league-piecewise.py`, `league-piecewise-2flows.py`, `league.sh`.
+Segments and windows are those of Soheil-ab/ccBench (49b5ada, August 2023; arXiv 2307.10054): `league-piecewise.py`,
+`league-piecewise-2flows.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from netbuf_gym.suites.field import games
+from netbuf_gym.suites.field.games import DELAYS_MS, RATES_MBPS, SOURCE, Alone, Beside, Won
 from netbuf_gym.suites.field.suite import TASK, FieldCell, FieldSuite, Results, Sign, Table, Told
 from netbuf_gym.suites.field.telling import Field
-from netbuf_gym.suites.field.worlds import AGENT, edition, path, seed_of
+from netbuf_gym.suites.field.worlds import AGENT, edition, path, queue_of, seed_of
 from netbuf_gym.suites.recording import Record
 from netbuf_gym.suites.suite import Metric
 from netbuf_gym.traces import RateTrace
 
-SOURCE = "Soheil-ab/ccBench, commit 49b5ada (August 2023); arXiv 2307.10054"
-RATES_MBPS, DELAYS_MS = (12, 24, 48, 96, 192), (5, 10, 20, 40, 80)
-BUFFERS = {"0.5B": (1, 2), "B": (1, 1), "2B": (2, 1), "4B": (4, 1), "8B": (8, 1), "16B": (16, 1)}
+BUFFERS = {"0.5B": 0.5, **{"B" if times == 1 else f"{times}B": times for times in games.BUFFERS}}
+"""Times what the path holds."""
 SCHEDULES = {"constant": 1.0, "2x-u": 2.0, "4x-u": 4.0, "2x-d": 0.5, "4x-d": 0.25}
 NOT_IN_LEAGUE = {(96, "4x-u"), (192, "2x-u"), (192, "4x-u")}
 SEGMENTS = ((0, 3), (3, 10), (10, 17), (17, 24))
 WINDOWS = ((5, 35), (35, 65), (65, 95), (95, 120))
 """Seconds: of the flow's life alone, and of the first flow's beside another. The last window has 25 s of data."""
-PARTS = tuple(range(4))
-MARGIN = 0.1
+PARTS = len(SEGMENTS)
+"""Of a world, in either league."""
 SOLO_S, FRIENDLY_S, SECOND_S = 24.0, 120.0, 5.0
 DELAY_BASED, LOSS_BASED = ("vegas", "copa", "ledbat", "ledbatpp"), ("cubic", "newreno", "westwood")
 
 
 def _solo_world(rate: int, delay: int, buffer: str, schedule: str) -> FieldCell:
     name = f"{rate}-{delay}-{schedule}-{buffer}"
-    times, by = BUFFERS[buffer]
     second = rate * SCHEDULES[schedule]
     link: dict[str, Any] = {"trace": RateTrace([0, 7, 14, 21], [rate, second, rate, second])} if second != rate else {}
     scenario = path(
@@ -44,7 +44,7 @@ def _solo_world(rate: int, delay: int, buffer: str, schedule: str) -> FieldCell:
         2 * delay,
         [(AGENT, 0.0, None)],
         SOLO_S,
-        queue_packets=rate * delay // 6 * times // by,
+        queue_packets=queue_of(rate, 2 * delay, BUFFERS[buffer]),
         more={"name": name},
         **link,
     )
@@ -53,35 +53,30 @@ def _solo_world(rate: int, delay: int, buffer: str, schedule: str) -> FieldCell:
 
 
 def _solo(record: Record) -> dict[str, float]:
-    """Throughput on the wire and delay of each segment: in the queue and in transmission, and both propagations."""
-    rtt_ms = record.scenario.propagation_rtt_ms()
-    times = (SEGMENTS[0][0], *(end for _, end in SEGMENTS))
-    mbps, delay, rate = record.wire_mbps(0, times), record.queue_ms(times) + rtt_ms, record.capacity_mbps(times)
-    found = {f"{key}_{k}": float(values[k]) for key, values in (("mbps", mbps), ("delay_ms", delay)) for k in PARTS}
-    power = np.mean((mbps / rate) ** 2 * rtt_ms / np.where(np.isfinite(delay), delay, np.inf))
+    """Throughput on the wire and delay of each segment, and of them all."""
+    found = Alone.of(record, (SEGMENTS[0][0], *(end for _, end in SEGMENTS)))
     whole = (0.0, SOLO_S)
     share = float(record.wire_mbps(0, whole)[0] / record.capacity_mbps(whole)[0])
-    return {"power": float(power), "share": share, "inflation": float(record.queue_ms(whole)[0]) / rtt_ms + 1, **found}
+    inflation = float(record.queue_ms(whole)[0]) / found.propagation_ms + 1
+    return {"power": found.score, "share": share, "inflation": inflation, **found.columns}
 
 
 def _friendly_world(rate: int, delay: int, buffer: str) -> FieldCell:
     name = f"{rate}-{delay}-{buffer}"
-    times, by = BUFFERS[buffer]
     flows = [("cubic", 0.0, None), (AGENT, SECOND_S, None)]
-    queue = rate * delay // 6 * times // by
+    queue = queue_of(rate, 2 * delay, BUFFERS[buffer])
     scenario = path(rate, 2 * delay, flows, FRIENDLY_S, queue_packets=queue, more={"name": name})
     about = {"rate": rate, "delay": delay, "buffer": buffer}
     return FieldCell(name, buffer, scenario, seed_of("friendly", name), measure=_friendly, about=about)
 
 
 def _friendly(record: Record) -> dict[str, float]:
-    mbps = np.array([record.wire_mbps(1, window)[0] for window in WINDOWS])
-    fair, whole = record.scenario.capacity_mbps / 2, (SECOND_S, FRIENDLY_S)
+    found, whole = Beside.of(record, 1, WINDOWS), (SECOND_S, FRIENDLY_S)
     return {
-        "closeness": float(1 - np.abs(mbps / fair - 1).mean()),
-        "share": float(record.wire_mbps(1, whole)[0] / fair),
+        "closeness": found.score,
+        "share": float(record.wire_mbps(1, whole)[0] / found.fair_mbps),
         "inflation": float(record.rtt_ms(1, whole)[0]) / record.scenario.base_rtt_ms(1),
-        **{f"mbps_{k}": float(mbps[k]) for k in PARTS},
+        **found.columns,
     }
 
 
@@ -98,78 +93,25 @@ def friendly_cells() -> list[FieldCell]:
     return [_friendly_world(rate, d, b) for b, rate, d in product(list(BUFFERS)[1:], RATES_MBPS, DELAYS_MS)]
 
 
-def power(mbps: np.ndarray, delay_ms: np.ndarray) -> np.ndarray:
-    """The score of a segment: both rounded to whole numbers, throughput squared over delay; 0 where nothing arrived."""
-    delay = np.round(np.where(np.isfinite(delay_ms), delay_ms, np.inf))
-    return np.round(mbps) ** 2 / np.maximum(delay, 1.0)
-
-
-def solo_wins(scores: np.ndarray, margin: float = MARGIN) -> np.ndarray:
-    """Who wins each game: whose score is within the margin of the best one's.
-
-    Args:
-        scores: `(contenders, games)`.
-
-    Returns:
-        bool, of the same shape; nobody wins a game in which all scores are 0.
-    """
-    return (scores >= (1 - margin) * scores.max(axis=0)) & (scores > 0)
-
-
-def friendly_wins(mbps: np.ndarray, fair: np.ndarray, margin: float = MARGIN) -> np.ndarray:
-    """Who wins each game: whose rounded throughput is about as near to the fair share as the nearest one's.
-
-    Args:
-        mbps: `(contenders, games)`.
-        fair: Half of the link, `(games,)`.
-    """
-    rounded = np.round(mbps)
-    least = np.abs(fair - rounded).min(axis=0)
-    return ((fair - least) * (1 - margin) <= rounded) & (rounded <= (fair + least) * (1 + margin))
-
-
-def _games(results: Results, names: Sequence[str], key: str, cells: Sequence[FieldCell]) -> np.ndarray:
-    """One metric of each contender in each game, world by world: `(contenders, 4 worlds)`."""
-    return np.array([np.stack([results.at(name, f"{key}_{k}", cells) for k in PARTS], axis=1).ravel() for name in names])
-
-
-def _present(results: Results) -> tuple[list[str], list[FieldCell]]:
-    """Who has played all worlds that are played, and these."""
-    cells = [cell for cell in results.cells if any(np.isfinite(results.at(n, "mbps_0", [cell]))[0] for n in results.names)]
-    names = [name for name in results.names if np.isfinite(results.at(name, "mbps_3", cells)).all()]
-    return names, cells
-
-
-def _solo_won(results: Results, margin: float = MARGIN) -> tuple[list[str], list[FieldCell], np.ndarray]:
-    names, cells = _present(results)
-    mbps, delay = (_games(results, names, key, cells) for key in ("mbps", "delay_ms"))
-    return names, cells, solo_wins(power(np.nan_to_num(mbps), delay), margin) if names else np.zeros((0, 0), bool)
-
-
-def _friendly_won(results: Results, margin: float = MARGIN) -> tuple[list[str], list[FieldCell], np.ndarray]:
-    names, cells = _present(results)
-    if not names:
-        return names, cells, np.zeros((0, 0), bool)
-    fair = np.repeat([cell.about["rate"] / 2 for cell in cells], len(PARTS))
-    return names, cells, friendly_wins(np.nan_to_num(_games(results, names, "mbps", cells)), fair, margin)
+def _won(league: str) -> Callable[..., Won]:
+    return games.won_alone if league == "solo" else games.won_beside
 
 
 def rates(results: Results, league: str) -> dict[str, float]:
     """Winning rates, %, by contender, the highest first."""
-    names, _, won = (_solo_won if league == "solo" else _friendly_won)(results)
-    made = {name: float(100 * row.mean()) for name, row in zip(names, won, strict=True)}
+    made = games.rates(_won(league)(results, results.cells, PARTS))
     return dict(sorted(made.items(), key=lambda item: -item[1]))
 
 
 def _league(results: Results, league: str) -> Told:
-    winners = _solo_won if league == "solo" else _friendly_won
-    names, cells, won = winners(results)
+    winners = _won(league)
+    names, cells, won = winners(results, results.cells, PARTS)
     if not names:
         return Told([f"{league}: nobody has played"], [], [Table("League", ["controller"], [])])
-    wider = {margin: winners(results, margin)[2].mean(axis=1) * 100 for margin in (0.05, 0.2)}
+    wider = {margin: winners(results, results.cells, PARTS, margin)[2].mean(axis=1) * 100 for margin in (0.05, 0.2)}
     rate = 100 * won.mean(axis=1)
     groups = list(dict.fromkeys(cell.family for cell in cells))
-    at = {group: np.repeat([cell.family == group for cell in cells], len(PARTS)) for group in groups}
+    at = {group: np.repeat([cell.family == group for cell in cells], PARTS) for group in groups}
     order = sorted(range(len(names)), key=lambda k: -rate[k])
     rows = [
         [
@@ -185,7 +127,7 @@ def _league(results: Results, league: str) -> Told:
     says = f"{won.shape[1]} games of {len(names)} contenders; who takes part decides the rates: {', '.join(sorted(names))}."
     first = [f"{names[order[0]]} wins most games of {league}: {rate[order[0]]:.2f} % of {won.shape[1]}."]
     spans = [f"{start} to {end} s" for start, end in (SEGMENTS if league == "solo" else WINDOWS)]
-    by_part = [[names[k], *(f"{100 * won[k].reshape(-1, 4)[:, p].mean():.1f}" for p in PARTS)] for k in order]
+    by_part = [[names[k], *(f"{100 * won[k].reshape(-1, PARTS)[:, p].mean():.1f}" for p in range(PARTS))] for k in order]
     parts = Table("Winning rates by segment (%)", ["controller", *spans], by_part)
     return Told(first, [names[k] for k in order], [Table(f"League {league}", header, rows, says), parts])
 
@@ -241,7 +183,7 @@ def _columns(*keys: tuple[str, str, str, int]) -> tuple[Metric, ...]:
             f"{label} of the flow in that time",
         )
         for key, label, league, digits in keys
-        for k in PARTS
+        for k in range(PARTS)
     )
 
 
@@ -295,7 +237,7 @@ FRIENDLY = FieldSuite(
         *_columns(("mbps", "throughput (Mbit/s)", "friendly", 2)),
     ),
     scatter=("inflation", "share"),
-    families={name: f"a buffer of {times} times the one-way delay's packets" for name, (times, _) in list(BUFFERS.items())[1:]},
+    families={name: f"a buffer of {times} times what the path holds" for name, times in list(BUFFERS.items())[1:]},
     source=SOURCE,
     rules=(
         "T is the rounded throughput of the second flow in a window, m the least distance of anybody's T from half of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netbuf_gym.suites.field import SUITES, ccbench, league
+from netbuf_gym.suites.field import SUITES, ccbench, games, league
 from netbuf_gym.suites.field.suite import FieldSuite, Results, Sign, Table
 from netbuf_gym.suites.field.telling import cells_of, signs_table
 from netbuf_gym.tables import markdown_table
@@ -46,8 +46,18 @@ def _both_tops() -> Sign:
     tops = [name for name in solo if all(one.get(name, 0) >= 0.5 * max(one.values()) for one in (solo, friendly))]
     shown = ", ".join(f"{name} {solo[name]:.1f} and {friendly.get(name, 0):.1f} %" for name in solo)
     says = f"of {', '.join(CLASSIC)} none is near the top of both leagues (half of the best one's rate or more)"
-    why = "BBR is: alone it keeps the queue small, and it takes about half in buffers of two to eight times the one-way delay"
+    why = "; ".join(f"{name} is; beside CUBIC it wins in buffers of {_by_buffer(name)}" for name in tops)
     return Sign(says, "recalled from arXiv 2307.10054", not tops if solo and friendly else None, shown, why)
+
+
+def _by_buffer(name: str) -> str:
+    """Its winning rates beside CUBIC, buffer by buffer."""
+    results = kept(ccbench.FRIENDLY)
+    own = {
+        buffer: games.rates(games.won_beside(results, results.chosen(family=buffer), len(ccbench.WINDOWS)))
+        for buffer in ccbench.FRIENDLY.families
+    }
+    return ", ".join(f"{buffer} {found.get(name, 0):.0f} %" for buffer, found in own.items())
 
 
 def leagues() -> str:

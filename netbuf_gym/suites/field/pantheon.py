@@ -11,7 +11,7 @@ import numpy as np
 
 from netbuf_gym import scenarios, traces
 from netbuf_gym.scenarios import Link, Scenario
-from netbuf_gym.suites.field.suite import TASK, Column, FieldCell, FieldSuite, NotRun, Results, Sign, Told, ranked, scored
+from netbuf_gym.suites.field.suite import TASK, Column, FieldCell, FieldSuite, Results, Sign, Told, ranked, scored
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import AGENT, edition, path, seed_of
 from netbuf_gym.suites.recording import Record
@@ -171,9 +171,6 @@ def _suite(name: str, summary: str, runs: int, counts: tuple[int, ...], judge: A
         ),
         judge=judge,
         signs=no_signs,
-        not_run=(
-            NotRun("jobs 7 to 12 with a policer's burst", "a token bucket with a burst; here a queue of one packet both ways"),
-        ),
         reference=("cubic",),
     )
 

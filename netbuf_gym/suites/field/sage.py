@@ -1,4 +1,4 @@
-"""Sage's grids: set I, a flow alone on a rate that flips, and set II, a flow that CUBIC joins; scored as in ccBench."""
+"""Sage's sets on ccBench's grid: I, a flow alone on a rate that flips, and II, a flow that CUBIC joins; see `games`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from netbuf_gym.suites.field import ccbench
-from netbuf_gym.suites.field.ccbench import friendly_wins, power, solo_wins
+from netbuf_gym.suites.field import games
+from netbuf_gym.suites.field.games import BUFFERS, DELAYS_MS, RATES_MBPS, Alone, Beside
 from netbuf_gym.suites.field.suite import TASK, FieldCell, FieldSuite, NotRun, Results, Sign, Table, Told, scored
 from netbuf_gym.suites.field.telling import Field
 from netbuf_gym.suites.field.worlds import AGENT, edition, path, queue_of, seed_of
@@ -15,7 +15,7 @@ from netbuf_gym.suites.recording import Record, known_mean
 from netbuf_gym.suites.suite import Metric
 from netbuf_gym.traces import RateTrace
 
-RATES_MBPS, RTTS_MS, QUEUES = (12, 24, 48, 96, 192), (10, 20, 40, 80, 160), (1, 2, 4, 8, 16)
+RTTS_MS = tuple(2 * delay for delay in DELAYS_MS)
 TIMES = {"2x": 2.0, "4x": 4.0, "half": 0.5, "quarter": 0.25}
 FLIP_S, ALONE_S, BESIDE_S, JOINS_S = 7.0, 30.0, 120.0, 30.0
 ALONE = tuple((FLIP_S * k, FLIP_S * (k + 1)) for k in range(4))
@@ -29,13 +29,13 @@ FAMILIES = {
 def cells() -> list[FieldCell]:
     """Both sets: 500 worlds and 125."""
     made = []
-    for (kind, by), rate, rtt, q in product(TIMES.items(), RATES_MBPS, RTTS_MS, QUEUES):
+    for (kind, by), rate, rtt, q in product(TIMES.items(), RATES_MBPS, RTTS_MS, BUFFERS):
         name = f"{kind}-{rate}-{rtt}-{q}"
         trace = RateTrace([0, FLIP_S], [rate, rate * by], period_s=2 * FLIP_S)
         scenario = path(None, rtt, [(AGENT, 0.0, None)], ALONE_S, queue_packets=queue_of(rate, rtt, q), trace=trace)
         about = {"rate": rate, "rtt": rtt, "q": q, "set": 1}
         made.append(FieldCell(name, kind, scenario, seed_of("sage", name), measure=_alone, about=about))
-    for rate, rtt, q in product(RATES_MBPS, RTTS_MS, QUEUES):
+    for rate, rtt, q in product(RATES_MBPS, RTTS_MS, BUFFERS):
         name = f"friendly-{rate}-{rtt}-{q}"
         flows = [(AGENT, 0.0, None), ("cubic", JOINS_S, None)]
         scenario = path(rate, rtt, flows, BESIDE_S, queue_packets=queue_of(rate, rtt, q))
@@ -45,22 +45,15 @@ def cells() -> list[FieldCell]:
 
 
 def _alone(record: Record) -> dict[str, float]:
-    times = (0.0, *(end for _, end in ALONE))
-    rtt_ms = record.scenario.propagation_rtt_ms()
-    mbps, delay, rate = record.wire_mbps(0, times), record.queue_ms(times) + rtt_ms, record.capacity_mbps(times)
-    score = (mbps / rate) ** 2 * rtt_ms / np.where(np.isfinite(delay), delay, np.inf)
-    parts = {f"{key}_{k}": float(values[k]) for key, values in (("mbps", mbps), ("delay_ms", delay)) for k in range(4)}
-    found = {"score": float(score.mean()), "share": float((mbps / rate).mean()), "inflation": known_mean(delay) / rtt_ms}
-    return found | parts
+    found = Alone.of(record, (0.0, *(end for _, end in ALONE)))
+    share, inflation = float((found.mbps / found.rate_mbps).mean()), known_mean(found.delay_ms) / found.propagation_ms
+    return {"score": found.score, "share": share, "inflation": inflation} | found.columns
 
 
 def _beside(record: Record) -> dict[str, float]:
-    fair = record.scenario.capacity_mbps / 2
-    mbps = np.array([record.wire_mbps(0, window)[0] for window in BESIDE])
+    found = Beside.of(record, 0, BESIDE)
     inflation = float(record.rtt_ms(0, (JOINS_S, BESIDE_S))[0]) / record.scenario.base_rtt_ms()
-    parts = {f"mbps_{k}": float(one) for k, one in enumerate(mbps)}
-    score = float(1 - np.abs(mbps / fair - 1).mean())
-    return {"score": score, "share": float(mbps.mean() / fair), "inflation": inflation} | parts
+    return {"score": found.score, "share": float(found.mbps.mean() / found.fair_mbps), "inflation": inflation} | found.columns
 
 
 METRICS = (
@@ -76,20 +69,8 @@ METRICS = (
 
 def won(results: Results, number: int) -> dict[str, float]:
     """Winning rates, %, of set 1 or 2, of all that have played it."""
-    cells, parts = results.chosen(set=number), range(4 if number == 1 else 3)
-    names = [name for name in results.names if np.isfinite(results.at(name, "mbps_0", cells)).all() and cells]
-    if not names:
-        return {}
-
-    def games(key: str) -> np.ndarray:
-        each = [np.stack([results.at(name, f"{key}_{k}", cells) for k in parts], axis=1).ravel() for name in names]
-        return np.nan_to_num(np.array(each), nan=np.inf if key == "delay_ms" else 0.0)
-
-    if number == 1:
-        wins = solo_wins(power(games("mbps"), games("delay_ms")))
-    else:
-        wins = friendly_wins(games("mbps"), np.repeat([cell.about["rate"] / 2 for cell in cells], len(parts)))
-    return {name: float(100 * row.mean()) for name, row in zip(names, wins, strict=True)}
+    winners, windows = (games.won_alone, ALONE) if number == 1 else (games.won_beside, BESIDE)
+    return games.rates(winners(results, results.chosen(set=number), len(windows)))
 
 
 def judge(results: Results) -> Told:
@@ -123,7 +104,7 @@ SUITE = FieldSuite(
     families=FAMILIES,
     teller=Field,
     source="Soheil-ab/sage; Aruuni/mininettestbed: tcpdatagen/sage_og (a re-creation of its grids); scores of "
-    + ccbench.SOURCE,
+    + games.SOURCE,
     rules=(
         "Scores and winners as in ccBench, in windows of 7 s (set I) and 30 s from when CUBIC is there (set II); the "
         "sum is ours.",
