@@ -8,20 +8,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise, product
+from itertools import count, pairwise, product
 from typing import Any
 
 import numpy as np
 
 from netbuf_gym import traces
-from netbuf_gym.scenarios import DelaySchedule, Flow, GilbertElliott, Jitter, Link, LossSchedule, Scenario, UdpSource
+from netbuf_gym.scenarios import (
+    PIE,
+    RED,
+    CoDel,
+    DelaySchedule,
+    Flow,
+    FqCoDel,
+    GilbertElliott,
+    Jitter,
+    Link,
+    LossSchedule,
+    Scenario,
+    UdpSource,
+)
 from netbuf_gym.scenarios.flows import Sized
 from netbuf_gym.scenarios.sizes import WEB_SEARCH
 from netbuf_gym.scenarios.traffic import Probe
 from netbuf_gym.suites.field.suite import FieldCell
 from netbuf_gym.suites.field.worlds import AGENT, PACKET_BITS, queue_of, seed_of
 from netbuf_gym.suites.recording import Record
-from netbuf_gym.traces import RateTrace
+from netbuf_gym.traces import RateTrace, Trace
 
 WARM_S, SEEDS, SAMPLE_S = 10.0, (1, 2, 3), 0.1
 OTHERS = ("cubic", "newreno", "bbr")
@@ -29,7 +42,10 @@ GRID = tuple(product((4, 20, 100, 500), (10, 40, 120, 300), (0.25, 1, 4)))
 """Mbit/s, ms, and buffers in times what the path holds."""
 MIXED = tuple(product(OTHERS, ((1, 1), (1, 8), (8, 1)), (20, 100), (0.25, 1, 4, 16)))
 """Whom beside, how many of whom, ms, buffers."""
-MANAGED = ("red", "codel", "fq_codel", "pie")
+MANAGED = {"red": RED, "codel": CoDel, "fq_codel": FqCoDel, "pie": PIE}
+SHORT = {"short": (AGENT, AGENT), "short-cubic": (AGENT, "cubic"), "long-cubic": ("cubic", AGENT)}
+"""Whose the long flow is, and whose the short ones."""
+NOBODY = "nobody"
 HONEST, RECEIVERS = "honest", ("split", "spoofed", "optimistic")
 """Receivers that misbehave (`netbuf_gym.scenarios.Flow.misbehaviour`), and those that do not."""
 SEND_BUFFER_BYTES = 4 << 20
@@ -117,7 +133,9 @@ def _agents(scenario: Scenario) -> list[int]:
 
 
 def _warm(record: Record) -> float:
-    return min(WARM_S, record.scenario.duration_s / 10)
+    """What statistics leave out: `WARM_S`, or a tenth of worlds of a few seconds."""
+    lasts_s = record.scenario.duration_s
+    return WARM_S if lasts_s > 2 * WARM_S else lasts_s / 10
 
 
 def _seconds(start: float, end: float, step: float = 1.0) -> np.ndarray:
@@ -131,22 +149,31 @@ def basic(record: Record) -> dict[str, float]:
     whole, fine = (warm, end), _seconds(warm, end, SAMPLE_S)
     headers = scenario.data_bytes / scenario.mss
     used = sum(float(record.goodput_mbps(i, whole)[0]) for i in range(len(scenario.flows)))
-    sent, drops = (
-        np.sum([record.of_flow(i, key, _seconds(0, end)) for i in own], axis=0) for key in ("packets_sent", "queue_drops")
-    )
     base = max(scenario.propagation_rtt_ms(i) for i in own)
     p95 = record.queue_quantile_ms(0.95, fine)
-    late = slice(int(warm), None)
-    ten = np.ones(min(10, len(sent)))
     return {
         "utilisation": used * headers / float(record.capacity_mbps(whole)[0]),
         "queue_ms": p95,
         "queue_rtt": p95 / base,
-        "drops": float(np.sum(drops[late]) / max(np.sum(sent[late]), 1)),
-        "loss_10s": float(
-            np.max(np.convolve(drops, ten, "valid") / np.maximum(np.convolve(sent, ten, "valid"), len(ten) * 10))
-        ),
+        "drops": _dropped(record, own, whole),
+        "loss_1s": _worst(record, own, 1),
+        "loss_10s": _worst(record, own, 10),
     }
+
+
+def _dropped(record: Record, flows: Sequence[int], span: tuple[float, float]) -> float:
+    """What share of the packets that flows send in a span the queue drops."""
+    sent, drops = (sum(float(record.of_flow(i, key, span)[0]) for i in flows) for key in ("packets_sent", "queue_drops"))
+    return drops / max(sent, 1.0)
+
+
+def _worst(record: Record, flows: Sequence[int], seconds: int) -> float:
+    """The highest such share over so many whole seconds; fewer than ten packets a second count as ten."""
+    each = _seconds(0, record.scenario.duration_s)
+    sent, drops = (np.sum([record.of_flow(i, key, each) for i in flows], axis=0) for key in ("packets_sent", "queue_drops"))
+    together = np.ones(min(seconds, len(sent)))
+    sent, drops = (np.convolve(one, together, "valid") for one in (sent, drops))
+    return float(np.max(drops / np.maximum(sent, 10 * len(together))))
 
 
 def _jain(values: np.ndarray) -> float:
@@ -226,15 +253,20 @@ def _completed(first: int) -> Measure:
 
 
 def _beside(record: Record) -> dict[str, float]:
-    """What flows of another control have of their fair share, and the harm: what they lack of the whole that all of them
-    together would have alone."""
+    """What flows of another control have of their fair share, the harm, which is what they lack of the whole that all of them
+    together would have alone, and what share of their packets the queue drops."""
     scenario = record.scenario
     whole = (WARM_S, scenario.duration_s)
     others = [i for i in range(len(scenario.flows)) if i not in _agents(scenario)]
     most = scenario.capacity_mbps * scenario.mss / scenario.data_bytes
     had = np.array([record.goodput_mbps(i, whole)[0] for i in others])
     share = had / (most / len(scenario.flows))
-    return {"others_share": float(share.mean()), "harm": float(1 - had.sum() / most), "starved": float((share < 0.1).any())}
+    return {
+        "others_share": float(share.mean()),
+        "harm": float(1 - had.sum() / most),
+        "starved": float((share < 0.1).any()),
+        "others_drops": _dropped(record, others, whole),
+    }
 
 
 def _real_time(record: Record) -> dict[str, float]:
@@ -245,18 +277,25 @@ def _real_time(record: Record) -> dict[str, float]:
     return {"probe_p99_ms": ninety_nine, "met": source["packets_received"] / sent, "cross_loss": source["queue_drops"] / sent}
 
 
-def _phases(*bounds: float) -> Measure:
-    """Use of the link in each phase, the first 20 % of it apart: the least; and the longest time to 80 % of one."""
+def _phases(*bounds: float, share: float = 0.8) -> Measure:
+    """Use of the link in each phase, the first 20 % of it apart: the least, and the least of a later one over the first one's;
+    the longest time to a share of one; and the longest of the queues in them, whole, that 95 % of a phase's packets met."""
 
     def measure(record: Record) -> dict[str, float]:
-        uses, reach = [], []
+        uses, reach, queues = [], [], []
         headers = record.scenario.data_bytes / record.scenario.mss
         for start, end in pairwise(bounds):
             span = (start + 0.2 * (end - start), end)
             used = sum(float(record.goodput_mbps(i, span)[0]) for i in _agents(record.scenario)) * headers
             uses.append(used / float(record.capacity_mbps(span)[0]))
-            reach.append(min(_recovered(record, start)["recover_s"], end - start))
-        return {"phase_use": min(uses), "reach_s": max(reach)}
+            reach.append(min(_recovered(record, start, share)["recover_s"], end - start))
+            queues.append(record.queue_quantile_ms(0.95, _seconds(start, end, SAMPLE_S)))
+        return {
+            "phase_use": min(uses),
+            "kept": min(uses[1:]) / uses[0] if uses[0] else 0.0,
+            "reach_s": max(reach),
+            "phase_queue_ms": float(np.nanmax(queues)) if np.isfinite(queues).any() else math.nan,
+        }
 
     return measure
 
@@ -288,15 +327,21 @@ def _disturbed(until_s: float) -> Measure:
 
 
 def short_flows(cc: str, load: float, seed: int, rate: float = 20.0, duration_s: float = 120.0) -> list[Flow]:
-    """Finite flows of web-search sizes that arrive at random, this load of the link together."""
+    """Finite flows of web-search sizes that arrive at random, this load of the link together.
+
+    They are as many as such a load has in the mean, of the sizes of as many evenly spaced quantiles, times what is lacking
+    (up to a fifth): few flows drawn one by one carry between a seventh of the load and one and a half of it.
+    """
     rng = np.random.default_rng(seed)
-    gap_s = WEB_SEARCH.mean_bytes * 8e-6 / (load * rate)
-    times: list[float] = []
-    while (at := (times[-1] if times else 1.0) + float(rng.exponential(gap_s))) < duration_s - 10:
-        times.append(at)
-    sizes = WEB_SEARCH.sample(rng, len(times)).tolist()
+    first_s, last_s = 1.0, duration_s - 10
+    carried = load * rate * (last_s - first_s) * 1e6 / 8
+    number = round(carried / WEB_SEARCH.mean_bytes)
+    times = np.sort(rng.uniform(first_s, last_s, number))
+    sizes = WEB_SEARCH.quantile((np.arange(number) + 0.5) / number)
+    sizes = rng.permutation(sizes * (carried / sizes.sum()))
     return [
-        Flow(cc=cc, path=(0,), return_path=(1,), start_s=t, app=Sized(size_bytes=n)) for t, n in zip(times, sizes, strict=True)
+        Flow(cc=cc, path=(0,), return_path=(1,), start_s=float(at), app=Sized(size_bytes=max(1, round(float(size)))))
+        for at, size in zip(times, sizes, strict=True)
     ]
 
 
@@ -327,15 +372,16 @@ def _alone(of: _Making, seed: int) -> None:
         bad = 1 / burst
         losses[f"burst{burst}"] = {"gilbert_elliott": GilbertElliott(p_good_to_bad=0.01 * bad / 0.99, p_bad_to_good=bad)}
     for kind in ("4g", "5g", "wifi"):
-        losses[kind] = {"trace": traces.generate(kind, duration_s=60.0, seed=seed)}
+        losses[kind] = {"trace": _wireless(kind, seed)}
     for kind, link in losses.items():
         of.add("wireless", {"path": kind}, alone, 60, bottleneck=link)
     for to in (20, 80, 160, 400):
         delays = {"delay_ms": DelaySchedule([0, 30, 60], [20, to - 20 if to > 20 else 0, 20])}
-        of.add("delay", {"to": to}, alone, 90, bottleneck=delays, measure=_phases(10, 30, 60, 90))
+        of.add("delay", {"to": to}, alone, 90, bottleneck=delays, measure=_phases(10, 30, 60, 90, share=0.9))
     for scale, reorder in product((5, 20), (False, True)):
         jitter = {"jitter": Jitter(scale_ms=scale, reorder=reorder)}
-        of.add("delay", {"jitter": scale, "reorder": reorder}, alone, 90, bottleneck=jitter, measure=_phases(10, 30, 60, 90))
+        about = {"jitter": scale, "reorder": reorder}
+        of.add("delay", about, alone, 90, bottleneck=jitter, measure=_phases(10, 30, 60, 90, share=0.9))
     for kbps, rtt in product((64, 250), (200, 1000)):
         of.add("iot", {"kbps": kbps, "rtt": rtt}, alone, 120, rate=kbps / 1e3, rtt=rtt, queue=4, mss_bytes=536, measure=_thin)
     for rate, q, loss in product((20, 100), (0.25, 1), (0.0, 1e-4)):
@@ -356,6 +402,13 @@ def _alone(of: _Making, seed: int) -> None:
         of.add("path", about, alone, 60, q=q, bottleneck=changing, back={"delay_ms": 0.0}, measure=_phases(0, 20, 40, 60))
 
 
+def _wireless(kind: str, seed: int) -> Trace:
+    """A generated path of a network that carries about 20 Mbit/s, so that the family's buffer is about what it holds."""
+    seeds = (seed_of("wireless", kind, seed, number) for number in count())
+    drawn = (traces.generate(kind, duration_s=60.0, seed=one, mean_mbps=20.0) for one in seeds)
+    return next(trace for trace in drawn if 10 <= trace.mean_mbps(60) <= 40)
+
+
 def _shared(of: _Making, seed: int) -> None:
     for n, q in product((2, 8, 32), (0.1, 0.25, 0.5, 1, 1.5, 4)):
         of.add("shallow", {"flows": n, "q": q}, [(AGENT, 0.0)] * n, 60, rate=50, q=q)
@@ -364,10 +417,10 @@ def _shared(of: _Making, seed: int) -> None:
         of.add("intra", {"flows": n, "rtt": rtt, "q": q}, joining, 60 + max(60, 5 * n), rate=50, rtt=rtt, q=q, measure=_fair)
     for rtt, q in product((40, 100, 200), (0.25, 1, 4)):
         of.of_paths("rtt", {"rtt": rtt, "q": q}, (20, rtt), 50, q, 120)
-    for family, cc in (("short", AGENT), ("short-cubic", "cubic")):
+    for family, (long, cc) in SHORT.items():
         for q, load in product((1, 4), (0.1, 0.3, 0.5)):
             short = short_flows(cc, load, seed_of("short", load, of.seed))
-            of.add(family, {"q": q, "load": load}, [(AGENT, 0.0)], 120, q=q, short=short, measure=_completed(1))
+            of.add(family, {"q": q, "load": load}, [(long, 0.0)], 120, q=q, short=short, measure=_completed(1))
     for other, (ours, theirs), rtt, q in MIXED:
         flows = [(AGENT, 0.0)] * ours + [(other, 0.0)] * theirs
         about = {"other": other, "ours": ours, "theirs": theirs, "rtt": rtt, "q": q}
@@ -376,18 +429,18 @@ def _shared(of: _Making, seed: int) -> None:
         source = [UdpSource(path=(0,), rate_mbps=mbps, packet_bytes=1200)]
         probes = [Probe(path=(0,), interval_s=0.02, start_s=WARM_S)]
         of.add("realtime", {"q": q, "mbps": mbps}, [(AGENT, 0.0)], 120, q=q, udp=source, probes=probes, measure=_real_time)
-    for aqm, n, mixed in product(MANAGED, (1, 8), (False, True)):
+    marks = {cc: {"ecn": True} for cc in (AGENT, "cubic")}
+    limit = queue_of(50, 40, 4)
+    for (aqm, discipline), n, mixed in product(MANAGED.items(), (1, 8), (False, True)):
         flows = [(AGENT, 0.0)] * n + [("cubic", 0.0)] * (n * mixed)
         about = {"aqm": aqm, "flows": n, "cubic": mixed}
-        own = {"discipline": aqm, "queue_packets": queue_of(50, 40, 4)}
-        of.add("aqm", about, flows, 60, rate=50, bottleneck=own, measure=_jain_of_all)
-        marks = {cc: {"ecn": True} for cc in (AGENT, "cubic")}
-        of.add("ecn", about, flows, 60, rate=50, bottleneck=own, fields=marks, measure=_marked)
-    for n, other in product((1, 8), ("cubic", "prague")):  # whose packets have queues of their own
-        flows = [(AGENT, 0.0)] * n + [(other, 0.0)] * n
-        own = {"discipline": "dualpi2", "queue_packets": queue_of(50, 40, 4)}
-        marks = {cc: {"ecn": True} for cc in (AGENT, "cubic")}
-        of.add("l4s", {"flows": n, "other": other}, flows, 60, rate=50, bottleneck=own, fields=marks, measure=_marked)
+        for family, marking in (("aqm", False), ("ecn", True)):
+            own = {"discipline": discipline(ecn=marking), "queue_packets": limit}
+            of.add(family, about, flows, 60, rate=50, bottleneck=own, fields=marks if marking else None, measure=_managed)
+    for n, other in product((1, 8), (NOBODY, "cubic", "prague")):  # whose packets have queues of their own
+        flows = [(AGENT, 0.0)] * n + [(other, 0.0)] * (n * (other != NOBODY))
+        own = {"discipline": "dualpi2", "queue_packets": limit}
+        of.add("l4s", {"flows": n, "other": other}, flows, 60, rate=50, bottleneck=own, fields=marks, measure=_managed)
     for receiver, q in product((HONEST, *RECEIVERS), (1, 4)):
         fields = {"send_buffer_bytes": SEND_BUFFER_BYTES, "misbehaviour": None if receiver == HONEST else receiver}
         flows = [(AGENT, 0.0), ("cubic", 0.0)]
@@ -395,16 +448,15 @@ def _shared(of: _Making, seed: int) -> None:
         of.add("misbehave", about, flows, 60, q=q, fields={AGENT: fields}, starts=same, measure=_misled)
 
 
-def _jain_of_all(record: Record) -> dict[str, float]:
-    whole = (WARM_S, record.scenario.duration_s)
-    return {"jain": _jain(np.array([record.goodput_mbps(i, whole)[0] for i in range(len(record.scenario.flows))]))}
-
-
-def _marked(record: Record) -> dict[str, float]:
-    """What share of the packets the queue marked, beside Jain's index."""
+def _managed(record: Record) -> dict[str, float]:
+    """Jain's index of all flows, the median queue, and what share of the packets the queue marked."""
     at, whole = record.scenario.bottleneck, (WARM_S, record.scenario.duration_s)
     marks, came = (float(record.of_link(at, key, whole)[0]) for key in ("marks", "packets_in"))
-    return {**_jain_of_all(record), "marked": marks / came if came else math.nan}
+    return {
+        "jain": _jain(np.array([record.goodput_mbps(i, whole)[0] for i in range(len(record.scenario.flows))])),
+        "queue_p50_ms": record.queue_quantile_ms(0.5, _seconds(*whole, SAMPLE_S)),
+        "marked": marks / came if came else math.nan,
+    }
 
 
 def _misled(record: Record) -> dict[str, float]:
@@ -436,9 +488,10 @@ def _harsh(of: _Making, seed: int) -> None:
     flood = [UdpSource(path=(0,), rate_mbps=15, start_s=20.0, stop_s=40.0)]
     of.add("transient", {"udp": 15}, alone, 60, udp=flood, measure=_disturbed(40.0))
     of.add("dc", {"flows": 2}, [(AGENT, 0.0)] * 2, 2, rate=10_000, rtt=0.1, queue=200)
+    rng = np.random.default_rng(seed_of("incast", seed))
     burst = [
-        Flow(cc=AGENT, path=(0,), return_path=(1,), start_s=0.1 * (k + 1), app=Sized(size_bytes=64_000))
-        for k in range(18)
-        for _ in range(16)
+        Flow(cc=AGENT, path=(0,), return_path=(1,), start_s=0.01 * k + late, app=Sized(size_bytes=64_000))
+        for k in range(1, 65)  # 1,024 flows; time is left for what has to wait for a time-out
+        for late in np.sort(rng.uniform(0, 1e-4, 16)).tolist()
     ]
     of.add("dc", {"incast": 16}, [], 2, rate=10_000, rtt=0.1, queue=200, short=burst, measure=_completed(0))
