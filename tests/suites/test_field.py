@@ -267,7 +267,7 @@ def test_command_ranks_among_the_kept(tmp_path, capsys):
     assert cli.main([*words, f"output={tmp_path}"]) == 0
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     assert 'src="data:image/png;base64,' in page and "http" not in page.split("<body>")[1].split("base64")[0]
-    assert "## Not run" in text and "| spurious fast recovery | nothing: " in text and "beside kept" not in text
+    assert "## Not run" in text and "| Handling Spurious Fast Recovery | nothing: " in text and "beside kept" not in text
     rows = list(csv.DictReader(io.StringIO((tmp_path / "worlds.csv").read_text().partition("\n")[2])))
     assert {row["controller"] for row in rows} == {"cubic", "vegas", "bbr3"} and len(rows) == 3 * 8  # bbr3 is needed beside
     found = json.loads((tmp_path / "result.json").read_text())

@@ -1,13 +1,16 @@
 """RFC 9743's, RFC 7928's and BBR's suites: worlds as their sources have them, and criteria on rows made by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hand_made_field import cell, made
 
-from netbuf_gym.scenarios import Policer, Sized
+from netbuf_gym.scenarios import PIE, RED, CoDel, FqCoDel, Policer, Sized
 from netbuf_gym.suites import SUITES, running
 from netbuf_gym.suites.field import bbr3, rfc7928, rfc9743, rfc9743_worlds
 from netbuf_gym.suites.field.rfc9743_criteria import CRITERIA, REFERENCE, Flag, less
+from netbuf_gym.suites.recording import FLOW, LINK, STATE, Record
 from netbuf_gym.zoo import contending
 
 
@@ -16,6 +19,18 @@ def played(suite, *names, controller="cubic"):
     cells = [cell(suite, name) for name in names]
     own = SUITES[suite]
     return dict(zip(names, running.run(own, cells, contending.contender(controller, own)).values, strict=True))
+
+
+def recorded(scenario, time_s, flow=(), link=()):
+    """A record of cumulative counters of the first flow and of the bottleneck, by name, `(readings,)` each; the rest is 0."""
+    flows = np.zeros((len(time_s), len(scenario.flows), len(FLOW) + 1))
+    links = np.zeros((len(time_s), len(scenario.links), len(LINK)))
+    for key, values in dict(flow).items():
+        flows[:, 0, (*FLOW, "arrived_bytes").index(key)] = values
+    for key, values in dict(link).items():
+        links[:, scenario.bottleneck, LINK.index(key)] = values
+    states = np.full((len(time_s), len(scenario.flows), len(STATE)), np.nan)
+    return Record(scenario, time_s, flows, links, states, None)
 
 
 # ---- RFC 9743
@@ -228,6 +243,63 @@ def test_a_flow_that_ends_is_not_in_the_fairness():
     assert found["jain"] == 1 and found["goodput"] > 0.99
 
 
+@pytest.mark.parametrize(("number", "holds_s"), [("8.2.6.1", 20.0), ("8.2.6.2", 0.1)])
+def test_full_use_of_a_rate_that_changes_is_one(number, holds_s):
+    scenario = cell("rfc7928", f"droptail-{number}").scenario
+    time_s = np.arange(3001) * 0.1
+
+    def carried(t):
+        """Mbit of 100 and 10 Mbit/s in turn."""
+        periods, rest = np.divmod(np.maximum(t, 0), 2 * holds_s)
+        return 110 * holds_s * periods + np.where(rest < holds_s, 100 * rest, 90 * holds_s + 10 * rest)
+
+    waits_s = np.random.default_rng(0).uniform(0.01, 0.03, len(time_s))
+    link = {"offered_bits": carried(time_s) * 1e6, "packets_in": 10.0 * np.arange(3001), "queue_drops": np.arange(3001)}
+    link |= {"sojourn_count": np.arange(3001), "sojourn_sum_s": waits_s.cumsum()}
+    handed = carried(time_s - 0.049) * 1e6 / 8 * 698 / 750
+    found = rfc7928.measured(recorded(scenario, time_s, {"delivered_bytes": handed}, link))
+    assert found["goodput"] == pytest.approx(1, abs=1e-3) and found["area"] < 1e-3
+    assert found["distance"] == pytest.approx(-found["queue_ms"] / 100, abs=1e-3)
+    assert found["drops"] == 0.1, "of what came, dropped or not"
+
+
+def test_datagrams_count_as_use_and_only_a_flow_that_ends_has_a_completion_time():
+    found = played("rfc7928", "pie-5.3.2", "droptail-5.1.2")
+    beside, short = found.values()
+    assert 0.97 < beside["goodput"] <= 1.001, "0.8 of 1 Mbit/s are datagrams"
+    assert np.isnan(beside["fct_s"]) and 0.3 < short["fct_s"] < 10
+    shown = next(metric for metric in SUITES["rfc7928"].metrics if metric.key == "fct_s")
+    assert SUITES["rfc7928"].metrics.index(shown) < 8, "what a report explains"
+
+
+def test_a_flow_that_does_not_end_counts_to_the_end_of_its_world():
+    record = recorded(cell("rfc7928", "droptail-5.1.2").scenario, np.array([0.0, 300.0]))
+    for done, took in ((2.0, 1.5), (np.nan, 299.5)):
+        stats = [{"completion_s": np.nan}, {"completion_s": done}]
+        record.world = SimpleNamespace(flow_stats=lambda own=stats: own)
+        assert rfc7928._completion_s(record) == took
+
+
+def test_disciplines_are_those_of_ns_3_and_mark_only_where_it_is_said():
+    def middle(name):
+        return cell("rfc7928", name).scenario.links[0].discipline
+
+    assert middle("red-5.1.1") == RED(min_packets=5, max_packets=15, mean_packet_bytes=750, wait=True, ecn=False)
+    assert middle("codel-5.1.1") == CoDel(mtu_bytes=749, ecn=False)
+    assert middle("pie-5.1.1") == PIE(burst_quiet_s=1.5, mean_packet_bytes=750, ecn=False)
+    for name, ecn in (("flent-fq_codel-3-80mbps-40ms", False), ("flent-fq_codel-3-80mbps-40ms-ecn", True)):
+        scenario = cell("rfc7928", name).scenario
+        assert {flow.ecn for flow in scenario.flows} == {ecn}
+        there, back = scenario.links_of(0), scenario.links[scenario.flows[0].return_path[0]]
+        assert [link.rate_mbps for link in there] == [800, 80, 800] and back.rate_mbps == 80
+        assert there[1].discipline == back.discipline == FqCoDel(ecn=ecn)
+        assert scenario.propagation_rtt_ms() == 40
+
+
+def test_what_ns_3_s_suite_lacks_is_said():
+    assert any("sections 7 " in one.worlds and "9 to 12" in one.worlds for one in rfc7928.SUITE.not_run)
+
+
 def test_published_orders_are_of_the_published_figures():
     about = {aqm: {"aqm": aqm, "number": "5.1.1"} for aqm in rfc7928.MANAGED}
     as_there = {aqm: {"queue_ms": ms, "goodput": mbps} for aqm, (ms, mbps) in rfc7928.PUBLISHED.items()}
@@ -257,3 +329,49 @@ def test_reasons_are_of_cases_that_fail():
     assert sign.holds is False and sign.shown == "2 of 3; not loss-a" and sign.reason == f"loss: {bbr3.REASONS['loss']}"
     (sign,) = bbr3.signs(made({"bbr3": {name: {"passed": float(name != "policer-loss-a")} for name in about}}, about))
     assert sign.reason == ""
+
+
+def test_every_case_of_the_draft_is_played_or_said_not_to_be():
+    played_ones = {case.draft for case in bbr3.CASES.values() if case.draft}
+    assert not played_ones & {*bbr3.UNSEEN, bbr3.REORDERED}
+    assert len({*played_ones, *bbr3.UNSEEN, bbr3.REORDERED}) == 22
+    told = " ".join(one.worlds for one in bbr3.SUITE.not_run)
+    assert all(name in told for name in (*bbr3.UNSEEN, bbr3.REORDERED)) and "PROBE_RTT During STARTUP" in told
+    assert bbr3.OURS == ["startup-rounds", "startup-loss", "probe-bw", "loss"]
+    assert any(", ".join(bbr3.OURS) in rule for rule in bbr3.SUITE.rules)
+    assert any("1 to 500 Mbit/s and 10 to 100 ms" in rule for rule in bbr3.SUITE.rules)
+
+
+def test_start_up_that_ends_on_loss_is_told_from_a_plateau():
+    names = [f"startup-loss-{path}" for path in ("1mbps-100ms", "10mbps-20ms", "100mbps-40ms", "500mbps-10ms")]
+    assert [cell("bbr3/conformance", name).scenario.links[0].queue_packets for name in names] == [4, 8, 167, 208]
+    assert all(found["passed"] for found in played("bbr3/conformance", *names, controller="bbr3").values())
+    plateau = played("bbr3/conformance", *names, controller="bbr")
+    assert not any(found["passed"] for found in plateau.values()), "version 1 hears no loss"
+
+
+def changed(family, arrived=None, sojourn_ms=0.0):
+    """What the case of 1 Mbit/s comes to with so many packets arrived at each time, or waiting so long."""
+    one = cell("bbr3/conformance", f"{family}-1mbps-100ms")
+    time_s = np.arange(1501) * 0.02
+    rates = (0.1, 1.0) if family == "rate-up" else (1.0, 0.1)
+    offered = np.where(time_s < 10, rates[0] * time_s, rates[0] * 10 + rates[1] * (time_s - 10)) * 1e6
+    link = {"offered_bits": offered, "sojourn_count": np.arange(1501), "sojourn_sum_s": np.arange(1501) * sojourn_ms * 1e-3}
+    flow = {} if arrived is None else {"arrived_bytes": arrived(time_s) * one.scenario.mss}
+    return one.measure(recorded(one.scenario, time_s, flow, link))
+
+
+def test_a_queue_of_before_the_change_is_no_use_of_the_new_rate():
+    def drains(t):
+        """The queue of 33 packets at the new rate, and what comes at the old one; from 15 s on at the new one."""
+        return np.interp(t, [0, 10, 10.05, 10.45, 15, 30], [0, 83, 83, 116, 154, 154 + 83 * 15])
+
+    found = changed("rate-up", drains)
+    assert 4.5 < found["value"] < 5.1, "the queue is gone after 0.4 s"
+    (filling,) = played("bbr3/conformance", "rate-down-1mbps-100ms").values()
+    assert not filling["passed"], "what CUBIC had in the queue before it grew says nothing"
+
+
+def test_a_queue_is_small_from_four_packets_on():
+    four_ms = 4 * 1500 * 8 / 0.1e6 * 1e3
+    assert changed("rate-down", sojourn_ms=four_ms - 1)["passed"] and not changed("rate-down", sojourn_ms=four_ms + 1)["passed"]
