@@ -36,7 +36,7 @@ RUNS = {
     "ccbench/solo": 660,
     "ccbench/friendly": 125,
     "testbed/2024": 1030,
-    "testbed/2025": 2231,
+    "testbed/2025": 2271,
     "rfc9743": (243 + 16 + 4 + 8 + 9) * 3,
     "rfc7928": 4 * 25 + 72,
     "pantheon": 36 * 5,
@@ -98,7 +98,44 @@ def test_sussex_worlds_are_the_testbed_s():
     assert cut.links[2].loss.time_s[:3].tolist() == [0, 4.95, 5.2] and cut.links[1].loss.time_s[:3].tolist() == [0, 5, 5.2]
     lot = cell("testbed/2025", "parking-lot-6switches-10ms-1-1").scenario
     assert lot.agents == 6 and sum(link.discipline is not None for link in lot.links) == 5
-    assert cell("testbed/2025", "aqm-fq_codel-10ms-1").scenario.links[0].discipline == FqCoDel(flows=100)
+    managed = {q: cell("testbed/2025", f"aqm-fq_codel-10ms-{q}-1").scenario.links[0] for q in (0.2, 1, 4)}
+    assert {q: link.queue_packets for q, link in managed.items()} == {0.2: 34, 1: 174, 4: 699}
+    assert all(link.discipline == FqCoDel(flows=100) for link in managed.values())
+    assert not cell("testbed/2025", "aqm-codel-10ms-1-1").scenario.links[0].discipline.ecn, "tc's CoDel marks when asked to"
+
+
+@pytest.mark.parametrize("family", ["leo", "leo-loss", "leo-outages"])
+def test_sussex_orbits_are_drawn_as_the_scripts_draw(family):
+    draw, drawn = Random(7), []
+    for _ in range(20):
+        drawn.append((draw.randint(50, 100), draw.randint(5, 100), round(draw.uniform(0, 1), 2) / 100))
+        if family == "leo-outages":
+            draw.randint(45, 120)
+    rates, rtts, losses = map(list, zip(*drawn, strict=True))
+    bottleneck, _, netem = cell("testbed/2025", f"{family}-draw-7").scenario.links
+    assert bottleneck.trace.rate_at_mbps(15.0 * np.arange(20) + 7).tolist() == rates
+    assert netem.delay_ms.delay_ms.tolist() == rtts
+    assert netem.loss.loss.tolist() == losses if family == "leo-loss" else netem.loss == 0
+
+
+def test_sussex_starts_and_sawtooth():
+    draw, beside = Random(3 * 5), cell("testbed/2025", "many-cubic-4cubic-1-3").scenario
+    assert [int(flow.start_s) for flow in beside.flows[1:]] == [draw.randint(1, 15) for _ in range(4)]
+    starlink = cell("testbed/2025", "starlink-46.6ms-1-1").scenario.links[2].delay_ms
+    assert starlink.period_s == 15 and np.all(np.diff(starlink.delay_ms) > 0), "a sawtooth rises and falls back"
+    delays = starlink.delay_ms
+    assert delays[[0, -1]].tolist() == pytest.approx([36.6, 56.6]) and delays.mean() == pytest.approx(46.6)
+
+
+@pytest.mark.parametrize("year", [2024, 2025])
+def test_sussex_runs_differ_from_the_scripts_by_seconds_that_nobody_scores(year):
+    cells = SUITES[f"testbed/{year}"].load().cells
+    cut = [one for one in cells if one.family in ("rates", "friendly-rates")]
+    assert all(one.scenario.duration_s == 100 == one.scenario.flows[1].stop_s for one in cut)
+    said = [one.worlds for one in SUITES[f"testbed/{year}"].not_run if one.worlds.startswith("the last 50 s")]
+    assert len(said) == 1 and said[0].endswith(f": {len(cut)} runs")
+    if year == 2024:
+        assert sum(one.scenario.duration_s for one in cells) + 50 * len(cut) == 212_250
 
 
 def test_sussex_pairs_are_moved_to_the_first_bucket_and_back():
@@ -179,13 +216,39 @@ class Seen:
 
 def test_sussex_scores_by_hand():
     two = Seen(2)
-    assert sussex_measures.even(0, 10)(two) == {"fairness_r1": pytest.approx(0.25)}
-    assert sussex_measures.even(0, 10, 1)(two)["fairness_r1_end"] == pytest.approx(0.5)  # its last second is an odd one
+    assert sussex_measures.even(0, 10)(two) == {"fairness_r1": pytest.approx(0.25), "second_share": pytest.approx(0.8)}
+    assert sussex_measures.even(0, 10, (9, 10))(two)["fairness_r1_end"] == pytest.approx(0.5)  # an odd second
     found = sussex_measures.friendly(0, 10, (8, 9))(two)
     assert found["friendliness_r2"] == pytest.approx((1 / 61 + 31 / 61) / 2)
-    assert found["friendliness_r2_end"] == pytest.approx(1 / 61) and found["friendliness_r3"] == pytest.approx(2)
+    assert found["friendliness_r2_end"] == pytest.approx(1 / 61) and found["second_share"] == pytest.approx(0.8)
+    assert found["friendliness_r3"] == pytest.approx((60 / 1 + 60 / 30) / 2), "one that rests counts as 1 Mbit/s"
     assert sussex_measures.against(Seen(3))["friendliness_r4"] == pytest.approx(30 / 75 / 2)
     assert sussex_measures.spine(0, 10)(Seen(3))["spine_r5"] == pytest.approx(30 / 90 / 2)
+
+
+def test_sussex_efficiency_is_of_each_second():
+    class Joined:
+        """Two flows of 5 Mbit/s each in their windows, 0 to 4 and 2 to 6 s: alone at the base RTT, both at twice that."""
+
+        scenario = type("S", (), {"flows": (0, 0), "base_rtt_ms": lambda self, i: 20.0})()
+
+        def capacity_mbps(self, times):
+            return np.array([10.0])
+
+        def goodput_mbps(self, flow, times):
+            return np.full(len(times) - 1, 5.0)  # outside its window too: what is still on its way
+
+        def retransmitted_mbps(self, flow, times):
+            return np.full(len(times) - 1, 1.0)
+
+        def rtt_ms(self, flow, times):
+            alone = [t < 2 or t >= 4 for t in times[:-1]]
+            return np.where(alone, 20.0, 40.0) if len(times) > 2 else np.array([30.0])
+
+    found = sussex_measures.efficiency([(0, 4), (2, 6)], 10)(Joined())
+    assert found["efficiency_e1"] == pytest.approx((4 * 0.5 / 1 + 2 * 1 / 2) / 6), "the ratio of the means is 0.44"
+    assert found["efficiency_e2"] == pytest.approx((4 * 0.4 / 1 + 2 * 0.8 / 2) / 6)
+    assert found["use"] == pytest.approx(40 / 60) and found["inflation"] == pytest.approx(1.5)
 
 
 def test_sussex_phases_by_hand():
@@ -223,13 +286,35 @@ def test_sussex_families_are_scored_and_ranked_by_what_they_are_about():
     assert sage.judge(made({"a": {"w": {}}}, {"w": {"set": 1}})).first == ["nobody has played"]
 
 
+def test_sussex_signs_are_of_the_sender_and_of_whoever_is_no_agent():
+    about = {"r": {"family": "responsive"}, "i": {"family": "inter-rtt", "d": 50}}
+
+    def sign(says, results):
+        return next(one for one in sussex.later_signs(results) if says in one.says)
+
+    def g(**values):
+        return {name.replace("__", "/"): {"r": {"adaptation_g": g}, "i": {"second_share": 0.3}} for name, g in values.items()}
+
+    results = made(g(congestion_window__a2c=0.9, congestion_window__ppo=0.5, vegas=math.nan, cubic=0.8), about)
+    behind = sign("fall behind", results)
+    assert behind.holds and behind.shown == "congestion_window/ppo G 0.50, the best that is no agent 0.80"
+    assert sign("fall behind", made(g(cubic=0.8, mine__a=0.9, mine__b=0.1), about)).holds is False
+    assert sign("fall behind", made(g(cubic=0.8), about)).holds is None
+    favours = sign("favours the shorter", results)
+    assert favours.holds and "30 %" in favours.shown
+    assert sign("Astraea", results).holds is None and sussex.earlier_signs(results)[-1].holds is None
+    rules = " ".join(SUITES["testbed/2025"].rules)
+    assert "inverse, aqm, jump, leo-inter-rtt, wide, starlink, starlink-two." in rules
+
+
 def test_sussex_families_measure_what_they_are_scored_by():
     suite = SUITES["testbed/2025"]
     shortest = {}
     for one in suite.load().cells:
         if one.scenario.duration_s < shortest.get(one.family, one).scenario.duration_s or one.family not in shortest:
             shortest[one.family] = one
-    names = ["intra-rtt", "friendly", "many-cubic", "cross-intra", "cross-inter", "handover"]
+    names = ["intra-rtt", "friendly", "many-cubic", "cross-intra", "cross-inter", "handover", "inter-rtt", "jump"]
+    shortest["jump"] = cell("testbed/2025", "jump-10ms-4-1")
     chosen = [shortest[name] for name in names]
     values = dict(zip(names, running.run(suite, chosen, contending.contender("cubic", suite)).values, strict=True))
     for name, found in values.items():
@@ -241,6 +326,9 @@ def test_sussex_families_measure_what_they_are_scored_by():
         assert found["fairness_moved"] < found["fairness_after"], "pairs that meet share less evenly than each alone"
         phases = [found[f"fairness_{key}"] for key in ("before", "moved", "after")]
         assert found["fairness_r1"] == pytest.approx(np.mean(phases)) and math.isnan(found["adaptation_g"])
+    assert values["jump"]["inflation"] < 2, "the new path's own round trip is four times the first"
+    assert 0 < values["intra-rtt"]["queue_ms"] < 20 and math.isnan(values["cross-intra"]["second_share"])
+    assert not math.isnan(values["inter-rtt"]["fairness_r1_end"])
 
 
 def test_record_says_what_simulate_says():
