@@ -13,7 +13,6 @@ from hand_made_field import cell, made
 
 from netbuf_gym import cli
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.scenarios import TBF, DelaySchedule, Flow, FqCoDel, Scenario, UdpSource
 from netbuf_gym.simulation import simulate
 from netbuf_gym.suites import SUITES, field, recording, running
 from netbuf_gym.suites.field import (
@@ -23,10 +22,6 @@ from netbuf_gym.suites.field import (
     league,
     overview,
     pantheon,
-    sage,
-    sussex,
-    sussex_measures,
-    sussex_worlds,
 )
 from netbuf_gym.suites.field.suite import Sign, Table
 from netbuf_gym.suites.field.telling import signs_table
@@ -36,7 +31,7 @@ RUNS = {
     "ccbench/solo": 660,
     "ccbench/friendly": 125,
     "testbed/2024": 1030,
-    "testbed/2025": 2231,
+    "testbed/2025": 2271,
     "rfc9743": (243 + 16 + 6 + 8 + 9 + 6) * 3,
     "rfc7928": 4 * 25 + 72,
     "pantheon": 36 * 5,
@@ -72,56 +67,6 @@ def test_ccbench_worlds_are_the_league_s():
     beside = cell("ccbench/friendly", "192-80-16B").scenario
     assert [(flow.cc, flow.start_s) for flow in beside.flows] == [("cubic", 0.0), ("agent", 5.0)]
     assert beside.links[0].queue_packets == 16 * 192 * 80 // 6
-
-
-def test_sussex_worlds_are_the_testbed_s():
-    assert sussex_worlds.buffer_bytes(100, 20, 1) == int(100 * 2**20 * 0.02 / 8)
-    assert sussex_worlds.buffer_bytes(1, 1, 0.2) == 1500
-    one = cell("testbed/2025", "intra-rtt-30ms-0.2-1").scenario
-    assert one.duration_s == 120 and one.propagation_rtt_ms() == 60
-    link = one.links[0]
-    assert [round(flow.start_s) for flow in one.flows] == [0, 30] and link.queue_bytes == int(0.2 * 100 * 2**20 * 0.06 / 8)
-    assert link.discipline == TBF(rate_mbps=100, burst_bytes=524_288) and one.capacity_mbps == 100
-    assert [one.links[i].name for i in one.flows[0].path] == ["netem-0", "bottleneck"]
-    other = cell("testbed/2025", "inter-rtt-100ms-1-2").scenario
-    assert [other.propagation_rtt_ms(i) for i in (0, 1)] == [20, 200]
-    draw, drawn = Random(7), cell("testbed/2024", "responsive-draw-7").scenario
-    pairs = [(draw.randint(1, 100), draw.randint(20, 200)) for _ in range(30)]
-    assert drawn.links[0].trace.rate_mbps.tolist() == [rate for rate, _ in pairs] and drawn.links[0].discipline is None
-    assert isinstance(drawn.links[2].delay_ms, DelaySchedule) and drawn.links[2].delay_ms.delay_ms.tolist() == [
-        r for _, r in pairs
-    ]
-    assert drawn.links[0].queue_bytes == 131_072
-    down = cell("testbed/2025", "leo-inter-rtt-50ms-1-1").scenario
-    assert down.links[0].on_outage == "drop" and down.links[0].trace.rate_mbps.min() == 0 and down.links[1].loss_on_acks
-    cut = cell("testbed/2025", "handover-200ms-1").scenario
-    assert cut.links[2].loss.time_s[:3].tolist() == [0, 4.95, 5.2] and cut.links[1].loss.time_s[:3].tolist() == [0, 5, 5.2]
-    lot = cell("testbed/2025", "parking-lot-6switches-10ms-1-1").scenario
-    assert lot.agents == 6 and sum(link.discipline is not None for link in lot.links) == 5
-    assert cell("testbed/2025", "aqm-fq_codel-10ms-1").scenario.links[0].discipline == FqCoDel(flows=100)
-
-
-def test_sussex_pairs_are_moved_to_the_first_bucket_and_back():
-    one = cell("testbed/2025", "cross-inter-5ms-0.2-1").scenario
-    assert [one.propagation_rtt_ms(i) for i in range(4)] == [50, 50, 10, 10] and one.duration_s == 300
-    assert [link.queue_bytes for link in one.links[:2]] == [int(0.2 * 100 * 2**20 * rtt / 8) for rtt in (0.05, 0.01)]
-    assert [len(flow.routes) for flow in one.flows] == [0, 0, 2, 2]
-    there, back = one.flows[3].routes
-    assert [there.at_s, back.at_s] == pytest.approx([99.99, 199.99]), "netem's 10 ms lie before the routers"
-    assert [one.links[i].name for i in there.path] == ["netem-1", "bottleneck"] and back.path == one.flows[3].path
-
-
-def test_sussex_bucket_passes_its_burst_and_then_its_rate():
-    link = sussex_worlds.bucket(100, sussex_worlds.buffer_bytes(100, 20, 0.2))
-    flood = UdpSource(path=[0], rate_mbps=400, stop_s=1)
-    never = Flow(path=[0], return_path=[0], start_s=1.5)
-    played = simulate(Scenario(links=[link], udp=[flood], flows=[never], duration_s=1.2), seed=1).links["bottleneck"]
-    queue = 52_428 // 1500
-    assert played.packets_out == pytest.approx((100e6 / 8 + 524_288) / 1500 + queue, abs=2)
-    assert played.queue_max_packets_total == queue
-    alone = sussex_worlds.dumbbell(sussex_worlds.bucket(100, 262_144), [20], [("cubic", 0.0, 30.0)], 30, "alone")
-    found = simulate(alone, seed=1).flows[0]
-    assert found.goodput_mbps == pytest.approx(100 * 1448 / 1500, rel=0.01)
 
 
 def test_other_worlds_are_as_published():
@@ -165,82 +110,6 @@ def test_league_ranks_who_played_everything():
         ["2", "a", "50.00"],
     ]
     assert told.first[0].startswith("b wins most games of solo: 100.00 % of 8")
-
-
-class Seen:
-    """Flows of 30, 60 and more Mbit/s in odd seconds; in even ones the first rests."""
-
-    def __init__(self, flows, duration_s=10.0):
-        self.scenario = type("S", (), {"flows": (0,) * flows, "duration_s": duration_s})
-
-    def goodput_mbps(self, flow, times):
-        return np.array([30.0 * (flow + 1) if int(t) % 2 or flow else 0.0 for t in times[:-1]])
-
-
-def test_sussex_scores_by_hand():
-    two = Seen(2)
-    assert sussex_measures.even(0, 10)(two) == {"fairness_r1": pytest.approx(0.25)}
-    assert sussex_measures.even(0, 10, 1)(two)["fairness_r1_end"] == pytest.approx(0.5)  # its last second is an odd one
-    found = sussex_measures.friendly(0, 10, (8, 9))(two)
-    assert found["friendliness_r2"] == pytest.approx((1 / 61 + 31 / 61) / 2)
-    assert found["friendliness_r2_end"] == pytest.approx(1 / 61) and found["friendliness_r3"] == pytest.approx(2)
-    assert sussex_measures.against(Seen(3))["friendliness_r4"] == pytest.approx(30 / 75 / 2)
-    assert sussex_measures.spine(0, 10)(Seen(3))["spine_r5"] == pytest.approx(30 / 90 / 2)
-
-
-def test_sussex_phases_by_hand():
-    class Moved(Seen):
-        """Four flows of 50 Mbit/s, but from 2 to 5 s, when they share one bucket 10, 20, 30, 40, and the first then none."""
-
-        def goodput_mbps(self, flow, times):
-            if len(times) == 2 and times[0] == 0:
-                return np.array([(5 * 50 + 3 * 10 * (flow + 1)) / 9 if flow else (2 * 50 + 3 * 10) / 9])
-            return np.array([10.0 * (flow + 1) if 2 <= t < 5 else 50.0 if flow or t < 5 else 0.0 for t in times[:-1]])
-
-    found = sussex_measures.phases(2, 5, 100)(Moved(4, 9.0))
-    assert [found[f"fairness_{key}"] for key in ("before", "moved", "after")] == pytest.approx([1, 0.25, 0])
-    assert found["fairness_r1"] == pytest.approx(1.25 / 3)
-    assert found["use"] == pytest.approx((3 * 5 * 50 + 2 * 50 + 3 * 100) / (6 * 200 + 3 * 100))
-
-
-def test_sussex_families_are_scored_and_ranked_by_what_they_are_about():
-    r3, e1 = sussex_measures.R3, sussex_measures.E1
-    assert [r3.of({r3.key: value}) for value in (0.0, 0.5, 4.0)] == [0, 0.5, 0.25]
-    assert e1.of({e1.key: 1.2}) == 1 and math.isnan(r3.of({r3.key: math.nan}))
-    assert r3.ranked(np.array([0.0, 1.0, 2.0])).tolist() == pytest.approx([math.log(100), 0, math.log(2)])
-    about = {"f": {"family": "friendly"}, "m": {"family": "many-cubic"}}
-
-    def results(**ratios):
-        key = {"f": "friendliness_r3", "m": "friendliness_r4"}
-        return made({name: {w: {key[w]: value} for w, value in own.items()} for name, own in ratios.items()}, about)
-
-    three = results(a={"f": 0.5, "m": 1.0}, b={"f": 4.0, "m": 1.0}, c={"f": 1.0, "m": 1.0})
-    told = sussex.judge(2025, three)
-    assert told.ranking == ["c", "a", "b"]
-    at = told.tables[0].header.index("|ln R3|, R4")
-    assert [row[at] for row in told.tables[0].rows] == ["0.000", f"{math.log(2) / 2:.3f}", f"{math.log(4) / 2:.3f}"]
-    assert "R2" in sussex.judge(2024, three).tables[0].header and "R5" not in sussex.judge(2024, three).tables[0].header
-    assert sage.judge(made({"a": {"w": {}}}, {"w": {"set": 1}})).first == ["nobody has played"]
-
-
-def test_sussex_families_measure_what_they_are_scored_by():
-    suite = SUITES["testbed/2025"]
-    shortest = {}
-    for one in suite.load().cells:
-        if one.scenario.duration_s < shortest.get(one.family, one).scenario.duration_s or one.family not in shortest:
-            shortest[one.family] = one
-    names = ["intra-rtt", "friendly", "many-cubic", "cross-intra", "cross-inter", "handover"]
-    chosen = [shortest[name] for name in names]
-    values = dict(zip(names, running.run(suite, chosen, contending.contender("cubic", suite)).values, strict=True))
-    for name, found in values.items():
-        score = sussex.families(2025)[name].score
-        assert 0 < found["score"] <= 1 and found["score"] == pytest.approx(score.of(found)), name
-        assert set(found) == {metric.key for metric in suite.metrics} and 0.5 < found["use"] < 1, name
-    for name in ("cross-intra", "cross-inter"):
-        found = values[name]
-        assert found["fairness_moved"] < found["fairness_after"], "pairs that meet share less evenly than each alone"
-        phases = [found[f"fairness_{key}"] for key in ("before", "moved", "after")]
-        assert found["fairness_r1"] == pytest.approx(np.mean(phases)) and math.isnan(found["adaptation_g"])
 
 
 def test_record_says_what_simulate_says():

@@ -14,22 +14,29 @@ from netbuf_gym.suites.suite import Metric
 Measure = Callable[[Record], dict[str, float]]
 Window = tuple[float, float]
 """From when to when, seconds."""
+LEAST_MBPS = 1.0
+"""What a flow counts with in R3 at least."""
 METRICS = (
     Metric("score", "score", 3, "what the family is about, below, on a scale of which 1 is best: fairness, "
            "friendliness as the smaller over the larger, efficiency, or goodput over the mean capacity"),
     Metric("use", "goodput / rate (%)", 1, "goodput of all over what the link can carry", 100),
-    Metric("inflation", "RTT / base", 2, "mean round-trip time over the least possible one"),
+    Metric("inflation", "RTT / base", 2, "mean round-trip time over the least possible one; after a jump, over the new "
+           "path's"),
+    Metric("queue_ms", "queue (ms)", 1, "mean time of packets at the bottleneck, over the whole world"),
     Metric("fairness_r1", "R1", 3, "smallest over largest goodput, mean over seconds"),
-    Metric("fairness_r1_end", "R1, end", 3, "the same over the last part: d/4 s, or 25 s of the worlds of many rates"),
+    Metric("fairness_r1_end", "R1, end", 3, "the same over the last part: d/4 s; 25 s of the worlds of many rates; "
+           "100 to 199 s of outages over satellites"),
     Metric("friendliness_r2", "R2", 3, "(smaller + 1) / (larger + 1) of the goodputs in Mbit/s, mean over seconds"),
     Metric("friendliness_r2_end", "R2, end", 3, "the same over the last part"),
-    Metric("friendliness_r3", "R3", 3, "goodput over the CUBIC flow's, mean over seconds"),
+    Metric("friendliness_r3", "R3", 3, "goodput over the CUBIC flow's, both at least 1 Mbit/s, mean over seconds"),
     Metric("friendliness_r4", "R4", 3, "goodput over the mean of the CUBIC flows', mean over seconds"),
+    Metric("second_share", "second flow (%)", 1, "what the second of two flows has of their goodput, over the family's "
+           "window; 50 is even", 100),
     Metric("spine_r5", "R5", 3, "goodput of the flow over all hops over the largest of the others', mean over seconds"),
     Metric("fairness_before", "R1, apart", 3, "R1 of four flows on two bottlenecks, two on each"),
     Metric("fairness_moved", "R1, moved", 3, "R1 while all four share the first one"),
     Metric("fairness_after", "R1, back", 3, "R1 once two of them are back on the second one"),
-    Metric("efficiency_e1", "E1", 3, "goodput over rate, over RTT / base"),
+    Metric("efficiency_e1", "E1", 3, "goodput over rate, over RTT / base, mean over seconds"),
     Metric("efficiency_e2", "E2", 3, "the same of goodput less what was sent again"),
     Metric("adaptation_g", "G", 3, "goodput over the mean capacity"),
     Metric("retransmitted_mbps", "X (Mbit/s)", 2, "segments that were sent again"),
@@ -86,25 +93,34 @@ def _r2(each: np.ndarray) -> float:
     return float(((each.min(axis=0) + 1) / (each.max(axis=0) + 1)).mean())
 
 
-def even(start: float, end: float, last_s: float | None = None) -> Measure:
-    """R1, smallest over largest goodput: over a window, and over its last seconds where that is asked."""
+def _second_share(each: np.ndarray) -> float:
+    """What the second of two flows has of their goodput; NaN where neither has any."""
+    both = float(each.sum())
+    return float(each[1].sum()) / both if both > 0 else math.nan
+
+
+def even(start: float, end: float, last: Window | None = None) -> Measure:
+    """R1 of two flows, smaller over larger goodput, and the second one's share; R1 of a last part where that is asked."""
 
     def measure(record: Record) -> dict[str, float]:
-        found = {"fairness_r1": _r1(goodputs(record, start, end))}
-        return found if last_s is None else {**found, "fairness_r1_end": _r1(goodputs(record, end - last_s, end))}
+        each = goodputs(record, start, end)
+        found = {"fairness_r1": _r1(each), "second_share": _second_share(each)}
+        return found if last is None else {**found, "fairness_r1_end": _r1(goodputs(record, *last))}
 
     return measure
 
 
 def friendly(start: float, end: float, last: Window) -> Measure:
-    """R2, also over a last part; R3, the goodput of the second flow, the scheme's, over that of the first, CUBIC's."""
+    """R2, also over a last part; R3, the goodput of the second flow, the scheme's, over that of the first, CUBIC's,
+    where less than 1 Mbit/s counts as that, as in the testbed's plots; and the second one's share."""
 
     def measure(record: Record) -> dict[str, float]:
         each = goodputs(record, start, end)
         return {
             "friendliness_r2": _r2(each),
             "friendliness_r2_end": _r2(goodputs(record, *last)),
-            "friendliness_r3": ratio(each[1], each[0]),
+            "friendliness_r3": ratio(*np.maximum(each, LEAST_MBPS)[::-1]),
+            "second_share": _second_share(each),
         }
 
     return measure
@@ -147,18 +163,28 @@ def phases(moved_s: float, back_s: float, rate_mbps: float) -> Measure:
 
 
 def _joint(record: Record, windows: Sequence[Window]) -> dict[str, float]:
-    """E1, E2: goodput of all over the rate, E2 less what was sent again, over mean RTT / base RTT; and both parts."""
+    """E1, E2: goodput of all over the rate, E2 less what was sent again, over mean RTT / base RTT; and both parts.
+
+    E1 and E2 are of each second, then their mean; a second in which no round trip is measured, as nothing comes back,
+    counts as 0. A flow counts within its window.
+    """
     start, end = windows[0][0], windows[-1][1]
+    times = np.arange(start, end + 1)
     capacity = float(record.capacity_mbps((start, end))[0])
-    used = sum(float(record.goodput_mbps(i, (start, end))[0]) for i in range(len(windows)))
-    again = sum(float(record.retransmitted_mbps(i, (start, end))[0]) for i in range(len(windows)))
-    rtts = [record.rtt_ms(i, window)[0] / record.scenario.base_rtt_ms(i) for i, window in enumerate(windows)]
-    use, inflation = used / capacity, known_mean(rtts)
+    used, again = np.zeros(len(times) - 1), np.zeros(len(times) - 1)
+    rtts = np.full((len(windows), len(times) - 1), np.nan)
+    for i, window in enumerate(windows):
+        inside = (times[:-1] >= window[0]) & (times[1:] <= window[1])
+        used += np.where(inside, record.goodput_mbps(i, times), 0)
+        again += np.where(inside, record.retransmitted_mbps(i, times), 0)
+        rtts[i] = np.where(inside, record.rtt_ms(i, times), np.nan) / record.scenario.base_rtt_ms(i)
+    slower = np.nan_to_num([known_mean(second) for second in rtts.T], nan=np.inf)
+    whole = [record.rtt_ms(i, window)[0] / record.scenario.base_rtt_ms(i) for i, window in enumerate(windows)]
     return {
-        "use": use,
-        "inflation": inflation,
-        "efficiency_e1": use / inflation,
-        "efficiency_e2": (used - again) / capacity / inflation,
+        "use": float(used.mean()) / capacity,
+        "inflation": known_mean(whole),
+        "efficiency_e1": float((used / capacity / slower).mean()),
+        "efficiency_e2": float(((used - again) / capacity / slower).mean()),
     }
 
 
@@ -178,8 +204,12 @@ def efficiency(windows: Sequence[Window], rate_mbps: float) -> Measure:
     return measure
 
 
-def alone(start: float = 0.0) -> Measure:
-    """G, X: goodput over the mean capacity, and what was sent again, from a time on."""
+def alone(start: float = 0.0, base_ms: float | None = None) -> Measure:
+    """G, X: goodput over the mean capacity, and what was sent again, from a time on.
+
+    Args:
+        base_ms: The least round trip from then on; None: that of the whole world.
+    """
 
     def measure(record: Record) -> dict[str, float]:
         whole = (start, record.scenario.duration_s)
@@ -188,14 +218,14 @@ def alone(start: float = 0.0) -> Measure:
             "adaptation_g": used,
             "retransmitted_mbps": float(record.retransmitted_mbps(0, whole)[0]),
             "use": used,
-            "inflation": float(record.rtt_ms(0, whole)[0]) / record.scenario.base_rtt_ms(0),
+            "inflation": float(record.rtt_ms(0, whole)[0]) / (base_ms or record.scenario.base_rtt_ms(0)),
         }
 
     return measure
 
 
 def common(record: Record) -> dict[str, float]:
-    """Of every world: how much of its bottleneck is used, and the contender's round-trip time."""
+    """Of every world: how much of its bottleneck is used, how long packets wait there, the contender's round trip."""
     scenario = record.scenario
     times, link = (0.0, scenario.duration_s), scenario.bottleneck
     crossing = [i for i, flow in enumerate(scenario.flows) if link in flow.path]
@@ -204,4 +234,5 @@ def common(record: Record) -> dict[str, float]:
     return {
         "use": used / float(record.capacity_mbps(times, link)[0]),
         "inflation": known_mean([record.rtt_ms(i, times)[0] / scenario.base_rtt_ms(i) for i in own]),
+        "queue_ms": float(record.queue_ms(times, link)[0]),
     }

@@ -26,6 +26,8 @@ RATE = 100.0
 PEAK_MBPS = 10_000.0
 """At which a burst leaves (ours): Mininet's pairs of devices have no rate of their own."""
 DELAYS_MS, QUEUES = tuple(range(10, 101, 10)), (0.2, 1, 4)
+DISCIPLINES: dict[str, dict[str, Any]] = {"codel": {"ecn": False}, "fq_codel": {"flows": 100}}
+"""Behind which efficiency is measured, as `tc` sets them up: where it is told nothing of ECN, CoDel marks nothing."""
 ORBIT_S = np.arange(0.0, 300.0, 15.0)
 """When the paths of satellites are drawn anew."""
 Place = tuple[str, float, float]
@@ -161,12 +163,26 @@ def _two(d: float, first: str = AGENT, second: str = AGENT) -> list[Place]:
     return [(first, 0.0, 4 * d), (second, float(d), 4 * d)]
 
 
+def _last(d: int) -> measures.Window:
+    """The last part of their time that the plots of 2024 show."""
+    return 4 * d - d // 4, 4 * d
+
+
+RATES_S = 100.0
+"""Of worlds over many rates: their first flow stops then, and no score sees the 50 s that the second one has alone."""
+
+
+def _two_over_rates(first: str = AGENT) -> list[Place]:
+    """Two flows, the second from 25 s on."""
+    return [(first, 0.0, RATES_S), (AGENT, 25.0, RATES_S)]
+
+
 def intra_rtt(testbed: Testbed, run: int) -> Worlds:
     """Two flows of one round trip."""
     for d, q in product(DELAYS_MS, QUEUES):
         name, link = f"{d}ms-{q}", bucket(RATE, buffer_bytes(RATE, 2 * d, q))
         scenario = dumbbell(link, [2 * d], _two(d), 4 * d, name)
-        yield World(name, scenario, measures.even(d, 4 * d, d // 4), {"d": d, "q": q})
+        yield World(name, scenario, measures.even(d, 4 * d, _last(d)), {"d": d, "q": q})
 
 
 def inter_rtt(testbed: Testbed, run: int) -> Worlds:
@@ -174,15 +190,15 @@ def inter_rtt(testbed: Testbed, run: int) -> Worlds:
     for d, q in product(DELAYS_MS, QUEUES):
         name, link = f"{d}ms-{q}", bucket(RATE, buffer_bytes(RATE, max(20, 2 * d), q))
         scenario = dumbbell(link, [20, 2 * d], _two(d), 4 * d, name)
-        yield World(name, scenario, measures.even(d, 4 * d), {"d": d, "q": q})
+        yield World(name, scenario, measures.even(d, 4 * d, _last(d)), {"d": d, "q": q})
 
 
 def rates(testbed: Testbed, run: int) -> Worlds:
     """Two flows of 40 ms over many rates."""
     for rate, q in product(testbed.rates, QUEUES):
-        name, places = f"{rate}mbps-{q}", [(AGENT, 0.0, 100.0), (AGENT, 25.0, 150.0)]
-        scenario = dumbbell(bucket(rate, buffer_bytes(rate, 40, q)), [40], places, 100, name)
-        yield World(name, scenario, measures.even(25, 100, 25), {"rate": rate, "q": q})
+        name, link = f"{rate}mbps-{q}", bucket(rate, buffer_bytes(rate, 40, q))
+        scenario = dumbbell(link, [40], _two_over_rates(), RATES_S, name)
+        yield World(name, scenario, measures.even(25, RATES_S, (75, RATES_S)), {"rate": rate, "q": q})
 
 
 def wide(testbed: Testbed, run: int) -> Worlds:
@@ -226,7 +242,7 @@ def friendly(testbed: Testbed, run: int) -> Worlds:
     start, end = testbed.friendly
     for d, q in product(DELAYS_MS, QUEUES):
         name, link = f"{d}ms-{q}", bucket(RATE, buffer_bytes(RATE, 2 * d, q))
-        measure = measures.friendly(start * d, end * d, (4 * d - d // 4, 4 * d))
+        measure = measures.friendly(start * d, end * d, _last(d))
         yield World(name, dumbbell(link, [2 * d], _two(d, "cubic"), 4 * d, name), measure, {"d": d, "q": q})
 
 
@@ -242,15 +258,15 @@ def inverse(testbed: Testbed, run: int) -> Worlds:
 def friendly_rates(testbed: Testbed, run: int) -> Worlds:
     """The contender joins a CUBIC flow of 40 ms, over many rates."""
     for rate, q in product(testbed.rates, QUEUES):
-        name, places = f"{rate}mbps-{q}", [("cubic", 0.0, 100.0), (AGENT, 25.0, 150.0)]
-        scenario = dumbbell(bucket(rate, buffer_bytes(rate, 40, q)), [40], places, 100, name)
-        yield World(name, scenario, measures.friendly(25, 100, (75, 100)), {"rate": rate, "q": q})
+        name, link = f"{rate}mbps-{q}", bucket(rate, buffer_bytes(rate, 40, q))
+        scenario = dumbbell(link, [40], _two_over_rates("cubic"), RATES_S, name)
+        yield World(name, scenario, measures.friendly(25, RATES_S, (75, RATES_S)), {"rate": rate, "q": q})
 
 
 def many_cubic(testbed: Testbed, run: int) -> Worlds:
-    """The contender and CUBIC flows that come within 15 s."""
+    """The contender and CUBIC flows that come within 15 s; the seed of their starts is the run times all flows."""
     for n, q in product(range(2, 21, 2), QUEUES):
-        name, draw = f"{n}cubic-{q}", Random(run)
+        name, draw = f"{n}cubic-{q}", Random(run * (n + 1))
         places = [(AGENT, 0.0, 60.0), *(("cubic", float(draw.randint(1, 15)), 60.0) for _ in range(n))]
         scenario = dumbbell(bucket(RATE, buffer_bytes(RATE, 30, q)), [30], places, 60, name)
         yield World(name, scenario, measures.against, {"n": n, "q": q})
@@ -269,14 +285,13 @@ def efficient(testbed: Testbed, run: int) -> Worlds:
 
 
 def managed(testbed: Testbed, run: int) -> Worlds:
-    """Five such flows behind CoDel, and behind FQ-CoDel of 100 queues."""
+    """Five such flows behind each of the disciplines; delays and buffers are ours."""
     windows = [(25.0 * i, 25.0 * i + 125) for i in range(5)]
-    disciplines: dict[str, dict[str, Any]] = {"codel": {}, "fq_codel": {"flows": 100}}
-    for (aqm, how), d in product(disciplines.items(), (10, 100)):
-        name, packets = f"{aqm}-{d}ms", max(1, buffer_bytes(RATE, 2 * d, 1) // 1500)
+    for (aqm, how), d, q in product(DISCIPLINES.items(), (10, 100), QUEUES):
+        name, packets = f"{aqm}-{d}ms-{q}", buffer_bytes(RATE, 2 * d, q) // 1500
         link = Link(name="bottleneck", rate_mbps=RATE, queue_packets=packets, discipline={"name": aqm, **how})
         scenario = dumbbell(link, [2 * d], [(AGENT, *w) for w in windows], 225, name)
-        yield World(name, scenario, measures.efficiency(windows, RATE), {"d": d, "aqm": aqm})
+        yield World(name, scenario, measures.efficiency(windows, RATE), {"d": d, "q": q, "aqm": aqm})
 
 
 # ---- paths that change
@@ -302,34 +317,41 @@ def _drawn(testbed: Testbed, run: int, trace: RateTrace, rtt: Any, loss: Any = 0
     return World("draw", dumbbell(link, [rtt], [(AGENT, 0.0, 300.0)], 300, f"{run}", loss=loss), measures.alone(), {})
 
 
-def _orbit(draw: Random) -> tuple[int, int, float, float]:
-    """A satellite's path: Mbit/s, round trip in ms, loss, and the seconds without it before it is there."""
-    return draw.randint(50, 100), draw.randint(5, 100), round(draw.uniform(0, 1), 2) / 100, draw.randint(45, 120) * 1e-3
+def _orbit(draw: Random) -> tuple[int, int, float]:
+    """A satellite's path: Mbit/s, round trip in ms, loss."""
+    return draw.randint(50, 100), draw.randint(5, 100), round(draw.uniform(0, 1), 2) / 100
 
 
-def _orbits(run: int) -> tuple[RateTrace, DelaySchedule, LossSchedule, np.ndarray]:
-    """Rate, round trip, loss and outages of a flow's path over satellites."""
-    draw = Random(run)
-    rates_mbps, rtts, losses, gone_s = zip(*(_orbit(draw) for _ in ORBIT_S), strict=True)
-    delays = DelaySchedule(ORBIT_S, rtts, reorder=True)
-    return RateTrace(ORBIT_S, rates_mbps), delays, LossSchedule(ORBIT_S, losses), np.array(gone_s)
+def _orbit_and_outage(draw: Random) -> tuple[int, int, float, float]:
+    """The same, and the seconds without it before it is there, which only the scripts with outages draw."""
+    return *_orbit(draw), draw.randint(45, 120) * 1e-3
+
+
+def _orbits(paths: Sequence[Sequence[float]]) -> tuple[RateTrace, DelaySchedule, LossSchedule]:
+    """Rate, round trip and loss of a flow's paths over satellites, one after the other."""
+    rates_mbps, rtts, losses, *_ = zip(*paths, strict=True)
+    return RateTrace(ORBIT_S, rates_mbps), DelaySchedule(ORBIT_S, rtts, reorder=True), LossSchedule(ORBIT_S, losses)
 
 
 def leo(testbed: Testbed, run: int) -> Worlds:
     """Paths over satellites."""
-    trace, rtt, _, _ = _orbits(run)
+    draw = Random(run)
+    trace, rtt, _ = _orbits([_orbit(draw) for _ in ORBIT_S])
     yield _drawn(testbed, run, trace, rtt)
 
 
 def leo_loss(testbed: Testbed, run: int) -> Worlds:
     """The same that lose at random."""
-    trace, rtt, loss, _ = _orbits(run)
-    yield _drawn(testbed, run, trace, rtt, loss)
+    draw = Random(run)
+    yield _drawn(testbed, run, *_orbits([_orbit(draw) for _ in ORBIT_S]))
 
 
 def leo_outages(testbed: Testbed, run: int) -> Worlds:
-    """The same with an outage of the bottleneck's link at each change."""
-    trace, rtt, _, gone_s = _orbits(run)
+    """Such paths with an outage of the bottleneck's link at each change."""
+    draw = Random(run)
+    paths = [_orbit_and_outage(draw) for _ in ORBIT_S]
+    trace, rtt, _ = _orbits(paths)
+    gone_s = np.array([gone for *_, gone in paths])
     ahead, back = _down(trace, testbed.fixed_buffer, ORBIT_S[1:], gone_s[1:])
     scenario = dumbbell(ahead, [rtt], [(AGENT, 0.0, 300.0)], 300, f"{run}", back=back)
     yield World("draw", scenario, measures.alone(), {})
@@ -339,11 +361,11 @@ def leo_inter_rtt(testbed: Testbed, run: int) -> Worlds:
     """Two flows of different round trips, and an outage of the bottleneck's link every 5 s."""
     for r, q in product(DELAYS_MS, QUEUES):
         name, draw, times = f"{r}ms-{q}", Random(run), np.arange(0.0, 200.0, 5.0)
-        gone_s = np.array([_orbit(draw)[-1] for _ in times])
+        gone_s = np.array([_orbit_and_outage(draw)[-1] for _ in times])
         ahead, back = _down(RateTrace([0], [RATE]), buffer_bytes(RATE, max(10, r), q), times[1:], gone_s[1:])
         places = [(AGENT, 0.0, 200.0), (AGENT, 50.0, 200.0)]
         scenario = dumbbell(ahead, [10, r], places, 200, name, back=back)
-        yield World(name, scenario, measures.even(50, 200), {"r": r, "q": q})
+        yield World(name, scenario, measures.even(50, 200, (100, 199)), {"r": r, "q": q})
 
 
 def handover(testbed: Testbed, run: int) -> Worlds:
@@ -359,20 +381,21 @@ def handover(testbed: Testbed, run: int) -> Worlds:
 
 
 def jump(testbed: Testbed, run: int) -> Worlds:
-    """A round trip that is multiplied at 20 s."""
+    """A round trip that is multiplied at 20 s; what follows is held against the new one."""
     for r, times in product(DELAYS_MS, (1.5, 2, 3, 4)):
         name, rtt = f"{r}ms-{times}", DelaySchedule([0, 20], [r, r * times], reorder=True)
         scenario = dumbbell(bucket(RATE, buffer_bytes(RATE, r, 1)), [rtt], [(AGENT, 0.0, 50.0)], 50, name)
-        yield World(name, scenario, measures.alone(20.0), {"r": r, "times": times})
+        yield World(name, scenario, measures.alone(20.0, r * times), {"r": r, "times": times})
 
 
 STARLINK = {522: 62.7, 408: 49.0, 388: 46.6, 326: 39.1, 582: 69.8, 219: 26.3, 696: 83.6, 740: 88.8}
-"""Buffers in packets, and mean round trips in ms, of the paths that LeoEM has logs of."""
+"""Buffers in packets, and mean round trips in ms, of the paths that LeoEM has logs of. Here each rises second by second
+from 10 ms under its mean to 10 ms above it, and falls back after 15 s."""
 
 
 def _starlink(starts: Sequence[float], measure: Measure) -> Worlds:
     for buffer, mean in STARLINK.items():
-        rtt = DelaySchedule(ORBIT_S, mean + np.where(np.arange(len(ORBIT_S)) % 2, 10.0, -10.0), reorder=True)
+        rtt = DelaySchedule(np.arange(15.0), mean + np.linspace(-10, 10, 15), period_s=15, reorder=True)
         link = Link(name="bottleneck", rate_mbps=RATE, queue_bytes=1500 * buffer)
         name = f"{mean:g}ms-{len(starts)}"
         yield World(name, dumbbell(link, [rtt], [(AGENT, at, 300.0) for at in starts], 300, name), measure, {})
