@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | sanitize | fuzz | kills | gate | notebooks | benchmark | benchmark-live | native | bpf | mutate | clean
+# make demo | test | test-slow | lint | docs | sanitize | fuzz | kills | gate | notebooks | benchmark | benchmark-live | native | bpf | mutate | clean
 #
 # `make demo` and `make test` need Python 3.10 or newer (with venv and headers) and a C++20 compiler;
 # everything else, CMake and Ninja included, is fetched into .venv in the versions of constraints.txt.
@@ -32,20 +32,26 @@ CTEST := $(BIN)/ctest
 CXX_SOURCES := CMakeLists.txt $(shell find cpp -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt)
 PACKAGING := setup.cfg setup.py pyproject.toml constraints.txt
 
-.PHONY: demo test test-cpp test-python lint docs sanitize fuzz kills kills-live gate notebooks benchmark benchmark-live native check-machine clean
+.PHONY: demo test test-slow test-cpp test-python lint docs sanitize fuzz kills kills-live gate notebooks benchmark benchmark-live native check-machine clean
 
 # The learners are fetched while the compiler works.
 demo: $(VENV)/.tools
 	$(MAKE) -j2 $(VENV)/.train native
 	$(BIN)/netbuf-gym demo $(DEMO_ARGS)
 
-test: test-cpp test-python
+test: $(VENV)/.tools
+	$(MAKE) -j2 $(VENV)/.test native
+	$(MAKE) test-cpp test-python
 
 test-cpp: $(BUILD)/.tests
 	$(CTEST) --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
+# Those that are not marked as slow, of which there are half an hour.
 test-python: $(VENV)/.test native
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.test native
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 lint: $(VENV)/.test native
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Fail if pytest skipped a test that this machine could have run.
 
-    python .ci/check_skips.py build/pytest.xml
+    python .ci/check_skips.py build/quick.xml build/slow.xml
 
 A skip is allowed for two reasons only: the reference data beside the checkout are absent
 ("../shared is not here"), or its reason names a capability that this script finds to be missing too.
@@ -92,8 +92,8 @@ def allowed(reason: str) -> bool:
     return False
 
 
-def main(path: str) -> int:
-    cases = list(ET.parse(path).getroot().iter("testcase"))
+def main(paths: list[str]) -> int:
+    cases = [case for path in paths for case in ET.parse(path).getroot().iter("testcase")]
     skips = [
         (f"{case.get('classname')}.{case.get('name')}", skip.get("message") or "")
         for case in cases
@@ -108,4 +108,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1:]))

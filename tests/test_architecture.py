@@ -199,6 +199,7 @@ def _member(scope, statement):
             last = word
 
 
+@pytest.mark.slow
 def test_no_class_is_wide():
     wide = {}
     for name in files(".py", ".h", ".cc"):
@@ -305,10 +306,12 @@ def test_circles_are_found():
     assert circles({"a": ["b"], "b": ["c", "d"], "c": ["a"], "d": []}) == [["a", "b", "c"]]
 
 
+@pytest.mark.slow
 def test_no_import_circle():
     assert circles(graph()) == []
 
 
+@pytest.mark.slow
 def test_imports_point_one_way():
     level = {f"netbuf_gym.{name}": number for number, layer in enumerate(LAYERS) for name in layer}
 
@@ -327,6 +330,7 @@ def test_imports_point_one_way():
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_nothing_below_zoo_imports_a_learner():
     optional = ("pettingzoo", "matplotlib", *LEARNERS)
     code = (
@@ -406,6 +410,7 @@ def owned(name, line):
     return any(re.match(pattern, f"{name}: {line}") for pattern in OWNED)
 
 
+@pytest.mark.slow
 def test_only_the_owner_of_a_difference_asks_for_it():
     product = [name for name in files(".py", ".cc", ".h") if not name.startswith(("tests/", "cpp/tests/", "benchmarks/"))]
     found = {(name, number, line) for name in product for number, line in asks(name)}
@@ -413,6 +418,7 @@ def test_only_the_owner_of_a_difference_asks_for_it():
     assert [f"{name}:{number}: {line}" for name, number, line in sorted(found) if not owned(name, line)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", OWNED)
 def test_what_is_said_to_own_a_difference_does(pattern):
     lines = [f"{name}: {line}" for name in files(".py", ".cc", ".h") for _, line in asks(name)]

@@ -82,6 +82,7 @@ def test_faults_and_interruptions_have_a_status_of_their_own(command, monkeypatc
         assert (got, out) == (status, "") and err == f"netbuf-gym: error: {text}\n"
 
 
+@pytest.mark.slow
 def test_jobs_are_imported_when_asked_for(command, monkeypatch):
     seen = []
     module = types.ModuleType("netbuf_gym.zoo.train")
@@ -109,11 +110,13 @@ def test_a_defect_of_our_own_is_not_taken_for_a_missing_extra(monkeypatch):
         cli.main(["train"])
 
 
+@pytest.mark.slow
 def test_the_module_is_the_command():
     run = subprocess.run([sys.executable, "-m", "netbuf_gym", "list", "traces"], capture_output=True, text=True)
     assert run.returncode == 0 and "poisson" in run.stdout
 
 
+@pytest.mark.slow
 def test_nothing_below_the_zoo_loads_a_learner():
     code = (
         "import sys, netbuf_gym, netbuf_gym.cli; from netbuf_gym import simulate, scenarios;"
@@ -124,6 +127,7 @@ def test_nothing_below_the_zoo_loads_a_learner():
     assert run.stdout == "set()\n", run.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error():
     read, write = os.pipe()
     os.close(read)

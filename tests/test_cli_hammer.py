@@ -95,6 +95,7 @@ def files(tmp_path, monkeypatch):
     return paths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [simulate, generate, convert, flows, reproduce, validate])
 def test_a_result_or_one_line(command, files, capsys):
     results = 0

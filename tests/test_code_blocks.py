@@ -192,6 +192,7 @@ def suppose(target, source):
         (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(ROOT / source, target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page, steps in STEPS.items() if steps])
 def test_its_blocks_run(page, tmp_path):
     pytest.importorskip("torch")
@@ -257,6 +258,7 @@ def test_blocks_and_commands_are_read_as_they_stand(tmp_path):
     assert code_blocks.with_words(["a", "b=1", "--c", "1", "d"], ["b=2", "--c", "3"]) == ["a", "d", "b=2", "--c", "3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     [

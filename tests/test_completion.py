@@ -132,6 +132,7 @@ def ask(cache, *words):
     return run.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_an_answer_needs_no_import_of_the_package_and_follows_it(tmp_path, monkeypatch):
     assert "algo=" in [line.partition("\t")[0] for line in ask(tmp_path, "zsh", "train", "al")]
     (kept,) = (tmp_path / "netbuf-gym").glob("*.json")
@@ -148,6 +149,7 @@ def test_an_answer_needs_no_import_of_the_package_and_follows_it(tmp_path, monke
     assert ask(tmp_path, "fish", "completi") == [f"completion\t{completion.HELP}"]
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     (tmp_path / "netbuf-gym").write_text("a file")
     assert ask(tmp_path, "bash", "netbuf-gym tra", " =:") == ["trace", "train"]
@@ -224,6 +226,7 @@ class Terminal:
         os.waitpid(self.child, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", START)
 def test_a_shell_puts_it_in(shell, tmp_path):
     if shutil.which(shell) is None:

@@ -12,6 +12,7 @@ def test_every_case_is_recorded():
     assert digests.cases().keys() == RECORDED["cases"].keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", digests.cases())
 def test_digest(name):
     keys = digests.comparable(RECORDED, name)

@@ -49,11 +49,13 @@ VARIANTS = {
 """What the checkers run over, for every id of the registry."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kwargs"), [(name, one) for name in IDS for one in VARIANTS[name]])
 def test_gymnasiums_checker_has_nothing_to_say(name, kwargs):
     check_env(gym.make(name, **kwargs).unwrapped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kwargs"), [(name, one) for name in IDS for one in VARIANTS[name][:3]])
 @pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array"])
 def test_stable_baselines3s_checker_has_nothing_to_say(name, kwargs, render_mode):
@@ -93,6 +95,7 @@ def test_an_episode_ends_at_its_duration_with_a_report(per_ack):
     assert info["scenario"] == "ppcc/4" and 0 <= info["loss_rate"] < 1 and info["queue_delay_mean_ms"] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ramp", [0, 3, 4, 7])
 def test_the_reward_integrates_to_the_utility(ramp):
     """Held at 10, 27, 38 and 105 segments: far below the pipe, just below it, and well into the queue."""
@@ -155,6 +158,7 @@ def gappy(tmp_path):
     return {"name": f"trace:{path}", "duration_s": 30.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["default", "ppcc"])
 @pytest.mark.parametrize("per_ack", [False, True])
 def test_gaps_in_a_trace_neither_end_nor_freeze_an_episode(gappy, recipe, per_ack):

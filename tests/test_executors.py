@@ -27,12 +27,14 @@ def quiet(done, total):
     pass
 
 
+@pytest.mark.slow
 def test_every_task_is_done_once_and_where_the_engine_says(engine):
     found = dict(engine.run(lambda number: (number**2, os.getpid()), iter(range(4)), 2))
     assert {task: value for task, (value, _) in found.items()} == {0: 0, 1: 1, 2: 4, 3: 9}
     assert {process == os.getpid() for _, process in found.values()} == {engine.here}
 
 
+@pytest.mark.slow
 def test_errors_of_ours_come_as_they_are_and_others_are_named(engine):
     def refuse(ours):
         raise (ConfigError if ours else KeyError)("number = 3")
@@ -45,6 +47,7 @@ def test_errors_of_ours_come_as_they_are_and_others_are_named(engine):
         list(engine.run(refuse, [False], 1))
 
 
+@pytest.mark.slow
 def test_a_campaign_is_the_same_to_the_bit_and_goes_on_elsewhere(engine, tmp_path):
     values = {"sizes": (20,), "loads": (0.8,), "ccs": ("cubic",), "seeds": 2, "duration_s": 1.0, "intervals": ()}
     settings = Settings(schemes=("naive", "random"), **values)

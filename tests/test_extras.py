@@ -41,6 +41,7 @@ def raised(text):
             yield from (part.value for part in ast.walk(node.args[1]) if isinstance(part, ast.Constant))
 
 
+@pytest.mark.slow
 def test_every_extra_that_is_named_is_there():
     missing, seen = set(), set()
     for path in FILES:

@@ -15,6 +15,7 @@ PAGE = (ROOT / "docs" / "faq.md").read_text()
 BLOCKS = [block for block in recipes.blocks(PAGE) if block.language == "python"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.section)
 def test_each_block_is_a_script(block, tmp_path):
     command = [sys.executable, "-W", "error", "-c", block.text]

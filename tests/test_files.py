@@ -69,6 +69,7 @@ def test_a_full_disk_is_reported_with_the_name_of_the_file(tmp_path, monkeypatch
         assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["simulate", "--duration", "1", "--json"], ["trace", "generate", "walk", "--out"]])
 def test_commands_name_the_file_that_outgrows_its_limit(tmp_path, words):
     program = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
@@ -93,6 +94,7 @@ def test_names_as_long_as_the_system_takes_them(tmp_path):
     assert len(os.listdir(tmp_path)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_what_cannot_be_printed_is_said_in_a_line():
     with open("/dev/full", "w") as full:
@@ -101,6 +103,7 @@ def test_what_cannot_be_printed_is_said_in_a_line():
     assert done.stderr == "netbuf-gym: error: standard output: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_closed_output_is_no_error():
     line = f"'{sys.executable}' -m netbuf_gym list sizes >&-"
     done = subprocess.run(["bash", "-c", line], stderr=subprocess.PIPE, text=True)

@@ -160,6 +160,7 @@ assert refused
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_forks_amid_the_steps_of_another_thread(threads):
     found = subprocess.run([sys.executable, "-c", AMID_A_STEP, threads], capture_output=True, text=True, timeout=100)

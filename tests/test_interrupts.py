@@ -59,6 +59,7 @@ def interrupted(code, after_s=0.4):
             os.killpg(child.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [
@@ -76,6 +77,7 @@ def test_python(work):
     assert status in (130, -signal.SIGINT) and "KeyboardInterrupt" in said and took_s < SOON_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -91,6 +93,7 @@ def test_command_line(arguments):
     assert (status, out) == (130, "") and said.splitlines()[-1] == "netbuf-gym: error: interrupted" and took_s < SOON_S
 
 
+@pytest.mark.slow
 def test_validate(tmp_path):
     (tmp_path / "rows.csv").write_text(
         "kernel,cc,N,B_mbps,rtt_prop_ms,buffer_pkts,loss,T_s,warm_s,seed,"
@@ -101,6 +104,7 @@ def test_validate(tmp_path):
     assert status == 130 and said.splitlines()[-1] == "netbuf-gym: error: interrupted" and took_s < SOON_S
 
 
+@pytest.mark.slow
 def test_reproduce(tmp_path):
     campaign = ["schemes=[dt,pie]", "duration_s=3600", "loads=[0.9]"]
     arguments = ["reproduce", "rlbm", *campaign, f"output={tmp_path / 'campaign'}", "jobs=2"]

@@ -176,6 +176,7 @@ def test_words_may_be_joined_by_underscores(capsys):
     assert listed(capsys, "congestion_controls") == listed(capsys, "congestion-controls")
 
 
+@pytest.mark.slow
 def test_lists_need_no_learner():
     code = (
         "import builtins\n"
@@ -258,6 +259,7 @@ def test_ranges_of_rewards_are_those_that_are_checked(record, capsys):
                 assert accepted == inside, f"{entry['name']}: {one['name']} = {value}, listed as {one['range']}"
 
 
+@pytest.mark.slow
 def test_ranges_of_scenarios_are_those_that_are_checked(capsys):
     for name, entry in entries_of(capsys, "scenarios").items():
         if name not in nb.scenarios.names():

@@ -34,6 +34,7 @@ def written(live, monkeypatch, tmp_path):
     return json.loads((tmp_path / "live.json").read_text()), page.read_text()
 
 
+@pytest.mark.slow
 def test_every_figure_is_measured(live, monkeypatch, tmp_path):
     machines.needs_live_worlds()
     data, page = written(live, monkeypatch, tmp_path)

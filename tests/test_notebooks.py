@@ -51,6 +51,7 @@ def test_there_are_seven():
     assert [path.stem for path in PATHS] == run.names() and len(PATHS) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_it_runs_from_clean_and_shows_the_same(path, tmp_path):
     kept, made = nbformat.read(path, 4), run.execute(path, tmp_path)
@@ -90,6 +91,7 @@ def test_it_is_short_and_its_links_lead_somewhere(path):
     assert text.startswith("# ")
 
 
+@pytest.mark.slow
 def test_the_kernel_is_left_out_by_name_where_there_can_be_no_live_world(tmp_path):
     notebook = nbformat.read(FOLDER / "kernel.ipynb", 4)
     first = "from netbuf_gym.plants.linux import machine\nmachine.look = lambda: machine.Machine('there is no /dev/net/tun')"
@@ -101,6 +103,7 @@ def test_the_kernel_is_left_out_by_name_where_there_can_be_no_live_world(tmp_pat
     assert "linux" not in said.replace("/dev/net/tun", "") and sum(pictures(made)) == 1
 
 
+@pytest.mark.slow
 def test_what_raises_is_said_and_left_as_it_was(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(run, "HERE", tmp_path)
     nbformat.write(of("print(6 * 7)"), tmp_path / "good.ipynb")

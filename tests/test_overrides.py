@@ -33,6 +33,7 @@ def by_us(text):
         return "refused"
 
 
+@pytest.mark.slow
 def test_values_are_read_as_hydra_reads_them():
     chance = random.Random(1)
     texts = ["".join(chance.choice(PARTS) for _ in range(chance.randint(0, 7))).strip() for _ in range(6000)]

@@ -65,6 +65,7 @@ def run(command, folder, **environment):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_metadata_names_author_addresses_and_that_it_is_typed(sources):
     metadata = sources[1]
     url = ConfigParser()
@@ -147,6 +148,7 @@ def test_the_sources_are_the_repository(sources):
     assert {name for name in left_out if not name.startswith(".github/")} == {".gitignore"}
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(site):
     for name in ("py.typed", "conf/train.yaml", "conf/scenario/ppcc/1.yaml", "zoo/README.md", "reproduce/rlbm/dt_search.csv"):
         assert (site / "netbuf_gym" / name).is_file(), name
@@ -180,6 +182,7 @@ def places(data):
     return {found for part in unpacked(data) for found in FOLDER.findall(part) + [own] * (own in part)}
 
 
+@pytest.mark.slow
 def test_no_shipped_file_says_where_it_was_made(sources, site):
     """Objects, models and results among them: in archives, too."""
     built = sources[0] / "build"  # where the wheel was made
@@ -198,6 +201,7 @@ def test_where_a_file_was_made_is_seen():
     assert places(gzip.compress(bytes(ROOT / "a.c"))) and not places(b"runs/home/a.c https://x.org/home/a /usr/lib/a.so")
 
 
+@pytest.mark.slow
 def test_the_installed_package_works_from_any_folder(site, tmp_path):
     def command(*words):
         return run([sys.executable, "-m", "netbuf_gym", *words], tmp_path, PYTHONPATH=str(site))
@@ -213,6 +217,7 @@ def test_the_installed_package_works_from_any_folder(site, tmp_path):
     assert "| ppo |" in command("evaluate", f"model={agent}", *words, f"run_dir={tmp_path / 'ev'}")
 
 
+@pytest.mark.slow
 def test_the_installed_package_shows_the_committed_leaderboard(site, tmp_path):
     """From a folder that holds no results; the same rows as those of this checkout."""
     command = [sys.executable, "-m", "netbuf_gym", "leaderboard", "show", "task=queue_threshold"]

@@ -15,6 +15,7 @@ from netbuf_gym.vector import VectorEnv
 DOCS = Path(__file__).parent.parent / "docs"
 
 
+@pytest.mark.slow
 def test_the_documentation_is_up_to_date(tmp_path, capsys):
     assert pages.main([str(DOCS), "--check"]) == 0
     page = "text\n<!-- table: environments -->\nold\n<!-- end of table -->\nmore\n"
@@ -76,6 +77,7 @@ WORLDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "kwargs"), [(task, one) for task, several in WORLDS.items() for one in several])
 def test_floors_are_where_observations_end(task, kwargs):
     env = VectorEnv(8, task=task, **kwargs, history=1)

@@ -23,6 +23,7 @@ CURVES = {"ppo": [(np.arange(1, 5), np.arange(4.0)), (np.arange(2, 7), np.arange
 ROWS = (("cwnd_packets", "cwnd (packets)"), ("rtt_ms", "RTT (ms)"), ("queue_packets", "queue (packets)"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_draws_every_picture(tmp_path, suffix, magic):
     plots.throughput_delay(POINTS, tmp_path / f"a.{suffix}", "title", capacity_mbps=10)

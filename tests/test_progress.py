@@ -71,6 +71,7 @@ def test_times_as_people_say_them():
     assert [duration(seconds) for seconds in (4.4, 89, 720, 36000)] == ["4 s", "89 s", "12 min", "10.0 h"]
 
 
+@pytest.mark.slow
 def test_importing_it_loads_no_tqdm():
     code = "import sys, netbuf_gym.cli, netbuf_gym.progress; print('tqdm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -41,6 +41,7 @@ assert not heavy, heavy
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_importing_takes_little_beyond_gymnasium(tmp_path):
     """Processor time of imports from byte code, as pip leaves it: 0.3 s, or on a slower machine twice what Gymnasium takes."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}

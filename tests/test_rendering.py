@@ -26,6 +26,7 @@ def without_matplotlib(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", imported)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IDS)
 @pytest.mark.parametrize("matplotlib", [True, False])
 def test_frames_have_one_shape_and_change(name, matplotlib, monkeypatch):
@@ -83,6 +84,7 @@ def test_whatever_is_shown_is_drawn(states, monkeypatch):
         assert strips(panels, states[-rendering.SHOWN :]).shape == (2 * PANEL, WIDTH, 3)
 
 
+@pytest.mark.slow
 def test_axes_are_drawn_anew_only_when_their_limits_change(monkeypatch):
     env = gym.make(IDS[0], render_mode="rgb_array", scenario="ppcc/2")
     env.reset(seed=1)
@@ -110,6 +112,7 @@ def test_a_video_is_as_fast_as_the_world(interval_s, fps):
     assert gym.make(IDS[0]).unwrapped.metadata["render_modes"] == ["ansi", "rgb_array"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IDS)
 def test_record_video_writes_an_episode(name, tmp_path):
     moviepy = pytest.importorskip("moviepy")
@@ -126,6 +129,7 @@ def test_record_video_writes_an_episode(name, tmp_path):
         assert clip.fps == 4 and clip.size == [CHART_WIDTH, 3 * CHART_PANEL] and clip.duration == pytest.approx(3, abs=0.51)
 
 
+@pytest.mark.slow
 def test_vector_environments_draw_a_picture_a_row():
     worlds = gym.make_vec(IDS[0], num_envs=3, render_mode="rgb_array", max_episode_steps=4, slow_start=False)
     worlds.reset(seed=1)

@@ -50,6 +50,7 @@ def test_a_strangers_task_is_trained_and_its_agent_evaluated(stranger, tmp_path)
         rollout.evaluate(agent, "congestion_window", SHORT, [1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", tasks.names())
 def test_more_threads_and_more_worlds_give_the_same(name):
     record = tasks.get(name)

@@ -30,6 +30,7 @@ def test_numbers_are_numbers_and_what_is_none_stays():
     assert found == [20, 0.5, 1000.0, -1.0, "x", ""] and isinstance(found[0], int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [

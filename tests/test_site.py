@@ -68,6 +68,7 @@ def outside(target):
     return bool(urlsplit(target).netloc)
 
 
+@pytest.mark.slow
 def test_every_link_and_picture_is_there(site, pages):
     broken = defaultdict(list)
     for path, page in pages.items():

@@ -170,6 +170,7 @@ nb.simulate(nb.scenarios.dumbbell(rate_mbps=1000, duration_s=5), progress=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tqdm", ["with", "without"])
 def test_a_bar_is_drawn(tqdm):
     if tqdm == "with":

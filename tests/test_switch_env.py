@@ -39,6 +39,7 @@ def same_reports(a, b):
     return all(x == b[key] or (isinstance(x, float) and math.isnan(x) and math.isnan(b[key])) for key, x in a.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", [*RECIPES, {"history": 1, "interval_s": 0.037}])
 @pytest.mark.parametrize("scenario", [RANDOM, BURSTS])
 def test_vector_equals_scalar_step_by_step(kwargs, scenario):
@@ -64,6 +65,7 @@ def test_vector_equals_scalar_step_by_step(kwargs, scenario):
     assert ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", RECIPES)
 def test_same_seed_same_bits_on_any_number_of_threads(kwargs):
     def play(threads, seed):
@@ -79,6 +81,7 @@ def test_same_seed_same_bits_on_any_number_of_threads(kwargs):
     assert len(set(runs)) == 1 and play(1, 5) != runs[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", RECIPES)
 @pytest.mark.parametrize("scenario", [RANDOM, BURSTS, {"name": "rlbm/thesis-code", "duration_s": 3.0}])
 def test_fuzzed_actions_conserve_packets_and_never_overfill_the_buffer(kwargs, scenario):

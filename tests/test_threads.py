@@ -66,12 +66,14 @@ assert env.unwrapped.engine.steps.max() <= len(done)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_four_threads_in_one_vector_environment(threads):
     status, _, said = in_child(STEP_IN_FOUR_THREADS, threads)
     assert status == 0, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda: gym.make(ID, scenario=SLOW, interval_s=5.0), "vector", "parallel"])
 def test_a_second_thread_is_refused_by_name(make):
     if make == "vector":
@@ -255,6 +257,7 @@ print("over", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["idle", "step", "simulate", "own"])
 @pytest.mark.parametrize(("threads", "wait"), [("1", "0.05"), ("2", "0.1"), ("2", "0.113")])
 def test_the_interpreter_ends_while_threads_are_at_work(kind, threads, wait):
@@ -292,6 +295,7 @@ print("over", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [STEP_AFTER_THE_END, DECIDE_AT_THE_END])
 def test_threads_do_not_learn_that_the_interpreter_ends(code):
     assert in_child(code) == (0, "over\n", "")
@@ -315,6 +319,7 @@ env = gym.make("netbuf/CongestionWindow-v0", plant="told")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outlives", "said"), [("True", "closed\nend\n"), ("derived", "closed\nend\n"), ("False", "end\n")])
 def test_what_outlives_the_program_is_closed_at_its_end(outlives, said):
     status, out, error = in_child(CLOSED_AT_THE_END, outlives)

@@ -241,6 +241,7 @@ def test_series_agree_with_the_statistics():
     assert (plain.completions == result.completions).all() and plain.switches == result.switches
 
 
+@pytest.mark.slow
 def test_thresholds_keep_queues_where_they_belong():
     result = nb.simulate(busy(scheme=StaticThresholds(limits=[5, 9])), seed=1)
     assert [queue.packets_max for queue in result.switches[0].queues] == [5, 9]

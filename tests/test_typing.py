@@ -200,6 +200,7 @@ def checked(tmp_path_factory):
     return folder, {name: [line for line in said if line.startswith(f"{name}:")] for name in PROGRAMS} | {"all": said}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["program.py", "everything.py"])
 def test_a_program_passes_mypy_strict_and_runs(checked, name):
     folder, said = checked
@@ -216,6 +217,7 @@ def test_misuses_are_told(checked):
     assert said["all"] == said["misuses.py"]
 
 
+@pytest.mark.slow
 def test_lint_checks_what_is_installed_as_zoo_and_conf():
     done = subprocess.run(["make", "-n", "lint"], cwd=HERE.parent, capture_output=True, text=True)
     commands = done.stdout.splitlines()

@@ -38,6 +38,7 @@ def same(a, b):
     return len(a) == len(b) and all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", [{}, {"recipe": "ppcc"}, {"per_ack": True}, {"history": 1, "interval_s": 0.037}])
 @pytest.mark.parametrize("scenario", [RANDOM, {"name": "ppcc/2", "duration_s": 4.0}])
 def test_vector_equals_scalar_step_by_step(kwargs, scenario):

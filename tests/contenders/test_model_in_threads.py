@@ -34,6 +34,7 @@ def reports(model, threads, together):
         return list(pool.map(play, range(6)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 6])
 def test_a_model_with_scratch_memory(threads):
     assert repr(reports(Scratch(), threads, True)) == repr(reports(Scratch(), threads, False))
@@ -52,6 +53,7 @@ def test_models_that_are_neither_hashable_nor_referenced():
     assert repr(reports(model, 3, True)) == repr(reports(Scratch(), 3, False))
 
 
+@pytest.mark.slow
 def test_a_learner_of_stable_baselines3():
     stable_baselines3 = pytest.importorskip("stable_baselines3")
     import gymnasium as gym

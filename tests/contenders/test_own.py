@@ -51,6 +51,7 @@ def reports(word):
     return rollout.evaluate(word, TASK, {"name": "ppcc/2", "duration_s": 5}, seeds=[1])
 
 
+@pytest.mark.slow
 def test_a_file_in_cpp_does_what_the_same_control_of_the_core_does():
     Path("reno.cc").write_text((Path(__file__).parent / "own_reno.cc").read_text())
     cc = nb.scenarios.compiled("reno.cc")
@@ -61,6 +62,7 @@ def test_a_file_in_cpp_does_what_the_same_control_of_the_core_does():
     assert (own.series["cwnd_packets"] == core.series["cwnd_packets"]).all()
 
 
+@pytest.mark.slow
 def test_words_name_files_and_modules():
     assert reports(written())[0]["goodput_mbps"] > 1
     Path("mine.py").write_text(
@@ -89,6 +91,7 @@ def test_words_name_files_and_modules():
         rollout.contender_of("nomodule:Name", TASK)
 
 
+@pytest.mark.slow
 def test_parameters_are_those_of_the_record():
     written(
         members='explicit Own(const Parameters& p) : w_(p["w"]) {}\n  double w_;\n'
@@ -120,6 +123,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", BAD)
 def test_what_is_no_window_is_refused_by_name(code):
     world = nb.scenarios.dumbbell(rate_mbps=10, senders=["cubic", nb.scenarios.compiled(written(code))], duration_s=5)
@@ -127,6 +131,7 @@ def test_what_is_no_window_is_refused_by_name(code):
         nb.simulate(world)
 
 
+@pytest.mark.slow
 def test_a_window_that_is_assigned_counts_as_set():
     own = nb.scenarios.compiled(written("tcb.cwnd = 30 * tcb.mss;"))
     world = nb.scenarios.dumbbell(rate_mbps=10, senders=[own], duration_s=5)
@@ -142,6 +147,7 @@ FATAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", FATAL)
 def test_code_that_takes_its_process_along_is_told(code, monkeypatch):
     monkeypatch.setattr(isolated, "SILENT_CPU_S", 1.0)
@@ -149,12 +155,14 @@ def test_code_that_takes_its_process_along_is_told(code, monkeypatch):
         reports(written(code))
 
 
+@pytest.mark.slow
 def test_one_that_never_sends_is_told():
     word = written(members="void init(Tcb& tcb) override { tcb.pacing_rate = 1; tcb.next_departure = kNever; }")
     with pytest.raises(ControlError, match=r"congestion control own.cc never sends: nothing was acknowledged in 5 s"):
         reports(word)
 
 
+@pytest.mark.slow
 def test_what_does_not_compile_says_where():
     Path("wrong.cc").write_text('#include "netbuf/tcp.h"\n\nint f() { return nothing; }\n')
     with pytest.raises(ControlError, match=r"wrong.cc does not compile: wrong.cc:3:18: error: .*nothing"):
@@ -178,6 +186,7 @@ def test_the_compiler_is_asked_for(monkeypatch):
         nb.scenarios.compiled("own.cc")
 
 
+@pytest.mark.slow
 def test_it_is_compiled_once_and_anew_when_anything_changes(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "kept"))
     Path("own.h").write_text("#define START 10\n")
@@ -194,6 +203,7 @@ def test_it_is_compiled_once_and_anew_when_anything_changes(monkeypatch, tmp_pat
     assert len({path.name for path in (tmp_path / "kept" / "netbuf-gym" / "controls").iterdir()}) == 3
 
 
+@pytest.mark.slow
 def test_a_suite_marks_those_that_fail_and_goes_on(capsys):
     written("*(volatile int*)8 = 1;", "crash.cc")
     Path("wrong.cc").write_text("nonsense")
@@ -206,6 +216,7 @@ def test_a_suite_marks_those_that_fail_and_goes_on(capsys):
     assert set(result["failed"]) == {"crash.cc", "wrong.cc"} and set(result["controllers"]) == {"own.cc", "newreno"}
 
 
+@pytest.mark.slow
 def test_a_worker_is_as_the_process_itself():
     own = suites.suite("gate")
     cells = own.load().of(["steps"])[:6]
@@ -225,6 +236,7 @@ def test_an_interrupted_worker_is_gone():
         isolated.run("it", lambda: None)
 
 
+@pytest.mark.slow
 def test_a_suite_of_the_field_plays_it_and_marks_those_that_fail(capsys):
     written()
     written("tcb.set_cwnd(-5);", "negative.cc")
@@ -236,6 +248,7 @@ def test_a_suite_of_the_field_plays_it_and_marks_those_that_fail(capsys):
     assert "own.cc" in result["ranking"] and set(result["failed"]) == {"negative.cc"} and "negative.cc" not in result["ranking"]
 
 
+@pytest.mark.slow
 def test_its_worlds_are_played_by_as_few_processes_as_there_are_threads(capsys, monkeypatch):
     started, own = [], isolated.run
 

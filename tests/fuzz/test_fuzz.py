@@ -55,6 +55,7 @@ def goes_wrong(case):
     return ACCEPTED
 
 
+@pytest.mark.slow
 def test_whatever_goes_wrong_is_found_with_its_inputs():
     kind = Kind("wrong", goes_wrong, limit_s=0.5, memory_bytes=128 << 20)
     found, number = [], 0
@@ -70,6 +71,7 @@ def test_whatever_goes_wrong_is_found_with_its_inputs():
         assert words in one.finding and one.inputs == repr({"number": one.number})
 
 
+@pytest.mark.slow
 def test_an_interrupt_comes_after_a_while():
     def waits(case):
         try:
@@ -164,6 +166,7 @@ def test_results_that_differ_are_found():
         fuzz_environments.compare(steps, [(None, np.ones(2), 1.0, False, False)], "two")
 
 
+@pytest.mark.slow
 def test_the_command_goes_over_all_kinds_and_writes_what_it_found(tmp_path):
     output = tmp_path / "fuzz.json"
     fuzz("--seconds", "6", "--seed", "3", "--findings", str(tmp_path / "findings"), "--output", str(output))

@@ -52,6 +52,7 @@ class Watch(BaseCallback):
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_training_moves_them_between_an_update_and_the_next_rollout(name):
     model, watch = learner(name), Watch()
@@ -71,6 +72,7 @@ def test_training_moves_them_between_an_update_and_the_next_rollout(name):
     assert extractors(model.policy)[0].moments().to_dict() == after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_they_are_in_the_file_of_the_learner(name, tmp_path):
     model = learner(name)

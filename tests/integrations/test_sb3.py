@@ -209,6 +209,7 @@ def test_boxes_of_actions_pass_through():
     assert len(batch_step.episodes) == 3 and "slowdown_p99_p0" in batch_step.episodes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "kwargs"),
     [

@@ -13,6 +13,7 @@ from kills.killing import Damage, Job, kill, whole_file
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["evaluate"], ["reproduce"], ["train", "--job", "ppo"], ["train", "--job", "dqn"]])
 def test_a_command_that_is_killed_and_given_again(command, tmp_path):
     output = tmp_path / "found.json"
@@ -59,6 +60,7 @@ def cut(folder):
             raise Damage(f"{path.name} is cut")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_what_is_not_whole_is_found(whole, tmp_path, monkeypatch):
     """The harness itself: files written in place are found cut, those that are renamed are not."""

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 SETUP = """
 import json, socket, time
 from netbuf_gym.plants.linux.host_meter import HostMeter
@@ -16,6 +18,7 @@ def pass_on(near, far, count):
 """
 
 
+@pytest.mark.slow
 def test_lasting_and_passing_connections(namespace):
     code = """
 meter = HostMeter(local=True)

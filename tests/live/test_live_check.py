@@ -24,6 +24,7 @@ def checked(capsys):
     return status, {one["name"]: one for one in json.loads(capsys.readouterr().out)}
 
 
+@pytest.mark.slow
 def test_this_machine(namespace, capsys):
     """In a namespace, since sysctls are opened for writing, though nothing is written."""
     done = namespace.live("check", "--json")
@@ -34,6 +35,7 @@ def test_this_machine(namespace, capsys):
     assert not found["sysctls"]["ok"] and "net.core" in found["sysctls"]["found"]  # the whole machine's, read-only in here
 
 
+@pytest.mark.slow
 def test_why_sysctls_cannot_be_set_and_what_to_do_are_said(namespace):
     script = "mount -o bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "
     done = namespace.run("unshare", "-m", "sh", "-c", f"{script}{sys.executable} -m netbuf_gym live check --json")

@@ -44,6 +44,7 @@ def test_names_are_those_of_the_kind():
     assert live.CONTROLS == tuple(one.name for one in CONTROLS)
 
 
+@pytest.mark.slow
 @undisturbed
 def test_what_is_set_is_set_and_acts(possible):
     env = made()
@@ -74,6 +75,7 @@ def test_what_is_set_is_set_and_acts(possible):
     env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proxy", ["plain", "shadowsocks"])
 def test_through_a_proxy(possible, proxy):
     if proxy == "shadowsocks":
@@ -91,6 +93,7 @@ def test_through_a_proxy(possible, proxy):
     env.close()
 
 
+@pytest.mark.slow
 def test_windows_through_a_proxy_and_its_death(possible):
     env = made("plain", duration_s=20.0)
     _, info = env.reset(seed=1)
@@ -132,6 +135,7 @@ def test_a_missing_proxy_is_named(possible, monkeypatch):
         processes.program_of("ss-server")
 
 
+@pytest.mark.slow
 def test_ports_in_use_and_dead_proxies(namespace):
     code = """
 import os
@@ -197,6 +201,7 @@ def test_a_relay_of_the_scenarios_is_the_proxy():
     assert own[1] == through[1] and own[0].flows == through[0].flows
 
 
+@pytest.mark.slow
 def test_pages_of_several_objects(possible):
     pages = {"name": "plain", "page": [3, 5], "think_s": 0.05}
     work = relayed(tasks.get("host_buffers").rules().control(scenarios.get("auter/local")), Proxy.of(pages))[1]

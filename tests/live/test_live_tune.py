@@ -50,6 +50,7 @@ def wait_for(process, what):
     raise AssertionError(f"{seen} {process.stderr.read()}")
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(namespace, journal):
     original, rng = all_of(namespace), random.Random(1)
     changed = 0
@@ -67,6 +68,7 @@ def test_killed_at_any_moment(namespace, journal):
     assert changed == 5
 
 
+@pytest.mark.slow
 def test_the_next_start_restores_first(namespace, journal):
     original = all_of(namespace)
     process = fast(namespace, journal)
@@ -87,6 +89,7 @@ def test_the_next_start_restores_first(namespace, journal):
     assert all_of(namespace) == original and not journal.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["restore", "tune", "another journal"])
 def test_a_journal_elsewhere_is_found_by_the_next_start(namespace, journal, then):
     original = all_of(namespace)
@@ -106,6 +109,7 @@ def test_a_journal_elsewhere_is_found_by_the_next_start(namespace, journal, then
     assert list(journal.parent.iterdir()) == [] and in_default_place(namespace) == []
 
 
+@pytest.mark.slow
 def test_a_journal_in_the_default_place_is_found_by_a_start_with_another_one(namespace, journal):
     original = all_of(namespace)
     process = fast(namespace)
@@ -118,6 +122,7 @@ def test_a_journal_in_the_default_place_is_found_by_a_start_with_another_one(nam
     assert in_default_place(namespace) == [] and not journal.parent.exists()
 
 
+@pytest.mark.slow
 def test_where_no_note_can_be_left_of_a_journal_elsewhere_that_is_said(namespace, journal):
     name = "/var/lib/netbuf-gym/live-$(stat -Lc %i /proc/self/ns/net).json.elsewhere"
     assert namespace.run("sh", "-c", f"mkdir -p {name}").returncode == 0  # a folder in its place
@@ -126,6 +131,7 @@ def test_where_no_note_can_be_left_of_a_journal_elsewhere_that_is_said(namespace
     assert f"a start that is not given --journal {journal} will not find it: /var/lib/netbuf-gym/live-" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals_bring_everything_back(namespace, journal, number, status):
     original = all_of(namespace)
@@ -140,6 +146,7 @@ def test_signals_bring_everything_back(namespace, journal, number, status):
     assert all_of(namespace) == original and list(journal.parent.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_brings_everything_back(namespace, journal):
     original = all_of(namespace)
     process = namespace.start("tune", WISH, "--apply", "--interval", 3, "--journal", journal)
@@ -150,6 +157,7 @@ def test_a_reader_that_goes_away_brings_everything_back(namespace, journal):
     assert all_of(namespace) == original and not journal.exists()
 
 
+@pytest.mark.slow
 def test_two_tuners(namespace, journal, tmp_path):
     process = fast(namespace, journal)
     wait_for(process, "4\n")
@@ -199,6 +207,7 @@ def test_what_somebody_else_changes_is_theirs(namespace, journal):
     assert not journal.exists()
 
 
+@pytest.mark.slow
 def test_a_dry_run_changes_nothing(namespace, journal, tmp_path):
     original = all_of(namespace)
     log, plot = tmp_path / "tune.csv", tmp_path / "tune.png"
@@ -213,6 +222,7 @@ def test_a_dry_run_changes_nothing(namespace, journal, tmp_path):
     assert plot.read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_set_by_and_by(namespace, journal):
     options = ("--most-factor", "1.5", "--per", "3", "--range", "tcp_wmem_max_bytes=1000000:8000000")
     words = ("tune", "--apply", "tcp_wmem_max_bytes=1e9", "--interval", 3, "--duration", 9, "--journal", journal, *options)
@@ -225,6 +235,7 @@ def test_set_by_and_by(namespace, journal):
     assert namespace.get("tcp_wmem")[2] == 4194304
 
 
+@pytest.mark.slow
 def test_the_machines_own_settings_are_not_there_in_a_namespace(namespace, journal):
     done = namespace.live("tune", WISH, "--apply", "--interval", 3, "--settings", "net.core.rmem_max", "--journal", journal)
     assert done.returncode == 2 and "net.core.rmem_max cannot be set: it is the whole machine's" in done.stderr
@@ -234,6 +245,7 @@ def test_the_machines_own_settings_are_not_there_in_a_namespace(namespace, journ
     assert "with --apply not tuned: net.core.rmem_max cannot be set: it is the whole machine's" in done.stdout
 
 
+@pytest.mark.slow
 def test_read_only_sysctls(namespace, journal):
     script = "mount -o bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec "
     words = f"{sys.executable} -m netbuf_gym live tune {WISH} --apply --interval 3 --journal {journal}"
@@ -255,12 +267,14 @@ def test_no_privileges(namespace, tmp_path):
     assert not list(Path("/tmp").glob(f"nobody-{os.getpid()}*"))
 
 
+@pytest.mark.slow
 def test_a_device_without_a_ring(namespace, journal):
     for device, message in (("lo", "has no ring that could be set"), ("none0", "there is no such device")):
         done = namespace.live("tune", WISH, "--apply", "--interval", 3, "--ring", device, "--journal", journal)
         assert done.returncode == 2 and f"ring of {device} cannot be used: " in done.stderr and message in done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_to_restore(namespace, journal):
     done = namespace.live("restore", "--journal", journal)
     assert done.returncode == 0 and "nothing to restore" in done.stdout
@@ -307,6 +321,7 @@ def test_bad_input(capsys, monkeypatch, words, message):
     assert message in captured.err and captured.err.count("\n") == 1 and captured.out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -327,6 +342,7 @@ def test_words_that_would_do_nothing_are_refused(namespace, journal, words, mess
     assert all_of(namespace) == original and list(journal.parent.iterdir()) == [] and in_default_place(namespace) == []
 
 
+@pytest.mark.slow
 def test_an_administrators_settings_are_what_bpftune_begins_with(namespace, journal):
     namespace.set("tcp_rmem", 4096, 262144, 33554432)
     namespace.set("tcp_wmem", 4096, 65536, 16777216)

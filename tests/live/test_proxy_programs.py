@@ -32,6 +32,7 @@ def pair():
 """
 
 
+@pytest.mark.slow
 def test_a_bulk_connection_that_breaks_is_opened_again(namespace):
     code = """
 target = script("target", here, *TARGET)
@@ -50,6 +51,7 @@ print(json.dumps([first, last]))
     assert last["received_bytes"] > 2 * first["received_bytes"]
 
 
+@pytest.mark.slow
 def test_clients_that_are_refused_say_so(namespace):
     code = "told_of = load(arrivals_per_s=50); told(told_of); print(json.dumps(told(told_of)))"
     said = json.loads(namespace.python(SETUP + code))
@@ -57,6 +59,7 @@ def test_clients_that_are_refused_say_so(namespace):
     assert said["connections"] <= 1  # one may just be on its way
 
 
+@pytest.mark.slow
 def test_clients_go_on_when_nobody_reads_what_they_say(namespace):
     code = """
 target = script("target", here, *TARGET)
@@ -75,6 +78,7 @@ print(meter.measure()["received_bytes"] > 1e6, clients.alive)
     assert namespace.python(SETUP + code) == "True True\n"
 
 
+@pytest.mark.slow
 def test_a_proxy_that_has_stopped_is_found(namespace):
     code = """
 def look(seconds):
@@ -101,6 +105,7 @@ health.close()
     assert namespace.python(SETUP + code) == "b'\\x00'\nrelay: it runs, but has taken no connection for 1 s\n"
 
 
+@pytest.mark.slow
 def test_windows_of_another_process_are_clamped(namespace):
     code = """
 target, relay = script("target", here, *TARGET), script("relay", here, *RELAY, *TARGET)

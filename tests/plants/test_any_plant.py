@@ -271,6 +271,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_plants_are_closed_once_by_close_by_errors_and_by_being_dropped(make):
     env = make()

@@ -118,6 +118,7 @@ def test_plants_are_closed():
     assert len(Rooms.made) == 4 and all(plant.closings == 1 for plant in Rooms.made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measures", [Measures(), MEASURES])
 def test_a_task_of_a_stranger_is_evaluated(heating, measures, monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(tasks.record._REGISTRY, "heating", dataclasses.replace(heating, measures=measures))

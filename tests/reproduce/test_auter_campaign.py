@@ -25,6 +25,7 @@ def no_agents(monkeypatch):
     monkeypatch.setattr(Settings, "bundled", classmethod(lambda cls, key="agent": ""))
 
 
+@pytest.mark.slow
 def test_a_finished_campaign_takes_more_schemes(tmp_path, capsys, monkeypatch):
     """What is there is kept, wherever it is interrupted; the whole equals a campaign that had them all."""
     words = ["reproduce", "auter", "studies=[settings,memory]", "duration_s=5", "seeds=2", "jobs=2", "figures=false"]
@@ -51,6 +52,7 @@ def test_a_finished_campaign_takes_more_schemes(tmp_path, capsys, monkeypatch):
     assert main([*words, "schemes=[default,max]", f"output={output}"]) == 2
 
 
+@pytest.mark.slow
 def test_every_study_runs_and_goes_on(tmp_path, capsys):
     """Most studies, a cut end, and the same rows again; figures and the page of it."""
     output, studies = tmp_path / "out", "studies=[settings,regions,latency,memory,long_run]"
@@ -182,6 +184,7 @@ def test_a_run_is_the_same_whoever_plays_beside_it():
     assert both[1] == alone[0] and both[0] != both[1]
 
 
+@pytest.mark.slow
 def test_the_best_constant_is_that_of_the_table(tmp_path):
     rows = tune_constant.search([0], 1, where=[("latency", "40ms")])
     assert len(rows) == len(GRID) == 75

@@ -114,6 +114,7 @@ def test_tables_have_the_papers_figures_beside_ours():
     assert "<!--" not in claims.about_others(runs) + claims.ours(runs)
 
 
+@pytest.mark.slow
 def test_every_study_has_its_figure(tmp_path):
     pytest.importorskip("matplotlib")
     drawn = figures.draw_all(campaign(), tmp_path)

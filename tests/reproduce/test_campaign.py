@@ -127,6 +127,7 @@ def test_a_finished_campaign_is_not_run_again(tmp_path, monkeypatch):
     assert calls == [(again.runs, again.runs)]
 
 
+@pytest.mark.slow
 def test_interruption_by_a_signal(tmp_path):
     # where the tests run in a shell's background, their children would ignore the signal
     program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -164,6 +165,7 @@ def test_one_process_at_a_time(tmp_path, capsys):
     assert "another process" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_writes_and_draws(tmp_path, capsys):
     output = tmp_path / "out"
     arguments = [*TINY, "schemes=[naive,random,random_no_beta,red]", "ccs=[newreno]", "intervals=[0.1,0.2]", f"output={output}"]
@@ -189,6 +191,7 @@ def test_the_command_writes_and_draws(tmp_path, capsys):
     assert "holds another campaign (netbuf-gym reproduce rlbm schemes=" in error and error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_all_ten_sizes_in_one_figure(tmp_path):
     sizes = ",".join(str(10 * k) for k in range(1, 11))
     arguments = ["schemes=[naive]", f"sizes=[{sizes}]", "ccs=[cubic]", "loads=[0.5]", "seeds=1", "duration_s=1"]
@@ -427,6 +430,7 @@ def test_the_command_completes_refuses_and_says_so(tmp_path, capsys):
     assert "campaign.json: is not a campaign's description" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "repeated", "changed", "foreign"])
 def test_a_part_that_was_damaged_is_run_again(tmp_path, damage):
     whole = tiny(tmp_path / "whole").run(quiet).read_text()

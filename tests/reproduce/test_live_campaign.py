@@ -115,6 +115,7 @@ def test_an_order_that_is_lost_is_named():
     assert "Of 2 pairs" in said and "0 have the same order" in said
 
 
+@pytest.mark.slow
 def test_both_plants_in_one_campaign(tmp_path):
     machines.needs_live_worlds()
     settings = Settings(tasks=(worlds.SENDER,), schemes=("cubic", "queue_target"), worlds=1, duration_s=2.0)

@@ -9,6 +9,7 @@ from netbuf_gym.errors import NetbufError
 from netbuf_gym.reproduce.rlbm import marks
 
 
+@pytest.mark.slow
 def test_marks_stand_beside_drops(tmp_path, capsys):
     output = tmp_path / "t.csv"
     assert marks.main(["worlds=4", "contenders=naive,brief_pulse", "threads=1", f"output={output}"]) == 0

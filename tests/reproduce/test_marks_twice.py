@@ -8,6 +8,7 @@ from netbuf_gym.errors import NetbufError
 from netbuf_gym.reproduce.rlbm import marks_twice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cc", "keeps"), [("cubic", 0.7), ("newreno", 0.5)])
 def test_a_lone_flow_answers_an_excursion_once_with_drops_and_twice_with_marks(cc, keeps):
     dropped, marked = (marks_twice.lone_flow(cc, place) for place in ("tail", "mark"))
@@ -16,6 +17,7 @@ def test_a_lone_flow_answers_an_excursion_once_with_drops_and_twice_with_marks(c
     assert marked[1] < 0.99 * dropped[1]  # the port has nothing to send meanwhile
 
 
+@pytest.mark.slow
 def test_the_table_has_each_control_and_its_root(tmp_path, capsys):
     output = tmp_path / "t.csv"
     assert marks_twice.main(["worlds=2", "threads=1", f"output={output}"]) == 0

@@ -102,6 +102,7 @@ def test_flows_join_one_by_one(tmp_path):
     np.testing.assert_allclose(cubic.columns["jain"][0], cubic.columns["jain"][1])  # CUBIC with CUBIC is CUBIC alone
 
 
+@pytest.mark.slow
 def test_what_video_clients_take_links_for(tmp_path):
     campaign = tiny(tmp_path, studies=("video",), schemes=("cubic", "nuwa_k7", "vegas"), duration_s=40.0, seeds=2)
     runs = NUWA.read(campaign.run(quiet))
@@ -116,6 +117,7 @@ def test_what_video_clients_take_links_for(tmp_path):
     assert [path.stem for path in campaign.draw(tmp_path / "figures")] == ["video"]
 
 
+@pytest.mark.slow
 def test_the_command_draws_and_prints_its_settings(tmp_path, capsys):
     words = ["schemes=[cubic,nuwa_k1,nuwa_paper_k7]", "seeds=2", "duration_s=3", f"output={tmp_path / 'out'}", "jobs=2"]
     assert main(["reproduce", "nuwa", "studies=[mobile,networks,grid,change]", "networks=[4g]", *words]) == 0

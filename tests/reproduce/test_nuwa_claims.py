@@ -109,6 +109,7 @@ def marked(key: str) -> str:
     return f"<!-- {key}: written by python -m netbuf_gym.reproduce.page -->\nold\n<!-- end of {key} -->\n"
 
 
+@pytest.mark.slow
 def test_the_page_is_filled_by_the_command(finished, tmp_path):
     docs = tmp_path / "nuwa.md"
     docs.write_text(f"# Title\n\n{marked('generated')}\n{marked('real')}\nlast words\n")

@@ -21,6 +21,7 @@ def tiny(output, **changes) -> Campaign:
     return Campaign(NUWA, Settings(**(values | {"duration_s": 1.0} | changes)), output, jobs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_every_run_is_a_configuration(network, algorithm):
@@ -32,6 +33,7 @@ def test_every_run_is_a_configuration(network, algorithm):
     assert config.algo.name == algorithm and config.env.num_envs == learning.WORLDS
 
 
+@pytest.mark.slow
 def test_a_curve_is_trained_once(tmp_path, monkeypatch):
     runs = NUWA.read(tiny(tmp_path / "out").run(lambda done, total: None))
     assert len(runs) == POINTS and runs.columns["step"].tolist() == learning.steps_of(Settings(steps=12_000))
@@ -46,11 +48,13 @@ def test_a_curve_is_trained_once(tmp_path, monkeypatch):
     assert len(tiny(tmp_path / "out").draw(tmp_path / "figures")) == 1
 
 
+@pytest.mark.slow
 def test_what_a_learner_says_when_it_fails_is_said(tmp_path):
     with pytest.raises(ConfigError, match=r"netbuf-gym train algo=sac: .*sac"):
         learning._train(["algo=sac"], threading.Event())
 
 
+@pytest.mark.slow
 def test_an_interruption_reaches_the_learner(tmp_path):
     stop = threading.Event()
     stop.set()

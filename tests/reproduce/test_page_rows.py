@@ -27,6 +27,7 @@ def said_of(name: str, runs: Runs) -> list[str]:
     return [said for study in runs.values("study") for said in tables_of(runs, study)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_committed_rows_say_what_the_page_says(name):
     text = (DOCS / f"{name}.md").read_text()

@@ -8,6 +8,7 @@ from netbuf_gym.errors import NetbufError
 from netbuf_gym.reproduce.rlbm import parts
 
 
+@pytest.mark.slow
 def test_parts_stand_beside_the_naive_buffer(tmp_path, capsys):
     output = tmp_path / "t.csv"
     assert parts.main(["worlds=4", "cc=cubic", "interval_s=0.1", f"output={output}"]) == 0

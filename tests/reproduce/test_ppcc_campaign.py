@@ -34,6 +34,7 @@ def row(scheme: str, seed: int = 0, study="table", cell="2", step=0, **values) -
     return {"study": study, "cell": cell, "scheme": scheme, "step": float(step), "seed": float(seed)} | values
 
 
+@pytest.mark.slow
 def test_every_study_runs_and_goes_on(tmp_path, capsys):
     """All studies, a cut end, and the same rows again; figures and the page of it."""
     output = tmp_path / "out"

@@ -9,6 +9,7 @@ from netbuf_gym.reproduce.rlbm import rewards
 from netbuf_gym.tasks.queue_threshold import BriefPulse
 
 
+@pytest.mark.slow
 def test_agents_stand_beside_the_rule(tmp_path, monkeypatch, capsys):
     asked = []
 

@@ -56,6 +56,7 @@ def folder(tmp_path):
     return tmp_path / "traces"
 
 
+@pytest.mark.slow
 def test_studies_run_and_go_on(tmp_path, capsys):
     """Short runs of all studies but the large ones, a cut end, the same rows again; figures and the page of it."""
     output = tmp_path / "out"

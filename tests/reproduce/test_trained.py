@@ -36,6 +36,7 @@ def trained(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_an_agent_runs_beside_the_schemes(trained, tmp_path):
     arguments = [*GRID, "intervals=[0.05,0.1]", f"agent={trained['ppo'] / 'model.zip'}", "figures=false"]
     for number, traffic in enumerate(("default", "thesis-code")):

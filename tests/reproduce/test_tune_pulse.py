@@ -51,6 +51,7 @@ def test_what_delivers_too_little_comes_last():
     assert sorted(rows, key=tune_pulse.rank) == [rows[2], rows[1], rows[0]]
 
 
+@pytest.mark.slow
 def test_a_search_is_written_as_it_goes_and_taken_up_again(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(tune_pulse, "_scenario", lambda: SHORT)
     table, asked = tmp_path / "table.csv", []

@@ -40,6 +40,7 @@ def test_names_are_the_cores():
     assert all(record.stacks and record.meaning for record in CONGESTION_CONTROLS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "stack", "parameter"), PARAMETERS, ids=name_of)
 def test_every_parameter_runs_at_both_ends_of_its_range_and_at_its_default(name, stack, parameter):
     assert parameter.low < parameter.high and parameter.meaning

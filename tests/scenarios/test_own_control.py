@@ -85,6 +85,7 @@ def everything(scenario, seed=5):
 # ---- equality with the core's
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", NEWRENO)
 @pytest.mark.parametrize("world", [{}, {"loss": 0.01}, {"loss": 0.1, "duration_s": 60}, {"buffer_packets": 5}, {"rtt_ms": 300}])
 def test_newreno_in_python_sends_the_packets_of_the_cores(stack, world):

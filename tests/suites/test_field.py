@@ -45,6 +45,7 @@ RUNS = {
 # ---- worlds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", field.SUITES, ids=lambda suite: suite.name)
 def test_every_suite_has_its_worlds(suite):
     edition = suite.load()
@@ -131,6 +132,7 @@ def test_weighted_quantile():
 # ---- reports and what is kept
 
 
+@pytest.mark.slow
 def test_command_ranks_among_the_kept(tmp_path, capsys):
     words = ["suite", "bbr3/conformance", "controller=[cubic,vegas]", "families=[tiny,rate-up]", "beside=[]", "threads=2"]
     assert cli.main([*words, f"output={tmp_path}"]) == 0
@@ -237,6 +239,7 @@ def test_a_damaged_file_beside_is_told_by_its_line(tmp_path):
             read(text)
 
 
+@pytest.mark.slow
 def test_nobody_who_has_come_to_anything_is_told(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wrong.cc").write_text("nonsense")
@@ -259,6 +262,7 @@ def test_kept_results_are_renewed_by_contender(tmp_path):
 KEPT = [one for one in field.SUITES if league.committed(one).is_file()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", KEPT, ids=lambda suite: suite.name)
 def test_kept_results_are_today_s(suite):
     edition = suite.load()
@@ -276,6 +280,7 @@ SENDER = "congestion_window/ppo"
 HELD = [one for one in KEPT if SENDER.encode() in gzip.decompress(league.committed(one).read_bytes())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", HELD, ids=lambda suite: suite.name)
 def test_kept_results_of_the_sender_are_of_the_one_that_ships(suite):
     edition = suite.load()
@@ -306,6 +311,7 @@ def test_places_are_of_whoever_took_part(monkeypatch):
     assert overview.places("queue_threshold") is None
 
 
+@pytest.mark.slow
 def test_suites_that_rank_nobody_have_no_places():
     ranked = overview.ranked("congestion_window")
     assert ranked and all(len(names) > 1 and suite.task == "congestion_window" for suite, names in ranked)

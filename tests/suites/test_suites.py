@@ -86,6 +86,7 @@ def test_the_gate_is_made_as_it_was_frozen():
         edition.of(["fixd"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [one.name for one in of_tasks.SUITES])
 def test_sets_of_other_tasks_are_what_their_families_say(name):
     own, (edition, task) = suite(name), name.split("/")
@@ -103,6 +104,7 @@ def test_sets_of_other_tasks_are_what_their_families_say(name):
     assert of_tasks.drawn(name, 1) == worlds, "drawn anew they are the same, or the version is another"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", of_tasks.TASKS)
 def test_worlds_of_other_tasks_are_measured_as_reports_say(task):
     own = suite(f"v1/{task}")
@@ -488,6 +490,7 @@ def test_a_page_says_of_which_suite_and_behind_whom():
     assert "| rivals | 2 | -0.500 | **-0.300** |" in table and table.endswith(said)
 
 
+@pytest.mark.slow
 def test_counts_of_summaries_are_those_of_the_worlds():
     for name, own in SUITES.items():
         if own.teller is telling.Families:

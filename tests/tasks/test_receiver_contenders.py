@@ -19,6 +19,7 @@ def evaluate(contender, scenario=SHORT, seeds=(1, 2), **kwargs):
     return rollout.evaluate(contender, TASK, scenario, seeds, **kwargs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in tasks.get(TASK).contenders if name != "linuxreno"])
 def test_every_contender_reports_every_seed(name):
     reports = evaluate(name)

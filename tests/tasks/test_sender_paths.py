@@ -113,12 +113,25 @@ def test_outages_come_at_the_start_too_and_are_held_or_dropped():
     assert all(0.3 <= only(world).trace.longest_gap_s <= 10 for world in worlds)
 
 
+def test_some_paths_jitter_and_the_others_are_as_without():
+    assert not any(only(world).jitter_ms for world in draw("fixed", 20))
+    worlds = draw("delays", 200, jitter_probability=0.3)
+    jitters = np.array([only(world).jitter_ms for world in worlds])
+    assert 0.2 < (jitters > 0).mean() < 0.4 and 0.2 <= jitters[jitters > 0].min() and jitters.max() <= 30
+    assert all(only(world).jitter_ms <= max(0.2, only(world).rtt_ms / 2) for world in worlds)
+    for world in worlds:
+        link = world.scenario(("cubic",)).links[0]
+        assert (link.jitter.scale_ms if link.jitter else 0) == only(world).jitter_ms
+        assert link.jitter is None or not link.jitter.reorder
+        assert link.delay_ms is only(world).delays
+
+
 def test_the_generator_decides_the_world_and_json_holds_it():
     distribution = scenarios.get("paths/training", n=3, duration_s=6)
     one, same = (distribution.sample(np.random.default_rng(5)) for _ in range(2))
     assert one == same and one != distribution.sample(np.random.default_rng(6))
     for family in FAMILIES:
-        for world in draw(family, 4, 2, mixed_probability=1.0, duration_s=5.0):
+        for world in draw(family, 4, 2, mixed_probability=1.0, jitter_probability=0.5, duration_s=5.0):
             again = PathWorld.from_dict(json.loads(json.dumps(world.to_dict())))
             assert again.scenario(("cubic", "bbr")) == world.scenario(("cubic", "bbr"))
 
@@ -144,6 +157,7 @@ def test_shares_decide_what_is_drawn():
         ("paths/rivals", {"competitors": ["receiver_driven"]}, "receiver_driven"),
         ("paths/fixed", {"rate_mbps": (0, 1)}, r"rate_mbps\[0\] = 0"),
         ("paths/fixed", {"mixed_probability": 2}, "mixed_probability = 2"),
+        ("paths/fixed", {"jitter_probability": -1}, "jitter_probability = -1"),
         ("paths/fixed", {"most_mbit": 0}, "most_mbit = 0"),
         ("paths/fixed", {"duration_s": 0.5}, "duration_s = 0.5"),
     ],

@@ -115,6 +115,7 @@ def test_a_burst_of_another_episode_is_none():
     assert [few(100, started)[0].tolist() for started in (1, 2, 0)] == [[20, 1], [OPEN, 1], [20, 1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "below"),
     [
@@ -145,6 +146,7 @@ def test_rules_play_a_scalar_environment_as_rollouts_do():
     assert limits == {1.0, round(float(action_of_limits(0.02)), 4)}  # it was open, and it was cut
 
 
+@pytest.mark.slow
 def test_limits_hold_and_pulses_come_between():
     """The mean queue of priority 0 under each; a constant limit of 20 ms is 16.7 packets."""
     world = {"name": "rlbm/default", "load": 0.95, "duration_s": 20.0}

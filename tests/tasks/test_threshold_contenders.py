@@ -38,6 +38,7 @@ def same(a, b):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", tasks.get(TASK).contenders)
 def test_every_contender_reports_every_seed(name):
     reports, again = (evaluate(name, threads=threads) for threads in (1, 2))

@@ -46,6 +46,7 @@ def test_several_senders():
         assert len(reports) == 4 and sum(r["goodput_mbps"] for r in reports[:2]) < 9.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_the_default_observations_suffice(number):
     """A rule of a few lines on them beats BBR, CUBIC and NewReno in utility on the paper's scenarios."""

@@ -41,12 +41,14 @@ def test_the_parts_share_no_trace(network):
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", SPLIT)
 def test_generated_traces_are_like_measured_ones_that_were_left_out(network):
     made = (generate(network, duration_s=LENGTH_S[network], seed=seed) for seed in range(40))
     assert not beyond(network, summarise(made, FINEST_S[network]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", SPLIT)
 @pytest.mark.parametrize(("trait", "change"), [("log_sigma", -1.2), ("log_outage_shape", -2.0), ("scales", 30.0)])
 def test_a_broken_calibration_is_seen(network, trait, change):
@@ -68,6 +70,7 @@ def test_measured_means_lie_within_a_population_one_and_a_half_times_as_wide():
             assert np.quantile(means, 0.005) < measured.min() and measured.max() < np.quantile(means, 0.995)
 
 
+@pytest.mark.slow
 def test_traits_are_found_again():
     paths = population("4g")
     for name, change in (("log_mean", 1.0), ("log_sigma", 0.6), ("log_outages", 1.5), ("log_burst", 1.0)):
@@ -95,6 +98,7 @@ def test_missing_traces_are_named(tmp_path):
         calibrate(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", SPLIT)
 def test_the_stored_summaries_are_of_the_measured_traces(shared, network):
     given = load(shared / "traces", network, "evaluation")

@@ -139,6 +139,7 @@ def test_writing_refuses_what_the_format_cannot_hold(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_every_recorded_trace_can_be_read(shared):
     files = [*shared.glob("traces/mahimahi/*.*"), *shared.glob("traces/ucc_5g/*/*"), *shared.glob("traces/deepcc*/trace*")]
     assert len(files) > 30

@@ -25,6 +25,7 @@ MEASURED = {
 """Mean utilities on the evaluation traces, as `netbuf-gym trace rank` gives them (docs/networks.md)."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", SPLIT)
 def test_generated_traces_rank_controls_as_measured_ones_do(network):
     stored = np.array(list(MEASURED[network].values()))
@@ -56,6 +57,7 @@ def test_rank_correlation():
     assert rank_correlation(np.array([1, 2, 3, 4, 5.0]), np.array([1, 2, 3, 5, 4.0])) == pytest.approx(0.9)
 
 
+@pytest.mark.slow
 def test_likeness_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     for network in SPLIT:
@@ -64,12 +66,14 @@ def test_likeness_is_drawn(tmp_path):
         assert (tmp_path / f"{network}.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_measured_windows_rank_as_stored(shared):
     stored = MEASURED["4g"]
     utilities = ranking(windows(load(shared / "traces", "4g", "evaluation"), most=1), tuple(stored)).mean(axis=0)
     assert len(BUFFERS) == 3 and rank_correlation(utilities, np.array(list(stored.values()))) >= 0.7
 
 
+@pytest.mark.slow
 def test_measured_traces_are_compared(shared):
     found = compare(shared / "traces", "4g", "evaluation", count=20)
     assert found["generated"]["rate_100ms"] < 2 * found["measured"]["rate_100ms"] + 0.05

@@ -8,6 +8,7 @@ from netbuf_gym.validate.dumbbells import NS3_DUMBBELL, NS3_LAST_HOP
 from netbuf_gym.validate.worlds import run, scenario
 
 
+@pytest.mark.slow
 def test_lossless_cells_have_the_same_numbers(shared):
     cells = [
         cell

@@ -51,6 +51,7 @@ def test_what_no_chance_decides_has_the_same_numbers(cells, label):
                 assert ours[quantity] == pytest.approx(cell.reference[quantity][0], rel=relative, abs=1e-9), cell.setting.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("only", ["*/jitter_*/NewReno/*/10Mbps/*", "*/udp_random/NewReno/*"])
 def test_what_chance_decides_agrees(only):
     report = validate(DATA, seeds=12, jobs=1, only=only)

@@ -99,6 +99,7 @@ def test_cells_that_are_not_judged_never_count(tmp_path):
     assert report.within and report.count("not judged") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "count"), [("linux", 4), ("ns3-*/Cubic/*", 5), ("newreno", 3), ("ns3-*loss*", 2), ("*150000pkts*", 1)]
 )
@@ -140,6 +141,7 @@ def test_markdown_replaces_its_own_tables_and_keeps_the_prose(folder):
         replace_between_marks(BEGIN, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "cells"), [("ns3", 113), ("linux", 45)])
 def test_the_given_references_are_within_tolerance(shared, source, cells):
     report = validate(shared / "reference" / source)
@@ -147,6 +149,7 @@ def test_the_given_references_are_within_tolerance(shared, source, cells):
     assert report.count("within") == cells
 
 
+@pytest.mark.slow
 def test_the_given_ns3_newreno_cells_agree(shared):
     report = validate(shared / "reference" / "ns3", seeds=2, only="*/NewReno/N1/*")
     alone = [v for v in report.cells if v.how == "alone"]

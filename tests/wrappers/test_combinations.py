@@ -60,6 +60,7 @@ def made(config, **more):
     return scalar, vector, own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reward", REWARDS)
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 @pytest.mark.parametrize("task", SHORT)
@@ -95,6 +96,7 @@ def test_a_combination_means_the_same_scalar_and_vector(task, observation, rewar
         assert scalar.moments.to_dict() == vector.moments.to_dict() == network.moments().to_dict() == frozen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", SHORT)
 def test_every_recipe_has_ranges_and_takes_a_history(task):
     for recipe in tasks.get(task).rules.recipes:
@@ -106,6 +108,7 @@ def test_every_recipe_has_ranges_and_takes_a_history(task):
         assert all(feature.low < feature.high for feature in rules.features)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", reference.choices("reward"))
 @pytest.mark.parametrize("task", SHORT)
 def test_every_reward_is_a_configuration_of_the_tasks_that_it_is_for(task, choice):

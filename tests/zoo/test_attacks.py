@@ -51,6 +51,7 @@ def test_environments_import_nothing(trained, tmp_path, trap, where):
     refused(with_meta(trained / "model.zip", tmp_path / "x.zip", change), r"registered by no task|env\.id")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -243,6 +244,7 @@ def bomb(source, target, name, size):
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("member", "size", "match"),
     [("netbuf_gym.json", 1 << 25, "larger"), ("policy.pth", 1 << 24, "compressed"), ("more", (1 << 30) + (1 << 20), "larger")],

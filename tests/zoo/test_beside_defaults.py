@@ -21,6 +21,7 @@ def tuned(tiny, tmp_path):
     return runs, [*shared, "total_timesteps=128", "seeds=3", f"runs={tmp_path / 'defaults'}"]
 
 
+@pytest.mark.slow
 def test_both_play_the_same_held_worlds(tuned, tmp_path, capsys):
     runs, shared = tuned
     out = tmp_path / "benchmarks" / "results" / "tuned" / "congestion_window" / "ppo.json"
@@ -64,6 +65,7 @@ def test_gains_point_towards_the_better():
     assert beside_defaults._gain(low, low, False, True) == "+0.000 [-0.023, +0.023]"
 
 
+@pytest.mark.slow
 def test_what_is_not_alike_is_refused_before_anything_is_trained(tuned, tmp_path, monkeypatch):
     runs, shared = tuned
     monkeypatch.setattr(campaign, "trained_models", lambda plan: pytest.fail("trained"))

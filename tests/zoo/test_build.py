@@ -123,6 +123,7 @@ def works(tmp_path, monkeypatch, trained):
     return config, build.planned(config), told, tmp_path
 
 
+@pytest.mark.slow
 def test_a_pair_is_studied_trained_and_put_in_its_place_once(works, capsys):
     config, pairs, told, folder = works
     assert build.build(pairs, config) == 0 and len(told) == 3
@@ -142,6 +143,7 @@ def test_a_pair_is_studied_trained_and_put_in_its_place_once(works, capsys):
     assert "was done: a new agent" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ours", "better"), [(-0.2, True), (-0.4, False)])
 def test_an_agent_that_there_was_stays_if_it_is_better_in_validation_worlds(works, trained, monkeypatch, ours, better):
     config, pairs, _, folder = works
@@ -159,6 +161,7 @@ def test_an_agent_that_there_was_stays_if_it_is_better_in_validation_worlds(work
     assert text.startswith("the new agent stays" if better else "the one that there was stays")
 
 
+@pytest.mark.slow
 def test_processes_are_logged_and_a_failed_one_is_said(tmp_path, capsys):
     folders = [f"runs={tmp_path / 'runs'}", f"out={tmp_path / 'agents'}", f"tuned={tmp_path / 'tuned'}"]
     config = build.configured([*PLAN, "algos=[ppo]", *folders])

@@ -13,6 +13,7 @@ def minari():
     pytest.importorskip("minari")
 
 
+@pytest.mark.slow
 def test_a_rule_is_cloned_from_its_episodes(tmp_path, capsys):
     to = {"scenario": "rlbm/default", "seeds": range(1, 6)}
     name = recording.record("queue_threshold", "brief_pulse", tmp_path / "data", **to)
@@ -25,6 +26,7 @@ def test_a_rule_is_cloned_from_its_episodes(tmp_path, capsys):
                                     "scenario=rlbm/default", f"run_dir={tmp_path / 'out'}"]) == 0
 
 
+@pytest.mark.slow
 def test_a_congestion_control_is_cloned_with_continuous_actions(tmp_path):
     name = recording.record("congestion_window", "vegas", tmp_path / "data", scenario="ppcc/3", seeds=[1, 2])
     found = cloning.clone(name, tmp_path / "data", tmp_path / "run", 100)
@@ -47,6 +49,7 @@ def test_what_cannot_be_cloned_is_said(words, message, tmp_path):
         cloning.main([*words, f"folder={tmp_path}"])
 
 
+@pytest.mark.slow
 def test_one_episode_and_other_learners_are_refused(tmp_path):
     to = {"scenario": "rlbm/default", "seeds": [1], "name": "one-v0"}
     recording.record("queue_threshold", "brief_pulse", tmp_path, **to)

@@ -86,6 +86,7 @@ def test_arguments_of_a_stage_are_over_those_of_the_scenario():
     assert any("rivals" in name for name in families[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stages", "message"),
     [

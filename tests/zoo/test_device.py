@@ -58,6 +58,7 @@ def test_one_that_is_not_there_is_refused_before_anything_is_written(gpus, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:-1", "cuda:01", "cpu:0", "CUDA", "", "meta"])
 def test_what_names_no_device_is_refused(name):
     config = load("train", [])
@@ -71,6 +72,7 @@ def test_a_run_or_a_study_may_go_on_elsewhere():
     assert "device" in CHANGEABLE and "device" in studies.FREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -33,6 +33,7 @@ def run_cubic(worlds, scenario=SHORT):
     return running.run_baselines("congestion_window", ["cubic"], worlds, scenario=scenario)[0]
 
 
+@pytest.mark.slow
 def test_writes_table_result_and_plots(trained, tmp_path, capsys):
     out = tmp_path / "out"
     command = ["evaluate", f"model={trained}", "seeds=3", "scenario=ppcc/4", "scenario.kwargs.duration_s=3", f"run_dir={out}"]
@@ -121,6 +122,7 @@ def test_margin_and_table_leave_out_what_was_not_measured():
     assert percent.mean == pytest.approx(100 * 0.25 / -0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("override", "message"),
     [
@@ -154,6 +156,7 @@ def test_evaluation_without_plots(trained, tmp_path):
     assert {p.name for p in tmp_path.iterdir()} == {"table.md", "result.json"}
 
 
+@pytest.mark.slow
 def test_demo_trains_evaluates_and_draws(tiny, monkeypatch, measure, capsys):
     overrides, run_dir = tiny
     measure("congestion_window", benchmark=("ppcc/1", "ppcc/4"))
@@ -187,6 +190,7 @@ def switch_agent(tmp_path_factory):
 SWITCHES = ["scenario=rlbm/random", "scenario.kwargs.duration_s=5", "scenario.kwargs.load=[0.5,2]", "seeds=4"]
 
 
+@pytest.mark.slow
 def test_switch_agents_beside_every_scheme(switch_agent, tmp_path, capsys):
     assert cli.main(["evaluate", f"model={switch_agent}", *SWITCHES, f"run_dir={tmp_path}"]) == 0
     text = (tmp_path / "table.md").read_text()
@@ -212,6 +216,7 @@ def test_switch_agents_beside_every_scheme(switch_agent, tmp_path, capsys):
     assert {"throughput_delay.png", "time_series.png", "start.png"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
 def test_baselines_alone(tmp_path):
     command = ["model=null", "env=queue_threshold", *SWITCHES, "baselines=[dt,random]", "plots=false", f"run_dir={tmp_path}"]
     evaluate(load("evaluate", command))
@@ -262,6 +267,7 @@ def test_random_thresholds_decide_as_a_model_does(tmp_path):
         evaluate(load("evaluate", [*command, "recipe=default"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queues", [1, 3, 4])
 def test_every_baseline_plays_switches_of_any_number_of_queues(queues, tmp_path):
     below = [100_000, 1_000_000, 3_000_000][: queues - 1]
@@ -328,6 +334,7 @@ def test_pictures_over_time_show_as_many_as_can_be_told_apart():
     assert readable(runs[:4], measures, 6) == runs[:4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -360,6 +367,7 @@ def test_a_model_of_another_task_is_refused(switch_agent, trained, capfd):
     assert cli.main(["evaluate", f"model={trained}", "scenario=rlbm/default", "env_id=netbuf/QueueThreshold-v0"]) == 2
 
 
+@pytest.mark.slow
 def test_the_result_is_written_last_and_taken_away_first(trained, tmp_path, monkeypatch):
     """Killed in between, a folder has none: neither one whose plots lack, nor that of an evaluation before."""
     from netbuf_gym.zoo import evaluate as module

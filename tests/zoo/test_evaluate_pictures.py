@@ -35,6 +35,7 @@ def test_pictures_over_time_show_as_many_contenders_as_asked_for_and_the_capacit
     assert 0 <= np.nanmin(rates) and np.nanmax(rates) <= 10 * 1.02
 
 
+@pytest.mark.slow
 def test_the_demo_shows_every_contender(tiny, monkeypatch, capsys):
     calls = drawn(monkeypatch)
     monkeypatch.setattr(demo, "SEEDS", 1)
@@ -48,6 +49,7 @@ def test_the_demo_shows_every_contender(tiny, monkeypatch, capsys):
     assert "* Mt: " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_capacity_of_a_trace_is_its_mean_in_the_plot_of_trade_offs(tmp_path, monkeypatch):
     labels = []
     monkeypatch.setattr(plots, "throughput_delay", lambda *arguments: labels.append((arguments[3], arguments[6])))

@@ -37,6 +37,7 @@ def test_a_hubs_folder_says_what_the_model_is_and_what_was_measured(tmp_path, ca
     assert "holds something already; valid: a new folder" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["queue_threshold/ppo", "host_buffers/dqn", "receiver_window/ppo_lstm"])
 def test_networks_decide_as_their_models(agent, tmp_path):
     onnx = pytest.importorskip("onnx")
@@ -47,6 +48,7 @@ def test_networks_decide_as_their_models(agent, tmp_path):
     assert names == ["observation", *(["hidden", "cell", "starts"] if "lstm" in agent else [])]
 
 
+@pytest.mark.slow
 def test_a_network_that_decides_otherwise_is_refused(monkeypatch, tmp_path):
     pytest.importorskip("onnx")
     likeliest = export.Greedy._likeliest

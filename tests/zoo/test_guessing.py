@@ -99,6 +99,7 @@ def cross_entropy(model):
     return float(th.nn.functional.binary_cross_entropy_with_logits(said, rollout.hidden))
 
 
+@pytest.mark.slow
 def test_a_memory_learns_to_guess_what_it_is_not_told():
     model = learner(guess_coef=1.0)
     before = cross_entropy(model)
@@ -106,6 +107,7 @@ def test_a_memory_learns_to_guess_what_it_is_not_told():
     assert cross_entropy(model) < 0.6 * before
 
 
+@pytest.mark.slow
 def test_the_guess_is_no_part_of_what_is_saved_observed_or_decided_by(tmp_path):
     for coefficient in (0.0, 0.5):
         run = tmp_path / f"run-{coefficient}"

@@ -22,6 +22,7 @@ def learner(*overrides):
     return models.make_model(config.algo, VectorEnvAdapter(worlds), 3)
 
 
+@pytest.mark.slow
 def test_the_learner_decides_as_the_rule_does():
     model = learner()
     before = imitation.imitate(model, "brief_pulse", steps=100, rounds=1, epochs=1)
@@ -31,6 +32,7 @@ def test_the_learner_decides_as_the_rule_does():
     assert set(np.unique(model.policy.predict(observations, deterministic=True)[0])) <= set(range(64))
 
 
+@pytest.mark.slow
 def test_a_learner_can_be_left_something_to_try():
     sure, open_minded = learner(), learner()
     imitation.imitate(sure, "brief_pulse", steps=100, rounds=1, epochs=40)
@@ -68,6 +70,7 @@ def test_bad_arguments_are_refused(tmp_path, overrides, said):
         train([*SMALL, *QUICK, *overrides, f"run_dir={tmp_path / 'run'}"])
 
 
+@pytest.mark.slow
 def test_other_learners_do_not_imitate(tmp_path):
     said = r"imitate.rule = .brief_pulse. with DQN; valid: algo=ppo or ppo_kl"
     asked = ["env=queue_threshold", "algo=dqn", "algo.num_envs=2", "env.kwargs.actions=pulse_grid", "imitate.rule=brief_pulse"]

@@ -39,6 +39,7 @@ def command(capsys):
     return run
 
 
+@pytest.mark.slow
 def test_help_of_every_command_needs_no_extras():
     calls = [[name, "--help"] for name in (*cli.COMMANDS, *cli.JOBS)] + [["trace", verb, "--help"] for verb in TRACE_VERBS]
     calls += [["--help"], ["--version"], ["completion", "zsh"]]
@@ -58,6 +59,7 @@ def test_help_of_every_command_needs_no_extras():
     assert run.returncode == 2 and "pip install netbuf-gym[train]" in run.stderr and run.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_table_of_completion_needs_no_extras():
     code = WITHOUT + "from netbuf_gym.completion.table import make; import json; print(json.dumps(make()))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -65,6 +67,7 @@ def test_the_table_of_completion_needs_no_extras():
     assert json.loads(run.stdout) == json.loads(json.dumps(table.make()))
 
 
+@pytest.mark.slow
 def test_bad_arguments_are_refused_before_the_learners_are_loaded():
     code = "import sys; from netbuf_gym import cli; print(cli.main(sys.argv[1:]), 'torch' in sys.modules)"
     spent = []
@@ -88,6 +91,7 @@ def test_bad_arguments_are_refused_before_the_learners_are_loaded():
     assert statistics.median(spent) < 2.0, spent
 
 
+@pytest.mark.slow
 def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, out, _ = command("train", "seed=3", "--cfg", "job", "algo=dqn", "scenario=pantheon/1")
@@ -123,6 +127,7 @@ def test_configurations_are_printed_and_nothing_is_run(command, tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "messages"),
     [
@@ -198,6 +203,7 @@ VALUES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["train", "evaluate", "demo", "reproduce"])
 def test_nonsense_is_one_line_and_no_trace_back(job, command, tmp_path, monkeypatch):
     """Arguments at random, printed instead of run where they make a configuration."""
@@ -222,6 +228,7 @@ def test_nonsense_is_one_line_and_no_trace_back(job, command, tmp_path, monkeypa
 # ---- a folder of one's own
 
 
+@pytest.mark.slow
 def test_a_folder_of_ones_own(command, tmp_path, tiny):
     mine = tmp_path / "mine"
     for name, text in {
@@ -259,6 +266,7 @@ def test_a_folder_of_ones_own(command, tmp_path, tiny):
 # ---- sweeps
 
 
+@pytest.mark.slow
 def test_a_sweep_runs_every_combination_and_ends_in_a_table(command, tiny, tmp_path):
     overrides, run_dir = tiny
     status, out, err = command("train", "-m", "seed=1,2", "algo.kwargs.gamma=choice(0.9,abc)", *overrides)
@@ -276,6 +284,7 @@ def test_a_sweep_runs_every_combination_and_ends_in_a_table(command, tiny, tmp_p
     assert sorted(path.name for path in run_dir.iterdir()) == ["0", "2", "summary.md"]
 
 
+@pytest.mark.slow
 def test_sweeps_have_the_grammar_of_hydras(tmp_path, monkeypatch):
     from netbuf_gym.zoo import hydra_views
     from netbuf_gym.zoo.config import Source
@@ -320,6 +329,7 @@ def test_a_sweep_that_cannot_be_run_begins_nothing(command, words, message, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ends", "status", "begun"),
     [([0, 130, 0], 130, 2), ([0, KeyboardInterrupt(), 0], 130, 2), ([SimulatorFault("x"), 0, 0], 3, 3)],
@@ -341,6 +351,7 @@ def test_an_interruption_ends_a_sweep_and_a_fault_does_not(ends, status, begun, 
     assert (tmp_path / "sweep" / "summary.md").is_file()
 
 
+@pytest.mark.slow
 def test_evaluations_are_swept_too(command, tmp_path):
     words = ["model=null", "env=congestion_window,queue_threshold", "baselines=null", "seeds=1", "plots=false"]
     status, out, _ = command("evaluate", "-m", *words, f"run_dir={tmp_path / 'sweep'}")

@@ -25,6 +25,7 @@ def in_turn(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", MODULES)
 def test_a_sweep_by_a_launcher_makes_the_same_models(launcher, in_turn, tiny, capfd):
     pytest.importorskip(MODULES[launcher])
@@ -38,6 +39,7 @@ def test_a_sweep_by_a_launcher_makes_the_same_models(launcher, in_turn, tiny, ca
         assert all(th.equal(made[key], known[key]) for key in known) and made.keys() == known.keys()
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_and_a_launcher_that_there_is_not_are_said(tiny, capfd, monkeypatch):
     overrides, folder = tiny
     pytest.importorskip(MODULES["joblib"])

@@ -72,6 +72,7 @@ def changed(run, change):
 # ---- results
 
 
+@pytest.mark.slow
 def test_everybody_is_played_once_and_again_when_the_worlds_or_the_model_are_others(field, monkeypatch, capsys):
     monkeypatch.setattr(library, "names", lambda: [AGENT])
     assert main(["leaderboard", "fill", f"task={TASK}", "results=r", "threads=1"]) == 0
@@ -134,6 +135,7 @@ def test_results_that_are_none_are_refused(field, played):
 # ---- handing in
 
 
+@pytest.mark.slow
 def test_an_agent_is_handed_in_offline_and_read_again(run, capsys):
     wandb = pytest.importorskip("wandb")
     assert main(["leaderboard", "submit", str(run), "mode=offline", "name=queue_threshold/mine", "runs=lb", "threads=1"]) == 0
@@ -262,6 +264,7 @@ def test_a_row_says_how_many_training_seeds_it_has_where_they_are_few(run, field
     assert "'1 of 3': of at least 3" in " ".join(leaderboard.READING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "digest", "said"),
     [
@@ -431,6 +434,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "v1"
 COMMITTED = sorted(path.parent.name for path in RESULTS.glob("*/constants.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", library.names())
 def test_every_agent_that_ships_has_a_result_that_the_gate_holds_it_to(name):
     own = scores.ranked_by(name.partition("/")[0])  # a task without a suite has no gate
@@ -440,6 +444,7 @@ def test_every_agent_that_ships_has_a_result_that_the_gate_holds_it_to(name):
     assert "leaderboard check\n" in (RESULTS.parents[2] / "Makefile").read_text().partition("\ngate:")[2]
 
 
+@pytest.mark.slow
 def test_the_best_of_each_kind_stand_in_short():
     standing = leaderboard.standings("host_buffers", RESULTS)
     best = leaderboard_page.firsts(standing)
@@ -456,12 +461,14 @@ def test_the_best_of_each_kind_stand_in_short():
     assert "random" not in shown
 
 
+@pytest.mark.slow
 def test_the_first_page_says_what_the_leaderboard_does():
     standings = {task: leaderboard.standings(task, RESULTS) for task in COMMITTED}
     text = (RESULTS.parents[2] / "README.md").read_text()
     assert leaderboard_page.in_short(standings) in text, "netbuf-gym leaderboard page"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", COMMITTED)
 def test_committed_results_are_of_todays_worlds_and_models(task):
     own = scores.ranked_by(task)

@@ -28,6 +28,7 @@ def test_the_agents_of_the_package_have_names():
     assert all((library.FOLDER / name / "card.md").is_file() for name in NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_an_agent_of_the_package_says_nothing_of_the_machine_that_it_was_trained_on(name):
     folder = library.FOLDER / name
@@ -41,6 +42,7 @@ def test_an_agent_of_the_package_says_nothing_of_the_machine_that_it_was_trained
     assert OmegaConf.load(folder / "config.yaml").run_dir is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_an_agent_decides_in_the_environment_that_it_makes(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -64,6 +66,7 @@ def test_an_agent_decides_in_the_environment_that_it_makes(name, tmp_path, monke
     assert (again.predict(observations)[0] == actions).all()
 
 
+@pytest.mark.slow
 def test_threads_that_share_an_agent_get_their_own_decisions():
     agent = nb.zoo.load("queue_threshold/ppo")
     observations = np.random.default_rng(1).uniform(-1, 1, (8, 3, *agent.observation_space.shape)).astype(np.float32)
@@ -133,6 +136,7 @@ def test_agents_with_memory_keep_their_state(tiny):
     assert none.shape == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_MEMORY)
 def test_agents_without_memory_return_no_state_and_no_observations_have_no_actions(name):
     agent = nb.zoo.load(name)

@@ -24,6 +24,7 @@ LIMITED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", LIMITED)
 def test_the_time_limit_holds_inside_rollouts_and_updates(algo, tmp_path):
     run_dir = tmp_path / "run"
@@ -35,11 +36,13 @@ def test_the_time_limit_holds_inside_rollouts_and_updates(algo, tmp_path):
         train([f"resume={run_dir}"])
 
 
+@pytest.mark.slow
 def test_a_rollout_that_the_limit_cut_is_not_counted(tmp_path):
     result = train(["algo=ppo", *SHORT, *LONG_ROLLOUTS, "max_minutes=0.01", f"run_dir={tmp_path / 'run'}"])
     assert result.timesteps == 0  # so that totals after resuming are those of whole rollouts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [96, 100, 128])
 def test_totals_are_those_of_an_undisturbed_run(total, tmp_path, tiny, monkeypatch):
     overrides = [one for one in tiny[0] if not one.startswith(("total", "run_dir"))]
@@ -57,6 +60,7 @@ def test_totals_are_those_of_an_undisturbed_run(total, tmp_path, tiny, monkeypat
     assert train([f"resume={tmp_path / 'run'}"]).timesteps == whole.timesteps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["checkpoint.zip", "model.zip", "progress.csv", "config.yaml"])
 def test_a_full_disk_is_reported_with_the_files_name(name, tiny, capfd, monkeypatch):
     """`write_atomic` fails as it does on a full disk: with no name, or that of its temporary file."""

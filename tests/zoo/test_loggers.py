@@ -32,6 +32,7 @@ def records(path):
             yield one
 
 
+@pytest.mark.slow
 def test_a_training_logs_to_wandb_offline(tiny):
     overrides, run_dir = tiny
     own = [one for one in overrides if not one.startswith("tensorboard")]
@@ -60,6 +61,7 @@ def test_a_training_logs_to_wandb_offline(tiny):
 LOGGERS = {"csv": (False, None), "tensorboard": (True, None), "wandb": (False, "offline")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("logger", "expected"), LOGGERS.items())
 def test_loggers_are_a_group(logger, expected):
     config = load("train", [f"logger={logger}"])

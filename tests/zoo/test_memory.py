@@ -35,6 +35,7 @@ def play(agent, plant):
     return agent.seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plant", ["sim", "linux"])
 def test_the_state_is_kept_over_an_episode(plant):
     if plant == "linux":

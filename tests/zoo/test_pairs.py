@@ -22,6 +22,7 @@ SMALL = {
 QUIET = ["algo.num_envs=8", "stagger_steps=0", "total_timesteps=64", "progress=false", "tensorboard=false"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "algo"), [*itertools.product(TASKS, SMALL)])
 def test_every_learner_trains_on_every_task(task, algo, tmp_path):
     run = tmp_path / "run"
@@ -34,6 +35,7 @@ def test_every_learner_trains_on_every_task(task, algo, tmp_path):
         assert isinstance(agent.action_space, gym.spaces.Discrete)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "algo"), [*itertools.product(TASKS, ("dqn", "a2c"))])
 def test_every_learner_trains_in_the_worlds_of_the_default_agents(task, algo, tmp_path):
     own = [f"experiment=worlds/{task}", f"algo={algo}", *SMALL[algo], *QUIET, "scenario.kwargs.duration_s=5"]

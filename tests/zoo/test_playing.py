@@ -32,6 +32,7 @@ def same(one, other):
     return first == second and (one / "worlds.csv").read_bytes() == (other / "worlds.csv").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["joblib", "ray", "submitit_local"])
 def test_a_suite_is_the_same_to_the_bit_on_every_engine(name, alone, tmp_path, monkeypatch):
     pytest.importorskip({"submitit_local": "submitit"}.get(name, name))
@@ -40,6 +41,7 @@ def test_a_suite_is_the_same_to_the_bit_on_every_engine(name, alone, tmp_path, m
     assert same(alone, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_path, monkeypatch, capsys):
     own, played = running.run, []
 
@@ -58,6 +60,7 @@ def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_p
     assert play(tmp_path / "out") == 0 and len(played) == 2, "nothing is played again"
 
 
+@pytest.mark.slow
 def test_other_programs_worlds_and_damaged_files_are_played(tmp_path, monkeypatch):
     folder, words = tmp_path / "out", ["controller=newreno", "families=[ppcc]"]
 

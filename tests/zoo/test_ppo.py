@@ -146,6 +146,7 @@ def test_divergence_and_entropy_of_box_policies():
     th.testing.assert_close(head.log_ratio(new, old, taken), (b.log_prob(taken[:, 0]) - a.log_prob(taken[:, 0])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [BatchPPO, KLPenaltyPPO])
 def test_learns_cart_pole(kind):
     env = cart_poles(worlds=16, limit=200)

@@ -39,6 +39,7 @@ def test_agents_and_constants_are_recorded_too(minari, tmp_path):
     assert name == "mine-v0" and set(minari.load_dataset(name)[0].actions.tolist()) == {5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("control", "delay"), [("cubic", 0.02), ("vegas", 0.02), ("bbr", 1.0)])
 def test_a_congestion_control_is_followed_window_by_window(control, delay, minari, tmp_path, capsys):
     folder = tmp_path / "data"

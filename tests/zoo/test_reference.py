@@ -55,6 +55,7 @@ def _flat(config, cls, prefix=""):
             yield f"{prefix}{one.name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS)
 def test_every_key_has_a_meaning_and_every_group_its_choices(job):
     assert [key.name for key in reference.keys(job) if not key.meaning] == []

@@ -74,6 +74,7 @@ def undisturbed(tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", ["none", "running"])
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("algo", LEARNERS)
@@ -89,6 +90,7 @@ def test_an_interruption_leaves_no_trace(
     require_same(tmp_path / "run", undisturbed(algo, "cwnd", *observations))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worlds", ["two", "twins", "switch", "stages"])
 def test_every_kind_of_world_comes_back(worlds, tmp_path, undisturbed, interrupted_after):
     interrupted_after(75)

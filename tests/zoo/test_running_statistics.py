@@ -47,6 +47,7 @@ def seen_by(agent, observations):
     return extractors(network(agent))[0](th.as_tensor(observations)).numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "algo"), [*itertools.product(TASKS, SMALL)])
 def test_statistics_of_training_are_the_agents_and_stand_still(task, algo, runs, tmp_path):
     run = runs(task, algo)
@@ -101,6 +102,7 @@ def test_other_programs_load_them(runs, tmp_path):
     assert extractors(stock.policy)[0].moments().to_dict().items() <= agent.normalization.items()
 
 
+@pytest.mark.slow
 def test_commands_play_them(runs, tmp_path, capsys):
     run, own = runs("congestion_window", "a2c"), suites.suite("v1/congestion_window")
     data = (run / "model.zip").read_bytes()
@@ -146,6 +148,7 @@ def test_who_imitates_has_them_before_it_begins(tmp_path):
     assert load(tmp_path / "run").normalization["count"] == pytest.approx(2 * 60 * 8, abs=1)
 
 
+@pytest.mark.slow
 def test_clones_have_those_of_their_data(tmp_path):
     pytest.importorskip("minari")
     name = recording.record("queue_threshold", "brief_pulse", tmp_path / "data", scenario="rlbm/default", seeds=[1, 2])
@@ -197,6 +200,7 @@ def test_runs_of_before_there_was_the_key_are_read_and_gone_on_with(trained, tmp
     assert train([f"resume={run}", "total_timesteps=160"]).timesteps == 160
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", library.names())
 def test_agents_of_the_package_take_observations_as_they_are(name):
     agent = load(name)

@@ -50,6 +50,7 @@ def test_how_many_snapshots_there_can_be(tiny, value):
         train([*tiny[0], f"snapshots={value}"])
 
 
+@pytest.mark.slow
 def test_a_campaign_keeps_the_best_snapshot(tiny, tmp_path, monkeypatch):
     overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
     out, runs = tmp_path / "agent", tmp_path / "runs"

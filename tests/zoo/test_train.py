@@ -45,6 +45,7 @@ def test_same_seed_same_agent(tmp_path, tiny):
     assert not th.equal(weights(tmp_path / "a/model.zip"), weights(tmp_path / "c/model.zip"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", ["ppo_kl", "a2c", "dqn", "ppo_lstm"])
 def test_every_learner_trains_resumes_and_is_evaluated(algo, tmp_path):
     run_dir = tmp_path / "run"
@@ -130,6 +131,7 @@ def test_bad_input_writes_nothing(tmp_path, capfd):
         assert not out.exists()
 
 
+@pytest.mark.slow
 def test_time_limit_ends_training_and_schedules(tiny):
     overrides, run_dir = tiny
     overrides = [o for o in overrides if not o.startswith("total_timesteps")]
@@ -153,6 +155,7 @@ def test_checkpoints_are_written_on_the_way(tiny, monkeypatch):
     assert names[-1] == "model.zip" and names.count("checkpoint.zip") >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interruption_leaves_a_checkpoint_to_resume(tiny, number):
     overrides, run_dir = tiny

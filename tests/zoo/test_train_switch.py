@@ -23,6 +23,7 @@ LEARNERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algo", LEARNERS)
 def test_every_learner_trains(algo, tmp_path):
     run = tmp_path / "run"

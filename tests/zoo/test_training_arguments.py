@@ -84,6 +84,7 @@ def test_the_tables_name_the_same_things():
     assert all(issubclass(getattr(th.nn, name), th.nn.Module) for name in ranges.ACTIVATIONS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("override", "message"), MISTAKES)
 def test_mistakes_are_refused_by_name_and_nothing_is_written(override, message, tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -93,6 +94,7 @@ def test_mistakes_are_refused_by_name_and_nothing_is_written(override, message, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_mistakes_are_refused_before_torch_is_imported(tmp_path):
     mistakes = [override for override, _ in MISTAKES] + ["run_dir=", "resume=", "resume=nowhere", "scenario=ppcc/99", "seed=-1"]
     program = f"""

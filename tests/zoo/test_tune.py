@@ -44,6 +44,7 @@ def open_study(overrides):
     return plan, studies.opened(plan)
 
 
+@pytest.mark.slow
 def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     overrides, folder = study
     plan, found = open_study(overrides)
@@ -61,6 +62,7 @@ def test_a_study_tries_the_defaults_first_and_writes_what_it_found(study):
     assert tune.outcome(folder)[0] == "best"
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_where_it_was_and_no_other_takes_its_place(study, capsys):
     overrides, _ = study
     assert cli.main(["tune", *overrides]) == 0  # all is there
@@ -72,6 +74,7 @@ def test_a_study_goes_on_where_it_was_and_no_other_takes_its_place(study, capsys
     open_study([*overrides, "trials=9", "workers=3", "hours=1"])
 
 
+@pytest.mark.slow
 def test_a_study_of_before_there_was_a_key_goes_on_by_its_default(tmp_path):
     overrides = [*STUDY, f"run_dir={tmp_path}"]
     _, found = open_study(overrides)
@@ -83,6 +86,7 @@ def test_a_study_of_before_there_was_a_key_goes_on_by_its_default(tmp_path):
         open_study([*overrides, "algo.normalize=running"])
 
 
+@pytest.mark.slow
 def test_a_study_that_goes_on_proposes_other_settings(tmp_path):
     overrides = [*SMALL, "rungs=1", "worlds=2", "progress=false", f"run_dir={tmp_path}"]  # tpe, which draws at random first
     assert tune.main([*overrides, "trials=3"]) == 0 and tune.main([*overrides, "trials=5"]) == 0
@@ -90,6 +94,7 @@ def test_a_study_that_goes_on_proposes_other_settings(tmp_path):
     assert len({str(one.params) for one in found.trials}) == 5
 
 
+@pytest.mark.slow
 def test_the_same_study_again_finds_the_same(study, tmp_path):
     again = [*STUDY, "trials=2", f"run_dir={tmp_path / 'again'}"]
     assert studies.work(studies.plan(again))
@@ -98,6 +103,7 @@ def test_the_same_study_again_finds_the_same(study, tmp_path):
     assert [one.intermediate_values for one in first] == [one.intermediate_values for one in second]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", ["none", "running"])
 @pytest.mark.parametrize("algo", ["ppo", "dqn"])
 def test_training_in_parts_teaches_what_training_does(algo, normalize, tmp_path):
@@ -129,6 +135,7 @@ def _parameters(path):
         return th.load(io.BytesIO(archive.read("policy.pth")), weights_only=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "algo"), [*itertools.product(TASKS, ALGOS), ("congestion_window", "ppo_kl")])
 def test_every_search_space_holds_the_defaults(task, algo):
     for worlds in ([f"env={task}"], [f"experiment=worlds/{task}"]):
@@ -136,6 +143,7 @@ def test_every_search_space_holds_the_defaults(task, algo):
         assert len(studies._beginnings(plan)[0]) == len(plan.settings) >= 9
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_had_under_way_is_tried_again(tmp_path):
     overrides = [*STUDY, f"run_dir={tmp_path}", "trials=2"]
     plan, found = open_study(overrides)
@@ -166,6 +174,7 @@ def test_a_silent_worker_of_another_machine_is_given_up(tmp_path):
     assert len([one for one in found.trials if "again" in one.user_attrs]) == 1
 
 
+@pytest.mark.slow
 def test_two_processes_work_at_one_study(tmp_path):
     overrides = [*STUDY, f"run_dir={tmp_path}", "trials=4", "workers=2"]
     assert tune.tune(studies.plan(overrides), tell=lambda text: None)
@@ -185,6 +194,7 @@ def test_processes_that_know_nothing_of_each_other_propose_differently(sampler, 
     assert len({str(one) for one in proposed}) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["sqlite", "grpc"])
 def test_databases_and_proxies_keep_studies(scheme, tmp_path):
     server = None
@@ -204,12 +214,14 @@ def test_databases_and_proxies_keep_studies(scheme, tmp_path):
     assert len(studies.ended(open_study(overrides)[1])) == 1 and not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_hours_end_a_study_and_beginnings_come_behind_the_defaults(tmp_path):
     plan, found = open_study([*STUDY, f"run_dir={tmp_path}", "hours=1e-9", "begin_with=[{gamma: 0.8}]"])
     assert studies.work(plan) and len(studies.ended(found)) == 1
     assert [one.system_attrs[studies.ENQUEUED]["gamma"] for one in found.trials] == [0.95, 0.8]
 
 
+@pytest.mark.slow
 def test_a_trial_that_is_slow_is_given_up(tmp_path, monkeypatch):
     overrides = [*STUDY, f"run_dir={tmp_path}", "slowest=2"]
     monkeypatch.setattr(studies, "_allowed", lambda study, one: 1e-9 if studies.ended(study) else float("inf"))
@@ -240,6 +252,7 @@ def test_studies_play_worlds_of_their_own(study, monkeypatch):
     assert seen == [range(FIRST_STUDY_SEED, FIRST_STUDY_SEED + 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("override", "said"),
     [
@@ -269,6 +282,7 @@ def test_what_no_study_can_be_made_of_is_said(override, said, tmp_path, capsys):
     assert re.search(said.replace("[0]", r"\[0\]"), error), error
 
 
+@pytest.mark.slow
 def test_settings_of_the_package_are_chosen_by_the_learner(tmp_path):
     (tmp_path / "tuned" / "mine").mkdir(parents=True)
     for algo, rate in (("ppo", 0.25), ("dqn", 0.5)):
@@ -284,6 +298,7 @@ def test_settings_of_the_package_are_chosen_by_the_learner(tmp_path):
         load("train", ["env=host_buffers", "tuned=other"], Source(str(tmp_path)))
 
 
+@pytest.mark.slow
 def test_tuned_settings_of_the_package_compose():
     for path in sorted((CONF / "tuned").glob("*/*.yaml")):
         task, algo = path.parent.name, path.stem

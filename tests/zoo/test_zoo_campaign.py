@@ -14,6 +14,7 @@ from netbuf_gym.zoo import campaign, checkpoint, evaluation, packing, tables
 WINDOWS, SWITCH_MEASURES = (tasks.get(name).measures for name in ("congestion_window", "queue_threshold"))
 
 
+@pytest.mark.slow
 def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
     out = tmp_path / "agents" / "task" / "name"
@@ -58,6 +59,7 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
     assert tables.main(["--check"], tmp_path) == 0
 
 
+@pytest.mark.slow
 def test_seeds_are_trained_alike_by_an_executor(tiny, tmp_path):
     pytest.importorskip("joblib")
     overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
@@ -165,6 +167,7 @@ def test_paired_margins_are_those_of_the_seed_that_is_kept_in_every_scenario(mon
         assert part["breakdown"] == str(values[name][1])
 
 
+@pytest.mark.slow
 def test_campaign_of_switches(tmp_path, measure):
     measure("queue_threshold", baselines=("naive", "random"))
     tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "stagger_steps=0", "total_timesteps=64"]

@@ -19,6 +19,7 @@ def choices(group):
     return [name for name in files if name != "named"]  # which needs a name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["algo", "env", "scenario", "reward", "experiment"])
 def test_every_choice_composes_and_builds(group):
     assert choices(group)
@@ -82,6 +83,7 @@ def test_mistakes_get_one_line(overrides, message):
     assert len(str(error.value)) < 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "override",
     [
@@ -105,6 +107,7 @@ def test_numbers_out_of_range(override):
         check_training(load("train", [override]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("override", "message"),
     [
@@ -154,6 +157,7 @@ def test_evaluation_seeds_are_never_training_seeds():
             evaluation_seeds(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", [path.stem for path in sorted((CONF / "experiment").glob("*.yaml"))])
 def test_minibatches_of_every_experiment_divide_its_rollouts(experiment):
     """stable-baselines3 warns otherwise."""
@@ -181,6 +185,7 @@ def test_what_is_taken_away_is_not_there():
     assert "gamma" not in config.algo.kwargs and config.algo.kwargs.n_steps == 32
 
 
+@pytest.mark.slow
 def test_every_reward_is_a_choice():
     named = {load("train", [f"reward={choice}"]).reward.name for choice in reference.choices("reward")}
     assert named >= {name for record in tasks.records() for name in record.rewards}

@@ -86,6 +86,8 @@ class SenderPaths(Distribution):
         competitors: Congestion controls of rivals, each as likely; None: all of `rivals()`.
         leave_probability: Share of the rivals that leave before the end, 0 to 1.
         mixed_probability: Share of the paths that have something of another family besides, 0 to 1.
+        jitter_probability: Share of the paths that delay each packet by a random time besides, up to 0.2 ms to half of their
+            propagation RTT or 30 ms, 0 to 1.
         duration_s: Of the longest worlds, 1 to 1e4 seconds.
         most_mbit: What a bottleneck carries in a world, 1 to 1e9 Mbit: worlds with more are halved until they have not, but not
             below 5 s or 20 round trips.
@@ -101,6 +103,7 @@ class SenderPaths(Distribution):
     competitors: Sequence[Any] | None = None
     leave_probability: float = 0.3
     mixed_probability: float = 0.2
+    jitter_probability: float = 0.0
     duration_s: float = 20.0
     most_mbit: float = 2000.0
     name: str = ""
@@ -118,7 +121,7 @@ class SenderPaths(Distribution):
         possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
         for i, cc in enumerate(self.competitors or ()):
             congestion_control(f"competitors[{i}]", cc, possible, "linux")
-        for field in ("leave_probability", "mixed_probability"):
+        for field in ("leave_probability", "mixed_probability", "jitter_probability"):
             put(self, field, checks.number(field, getattr(self, field), 0, 1))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, 1e4))
         put(self, "most_mbit", checks.number("most_mbit", self.most_mbit, 1, 1e9))
@@ -189,6 +192,8 @@ class SenderPaths(Distribution):
             what["loss"] = log_uniform(rng.random(), self.loss)
         if "delays" in has:
             what["delays"] = self._delays(rng, rtt_ms, duration_s)
+        if self.jitter_probability and rng.random() < self.jitter_probability:
+            what["jitter_ms"] = log_uniform(rng.random(), (0.2, max(0.2, min(30.0, rtt_ms / 2))))
         if "reverse" in has:
             what |= self._reverse(rng, mean_mbps, rtt_ms, duration_s)
         starts_s = [0.0]

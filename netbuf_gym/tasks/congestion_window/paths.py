@@ -16,7 +16,7 @@ from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.limits import MAX_DELAY_MS
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.scenarios.wire import DelaySchedule
+from netbuf_gym.scenarios.wire import DelaySchedule, Jitter
 from netbuf_gym.traces.types import RateTrace, Trace
 from netbuf_gym.traces.windows import by_seconds
 
@@ -69,6 +69,7 @@ class Path:
         buffer_packets: The bottleneck's queue limit.
         loss: Random loss of data packets behind the bottleneck, 0 to below 1.
         delays: Of the bottleneck, in the place of half of `rtt_ms`.
+        jitter_ms: Most by which the bottleneck delays a packet besides, uniform; none overtakes another.
         on_outage: As in `Link`.
         return_mbps, return_packets: Rate and queue limit of the way back; None: none.
         starts_s: When each of the senders begins.
@@ -83,6 +84,7 @@ class Path:
     trace: Trace | None = None
     loss: float = 0.0
     delays: DelaySchedule | None = None
+    jitter_ms: float = 0.0
     on_outage: str = "hold"
     return_mbps: float | None = None
     return_packets: int | None = None
@@ -102,6 +104,7 @@ class Path:
                 delay_ms=self.rtt_ms / 2 if self.delays is None else self.delays,
                 queue_packets=self.buffer_packets,
                 loss=self.loss,
+                jitter=Jitter(scale_ms=self.jitter_ms) if self.jitter_ms else None,
                 on_outage=self.on_outage if trace is not None else "hold",
             ),
             Link(
@@ -124,8 +127,9 @@ class Path:
             if not isinstance(self.trace, RateTrace):
                 raise ScenarioTypeError(f"trace = {shown(self.trace)} is not a RateTrace; valid: one, or `generated`")
             data["trace"] = {"time_s": self.trace.time_s.tolist(), "rate_mbps": self.trace.rate_mbps.tolist()}
-        if self.loss:
-            data["loss"] = self.loss
+        for field in ("loss", "jitter_ms"):
+            if getattr(self, field):
+                data[field] = getattr(self, field)
         if self.delays is not None:
             data["delays"] = {"time_s": self.delays.time_s.tolist(), "delay_ms": self.delays.delay_ms.tolist()}
         if self.on_outage != "hold":

@@ -183,6 +183,7 @@ def _family(family: str) -> Callable[..., World]:
         competitors: Any = None,
         leave_probability: Any = 0.3,
         mixed_probability: Any = 0.0,
+        jitter_probability: Any = 0.0,
         duration_s: Any = 20.0,
         most_mbit: Any = 2000.0,
     ) -> SenderPaths:
@@ -196,6 +197,7 @@ def _family(family: str) -> Callable[..., World]:
             competitors=competitors,
             leave_probability=leave_probability,
             mixed_probability=mixed_probability,
+            jitter_probability=jitter_probability,
             duration_s=duration_s,
             most_mbit=most_mbit,
             name=f"paths/{family}",
@@ -217,6 +219,7 @@ def paths_training(
     competitors: Any = None,
     leave_probability: Any = 0.3,
     mixed_probability: Any = 0.2,
+    jitter_probability: Any = 0.0,
     duration_s: Any = 20.0,
     most_mbit: Any = 2000.0,
     fast_share: Any = 0.0,
@@ -235,6 +238,7 @@ def paths_training(
     fast_share = checks.number("fast_share", fast_share, 0, 0.9)
     common = {"n": n, "senders": senders, "rtt_ms": rtt_ms, "buffer_bdp": buffer_bdp, "loss": loss, "competitors": competitors}
     common |= {"leave_probability": leave_probability, "duration_s": duration_s, "most_mbit": most_mbit}
+    common["jitter_probability"] = jitter_probability
     parts = [_family(family)(rate_mbps=rate_mbps, mixed_probability=mixed_probability, **common) for family in drawn]
     weights = list(drawn.values())
     if fast_share:

@@ -91,6 +91,7 @@ def window_in_force(control: str) -> dict:
     return found
 
 
+@pytest.mark.slow
 def test_the_window_is_what_was_set():
     machines.needs_bpf()
     found = alone.run(__name__, "window_in_force", "agent")
@@ -107,6 +108,7 @@ def test_the_window_is_what_was_set():
     assert found["set_s"] < 1e-3
 
 
+@pytest.mark.slow
 def test_slow_start_and_then_a_window_that_never_binds():
     machines.needs_bpf()
     found = alone.run(__name__, "window_in_force", "receiver_driven")

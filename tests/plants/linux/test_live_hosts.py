@@ -33,6 +33,7 @@ def limited(plant, polls, most):
     return float(np.mean(seen[1:]))
 
 
+@pytest.mark.slow
 @undisturbed
 @pytest.mark.parametrize("polls, most, share", [(True, 2**19, 1.0), (False, 2**19, 0.0), (True, 2**17, 0.0)])
 def test_what_send_buffers_limit_is_counted_alike(polls, most, share):

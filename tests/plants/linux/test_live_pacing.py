@@ -33,6 +33,7 @@ def drops(plant, paced):
     return told["queue_drops"], about
 
 
+@pytest.mark.slow
 @undisturbed
 def test_the_kernel_paces_where_the_simulator_does():
     machines.needs_bpf()
@@ -48,6 +49,7 @@ def paced_from_user_space():
         print(about["window"], dropped, sep="\t")
 
 
+@pytest.mark.slow
 @undisturbed
 def test_windows_kept_from_user_space_are_paced_too():
     machines.needs_user_namespaces()
@@ -60,6 +62,7 @@ def test_windows_kept_from_user_space_are_paced_too():
     assert int(paced) < int(unpaced) / 2
 
 
+@pytest.mark.slow
 @undisturbed
 def test_a_decision_that_takes_time_is_in_force_that_much_later():
     machines.needs_bpf()

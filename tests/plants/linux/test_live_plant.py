@@ -62,6 +62,7 @@ def world_of(process):
     return pids, live_worlds.namespaces(pids) - live_worlds.namespaces([os.getpid()])
 
 
+@pytest.mark.slow
 @undisturbed
 def test_a_scenario_runs_as_in_the_simulator():
     needs_live_worlds()
@@ -74,6 +75,7 @@ def test_a_scenario_runs_as_in_the_simulator():
     assert math.isnan(live.flows[0].fast_recoveries)
 
 
+@pytest.mark.slow
 def test_the_rate_is_the_links_own():
     needs_live_worlds()
     world = dumbbell(rate_mbps=10, duration_s=3.0, buffer_packets=100)
@@ -94,6 +96,7 @@ def test_the_rate_is_the_links_own():
     assert told["refused"] == 0 and told["packets_written"] > 1000
 
 
+@pytest.mark.slow
 def test_finite_flows_are_those_of_the_seed():
     needs_live_worlds()
     world = nb.scenarios.get("rlbm/default", duration_s=3.0, load=0.8)
@@ -108,6 +111,7 @@ def test_finite_flows_are_those_of_the_seed():
     assert live.switches[0].occupancy_max <= 1
 
 
+@pytest.mark.slow
 def test_flows_start_and_stop():
     needs_live_worlds()
     base = dumbbell(senders=["cubic", "newreno"], duration_s=3.0)
@@ -125,6 +129,7 @@ def test_flows_start_and_stop():
     assert third.delivered_bytes == pytest.approx(3.0 / 2 * 2e6 / 8, rel=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ["netbuf/CongestionWindow-v0", "netbuf/QueueThreshold-v0"])
 def test_environments_run_on_it(environment):
     needs_live_worlds()
@@ -144,6 +149,7 @@ def test_environments_run_on_it(environment):
     env.close()
 
 
+@pytest.mark.slow
 def test_an_agent_changes_the_drop_place_of_a_live_switch():
     needs_live_worlds()
     scenario = {"name": "rlbm/default", "duration_s": 5.0, "load": 0.95}
@@ -161,6 +167,7 @@ def test_an_agent_changes_the_drop_place_of_a_live_switch():
         env.close()
 
 
+@pytest.mark.slow
 def test_worlds_run_at_the_same_time_and_fail_alone():
     needs_live_worlds()
     envs = gym.make_vec("netbuf/CongestionWindow-v0", 3, plant="linux", scenario=dumbbell(senders=["agent"], duration_s=30.0))
@@ -185,6 +192,7 @@ def test_worlds_run_at_the_same_time_and_fail_alone():
     assert gone(live_worlds.processes(os.getpid()))
 
 
+@pytest.mark.slow
 def test_the_kernels_controls_play_too():
     needs_live_worlds()
     scenario = dumbbell(senders=["agent"], duration_s=2.0)
@@ -234,6 +242,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forks", [False, True], ids=["alone", "with a child that holds its sockets"])
 def test_a_killed_controller_leaves_nothing(forks):
     needs_live_worlds()
@@ -253,6 +262,7 @@ def test_a_killed_controller_leaves_nothing(forks):
         controller.wait()
 
 
+@pytest.mark.slow
 def test_a_controller_killed_while_it_starts_leaves_nothing():
     needs_live_worlds()
     code = CONTROLLER.format(here=str(Path(__file__).parent), forks=False)

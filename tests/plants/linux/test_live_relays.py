@@ -22,6 +22,7 @@ WORLD = {"rate_mbps": 30.0, "extra_ms": 36.0, "relay_bytes": 65536, "duration_s"
 BUFFER_BYTES = 50_000
 
 
+@pytest.mark.slow
 def test_a_relayed_world_is_the_simulators():
     needs_live_worlds()
     world = nb.scenarios.get("auter/local", traffic="mixed", **{**WORLD, "duration_s": 9.0})
@@ -39,6 +40,7 @@ def test_a_relayed_world_is_the_simulators():
     assert np.median(one["slowdown"]) == pytest.approx(np.median(other["slowdown"]), rel=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["long", "mixed"])
 def test_an_agent_at_the_relay_sees_both_connections(kind):
     needs_live_worlds()
@@ -79,6 +81,7 @@ def joined(rate_mbps, duration_s=20.0):
     return {**message, "world": encode(config), "seed": 1, "places": []}
 
 
+@pytest.mark.slow
 def test_what_a_relay_holds_is_its_buffer():
     needs_live_worlds()
     process = Process()
@@ -113,6 +116,7 @@ def broken():
         world.close()
 
 
+@pytest.mark.slow
 def test_a_relay_goes_with_either_of_its_connections():
     needs_live_worlds()
     machines.needs_user_namespaces()
@@ -145,6 +149,7 @@ def clamped():
         world.close()
 
 
+@pytest.mark.slow
 def test_a_clamp_binds_connections_that_stand_and_those_opened_later():
     needs_live_worlds()
     machines.needs_user_namespaces()
@@ -153,6 +158,7 @@ def test_a_clamp_binds_connections_that_stand_and_those_opened_later():
     assert 5_000 < max(after) <= 40_000 and min(after) > 5_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_hosts_of_any_kind_of_traffic(seed):
     """The default world of the environment is relayed in a quarter of its episodes."""

@@ -57,6 +57,7 @@ def live():
     machines.needs_bpf()
 
 
+@pytest.mark.slow
 @undisturbed
 def test_a_senders_window_is_the_agents():
     def decide(step):
@@ -76,6 +77,7 @@ def test_a_senders_window_is_the_agents():
     assert told["timeouts"] == simulated["timeouts"] == 0
 
 
+@pytest.mark.slow
 @undisturbed
 @pytest.mark.parametrize(("rate_mbps", "rtt_ms", "buffer_packets"), [(50, 50, 208), (50, 50, 52), (20, 100, 667)])
 def test_a_slow_start_is_the_simulators(rate_mbps, rtt_ms, buffer_packets):
@@ -93,6 +95,7 @@ def test_a_slow_start_is_the_simulators(rate_mbps, rtt_ms, buffer_packets):
     np.testing.assert_allclose(there["cwnd_bytes"][growing], here["cwnd_bytes"][growing], rtol=0.2)
 
 
+@pytest.mark.slow
 @undisturbed
 def test_a_slow_start_goes_on_past_losses_at_random():
     """One packet of a hundred is lost of either's; what ends it is the delay."""
@@ -106,6 +109,7 @@ def test_a_slow_start_goes_on_past_losses_at_random():
         assert np.isfinite(rows["ssthresh_bytes"][-1]), plant
 
 
+@pytest.mark.slow
 def test_a_decision_ends_the_kernels_slow_start():
     kind = sender(paced=True, slow_start=True)
     rows, _, _ = run("linux", path(rate_mbps=100), kind, lambda step: {"cwnd_bytes": 2 * BDP} if step == 2 else {}, 12)
@@ -113,6 +117,7 @@ def test_a_decision_ends_the_kernels_slow_start():
     assert rows["cwnd_bytes"][1] > 12 * 1448 and (rows["cwnd_bytes"][3:] == 2 * BDP).all()
 
 
+@pytest.mark.slow
 def test_losses_leave_the_window_alone():
     rows, told, _ = run("linux", path(loss=0.01), SENDER, lambda step: {"cwnd_bytes": 0.8 * BDP}, 25)
     assert told["random_losses"] > 3
@@ -123,6 +128,7 @@ def test_losses_leave_the_window_alone():
     assert not np.isnan(rows["ssthresh_bytes"][-1])
 
 
+@pytest.mark.slow
 def test_a_time_out_halts_until_the_next_decision():
     silent = nb.traces.RateTrace([0, 1, 2.5], [10, 0, 10], 20)
     world = path(rate_mbps=None, trace=silent)
@@ -131,6 +137,7 @@ def test_a_time_out_halts_until_the_next_decision():
     assert rows["cwnd_bytes"][-1] == rows["mss_bytes"][-1]
 
 
+@pytest.mark.slow
 @undisturbed
 def test_a_receivers_window_is_advertised():
     # From early on: slow start's own end would empty the queue, and take its share of the window.
@@ -145,6 +152,7 @@ def test_a_receivers_window_is_advertised():
     assert np.median(rows["receive_rate_bps"][10:15]) == pytest.approx(40_000 * 8 / 0.0504, rel=0.1)
 
 
+@pytest.mark.slow
 @undisturbed
 def test_nuwas_rule_keeps_the_queue_where_the_simulators_does():
     there, _, _ = run("linux", steered(path()), RECEIVER, lambda step: {}, 50)
@@ -154,6 +162,7 @@ def test_nuwas_rule_keeps_the_queue_where_the_simulators_does():
     assert np.nanmax(np.abs(there["queue_delay_mean_s"] - there["true_queue_delay_mean_s"])[35:]) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1000, 1])
 def test_delay_by_time_stamps(unit):
     if unit == 1:
@@ -164,6 +173,7 @@ def test_delay_by_time_stamps(unit):
     assert np.nanmedian(error) < (0.002 if unit == 1000 else 0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", ["CongestionWindow", "ReceiverWindow"])
 def test_environments(env):
     single = gym.make(f"netbuf/{env}-v0", plant="linux", disable_env_checker=True)
@@ -188,6 +198,7 @@ def test_environments(env):
         many.close()
 
 
+@pytest.mark.slow
 def test_without_privileges_the_window_is_kept_from_user_space():
     machines.needs_user_namespaces()
     code = (

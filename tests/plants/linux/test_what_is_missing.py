@@ -112,6 +112,7 @@ end(said(lambda: reset(**hosts, plant={"name": "linux", "proxy": "shadowsocks"})
     assert run(code, tmp_path) == ["ss-server is not installed (Debian: apt install shadowsocks-libev)"]
 
 
+@pytest.mark.slow
 def test_no_types_of_the_kernels(tmp_path):
     """Windows are kept from user space then, which is said, and the world runs."""
     code = """
@@ -151,6 +152,7 @@ def port_in_use(proxy):
     return said, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("proxy", "program", "why"),
     [("plain", "relay", "Address already in use"), ("shadowsocks", "ss-server", "failed to bind address")],
