@@ -83,6 +83,7 @@ def test_loads_of_short_flows_are_what_they_say():
     assert rfc9743_worlds.short_flows("cubic", 0.3, 1) != rfc9743_worlds.short_flows("cubic", 0.3, 2)
 
 
+@pytest.mark.slow
 def test_paths_without_a_rate_of_their_own_have_that_of_their_family():
     for kind in ("4g", "5g", "wifi"):
         means = [cell("rfc9743", f"wireless-path{kind}-{seed}").scenario.links[0].trace.mean_mbps(60) for seed in (1, 2, 3)]
@@ -342,6 +343,7 @@ def test_every_case_of_the_draft_is_played_or_said_not_to_be():
     assert any("1 to 500 Mbit/s and 10 to 100 ms" in rule for rule in bbr3.SUITE.rules)
 
 
+@pytest.mark.slow
 def test_start_up_that_ends_on_loss_is_told_from_a_plateau():
     names = [f"startup-loss-{path}" for path in ("1mbps-100ms", "10mbps-20ms", "100mbps-40ms", "500mbps-10ms")]
     assert [cell("bbr3/conformance", name).scenario.links[0].queue_packets for name in names] == [4, 8, 167, 208]

@@ -14,6 +14,7 @@ from netbuf_gym.suites.field import sage, sussex, sussex_measures, sussex_worlds
 from netbuf_gym.zoo import contending
 
 
+@pytest.mark.slow
 def test_sussex_worlds_are_the_testbed_s():
     assert sussex_worlds.buffer_bytes(100, 20, 1) == int(100 * 2**20 * 0.02 / 8)
     assert sussex_worlds.buffer_bytes(1, 1, 0.2) == 1500
@@ -207,6 +208,7 @@ def test_sussex_signs_are_of_the_sender_and_of_whoever_is_no_agent():
     assert "inverse, aqm, jump, leo-inter-rtt, wide, starlink, starlink-two." in rules
 
 
+@pytest.mark.slow
 def test_sussex_families_measure_what_they_are_scored_by():
     suite = SUITES["testbed/2025"]
     shortest = {}
