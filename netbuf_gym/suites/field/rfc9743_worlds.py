@@ -42,7 +42,7 @@ GRID = tuple(product((4, 20, 100, 500), (10, 40, 120, 300), (0.25, 1, 4)))
 """Mbit/s, ms, and buffers in times what the path holds."""
 MIXED = tuple(product(OTHERS, ((1, 1), (1, 8), (8, 1)), (20, 100), (0.25, 1, 4, 16)))
 """Whom beside, how many of whom, ms, buffers."""
-MANAGED = {"red": RED, "codel": CoDel, "fq_codel": FqCoDel, "pie": PIE}
+MANAGED: Mapping[str, Callable[..., Any]] = {"red": RED, "codel": CoDel, "fq_codel": FqCoDel, "pie": PIE}
 SHORT = {"short": (AGENT, AGENT), "short-cubic": (AGENT, "cubic"), "long-cubic": ("cubic", AGENT)}
 """Whose the long flow is, and whose the short ones."""
 NOBODY = "nobody"
@@ -380,7 +380,7 @@ def _alone(of: _Making, seed: int) -> None:
         of.add("delay", {"to": to}, alone, 90, bottleneck=delays, measure=_phases(10, 30, 60, 90, share=0.9))
     for scale, reorder in product((5, 20), (False, True)):
         jitter = {"jitter": Jitter(scale_ms=scale, reorder=reorder)}
-        about = {"jitter": scale, "reorder": reorder}
+        about: dict[str, Any] = {"jitter": scale, "reorder": reorder}
         of.add("delay", about, alone, 90, bottleneck=jitter, measure=_phases(10, 30, 60, 90, share=0.9))
     for kbps, rtt in product((64, 250), (200, 1000)):
         of.add("iot", {"kbps": kbps, "rtt": rtt}, alone, 120, rate=kbps / 1e3, rtt=rtt, queue=4, mss_bytes=536, measure=_thin)
