@@ -34,6 +34,7 @@ def stranger():
     tasks.unregister("stranger")
 
 
+@pytest.mark.slow
 def test_a_strangers_task_is_trained_and_its_agent_evaluated(stranger, tmp_path):
     env = ["env.name=stranger", "env.id=test/Stranger-v0"]
     tiny = ["algo.num_envs=4", "algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16", "total_timesteps=64", "stagger_steps=0"]

@@ -15,7 +15,7 @@ import pytest
 import netbuf_gym
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.skipif(not (ROOT / "website").is_dir(), reason="not in a checkout")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not (ROOT / "website").is_dir(), reason="not in a checkout")]
 
 LOADED = {("link", "href"), ("base", "href")}
 """What a page asks for when it is opened; of other elements all but `href`."""
@@ -68,7 +68,6 @@ def outside(target):
     return bool(urlsplit(target).netloc)
 
 
-@pytest.mark.slow
 def test_every_link_and_picture_is_there(site, pages):
     broken = defaultdict(list)
     for path, page in pages.items():

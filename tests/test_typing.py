@@ -209,6 +209,7 @@ def test_a_program_passes_mypy_strict_and_runs(checked, name):
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.slow
 def test_misuses_are_told(checked):
     _, said = checked
     lines = MISUSES.splitlines()

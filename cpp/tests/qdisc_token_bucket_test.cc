@@ -57,8 +57,8 @@ TEST(a_shaper_sends_the_burst_and_then_at_its_rate) {
   CHECK_LE(within.mean_delay_ms, 0.02);
 }
 
-// Datagrams of 20 Mbit/s at 10 Mbit/s fill a queue of 100; the link is down for 50 ms and loses it. What is dropped takes
-// no tokens: in the 100 ms after it the burst leaves, and the rate.
+// Datagrams of 20 Mbit/s at 10 Mbit/s fill a queue of 100; the link is down for 50 ms and loses it. What is dropped
+// takes no tokens: in the 100 ms after it the burst leaves, and the rate.
 TEST(a_shaper_whose_link_was_down_has_its_burst_again) {
   WorldConfig config = worlds::dumbbell(1000, 2, 100, {"cubic"});
   config.flows[0].start_ns = 100 * kSecond;  // never

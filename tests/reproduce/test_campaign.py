@@ -199,6 +199,7 @@ def test_all_ten_sizes_in_one_figure(tmp_path):
     assert (tmp_path / "out" / "figures" / "all_sizes_cubic.png").is_file()
 
 
+@pytest.mark.slow
 def test_worlds_in_which_nothing_completes_are_drawn_too(tmp_path):
     arguments = ["sizes=[1]", "ccs=[bbr]", "loads=[0.1]", "seeds=1", "duration_s=0.1", "traffic=default", "schemes=all"]
     assert reproduce(*arguments, "figures=true", f"output={tmp_path / 'out'}") == 0

@@ -90,6 +90,7 @@ def test_paths_without_a_rate_of_their_own_have_that_of_their_family():
         assert all(10 <= mean <= 40 for mean in means), (kind, means)
 
 
+@pytest.mark.slow
 def test_the_queue_of_the_slow_phase_is_seen_though_few_packets_cross_it():
     found = played("rfc9743", "path-q1-reverseFalse-1")["path-q1-reverseFalse-1"]
     assert found["phase_queue_ms"] > 2 * found["queue_ms"]

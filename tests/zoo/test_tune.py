@@ -232,6 +232,7 @@ def test_a_trial_that_is_slow_is_given_up(tmp_path, monkeypatch):
     assert all(one.user_attrs[studies.SLOW] and one.user_attrs[studies.CPU] >= 0 for one in others)
 
 
+@pytest.mark.slow
 def test_what_a_trial_may_cost_is_counted_in_the_defaults(study):
     overrides, _ = study
     plan, found = open_study([*overrides, "slowest=3"])
