@@ -22,7 +22,7 @@ from netbuf_gym.tasks.congestion_window.path_tracker import (
     LEAST_DRAINED,
     PEAK_GAIN,
     RATE_GAIN,
-    SEEN_SHARE,
+    SEEN_WITHIN,
     STARTED_RTT,
     PathTracker,
 )
@@ -295,7 +295,7 @@ def test_a_drain_ends_as_soon_as_the_least_round_trip_is_seen():
     made.update(acknowledged(100, 0.05, cwnd_bytes=80 * MSS))
     drive(task, made, BEFORE_DRAIN, 0.4)
     assert made.draining_s[0] == pytest.approx(np.ceil(DRAIN_ROUND_TRIPS * 4) * 0.1)
-    made.update(acknowledged(10, 0.05 * SEEN_SHARE * 0.999, cwnd_bytes=made.cwnd[0]))
+    made.update(acknowledged(10, 0.05 * (1 + SEEN_WITHIN) * 0.999, cwnd_bytes=made.cwnd[0]))
     assert made.draining_s[0] == 0 == made.unseen_s[0] and made.least_rtt[0] == np.float32(0.05)
     assert decided(task, made, KEEP) == [80]
 
@@ -340,13 +340,41 @@ def test_the_least_round_trip_of_a_drain_is_believed():
 
 
 def test_no_drain_where_the_least_round_trip_is_seen_or_none_is_wanted():
-    for options, rtt_s in (({}, 0.05 * (1 + SEEN_SHARE) / 2), ({"drain": False}, 0.1)):
+    for options, rtt_s in (({}, 0.05 * (1 + SEEN_WITHIN / 2)), ({"drain": False}, 0.1)):
         task, made = free(**options)
         made.update(acknowledged(100, cwnd_bytes=80 * MSS))
         decided(task, made, KEEP)
         windows, draining = drive(task, made, 2 * BEFORE_DRAIN, rtt_s)
         assert not any(draining) and set(windows) == {80}
         assert made.least_rtt[0] == np.float32(0.05)
+
+
+@pytest.mark.parametrize(("options", "rtt_s", "after_s"), [({"drain_after_s": 5}, 0.4, 5), ({"seen_within": 0.1}, 0.054, None)])
+def test_when_a_drain_is_due_can_be_set(options, rtt_s, after_s):
+    task, made = free(**options)
+    made.update(acknowledged(100, 0.05, cwnd_bytes=80 * MSS))
+    _, left_s = drive(task, made, BEFORE_DRAIN + 1, rtt_s)
+    first = next((step + 1 for step, left in enumerate(left_s) if left > 0), None)
+    assert first == (None if after_s is None else after_s * 10)
+    assert {name: task.to_dict()[name] for name in options} == options
+    usual, other = CongestionWindow().to_dict(), CongestionWindow(drain_after_s=DRAIN_AFTER_S, seen_within=SEEN_WITHIN).to_dict()
+    assert usual == other and not usual.keys() & {"drain_after_s", "seen_within"}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "options", "said"),
+    [
+        ("default", {"drain_after_s": 0}, "drain_after_s = 0"),
+        ("default", {"drain_after_s": "soon"}, "drain_after_s = 'soon'"),
+        ("default", {"seen_within": 1.1}, "seen_within = 1.1"),
+        ("default", {"seen_within": float("nan")}, "seen_within = nan"),
+        ("default", {"drain": False, "drain_after_s": 5}, "drain_after_s = 5 with drain = False; valid: None"),
+        ("ppcc", {"seen_within": 0.1}, "seen_within = 0.1 with drain = False; valid: None"),
+    ],
+)
+def test_drains_that_cannot_be_are_refused(recipe, options, said):
+    with pytest.raises(ConfigError, match=said):
+        CongestionWindow(recipe, **options)
 
 
 def test_silence_holds_a_drain_and_the_wait_for_it_up():

@@ -15,8 +15,8 @@ from netbuf_gym.tasks.congestion_window.tracker import ACKS, ELAPSED, FIELD, MSS
 
 RTT_MIN, TIMEOUTS, SSTHRESH, CWND = (FIELD[name] for name in ("rtt_min_s", "timeouts", "ssthresh_bytes", "cwnd_bytes"))
 
-SEEN_SHARE = 1.02
-"""A round trip up to so many times the least one counts as having seen it."""
+SEEN_WITHIN = 0.02
+"""A round trip that is longer than the least one by up to this share of it counts as having seen it."""
 
 DRAIN_AFTER_S = 8.0
 """A drain begins when the least round trip has not been seen for so long, while ACKs came."""
@@ -54,6 +54,7 @@ class PathTracker(Tracker):
         rows, interval_s: as of `Tracker`.
         drain: whether drains are held; without them the least round trip is that of all time.
         slow_start: whether connections begin with a slow start, in which nothing is decided.
+        drain_after_s, seen_within: when a drain is due, see `DRAIN_AFTER_S` and `SEEN_WITHIN`.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         unseen_s: time, while ACKs came, since the least round trip was seen.
@@ -75,9 +76,19 @@ class PathTracker(Tracker):
             times the least one, and the window has grown in every round trip with ACKs.
     """
 
-    def __init__(self, rows: int, interval_s: float, drain: bool = True, slow_start: bool = True):
+    def __init__(
+        self,
+        rows: int,
+        interval_s: float,
+        drain: bool = True,
+        slow_start: bool = True,
+        drain_after_s: float = DRAIN_AFTER_S,
+        seen_within: float = SEEN_WITHIN,
+    ):
         super().__init__(rows, interval_s)
         self.drain, self.slow_start = drain, slow_start
+        self._due_s = np.float32(drain_after_s - 1e-3)  # float32 adds up intervals
+        self._seen_at = np.float32(1 + seen_within)
         self._path = np.zeros((18, rows), np.float32)
         self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
@@ -135,7 +146,7 @@ class PathTracker(Tracker):
     def _follow_least(self, rtt_min: np.ndarray, elapsed: np.ndarray) -> None:
         """Counts the time since the least round trip was seen, and through drains; silence holds both up."""
         draining = self.draining_s > 0
-        seen = rtt_min <= self.least_rtt * np.float32(SEEN_SHARE)  # False of a NaN
+        seen = rtt_min <= self.least_rtt * self._seen_at  # False of a NaN
         self.unseen_s += elapsed
         np.copyto(self._found, np.fmin(self._found, rtt_min), where=draining)
         self.draining_s -= elapsed * draining
@@ -145,7 +156,7 @@ class PathTracker(Tracker):
             np.copyto(self.least_rtt, self._found, where=believed)
             self.draining_s[over] = 0
         np.copyto(self.unseen_s, 0, where=seen | over)
-        due = ~draining & self.acked & (self.unseen_s >= np.float32(DRAIN_AFTER_S - 1e-3))  # float32 adds up intervals
+        due = ~draining & self.acked & (self.unseen_s >= self._due_s)
         if due.any():
             intervals = np.maximum(np.ceil(DRAIN_ROUND_TRIPS * self.last[RTT] / self.interval_s), LEAST_DRAIN_INTERVALS)
             np.copyto(self.draining_s, intervals * np.float32(self.interval_s), where=due)

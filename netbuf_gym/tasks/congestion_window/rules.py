@@ -18,7 +18,7 @@ from netbuf_gym.plants.plant import EVENT, INTERVAL
 from netbuf_gym.scenarios.types import AGENT, Scenario
 from netbuf_gym.tasks.congestion_window.company import KINDS, company
 from netbuf_gym.tasks.congestion_window.features import DEFAULT_FEATURES, PPCC_FEATURES, observe_default, observe_ppcc
-from netbuf_gym.tasks.congestion_window.path_tracker import PathTracker
+from netbuf_gym.tasks.congestion_window.path_tracker import DRAIN_AFTER_S, SEEN_WITHIN, PathTracker
 from netbuf_gym.tasks.congestion_window.report import episode_report
 from netbuf_gym.tasks.congestion_window.telemetry import SENDER, sender
 from netbuf_gym.tasks.congestion_window.tracker import FIELD, MSS, RTT, THROUGHPUT, Tracker
@@ -113,10 +113,10 @@ class CongestionWindow(Task):
     * where more than a tenth of what was sent was lost in three round trips on end, of at least 8 segments each, it is at most
       what arrived of it for a round trip: senders that together exceed what a path and its queue hold lose the excess in each;
     * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
-    * the least RTT stands as long as it is seen, within 2 %. Where it has not been for 8 s of intervals with ACKs, the queue is
-      drained for two round trips (2 intervals at least, less if it is seen): the window is half of what it was, and at most
-      three quarters of mean rate lately * least RTT, and 4 segments where it was as many. Then what was found is believed, and
-      the window is what it was (`drain`);
+    * the least RTT stands as long as it is seen, within 2 % (`seen_within`). Where it has not been for 8 s of intervals with
+      ACKs (`drain_after_s`), the queue is drained for two round trips (2 intervals at least, less if it is seen): the window is
+      half of what it was, and at most three quarters of mean rate lately * least RTT, and 4 segments where it was as many. Then
+      what was found is believed, and the window is what it was (`drain`);
     * packets are paced at 1.2 windows in the least RTT of the connection, which no drain replaces (`paced`).
 
     Under `ppcc` the window is clamped to 2 (bandwidth-delay product + buffer), which no real sender knows (`clamp="path"`).
@@ -195,6 +195,9 @@ class CongestionWindow(Task):
     | `clamp`       | **str**             | the recipe's          | what bounds windows: `"measured"` (default), `"path"`  |
     |               |                     |                       | (ppcc), `"none"`                                       |
     | `drain`       | **bool**            | the recipe's          | whether a least RTT that is not seen is looked for     |
+    | `drain_after_s` | **float**         | `8.0`                 | after how long, 1 to 1000 s                            |
+    | `seen_within` | **float**           | `0.02`                | by what share of it an RTT may be longer than the      |
+    |               |                     |                       | least one and count as that, 0 to 1                    |
     | `paced`       | **bool**            | the recipe's          | whether packets are paced; stack linux                 |
     | `slow_start`  | **bool**            | the recipe's          | whether a connection begins with a slow start          |
     | `latency_s`   | **float**, **list** | `0.0`                 | what decisions take to be in force, or a range of it,  |
@@ -232,6 +235,8 @@ class CongestionWindow(Task):
         "actions",
         "clamp",
         "drain",
+        "drain_after_s",
+        "seen_within",
         "paced",
         "slow_start",
         "latency_s",
@@ -256,6 +261,8 @@ class CongestionWindow(Task):
         actions: str | Sequence[float] | None = None,
         clamp: str | None = None,
         drain: bool | None = None,
+        drain_after_s: float | None = None,
+        seen_within: float | None = None,
         paced: bool | None = None,
         slow_start: bool | None = None,
         latency_s: Any = 0.0,
@@ -269,6 +276,7 @@ class CongestionWindow(Task):
         self.actions = choice("actions", given, (DISCRETE, CONTINUOUS)) if isinstance(given, str) else DISCRETE
         self.clamp = own["clamp"] if clamp is None else choice("clamp", clamp, CLAMPS)
         self.drain = own["drain"] if drain is None else truth("drain", drain)
+        self.drain_after_s, self.seen_within = self._drains(drain_after_s, seen_within)
         self.paced = own["paced"] if paced is None else truth("paced", paced)
         self.slow_start = own["slow_start"] if slow_start is None else truth("slow_start", slow_start)
         self.latency_s, self.jitter_s = _range("latency_s", latency_s), _range("jitter_s", jitter_s)
@@ -293,6 +301,14 @@ class CongestionWindow(Task):
         if self.actions == CONTINUOUS:
             self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
         self.observation_space = gym.spaces.Box(low, 1.0, (self.history * self.width,), np.float32)
+
+    def _drains(self, after_s: Any, within: Any) -> tuple[float, float]:
+        """When a drain is due: given, or by default; given where nothing is drained, a `ConfigError`."""
+        for name, value in (("drain_after_s", after_s), ("seen_within", within)):
+            if value is not None and not self.drain:
+                raise ConfigError(f"{name} = {shown(value)} with drain = False; valid: None, since nothing is drained")
+        after_s = DRAIN_AFTER_S if after_s is None else real("drain_after_s", after_s, 1, 1000)
+        return after_s, SEEN_WITHIN if within is None else real("seen_within", within, 0, 1)
 
     @property
     def keep_action(self) -> np.ndarray | int:
@@ -346,9 +362,9 @@ class CongestionWindow(Task):
         if longest_s > interval_s:
             valid = f"together at most interval_s = {interval_s:g}"
             raise ConfigError(f"latency_s and jitter_s are up to {longest_s:g} together; valid: {valid}")
-        return (
-            Tracker(rows, interval_s) if self.recipe == "ppcc" else PathTracker(rows, interval_s, self.drain, self.slow_start)
-        )
+        if self.recipe == "ppcc":
+            return Tracker(rows, interval_s)
+        return PathTracker(rows, interval_s, self.drain, self.slow_start, self.drain_after_s, self.seen_within)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
@@ -409,11 +425,13 @@ class CongestionWindow(Task):
         actions: Any = self.levels.tolist() if self.actions == DISCRETE else {"factor": LARGEST_FACTOR}
         said = {**super().to_dict(), "actions": actions, "per_ack": self.per_ack}
         published = OWN["ppcc"]
-        return said | {
+        said |= {
             name: getattr(self, name)
             for name in ("clamp", "drain", "paced", "slow_start")
             if self.recipe != "ppcc" or getattr(self, name) != published[name]
         }
+        usual = {"drain_after_s": DRAIN_AFTER_S, "seen_within": SEEN_WITHIN}  # which models of before they could be set leave out
+        return said | {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
 
 def factors_of(given: Any) -> np.ndarray:
