@@ -83,7 +83,7 @@ kills-live: $(VENV)/.test native
 
 # The package's sender on the gate, and all agents on some worlds of their tasks' suites, beside the figures that were committed.
 gate: $(VENV)/.train native
-	$(BIN)/netbuf-gym suite gate controller=congestion_window/ppo figures=false output=build/gate \
+	$(BIN)/netbuf-gym suite gate controller=congestion_window/sender figures=false output=build/gate \
 	  against=benchmarks/results/gate/result.json
 	$(BIN)/netbuf-gym leaderboard check
 

@@ -22,7 +22,7 @@ PAGES = ROOT / "docs" / "field"
 EVERYBODY = (
     *("cubic", "newreno", "bbr", "bbr3", "bbrplus", "vegas", "westwood", "copa", "vivace", "ledbat", "ledbatpp", "dctcp"),
     *("prague", "inigo", "qtcp", "queue_target"),
-    *(f"congestion_window/{learner}" for learner in ("ppo", "a2c", "dqn", "ppo_lstm")),
+    *(f"congestion_window/{agent}" for agent in ("sender", "ppo", "a2c", "dqn", "ppo_lstm")),
 )
 """Every control of the linux stack that needs no receiver of its own, the hand-written rule, and the agents that know no more
 than a sender does."""

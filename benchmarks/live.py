@@ -25,6 +25,7 @@ from netbuf_gym.plants.linux.host_meter import HostMeter
 from netbuf_gym.plants.linux.netlink import Routing
 from netbuf_gym.scenarios.native import world_config
 from netbuf_gym.tasks.host_buffers.worlds import host_world
+from netbuf_gym.zoo import library
 
 from measure import Row, parser, repeat, report
 
@@ -32,7 +33,6 @@ COMMAND = "python benchmarks/live.py"
 CONNECTIONS, LOOKS = 1000, 20
 RATE_MBPS, RTT_MS = 20.0, 40.0
 DECISION_S, DECIDED_S, BEGINNING_S = 0.1, 15.0, 1.0
-AGENT = "congestion_window/ppo"
 MADE = 10
 LINKS_MBPS, CARRIED_S = (10.0, 50.0, 100.0), 8.0
 PROXIED_S, SHARED_MBPS = 60.0, 100.0
@@ -138,7 +138,7 @@ def carried(rate_mbps: float) -> dict[str, float]:
 def live_rows(runs: int) -> list[Row]:
     """The figures of live worlds."""
     rows = [Row(f"an observation of {CONNECTIONS:,} connections", "ms", observation(), 5.0, at_most=True)]
-    for agent, who in ((None, "decisions that change nothing"), (zoo.load(AGENT), f"the zoo's {AGENT}")):
+    for agent, who in ((None, "decisions that change nothing"), (zoo.load(library.SENDER), f"the zoo's {library.SENDER}")):
         shares = [controlled(agent) for _ in range(runs)]
         world = max(share["world"] for share in shares)
         note = f"its world's processes {world:.0f} % at most"

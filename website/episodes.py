@@ -16,11 +16,12 @@ from PIL import Image
 
 import netbuf_gym as nb
 from netbuf_gym.tasks import Panel
+from netbuf_gym.zoo import library
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures" / "episodes"
 SEED = 1
 EPISODES: dict[str, tuple[str, dict[str, Any], int, int]] = {
-    "congestion_window": ("congestion_window/ppo", {"name": "ppcc/fluctuating", "duration_s": 30}, 5, 8),
+    "congestion_window": (library.SENDER, {"name": "ppcc/fluctuating", "duration_s": 30}, 5, 8),
     "host_buffers": ("host_buffers/dqn", {"name": "auter/training"}, 1, 4),
     "queue_threshold": ("queue_threshold/ppo", {"name": "rlbm/incast", "duration_s": 15}, 5, 4),
     "receiver_window": ("receiver_window/ppo_lstm", {"name": "nuwa/4g", "duration_s": 20}, 5, 6),

@@ -2,10 +2,10 @@
 
 >>> from netbuf_gym import zoo
 >>> zoo.names()
->>> agent = zoo.load("congestion_window/ppo")
+>>> agent = zoo.load("congestion_window/sender")
 >>> env = agent.make_env(scenario="ppcc/4")
 >>> observation, info = env.reset(seed=1)
->>> action, _ = agent.predict(observation)
+>>> action, memory = agent.predict(observation)
 """
 
 from __future__ import annotations

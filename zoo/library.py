@@ -1,4 +1,4 @@
-"""The trained agents that come with the package, by name: `<task>/<agent>`, e.g. `congestion_window/ppo`. Needs no learner."""
+"""The trained agents that come with the package, by name: `<task>/<agent>`, e.g. `host_buffers/dqn`. Needs no learner."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ FOLDER = Path(__file__).resolve().parent / "agents"
 MODEL = "model.zip"
 SAVED = ("checkpoint.zip", MODEL)
 """What a run directory is known by."""
+SENDER = "congestion_window/sender"
+"""The agent that real paths, live worlds and the field's suites are shown with."""
 
 
 def names() -> list[str]:

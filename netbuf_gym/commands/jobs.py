@@ -54,7 +54,7 @@ The folder (run_dir) holds tuned/best.yaml, trials.csv, and history.png, importa
 with the best settings is printed. Those that come with the package: netbuf-gym train env=E algo=A tuned=E.""",
     "evaluate": """A trained agent beside baselines, over worlds that it was not trained on.
 
-  netbuf-gym evaluate model=congestion_window/ppo
+  netbuf-gym evaluate model=congestion_window/sender
   netbuf-gym evaluate model=runs/congestion_window/ppo/20260101-120000-seed3 scenario=ppcc/4
   netbuf-gym evaluate model=model.zip scenario=ppcc/random seeds=100 baselines=[cubic,bbr]
   netbuf-gym evaluate model=model.zip scenario=ppcc/2 scenario.kwargs.rate_mbps=20 senders=2 run_dir=runs/twenty

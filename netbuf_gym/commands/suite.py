@@ -46,7 +46,7 @@ that is not there, too), 3 a fault of the simulator, 130 interrupted.
 examples:
   netbuf-gym suite gate controller=cubic
   netbuf-gym suite rfc9743 --families
-  netbuf-gym suite gate controller=[congestion_window/ppo,queue_target,bbr] output=runs/gate
+  netbuf-gym suite gate controller=[congestion_window/sender,queue_target,bbr] output=runs/gate
   netbuf-gym suite gate controller=runs/mine/model.zip families=[cellular,jitter] figures=false
   netbuf-gym suite gate controller=congestion_window/ppo against=runs/gate/result.json
   netbuf-gym suite ccbench/solo controller=runs/mine/model.zip

@@ -24,8 +24,8 @@ from netbuf_gym.suites.field import (
     pantheon,
 )
 from netbuf_gym.suites.field.suite import Sign, Table
-from netbuf_gym.suites.field.telling import signs_table
-from netbuf_gym.zoo import contending
+from netbuf_gym.suites.field.telling import ALWAYS, signs_table
+from netbuf_gym.zoo import contending, library
 
 RUNS = {
     "ccbench/solo": 660,
@@ -276,7 +276,7 @@ def test_kept_results_are_today_s(suite):
                 assert kept[name][one.name][key] == pytest.approx(value, rel=1e-5, nan_ok=True), (name, one.name, key)
 
 
-SENDER = "congestion_window/ppo"
+SENDER = library.SENDER
 HELD = [one for one in KEPT if SENDER.encode() in gzip.decompress(league.committed(one).read_bytes())]
 
 
@@ -289,6 +289,10 @@ def test_kept_results_of_the_sender_are_of_the_one_that_ships(suite):
     values = running.run(suite, light, contending.contender(SENDER, suite)).values
     same = [kept[one.name] == pytest.approx(found, rel=1e-4, nan_ok=True) for one, found in zip(light, values, strict=True)]
     assert sum(same) >= 5, "python benchmarks/field.py " + suite.name  # networks round otherwise on another processor
+
+
+def test_the_package_s_sender_is_in_every_picture():
+    assert library.SENDER in ALWAYS and library.SENDER in library.names()
 
 
 def test_signs_and_documents():

@@ -12,6 +12,7 @@ from netbuf_gym.reproduce.live.schemes import LEARNED, NAMES, SCHEMES
 from netbuf_gym.reproduce.live.worlds import RECEIVER, SENDER, SWITCH, WORLDS
 from netbuf_gym.reproduce.settings import Settings as Common
 from netbuf_gym.reproduce.settings import unique
+from netbuf_gym.zoo import library
 from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 KEYS_OF_AGENTS = {"sender": SENDER, "receiver": RECEIVER, "switch": SWITCH}
@@ -39,9 +40,9 @@ class Settings(Common):
     experiment: ClassVar[str] = "live"
     learned: ClassVar[str] = LEARNED
     task: ClassVar[str] = SENDER
-    shipped: ClassVar[str] = f"{SENDER}/ppo"
+    shipped: ClassVar[str] = library.SENDER
     agents: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]] = {
-        "sender": ((LEARNED,), f"{SENDER}/ppo"),
+        "sender": ((LEARNED,), library.SENDER),
         "receiver": ((LEARNED,), f"{RECEIVER}/ppo_lstm"),
         "switch": ((LEARNED,), f"{SWITCH}/ppo"),
     }

@@ -9,6 +9,7 @@ from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.reproduce.ppcc.schemes import AGENTS, LEARNED, LEARNERS, NAMES, RECIPE, TASK
 from netbuf_gym.reproduce.settings import Settings as Common
 from netbuf_gym.reproduce.settings import unique
+from netbuf_gym.zoo import library
 from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 TABLE, NS3, SERIES, SENDERS, CONSTANTS = "table", "ns3", "series", "senders", "constants"
@@ -21,7 +22,7 @@ STUDIES = {
 }
 DURATION_S = 100.0
 """The paper's."""
-FILES = {LEARNED: f"{TASK}/ppo", RECIPE: f"{TASK}/ppo_kl-{RECIPE}", **{key: f"{TASK}/{key}-{RECIPE}" for key in LEARNERS}}
+FILES = {LEARNED: library.SENDER, RECIPE: f"{TASK}/ppo_kl-{RECIPE}", **{key: f"{TASK}/{key}-{RECIPE}" for key in LEARNERS}}
 """Of each agent, what it is called where it comes with the package."""
 DEFAULT_SCHEMES = tuple(name for name in NAMES if name not in AGENTS)
 

@@ -40,7 +40,7 @@ class SenderExperiment(Experiment[Settings]):
     }
     examples = (
         "",
-        "agent=congestion_window/ppo traces=traces",
+        "agent=congestion_window/sender traces=traces",
         "studies=[outage,delay_step] schemes=[cubic,bbr,copa] seeds=3 output=out",
     )
     help = ""

@@ -12,6 +12,7 @@ from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.sender.schemes import BOUNDS, CONSTANT, LEARNED, NAMES, RULE, TASK, USUAL
 from netbuf_gym.reproduce.settings import Settings as Common
 from netbuf_gym.reproduce.settings import unique
+from netbuf_gym.zoo import library
 from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 PPCC, GRID, START, TRACES, OUTAGE = "ppcc", "grid", "start", "traces", "outage"
@@ -49,7 +50,7 @@ class Settings(Common):
     experiment: ClassVar[str] = "sender"
     learned: ClassVar[str] = LEARNED
     task: ClassVar[str] = TASK
-    shipped: ClassVar[str] = f"{TASK}/ppo"
+    shipped: ClassVar[str] = library.SENDER
     names: ClassVar[tuple[str, ...]] = NAMES
     by_default: ClassVar[tuple[str, ...]] = DEFAULT_SCHEMES
 

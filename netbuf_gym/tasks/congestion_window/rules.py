@@ -430,7 +430,7 @@ class CongestionWindow(Task):
             for name in ("clamp", "drain", "paced", "slow_start")
             if self.recipe != "ppcc" or getattr(self, name) != published[name]
         }
-        usual = {"drain_after_s": DRAIN_AFTER_S, "seen_within": SEEN_WITHIN}  # which models of before they could be set leave out
+        usual = {"drain_after_s": DRAIN_AFTER_S, "seen_within": SEEN_WITHIN}  # left out: older models have neither
         return said | {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
 
