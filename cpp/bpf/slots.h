@@ -87,11 +87,15 @@ inline_always void count_ack(struct tcp_sock *tp, struct slot *slot, const struc
     const u64 us = rtt ? rtt : 1;
     ++slot->rtt_count;
     slot->rtt_sum_us += us;
-    if (slot->rtt_interval != slot->interval || us < slot->rtt_min_us) {
-      slot->rtt_min_us = us;
-      slot->rtt_interval = slot->interval;
+    // Of an ACK of retransmitted packets alone the kernel takes the difference of time stamps, in whole milliseconds: right
+    // in the mean, up to one too short, and so no minimum (nor are samples that are whole ones by chance).
+    if (us % 1000) {
+      if (slot->rtt_interval != slot->interval || us < slot->rtt_min_us) {
+        slot->rtt_min_us = us;
+        slot->rtt_interval = slot->interval;
+      }
+      if (!slot->rtt_least_us || us < slot->rtt_least_us) slot->rtt_least_us = us;
     }
-    if (!slot->rtt_least_us || us < slot->rtt_least_us) slot->rtt_least_us = us;
   }
   slot->last_ack_us = tp->tcp_mstamp;
   if (!slot->acks++) slot->first_ack_us = slot->last_ack_us;

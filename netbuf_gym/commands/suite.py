@@ -100,8 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 played.append(play(word, one, cells, counted))
             except Exception as error:  # of a contender's own code, whatever it raises
-                if one.own_code is None and len(failed) + 1 == len(contenders):
-                    raise  # nobody has come to anything
+                if one.own_code is None and (isinstance(error, OSError) or len(failed) + 1 == len(contenders)):
+                    raise  # no contender's fault, but a full disk's; or nobody has come to anything
                 failed[one.name] = str(error) if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}"
                 print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
     text, behind = teller.tell(played, failed, {word: contending.digest_of(word) for word in words})

@@ -1,5 +1,6 @@
 """Suites on engines, and what is kept of them: as in one go in one process, to the bit."""
 
+import errno
 import json
 import pickle
 
@@ -58,6 +59,16 @@ def test_what_was_played_before_an_interruption_is_not_played_again(alone, tmp_p
     played.append("room for one more")
     assert play(tmp_path / "out") == 0 and len(played) == 2 and same(alone, tmp_path / "out")
     assert play(tmp_path / "out") == 0 and len(played) == 2, "nothing is played again"
+
+
+def test_a_full_disk_is_no_contenders_fault(tmp_path, monkeypatch, capsys):
+    def full(path, text):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(playing, "write_atomic", full)
+    assert play(tmp_path / "out", "controller=[newreno,cubic]") == 2
+    said = capsys.readouterr().err
+    assert "No space left on device" in said and "failed" not in said and not (tmp_path / "out" / "result.json").exists()
 
 
 @pytest.mark.slow

@@ -91,7 +91,7 @@ class Steering:
             "packets_lost_marked": row["packets_lost"],
             "rtt_count": row["rtt_count"],
             "rtt_sum_s": row["rtt_sum_us"] * 1e-6,
-            "rtt_min_s": row["rtt_least_us"] * 1e-6 if row["rtt_count"] else float("nan"),
+            "rtt_min_s": row["rtt_least_us"] * 1e-6 if row["rtt_least_us"] else float("nan"),
         }
 
     def close(self) -> None:

@@ -127,7 +127,7 @@ class Kind(base.Kind):
                     "timeouts": row["timeouts"],
                     "rtt_count": row["rtt_count"],
                     "rtt_sum_s": row["rtt_sum_us"] * 1e-6,
-                    "rtt_min_s": row["rtt_least_us"] * 1e-6 if row["rtt_count"] else NAN,
+                    "rtt_min_s": row["rtt_least_us"] * 1e-6 if row["rtt_least_us"] else NAN,
                 }
             )
         return reports
@@ -224,7 +224,7 @@ class Kind(base.Kind):
             acks,
             grown["timeouts"],
             _in_flight_bytes(now, mss),
-            now["rtt_least_us"] * 1e-6 if now["rtt_count"] else NAN,
+            now["rtt_least_us"] * 1e-6 if now["rtt_least_us"] else NAN,
             _ratio(grown["sojourn_sum_s"], grown["sojourn_count"]),
             now["queue_packets"],
             grown["queue_drops"],
