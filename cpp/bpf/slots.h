@@ -87,8 +87,8 @@ inline_always void count_ack(struct tcp_sock *tp, struct slot *slot, const struc
     const u64 us = rtt ? rtt : 1;
     ++slot->rtt_count;
     slot->rtt_sum_us += us;
-    // Of an ACK of retransmitted packets alone the kernel takes the difference of time stamps, in whole milliseconds: right
-    // in the mean, up to one too short, and so no minimum (nor are samples that are whole ones by chance).
+    // Of an ACK of retransmitted packets alone the kernel takes the difference of time stamps, in whole milliseconds:
+    // right in the mean, up to one too short, and so no minimum (nor are samples that are whole ones by chance).
     if (us % 1000) {
       if (slot->rtt_interval != slot->interval || us < slot->rtt_min_us) {
         slot->rtt_min_us = us;

@@ -66,7 +66,8 @@ def test_a_full_disk_is_no_contenders_fault(tmp_path, monkeypatch, capsys):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(playing, "write_atomic", full)
-    assert play(tmp_path / "out", "controller=[newreno,cubic]") == 2
+    words = ["suite", "gate", "controller=[newreno,cubic]", "families=[ppcc]", "figures=false", f"output={tmp_path / 'out'}"]
+    assert main(words) == 2
     said = capsys.readouterr().err
     assert "No space left on device" in said and "failed" not in said and not (tmp_path / "out" / "result.json").exists()
 
