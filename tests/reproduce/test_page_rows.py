@@ -40,7 +40,7 @@ def test_committed_rows_say_what_the_page_says(name):
 def test_the_senders_page_calls_schemes_by_their_names():
     text = (DOCS / "sender.md").read_text()
     assert f"**{label(CONSTANT)}**" in text and "constant window" not in " ".join(text.split())
-    assert f"behind the {label(CONSTANT)}" in " ".join(text.split())
+    assert f"of the {label(CONSTANT)}" in " ".join(text.split())
 
 
 def made(name: str, cells: list[dict], measures: dict, seeds: int = 3) -> Runs:
