@@ -19,7 +19,7 @@ from netbuf_gym.zoo import checkpoint, library
 from netbuf_gym.zoo.train import train
 
 NAMES = nb.zoo.names()
-WITH_MEMORY = [name for name in NAMES if name.endswith("lstm")]
+WITH_MEMORY = [name for name in NAMES if library.metrics_of(library.FOLDER / name)["algo"] == "ppo_lstm"]
 WITHOUT_MEMORY = [name for name in NAMES if name not in WITH_MEMORY]
 
 
