@@ -1,7 +1,7 @@
 """What losses do to a window of the recipe `default`, by its rules."""
 
 import pytest
-from hand_made import MSS, acknowledged, decided, free
+from hand_made import MSS, acknowledged, decided, free, telemetry
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.tasks.congestion_window import CongestionWindow
@@ -73,24 +73,33 @@ def test_a_time_out_ends_it():
 
 
 @pytest.mark.parametrize(("share", "lost", "grows"), [(0.2, 24, True), (0.2, 26, False), (1.0, 400, True)])
-def test_a_window_does_not_grow_while_much_is_lost(share, lost, grows):
+def test_a_window_grows_slowly_while_much_is_lost(share, lost, grows):
     """100 segments acknowledged: 24 of 124 are less than a fifth, 26 of 126 are more. A round trip that loses less ends it."""
     task, made = free(clamp="none", growth_loss=share)
     assert lossy(made, task, lost, GROWTH_ROUNDS - 1, KEEP) == pytest.approx([80.0] * (GROWTH_ROUNDS - 1))
-    window = 160 if grows else 80
+    window = 160 if grows else 80 + 100 / 80  # a segment for each window that is acknowledged
     assert lossy(made, task, lost, 1, DOUBLE) == pytest.approx([window])
     assert lossy(made, task, 0, 1, DOUBLE, window=window) == pytest.approx([min(2 * window, window + 100)])
 
 
-def test_what_a_time_out_left_does_not_grow_either_while_much_is_lost():
+def test_what_a_time_out_left_grows_slowly_while_much_is_lost():
     task, made = free(clamp="none", growth_loss=0.2)
     lossy(made, task, 100, GROWTH_ROUNDS, KEEP)
     made.update(acknowledged(2, cwnd_bytes=MSS, timeouts=1, packets_lost=2))
-    assert decided(task, made, DOUBLE) == pytest.approx([2])  # the least window; without it 3, of which 2 were acknowledged
-    made.cwnd[0] = 2 * MSS
+    assert decided(task, made, DOUBLE) == pytest.approx([3])  # two segments, the least window, and one for the two acknowledged
     for counted in range(6, GROWTH_COUNTED + 1, 2):  # 2 lost and 2 acknowledged so far
-        made.update(acknowledged(2, cwnd_bytes=2 * MSS))
-        assert decided(task, made, DOUBLE) == pytest.approx([2 if counted < GROWTH_COUNTED else 4]), counted
+        made.update(acknowledged(2, cwnd_bytes=4 * MSS))
+        assert decided(task, made, DOUBLE) == pytest.approx([4.5 if counted < GROWTH_COUNTED else 6]), counted
+
+
+def test_an_outage_is_no_crowd():
+    """Windows lost in silence, to time-out after time-out: what comes back grows as it likes."""
+    task, made = free(clamp="none", growth_loss=0.2)
+    made.update(acknowledged(100, cwnd_bytes=80 * MSS))
+    for _ in range(3 * GROWTH_ROUNDS):
+        made.update(telemetry(cwnd_bytes=MSS, timeouts=1, packets_lost=80))
+    made.update(acknowledged(20, cwnd_bytes=20 * MSS))
+    assert decided(task, made, DOUBLE) == pytest.approx([40])
 
 
 def test_few_segments_of_many_round_trips_count_as_one():

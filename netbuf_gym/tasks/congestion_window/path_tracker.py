@@ -49,8 +49,9 @@ every one, and no drain of one of them shortens the queue. A burst of losses whe
 
 GROWTH_ROUNDS, GROWTH_COUNTED = 2, 16
 """In how many round trips on end, of at least how many segments each, a share of more than `growth_loss` is lost before a
-window grows no more; until one of them loses less. On a path so crowded that time-outs are the rule, a sender has never seen
-the queue empty, and takes what is lost in it for chance."""
+window grows no faster than in congestion avoidance (RFC 5681, Eq. 3), until one of them loses less. On a path so crowded that
+time-outs are the rule, a sender has never seen the queue empty, and takes what is lost in it for chance. What is lost in
+silence does not count: that is an outage, and no crowd."""
 
 
 class PathTracker(Tracker):
@@ -61,7 +62,7 @@ class PathTracker(Tracker):
         drain: whether drains are held; without them the least round trip is that of all time.
         slow_start: whether connections begin with a slow start, in which nothing is decided.
         drain_after_s, seen_within: when a drain is due, see `DRAIN_AFTER_S` and `SEEN_WITHIN`.
-        growth_loss: the share of lost segments above which a window does not grow, see `GROWTH_ROUNDS`; 1: it always may.
+        growth_loss: the share of lost segments above which a window grows slowly, see `GROWTH_ROUNDS`; 1: none is.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         unseen_s: time, while ACKs came, since the least round trip was seen.
@@ -196,7 +197,7 @@ class PathTracker(Tracker):
         self.held_s[halted] = 0
         rounds.begin(over | halted | (self.held_s > 0))
         if self.growth_loss < 1:
-            self._growth.begin(self._growth.add(self.last, self.growth_loss, ~self.starting))
+            self._growth.begin(self._growth.add(self.last, self.growth_loss, ~self.starting, self.acked))
 
     def highest_measured(self) -> np.ndarray:
         """The cap of the window in bytes, float64 `(rows,)`, from what was measured.
@@ -229,8 +230,9 @@ class PathTracker(Tracker):
         if cap is not None:
             np.minimum(out, cap, out=out)
         if self.growth_loss < 1:
+            window = np.maximum(np.maximum(self.cwnd, self.resumed), self.lowest_window)
             lossy = self._growth.on_end >= GROWTH_ROUNDS
-            np.minimum(out, np.maximum(self.cwnd, self.resumed), out=out, where=lossy)
+            np.minimum(out, window + acknowledged * mss / window, out=out, where=lossy)
         draining = self.draining_s > 0
         np.copyto(out, self.drained, where=draining)
         np.minimum(out, self.arrived, out=out, where=self.held_s > 0)

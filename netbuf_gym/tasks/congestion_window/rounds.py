@@ -23,9 +23,16 @@ class Rounds:
         self.least, self._all = np.float32(least), np.zeros((4, rows), np.float32)
         self.lost, self.acked, self._seconds, self.on_end = self._all
 
-    def add(self, last: np.ndarray, share: float, counts: np.ndarray | bool = True) -> np.ndarray:
-        """Where a round trip is over, bool `(rows,)`; it is heavy where more than this share of it was lost, and it counts."""
-        self.lost += last[PACKETS_LOST]
+    def add(self, last: np.ndarray, share: float, counts: np.ndarray, losses: np.ndarray | bool = True) -> np.ndarray:
+        """Takes in an interval; where a round trip is over with it, bool `(rows,)`.
+
+        Args:
+            last: the telemetry, `(fields, rows)`.
+            share: of lost segments, above which a round trip is heavy.
+            counts: which senders' round trips can be heavy, bool `(rows,)`.
+            losses: whose losses in this interval count, bool `(rows,)`.
+        """
+        self.lost += last[PACKETS_LOST] * losses
         self.acked += last[SEGMENTS_ACKED]
         self._seconds += last[ELAPSED]
         sent = self.lost + self.acked

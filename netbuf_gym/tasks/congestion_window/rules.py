@@ -111,8 +111,8 @@ class CongestionWindow(Task):
     * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;
     * where more than a tenth of what was sent was lost in three round trips on end, of at least 8 segments each, it is at most
       what arrived of it for a round trip: senders that together exceed what a path and its queue hold lose the excess in each;
-    * it does not grow where more than `growth_loss` was lost in two round trips on end, of at least 16 segments each, until
-      one loses less;
+    * where more than `growth_loss` was lost in two round trips on end, of at least 16 segments each, it grows no faster than in
+      congestion avoidance (RFC 5681, Eq. 3), until one loses less;
     * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
     * the least RTT stands as long as it is seen, within 2 % (`seen_within`). Where it has not been for 8 s of intervals with
       ACKs (`drain_after_s`), the queue is drained for two round trips (2 intervals at least, less if it is seen): the window is
@@ -199,8 +199,8 @@ class CongestionWindow(Task):
     | `drain_after_s` | **float**         | `8.0`                 | after how long, 1 to 1000 s                            |
     | `seen_within` | **float**           | `0.02`                | by what share of it an RTT may be longer than the      |
     |               |                     |                       | least one and count as that, 0 to 1                    |
-    | `growth_loss` | **float**           | `1.0`                 | share of lost segments above which the window does not |
-    |               |                     |                       | grow, 0.01 to 1; 1: it always may; recipe default      |
+    | `growth_loss` | **float**           | `1.0`                 | share of lost segments above which windows grow        |
+    |               |                     |                       | slowly, 0.01 to 1 (none is); recipe default            |
     | `paced`       | **bool**            | the recipe's          | whether packets are paced; stack linux                 |
     | `slow_start`  | **bool**            | the recipe's          | whether a connection begins with a slow start          |
     | `latency_s`   | **float**, **list** | `0.0`                 | what decisions take to be in force, or a range of it,  |
