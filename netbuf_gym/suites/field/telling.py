@@ -21,7 +21,10 @@ from netbuf_gym.suites.settings import Order
 from netbuf_gym.suites.suite import Edition, Metric
 from netbuf_gym.tables import markdown_table
 
-DRAWN, ALWAYS = 8, ("cubic", "bbr", "congestion_window/sender")
+SENDER = "congestion_window/sender"
+"""The package's, `netbuf_gym.zoo.library.SENDER`, which is told of without what learners need."""
+
+DRAWN, ALWAYS = 8, ("cubic", "bbr", SENDER)
 """Contenders at most in a picture: those that were run if they are few, the first ones of the ranking, and these."""
 
 
