@@ -407,7 +407,7 @@ SUITES = (
             ),
             NotRun(
                 "bursts in leo-inter-rtt: 150 runs",
-                "a token bucket that is full again once its link is back; a plain rate",
+                "nothing: the bucket that is full again once its link is back came after these worlds; a plain rate",
             ),
             NotRun("bursts in aqm: 60 runs", "a token bucket that holds another discipline; a plain rate"),
             NotRun(
