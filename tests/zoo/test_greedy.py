@@ -46,6 +46,22 @@ def test_every_agent_of_the_package_decides_as_its_learner_predicts(name, rows):
     assert same(course(mine, agent.observation_space, rows), course(theirs, agent.observation_space, rows))
 
 
+@pytest.mark.parametrize("name", ["congestion_window/sender", "congestion_window/dqn", "queue_threshold/ppo"])
+def test_an_agent_s_predict_is_its_learner_s(name):
+    """Of one observation and of several, with and without memory and starts; what is returned has the same form."""
+    agent = zoo.load(name)
+    model = agent.contender.model(rules_of(agent.contender.saved))
+    rng, memory, own = np.random.default_rng(2), None, None
+    for shape in ((), (1,), (3,)):
+        for start in (None, np.ones(shape or 1, bool)):
+            observation = rng.uniform(-1, 1, (*shape, *agent.observation_space.shape)).astype(np.float32)
+            memory, own = (None, None) if start is None else (memory, own)
+            action, memory = agent.predict(observation, memory, start)
+            other, own = model.predict(observation, own, start, deterministic=True)
+            assert type(action) is type(other) and action.shape == other.shape and np.array_equal(action, other)
+            assert (memory is None) == (own is None) and all(map(np.array_equal, memory or (), own or ()))
+
+
 class Spaces(gym.Env):
     def __init__(self, observed, acts):
         self.observation_space, self.action_space = observed, acts
