@@ -269,3 +269,19 @@ def test_its_worlds_are_played_by_as_few_processes_as_there_are_threads(capsys, 
     words = ["controller=own.cc", "families=[fixed]", "threads=1", "figures=false", "output=out"]
     assert cli.main(["suite", "gate", *words]) == 0 and len(suites.suite("gate").load().of(["fixed"])) > playing.ALONE
     assert len(started) == len({one.scenario.duration_s for one in suites.suite("gate").load().of(["fixed"])}) < 4
+
+
+def test_one_s_own_plays_in_a_scenario_of_the_command_line(capsys):
+    written()
+    Path("mine.py").write_text("class Kept:\n    def __call__(self, ack):\n        return 10 * ack.mss_bytes\n")
+    words = ["simulate", "--senders", "own.cc,mine.py:Kept,cubic", "--duration", "3"]
+    assert cli.main(words) == 0
+    flows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("flow-")]
+    assert [flow[1] for flow in flows] == ["own.cc", "Kept", "cubic"] and 9 < float(flows[1][5]) <= 10
+    for given, said in (
+        ("gone.cc", "--senders = 'gone.cc': there is no file gone.cc"),
+        ("gone.py:A", "--senders = 'gone.py:A': there is no file gone.py"),
+        ("mine.py:Other", "mine.py has no 'Other'; valid: Kept"),
+    ):
+        assert cli.main(["simulate", "--senders", given]) == 2
+        assert said in capsys.readouterr().err
