@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -105,6 +106,14 @@ def test_parameters_are_those_of_the_record():
         own = nb.scenarios.compiled("own.cc", **{given: 500})
         with pytest.raises(ControlError, match=said):
             nb.simulate(world.with_senders([own]))
+    unknown = 'explicit Own(const Parameters& p) { (void)p["drain"]; }'
+    written(members=unknown, parameters='.parameters = {real("w", 1, 0, 1, "w")}')
+    with pytest.raises(ControlError, match=r"own.cc: no parameter drain; valid: w"):
+        nb.simulate(world.with_senders([nb.scenarios.compiled("own.cc")]))
+    written(parameters='.parameters = {real("keep", 0.1, 0.5, 1000, "of it")}')
+    with pytest.raises(ControlError, match=r"own.cc: parameters\[keep\]: its default 0.1 must be in \[0.5, 1000\]"):
+        nb.simulate(world.with_senders([nb.scenarios.compiled("own.cc")]))
+    written()
     with pytest.raises(ControlError, match="no maker for the ns3 stack"):
         nb.simulate(nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("own.cc")], stack="ns3", duration_s=1))
     with pytest.raises(nb.errors.ScenarioTypeError, match=r"cc = own.cc\(w=50\) is the user's code"):
@@ -120,6 +129,7 @@ BAD = {
     "tcb.pacing_rate = INFINITY;": "increase_window set the pacing rate to inf bytes/s",
     'throw std::runtime_error("no more");': "increase_window threw: no more",
     "throw 5;": "increase_window threw what is no std::exception",
+    "volatile double none = NAN; return tcb.set_cwnd(none);": r"increase_window set the window to what NaN \(or .*; valid",
 }
 
 
@@ -177,6 +187,25 @@ def test_what_does_not_compile_says_where():
         nb.simulate(nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("link.cc")], duration_s=1))
     with pytest.raises(ControlError, match=r"valid: a file that ends in .cc, .cpp, .cxx"):
         nb.scenarios.compiled("mine.py")
+    without = re.sub(r"  int64_t ssthresh.*\n", "", PLAIN)
+    for text, said in {
+        without: r"abstract.cc:\d+:\d+: .*error: static assertion.* `int64_t ssthresh\(Tcb&\) override`",
+        without.replace("int acks_", "std::unique_ptr<std::istream> in_ = std::make_unique<std::istream>(3);\n  int acks_")
+        .replace("<cmath>", "<istream>"): r"abstract.cc:\d+:\d+: /.*unique_ptr.h:\d+:\d+: error: ",
+    }.items():
+        lines = text.replace("AT_40", "").replace("MEMBERS", "").replace("PARAMETERS", "")
+        Path("abstract.cc").write_text(lines)
+        with pytest.raises(ControlError, match=f"abstract.cc does not compile: {said}"):
+            nb.scenarios.compiled("abstract.cc")
+
+
+@pytest.mark.slow
+def test_one_that_owns_its_window_needs_ssthresh_alone():
+    control = "void control(Tcb& tcb, const AckEvent&) override { tcb.set_cwnd(20 * tcb.mss); }"
+    members = f"Own() {{ owns_window_ = true; }}\n  {control}"
+    text = re.sub(r"  void increase_window.*?\n  }\n", "", PLAIN, flags=re.DOTALL)
+    Path("owns.cc").write_text(text.replace("MEMBERS", members).replace("PARAMETERS", ""))
+    assert reports("owns.cc")[0]["goodput_mbps"] > 1
 
 
 def test_the_compiler_is_asked_for(monkeypatch):
