@@ -149,20 +149,42 @@ def test_a_window_that_is_assigned_counts_as_set():
     assert (nb.simulate(world).series["cwnd_packets"] == nb.simulate(other).series["cwnd_packets"]).all()
 
 
+LOOP = "for (volatile int i = 0;; i = 1) {}"
 FATAL = {
     "*(volatile int*)8 = 1;": r"crashed \(SIGSEGV: Segmentation fault\)",
     "std::abort();": r"crashed \(SIGABRT: Aborted\)",
     "std::_Exit(0);": r"ended the process \(exit status 0\)",
-    "for (volatile int i = 0;; i = 1) {}": "does not return: 1 s of computing in one call",
+    LOOP: "does not return: 1 s of computing in one call",
+    "std::vector<char> much(size_t{8} << 30);": "needs more than 4 GiB of memory",
+    'throw std::runtime_error("two\\nlines");': "threw: two lines",
 }
+WHERE = r"(in |\()world ppcc/2, seed \d+"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", FATAL)
-def test_code_that_takes_its_process_along_is_told(code, monkeypatch):
+def test_code_that_takes_its_process_along_is_told_with_its_world(code, monkeypatch):
     monkeypatch.setattr(isolated, "SILENT_CPU_S", 1.0)
-    with pytest.raises(ControlError, match=FATAL[code]):
+    with pytest.raises(ControlError, match=FATAL[code]) as caught:
         reports(written(code))
+    assert re.search(WHERE, str(caught.value)), caught.value
+
+
+@pytest.mark.slow
+def test_a_constructor_that_does_not_return_is_told_as_soon(monkeypatch):
+    monkeypatch.setattr(isolated, "SILENT_CPU_S", 1.0)
+    monkeypatch.setattr(isolated, "SILENT_S", 60.0)
+    word = written(members=f"Own() {{ {LOOP} }}")
+    with pytest.raises(ControlError, match=f"does not return: 1 s of computing in one call {WHERE}"):
+        reports(word)
+
+
+@pytest.mark.slow
+def test_a_window_that_takes_all_memory_names_who_set_it():
+    word = written("ten_ = true;", members="bool ten_ = false;\n"
+                   "  void on_ack(Tcb& tcb, const AckEvent&) override { if (ten_) tcb.set_cwnd(int64_t{1} << 40); }")
+    with pytest.raises(ControlError, match=f"own.cc.* needs more than 4 GiB of memory {WHERE}.*; valid: less"):
+        rollout.evaluate(word, TASK, {"name": "ppcc/2", "duration_s": 600}, seeds=[1])
 
 
 @pytest.mark.slow
