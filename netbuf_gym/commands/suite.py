@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from netbuf_gym.errors import ConfigError, ControlError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import SUITES, suite
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             contenders.append(contending.contender(word, own))
             words.append(word)
         except ControlError as error:
-            failed[word] = str(error)
+            failed[word] = one_line(error)
     _require_names([one.name for one in contenders])
     for one in contenders:
         contending.require_fit(one, cells, own)
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
             except Exception as error:  # of a contender's own code, whatever it raises
                 if one.own_code is None and (isinstance(error, OSError) or len(failed) + 1 == len(contenders)):
                     raise  # no contender's fault, but a full disk's; or nobody has come to anything
-                failed[one.name] = str(error) if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}"
+                failed[one.name] = one_line(error if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}")
                 print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
     text, behind = teller.tell(played, failed, {word: contending.digest_of(word) for word in words})
     print(text)
@@ -123,7 +123,8 @@ def _families(own: Suite) -> str:
 def _require_names(names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f"controller has two that are called {shown(name)}; valid: files of different names")
+            valid = "different names of files in C++, whatever their folders, and of NAMEs in Python, whatever their files"
+            raise ConfigError(f"controller has two that are called {shown(name)}; valid: {valid}")
 
 
 def _make(output: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym import cli, contenders, isolated, rollout, suites
+from netbuf_gym.commands import suite
 from netbuf_gym.errors import ConfigError, ControlError
-from netbuf_gym.suites import running
+from netbuf_gym.suites import report, running
 from netbuf_gym.zoo import playing
 
 TASK = "congestion_window"
@@ -265,6 +266,53 @@ def test_a_suite_marks_those_that_fail_and_goes_on(capsys):
     assert "| crash.cc | congestion control crash.cc crashed" in said and "wrong.cc does not compile" in said
     result = json.loads(Path("out/result.json").read_text())
     assert set(result["failed"]) == {"crash.cc", "wrong.cc"} and set(result["controllers"]) == {"own.cc", "newreno"}
+
+
+@pytest.mark.slow
+def test_what_is_nothing_that_plays_is_marked_like_other_failures(capsys):
+    Path("g.py").write_text(
+        "import netbuf_gym as nb\n"
+        "number = 3\nclass Bare: pass\nclass Wrong:\n    def __call__(self): pass\n"
+        "class Needy(nb.contenders.ConstantAction): pass\n"
+        "def two(ack): raise ValueError('one | two\\nlines')\n"
+    )
+    names = ["number", "Bare", "Needy", "Wrong", "two", "none"]
+    words = f"controller=[{','.join(f'g.py:{name}' for name in names)},newreno]"
+    assert cli.main(["suite", "gate", words, "families=[fixed]", "figures=false", "output=out"]) == 1
+    said = capsys.readouterr().out
+    assert "| g.py:number | 'g.py:number' = 3; valid: a congestion control" in said
+    assert "| g.py:Bare | 'g.py:Bare': cc = <class 'netbuf_gym_own_g.Bare'>: its objects cannot be called" in said
+    assert "| g.py:Needy | Needy() raised TypeError: " in said and "| g.py:none | 'g.py:none': g.py has no 'none'" in said
+    wrong = r"\| Wrong \| congestion control Wrong: Wrong.__call__\(\) \(\S*g.py:5\) cannot be called with an ACK"
+    assert re.search(wrong, said)
+    two = r"\| two \| congestion control two raised ValueError: one \\\| two lines \(\S*g.py:7\) in world \S+, seed \d+ \|\n"
+    assert re.search(two, said)
+    assert set(json.loads(Path("out/result.json").read_text())["controllers"]) == {"newreno"}
+
+
+def test_a_pipe_in_a_reason_is_escaped_once():
+    table = report.tables(suites.suite("gate"), {}, {"mine.py:Own": "one | two"})
+    assert table.splitlines()[-1] == r"| mine.py:Own | one \| two |"
+
+
+def test_words_that_name_no_contender_say_what_would(capsys):
+    written()
+    Path("g.py").write_text("")
+    for word, said in {
+        "g.py": "controller = 'g.py' names nothing in its file; valid: g.py:NAME",
+        "[own.cc:target=2]": "'=' is not expected behind 'own.cc:target' in a list",
+    }.items():
+        assert cli.main(["suite", "gate", f"controller={word}", "output=out"]) == 2
+        assert said in capsys.readouterr().err
+    with pytest.raises(ConfigError, match=r"two that are called 'own.cc'; valid: different names of files in C"):
+        suite._require_names(["own.cc", "own.cc"])
+
+
+@pytest.mark.parametrize("word", ["own.cc", "g.py", "g.py:Own"])
+def test_a_leaderboard_takes_no_code(word, capsys):
+    pytest.importorskip("torch")
+    assert cli.main(["leaderboard", "submit", word]) == 2
+    assert f"RUN = '{word}' is code of one's own; valid: a trained agent" in capsys.readouterr().err
 
 
 @pytest.mark.slow
