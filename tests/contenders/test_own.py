@@ -10,7 +10,6 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym import cli, contenders, isolated, rollout, suites
-from netbuf_gym.commands import suite
 from netbuf_gym.errors import ConfigError, ControlError
 from netbuf_gym.suites import report, running
 from netbuf_gym.zoo import playing
@@ -304,8 +303,10 @@ def test_words_that_name_no_contender_say_what_would(capsys):
     }.items():
         assert cli.main(["suite", "gate", f"controller={word}", "output=out"]) == 2
         assert said in capsys.readouterr().err
-    with pytest.raises(ConfigError, match=r"two that are called 'own.cc'; valid: different names of files in C"):
-        suite._require_names(["own.cc", "own.cc"])
+    Path("beside").mkdir()
+    Path("beside/own.cc").write_text(Path("own.cc").read_text())
+    assert cli.main(["suite", "gate", "controller=[own.cc,beside/own.cc]", "output=out"]) == 2
+    assert "two that are called 'own.cc'; valid: different names of files in C++" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["own.cc", "g.py", "g.py:Own"])
