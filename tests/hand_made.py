@@ -36,6 +36,18 @@ def tracker(rows=1, task=None, **world):
     return made
 
 
+def free(**options):
+    """Any factor, no cap, and a tracker of its own."""
+    task = CongestionWindow(**{"actions": "continuous", "clamp": "none"} | options)
+    return task, tracker(task=task)
+
+
+def decided(task, made, *actions):
+    """Windows in segments, one for each row."""
+    given = np.repeat(np.array(actions), made.rows // len(actions), axis=0)
+    return (task.decode(task.check_actions(given, made.rows), made, np.empty((made.rows, 1)))[:, 0] / MSS).tolist()
+
+
 def after_two_intervals():
     """10 then 20 segments acknowledged, RTT 60 then 100 ms, window doubled, a fifth of the second lot lost.
 

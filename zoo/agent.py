@@ -15,6 +15,7 @@ from netbuf_gym.errors import CheckpointError, ConfigError, shown
 from netbuf_gym.integrations.normalizing import extractors
 from netbuf_gym.zoo import checkpoint, library, versions
 from netbuf_gym.zoo.config import plain
+from netbuf_gym.zoo.greedy import greedy
 from netbuf_gym.zoo.saved import SavedAgent, own_kwargs, rules_of
 
 
@@ -50,7 +51,7 @@ class Agent:
         self.contender = SavedAgent(self._saved)
         rules = rules_of(self._saved)
         self._model = self.contender.model(rules)
-        self._lock = lock_of(self._model)
+        self._greedy, self._lock = greedy(self._model), lock_of(self._model)
         self.observation_space, self.action_space = rules.observation_space, rules.action_space
 
     def __repr__(self) -> str:
@@ -116,6 +117,10 @@ class Agent:
         state = self._memory(state, count)
         if not count:
             return np.zeros((0, *(self.action_space.shape or ())), self.action_space.dtype), state
+        if deterministic and self._greedy is not None:
+            starts = np.zeros(count, bool) if episode_start is None else episode_start
+            actions, state = self._greedy(values.reshape(count, -1), state, starts)
+            return actions.squeeze(axis=0) if values.shape == shape else actions, state
         with self._lock:
             return self._model.predict(values, state=state, episode_start=episode_start, deterministic=deterministic)
 

@@ -20,6 +20,7 @@ from netbuf_gym.integrations.sb3 import VectorEnvAdapter
 from netbuf_gym.tasks import Task
 from netbuf_gym.zoo import checkpoint, models
 from netbuf_gym.zoo.config import merged
+from netbuf_gym.zoo.greedy import greedy
 
 OF_ITS_MACHINE = ("latency_s", "jitter_s")
 """How long decisions take: in training what machines may need, afterwards what one does."""
@@ -66,7 +67,8 @@ class SavedAgent(Decider):
         """See `Contender.start`."""
         task = cast(Task, rules)  # as those of all environments are
         checkpoint.require_same_rules(self.saved, task)
-        return Model(self.model(task), self.name).start(rules, seeds)
+        model = self.model(task)
+        return greedy(model) or Model(model, self.name).start(rules, seeds)
 
     def model(self, rules: Task) -> BaseAlgorithm:
         """The learner with its networks, built once; raises as `build` does."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from netbuf_gym import tasks
+from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, ControlError, NetbufError, shown
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
@@ -66,7 +69,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Does it."""
     from netbuf_gym.suites import running
-    from netbuf_gym.zoo import contending, playing
+    from netbuf_gym.zoo import contending, library, playing
 
     own = suite(arguments.suite)
     if arguments.families:
@@ -88,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
             words.append(word)
         except ControlError as error:
             failed[word] = str(error)
-    _require_names([one.name for one in contenders])
+    _require_names(contenders, {*tasks.get(own.task).contenders, *library.names()})
     for one in contenders:
         contending.require_fit(one, cells, own)
     print(f"{order.command}: version {edition.version}, digest {edition.digest}, {len(cells)} worlds", flush=True)
@@ -120,10 +123,15 @@ def _families(own: Suite) -> str:
     return text_table(["family", "worlds", own.name], rows)
 
 
-def _require_names(names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"controller has two that are called {shown(name)}; valid: files of different names")
+def _require_names(contenders: Sequence[Contender], known: Collection[str]) -> None:
+    """Refuses two of one name, and code of the user's under one of the package's, whose results it would take the place of."""
+    names = [one.name for one in contenders]
+    for one in contenders:
+        if names.count(one.name) > 1:
+            raise ConfigError(f"controller has two that are called {shown(one.name)}; valid: files of different names")
+        if one.own_code is not None and one.name in known:
+            said = f"controller = {shown(one.own_code)} is called {shown(one.name)}, as one of the package's is"
+            raise ConfigError(f"{said}; valid: another name")
 
 
 def _make(output: Path) -> None:

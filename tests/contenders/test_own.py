@@ -227,6 +227,14 @@ def test_a_worker_is_as_the_process_itself():
     assert repr(played.values) == repr(here) and sorted(one.name for one in told) == sorted(one.name for one in cells)
 
 
+@pytest.mark.parametrize("name", ["vegas", "cubic"])
+def test_code_under_a_name_of_the_package_takes_nobody_s_place(name, capsys):
+    Path("clash.py").write_text(f"class {name}:\n    def __call__(self, event):\n        pass\n")
+    assert cli.main(["suite", "rfc9743", f"controller=clash.py:{name}", "figures=false", "output=out"]) == 2
+    said = capsys.readouterr().err
+    assert f"controller = 'clash.py:{name}' is called '{name}', as one of the package's is; valid: another name" in said
+
+
 def test_an_interrupted_worker_is_gone():
     stop = isolated.threading.Event()
     stop.set()

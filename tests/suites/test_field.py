@@ -313,6 +313,23 @@ def test_places_are_of_whoever_took_part(monkeypatch):
     assert table.header == ["", "contender", "ahead of", "pantheon (3)", "sage (2)"]
     assert table.rows == [["1", "bbr", "0.75", "2", "1"], ["2", "cubic", "0.50", "1", "2"], ["3", "vegas", "0.00", "3", "-"]]
     assert overview.places("queue_threshold") is None
+    rankings.append((SUITES["bbr3/conformance"], ["vegas", "bbr", "cubic"]))  # who is like BBRv3 is not ahead of anybody
+    again = overview.places("congestion_window")
+    assert [row[:3] for row in again.rows] == [row[:3] for row in table.rows] and again.rows[0][-1] == "2"
+    assert "bbr3/conformance, which says who is like a control, is not in the mean" in again.says
+
+
+def test_kept_results_of_an_earlier_version_are_missed(tmp_path, capsys, monkeypatch):
+    """Whoever is ranked alone is told why."""
+    suite = SUITES["bbr3/conformance"]
+    monkeypatch.setattr(league, "FOLDER", tmp_path)
+    league.committed(suite).write_bytes(gzip.compress(b"# python; suite bbr3/conformance, version 1, digest 00\na,b\n"))
+    words = ["suite", suite.name, "controller=cubic", "families=[tiny]", "figures=false", f"output={tmp_path / 'out'}"]
+    assert cli.main(words) == 0
+    said = "Nobody is ranked beside: kept results = "
+    assert said in capsys.readouterr().out and said in (tmp_path / "out" / "report.md").read_text()
+    league.committed(suite).unlink()
+    assert cli.main(words) == 0 and said not in capsys.readouterr().out
 
 
 @pytest.mark.slow

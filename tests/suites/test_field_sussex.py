@@ -188,21 +188,31 @@ def test_sussex_families_are_scored_and_ranked_by_what_they_are_about():
 
 
 def test_sussex_signs_are_of_the_sender_and_of_whoever_is_no_agent():
-    about = {"r": {"family": "responsive"}, "i": {"family": "inter-rtt", "d": 50}}
+    about = {"r": {"family": "responsive"}}
+    about |= {f"{kind}{d}": {"family": f"{kind}-rtt", "d": d, "q": 1} for kind in ("inter", "intra") for d in (20, 50, 100)}
 
     def sign(says, results):
         return next(one for one in sussex.later_signs(results) if says in one.says)
 
     def g(**values):
-        return {name.replace("__", "/"): {"r": {"adaptation_g": g}, "i": {"second_share": 0.3}} for name, g in values.items()}
+        return {name.replace("__", "/"): {"r": {"adaptation_g": g}} for name, g in values.items()}
 
-    results = made(g(congestion_window__a2c=0.9, congestion_window__ppo=0.5, vegas=math.nan, cubic=0.8), about)
+    results = made(g(congestion_window__a2c=0.9, congestion_window__sender=0.5, vegas=math.nan, cubic=0.8), about)
     behind = sign("fall behind", results)
-    assert behind.holds and behind.shown == "congestion_window/ppo G 0.50, the best that is no agent 0.80"
+    assert behind.holds and behind.shown == "congestion_window/sender G 0.50, the best that is no agent 0.80"
     assert sign("fall behind", made(g(cubic=0.8, mine__a=0.9, mine__b=0.1), about)).holds is False
     assert sign("fall behind", made(g(cubic=0.8), about)).holds is None
-    favours = sign("favours the shorter", results)
-    assert favours.holds and "30 %" in favours.shown
+    assert sign("favours the shorter", results).holds is None
+
+    def shares(**longer):
+        """Of CUBIC the longer flow's by its round trip; of two equal ones the second has 40 %."""
+        second = {"inter20": 0.9, "intra20": 0.1, "intra50": 0.4, "intra100": 0.4} | longer
+        return made({"cubic": {world: {"second_share": share} for world, share in second.items()}}, about)
+
+    favours = sign("favours the shorter", shares(inter50=0.3, inter100=0.31))
+    assert favours.holds and favours.shown.startswith("30 and 40 %, in points -9.5 [-15.9, -3.1]")
+    late = sign("favours the shorter", shares(inter50=0.3, inter100=0.41))  # by the round trips, not more than by chance
+    assert late.holds is False and late.reason
     assert sign("Astraea", results).holds is None and sussex.earlier_signs(results)[-1].holds is None
     rules = " ".join(SUITES["testbed/2025"].rules)
     assert "inverse, aqm, jump, leo-inter-rtt, wide, starlink, starlink-two." in rules

@@ -3,7 +3,7 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from hand_made import MSS, WORLD, acknowledged, telemetry, tracker
+from hand_made import MSS, WORLD, acknowledged, decided, free, telemetry, tracker
 
 from netbuf_gym import scenarios
 from netbuf_gym.engine import Engine
@@ -15,9 +15,6 @@ from netbuf_gym.tasks.congestion_window.path_tracker import (
     DRAIN_OF_PRODUCT,
     DRAIN_ROUND_TRIPS,
     DRAIN_SHARE,
-    HEAVY_LOSS,
-    HEAVY_ROUNDS,
-    LEAST_COUNTED,
     LEAST_DRAIN_INTERVALS,
     LEAST_DRAINED,
     PEAK_GAIN,
@@ -31,18 +28,6 @@ from netbuf_gym.tasks.congestion_window.telemetry import TELEMETRY
 LAST = len(FACTORS) - 1
 KEEP, DOUBLE, HALVE = [0.0], [1.0], [-1.0]
 BEFORE_DRAIN = round(DRAIN_AFTER_S * 10)  # intervals of 0.1 s
-
-
-def free(**options):
-    """Any factor, no cap, and a tracker of its own."""
-    task = CongestionWindow(**{"actions": "continuous", "clamp": "none"} | options)
-    return task, tracker(task=task)
-
-
-def decided(task, made, *actions):
-    """Windows in segments, one for each row."""
-    given = np.repeat(np.array(actions), made.rows // len(actions), axis=0)
-    return (task.decode(task.check_actions(given, made.rows), made, np.empty((made.rows, 1)))[:, 0] / MSS).tolist()
 
 
 def drive(task, made, steps, rtt_s, action=KEEP, segments=100):
@@ -192,65 +177,6 @@ def test_no_sequence_breaks_the_rules():
         made.cwnd[told] = out[told]
         made.cwnd[~told] = cwnd[~told]
     assert drains > 100
-
-
-# ---- heavy losses
-
-
-def lossy(made, task, lost, rounds, factor, acked=100, window=80.0):
-    """The windows of so many round trips of one interval each, in which so much is lost of the window of `window` segments."""
-    windows = []
-    for _ in range(rounds):
-        made.update(acknowledged(acked, cwnd_bytes=window * MSS, packets_lost=lost))
-        windows += decided(task, made, factor)
-        window = windows[-1]
-        made.cwnd[0] = window * MSS
-    return windows
-
-
-@pytest.mark.parametrize(("lost", "window"), [(10, 80), (11, 80), (13, 70.8), (100, 40)])
-def test_what_is_lost_by_more_than_a_tenth_on_end_holds_the_window_to_what_arrived(lost, window):
-    """100 segments acknowledged: 11 of 111 are less than a tenth, 13 of 113 are more."""
-    task, made = free()
-    windows = lossy(made, task, lost, HEAVY_ROUNDS, KEEP)
-    assert windows == pytest.approx([80.0] * (HEAVY_ROUNDS - 1) + [window], abs=0.01)
-    assert (lost / (100 + lost) > HEAVY_LOSS) == (window < 80)
-
-
-def test_a_burst_of_losses_holds_nothing():
-    """Two heavy round trips, one without losses, and again."""
-    task, made = free()
-    for _ in range(3):
-        assert lossy(made, task, 100, HEAVY_ROUNDS - 1, KEEP) == pytest.approx([80.0] * (HEAVY_ROUNDS - 1))
-        assert lossy(made, task, 0, 1, KEEP) == pytest.approx([80.0])
-
-
-def test_it_is_held_for_a_round_trip_whose_losses_do_not_count():
-    """Round trips of three intervals in which half is lost: the third of them holds the window for three intervals."""
-    task, made = free()
-    windows, before = [], 3 * HEAVY_ROUNDS
-    for index in range(before + 3):
-        made.update(acknowledged(100, 0.3, cwnd_bytes=made.cwnd[0] if windows else 80 * MSS, packets_lost=100))
-        windows += decided(task, made, KEEP if index < before else DOUBLE)
-        made.cwnd[0] = windows[-1] * MSS
-    assert windows == pytest.approx([80] * (before - 1) + [40, 40, 40, 80], rel=1e-5)
-
-
-def test_few_segments_tell_no_share():
-    """One segment lost of four: two round trips have the least number that is counted."""
-    task, made = free()
-    few = LEAST_COUNTED // 2
-    windows = lossy(made, task, 1, 2 * HEAVY_ROUNDS, KEEP, acked=few - 1)
-    assert windows == pytest.approx([80] * (2 * HEAVY_ROUNDS - 1) + [80 * (1 - 1 / few)])
-
-
-def test_a_time_out_ends_it():
-    _, made = free()
-    for _ in range(3 * HEAVY_ROUNDS):
-        made.update(acknowledged(100, 0.3, cwnd_bytes=80 * MSS, packets_lost=100))
-    assert made.held_s[0] > 0
-    made.update(acknowledged(100, 0.3, cwnd_bytes=MSS, timeouts=1))
-    assert made.held_s[0] == 0
 
 
 # ---- drains

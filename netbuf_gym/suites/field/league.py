@@ -86,13 +86,21 @@ def beside(suite: FieldSuite, edition: Edition, files: Sequence[Path] | None) ->
     found: Worlds = {}
     if files is None:
         path = committed(suite)
-        try:
-            return read(path, suite, edition) if path.is_file() else {}
-        except ConfigError:
-            return {}  # of an edition that is no more
+        return read(path, suite, edition) if path.is_file() and not unfit(suite, edition) else {}
     for path in files:
         found |= read(path, suite, edition)
     return found
+
+
+def unfit(suite: FieldSuite, edition: Edition) -> str:
+    """Why what the package keeps of a suite is not ranked, as results of an earlier version are not; "" where it is."""
+    path = committed(suite)
+    try:
+        if path.is_file():
+            read(path, suite, edition, "kept results")
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def merged(worlds: Worlds, own: Worlds) -> Worlds:

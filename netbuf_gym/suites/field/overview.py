@@ -100,18 +100,21 @@ def places(task: str) -> Table | None:
     if not rankings:
         return None
     behind: dict[str, list[float]] = {}
-    for _, ranking in rankings:
+    for suite, ranking in rankings:
         for place, name in enumerate(ranking):
-            behind.setdefault(name, []).append((len(ranking) - 1 - place) / (len(ranking) - 1))
-    ahead = {name: sum(shares) / len(shares) for name, shares in behind.items()}
+            shares = behind.setdefault(name, [])
+            shares += [(len(ranking) - 1 - place) / (len(ranking) - 1)] if suite.compares else []
+    ahead = {name: sum(shares) / len(shares) if shares else 0.0 for name, shares in behind.items()}
     rows = []
     for place, name in enumerate(sorted(ahead, key=lambda name: (-ahead[name], name)), 1):
         cells = [str(own.index(name) + 1) if name in own else "-" for _, own in rankings]
         rows.append([str(place), name, f"{ahead[name]:.2f}", *cells])
     header = ["", "contender", "ahead of", *(f"{suite.name} ({len(own)})" for suite, own in rankings)]
+    alike = [suite.name for suite, _ in rankings if not suite.compares]
     says = (
         "Places in the suites' own rankings of the results that the package keeps (how many there are of each); ahead of: the "
         "share of the others that a contender is ahead of, mean over the suites that it was in."
+        + "".join(f" {name}, which says who is like a control, is not in the mean." for name in alike)
     )
     return Table("Suites of the field", header, rows, says)
 

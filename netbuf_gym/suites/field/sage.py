@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
-
 from netbuf_gym.suites.field import games
 from netbuf_gym.suites.field.games import BUFFERS, DELAYS_MS, RATES_MBPS, Alone, Beside
 from netbuf_gym.suites.field.suite import TASK, FieldCell, FieldSuite, NotRun, Results, Sign, Table, Told, scored
@@ -79,7 +77,12 @@ def judge(results: Results) -> Told:
     names = [name for name in results.names if name in one or name in two]
     order = sorted(names, key=lambda name: -(one.get(name, 0) + two.get(name, 0)))
     rows = [
-        [str(k), name, *(f"{part.get(name, np.nan):.2f}" for part in (one, two)), f"{one.get(name, 0) + two.get(name, 0):.2f}"]
+        [
+            str(k),
+            name,
+            *(f"{part[name]:.2f}" if name in part else "-" for part in (one, two)),
+            f"{one.get(name, 0) + two.get(name, 0):.2f}",
+        ]
         for k, name in enumerate(order, 1)
     ]
     header = ["", "controller", "set I (%)", "set II (%)", "sum"]

@@ -151,6 +151,7 @@ class FieldSuite(Suite):
         signs: What is published of it, held against the results.
         not_run: What of it is not played.
         reference: Contenders that its report cannot do without.
+        compares: Whether its ranking says who is better, and not who is alike one of them.
     """
 
     source: str
@@ -159,6 +160,7 @@ class FieldSuite(Suite):
     signs: Callable[[Results], Sequence[Sign]]
     not_run: Sequence[NotRun] = ()
     reference: Sequence[str] = ()
+    compares: bool = True
 
 
 Column = tuple[Callable[[str], float], int, bool]

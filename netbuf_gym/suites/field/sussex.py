@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym import stats
 from netbuf_gym.suites.field import sussex_worlds as worlds
 from netbuf_gym.suites.field.suite import (
     TASK,
@@ -25,12 +26,10 @@ from netbuf_gym.suites.field.suite import (
 )
 from netbuf_gym.suites.field.sussex_measures import E1, METRICS, R1, R2, R3, R4, R5, G, Score, common
 from netbuf_gym.suites.field.sussex_worlds import Testbed
-from netbuf_gym.suites.field.telling import Field
+from netbuf_gym.suites.field.telling import SENDER, Field
 from netbuf_gym.suites.field.worlds import edition, seed_of
 
 VERSION = 2
-SENDER = f"{TASK}/ppo"
-"""The package's sender, of which the signs on learned controls are told where it took part."""
 DRAWS = 50
 START_WITHIN_S = 0.1
 """By up to this, as the run says, flows start late (ours): runs of Mininet are never twice the same."""
@@ -211,12 +210,33 @@ def _known(*values: float) -> bool:
     return all(map(math.isfinite, values))
 
 
+def _unequal(results: Results, name: str, key: str) -> tuple[stats.Interval, tuple[float, float]]:
+    """What two flows come to whose round trips differ by 5 to 10 times, less what two of the longer one come to: the mean over
+    round trips and buffers with its 95 % interval, and both means."""
+    far = results.chosen(family="inter-rtt", where=lambda cell: cell.about["d"] >= 50)
+    alike = [{"d": d, "q": q} for d, q in sorted({(cell.about["d"], cell.about["q"]) for cell in far})]
+    found = np.array([[results.mean(name, key, family=f"{kind}-rtt", **one) for kind in ("inter", "intra")] for one in alike])
+    found = found.reshape(-1, 2)
+    found = found[np.isfinite(found).all(axis=1)]
+    if len(found) < 2:
+        return stats.Interval(math.nan, math.nan, math.nan), (math.nan, math.nan)
+    unequal, equal = found.mean(axis=0)
+    return stats.mean_interval(found[:, 0] - found[:, 1]), (float(unequal), float(equal))
+
+
+def _signed(interval: stats.Interval, factor: float = 1.0, digits: int = 2) -> str:
+    mean, low, high = (factor * one for one in interval)
+    return f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+
+
 def signs(results: Results) -> list[Sign]:
     """What is expected of classic controls on both testbeds."""
     near = results.mean("cubic", R1.key, family="intra-rtt", q=[1, 4])
-    far = results.mean("cubic", R1.key, where=lambda c: c.family == "inter-rtt" and c.about["d"] >= 50)
-    alike = results.mean("cubic", R1.key, where=lambda c: c.family == "inter-rtt" and c.about["d"] <= 20)
-    longer = results.mean("cubic", "second_share", where=lambda c: c.family == "inter-rtt" and c.about["d"] >= 50)
+    even, evens = _unequal(results, "cubic", R1.key)
+    share, shares = _unequal(results, "cubic", "second_share")
+    _, reno = _unequal(results, "newreno", "second_share")
+    why = "CUBIC's window grows with time, not with round trips; of NewReno, whose grows with these, the longer has "
+    why += f"{100 * reno[0]:.0f} % and the second of two as long {100 * reno[1]:.0f}" if _known(*reno) else "less"
     cubic, bbr = (results.mean(name, G.key, family="responsive-loss") for name in ("cubic", "bbr"))
     return [
         Sign(
@@ -228,16 +248,19 @@ def signs(results: Results) -> list[Sign]:
             "times",
         ),
         Sign(
-            "CUBIC's R1 falls as the ratio of round trips grows",
+            "CUBIC's R1 is lower at unequal round trips than at equal ones (ratios of 5 to 10; as long as the longer)",
             "expected",
-            far < alike if _known(far, alike) else None,
-            f"ratio 1 to 2: {alike:.2f}, 5 to 10: {far:.2f}",
+            even.high < 0 if _known(even.high) else None,
+            f"{evens[0]:.2f} and {evens[1]:.2f}, {_signed(even)}",
+            why,
         ),
         Sign(
-            "with unequal round trips CUBIC favours the shorter one",
+            "with unequal round trips CUBIC favours the shorter one (the longer, which comes second, has less than the "
+            "second of two as long)",
             "recalled from the 2024 paper",
-            longer < 0.5 if _known(longer) else None,
-            f"the longer has {100 * longer:.0f} % of the goodput at ratios of 5 to 10",
+            share.high < 0 if _known(share.high) else None,
+            f"{100 * shares[0]:.0f} and {100 * shares[1]:.0f} %, in points {_signed(share, 100, 1)}",
+            why,
         ),
         Sign(
             "under random loss of 0 to 5 % CUBIC's goodput collapses while BBR's stays",
@@ -384,7 +407,7 @@ SUITES = (
             ),
             NotRun(
                 "bursts in leo-inter-rtt: 150 runs",
-                "a token bucket that is full again once its link is back; a plain rate",
+                "nothing: the bucket that is full again once its link is back came after these worlds; a plain rate",
             ),
             NotRun("bursts in aqm: 60 runs", "a token bucket that holds another discipline; a plain rate"),
             NotRun(

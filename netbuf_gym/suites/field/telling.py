@@ -21,7 +21,10 @@ from netbuf_gym.suites.settings import Order
 from netbuf_gym.suites.suite import Edition, Metric
 from netbuf_gym.tables import markdown_table
 
-DRAWN, ALWAYS = 8, ("cubic", "bbr", "congestion_window/sender")
+SENDER = "congestion_window/sender"
+"""The package's, `netbuf_gym.zoo.library.SENDER`, which is told of without what learners need."""
+
+DRAWN, ALWAYS = 8, ("cubic", "bbr", SENDER)
 """Contenders at most in a picture: those that were run if they are few, the first ones of the ranking, and these."""
 
 
@@ -33,6 +36,7 @@ class Field:
             raise ConfigError(f"against = {order.against}: {suite.name} ranks its contenders; valid: beside=[.../worlds.csv]")
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
         self._beside = league.beside(suite, edition, order.beside)
+        self._unfit = league.unfit(suite, edition) if order.beside is None else ""
         if order.beside:
             _require_all(self._beside, cells_of(edition, families))
         self.needs = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
@@ -116,7 +120,8 @@ class Field:
         """What a report begins with: who is first, where those stand that it is about, and who failed."""
         about = [name for name in told.ranking if name in (run if len(run) <= DRAWN // 2 else ()) or "/" in name]
         places = [f"{name} is number {told.ranking.index(name) + 1} of {len(told.ranking)}." for name in about]
-        return [*told.first, *places, *(f"{name} failed: {why}" for name, why in failed.items())]
+        alone = [f"Nobody is ranked beside: {self._unfit}."] if self._unfit else []
+        return [*told.first, *places, *alone, *(f"{name} failed: {why}" for name, why in failed.items())]
 
     def _by_family(self, results: Results, metric: Metric) -> Table:
         rows = []

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from netbuf_gym.tasks.congestion_window.rounds import Rounds
 from netbuf_gym.tasks.congestion_window.tracker import ACKS, ELAPSED, FIELD, MSS, PACKETS_LOST, RTT, SEGMENTS_ACKED, Tracker
 
 RTT_MIN, TIMEOUTS, SSTHRESH, CWND = (FIELD[name] for name in ("rtt_min_s", "timeouts", "ssthresh_bytes", "cwnd_bytes"))
@@ -46,6 +47,12 @@ HEAVY_LOSS, HEAVY_ROUNDS, LEAST_COUNTED = 0.1, 3, 8
 then held for a round trip to what arrived of it: senders whose windows exceed what a path and its queue hold lose the excess in
 every one, and no drain of one of them shortens the queue. A burst of losses where a rate falls is over before."""
 
+GROWTH_ROUNDS, GROWTH_COUNTED = 2, 16
+"""In how many round trips on end, of at least how many segments each, a share of more than `growth_loss` is lost before a
+window grows no faster than in congestion avoidance (RFC 5681, Eq. 3), until one of them loses less. On a path so crowded that
+time-outs are the rule, a sender has never seen the queue empty, and takes what is lost in it for chance. What is lost in
+silence does not count: that is an outage, and no crowd."""
+
 
 class PathTracker(Tracker):
     """What is remembered of each sender, and when it has to look for the least round trip anew.
@@ -55,6 +62,7 @@ class PathTracker(Tracker):
         drain: whether drains are held; without them the least round trip is that of all time.
         slow_start: whether connections begin with a slow start, in which nothing is decided.
         drain_after_s, seen_within: when a drain is due, see `DRAIN_AFTER_S` and `SEEN_WITHIN`.
+        growth_loss: the share of lost segments above which a window grows slowly, see `GROWTH_ROUNDS`; 1: none is.
 
     Attributes (all float32 of shape `(rows,)` unless stated):
         unseen_s: time, while ACKs came, since the least round trip was seen.
@@ -84,16 +92,18 @@ class PathTracker(Tracker):
         slow_start: bool = True,
         drain_after_s: float = DRAIN_AFTER_S,
         seen_within: float = SEEN_WITHIN,
+        growth_loss: float = 1.0,
     ):
         super().__init__(rows, interval_s)
         self.drain, self.slow_start = drain, slow_start
         self._due_s = np.float32(drain_after_s - 1e-3)  # float32 adds up intervals
         self._seen_at = np.float32(1 + seen_within)
-        self._path = np.zeros((18, rows), np.float32)
+        self.growth_loss = growth_loss
+        self._path = np.zeros((14, rows), np.float32)
+        self._counted, self._growth = Rounds(rows, LEAST_COUNTED), Rounds(rows, GROWTH_COUNTED)
         self.unseen_s, self.draining_s, self._found, self.rate_lately = self._path[:4]
         self.low_rtt, self.lost_lately, self.acked_lately, self.roughness, self.started = self._path[4:9]
-        self.queue_long, self.lost_long, self.acked_long, self._stood_s = self._path[9:13]
-        self.held_s, self._heavy, self._counted_s, self._counted_lost, self._counted_acked = self._path[13:]
+        self.queue_long, self.lost_long, self.acked_long, self._stood_s, self.held_s = self._path[9:]
         self.wanted, self.resumed, self.drained, self.arrived = np.zeros((4, rows))
         self.acked, self.starting = np.zeros((2, rows), bool)
 
@@ -101,6 +111,8 @@ class PathTracker(Tracker):
         """See `Tracker.reset`."""
         super().reset(rows, **world)
         self._path[:, rows] = 0
+        self._counted.reset(rows)
+        self._growth.reset(rows)
         self.wanted[rows] = self.cwnd[rows]
         self.resumed[rows] = self.drained[rows] = 0
         self.acked[rows] = False
@@ -172,23 +184,20 @@ class PathTracker(Tracker):
 
     def _count_lost(self) -> None:
         """Holds the window where losses stay heavy, but not in the round trip after that, whose losses were on their way."""
-        lost, acked, seconds = self._counted_lost, self._counted_acked, self._counted_s
-        lost += self.last[PACKETS_LOST]
-        acked += self.last[SEGMENTS_ACKED]
-        seconds += self.last[ELAPSED]
+        rounds = self._counted
+        over = rounds.add(self.last, HEAVY_LOSS, ~self.starting)
         self.held_s -= self.last[ELAPSED]
         self.held_s[self.held_s < np.float32(1e-4)] = 0  # float32 adds up intervals
-        sent = lost + acked
-        over = (seconds >= self.last[RTT]) & (sent >= LEAST_COUNTED)
-        heavy = over & (lost > np.float32(HEAVY_LOSS) * sent) & ~self.starting
-        self._heavy[:] = np.where(over, np.where(heavy, self._heavy + 1, np.float32(0)), self._heavy)
-        heavy &= self._heavy >= HEAVY_ROUNDS
+        heavy = over & (rounds.on_end >= HEAVY_ROUNDS)
         if heavy.any():
-            np.copyto(self.arrived, self.cwnd * np.asarray(acked, np.float64) / np.maximum(sent, np.float32(1)), where=heavy)
+            sent = np.maximum(rounds.lost + rounds.acked, np.float32(1))
+            np.copyto(self.arrived, self.cwnd * np.asarray(rounds.acked, np.float64) / sent, where=heavy)
             np.copyto(self.held_s, self.last[RTT], where=heavy)
         halted = self.last[TIMEOUTS] > 0
         self.held_s[halted] = 0
-        self._path[-3:, over | halted | (self.held_s > 0)] = 0
+        rounds.begin(over | halted | (self.held_s > 0))
+        if self.growth_loss < 1:
+            self._growth.begin(self._growth.add(self.last, self.growth_loss, ~self.starting, self.acked))
 
     def highest_measured(self) -> np.ndarray:
         """The cap of the window in bytes, float64 `(rows,)`, from what was measured.
@@ -220,6 +229,10 @@ class PathTracker(Tracker):
         np.minimum(start * factors, reach, out=out)
         if cap is not None:
             np.minimum(out, cap, out=out)
+        if self.growth_loss < 1:
+            window = np.maximum(np.maximum(self.cwnd, self.resumed), self.lowest_window)
+            lossy = self._growth.on_end >= GROWTH_ROUNDS
+            np.minimum(out, window + acknowledged * mss / window, out=out, where=lossy)
         draining = self.draining_s > 0
         np.copyto(out, self.drained, where=draining)
         np.minimum(out, self.arrived, out=out, where=self.held_s > 0)

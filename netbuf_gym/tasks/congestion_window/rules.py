@@ -44,7 +44,6 @@ MOST_FACTORS, FACTOR_RANGE = 64, (0.01, 100.0)
 
 HIGHEST = 2.0**40
 """Bytes, the largest window of all."""
-
 LARGEST_FACTOR = 2.0
 """Continuous actions -1 to 1 stand for factors of 1/2 to 2, log-scaled."""
 
@@ -53,9 +52,9 @@ DISCRETE, CONTINUOUS = "discrete", "continuous"
 MEASURED, PATH, NO_CLAMP = "measured", "path", "none"
 CLAMPS = (MEASURED, PATH, NO_CLAMP)
 """What bounds a window from above: what was measured; what the path holds, which no real sender knows; nothing."""
-OWN = {
-    "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True, "slow_start": True},
-    "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False},
+OWN: dict[str, dict[str, Any]] = {
+    "default": {"clamp": MEASURED, "actions": DISCRETE, "drain": True, "paced": True, "slow_start": True, "growth_loss": 1.0},
+    "ppcc": {"clamp": PATH, "actions": DISCRETE, "drain": False, "paced": False, "slow_start": False, "growth_loss": 1.0},
 }
 """Of each recipe."""
 
@@ -112,6 +111,8 @@ class CongestionWindow(Task):
     * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;
     * where more than a tenth of what was sent was lost in three round trips on end, of at least 8 segments each, it is at most
       what arrived of it for a round trip: senders that together exceed what a path and its queue hold lose the excess in each;
+    * where more than `growth_loss` was lost in two round trips on end, of at least 16 segments each, it grows no faster than in
+      congestion avoidance (RFC 5681, Eq. 3), until one loses less;
     * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
     * the least RTT stands as long as it is seen, within 2 % (`seen_within`). Where it has not been for 8 s of intervals with
       ACKs (`drain_after_s`), the queue is drained for two round trips (2 intervals at least, less if it is seen): the window is
@@ -198,6 +199,8 @@ class CongestionWindow(Task):
     | `drain_after_s` | **float**         | `8.0`                 | after how long, 1 to 1000 s                            |
     | `seen_within` | **float**           | `0.02`                | by what share of it an RTT may be longer than the      |
     |               |                     |                       | least one and count as that, 0 to 1                    |
+    | `growth_loss` | **float**           | `1.0`                 | share of lost segments above which windows grow        |
+    |               |                     |                       | slowly, 0.01 to 1 (none is); recipe default            |
     | `paced`       | **bool**            | the recipe's          | whether packets are paced; stack linux                 |
     | `slow_start`  | **bool**            | the recipe's          | whether a connection begins with a slow start          |
     | `latency_s`   | **float**, **list** | `0.0`                 | what decisions take to be in force, or a range of it,  |
@@ -237,6 +240,7 @@ class CongestionWindow(Task):
         "drain",
         "drain_after_s",
         "seen_within",
+        "growth_loss",
         "paced",
         "slow_start",
         "latency_s",
@@ -263,6 +267,7 @@ class CongestionWindow(Task):
         drain: bool | None = None,
         drain_after_s: float | None = None,
         seen_within: float | None = None,
+        growth_loss: float | None = None,
         paced: bool | None = None,
         slow_start: bool | None = None,
         latency_s: Any = 0.0,
@@ -277,6 +282,7 @@ class CongestionWindow(Task):
         self.clamp = own["clamp"] if clamp is None else choice("clamp", clamp, CLAMPS)
         self.drain = own["drain"] if drain is None else truth("drain", drain)
         self.drain_after_s, self.seen_within = self._drains(drain_after_s, seen_within)
+        self.growth_loss = own["growth_loss"] if growth_loss is None else real("growth_loss", growth_loss, 0.01, 1)
         self.paced = own["paced"] if paced is None else truth("paced", paced)
         self.slow_start = own["slow_start"] if slow_start is None else truth("slow_start", slow_start)
         self.latency_s, self.jitter_s = _range("latency_s", latency_s), _range("jitter_s", jitter_s)
@@ -286,7 +292,7 @@ class CongestionWindow(Task):
         self.kind = sender(self.paced, self.slow_start, self.latency_s, self.jitter_s)
         self.until = EVENT if self.per_ack else INTERVAL
         if recipe == "ppcc":
-            for name in ("actions", "drain", "slow_start"):
+            for name in ("actions", "drain", "slow_start", "growth_loss"):
                 if getattr(self, name) != own[name] or (name == "actions" and factors is not FACTORS):
                     given = f"{name} = {shown(actions) if name == 'actions' else repr(getattr(self, name))}"
                     raise ConfigError(f'{given} with recipe "ppcc"; valid: {own[name]!r}, as it was published')
@@ -364,7 +370,8 @@ class CongestionWindow(Task):
             raise ConfigError(f"latency_s and jitter_s are up to {longest_s:g} together; valid: {valid}")
         if self.recipe == "ppcc":
             return Tracker(rows, interval_s)
-        return PathTracker(rows, interval_s, self.drain, self.slow_start, self.drain_after_s, self.seen_within)
+        own = self.drain, self.slow_start, self.drain_after_s, self.seen_within, self.growth_loss
+        return PathTracker(rows, interval_s, *own)
 
     def start(self, tracker: Tracker, rows: slice, scenario: Scenario) -> None:
         """See `Task.start`."""
@@ -430,7 +437,7 @@ class CongestionWindow(Task):
             for name in ("clamp", "drain", "paced", "slow_start")
             if self.recipe != "ppcc" or getattr(self, name) != published[name]
         }
-        usual = {"drain_after_s": DRAIN_AFTER_S, "seen_within": SEEN_WITHIN}  # left out: older models have neither
+        usual = {"drain_after_s": DRAIN_AFTER_S, "seen_within": SEEN_WITHIN, "growth_loss": 1.0}  # left out, as in old models
         return said | {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
 
