@@ -31,7 +31,7 @@ from netbuf_gym.commands import (
     validate,
 )
 from netbuf_gym.commands.common import assignment
-from netbuf_gym.errors import NetbufError, SimulatorFault
+from netbuf_gym.errors import NetbufError, SimulatorFault, one_line
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.version import __version__
 
@@ -194,7 +194,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _complain(message: str, status: int) -> int:
-    line = " ".join(message.split()).encode(errors="backslashreplace").decode()  # what is no Unicode, as an escape
+    line = one_line(message).encode(errors="backslashreplace").decode()  # what is no Unicode, as an escape
     print(f"{PROGRAM}: error: {line}", file=sys.stderr)
     return status
 

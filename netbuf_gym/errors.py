@@ -114,6 +114,11 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def one_line(text: object) -> str:
+    """A message, which may be of the user's code, as a line."""
+    return " ".join(str(text).split())
+
+
 def called(scenario: Any) -> str:
     """How messages call a scenario: by its name, if it has one."""
     return f"scenario {scenario.name!r}" if scenario.name else "the scenario"

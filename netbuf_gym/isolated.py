@@ -20,7 +20,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, Protocol
 
-from netbuf_gym.errors import ConfigError, ControlError, NetbufError, PlantFault
+from netbuf_gym.errors import ConfigError, ControlError, NetbufError, PlantFault, one_line
 
 SILENT_CPU_S = 10.0
 """Of computing without word, after which a worker is ended."""
@@ -36,7 +36,8 @@ MEMORY_BYTES = 4 << 30
 
 _WORDS_EVERY_S = 0.1
 _PR_SET_PDEATHSIG = 1
-_worker = False
+_parent: Connection | None = None
+_at = ""
 
 
 class Stop(Protocol):
@@ -71,7 +72,15 @@ class Pulse:
 
 def here() -> bool:
     """Whether this process is such a worker."""
-    return _worker
+    return _parent is not None
+
+
+def at(where: str) -> None:
+    """Says what a worker is at from now on, for messages of what becomes of it; elsewhere nothing."""
+    global _at
+    if _parent is not None:
+        _at = where
+        _parent.send(("at", where))
 
 
 def run(
@@ -109,7 +118,7 @@ def run(
 
 
 def _followed(what: str, process: subprocess.Popen, pipe: Connection, each: Callable[[Any], None], stop: Stop) -> Any:
-    heard, heard_cpu, step_cpu, begun = time.monotonic(), 0.0, 0.0, False
+    heard, heard_cpu, step_cpu, begun, where = time.monotonic(), 0.0, 0.0, False, ""
     while True:
         if stop.is_set():
             raise GivenUp
@@ -117,7 +126,7 @@ def _followed(what: str, process: subprocess.Popen, pipe: Connection, each: Call
             try:
                 said, value = pipe.recv()
             except (EOFError, ConnectionResetError):
-                raise ControlError(f"{what} {_ended(process.wait())}") from None
+                raise ControlError(f"{what} {_ended(process.wait(), where)}") from None
             if said == "done":
                 return value
             if said == "failed":
@@ -127,12 +136,15 @@ def _followed(what: str, process: subprocess.Popen, pipe: Connection, each: Call
                 begun, step_cpu = True, heard_cpu
             if said == "each":
                 each(value)
+            elif said == "at":
+                where = f" in {value}"
         elif begun and _cpu_s(process.pid) - heard_cpu > SILENT_CPU_S:
-            raise ControlError(f"{what} does not return: {SILENT_CPU_S:g} s of computing in one call; valid: microseconds")
+            said = f"{what} does not return: {SILENT_CPU_S:g} s of computing in one call{where}"
+            raise ControlError(f"{said}; valid: microseconds")
         elif time.monotonic() - heard > SILENT_S:
-            raise ControlError(f"{what} does not return: {SILENT_S:g} s without a sign of life; valid: microseconds")
+            raise ControlError(f"{what} does not return: {SILENT_S:g} s without a sign of life{where}; valid: microseconds")
         if begun and _cpu_s(process.pid) - step_cpu > STEP_CPU_S:
-            raise ControlError(f"{what} takes more than {STEP_CPU_S:g} s of computing for a world; valid: less")
+            raise ControlError(f"{what} takes more than {STEP_CPU_S:g} s of computing{where or ' for a world'}; valid: less")
 
 
 def _packed(work: Any) -> bytes:
@@ -153,39 +165,48 @@ def _cpu_s(process: int) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def _ended(status: int) -> str:
+def _ended(status: int, where: str) -> str:
     if status >= 0:
-        return f"ended the process (exit status {status}); valid: code that returns"
+        return f"ended the process (exit status {status}){where}; valid: code that returns"
     said = signal.strsignal(-status)
-    return f"crashed ({signal.Signals(-status).name}: {said}); valid: code that does not"
+    return f"crashed ({signal.Signals(-status).name}: {said}){where}; valid: code that does not"
 
 
 def work(pipe: int) -> None:
     """The worker's side, until its work is done."""
-    global _worker
-    _worker = True
+    global _parent
+    _parent = connection = Connection(pipe)
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C: the parent ends this
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    connection = Connection(pipe)
     try:
         what, function, args = pickle.loads(connection.recv_bytes())
         _limit_memory()
         told = "done", function(*args, each=lambda step: connection.send(("each", step)), stop=Pulse(connection))
     except (BrokenPipeError, EOFError):
         return
+    except ControlError as error:
+        told = "failed", ControlError(f"{one_line(error)} ({_at})" if _at else one_line(error))
     except NetbufError as error:
         told = "failed", error
-    except MemoryError:
-        told = "failed", ControlError(f"{what} needs more than {MEMORY_BYTES >> 30} GiB of memory; valid: less")
+    except MemoryError as error:
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # what tells of it takes memory, too
+        why = ": ".join(filter(None, [f"{what} needs more than {MEMORY_BYTES >> 30} GiB of memory{_where()}", str(error)]))
+        told = "failed", ControlError(f"{why}; valid: less")
     except Exception as error:
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        told = "failed", ControlError(f"{what} raised {type(error).__name__}: {error} ({at.filename}:{at.lineno})")
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{what} raised {type(error).__name__}: {one_line(error)} ({last.filename}:{last.lineno}){_where()}"
+        told = "failed", ControlError(said)
     try:
         packed = pickle.dumps(told)
     except Exception:
         packed = pickle.dumps(("failed", PlantFault(str(told[1]))))
     connection.send_bytes(packed)
+
+
+def _where() -> str:
+    return f" in {_at}" if _at else ""
 
 
 def _limit_memory() -> None:

@@ -106,8 +106,11 @@ def _list(text: str) -> tuple[list[Any], str]:
             text = text[1:].lstrip()
             if text[:1] in ("]", ","):
                 raise ValueError("the list holds an empty value")
-        elif text[:1] != "]":
+        elif not text:
             raise ValueError("the list has no end; valid: e.g. [a,b]")
+        elif text[:1] != "]":
+            said = f"{shown(text[:1])} is not expected behind {shown(value)} in a list"
+            raise ValueError(f"{said}; valid: a comma or the list's end, or quotes around a text that holds it")
     return items, text[1:]
 
 

@@ -334,6 +334,7 @@ def _in_worlds(
 
     def run(index: int) -> None:
         scenario = worlds[index].scenario
+        isolated.at(f"{f'world {scenario.name}' if scenario.name else 'the world'}, seed {worlds[index].seed}")
         with closing(alone(contender.place(scenario), worlds[index].seed)) as world:
             run_one(index, scenario, world)
 

@@ -64,6 +64,7 @@ def test_texts_are_written_so_that_they_come_back():
         ("k", "not of the form key=value"),
         ("=1", "names no key"),
         ("k=[1", "has no end"),
+        ("k=[a.cc:b=2]", "'=' is not expected behind 'a.cc:b' in a list; valid: a comma or the list's end"),
         ("k=a,b", "list in brackets"),
         ("k='a", "no closing '"),
         ("k=[a,,b]", "empty value"),

@@ -89,12 +89,12 @@ class PythonControl final : public CongestionControl {
   }
 
   // The number that it gave; nothing for None.
-  std::optional<double> number(const char* what, nb::handle value, const char* valid, double most) const {
+  std::optional<double> number(const char* what, nb::handle value, const char* valid, double least, double most) const {
     if (value.is_none()) return std::nullopt;
     const double read =
         PyBool_Check(value.ptr()) || PyUnicode_Check(value.ptr()) ? std::nan("") : PyFloat_AsDouble(value.ptr());
     if (PyErr_Occurred()) PyErr_Clear();
-    if (!(read >= 1 && read <= most)) refuse(what, value, valid);
+    if (!(read >= least && read <= most)) refuse(what, value, valid);
     return read;
   }
 
@@ -104,24 +104,25 @@ class PythonControl final : public CongestionControl {
     try {
       nb::object given = function(View{tcb, ack});
       const std::string gave = std::string(what) + " gave";
-      constexpr const char* kValid = "bytes, 1 to 2**40, or None to leave the window as it is";
-      constexpr const char* kPaced = "bytes, 1 to 2**40, or None; or a tuple of that and a pacing rate, bit/s";
+      const std::string bytes = std::to_string(tcb.mss) + " bytes (one segment) to 2**40, or None";
+      const std::string valid =
+          bytes + (sets ? "; or a tuple of that and a pacing rate, bit/s" : " to leave the window as it is");
       nb::object rate;
       if (sets && PyTuple_Check(given.ptr())) {
-        if (PyTuple_GET_SIZE(given.ptr()) != 2) refuse(gave.c_str(), given, kPaced);
+        if (PyTuple_GET_SIZE(given.ptr()) != 2) refuse(gave.c_str(), given, valid.c_str());
         rate = nb::borrow(PyTuple_GET_ITEM(given.ptr(), 1));
         given = nb::borrow(PyTuple_GET_ITEM(given.ptr(), 0));
       }
-      const auto window = number(gave.c_str(), given, sets ? kPaced : kValid, static_cast<double>(kInfiniteWindow));
+      const auto window = number(gave.c_str(), given, valid.c_str(), tcb.mss, static_cast<double>(kInfiniteWindow));
       if (rate.is_valid() && !rate.is_none()) {
-        const auto bits = number("pacing rate", rate, "1 to 1e15 bit/s, or None to leave it", 1e15);
+        const auto bits = number("pacing rate", rate, "1 to 1e15 bit/s, or None to leave it", 1, 1e15);
         if (!stack_profile(tcb.stack).paces) refuse("pacing rate", rate, "None: the ns3 stack does not pace");
         tcb.pacing_rate = *bits / 8;
       }
       if (!window) return std::nullopt;
-      const auto bytes = std::max<int64_t>(tcb.mss, static_cast<int64_t>(*window));  // less would never send again
-      if (sets && bytes != tcb.cwnd) tcb.set_cwnd(bytes);
-      return bytes;
+      const auto set = static_cast<int64_t>(*window);
+      if (sets && set != tcb.cwnd) tcb.set_cwnd(set);
+      return set;
     } catch (...) {
       throw Abort{std::current_exception()};
     }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -93,6 +94,9 @@ void outside(const std::function<void()>& work) {
     throw;
   } catch (const std::out_of_range&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, "a world asked for more memory than there is");
+    throw nb::python_error();
   } catch (const std::exception& fault) {
     raise_error("SimulatorFault", fault.what());
   }

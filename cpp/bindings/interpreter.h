@@ -29,7 +29,8 @@ class Inside {
 };
 
 // Leaves the interpreter to other threads while `work` runs, and comes back, by the same rule. What `work` throws is
-// thrown again inside: Abort as its reason, a fault of the simulator's as netbuf_gym.errors.SimulatorFault.
+// thrown again inside: Abort as its reason, a lack of memory as MemoryError, a fault of the simulator's as
+// netbuf_gym.errors.SimulatorFault.
 void outside(const std::function<void()>& work);
 
 // The same without leaving.

@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 
 #include <cmath>
+#include <limits>
+#include <new>
 
 #include "bindings.h"
 #include "netbuf/own_control.h"
@@ -22,6 +24,16 @@ constexpr double kMostPacing = 1e15;  // bit/s
   Inside inside;
   try {
     raise_error("ControlError", "congestion control " + name + ": " + what);
+  } catch (...) {
+    throw Abort{std::current_exception()};
+  }
+}
+
+[[noreturn]] void refuse_memory(const std::string& name, const std::string& where) {
+  Inside inside;
+  try {
+    PyErr_SetString(PyExc_MemoryError, ("congestion control " + name + ": " + where + " asked for too much").c_str());
+    throw nb::python_error();
   } catch (...) {
     throw Abort{std::current_exception()};
   }
@@ -83,6 +95,8 @@ class Guarded final : public CongestionControl {
   void caught(const char* what, Work work) const {
     try {
       work();
+    } catch (const std::bad_alloc&) {
+      refuse_memory(name_, what);
     } catch (const std::exception& error) {
       refuse(name_, std::string(what) + " threw: " + error.what());
     } catch (...) {
@@ -93,7 +107,10 @@ class Guarded final : public CongestionControl {
   void require_window(const char* what, const char* did, const Tcb& tcb, int64_t bytes) const {
     if (bytes >= tcb.mss && bytes <= kInfiniteWindow) return;
     const std::string valid = std::to_string(tcb.mss) + " (one segment, or nothing is sent any more) to 2**40";
-    refuse(name_, std::string(what) + did + std::to_string(bytes) + " bytes; valid: " + valid);
+    const bool cast = bytes == std::numeric_limits<int64_t>::min();  // what x86 makes of such a double
+    const std::string value =
+        cast ? "what NaN (or a double beyond 2**63) is as int64_t" : std::to_string(bytes) + " bytes";
+    refuse(name_, std::string(what) + did + value + "; valid: " + valid);
   }
 
   template <class Work>
@@ -148,6 +165,11 @@ const CongestionControlRecord& record_of(const std::string& library, const std::
     fail("has " + std::to_string(records.size()) +
          " records; valid: one `const Entry<CongestionControlRecord> entry{{...}};`");
   }
+  try {
+    check_defaults(records[0]->parameters, "parameters");
+  } catch (const std::invalid_argument& error) {
+    fail(error.what());
+  }
   return *records[0];
 }
 
@@ -168,8 +190,12 @@ void bind_own_controls(nb::module_& m, nb::class_<FlowConfig>& flow) {
       std::unique_ptr<CongestionControl> made;
       try {
         made = record.in(stack)(Parameters(record.parameters, given, "parameters", stack));
+      } catch (const std::bad_alloc&) {
+        refuse_memory(name, "its constructor");
       } catch (const std::exception& error) {
         refuse(name, error.what());
+      } catch (...) {
+        refuse(name, "its constructor threw what is no std::exception");
       }
       return std::unique_ptr<CongestionControl>(std::make_unique<Guarded>(std::move(made), name));
     };

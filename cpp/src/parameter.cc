@@ -22,7 +22,25 @@ bool allowed(const Parameter& parameter, double value) {
   return parameter.kind == Parameter::Kind::real || value == std::floor(value);
 }
 
+std::string range_of(const Parameter& parameter) {
+  if (parameter.kind == Parameter::Kind::truth) return "0 or 1";
+  std::ostringstream range;
+  range << (parameter.kind == Parameter::Kind::whole ? "a whole number in [" : "in [") << parameter.low << ", "
+        << parameter.high << "]";
+  return range.str();
+}
+
 }  // namespace
+
+void check_defaults(const std::vector<Parameter>& known, const std::string& field) {
+  for (const Parameter& parameter : known) {
+    if (std::isnan(parameter.initial) || allowed(parameter, parameter.initial)) continue;  // kAutomatic is NaN
+    std::ostringstream message;
+    message << field << "[" << parameter.name << "]: its default " << parameter.initial << " must be "
+            << range_of(parameter);
+    throw std::invalid_argument(message.str());
+  }
+}
 
 Parameters::Parameters(const std::vector<Parameter>& known, const Given& given, const std::string& field,
                        std::optional<Stack> stack) {
@@ -42,11 +60,8 @@ Parameters::Parameters(const std::vector<Parameter>& known, const Given& given, 
     }
     std::ostringstream message;
     message << field << "[" << name << "] = " << value << ": must be ";
-    if (found && found->kind == Parameter::Kind::truth) {
-      message << "0 or 1";
-    } else if (found) {
-      message << (found->kind == Parameter::Kind::whole ? "a whole number in [" : "in [") << found->low << ", "
-              << found->high << "]";
+    if (found) {
+      message << range_of(*found);
     } else if (values_.empty()) {
       message << "left out: there are no parameters";
     } else {

@@ -37,7 +37,34 @@ TEST(what_is_given_replaces_the_defaults) {
   CHECK_EQ(some["count"], 3.0);
   CHECK(!some.is("on"));
   CHECK_EQ(some.or_else("limit", 42), 5.0);
-  CHECK_THROWS(some["colour"], std::out_of_range);
+}
+
+TEST(what_a_record_does_not_have_is_named_with_what_it_has) {
+  const auto lack = [](const Parameters& parameters) -> std::string {
+    try {
+      parameters["colour"];
+    } catch (const std::out_of_range& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_EQ(lack(Parameters(kKnown, {}, "it")), "no parameter colour; valid: gain, count, on, limit, odd");
+  CHECK_EQ(lack(Parameters()), "no parameter colour; valid: none, the record has no parameters");
+}
+
+TEST(a_default_is_of_its_own_range) {
+  const auto refused = [](const Parameter& parameter) -> std::string {
+    try {
+      check_defaults({parameter}, "its");
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const Parameter& parameter : kKnown) CHECK_EQ(refused(parameter), "");
+  CHECK_EQ(refused(real("gain", 0.1, 0.5, 1000, "a gain")), "its[gain]: its default 0.1 must be in [0.5, 1000]");
+  CHECK_EQ(refused(whole("count", 1.5, 1, 9, "a count")),
+           "its[count]: its default 1.5 must be a whole number in [1, 9]");
 }
 
 TEST(what_cannot_be_is_named_with_what_can) {

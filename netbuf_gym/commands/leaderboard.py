@@ -11,6 +11,7 @@ from typing import Any
 
 from netbuf_gym import overrides
 from netbuf_gym.arguments import choice, whole
+from netbuf_gym.contenders.words import is_compiled, is_python
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.nearest import did_you_mean
@@ -125,6 +126,10 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
 
     if not words:
         raise ConfigError("missing: RUN, e.g. netbuf-gym leaderboard submit queue_threshold/ppo")
+    for word in words:
+        if is_compiled(word) or is_python(word) or word.endswith(".py"):
+            valid = "a trained agent; netbuf-gym suite judges code beside everybody"
+            raise ConfigError(f"RUN = {shown(word)} is code of one's own; valid: {valid}")
     mode, evaluation = tracking.mode_of(given.get("mode")), given.get("evaluation")
     entity, _, project = given.get("project", tracking.PROJECT).rpartition("/")
     tracking.require()

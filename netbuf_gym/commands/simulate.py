@@ -7,11 +7,13 @@ import json
 import sys
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from netbuf_gym import checks, scenarios
 from netbuf_gym.commands.common import assignment, assignments, check_outputs, check_plot, names, real, whole
+from netbuf_gym.contenders import words
 from netbuf_gym.errors import ConfigError, called
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import Distribution, Scenario
@@ -25,6 +27,7 @@ EPILOG = """examples:
   netbuf-gym simulate --scenario ppcc/2 --senders cubic,bbr --seed 1
   netbuf-gym simulate --scenario dumbbell --set rate_mbps=50 --set buffer_packets=200 --plot run.png
   netbuf-gym simulate --scenario trace:lte.down --senders bbr --csv run.csv
+  netbuf-gym simulate --senders mine.cc,mine.py:Gentle,cubic --plot run.png
   netbuf-gym simulate --scenario rlbm/cubic-500-0.6 --scheme abm --flows flows.csv
   netbuf-gym simulate --app '{"kind": "video", "abr": "buffer"}' --duration 120
   netbuf-gym simulate --scenario rlbm/default --set flow_list=flows.csv --scheme '{"name": "dt", "alphas": [2, 0.5]}'
@@ -48,7 +51,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="an argument of the scenario; may be repeated",
     )
-    parser.add_argument("--senders", type=names, metavar="CC,...", help="congestion control of each flow, e.g. cubic,bbr")
+    parser.add_argument(
+        "--senders",
+        type=names,
+        metavar="CC,...",
+        help="congestion control of each flow, e.g. cubic,bbr; also your own: mine.cc, mine.py:NAME",
+    )
     parser.add_argument(
         "--scheme",
         type=scheme,
@@ -130,7 +138,8 @@ def scheme(text: str) -> str | dict:
 def scenario_of(arguments: argparse.Namespace) -> Scenario:
     """The scenario that the options describe, drawn by the seed if it is a distribution's."""
     kwargs = assignments(arguments.set)
-    given = {"senders": arguments.senders, "stack": arguments.stack, "duration_s": arguments.duration}
+    senders = arguments.senders and [_control(word) for word in arguments.senders]
+    given = {"senders": senders, "stack": arguments.stack, "duration_s": arguments.duration}
     for name, value in given.items():
         if value is None:
             continue
@@ -148,6 +157,18 @@ def scenario_of(arguments: argparse.Namespace) -> Scenario:
     if arguments.app is not None:
         world = replace(world, flows=[replace(flow, app=application_of("--app", arguments.app)) for flow in world.flows])
     return world if arguments.scheme is None else world.with_scheme(arguments.scheme)
+
+
+def _control(word: str) -> Any:
+    """A congestion control's name as it is, or the user's own that a word names.
+
+    Raises:
+        ConfigError, ControlError: a file that is not there; one that does not compile, cannot be imported, or has no such name.
+    """
+    words.require_file(word, "--senders")
+    if words.is_compiled(word):
+        return scenarios.compiled(word)
+    return words.python(word) if words.is_python(word) else word
 
 
 def describe(result: Result, all_links: bool = False) -> str:

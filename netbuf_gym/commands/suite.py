@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 
 from netbuf_gym import tasks
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, ControlError, NetbufError, shown
+from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import SUITES, suite
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
             contenders.append(contending.contender(word, own))
             words.append(word)
         except ControlError as error:
-            failed[word] = str(error)
+            failed[word] = one_line(error)
     _require_names(contenders, {*tasks.get(own.task).contenders, *library.names()})
     for one in contenders:
         contending.require_fit(one, cells, own)
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
             except Exception as error:  # of a contender's own code, whatever it raises
                 if one.own_code is None and (isinstance(error, OSError) or len(failed) + 1 == len(contenders)):
                     raise  # no contender's fault, but a full disk's; or nobody has come to anything
-                failed[one.name] = str(error) if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}"
+                failed[one.name] = one_line(error if isinstance(error, NetbufError) else f"{type(error).__name__}: {error}")
                 print(f"netbuf-gym: {one.name} failed: {failed[one.name]}", file=sys.stderr, flush=True)
     text, behind = teller.tell(played, failed, {word: contending.digest_of(word) for word in words})
     print(text)
@@ -128,7 +128,8 @@ def _require_names(contenders: Sequence[Contender], known: Collection[str]) -> N
     names = [one.name for one in contenders]
     for one in contenders:
         if names.count(one.name) > 1:
-            raise ConfigError(f"controller has two that are called {shown(one.name)}; valid: files of different names")
+            valid = "different names of files in C++, whatever their folders, and of NAMEs in Python, whatever their files"
+            raise ConfigError(f"controller has two that are called {shown(one.name)}; valid: {valid}")
         if one.own_code is not None and one.name in known:
             said = f"controller = {shown(one.own_code)} is called {shown(one.name)}, as one of the package's is"
             raise ConfigError(f"{said}; valid: another name")

@@ -36,13 +36,15 @@ def is_python(word: str) -> bool:
 
 
 def require_file(word: str, field: str) -> None:
-    """Refuses a word that names a file which is not there.
+    """Refuses a word that names a file which is not there, or one in Python and nothing in it.
 
     Raises:
         ConfigError: it does; names the field.
     """
     match = PYTHON.fullmatch(word)
     where = Path(match["where"] if match else word)
+    if match is None and where.suffix == ".py":
+        raise ConfigError(f"{field} = {shown(word)} names nothing in its file; valid: {where}:NAME, a class or function there")
     if where.suffix in (".py", *SUFFIXES) and not where.is_file():
         raise ConfigError(f"{field} = {shown(word)}: there is no file {where}; valid: one that is there")
 
@@ -61,7 +63,7 @@ def python(word: str) -> Any:
             module = _of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
         except FileNotFoundError:
             raise ControlError(f"{shown(word)}: there is no file {where}; valid: FILE.py:NAME") from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             said = f"{shown(word)}: {where} cannot be imported ({type(error).__name__}: {error})"
             raise ControlError(f"{said}; valid: one that can") from error
     if not hasattr(module, name):

@@ -164,6 +164,19 @@ def _run(command: list[str], path: Path) -> str:
         raise ControlError(f"congestion control {path.name}: {command[0]} took more than {LIMIT_S:g} s; valid: less") from None
     if done.returncode == 0:
         return done.stdout
-    lines = done.stderr.splitlines()
-    first = next((line for line in lines if re.search(r"\berror\b|undefined reference", line)), "".join(lines[:1]))
-    raise ControlError(f"congestion control {path.name} does not compile: {first.strip()}")
+    raise ControlError(f"congestion control {path.name} does not compile: {_first_error(done.stderr, str(path))}")
+
+
+def _first_error(said: str, file: str) -> str:
+    """A compiler's first error; of one in a header also the line of the file that it comes from, in front."""
+    lines = said.splitlines()
+    errors = [index for index, line in enumerate(lines) if re.search(r"\berror\b|undefined reference", line)]
+    if not errors:
+        return "".join(lines[:1]).strip()
+    first, own = lines[errors[0]].strip(), re.compile(rf"{re.escape(file)}(:\d+)+")
+    if own.match(first):
+        return first
+    # GCC says before an error where what is in the header is asked for, Clang behind it.
+    around = [line for line in lines[: (errors[1:] or [len(lines)])[0]] if re.search("required (from|by)|requested here", line)]
+    asked = next((found for line in around if (found := own.match(line))), None)
+    return f"{asked[0]}: {first}" if asked else first

@@ -5,7 +5,7 @@
             return ack.cwnd_bytes + ack.mss_bytes * ack.acked_bytes // ack.cwnd_bytes
 
         def on_loss(self, ack):                  # what to fall back to, bytes (ssthresh)
-            return ack.in_flight_bytes * 7 // 8
+            return max(ack.mss_bytes, ack.in_flight_bytes * 7 // 8)
 
     result = nb.simulate(nb.scenarios.dumbbell(rate_mbps=10, senders=["cubic", Gentle]))
 
@@ -20,7 +20,7 @@ and time-outs stay the stack's. There are two kinds:
 
 Further methods, all with an `AckEvent`: `start`, when the connection stands; `on_timeout`, after a retransmission time-out.
 `wants_rate = True` asks for `delivery_rate_bps`. In the linux stack `(window, rate)` may be given in place of the window, and
-sets the pacing rate, bit/s; None for either leaves it.
+sets the pacing rate, bit/s; None for either leaves it. A window is of a segment at least: of less nothing would be sent.
 
 State belongs into a class, of which every connection of every run gets an object of its own (`functools.partial(Class, ...)`
 with arguments); an object is copied for each. A function is shared by all: what it remembers outlives the run.
@@ -39,6 +39,9 @@ from netbuf_gym import _core
 from netbuf_gym.errors import ControlError, ScenarioTypeError, shown
 
 AckEvent = _core.AckEvent
+
+HOOKS = ("start", "on_loss", "on_timeout")
+"""Methods that a control may have beside its call."""
 
 Control = Callable[[AckEvent], float | tuple[float | None, float | None] | None]
 """What decides on a connection's window."""
@@ -84,8 +87,14 @@ class OwnControl:
         """The control of one connection in one run.
 
         Raises:
-            ControlError: It is an object that cannot be copied.
+            ControlError: It is an object that cannot be copied, or what it has cannot be called with an ACK.
         """
+        made = self._made()
+        for name in ("__call__", *HOOKS):
+            self._require_takes_ack(name, made if name == "__call__" else getattr(made, name, None))
+        return made
+
+    def _made(self) -> Control:
         if self._class() is not None:
             return self.control()
         if inspect.isroutine(self.control) or isinstance(self.control, functools.partial):
@@ -95,6 +104,23 @@ class OwnControl:
         except Exception as error:
             valid = "a class, of which each connection gets an object"
             raise ControlError(f"congestion control {self.name} cannot be copied ({error}); valid: {valid}") from error
+
+    def _require_takes_ack(self, name: str, hook: Any) -> None:
+        if not callable(hook):
+            return  # none, or what the core refuses
+        try:
+            signature = inspect.signature(hook, follow_wrapped=False)
+        except (TypeError, ValueError):
+            return  # not of Python's
+        try:
+            signature.bind(None)
+        except TypeError as error:
+            plain = inspect.isroutine(hook) or isinstance(hook, functools.partial)
+            code = getattr(hook if plain else type(hook).__call__, "__code__", None)
+            at = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+            called = self.name if name == "__call__" and plain else f"{self.name}.{name}"
+            said = f"congestion control {self.name}: {called}{signature}{at} cannot be called with an ACK ({error})"
+            raise ControlError(f"{said}; valid: one argument, the ACK (beside self)") from None
 
 
 def is_own_control(value: object) -> bool:

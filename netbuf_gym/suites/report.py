@@ -49,8 +49,7 @@ def tables(
     all its metrics."""
     parts = []
     if failed:
-        reasons = [[name, why.replace("|", "\\|")] for name, why in failed.items()]
-        parts.append(markdown_table(["controller", "failed"], reasons))
+        parts.append(markdown_table(["controller", "failed"], list(failed.items())))
     score = suite.score
     if len(summaries) > 1:
         families = list(next(iter(summaries.values())))

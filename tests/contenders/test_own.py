@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 import netbuf_gym as nb
 from netbuf_gym import cli, contenders, isolated, rollout, suites
+from netbuf_gym.commands import suite
 from netbuf_gym.errors import ConfigError, ControlError
-from netbuf_gym.suites import running
+from netbuf_gym.suites import report, running
 from netbuf_gym.zoo import playing
 
 TASK = "congestion_window"
@@ -105,6 +107,14 @@ def test_parameters_are_those_of_the_record():
         own = nb.scenarios.compiled("own.cc", **{given: 500})
         with pytest.raises(ControlError, match=said):
             nb.simulate(world.with_senders([own]))
+    unknown = 'explicit Own(const Parameters& p) { (void)p["drain"]; }'
+    written(members=unknown, parameters='.parameters = {real("w", 1, 0, 1, "w")}')
+    with pytest.raises(ControlError, match=r"own.cc: no parameter drain; valid: w"):
+        nb.simulate(world.with_senders([nb.scenarios.compiled("own.cc")]))
+    written(parameters='.parameters = {real("keep", 0.1, 0.5, 1000, "of it")}')
+    with pytest.raises(ControlError, match=r"own.cc: parameters\[keep\]: its default 0.1 must be in \[0.5, 1000\]"):
+        nb.simulate(world.with_senders([nb.scenarios.compiled("own.cc")]))
+    written()
     with pytest.raises(ControlError, match="no maker for the ns3 stack"):
         nb.simulate(nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("own.cc")], stack="ns3", duration_s=1))
     with pytest.raises(nb.errors.ScenarioTypeError, match=r"cc = own.cc\(w=50\) is the user's code"):
@@ -120,6 +130,7 @@ BAD = {
     "tcb.pacing_rate = INFINITY;": "increase_window set the pacing rate to inf bytes/s",
     'throw std::runtime_error("no more");': "increase_window threw: no more",
     "throw 5;": "increase_window threw what is no std::exception",
+    "volatile double none = NAN; return tcb.set_cwnd(none);": r"increase_window set the window to what NaN \(or .*; valid",
 }
 
 
@@ -139,20 +150,42 @@ def test_a_window_that_is_assigned_counts_as_set():
     assert (nb.simulate(world).series["cwnd_packets"] == nb.simulate(other).series["cwnd_packets"]).all()
 
 
+LOOP = "for (volatile int i = 0;; i = 1) {}"
 FATAL = {
     "*(volatile int*)8 = 1;": r"crashed \(SIGSEGV: Segmentation fault\)",
     "std::abort();": r"crashed \(SIGABRT: Aborted\)",
     "std::_Exit(0);": r"ended the process \(exit status 0\)",
-    "for (volatile int i = 0;; i = 1) {}": "does not return: 1 s of computing in one call",
+    LOOP: "does not return: 1 s of computing in one call",
+    "std::vector<char> much(size_t{8} << 30);": "needs more than 4 GiB of memory",
+    'throw std::runtime_error("two\\nlines");': "threw: two lines",
 }
+WHERE = r"(in |\()world ppcc/2, seed \d+"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", FATAL)
-def test_code_that_takes_its_process_along_is_told(code, monkeypatch):
+def test_code_that_takes_its_process_along_is_told_with_its_world(code, monkeypatch):
     monkeypatch.setattr(isolated, "SILENT_CPU_S", 1.0)
-    with pytest.raises(ControlError, match=FATAL[code]):
+    with pytest.raises(ControlError, match=FATAL[code]) as caught:
         reports(written(code))
+    assert re.search(WHERE, str(caught.value)), caught.value
+
+
+@pytest.mark.slow
+def test_a_constructor_that_does_not_return_is_told_as_soon(monkeypatch):
+    monkeypatch.setattr(isolated, "SILENT_CPU_S", 1.0)
+    monkeypatch.setattr(isolated, "SILENT_S", 60.0)
+    word = written(members=f"Own() {{ {LOOP} }}")
+    with pytest.raises(ControlError, match=f"does not return: 1 s of computing in one call {WHERE}"):
+        reports(word)
+
+
+@pytest.mark.slow
+def test_a_window_that_takes_all_memory_names_who_set_it():
+    word = written("ten_ = true;", members="bool ten_ = false;\n"
+                   "  void on_ack(Tcb& tcb, const AckEvent&) override { if (ten_) tcb.set_cwnd(int64_t{1} << 40); }")
+    with pytest.raises(ControlError, match=f"own.cc.* needs more than 4 GiB of memory {WHERE}.*; valid: less"):
+        rollout.evaluate(word, TASK, {"name": "ppcc/2", "duration_s": 600}, seeds=[1])
 
 
 @pytest.mark.slow
@@ -177,6 +210,25 @@ def test_what_does_not_compile_says_where():
         nb.simulate(nb.scenarios.dumbbell(senders=[nb.scenarios.compiled("link.cc")], duration_s=1))
     with pytest.raises(ControlError, match=r"valid: a file that ends in .cc, .cpp, .cxx"):
         nb.scenarios.compiled("mine.py")
+    without = re.sub(r"  int64_t ssthresh.*\n", "", PLAIN)
+    for text, said in {
+        without: r"abstract.cc:\d+:\d+: .*error: static assertion.* `int64_t ssthresh\(Tcb&\) override`",
+        without.replace("int acks_", "std::unique_ptr<std::istream> in_ = std::make_unique<std::istream>(3);\n  int acks_")
+        .replace("<cmath>", "<istream>"): r"abstract.cc:\d+:\d+: /.*unique_ptr.h:\d+:\d+: error: ",
+    }.items():
+        lines = text.replace("AT_40", "").replace("MEMBERS", "").replace("PARAMETERS", "")
+        Path("abstract.cc").write_text(lines)
+        with pytest.raises(ControlError, match=f"abstract.cc does not compile: {said}"):
+            nb.scenarios.compiled("abstract.cc")
+
+
+@pytest.mark.slow
+def test_one_that_owns_its_window_needs_ssthresh_alone():
+    control = "void control(Tcb& tcb, const AckEvent&) override { tcb.set_cwnd(20 * tcb.mss); }"
+    members = f"Own() {{ owns_window_ = true; }}\n  {control}"
+    text = re.sub(r"  void increase_window.*?\n  }\n", "", PLAIN, flags=re.DOTALL)
+    Path("owns.cc").write_text(text.replace("MEMBERS", members).replace("PARAMETERS", ""))
+    assert reports("owns.cc")[0]["goodput_mbps"] > 1
 
 
 def test_the_compiler_is_asked_for(monkeypatch):
@@ -214,6 +266,53 @@ def test_a_suite_marks_those_that_fail_and_goes_on(capsys):
     assert "| crash.cc | congestion control crash.cc crashed" in said and "wrong.cc does not compile" in said
     result = json.loads(Path("out/result.json").read_text())
     assert set(result["failed"]) == {"crash.cc", "wrong.cc"} and set(result["controllers"]) == {"own.cc", "newreno"}
+
+
+@pytest.mark.slow
+def test_what_is_nothing_that_plays_is_marked_like_other_failures(capsys):
+    Path("g.py").write_text(
+        "import netbuf_gym as nb\n"
+        "number = 3\nclass Bare: pass\nclass Wrong:\n    def __call__(self): pass\n"
+        "class Needy(nb.contenders.ConstantAction): pass\n"
+        "def two(ack): raise ValueError('one | two\\nlines')\n"
+    )
+    names = ["number", "Bare", "Needy", "Wrong", "two", "none"]
+    words = f"controller=[{','.join(f'g.py:{name}' for name in names)},newreno]"
+    assert cli.main(["suite", "gate", words, "families=[fixed]", "figures=false", "output=out"]) == 1
+    said = capsys.readouterr().out
+    assert "| g.py:number | 'g.py:number' = 3; valid: a congestion control" in said
+    assert "| g.py:Bare | 'g.py:Bare': cc = <class 'netbuf_gym_own_g.Bare'>: its objects cannot be called" in said
+    assert "| g.py:Needy | Needy() raised TypeError: " in said and "| g.py:none | 'g.py:none': g.py has no 'none'" in said
+    wrong = r"\| Wrong \| congestion control Wrong: Wrong.__call__\(\) \(\S*g.py:5\) cannot be called with an ACK"
+    assert re.search(wrong, said)
+    two = r"\| two \| congestion control two raised ValueError: one \\\| two lines \(\S*g.py:7\) in world \S+, seed \d+ \|\n"
+    assert re.search(two, said)
+    assert set(json.loads(Path("out/result.json").read_text())["controllers"]) == {"newreno"}
+
+
+def test_a_pipe_in_a_reason_is_escaped_once():
+    table = report.tables(suites.suite("gate"), {}, {"mine.py:Own": "one | two"})
+    assert table.splitlines()[-1] == r"| mine.py:Own | one \| two |"
+
+
+def test_words_that_name_no_contender_say_what_would(capsys):
+    written()
+    Path("g.py").write_text("")
+    for word, said in {
+        "g.py": "controller = 'g.py' names nothing in its file; valid: g.py:NAME",
+        "[own.cc:target=2]": "'=' is not expected behind 'own.cc:target' in a list",
+    }.items():
+        assert cli.main(["suite", "gate", f"controller={word}", "output=out"]) == 2
+        assert said in capsys.readouterr().err
+    with pytest.raises(ConfigError, match=r"two that are called 'own.cc'; valid: different names of files in C"):
+        suite._require_names(["own.cc", "own.cc"])
+
+
+@pytest.mark.parametrize("word", ["own.cc", "g.py", "g.py:Own"])
+def test_a_leaderboard_takes_no_code(word, capsys):
+    pytest.importorskip("torch")
+    assert cli.main(["leaderboard", "submit", word]) == 2
+    assert f"RUN = '{word}' is code of one's own; valid: a trained agent" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -269,3 +368,19 @@ def test_its_worlds_are_played_by_as_few_processes_as_there_are_threads(capsys, 
     words = ["controller=own.cc", "families=[fixed]", "threads=1", "figures=false", "output=out"]
     assert cli.main(["suite", "gate", *words]) == 0 and len(suites.suite("gate").load().of(["fixed"])) > playing.ALONE
     assert len(started) == len({one.scenario.duration_s for one in suites.suite("gate").load().of(["fixed"])}) < 4
+
+
+def test_one_s_own_plays_in_a_scenario_of_the_command_line(capsys):
+    written()
+    Path("mine.py").write_text("class Kept:\n    def __call__(self, ack):\n        return 10 * ack.mss_bytes\n")
+    words = ["simulate", "--senders", "own.cc,mine.py:Kept,cubic", "--duration", "3"]
+    assert cli.main(words) == 0
+    flows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("flow-")]
+    assert [flow[1] for flow in flows] == ["own.cc", "Kept", "cubic"] and 9 < float(flows[1][5]) <= 10
+    for given, said in (
+        ("gone.cc", "--senders = 'gone.cc': there is no file gone.cc"),
+        ("gone.py:A", "--senders = 'gone.py:A': there is no file gone.py"),
+        ("mine.py:Other", "mine.py has no 'Other'; valid: Kept"),
+    ):
+        assert cli.main(["simulate", "--senders", given]) == 2
+        assert said in capsys.readouterr().err

@@ -184,20 +184,24 @@ def test_pacing():
         nb.simulate(dumbbell(lambda ack: (None, 4e6), stack="ns3"))
 
 
-def test_windows_below_a_segment_are_one():
-    result = nb.simulate(dumbbell(lambda ack: 1, duration_s=5))
+def test_a_window_of_one_segment_is_one():
+    result = nb.simulate(dumbbell(lambda ack: ack.mss_bytes, duration_s=5))
     assert result.series["cwnd_packets"][-1, 0] == 1 and result.flows[0].goodput_mbps > 0.1
 
 
 # ---- what goes wrong
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -3, 0, 2.0**41, "20000", True, [1], (1, 2, 3), (-1, None), object(), 1j])
+NONSENSE = [math.nan, math.inf, -3, 0, 1, 1447, 2.0**41, "20000", True, [1], (1, 2, 3), (-1, None), object(), 1j]
+
+
+@pytest.mark.parametrize("value", NONSENSE)
 def test_nonsense_is_named(value):
     def hasty(ack):
         return value
 
-    with pytest.raises(ControlError, match=r"congestion control hasty: the call gave .*valid: bytes, 1 to 2\*\*40, or None"):
+    valid = r"valid: 1448 bytes \(one segment\) to 2\*\*40, or None"
+    with pytest.raises(ControlError, match=rf"congestion control hasty: the call gave .*{valid}"):
         nb.simulate(dumbbell(hasty))
 
 
@@ -207,16 +211,45 @@ def test_nonsense_of_a_pacing_rate(rate):
         nb.simulate(dumbbell(lambda ack: (None, rate)))
 
 
-def test_nonsense_of_on_loss():
+@pytest.mark.parametrize("value", ["much", 1447])
+def test_nonsense_of_on_loss(value):
     class Sure:
         def __call__(self, ack):
             return None
 
         def on_loss(self, ack):
-            return "much"
+            return value
 
-    with pytest.raises(ControlError, match="Sure: on_loss gave 'much'"):
+    with pytest.raises(ControlError, match=f"Sure: on_loss gave {value!r}; valid: 1448 bytes"):
         nb.simulate(dumbbell(Sure, loss=0.05))
+
+
+def test_what_cannot_be_called_with_an_ack_is_named_with_its_file():
+    class Odd:
+        def __call__(self, ack, more):
+            return None
+
+    class Loss:
+        def __call__(self, ack):
+            return None
+
+        def on_loss(self):
+            return None
+
+    here = rf"\({__file__}:\d+\) cannot be called with an ACK"
+    for control, said in {
+        Odd: r"Odd: Odd.__call__\(ack, more\)",
+        Odd(): r"Odd: Odd.__call__\(ack, more\)",
+        Loss: r"Loss: Loss.on_loss\(\)",
+        dumbbell: None,
+        functools.partial(lambda gain, ack: None, 3): None,
+        functools.wraps(Odd.__call__)(lambda *arguments: None): None,
+    }.items():
+        if said is None:
+            OwnControl(control).make()
+            continue
+        with pytest.raises(ControlError, match=f"congestion control {said} {here}"):
+            nb.simulate(dumbbell(control))
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, ValueError, KeyError, ZeroDivisionError, SystemExit, KeyboardInterrupt])

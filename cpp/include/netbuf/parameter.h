@@ -53,6 +53,9 @@ constexpr Parameter truth(std::string_view name, bool initial, std::string_view 
   return {name, meaning, initial ? 1.0 : 0.0, 0, 1, Parameter::Kind::truth};
 }
 
+// Throws std::invalid_argument "FIELD[name]: its default VALUE must be ..." for a default that is out of its own range.
+void check_defaults(const std::vector<Parameter>& known, const std::string& field);
+
 using Given = std::map<std::string, double>;
 
 // Those that were given, and the defaults of the others.
@@ -69,7 +72,10 @@ class Parameters {
     for (const auto& [known, value] : values_) {
       if (known == name) return value;
     }
-    throw std::out_of_range("no parameter " + std::string(name));
+    std::string message = "no parameter " + std::string(name) + "; valid: ";
+    if (values_.empty()) message += "none, the record has no parameters";
+    for (const auto& entry : values_) message.append(&entry == &values_.front() ? "" : ", ").append(entry.first);
+    throw std::out_of_range(message);
   }
   bool automatic(std::string_view name) const { return std::isnan((*this)[name]); }
   double or_else(std::string_view name, double otherwise) const { return automatic(name) ? otherwise : (*this)[name]; }

@@ -109,9 +109,8 @@ class CongestionControl {
   virtual ~CongestionControl() = default;
   virtual void init(Tcb&) {}                                   // at establishment, after the first RTT sample
   virtual void on_ack(Tcb&, const AckEvent&) {}                // every ACK that delivers something, before growth
-  // The ACK may grow the window (cwnd-limited, not reducing).
-  virtual void increase_window(Tcb&, const AckEvent&) = 0;
-  // Bytes; loss or marks seen: recovery, loss or cwr is entered.
+  virtual void increase_window(Tcb&, const AckEvent&) {}       // may grow the window (cwnd-limited, not reducing)
+  // All that it must have. Bytes; loss or marks seen: recovery, loss or cwr is entered.
   virtual int64_t ssthresh(Tcb&) = 0;
   virtual void on_state(Tcb&, CaState) {}                      // before Tcb::state changes to it
   // wants_losses(): a packet is taken for lost. The sample is as of an ACK of it.
@@ -165,6 +164,9 @@ struct CongestionControlRecord {
 // For records: a class that is made from its parameters, or from nothing.
 template <class Control>
 std::unique_ptr<CongestionControl> make(const Parameters& parameters) {
+  static_assert(!std::is_abstract_v<Control>,
+                "the class is abstract; valid: one with `int64_t ssthresh(Tcb&) override`, "
+                "which every congestion control has");
   if constexpr (std::is_constructible_v<Control, const Parameters&>) {
     return std::make_unique<Control>(parameters);
   } else {

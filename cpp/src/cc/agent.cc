@@ -43,8 +43,6 @@ class Agent final : public CongestionControl {
     if (long_ == kLongRoundTrips) tcb.ssthresh = end_start(tcb);
   }
 
-  void increase_window(Tcb&, const AckEvent&) override {}
-
   void on_state(Tcb& tcb, CaState state) override {
     if (starting_ && state == CaState::loss) tcb.ssthresh = end_start(tcb);
   }

@@ -46,7 +46,6 @@ class Bbr : public CongestionControl {
     set_cwnd(tcb, ack);
   }
 
-  void increase_window(Tcb&, const AckEvent&) override {}
   uint32_t buffer_windows() const override { return 3; }
 
   int64_t ssthresh(Tcb& tcb) override {

@@ -82,7 +82,6 @@ class Bbr3 final : public CongestionControl {
     handle_inflight_too_high(tcb, before + prefix, lost.app_limited);
   }
 
-  void increase_window(Tcb&, const AckEvent&) override {}
   uint32_t buffer_windows() const override { return 3; }
 
   int64_t ssthresh(Tcb& tcb) override {

@@ -61,8 +61,6 @@ class Copa final : public CongestionControl {
     apply(tcb);
   }
 
-  void increase_window(Tcb&, const AckEvent&) override {}
-
   int64_t ssthresh(Tcb& tcb) override { return tcb.ssthresh; }
 
   void on_state(Tcb&, CaState next) override {

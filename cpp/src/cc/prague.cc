@@ -56,8 +56,6 @@ class Prague final : public CongestionControl {
 
   int64_t ssthresh(Tcb& tcb) override { return tcb.ssthresh; }
 
-  void increase_window(Tcb&, const AckEvent&) override {}
-
   void control(Tcb& tcb, const AckEvent& ack) override {
     marked_ += ack.marked;
     seen_marks_ |= ack.marked > 0;

@@ -31,7 +31,6 @@ class ReceiverDriven final : public CongestionControl {
     }
   }
 
-  void increase_window(Tcb&, const AckEvent&) override {}
   void on_receiver_limit() override { receiver_limits_ = true; }
 
   // What is in flight, not the window, which means nothing here.

@@ -92,8 +92,6 @@ class Vivace final : public CongestionControl {
     delivered_base_ = tcb.delivered;
   }
 
-  void increase_window(Tcb&, const AckEvent&) override {}
-
   int64_t ssthresh(Tcb&) override { return kInfiniteWindow; }
 
   int64_t undo_window(Tcb& tcb, int64_t) override { return tcb.cwnd; }

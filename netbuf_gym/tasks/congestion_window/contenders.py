@@ -14,7 +14,7 @@ from netbuf_gym import plants
 from netbuf_gym.arguments import choice, real
 from netbuf_gym.contenders import Contender, Decider, InWorld, Named, Policy, RandomAction, own, words
 from netbuf_gym.contenders.deciding import constant
-from netbuf_gym.errors import ConfigError, ControlError, ScenarioError, shown
+from netbuf_gym.errors import ControlError, ScenarioError, shown
 from netbuf_gym.plants.counters import sender_counters
 from netbuf_gym.plants.simulator import FLOW_SAMPLE, LINK_SAMPLE, Simulator
 from netbuf_gym.scenarios import OwnControl, compiled
@@ -120,7 +120,7 @@ def own_code(word: str) -> Contender:
     agents do, where it is a `Contender`.
 
     Raises:
-        ConfigError, ControlError: it cannot be compiled or imported, or is no such thing.
+        ControlError: it cannot be compiled or imported, or is no such thing.
     """
     if words.is_compiled(word):
         return OwnCongestionControl(Path(word).name, compiled(word))
@@ -129,11 +129,11 @@ def own_code(word: str) -> Contender:
     if made is not None:
         return made
     if not callable(found):
-        raise ConfigError(f"{shown(word)} = {shown(found)}; valid: a congestion control, or a netbuf_gym.contenders.Contender")
+        raise ControlError(f"{shown(word)} = {shown(found)}; valid: a congestion control, or a netbuf_gym.contenders.Contender")
     try:
         return OwnCongestionControl(word.rpartition(":")[2], OwnControl(found))
     except ScenarioError as error:
-        raise ConfigError(f"{shown(word)}: {error}") from None
+        raise ControlError(f"{shown(word)}: {error}") from None
 
 
 def _places(scenario: Scenario) -> list[int]:

@@ -47,7 +47,7 @@ HEAVY_LOSS, HEAVY_ROUNDS, LEAST_COUNTED = 0.1, 3, 8
 then held for a round trip to what arrived of it: senders whose windows exceed what a path and its queue hold lose the excess in
 every one, and no drain of one of them shortens the queue. A burst of losses where a rate falls is over before."""
 
-GROWTH_ROUNDS, GROWTH_COUNTED = 2, 16
+GROWTH_ROUNDS, GROWTH_COUNTED = 2, 64
 """In how many round trips on end, of at least how many segments each, a share of more than `growth_loss` is lost before a
 window grows no faster than in congestion avoidance (RFC 5681, Eq. 3), until one of them loses less. On a path so crowded that
 time-outs are the rule, a sender has never seen the queue empty, and takes what is lost in it for chance. What is lost in

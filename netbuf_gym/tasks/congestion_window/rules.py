@@ -111,7 +111,7 @@ class CongestionWindow(Task):
     * what a time-out left grows by what is acknowledged towards the window of before it, and the factor is of that;
     * where more than a tenth of what was sent was lost in three round trips on end, of at least 8 segments each, it is at most
       what arrived of it for a round trip: senders that together exceed what a path and its queue hold lose the excess in each;
-    * where more than `growth_loss` was lost in two round trips on end, of at least 16 segments each, it grows no faster than in
+    * where more than `growth_loss` was lost in two round trips on end, of at least 64 segments each, it grows no faster than in
       congestion avoidance (RFC 5681, Eq. 3), until one loses less;
     * it is at most max(2 peak rate * least RTT, 1.5 latest rate * latest RTT) + 10 MSS, all of them measured (`clamp`);
     * the least RTT stands as long as it is seen, within 2 % (`seen_within`). Where it has not been for 8 s of intervals with
