@@ -236,7 +236,7 @@ def signs(results: Results) -> list[Sign]:
     share, shares = _unequal(results, "cubic", "second_share")
     _, reno = _unequal(results, "newreno", "second_share")
     why = "CUBIC's window grows with time, not with round trips; of NewReno, whose grows with these, the longer has "
-    why += f"{100 * reno[0]:.0f} % and the second of two as long {100 * reno[1]:.0f}" if _known(*reno) else "less"
+    why += f"{100 * reno[0]:.0f} % and the second of two as long {100 * reno[1]:.0f} %" if _known(*reno) else "less"
     cubic, bbr = (results.mean(name, G.key, family="responsive-loss") for name in ("cubic", "bbr"))
     return [
         Sign(
