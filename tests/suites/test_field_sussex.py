@@ -35,6 +35,7 @@ def test_sussex_worlds_are_the_testbed_s():
     assert drawn.links[0].queue_bytes == 131_072
     down = cell("testbed/2025", "leo-inter-rtt-50ms-1-1").scenario
     assert down.links[0].on_outage == "drop" and down.links[0].trace.rate_mbps.min() == 0 and down.links[1].loss_on_acks
+    assert down.links[0].discipline == TBF(rate_mbps=100, burst_bytes=524_288) and down.capacity_mbps == 100
     cut = cell("testbed/2025", "handover-200ms-1").scenario
     assert cut.links[2].loss.time_s[:3].tolist() == [0, 4.95, 5.2] and cut.links[1].loss.time_s[:3].tolist() == [0, 5, 5.2]
     lot = cell("testbed/2025", "parking-lot-6switches-10ms-1-1").scenario

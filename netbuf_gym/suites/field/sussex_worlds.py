@@ -2,14 +2,14 @@
 
 netem delays the data alone, by the whole round trip, and loses before the queue; buffers are multiples of
 rate * 2^20 * RTT / 8 bytes. Behind it a token bucket (tbf) holds back what exceeds its rate, and lets a burst through
-at once: what comes in 42 ms at that rate. Where the bucket's rate changes, where its own link goes down, and where it
-holds another discipline, it is a plain rate.
+at once: what comes in 42 ms at that rate. Where the bucket's rate changes, and where it holds another discipline, it is a
+plain rate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
 from typing import Any, NamedTuple
@@ -144,14 +144,15 @@ def _lost_in(starts: np.ndarray, lasts: np.ndarray) -> LossSchedule:
     return LossSchedule([0.0, *edges], [0.0, *([1.0, 0.0] * len(starts))])
 
 
-def _down(rate: RateTrace, queue_bytes: int, starts: np.ndarray, lasts: np.ndarray) -> tuple[Link, Link]:
-    """A bottleneck whose own link is down in these stretches, and its way back: what waits and what arrives is lost."""
+def _down(link: Link, starts: np.ndarray, lasts: np.ndarray) -> tuple[Link, Link]:
+    """A link that is down in these stretches, and its way back: what waits and what arrives is lost."""
+    rate = link.trace or RateTrace([0.0], [link.rate_mbps])
     edges = np.stack([starts, starts + lasts], axis=1).ravel()
     times = np.union1d(rate.time_s, edges)
     rates = rate.rate_mbps[np.searchsorted(rate.time_s, times, side="right") - 1]
     within = (np.searchsorted(edges, times, side="right") % 2).astype(bool)
     trace = RateTrace(times, np.where(within, 0.0, rates))
-    ahead = Link(name="bottleneck", trace=trace, queue_bytes=queue_bytes, on_outage="drop", outage_ms=1)
+    ahead = replace(link, rate_mbps=None, trace=trace, on_outage="drop", outage_ms=1)
     return ahead, Link(name="return", loss=_lost_in(starts, lasts), loss_on_acks=True)
 
 
@@ -352,17 +353,19 @@ def leo_outages(testbed: Testbed, run: int) -> Worlds:
     paths = [_orbit_and_outage(draw) for _ in ORBIT_S]
     trace, rtt, _ = _orbits(paths)
     gone_s = np.array([gone for *_, gone in paths])
-    ahead, back = _down(trace, testbed.fixed_buffer, ORBIT_S[1:], gone_s[1:])
+    link = Link(name="bottleneck", trace=trace, queue_bytes=testbed.fixed_buffer)
+    ahead, back = _down(link, ORBIT_S[1:], gone_s[1:])
     scenario = dumbbell(ahead, [rtt], [(AGENT, 0.0, 300.0)], 300, f"{run}", back=back)
     yield World("draw", scenario, measures.alone(), {})
 
 
 def leo_inter_rtt(testbed: Testbed, run: int) -> Worlds:
-    """Two flows of different round trips, and an outage of the bottleneck's link every 5 s."""
+    """Two flows of different round trips, and an outage of the bottleneck's link every 5 s, after which its bucket is full:
+    no outage is shorter than its burst takes to come (Linux' `tbf_reset` fills it as the device goes down)."""
     for r, q in product(DELAYS_MS, QUEUES):
         name, draw, times = f"{r}ms-{q}", Random(run), np.arange(0.0, 200.0, 5.0)
         gone_s = np.array([_orbit_and_outage(draw)[-1] for _ in times])
-        ahead, back = _down(RateTrace([0], [RATE]), buffer_bytes(RATE, max(10, r), q), times[1:], gone_s[1:])
+        ahead, back = _down(bucket(RATE, buffer_bytes(RATE, max(10, r), q)), times[1:], gone_s[1:])
         places = [(AGENT, 0.0, 200.0), (AGENT, 50.0, 200.0)]
         scenario = dumbbell(ahead, [10, r], places, 200, name, back=back)
         yield World(name, scenario, measures.even(50, 200, (100, 199)), {"r": r, "q": q})
