@@ -28,7 +28,7 @@ class RateSteps {
   };
   // Of a packet that starts at a time when the rate is above 0; cursor: the step of start, and then of the end.
   Transmission transmit(Time start, uint32_t bytes, uint64_t& cursor) const {
-    const std::size_t at = within(cursor);
+    const size_t at = within(cursor);
     const double rate = rates_[at];
     const Work need = work(bytes), per_ns = units_[at];
     const Time length = time(cursor + 1) - start;
@@ -51,7 +51,7 @@ class RateSteps {
   double carry_s(Time from, double bits) const;  // how long it takes to carry so many from then on
 
  private:
-  std::size_t within(uint64_t index) const { return index < rates_.size() ? index : index % rates_.size(); }  // a period
+  size_t within(uint64_t index) const { return index < rates_.size() ? index : index % rates_.size(); }  // a period
   static Work work(uint32_t bytes) { return static_cast<Work>(bytes * uint64_t{8'000'000'000}) << kFraction; }
   static Work units(double rate_bps) {
     return static_cast<Work>(rate_bps < kFastest ? rate_bps * kUnitsPerBit : kFastest * kUnitsPerBit);
