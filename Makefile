@@ -46,12 +46,14 @@ test: $(VENV)/.tools
 test-cpp: $(BUILD)/.tests
 	$(CTEST) --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-# Those that are not marked as slow, of which there are half an hour.
+# Those that are not marked as slow. A file at a time on each core; one process, as debuggers need it: PYTEST_ARGS="-n0 --pdb".
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
 test-python: $(VENV)/.test native
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.test native
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(PYTEST) -m slow $(PYTEST_ARGS)
 
 lint: $(VENV)/.test native
 	$(BIN)/ruff check .

@@ -3,10 +3,14 @@
 from contextlib import suppress
 from functools import wraps
 
+import pytest
+
 
 def undisturbed(test):
-    """A test that is tried up to three times, for others may have had the cores meanwhile; a wrong figure stays wrong."""
+    """A test that has the machine for itself among the tests, and is tried up to three times, for others may have had the cores
+    meanwhile; a wrong figure stays wrong."""
 
+    @pytest.mark.alone
     @wraps(test)
     def tried(*args, **kwargs):
         for _ in range(2):

@@ -1,5 +1,6 @@
 """Fixtures that several test modules use."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -11,6 +12,11 @@ pin()
 settings.register_profile("by result", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("by result")
 
+HERE = Path(__file__).parent
+BY_THE_CLOCK = ("live", "plants", "kills")
+"""Folders of tests that move packets in real time, or kill at moments."""
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the other cores have tests of their own
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
@@ -26,3 +32,30 @@ def shared() -> Path:
     if not (SHARED / "reference").is_dir():
         pytest.skip("../shared is not here")
     return SHARED
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that go by the clock come last."""
+    for item in items:
+        if item.path.relative_to(HERE).parts[0] in BY_THE_CLOCK:
+            item.add_marker("alone")
+    items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item):
+    """Where several processes run tests, one that goes by the clock waits for the others' and has them wait.
+
+    All hold the room, in common or alone; who wants it alone stands in the door meanwhile, so that nobody overtakes.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    with (HERE / "busy_machine.py").open() as door, Path(__file__).open() as room:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        try:
+            return (yield)
+        finally:
+            fcntl.flock(room, fcntl.LOCK_UN)  # also where a test's child has the file

@@ -14,7 +14,7 @@ RateSteps::RateSteps(std::vector<Time> times, std::vector<double> rates_bps, Tim
     carried_.push_back(carried);
     const Time length = i + 1 < times_.size() ? times_[i + 1] - times_[i] : period_ > 0 ? period_ - times_[i] : 0;
     carried += rates_[i] * seconds(length);
-    const Work per_ns = units(rates_[i]);
+    const Work per_ns = units_.emplace_back(units(rates_[i]));
     if (per_ns > 0 && static_cast<Work>(length) > kBeyond / per_ns) {
       round_ = kBeyond;
     } else {
@@ -40,7 +40,7 @@ uint64_t RateSteps::step(Time at) const {
 
 Time RateSteps::first_positive(Time at, uint64_t& cursor) const {
   while (time(cursor + 1) <= at) ++cursor;
-  while (rates_[cursor % rates_.size()] <= 0) {
+  while (rates_[within(cursor)] <= 0) {
     ++cursor;
     at = std::max(at, time(cursor));
     if (at >= kNever) return kNever;
@@ -62,7 +62,7 @@ RateSteps::Transmission RateSteps::transmit_on(Time start, Work need, uint64_t& 
       cursor += rounds * n - 1;
       continue;
     }
-    const Work per_ns = units(rates_[cursor % n]);
+    const Work per_ns = units_[cursor % n];
     if (per_ns == 0) continue;
     const Work whole = need / per_ns, rest = need - whole * per_ns;  // nanoseconds
     const auto length = static_cast<Work>(time(cursor + 1) - from);

@@ -242,6 +242,10 @@ void RateSampler::delivered(uint32_t index, const Segment& segment) {
   newest_retransmitted_ = segment.flags & kEverRetransmitted;
 }
 
+double RateSampler::per_second(const RateSample& sample) {
+  return static_cast<double>(sample.delivered) * 1e9 / static_cast<double>(std::max<Time>(sample.interval, 1));
+}
+
 void RateSampler::finish(Tcb& tcb, AckWork& work) {
   if (tcb.app_limited && after(tcb.delivered, tcb.app_limited)) tcb.app_limited = 0;
   if (!have_) return;
@@ -262,9 +266,7 @@ void RateSampler::finish(Tcb& tcb, AckWork& work) {
     return;
   }
   // The last that the application did not limit, or a higher one that it did (tcp_rate_gen).
-  const double rate =
-      static_cast<double>(work.rate.delivered) * 1e9 / static_cast<double>(std::max<Time>(work.rate.interval, 1));
-  if (!work.rate.app_limited || rate >= estimate_) estimate_ = rate;
+  if (!work.rate.app_limited || per_second(work.rate) >= estimate()) told_ = work.rate;
 }
 
 }  // namespace netbuf

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -106,6 +108,11 @@ def make(spec: str | dict[str, Any], worlds: int, agents: int, kind: AgentKind, 
     return plant
 
 
+@lru_cache
+def _parameters(cls: type[Plant]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(cls).parameters
+
+
 def _asked(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], dict[str, Any]]:
     """The name, the class and the own arguments of a plant that is asked for, for agents of a kind (None: for none)."""
     if isinstance(spec, str):
@@ -117,8 +124,8 @@ def _asked(spec: Any, kind: AgentKind | None) -> tuple[str, type[Plant], dict[st
         carried = ", ".join(cls.kinds) or "none"
         raise ConfigError(f"plant {name!r} carries no agents of kind {kind.name!r}; those that it carries: {carried}")
     own = {key: value for key, value in spec.items() if key != "name"}
-    parameters = inspect.signature(cls).parameters
-    valid = [key for key in parameters if key not in inspect.signature(Plant).parameters]
+    parameters = _parameters(cls)
+    valid = [key for key in parameters if key not in _parameters(Plant)]
     for key in own:
         if key not in valid:
             raise ConfigError(f"plant {name!r} has no argument {key!r}; {instead(key, valid)}")

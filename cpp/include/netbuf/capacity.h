@@ -2,6 +2,7 @@
 // a period, are fixed once made (long tables are shared by all the worlds that use them), and count steps and
 // opportunities on through the repetitions: number index is index % size() of repetition index / size().
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -27,8 +28,9 @@ class RateSteps {
   };
   // Of a packet that starts at a time when the rate is above 0; cursor: the step of start, and then of the end.
   Transmission transmit(Time start, uint32_t bytes, uint64_t& cursor) const {
-    const double rate = rates_[cursor % rates_.size()];
-    const Work need = work(bytes), per_ns = units(rate);
+    const size_t at = within(cursor);
+    const double rate = rates_[at];
+    const Work need = work(bytes), per_ns = units_[at];
     const Time length = time(cursor + 1) - start;
     auto duration = static_cast<Time>(bytes * (8e9 / rate) + 0.5);  // to the last bit of a double; now exactly
     while (duration > 0 && (2 * static_cast<Work>(duration) - 1) * per_ns > 2 * need) --duration;
@@ -49,6 +51,7 @@ class RateSteps {
   double carry_s(Time from, double bits) const;  // how long it takes to carry so many from then on
 
  private:
+  size_t within(uint64_t index) const { return index < rates_.size() ? index : index % rates_.size(); }  // a period
   static Work work(uint32_t bytes) { return static_cast<Work>(bytes * uint64_t{8'000'000'000}) << kFraction; }
   static Work units(double rate_bps) {
     return static_cast<Work>(rate_bps < kFastest ? rate_bps * kUnitsPerBit : kFastest * kUnitsPerBit);
@@ -61,6 +64,7 @@ class RateSteps {
   static constexpr double kUnitsPerBit = 0x1p52, kFastest = 0x1p60;  // faster is instantaneous
   std::vector<Time> times_;
   std::vector<double> rates_;
+  std::vector<Work> units_;      // the rates in work a nanosecond
   std::vector<double> carried_;  // bits from the start of a repetition to the start of each step, and of all
   Time period_;                  // 0: the last rate holds
   Work round_;                   // work of one repetition; the largest number when it is beyond all packets

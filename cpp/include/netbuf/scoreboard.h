@@ -59,7 +59,7 @@ class RateSampler {
   size_t memory_bytes() const { return marks_.memory_bytes(); }
   void lost(Tcb& tcb, uint32_t index);
   void watch(CongestionControl* control) { watcher_ = control; }  // it is told of losses
-  double estimate() const { return estimate_; }  // packets a second, as TCP_INFO tells it; 0: none yet
+  double estimate() const { return per_second(told_); }  // packets a second, as TCP_INFO tells it; 0: none yet
 
  private:
   struct Mark {
@@ -68,13 +68,14 @@ class RateSampler {
     uint32_t app_limited;
     uint32_t lost, in_flight;
   };
+  static double per_second(const RateSample& sample);
   Ring<Mark> marks_;
   Mark newest_{};
   Time newest_sent_ = 0;
   uint32_t newest_segment_ = 0;
   bool have_ = false, newest_retransmitted_ = false;
   CongestionControl* watcher_ = nullptr;
-  double estimate_ = 0;
+  RateSample told_{.delivered = 0};
 };
 
 class Scoreboard {

@@ -144,9 +144,11 @@ def rates(won: Won) -> dict[str, float]:
 
 def _present(results: Results, cells: Sequence[FieldCell]) -> tuple[list[str], list[FieldCell]]:
     """Who has played all worlds that are played, and these."""
-    played = [cell for cell in cells if any(np.isfinite(results.at(n, "mbps_0", [cell]))[0] for n in results.names)]
-    names = [name for name in results.names if np.isfinite(results.at(name, "mbps_0", played)).all()]
-    return (names, played) if played else ([], [])
+    there = {name: np.isfinite(results.at(name, "mbps_0", cells)) for name in results.names}
+    by_any = np.any(list(there.values()), axis=0) if there else np.zeros(len(cells), bool)
+    if not by_any.any():
+        return [], []
+    return [name for name, own in there.items() if own[by_any].all()], [cells[k] for k in np.flatnonzero(by_any)]
 
 
 def _values(results: Results, names: Sequence[str], key: str, cells: Sequence[FieldCell], windows: int) -> np.ndarray:

@@ -77,30 +77,25 @@ def read(path: Path, suite: FieldSuite, edition: Edition, field: str = "beside")
     return worlds
 
 
-def beside(suite: FieldSuite, edition: Edition, files: Sequence[Path] | None) -> Worlds:
-    """Whoever is ranked beside: what some files hold, or where none is named what the package keeps, if it is of these worlds.
+def beside(suite: FieldSuite, edition: Edition, files: Sequence[Path]) -> Worlds:
+    """Whoever is ranked beside: what files hold.
 
     Raises:
-        ConfigError: As `read` does, of a file that was named.
+        ConfigError: As `read` does.
     """
     found: Worlds = {}
-    if files is None:
-        path = committed(suite)
-        return read(path, suite, edition) if path.is_file() and not unfit(suite, edition) else {}
     for path in files:
         found |= read(path, suite, edition)
     return found
 
 
-def unfit(suite: FieldSuite, edition: Edition) -> str:
-    """Why what the package keeps of a suite is not ranked, as results of an earlier version are not; "" where it is."""
+def kept(suite: FieldSuite, edition: Edition) -> tuple[Worlds, str]:
+    """What the package keeps of a suite, and why it is not ranked, as results of an earlier version are not; "" where it is."""
     path = committed(suite)
     try:
-        if path.is_file():
-            read(path, suite, edition, "kept results")
+        return (read(path, suite, edition, "kept results") if path.is_file() else {}), ""
     except ConfigError as error:
-        return str(error)
-    return ""
+        return {}, str(error)
 
 
 def merged(worlds: Worlds, own: Worlds) -> Worlds:

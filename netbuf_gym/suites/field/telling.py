@@ -35,8 +35,8 @@ class Field:
         if order.against is not None:
             raise ConfigError(f"against = {order.against}: {suite.name} ranks its contenders; valid: beside=[.../worlds.csv]")
         self._suite, self._edition, self._families, self._order = suite, edition, families, order
-        self._beside = league.beside(suite, edition, order.beside)
-        self._unfit = league.unfit(suite, edition) if order.beside is None else ""
+        named = order.beside
+        self._beside, self._unfit = league.kept(suite, edition) if named is None else (league.beside(suite, edition, named), "")
         if order.beside:
             _require_all(self._beside, cells_of(edition, families))
         self.needs = [name for name in suite.reference if name not in (*order.controllers, *self._beside)]
