@@ -148,7 +148,7 @@ def _present(results: Results, cells: Sequence[FieldCell]) -> tuple[list[str], l
     by_any = np.any(list(there.values()), axis=0) if there else np.zeros(len(cells), bool)
     if not by_any.any():
         return [], []
-    return [name for name, own in there.items() if own[by_any].all()], [cells[k] for k in np.flatnonzero(by_any)]
+    return [name for name, own in there.items() if own[by_any].all()], [cells[int(k)] for k in np.flatnonzero(by_any)]
 
 
 def _values(results: Results, names: Sequence[str], key: str, cells: Sequence[FieldCell], windows: int) -> np.ndarray:

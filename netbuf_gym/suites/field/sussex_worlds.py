@@ -144,9 +144,8 @@ def _lost_in(starts: np.ndarray, lasts: np.ndarray) -> LossSchedule:
     return LossSchedule([0.0, *edges], [0.0, *([1.0, 0.0] * len(starts))])
 
 
-def _down(link: Link, starts: np.ndarray, lasts: np.ndarray) -> tuple[Link, Link]:
-    """A link that is down in these stretches, and its way back: what waits and what arrives is lost."""
-    rate = link.trace or RateTrace([0.0], [link.rate_mbps])
+def _down(link: Link, rate: RateTrace, starts: np.ndarray, lasts: np.ndarray) -> tuple[Link, Link]:
+    """A link of this rate that is down in these stretches, and its way back: what waits and what arrives is lost."""
     edges = np.stack([starts, starts + lasts], axis=1).ravel()
     times = np.union1d(rate.time_s, edges)
     rates = rate.rate_mbps[np.searchsorted(rate.time_s, times, side="right") - 1]
@@ -353,8 +352,8 @@ def leo_outages(testbed: Testbed, run: int) -> Worlds:
     paths = [_orbit_and_outage(draw) for _ in ORBIT_S]
     trace, rtt, _ = _orbits(paths)
     gone_s = np.array([gone for *_, gone in paths])
-    link = Link(name="bottleneck", trace=trace, queue_bytes=testbed.fixed_buffer)
-    ahead, back = _down(link, ORBIT_S[1:], gone_s[1:])
+    link = Link(name="bottleneck", queue_bytes=testbed.fixed_buffer)
+    ahead, back = _down(link, trace, ORBIT_S[1:], gone_s[1:])
     scenario = dumbbell(ahead, [rtt], [(AGENT, 0.0, 300.0)], 300, f"{run}", back=back)
     yield World("draw", scenario, measures.alone(), {})
 
@@ -365,7 +364,8 @@ def leo_inter_rtt(testbed: Testbed, run: int) -> Worlds:
     for r, q in product(DELAYS_MS, QUEUES):
         name, draw, times = f"{r}ms-{q}", Random(run), np.arange(0.0, 200.0, 5.0)
         gone_s = np.array([_orbit_and_outage(draw)[-1] for _ in times])
-        ahead, back = _down(bucket(RATE, buffer_bytes(RATE, max(10, r), q)), times[1:], gone_s[1:])
+        link = bucket(RATE, buffer_bytes(RATE, max(10, r), q))
+        ahead, back = _down(link, RateTrace([0.0], [PEAK_MBPS]), times[1:], gone_s[1:])
         places = [(AGENT, 0.0, 200.0), (AGENT, 50.0, 200.0)]
         scenario = dumbbell(ahead, [10, r], places, 200, name, back=back)
         yield World(name, scenario, measures.even(50, 200, (100, 199)), {"r": r, "q": q})
