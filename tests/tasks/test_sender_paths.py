@@ -126,6 +126,15 @@ def test_some_paths_jitter_and_the_others_are_as_without():
         assert link.delay_ms is only(world).delays
 
 
+def test_paths_of_several_senders_may_have_rivals_besides():
+    assert not any(path.rivals for world in draw("agents", 20, 8) for path in world.paths)
+    paths = [path for world in draw("agents", 100, 8, rivals_probability=0.4) for path in world.paths]
+    several = np.array([bool(path.rivals) for path in paths if len(path.starts_s) > 1])
+    assert 0.3 < several.mean() < 0.5
+    assert not any(path.rivals for path in paths if len(path.starts_s) == 1)
+    assert not any(path.rivals for world in draw("fixed", 20, 8, rivals_probability=1.0) for path in world.paths)
+
+
 def test_the_generator_decides_the_world_and_json_holds_it():
     distribution = scenarios.get("paths/training", n=3, duration_s=6)
     one, same = (distribution.sample(np.random.default_rng(5)) for _ in range(2))
@@ -158,6 +167,7 @@ def test_shares_decide_what_is_drawn():
         ("paths/fixed", {"rate_mbps": (0, 1)}, r"rate_mbps\[0\] = 0"),
         ("paths/fixed", {"mixed_probability": 2}, "mixed_probability = 2"),
         ("paths/fixed", {"jitter_probability": -1}, "jitter_probability = -1"),
+        ("paths/agents", {"rivals_probability": 1.5}, "rivals_probability = 1.5"),
         ("paths/fixed", {"most_mbit": 0}, "most_mbit = 0"),
         ("paths/fixed", {"duration_s": 0.5}, "duration_s = 0.5"),
     ],

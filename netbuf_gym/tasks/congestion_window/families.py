@@ -88,6 +88,7 @@ class SenderPaths(Distribution):
         mixed_probability: Share of the paths that have something of another family besides, 0 to 1.
         jitter_probability: Share of the paths that delay each packet by a random time besides, up to 0.2 ms to half of their
             propagation RTT or 30 ms, 0 to 1.
+        rivals_probability: Share of the paths that several senders share which have rivals besides, 0 to 1.
         duration_s: Of the longest worlds, 1 to 1e4 seconds.
         most_mbit: What a bottleneck carries in a world, 1 to 1e9 Mbit: worlds with more are halved until they have not, but not
             below 5 s or 20 round trips.
@@ -104,6 +105,7 @@ class SenderPaths(Distribution):
     leave_probability: float = 0.3
     mixed_probability: float = 0.2
     jitter_probability: float = 0.0
+    rivals_probability: float = 0.0
     duration_s: float = 20.0
     most_mbit: float = 2000.0
     name: str = ""
@@ -121,7 +123,7 @@ class SenderPaths(Distribution):
         possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
         for i, cc in enumerate(self.competitors or ()):
             congestion_control(f"competitors[{i}]", cc, possible, "linux")
-        for field in ("leave_probability", "mixed_probability", "jitter_probability"):
+        for field in ("leave_probability", "mixed_probability", "jitter_probability", "rivals_probability"):
             put(self, field, checks.number(field, getattr(self, field), 0, 1))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, 1e4))
         put(self, "most_mbit", checks.number("most_mbit", self.most_mbit, 1, 1e9))
@@ -184,6 +186,8 @@ class SenderPaths(Distribution):
         if rng.random() < self.mixed_probability:
             others = [name for name in FAMILIES if name not in (self.family, "agents", "cellular")]
             has.add(others[int(rng.integers(len(others)))])
+        if size > 1 and self.rivals_probability and rng.random() < self.rivals_probability:
+            has.add("rivals")
         service = next((name for name in ("cellular", "outages", "jitter", "steps") if name in has), "fixed")
         what = self._service(rng, service, rate_mbps, duration_s)
         trace = what.get("trace")

@@ -184,6 +184,7 @@ def _family(family: str) -> Callable[..., World]:
         leave_probability: Any = 0.3,
         mixed_probability: Any = 0.0,
         jitter_probability: Any = 0.0,
+        rivals_probability: Any = 0.0,
         duration_s: Any = 20.0,
         most_mbit: Any = 2000.0,
     ) -> SenderPaths:
@@ -198,6 +199,7 @@ def _family(family: str) -> Callable[..., World]:
             leave_probability=leave_probability,
             mixed_probability=mixed_probability,
             jitter_probability=jitter_probability,
+            rivals_probability=rivals_probability,
             duration_s=duration_s,
             most_mbit=most_mbit,
             name=f"paths/{family}",
@@ -220,6 +222,7 @@ def paths_training(
     leave_probability: Any = 0.3,
     mixed_probability: Any = 0.2,
     jitter_probability: Any = 0.0,
+    rivals_probability: Any = 0.0,
     duration_s: Any = 20.0,
     most_mbit: Any = 2000.0,
     fast_share: Any = 0.0,
@@ -238,7 +241,7 @@ def paths_training(
     fast_share = checks.number("fast_share", fast_share, 0, 0.9)
     common = {"n": n, "senders": senders, "rtt_ms": rtt_ms, "buffer_bdp": buffer_bdp, "loss": loss, "competitors": competitors}
     common |= {"leave_probability": leave_probability, "duration_s": duration_s, "most_mbit": most_mbit}
-    common["jitter_probability"] = jitter_probability
+    common |= {"jitter_probability": jitter_probability, "rivals_probability": rivals_probability}
     parts = [_family(family)(rate_mbps=rate_mbps, mixed_probability=mixed_probability, **common) for family in drawn]
     weights = list(drawn.values())
     if fast_share:
