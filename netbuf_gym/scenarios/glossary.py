@@ -86,6 +86,7 @@ GLOSSARY: dict[str, Entry] = {
     "shares": Entry("0 or more, by family; null: the usual ones", "of the worlds; families left out are not drawn"),
     "leave_probability": Entry(SHARE, "share of the rivals that leave before the end"),
     "mixed_probability": Entry(SHARE, "share of the paths that have something of another family besides"),
+    "stagger_s": Entry("above 0 to 1e+04", "time from one of several senders' start to the next one's"),
     "rivals_probability": Entry(SHARE, "share of the paths of several senders that have rivals besides"),
     "most_mbit": Entry("1 to 1e+09", "what a bottleneck may carry in a world: faster ones are shorter, down to 5 s or 20 RTTs"),
     "fast_share": Entry("0 to 0.9", "of worlds all of whose paths carry 100 to 1000 Mbit/s"),

@@ -135,6 +135,18 @@ def test_paths_of_several_senders_may_have_rivals_besides():
     assert not any(path.rivals for world in draw("fixed", 20, 8, rivals_probability=1.0) for path in world.paths)
 
 
+def test_several_senders_start_one_after_the_other():
+    def gaps(**arguments):
+        paths = [path for world in draw("agents", 60, 3, duration_s=100.0, rate_mbps=(1, 10), **arguments) for path in world.paths]
+        return np.array([path.starts_s[1] for path in paths if len(path.starts_s) > 1])
+
+    assert 0.05 <= gaps().min() and gaps().max() <= 4
+    late = gaps(stagger_s=(6, 30))
+    assert 6 <= late.min() and 10 < late.max() <= 30
+    paths = [path for world in draw("agents", 40, 8, duration_s=10.0, rate_mbps=(1, 10), stagger_s=(6, 30)) for path in world.paths]
+    assert all(path.starts_s[-1] <= 5 * (1 + 1e-12) for path in paths)
+
+
 def test_the_generator_decides_the_world_and_json_holds_it():
     distribution = scenarios.get("paths/training", n=3, duration_s=6)
     one, same = (distribution.sample(np.random.default_rng(5)) for _ in range(2))
@@ -168,6 +180,8 @@ def test_shares_decide_what_is_drawn():
         ("paths/fixed", {"mixed_probability": 2}, "mixed_probability = 2"),
         ("paths/fixed", {"jitter_probability": -1}, "jitter_probability = -1"),
         ("paths/agents", {"rivals_probability": 1.5}, "rivals_probability = 1.5"),
+        ("paths/agents", {"stagger_s": (0, 4)}, "stagger_s"),
+        ("paths/agents", {"stagger_s": (4, 1)}, "stagger_s"),
         ("paths/fixed", {"most_mbit": 0}, "most_mbit = 0"),
         ("paths/fixed", {"duration_s": 0.5}, "duration_s = 0.5"),
     ],

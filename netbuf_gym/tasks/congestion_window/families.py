@@ -89,6 +89,8 @@ class SenderPaths(Distribution):
         jitter_probability: Share of the paths that delay each packet by a random time besides, up to 0.2 ms to half of their
             propagation RTT or 30 ms, 0 to 1.
         rivals_probability: Share of the paths that several senders share which have rivals besides, 0 to 1.
+        stagger_s: Range of the time from one of several senders' start to the next one's, log-uniform, within (0, 1e4]; less where
+            the last would not have half of the world.
         duration_s: Of the longest worlds, 1 to 1e4 seconds.
         most_mbit: What a bottleneck carries in a world, 1 to 1e9 Mbit: worlds with more are halved until they have not, but not
             below 5 s or 20 round trips.
@@ -106,6 +108,7 @@ class SenderPaths(Distribution):
     mixed_probability: float = 0.2
     jitter_probability: float = 0.0
     rivals_probability: float = 0.0
+    stagger_s: tuple[float, float] = (0.05, 4.0)
     duration_s: float = 20.0
     most_mbit: float = 2000.0
     name: str = ""
@@ -119,6 +122,7 @@ class SenderPaths(Distribution):
         put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
         put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "loss", interval("loss", self.loss, 0.999))
+        put(self, "stagger_s", interval("stagger_s", self.stagger_s, 1e4))
         put(self, "competitors", rivals() if self.competitors is None else names_of(self.competitors, "competitors"))
         possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
         for i, cc in enumerate(self.competitors or ()):
@@ -202,7 +206,7 @@ class SenderPaths(Distribution):
             what |= self._reverse(rng, mean_mbps, rtt_ms, duration_s)
         starts_s = [0.0]
         if size > 1:
-            stagger_s = min(log_uniform(rng.random(), (0.05, 4.0)), duration_s / 2 / (size - 1))
+            stagger_s = min(log_uniform(rng.random(), self.stagger_s), duration_s / 2 / (size - 1))
             starts_s = [i * stagger_s for i in range(size)]
         elif "rivals" in has and rng.random() < 0.4:
             starts_s = [float(rng.uniform(0, 0.25)) * duration_s]

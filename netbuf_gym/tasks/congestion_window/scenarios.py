@@ -185,6 +185,7 @@ def _family(family: str) -> Callable[..., World]:
         mixed_probability: Any = 0.0,
         jitter_probability: Any = 0.0,
         rivals_probability: Any = 0.0,
+        stagger_s: Any = (0.05, 4.0),
         duration_s: Any = 20.0,
         most_mbit: Any = 2000.0,
     ) -> SenderPaths:
@@ -200,6 +201,7 @@ def _family(family: str) -> Callable[..., World]:
             mixed_probability=mixed_probability,
             jitter_probability=jitter_probability,
             rivals_probability=rivals_probability,
+            stagger_s=stagger_s,
             duration_s=duration_s,
             most_mbit=most_mbit,
             name=f"paths/{family}",
@@ -223,6 +225,7 @@ def paths_training(
     mixed_probability: Any = 0.2,
     jitter_probability: Any = 0.0,
     rivals_probability: Any = 0.0,
+    stagger_s: Any = (0.05, 4.0),
     duration_s: Any = 20.0,
     most_mbit: Any = 2000.0,
     fast_share: Any = 0.0,
@@ -241,7 +244,7 @@ def paths_training(
     fast_share = checks.number("fast_share", fast_share, 0, 0.9)
     common = {"n": n, "senders": senders, "rtt_ms": rtt_ms, "buffer_bdp": buffer_bdp, "loss": loss, "competitors": competitors}
     common |= {"leave_probability": leave_probability, "duration_s": duration_s, "most_mbit": most_mbit}
-    common |= {"jitter_probability": jitter_probability, "rivals_probability": rivals_probability}
+    common |= {"jitter_probability": jitter_probability, "rivals_probability": rivals_probability, "stagger_s": stagger_s}
     parts = [_family(family)(rate_mbps=rate_mbps, mixed_probability=mixed_probability, **common) for family in drawn]
     weights = list(drawn.values())
     if fast_share:
