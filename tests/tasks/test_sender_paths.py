@@ -135,16 +135,26 @@ def test_paths_of_several_senders_may_have_rivals_besides():
     assert not any(path.rivals for world in draw("fixed", 20, 8, rivals_probability=1.0) for path in world.paths)
 
 
+def test_networks_are_drawn_as_often_as_they_are_named():
+    def kinds(**arguments):
+        return [only(world).generated.kind for world in draw("cellular", 40, **arguments)]
+
+    assert set(kinds()) == {"4g", "5g", "wifi", "wired"}
+    assert set(kinds(networks=["5g"])) == {"5g"}
+    assert 24 <= kinds(networks=["5g", "5g", "5g", "wifi"]).count("5g") <= 36
+
+
 def test_several_senders_start_one_after_the_other():
     def gaps(**arguments):
-        paths = [path for world in draw("agents", 60, 3, duration_s=100.0, rate_mbps=(1, 10), **arguments) for path in world.paths]
+        worlds = draw("agents", 60, 3, duration_s=100.0, rate_mbps=(1, 10), **arguments)
+        paths = [path for world in worlds for path in world.paths]
         return np.array([path.starts_s[1] for path in paths if len(path.starts_s) > 1])
 
     assert 0.05 <= gaps().min() and gaps().max() <= 4
     late = gaps(stagger_s=(6, 30))
     assert 6 <= late.min() and 10 < late.max() <= 30
-    paths = [path for world in draw("agents", 40, 8, duration_s=10.0, rate_mbps=(1, 10), stagger_s=(6, 30)) for path in world.paths]
-    assert all(path.starts_s[-1] <= 5 * (1 + 1e-12) for path in paths)
+    short = draw("agents", 40, 8, duration_s=10.0, rate_mbps=(1, 10), stagger_s=(6, 30))
+    assert all(path.starts_s[-1] <= 5 * (1 + 1e-12) for world in short for path in world.paths)
 
 
 def test_the_generator_decides_the_world_and_json_holds_it():
@@ -182,6 +192,8 @@ def test_shares_decide_what_is_drawn():
         ("paths/agents", {"rivals_probability": 1.5}, "rivals_probability = 1.5"),
         ("paths/agents", {"stagger_s": (0, 4)}, "stagger_s"),
         ("paths/agents", {"stagger_s": (4, 1)}, "stagger_s"),
+        ("paths/cellular", {"networks": ["4g", "6g"]}, r"networks\[1\] = '6g'"),
+        ("paths/cellular", {"networks": []}, "networks is empty"),
         ("paths/fixed", {"most_mbit": 0}, "most_mbit = 0"),
         ("paths/fixed", {"duration_s": 0.5}, "duration_s = 0.5"),
     ],

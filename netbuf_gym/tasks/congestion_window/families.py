@@ -42,8 +42,10 @@ BESIDES = {
 """What else may befall a sender."""
 FAMILIES = SERVICES | BESIDES
 
-NETWORKS = ("4g", "4g", "5g", "wifi", "wired")
-"""Of generated traces, each as likely."""
+NETWORKS = ("4g", "5g", "wifi", "wired")
+"""Of generated traces."""
+MIXED_NETWORKS = ("4g", "4g", "5g", "wifi", "wired")
+"""Of which one is drawn where none are named."""
 NO_RIVAL = ("receiver_driven", "dctcp")
 """Needs a receiver that drives it; switches that mark."""
 LATER = ("bbr3", "ledbat", "ledbatpp", "prague")
@@ -84,13 +86,14 @@ class SenderPaths(Distribution):
         buffer_bdp: Range of the buffer in bandwidth-delay products of the mean rate, log-uniform, within (0, 1e4].
         loss: Range of the loss rate in worlds that lose any, log-uniform, within (0, 1).
         competitors: Congestion controls of rivals, each as likely; None: all of `rivals()`.
+        networks: Of generated traces, each as likely: of `NETWORKS`.
         leave_probability: Share of the rivals that leave before the end, 0 to 1.
         mixed_probability: Share of the paths that have something of another family besides, 0 to 1.
         jitter_probability: Share of the paths that delay each packet by a random time besides, up to 0.2 ms to half of their
             propagation RTT or 30 ms, 0 to 1.
         rivals_probability: Share of the paths that several senders share which have rivals besides, 0 to 1.
-        stagger_s: Range of the time from one of several senders' start to the next one's, log-uniform, within (0, 1e4]; less where
-            the last would not have half of the world.
+        stagger_s: Range of the time from one of several senders' start to the next one's, log-uniform, within (0, 1e4]; less
+            where the last would not have half of the world.
         duration_s: Of the longest worlds, 1 to 1e4 seconds.
         most_mbit: What a bottleneck carries in a world, 1 to 1e9 Mbit: worlds with more are halved until they have not, but not
             below 5 s or 20 round trips.
@@ -104,6 +107,7 @@ class SenderPaths(Distribution):
     buffer_bdp: tuple[float, float] = (0.25, 16.0)
     loss: tuple[float, float] = (1e-4, 2e-2)
     competitors: Sequence[Any] | None = None
+    networks: Sequence[str] = MIXED_NETWORKS
     leave_probability: float = 0.3
     mixed_probability: float = 0.2
     jitter_probability: float = 0.0
@@ -127,6 +131,9 @@ class SenderPaths(Distribution):
         possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
         for i, cc in enumerate(self.competitors or ()):
             congestion_control(f"competitors[{i}]", cc, possible, "linux")
+        put(self, "networks", checks.sequence("networks", self.networks, "names"))
+        for i, network in enumerate(self.networks):
+            checks.choice(f"networks[{i}]", network, NETWORKS)
         for field in ("leave_probability", "mixed_probability", "jitter_probability", "rivals_probability"):
             put(self, field, checks.number(field, getattr(self, field), 0, 1))
         put(self, "duration_s", checks.number("duration_s", self.duration_s, 1, 1e4))
@@ -239,7 +246,7 @@ class SenderPaths(Distribution):
 
     def _network(self, rng: np.random.Generator, duration_s: float) -> dict[str, Any]:
         """A path of a network that carries something."""
-        network = NETWORKS[int(rng.integers(len(NETWORKS)))]
+        network = self.networks[int(rng.integers(len(self.networks)))]
         even = bool(rng.random() < 0.25)
         held = "drop" if rng.random() < 0.2 else "hold"
         for _ in range(TRIES):

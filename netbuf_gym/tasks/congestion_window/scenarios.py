@@ -13,7 +13,7 @@ from netbuf_gym.scenarios.distributions import Mixture, RandomDumbbell
 from netbuf_gym.scenarios.named import World, interval_of, senders_of
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths
+from netbuf_gym.tasks.congestion_window.families import FAMILIES, MIXED_NETWORKS, SenderPaths
 
 PPCC = {1: (150_000, 0.0), 2: (150_000, 1e-4), 3: (150, 0.0), 4: (150, 1e-4)}
 """TCP-PPCC's Table II: queue limit in packets, random loss."""
@@ -181,6 +181,7 @@ def _family(family: str) -> Callable[..., World]:
         buffer_bdp: Any = (0.25, 16.0),
         loss: Any = (1e-4, 2e-2),
         competitors: Any = None,
+        networks: Any = MIXED_NETWORKS,
         leave_probability: Any = 0.3,
         mixed_probability: Any = 0.0,
         jitter_probability: Any = 0.0,
@@ -197,6 +198,7 @@ def _family(family: str) -> Callable[..., World]:
             buffer_bdp=interval_of(buffer_bdp),
             loss=interval_of(loss),
             competitors=competitors,
+            networks=networks,
             leave_probability=leave_probability,
             mixed_probability=mixed_probability,
             jitter_probability=jitter_probability,
@@ -221,6 +223,7 @@ def paths_training(
     buffer_bdp: Any = (0.25, 16.0),
     loss: Any = (1e-4, 2e-2),
     competitors: Any = None,
+    networks: Any = MIXED_NETWORKS,
     leave_probability: Any = 0.3,
     mixed_probability: Any = 0.2,
     jitter_probability: Any = 0.0,
@@ -243,7 +246,7 @@ def paths_training(
         raise ScenarioError("shares are all 0; valid: at least one above 0")
     fast_share = checks.number("fast_share", fast_share, 0, 0.9)
     common = {"n": n, "senders": senders, "rtt_ms": rtt_ms, "buffer_bdp": buffer_bdp, "loss": loss, "competitors": competitors}
-    common |= {"leave_probability": leave_probability, "duration_s": duration_s, "most_mbit": most_mbit}
+    common |= {"networks": networks, "leave_probability": leave_probability, "duration_s": duration_s, "most_mbit": most_mbit}
     common |= {"jitter_probability": jitter_probability, "rivals_probability": rivals_probability, "stagger_s": stagger_s}
     parts = [_family(family)(rate_mbps=rate_mbps, mixed_probability=mixed_probability, **common) for family in drawn]
     weights = list(drawn.values())
