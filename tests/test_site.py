@@ -137,6 +137,15 @@ def test_the_reference_has_all_public_modules_and_what_is_made_on_import(site):
     assert "least_rtt_risen" in (site / "reference/congestion_window/index.html").read_text()
 
 
+def test_formulas_are_set(site):
+    pages = [path for path in (ROOT / "docs").glob("*.md") if "$$" in path.read_text()]
+    assert len(pages) >= 4
+    for path in pages:
+        text = (site / path.stem / "index.html").read_text()
+        assert text.count('display="block"') == path.read_text().count("$$") / 2, path.name
+        assert not re.search(r'class="arithmatex"|\$\$|<merror|<mtext>\\', text), path.name
+
+
 def test_entries_of_several_names_become_one_each():
     one_by_one = runpy.run_path(str(ROOT / "website/docstrings.py"))["one_by_one"]
     text = "Made of a, b: both.\n\nArgs:\n    a, b: numbers,\n        positive.\n\n    c: another.\n\nIn short:\n    a, b: text"

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages of the site that stand elsewhere in the repository, and links between all of them.
+"""Hooks of MkDocs: pages of the site that stand elsewhere in the repository, links between all of them, and formulas.
 
 Pages link as the repository's folders lie, so that they can be read there. Here what a link leads to is looked up: a page of
 the site, wherever it stands there, or else a file of the repository, at its address (`url` in setup.cfg).
@@ -7,12 +7,15 @@ the site, wherever it stands there, or else a file of the repository, at its add
 from __future__ import annotations
 
 import posixpath
+import re
 import runpy
 import shutil
 from fnmatch import fnmatch
+from html import unescape
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -31,6 +34,7 @@ def elsewhere() -> dict[str, str]:
 ELSEWHERE = elsewhere()
 LAID_OUT = ROOT / "build" / "documented" / "netbuf_gym"
 """Where mkdocs.yml lets the reference's maker look."""
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
 def on_startup(**_: Any) -> None:
@@ -90,3 +94,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         return there + mark + part
 
     return SETUP["relinked"](markdown, to)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Sets the formulas of a page, $...$ and $$...$$, as MathML, which browsers draw without a script."""
+    return FORMULA.sub(lambda found: convert(unescape(found[2]), display="block" if found[1] == "div" else "inline"), html)
