@@ -30,7 +30,7 @@ class Agent:
         card: its card, Markdown; "" likewise.
         versions: what it was made with (`netbuf_gym.zoo.versions.of`).
         observation_space, action_space: of a single agent.
-        contender: what `netbuf_gym.rollout.evaluate` sets beside baselines.
+        contender: what `netbuf_gym.rollout.evaluate` sets beside baselines; it has an agent's name in the zoo, or its algorithm's.
 
     Args:
         given: a name (`netbuf_gym.zoo.names()`), a model file, or a run directory.
@@ -48,7 +48,7 @@ class Agent:
         self.config: dict[str, Any] = plain(self._saved.config)
         self.metrics, self.card = library.metrics_of(self.path.parent), library.card_of(self.path.parent)
         self.versions = versions.of(self.path, self._saved.versions, self._saved.config.seed)
-        self.contender = SavedAgent(self._saved)
+        self.contender = SavedAgent(self._saved, self.name if self.name in library.names() else None)
         rules = rules_of(self._saved)
         self._model = self.contender.model(rules)
         self._greedy, self._lock = greedy(self._model), lock_of(self._model)

@@ -36,7 +36,7 @@ class EnvConfig:
         name: name of its task.
         id: its Gymnasium id.
         kwargs: arguments of `gym.make_vec`.
-        num_envs: worlds that are stepped at once.
+        num_envs: agents that decide at once: worlds, times the agents of each.
         threads: threads of the native core.
     """
 
@@ -92,7 +92,7 @@ class AlgoConfig:
 
     Attributes:
         name: ppo, ppo_kl, a2c, dqn or ppo_lstm.
-        num_envs: worlds that it is trained on at once.
+        num_envs: agents that it is trained by at once: worlds, times the agents of each.
         policy: the learner's name for its kind of network.
         learning_rate, learning_rate_final: from the first to the last step, linearly; final null: constant.
         net_arch: widths of the hidden layers, for the policy and for the value function each.
