@@ -30,7 +30,7 @@ class Agent:
         card: its card, Markdown; "" likewise.
         versions: what it was made with (`netbuf_gym.zoo.versions.of`).
         observation_space, action_space: of a single agent.
-        contender: what `netbuf_gym.rollout.evaluate` sets beside baselines; it has an agent's name in the zoo, or its algorithm's.
+        contender: what `netbuf_gym.rollout.evaluate` sets beside baselines, under its name in the zoo or else its algorithm's.
 
     Args:
         given: a name (`netbuf_gym.zoo.names()`), a model file, or a run directory.

@@ -101,7 +101,8 @@ def test_overrides_stand_in_the_place_of_what_it_was_trained_with():
 def test_agents_of_the_zoo_play_under_their_names_and_others_under_their_learners():
     agent = nb.zoo.load("congestion_window/ppo")
     assert agent.contender.name == "congestion_window/ppo"
-    scenario, players = {"name": "ppcc/4", "duration_s": 1}, [agent, nb.zoo.load("congestion_window/a2c"), nb.zoo.load(agent.path)]
+    scenario = {"name": "ppcc/4", "duration_s": 1}
+    players = [agent, nb.zoo.load("congestion_window/a2c"), nb.zoo.load(agent.path)]
     reports = nb.baselines.evaluate(players, task="congestion_window", scenario=scenario, seeds=[1_000_000])
     assert list(reports) == ["congestion_window/ppo", "congestion_window/a2c", "ppo"]
 
