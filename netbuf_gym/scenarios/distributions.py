@@ -201,4 +201,4 @@ def interval(field: str, value: object, high: float) -> tuple[float, float]:
 def log_uniform(u: float, interval: tuple[float, float]) -> float:
     """The value of a range at the share `u`, 0 to 1, of its logarithm."""
     low, high = interval
-    return low * (high / low) ** float(u)
+    return low if low == high else low * (high / low) ** float(u)

@@ -36,7 +36,7 @@ GLOSSARY: dict[str, Entry] = {
     "change_factor": Entry("1 to 1e+06", "what a change multiplies the rate by at most, or divides it by"),
     "duration_s": Entry(TIME, "length of the world"),
     "stop_s": Entry(TIME, "when flows cease to be opened"),
-    "stagger_s": Entry("0 to 1e+06", "flow i starts at i times this"),
+    "stagger_s": Entry("0 to 1e+06", "flow i starts at i times this (of a range, from 0 only to 0)"),
     "stack": Entry("linux or ns3", "whose TCP it is"),
     "access_mbps": Entry(f"{RATE}; null: the stack's", "rate of each access link"),
     "access_delay_ms": Entry(f"{DELAY}; null: the stack's", "delay of each access link, part of rtt_ms"),

@@ -151,6 +151,7 @@ def test_several_senders_start_one_after_the_other():
         return np.array([path.starts_s[1] for path in paths if len(path.starts_s) > 1])
 
     assert 0.05 <= gaps().min() and gaps().max() <= 4
+    assert gaps(stagger_s=(0, 0)).max() == 0
     late = gaps(stagger_s=(6, 30))
     assert 6 <= late.min() and 10 < late.max() <= 30
     short = draw("agents", 40, 8, duration_s=10.0, rate_mbps=(1, 10), stagger_s=(6, 30))
@@ -190,8 +191,8 @@ def test_shares_decide_what_is_drawn():
         ("paths/fixed", {"mixed_probability": 2}, "mixed_probability = 2"),
         ("paths/fixed", {"jitter_probability": -1}, "jitter_probability = -1"),
         ("paths/agents", {"rivals_probability": 1.5}, "rivals_probability = 1.5"),
-        ("paths/agents", {"stagger_s": (0, 4)}, "stagger_s"),
-        ("paths/agents", {"stagger_s": (4, 1)}, "stagger_s"),
+        ("paths/agents", {"stagger_s": (0, 4)}, r"stagger_s\[0\] = 0"),
+        ("paths/agents", {"stagger_s": (4, 1)}, r"stagger_s\[1\] = 1"),
         ("paths/cellular", {"networks": ["4g", "6g"]}, r"networks\[1\] = '6g'"),
         ("paths/cellular", {"networks": []}, "networks is empty"),
         ("paths/fixed", {"most_mbit": 0}, "most_mbit = 0"),

@@ -18,7 +18,7 @@ from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import congestion_control, names_of, sender_controls
 from netbuf_gym.scenarios.delays import handovers, leo_delays, route_change
 from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
-from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS
+from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld, Rival
@@ -92,8 +92,8 @@ class SenderPaths(Distribution):
         jitter_probability: Share of the paths that delay each packet by a random time besides, up to 0.2 ms to half of their
             propagation RTT or 30 ms, 0 to 1.
         rivals_probability: Share of the paths that several senders share which have rivals besides, 0 to 1.
-        stagger_s: Range of the time from one of several senders' start to the next one's, log-uniform, within (0, 1e4]; less
-            where the last would not have half of the world.
+        stagger_s: Range of the time from one of several senders' start to the next one's, log-uniform, within (0, 1e6], or
+            (0, 0): all at once; less where the last would not have half of the world.
         duration_s: Of the longest worlds, 1 to 1e4 seconds.
         most_mbit: What a bottleneck carries in a world, 1 to 1e9 Mbit: worlds with more are halved until they have not, but not
             below 5 s or 20 round trips.
@@ -126,7 +126,8 @@ class SenderPaths(Distribution):
         put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
         put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "loss", interval("loss", self.loss, 0.999))
-        put(self, "stagger_s", interval("stagger_s", self.stagger_s, 1e4))
+        at_once = isinstance(self.stagger_s, (list, tuple)) and list(self.stagger_s) == [0, 0]
+        put(self, "stagger_s", (0.0, 0.0) if at_once else interval("stagger_s", self.stagger_s, MAX_DURATION_S))
         put(self, "competitors", rivals() if self.competitors is None else names_of(self.competitors, "competitors"))
         possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
         for i, cc in enumerate(self.competitors or ()):

@@ -86,8 +86,9 @@ def test_a_slow_start_is_the_simulators(rate_mbps, rtt_ms, buffer_packets):
     there, _, _ = run("linux", world, sender(paced=True, slow_start=True), lambda step: {}, 16)
     here, _, _ = run("sim", world, sender(paced=True, slow_start=True), lambda step: {}, 16)
     product = rate_mbps * 1e6 * rtt_ms * 1e-3 / 8 / 1500 * 1448
-    for rows in (there, here):
-        assert 0.9 * product < rows["cwnd_bytes"][-1] < 1.15 * product
+    for plant, rows in (("linux", there), ("sim", here)):
+        course = f"{plant}: windows {rows['cwnd_bytes']}, lost {rows['packets_lost']}, RTTs {rows['rtt_mean_s']}"
+        assert 0.9 * product < rows["cwnd_bytes"][-1] < 1.15 * product, course
         assert np.isnan(rows["ssthresh_bytes"][0]) and np.isfinite(rows["ssthresh_bytes"][-1])
     assert there["cwnd_bytes"][-1] == pytest.approx(here["cwnd_bytes"][-1], rel=0.05)
     growing = np.isnan(here["ssthresh_bytes"]) & np.isnan(there["ssthresh_bytes"]) & (here["acks"] > 0) & (there["acks"] > 0)
