@@ -15,7 +15,6 @@ Image = pytest.importorskip("PIL.Image")
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "website").is_dir(), reason="not in a checkout")
 OURS = sorted(record.name for record in tasks.records() if record.ids[0].startswith("netbuf/"))
-PAGES = {"congestion_window": "environment.md"}
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def test_every_task_has_its_picture_on_its_page(episodes):
     for task in OURS:
         path = episodes.FOLDER / f"{task}.gif"
         assert path.stat().st_size <= 400_000, f"{path.name} is too large"
-        page = (ROOT / "docs" / PAGES.get(task, f"{task}.md")).read_text(encoding="utf-8")
+        page = (ROOT / "docs" / f"{task}.md").read_text(encoding="utf-8")
         assert re.search(rf"^!\[[^\]]+\]\(figures/episodes/{task}\.gif\)$", page, re.M), task
         agent, scenario, _, _ = episodes.EPISODES[task]
         assert f"The agent `{agent}` on `{scenario['name']}`" in page, task

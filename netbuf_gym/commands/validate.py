@@ -11,7 +11,7 @@ from netbuf_gym.commands.common import check_outputs, whole
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.validate import settings, validate
-from netbuf_gym.validate.report import BEGIN, END, replace_between_marks
+from netbuf_gym.validate.report import BEGIN, END, IN_SHORT, replace_between_marks
 
 SEEDS = 30
 MARKS = {
@@ -64,14 +64,18 @@ def run(arguments: argparse.Namespace) -> int:
     check_outputs(arguments.json, arguments.markdown)
     old = _existing(arguments.markdown)
     marks = MARKS.get(arguments.against, (BEGIN, END))
-    replace_between_marks(old, "", marks)  # refuses a file with one mark before anything is run
+    for both in (marks, IN_SHORT):  # a file with one mark is refused before anything is run
+        replace_between_marks(old, "", both)
     if arguments.against:
         return _against(arguments, old)
     report = validate(arguments.folder, seeds=arguments.seeds or SEEDS, jobs=arguments.jobs, only=arguments.only)
     if arguments.json:
         write_json(arguments.json, report.to_dict())
     if arguments.markdown:
-        write_atomic(arguments.markdown, replace_between_marks(old, report.markdown()))
+        page = replace_between_marks(old, report.markdown())
+        if IN_SHORT[0] in page:
+            page = replace_between_marks(page, report.in_short(), IN_SHORT)
+        write_atomic(arguments.markdown, page)
     print(report.text())
     return 0 if report.within else 1
 

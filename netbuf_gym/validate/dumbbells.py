@@ -38,6 +38,7 @@ with the host's default, which was BBR, and that leaves pacing on. Seen in the r
 without pacing does not have."""
 NS3_ODD = {
     "Vegas": "ns-3's Vegas stays near half the rate with delayed ACKs, an oddity that is not copied",
+    "Ledbat": "ns-3's LEDBAT stands still at 60 ms of queue, short of its target of 100: an oddity that is not copied",
     "Bbr": "ns-3's BBR over-estimates the bandwidth and is no reference",
     "Veno": "ns-3's Veno equals its NewReno",
 }

@@ -13,6 +13,7 @@ from typing import Any
 from netbuf_gym.results import Result
 from netbuf_gym.scenarios import CoDel, Discipline, DropTail, Flow, Link, Scenario
 from netbuf_gym.validate.cells import ALONE, DROPS, GOODPUT, QUEUE_DELAY, Cell, Family, Setting, Tolerance, family
+from netbuf_gym.validate.dumbbells import NS3_ODD
 
 NS3_MARKS = "ns3-marks"
 ACCESS_DELAY_MS = 1.0
@@ -22,7 +23,6 @@ COLUMNS = {GOODPUT: "goodput_w_mbps", QUEUE_DELAY: "sojourn_mean_w_ms", DROPS: "
 """The quantities, and the reference's columns."""
 TITLES = {MARKS: "marks"}
 SCHEMES = {"LinuxReno": "newreno", "Cubic": "cubic", "Dctcp": "dctcp"}
-NS3_ODD = {"Ledbat": "ns-3's LEDBAT stands still at 60 ms of queue, short of its target of 100: an oddity that is not copied"}
 DCTCP = {GOODPUT: Tolerance(0.01), QUEUE_DELAY: Tolerance(0.15, 1.0), MARKS: Tolerance(0.50)}
 CLASSIC = {GOODPUT: Tolerance(0.05), QUEUE_DELAY: Tolerance(0.25, 2.0)}
 """RFC 3168: ns-3 takes the whole reduction at once, Linux over a round trip, and which packet is marked decides the next."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,7 +15,7 @@ from netbuf_gym.errors import ConfigError, ScenarioError
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.tables import markdown_table, number, percent, text_table
 from netbuf_gym.validate import marks, mechanisms, shared_buffer
-from netbuf_gym.validate.cells import DROPS, FAMILIES, TITLES, Cell, Setting, Skipped
+from netbuf_gym.validate.cells import DROPS, FAMILIES, GOODPUT, QUEUE_DELAY, TITLES, Cell, Setting, Skipped
 from netbuf_gym.validate.judging import (
     NOT_JUDGED,
     OUT,
@@ -31,6 +33,7 @@ from netbuf_gym.version import __version__
 SCHEMA = "netbuf-gym/validation/1"
 TITLES = TITLES | shared_buffer.TITLES | mechanisms.TITLES | marks.TITLES
 BEGIN, END = "<!-- netbuf-gym validate: begin -->", "<!-- netbuf-gym validate: end -->"
+IN_SHORT = ("<!-- netbuf-gym validate, in short: begin -->", "<!-- netbuf-gym validate, in short: end -->")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,18 @@ class Report:
             rows = [(self._name(s.file), s.reason) for s in self.skipped]
             parts += ["## Files skipped", "", markdown_table(["file", "reason"], rows), ""]
         return "\n".join([*parts, END, ""])
+
+    def in_short(self) -> str:
+        """What stands before all else on a page that has `IN_SHORT`: by kind of cell, how many are out, and how far groups are off."""
+        header = ["cells", "judged", "out of tolerance", "groups", "error of goodput", "error of queueing delay"]
+        rows = []
+        for kind in dict.fromkeys(group.kind for group in self.groups):
+            verdicts = [v.verdict for v in self.cells if v.cell.setting.kind == kind and v.verdict != NOT_JUDGED]
+            groups = [group for group in self.groups if group.kind == kind]
+            counts = (len(verdicts), verdicts.count(OUT), len(groups))
+            rows.append([kind, *map(str, counts), *(_errors(groups, quantity) for quantity in (GOODPUT, QUEUE_DELAY))])
+        begin, end = IN_SHORT
+        return f"{begin}\n\nnetbuf-gym {__version__}: {self.summary}.\n\n{markdown_table(header, rows)}\n\n{end}"
 
     def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Title, header and rows for each congestion control on each path."""
@@ -263,6 +278,13 @@ def _error(c: Comparison) -> str:
     if c.p == c.p:
         return f"p = {c.p:.3g}"
     return percent(c.relative_error) if c.reference else f"{c.error:+.3g}"
+
+
+def _errors(groups: Sequence[GroupVerdict], quantity: str) -> str:
+    """How far groups are off in a quantity, where it is compared by its mean: the middle one and the farthest."""
+    found = [c for group in groups for c in group.comparisons if c.quantity == quantity and c.reference and math.isnan(c.p)]
+    errors = sorted(abs(c.relative_error) for c in found)
+    return f"{number(100 * statistics.median(errors), 2)} %, at most {number(100 * errors[-1], 2)} %" if errors else ""
 
 
 def _groups_table(groups: Sequence[GroupVerdict]) -> str:

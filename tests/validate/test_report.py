@@ -1,12 +1,15 @@
 import json
+import math
 
 import pytest
 from reference_files import linux_row, ns3_row, write, write_rates
 
+from netbuf_gym.cli import main
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import plain
+from netbuf_gym.tables import number
 from netbuf_gym.validate import validate
-from netbuf_gym.validate.report import BEGIN, END, replace_between_marks
+from netbuf_gym.validate.report import BEGIN, END, IN_SHORT, replace_between_marks
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +142,22 @@ def test_markdown_replaces_its_own_tables_and_keeps_the_prose(folder):
     assert replace_between_marks("# Title\n", text) == "# Title\n\n" + text
     with pytest.raises(ConfigError, match="only one of"):
         replace_between_marks(BEGIN, text)
+
+
+def test_a_page_says_it_in_short_where_it_has_room_for_it(folder, tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("# Validation\n\n{}\n{}\n\nProse.\n".format(*IN_SHORT))
+    main(["validate", str(folder), "--seeds", "2", "--markdown", str(page)])
+    text = page.read_text()
+    short = text[: text.index("Prose.")]
+    report = validate(folder, seeds=2)
+    assert report.summary in short and short.count("\n| ") == 2 + len({group.kind for group in report.groups})
+    means = [c for group in report.groups for c in group.comparisons if c.quantity == "goodput_mbps" and math.isnan(c.p)]
+    assert f"at most {number(100 * max(abs(c.relative_error) for c in means), 2)} %" in short
+    assert BEGIN in text[text.index("Prose.") :]
+    page.write_text(IN_SHORT[0])
+    assert main(["validate", str(folder), "--markdown", str(page)]) == 2
+    assert "in short: begin" in capsys.readouterr().err
 
 
 @pytest.mark.slow

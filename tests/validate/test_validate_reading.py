@@ -83,7 +83,7 @@ def test_a_missing_rate_schedule_names_file_and_line(tmp_path):
     [
         ({"cc": "Vegas"}, "Vegas"),
         ({"cc": "Bbr"}, "BBR"),
-        ({"cc": "Ledbat"}, "Ledbat is not built yet"),
+        ({"cc": "Ledbat"}, "LEDBAT stands still"),
         ({"cc": "NoSuch"}, "NoSuch is not built yet"),
         ({"qdisc": "Cobalt"}, "Cobalt is not built yet"),
     ],
