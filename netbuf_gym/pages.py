@@ -20,7 +20,7 @@ from netbuf_gym.cli import parser
 from netbuf_gym.commands.page import commands
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.files import write_atomic
-from netbuf_gym.recipes import files_table
+from netbuf_gym.page_blocks import files_table
 from netbuf_gym.registration import environment_table
 from netbuf_gym.suites import report, suite
 from netbuf_gym.suites.catalogue import catalogue_table

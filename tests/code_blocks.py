@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-FENCE = r"^(?P<indent> *)(?P<fence>```+|~~~+)(?P<language>[\w+-]*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=fence) *$"
-BLOCK = re.compile(rf"(?:^ *`(?P<file>[^`\n]+)`:\n\n)?{FENCE}", re.M | re.S)
 SHELL = ("sh", "bash", "console")
 OURS = ("netbuf-gym ", "python -m netbuf_gym")
 """What a command of the package's begins with."""
@@ -68,10 +66,10 @@ def uncommented(line: str) -> str:
 
 def blocks(page: str, text: str) -> Iterator[Block]:
     """The blocks of a page in their order."""
-    for part in BLOCK.finditer(text):
-        body = re.sub(rf"^{part['indent']}", "", part["text"], flags=re.M)
-        line = text.count("\n", 0, part.start("text")) + 1
-        yield Block(page, line, part["file"] or "", part["language"], body)
+    from netbuf_gym import page_blocks  # not where a page's blocks run, which are to import what they need
+
+    for block in page_blocks.blocks(text):
+        yield Block(page, block.line, block.file, block.language, block.text)
 
 
 def with_words(command: list[str], words: list[str]) -> list[str]:

@@ -28,7 +28,7 @@ LAYERS = (
     ("plants", "running", "simulation", "worlds"),
     ("contenders",),  # the protocol; tasks bring their own
     ("rewards", "tasks"),
-    ("engine", "rendering", "registration", "recipes"),
+    ("engine", "rendering", "registration", "page_blocks"),
     ("wrappers",),
     ("env", "vector", "multiagent"),
     ("rollout", "baselines"),

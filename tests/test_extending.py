@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from netbuf_gym import recipes
+from netbuf_gym import page_blocks
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-BLOCKS = list(recipes.blocks(PAGE))
+BLOCKS = list(page_blocks.blocks(PAGE))
 FILES = {block.file: block for block in BLOCKS if block.file}
 RUN = [block for block in BLOCKS if not block.file and block.language in ("python", "console")]
 BUILD = ROOT / "build" / "native"
@@ -152,12 +152,12 @@ def test_the_tests_of_the_registries_hold_for_what_is_added(tree):
 
 
 def test_it_takes_no_more_files_than_it_should():
-    files = {section: [block.file for block in FILES.values() if block.section == section] for section in recipes_sections()}
+    files = {section: [block.file for block in FILES.values() if block.section == section] for section in sections_with_files()}
     assert [len(files[section]) for section in files] == [2, 2, len(files["A task"]), 1, 1]
     assert {str(Path(name).parent) for name in files["A task"]} == {"netbuf_gym/tasks/short_wait"}
     for section in ("A congestion control", "A queue discipline"):
         assert [name.endswith("_test.cc") for name in files[section]] == [False, True]
-    table = recipes.files_table(PAGE)
+    table = page_blocks.files_table(PAGE)
     assert table in PAGE and table.count("\n") == 1 + len(files)
     for section, names in files.items():
         lines = [sum(bool(line.strip()) for line in FILES[name].text.splitlines()) for name in names]
@@ -165,7 +165,7 @@ def test_it_takes_no_more_files_than_it_should():
         assert [cell.strip() for cell in row.split("|")[2:4]] == [str(len(names)), str(sum(lines))]
 
 
-def recipes_sections():
+def sections_with_files():
     return dict.fromkeys(block.section for block in FILES.values())
 
 
@@ -179,10 +179,10 @@ def test_every_block_of_the_page_is_followed_but_the_first():
 def test_blocks_are_read_with_their_files_and_commands(capsys, tmp_path):
     page = "## One\n\n`a.py`:\n\n```python\nx = 1\n\ny = 2\n```\n\n```console\n$ ls\na.py\n$ true\n```\n"
     page += "## Two\n```sh\nls\n```\n"
-    one, two, three = recipes.blocks(page)
+    one, two, three = page_blocks.blocks(page)
     assert (one.section, one.file, one.language, one.lines) == ("One", "a.py", "python", 2)
     assert two.file == "" and two.commands == [("ls", "a.py\n"), ("true", "")]
     assert three.section == "Two" and three.commands == []
     (tmp_path / "page.md").write_text(page)
-    assert recipes.main([str(tmp_path / "page.md")]) == 0
+    assert page_blocks.main([str(tmp_path / "page.md")]) == 0
     assert "| One  | 1     | 2     | `a.py` 2 " in capsys.readouterr().out

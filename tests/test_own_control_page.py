@@ -9,11 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from netbuf_gym import recipes
+from netbuf_gym import page_blocks
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "own_control.md").read_text()
-BLOCKS = list(recipes.blocks(PAGE))
+BLOCKS = list(page_blocks.blocks(PAGE))
 
 
 def run(command, folder):

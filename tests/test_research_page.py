@@ -10,11 +10,11 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from netbuf_gym import recipes
+from netbuf_gym import page_blocks
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "research.md").read_text()
-BLOCKS = list(recipes.blocks(PAGE))
+BLOCKS = list(page_blocks.blocks(PAGE))
 SCRIPT = "\n".join(block.text for block in BLOCKS if block.language == "python")
 PRINTED = "".join(block.text for block in BLOCKS if block.language == "text")
 LEARNED = ("ours  ", "congestion_window/ppo  ", "congestion_window/ppo:")

@@ -118,7 +118,7 @@ class Report:
         return "\n".join([*parts, END, ""])
 
     def in_short(self) -> str:
-        """What stands before all else on a page that has `IN_SHORT`: by kind of cell, how many are out, and how far groups are off."""
+        """What a page with `IN_SHORT` begins with: of each kind of cell how many are out, and how far groups are off."""
         header = ["cells", "judged", "out of tolerance", "groups", "error of goodput", "error of queueing delay"]
         rows = []
         for kind in dict.fromkeys(group.kind for group in self.groups):

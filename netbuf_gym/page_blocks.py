@@ -1,6 +1,6 @@
 """Pages that can be followed to the letter: their files, scripts and commands, and how many there are to write.
 
-    python -m netbuf_gym.recipes docs/extending.md
+    python -m netbuf_gym.page_blocks docs/extending.md
 
 prints a table of the files that each section has its reader write, and their lines. In such a page a block of code belongs
 to the file that the line before it names, `` `path/to/file.py`: ``; a `python` block without one is a script, and a `console`
@@ -19,7 +19,8 @@ from pathlib import Path
 from netbuf_gym.tasks.pages import markdown_table
 
 HEADING = r"^## (?P<section>[^\n]+)$"
-BLOCK = r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$"
+FENCE = r"^(?P<indent> *)(?P<fence>```+|~~~+)(?P<language>[\w+-]*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=fence) *$"
+BLOCK = rf"(?:^ *`(?P<file>[^`\n]+)`:\n\n)?{FENCE}"
 PARTS = re.compile(f"{HEADING}|{BLOCK}", re.M | re.S)
 
 
@@ -29,12 +30,14 @@ class Block:
 
     Attributes:
         section: heading of level 2 that it stands under; "": none.
+        line: of the page, its first one.
         file: that it is the text of; "": of none.
         language: as marked.
-        text: with its last line break.
+        text: without the page's indentation, with its last line break.
     """
 
     section: str
+    line: int
     file: str
     language: str
     text: str
@@ -58,7 +61,9 @@ def blocks(page: str) -> Iterator[Block]:
         if part["section"] is not None:
             section = part["section"]
         else:
-            yield Block(section, part["file"] or "", part["language"], part["text"])
+            text = re.sub(rf"^{part['indent']}", "", part["text"], flags=re.M)
+            line = page.count("\n", 0, part.start("text")) + 1
+            yield Block(section, line, part["file"] or "", part["language"], text)
 
 
 def files_table(page: str) -> str:
@@ -76,7 +81,7 @@ def files_table(page: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the table of a page."""
-    parser = argparse.ArgumentParser(prog="python -m netbuf_gym.recipes", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m netbuf_gym.page_blocks", description=__doc__.split("\n")[0])
     parser.add_argument("page", type=Path)
     print(files_table(parser.parse_args(argv).page.read_text(encoding="utf-8")))
     return 0
