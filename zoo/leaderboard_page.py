@@ -18,7 +18,7 @@ from netbuf_gym.suites.field import overview
 from netbuf_gym.tables import markdown_table, number
 from netbuf_gym.zoo import leaderboard, scores
 
-TEMPLATE = Path(__file__).with_name("leaderboard.html")
+TEMPLATE = Path(__file__).with_name("leaderboard_template.html")
 COLOURS = {"agent": "#0072b2", "rule": "#009e73", "constant": "#e69f00", "other control": "#767676", "random": "#a33"}
 LOWEST = -1.0
 """Where the pictures end; of what is below the table says more."""

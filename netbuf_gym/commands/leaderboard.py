@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from netbuf_gym import overrides
 from netbuf_gym.arguments import choice, whole
@@ -16,6 +15,7 @@ from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.errors import ConfigError, needing, shown
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.progress import say
+from netbuf_gym.suites.settings import word_of
 from netbuf_gym.tables import markdown_table
 
 HELP = "rank agents of all tasks on suite v1: hand in, show, fill, check, write the page"
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         elif key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
         else:
-            given[key] = _text(key, overrides.read(argument)[1])
+            given[key] = word_of(key, overrides.read(argument)[1])
     if words and verb != "submit":
         raise ConfigError(f"argument {shown(words[0])} is unknown to {verb}; valid: KEY=VALUE")
     threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))
@@ -94,13 +94,6 @@ def run(arguments: argparse.Namespace) -> int:
         from netbuf_gym.zoo import submission
     tasks = submission.known_tasks(given.get("task"))
     return VERBS[verb](words, tasks, given, whole("threads", int(threads), 1, MAX_THREADS))
-
-
-def _text(key: str, value: Any) -> str:
-    text = f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise ConfigError(f"{key} = {shown(value)}; valid: a text that is not empty")
-    return text
 
 
 def _results(given: dict[str, str]) -> Path:

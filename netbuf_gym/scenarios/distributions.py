@@ -187,13 +187,15 @@ def flows_of(world: Scenario | Distribution) -> int:
 
 
 def interval(field: str, value: object, high: float) -> tuple[float, float]:
-    """A range to draw from: two numbers, above 0 to `high`, the first one not above the second.
+    """A range to draw from: a number, or two, above 0 to `high`, the first one not above the second.
 
     Raises:
         ScenarioError: It is none; names the field.
     """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = (value, value)
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
-        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: two numbers, the lowest and the highest")
+        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: a number, or two, the lowest and the highest")
     low_end = checks.number(f"{field}[0]", value[0], 0, high, low_open=True)
     return low_end, checks.number(f"{field}[1]", value[1], low_end, high)
 

@@ -90,19 +90,19 @@ def read(suite: Suite, arguments: Sequence[str]) -> Order:
         suite=suite.name,
         controllers=_words("controller", given["controller"]),
         families=_words("families", given["families"]) if "families" in given else (),
-        output=Path(_text("output", given.get("output", f"runs/suite/{suite.name}"))),
+        output=Path(word_of("output", given.get("output", f"runs/suite/{suite.name}"))),
         executor=engine,
         jobs=whole("jobs", given.get("jobs", cores), 1, 1024),
         threads=whole("threads", given.get("threads", cores if engine.here else 1), 1, MAX_THREADS),
         figures=truth("figures", given.get("figures", True)),
-        against=None if against is None else Path(_text("against", against)),
+        against=None if against is None else Path(word_of("against", against)),
         beside=None if beside is None else tuple(map(Path, _words("beside", beside))) if beside != [] else (),
         tolerance=real("tolerance", given.get("tolerance", 0.02), 0, 1e6),
     )
 
 
 def _words(key: str, value: Any) -> tuple[str, ...]:
-    words = tuple(_text(key, one) for one in (value if isinstance(value, list) else [value]))
+    words = tuple(word_of(key, one) for one in (value if isinstance(value, list) else [value]))
     if not words:
         raise ConfigError(f"{key} is empty; valid: at least one")
     for word in words:
@@ -111,8 +111,8 @@ def _words(key: str, value: Any) -> tuple[str, ...]:
     return words
 
 
-def _text(key: str, value: Any) -> str:
-    """A word, or a number that a path may be."""
+def word_of(key: str, value: Any) -> str:
+    """A word, or a number that a path may be; raises ConfigError, naming the key, for anything else."""
     text = f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text or "\0" in text:
         raise ConfigError(f"{key} = {shown(value)}; valid: a text that is not empty")

@@ -17,7 +17,7 @@ def make(**arguments: Any) -> Made:
 
 
 _RANDOM = Family(
-    "loads of 0.2 to 0.8, buffers of 200 to 2000 packets, CUBIC or NewReno, 10 Mbit/s: what agents are trained on",
+    "loads of 0.2 to 0.8, buffers of 200 to 2000 packets, CUBIC or NewReno, 10 Mbit/s: the midst of what agents are trained on",
     {"cc": OneOf(LOSS_BASED), "queue_packets": Between(100, 1000, whole=True), "load": Between(0.2, 0.8, evenly=True)},
 )
 FAMILIES = {

@@ -60,8 +60,8 @@ def _help() -> str:
     said |= {key: f"one that was trained by {name}" for key, name in LEARNERS.items()}
     lines = []
     for key, what in said.items():
-        lines.append(f"  {f'{key}=FILE':24} {what}; plays as {key} (default: {FILES[key]},")
-        lines.append(f"{'':27}where it comes with the package)")
+        lines.append(f"  {f'{key}=FILE':24} {what}; plays as {key}")
+        lines.append(f"{'':27}(default: {FILES[key] if Settings.bundled(key) else 'none'})")
     return f"""\
   studies=[{",".join(STUDIES)}]
 {studies}

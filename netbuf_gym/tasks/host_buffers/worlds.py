@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import checks
-from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
-from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.errors import ScenarioError
+from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.hosts import Host
 from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
@@ -243,16 +243,16 @@ class HostPaths(Distribution):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        put(self, "rate_mbps", _interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
+        put(self, "rate_mbps", interval("rate_mbps", self.rate_mbps, MAX_RATE_MBPS))
         checks.number("rate_mbps[0]", self.rate_mbps[0], MIN_RATE_MBPS, MAX_RATE_MBPS)
-        put(self, "rtt_ms", _interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", _interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "loss", _interval("loss", self.loss, 0.999))
-        put(self, "jitter", _interval("jitter", self.jitter, 10.0))
-        put(self, "connections", _interval("connections", self.connections, MAX_CONNECTIONS))
+        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "loss", interval("loss", self.loss, 0.999))
+        put(self, "jitter", interval("jitter", self.jitter, 10.0))
+        put(self, "connections", interval("connections", self.connections, MAX_CONNECTIONS))
         checks.number("connections[0]", self.connections[0], 1, MAX_CONNECTIONS)
-        put(self, "load", _interval("load", self.load, 1e3))
-        put(self, "start_bytes", _interval("start_bytes", self.start_bytes, 67_108_864.0))
+        put(self, "load", interval("load", self.load, 1e3))
+        put(self, "start_bytes", interval("start_bytes", self.start_bytes, 67_108_864.0))
         checks.number("start_bytes[0]", self.start_bytes[0], 4096, 67_108_864)
         for field in ("loss", "jitter", "change", "start", "explicit", "relay", "polls", "slow_nic"):
             name = f"{field}_probability"
@@ -276,15 +276,15 @@ class HostPaths(Distribution):
 
     def sample(self, rng: np.random.Generator) -> Scenario:
         u = rng.random(23)
-        rate = _log_uniform(u[0], self.rate_mbps)
-        rtt = _log_uniform(u[1], self.rtt_ms)
+        rate = log_uniform(u[0], self.rate_mbps)
+        rtt = log_uniform(u[1], self.rtt_ms)
         settings = NAMED["autotuning"]
         if u[2] < self.start_probability:
-            settings = constant(settings.ring_packets, round(_log_uniform(u[3], self.start_bytes)), settings.socket_bytes)
+            settings = constant(settings.ring_packets, round(log_uniform(u[3], self.start_bytes)), settings.socket_bytes)
         changes = u[4] < self.change_probability
         at_s = (0.2 + 0.6 * u[5]) * self.duration_s
-        factor = _log_uniform(u[6], (1 / self.change_factor, self.change_factor))
-        longer = _log_uniform(u[7], (1 / self.change_factor, self.change_factor))
+        factor = log_uniform(u[6], (1 / self.change_factor, self.change_factor))
+        longer = log_uniform(u[7], (1 / self.change_factor, self.change_factor))
         by_rate, by_route = changes and u[8] < 2 / 3, changes and u[8] > 1 / 3
         after_ms = max(_within(rtt * longer, self.rtt_ms) - rtt / 2, 0.0)  # the way back stays as it was
         return host_world(
@@ -292,15 +292,15 @@ class HostPaths(Distribution):
             trace=RateTrace([0.0, at_s], [rate, _within(rate * factor, self.rate_mbps)]) if by_rate else None,
             rtt_ms=rtt,
             delay=DelaySchedule([0.0, at_s], [rtt / 2, after_ms]) if by_route else None,
-            buffer_packets=_queue(_log_uniform(u[9], self.buffer_bdp), rate, rtt),
-            loss=_log_uniform(u[11], self.loss) if u[10] < self.loss_probability else 0.0,
-            jitter_ms=rtt * _log_uniform(u[13], self.jitter) if u[12] < self.jitter_probability else 0.0,
+            buffer_packets=_queue(log_uniform(u[9], self.buffer_bdp), rate, rtt),
+            loss=log_uniform(u[11], self.loss) if u[10] < self.loss_probability else 0.0,
+            jitter_ms=rtt * log_uniform(u[13], self.jitter) if u[12] < self.jitter_probability else 0.0,
             nic_mbps=max(rate, LEAST_NIC_MBPS) if u[22] < self.slow_nic_probability else self.nic_mbps,
             traffic=self.traffic[int(u[14] * len(self.traffic))],
-            connections=math.floor(_log_uniform(u[15], (self.connections[0], self.connections[1] + 1 - 1e-9))),
+            connections=math.floor(log_uniform(u[15], (self.connections[0], self.connections[1] + 1 - 1e-9))),
             load=self.load[0] + u[16] * (self.load[1] - self.load[0]),
             cc=self.ccs[int(u[17] * len(self.ccs))],
-            explicit_bytes=round(_log_uniform(u[19], (2.0**16, 2.0**24))) if u[18] < self.explicit_probability else None,
+            explicit_bytes=round(log_uniform(u[19], (2.0**16, 2.0**24))) if u[18] < self.explicit_probability else None,
             relay_bytes=RELAY_BYTES if u[20] < self.relay_probability else None,
             polls=u[21] < self.polls_probability,
             duration_s=self.duration_s,
@@ -337,17 +337,3 @@ def long_run(seed: int, *, hours: float, rtt_ms: float, rate_mbps: float, loss: 
 
 def _within(value: float, bounds: tuple[float, float]) -> float:
     return min(max(value, bounds[0]), bounds[1])
-
-
-def _interval(field: str, value: Any, high: float) -> tuple[float, float]:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = (value, value)
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
-        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: a number, or two, the lowest and the highest")
-    low_end = checks.number(f"{field}[0]", value[0], 0, high, low_open=True)
-    return low_end, checks.number(f"{field}[1]", value[1], low_end, high)
-
-
-def _log_uniform(u: float, interval: tuple[float, float]) -> float:
-    low, high = interval
-    return float(low * (high / low) ** float(u))

@@ -16,7 +16,7 @@ from netbuf_gym.tasks.record import TaskRecord
 RECORD = TaskRecord(
     rules=QueueThreshold,
     ids=("netbuf/QueueThreshold-v0",),
-    summary="a shared-buffer switch: how long each of its queues may grow, every 100 ms",
+    summary="a shared-buffer switch: how long each of its queues may grow, every 100 or 10 ms",
     rewards=REWARDS,
     contenders=CONTENDERS,
     measures=MEASURES,

@@ -11,7 +11,7 @@ import numpy as np
 from netbuf_gym import checks, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, cc_name, congestion_control, sender_controls
-from netbuf_gym.scenarios.distributions import Distribution
+from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
 from netbuf_gym.scenarios.links import Link
@@ -197,11 +197,11 @@ class ReceiverPaths(Distribution):
             raise ScenarioTypeError(f"arguments = {shown(self.arguments)}; valid: a dict")
         for network in self.networks:  # each may be drawn first in the middle of a training
             check_parameters(network, self.arguments or {})
-        put(self, "rtt_ms", _interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
-        put(self, "buffer_bdp", _interval("buffer_bdp", self.buffer_bdp, 1e4))
-        put(self, "reverse_mbps", _interval("reverse_mbps", self.reverse_mbps, 1e6))
-        put(self, "loss", _interval("loss", self.loss, 0.999))
-        put(self, "step_ms", _interval("step_ms", self.step_ms, MAX_DELAY_MS))
+        put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
+        put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
+        put(self, "reverse_mbps", interval("reverse_mbps", self.reverse_mbps, 1e6))
+        put(self, "loss", interval("loss", self.loss, 0.999))
+        put(self, "step_ms", interval("step_ms", self.step_ms, MAX_DELAY_MS))
         if self.buffer_packets is not None:
             put(self, "buffer_packets", checks.integer("buffer_packets", self.buffer_packets, 1, 2**40))
         put(self, "min_buffer_packets", checks.integer("min_buffer_packets", self.min_buffer_packets, 1, 2**40))
@@ -227,19 +227,19 @@ class ReceiverPaths(Distribution):
     def sample(self, rng: np.random.Generator) -> Scenario:
         u, v = rng.random(12), rng.random(5)
         trace = self._trace(rng, self.networks[int(u[0] * len(self.networks))])
-        rtt_ms = _log_uniform(u[1], self.rtt_ms)
+        rtt_ms = log_uniform(u[1], self.rtt_ms)
         mean_mbps = trace.mean_mbps(self.duration_s)
         bdp = mean_mbps * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"]
-        buffer = max(self.min_buffer_packets, round(_log_uniform(u[2], self.buffer_bdp) * bdp))
+        buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * bdp))
         senders = tuple("cubic" if _driven(cc) and u[3] < self.unchanged_probability else cc for cc in self.senders)
         competes, returns = u[4] < self.competitor_probability, u[5] < self.reverse_probability
-        return_mbps = _log_uniform(u[6], self.reverse_mbps) if returns else None
+        return_mbps = log_uniform(u[6], self.reverse_mbps) if returns else None
         return_packets = None if return_mbps is None else max(20, round(return_mbps * rtt_ms * 1e3 / 8 / 1500))
         return receiver_world(
             trace=trace,
             rtt_ms=rtt_ms,
             buffer_packets=buffer if self.buffer_packets is None else self.buffer_packets,
-            loss=_log_uniform(u[7], self.loss) if u[8] < self.loss_probability else 0.0,
+            loss=log_uniform(u[7], self.loss) if u[8] < self.loss_probability else 0.0,
             senders=senders,
             receivers=receivers_of(self.senders, self.receiver),
             duration_s=self.duration_s,
@@ -257,7 +257,7 @@ class ReceiverPaths(Distribution):
 
     def _route(self, delay_ms: float, u: np.ndarray) -> DelaySchedule:
         """One that changes once."""
-        step_ms = _log_uniform(u[0], self.step_ms)
+        step_ms = log_uniform(u[0], self.step_ms)
         after_ms = delay_ms + step_ms if u[1] < 0.5 else max(delay_ms - step_ms, delay_ms / 10)
         return DelaySchedule([0.0, (0.1 + 0.6 * u[2]) * self.duration_s], [delay_ms, after_ms])
 
@@ -296,17 +296,3 @@ class ReceiverPaths(Distribution):
             return None
         flows = FlowList(start_s=start_s, sender=range(len(senders)), size_bytes=size_bytes, priority=[0] * len(senders))
         return Traffic(senders=senders, arrivals=[flows])
-
-
-def _interval(field: str, value: Any, high: float) -> tuple[float, float]:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = (value, value)
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
-        raise ScenarioTypeError(f"{field} = {shown(value)}; valid: a number, or two, the lowest and the highest")
-    low_end = checks.number(f"{field}[0]", value[0], 0, high, low_open=True)
-    return low_end, checks.number(f"{field}[1]", value[1], low_end, high)
-
-
-def _log_uniform(u: float, interval: tuple[float, float]) -> float:
-    low, high = interval
-    return low * (high / low) ** float(u)
