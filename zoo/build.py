@@ -175,6 +175,10 @@ def configured(argv: Sequence[str]) -> DictConfig:
             raise ConfigError(f"rates.{name} = {shown(rates)}; valid: a mapping of learners to steps a core-second")
         for algo, value in rates.items():
             real(f"rates.{name}.{algo}", value, 0.0, 1e9, low_open=True)
+    pairs = [f"{env}/{algo}" for env in tasks.names() for algo in ARGUMENTS]
+    for key, valid in (("keep", pairs), *((key, tasks.names()) for key in ("rates", "weights", "evaluation_seeds"))):
+        for name in config[key]:
+            choice(key, name, valid)
     for name, value in config.weights.items():
         real(f"weights.{name}", value, 0.0, 1e6, low_open=True)
     for name, value in config.evaluation_seeds.items():

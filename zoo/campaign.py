@@ -146,14 +146,16 @@ def planned(argv: Sequence[str]) -> Plan:
     record = tasks.get(config.env.name)
     if not record.measures.score:
         raise ConfigError(f"task {record.name!r} has no score that agents are ranked by; valid: a record with measures")
-    benchmark = ",".join(record.benchmark)
+    scenarios = own["scenarios"].split(",") if own["scenarios"] else list(record.benchmark)
+    for name in scenarios:
+        draw(record.name, name, evaluation_seeds(1))  # refuses what there is not, or has no place for the task's agents
     experiment = next((o.partition("=")[2] for o in overrides if o.startswith("experiment=")), config.algo.name)
     return Plan(
         range(int(own["first_seed"]), int(own["first_seed"]) + int(own["seeds"])),
         int(own["evaluation_seeds"]),
         selection.scenario_of(config) if config.snapshots else None,
         int(own["validation_seeds"]),
-        (own["scenarios"] or benchmark).split(","),
+        scenarios,
         Path(own["runs"] or Path("runs", "campaign", config.env.name, experiment)),
         Path(own["out"] or Path("zoo", "agents", config.env.name, config.algo.name)),
         overrides,

@@ -28,6 +28,8 @@ DASHES = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2")
 MADE_BY = "netbuf-gym leaderboard page"
 IN_SHORT = f"<!-- leaderboard: begin ({MADE_BY}) -->", "<!-- leaderboard: end -->"
 """The lines of a README.md between which the first of each task stand."""
+CLAIMS = "<!-- {task} on suite v1: begin (netbuf-gym leaderboard page) -->", "<!-- {task} on suite v1: end -->"
+"""The lines of zoo/README.md between which stands what can be said of a task's agents, with the task's name."""
 PICTURE = Path("figures", "leaderboard.png")
 KINDS = (scoring.AGENT, scoring.HEURISTIC, scoring.CONSTANT, scoring.OTHER)
 """Whose best the README and the picture show, in this order."""
@@ -36,7 +38,7 @@ KINDS = (scoring.AGENT, scoring.HEURISTIC, scoring.CONSTANT, scoring.OTHER)
 def write(names: Sequence[str], folder: Path, output: Path) -> list[Path]:
     """Writes leaderboard.md, leaderboard.html and a picture of the results in a folder; returns them.
 
-    The README.md beside `output` is written, too, if it holds the lines `IN_SHORT`.
+    The README.md beside `output` is written, too, if it holds the lines `IN_SHORT`, and zoo/README.md, if it holds `CLAIMS`.
 
     Raises:
         ConfigError: There are no results of any task, or as `leaderboard.standings` does.
@@ -51,11 +53,25 @@ def write(names: Sequence[str], folder: Path, output: Path) -> list[Path]:
     readme = output.absolute().parent / "README.md"
     if readme.is_file() and IN_SHORT[0] in (text := readme.read_text(encoding="utf-8")):
         pages[readme] = sections.replaced(readme, text, *IN_SHORT, in_short(standings))
+    zoo = readme.parent / "zoo" / "README.md"
+    if zoo.is_file():
+        pages[zoo] = with_claims(zoo, standings)
     (output / PICTURE).parent.mkdir(exist_ok=True)
     plots.write(picture(standings), output / PICTURE)
     for path, text in pages.items():
         write_atomic(path, text)
     return [*pages, output / PICTURE]
+
+
+def with_claims(page: Path, standings: dict[str, list[scoring.Standing]]) -> str:
+    """A page with what can be said of each task's agents, where it has the lines for it."""
+    text = page.read_text(encoding="utf-8")
+    for task, standing in standings.items():
+        begin, end = (mark.format(task=task) for mark in CLAIMS)
+        if begin in text:
+            said = f"On [suite v1](../docs/leaderboard.md): {' '.join(claims(standing))}"
+            text = sections.replaced(page, text, begin, end, said)
+    return text
 
 
 def firsts(standing: Sequence[scoring.Standing]) -> dict[str, scoring.Standing]:

@@ -7,6 +7,7 @@ is: its algorithm, training seed, recipe and steps, and the group of runs that i
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,7 @@ from netbuf_gym.files import plain, read_text, write_atomic
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import Cell, Edition, Suite, frozen, report, running, suite
 from netbuf_gym.suites.catalogue import CHOOSE_ON, V1
+from netbuf_gym.suites.running import Played
 from netbuf_gym.suites.scoring import CHANCE, Result
 from netbuf_gym.zoo import archive, checkpoint, contending, library
 from netbuf_gym.zoo.saved import SavedAgent
@@ -41,7 +43,7 @@ def words_of(task: str, constant: str) -> list[str]:
     """Everybody that a leaderboard holds: chance, the best constant, rules, other controls, and the package's agents."""
     measures = tasks.get(task).measures
     agents = [name for name in library.names() if name.partition("/")[0] == task]
-    beside = (*measures.baselines, *measures.carded_beside)
+    beside = (*measures.baselines, *measures.carded_beside, *measures.ranked_beside)
     return list(dict.fromkeys((CHANCE, constant, *measures.heuristics, *agents, *beside)))
 
 
@@ -141,18 +143,35 @@ def results_of(data: dict[str, Any], own: Suite, edition: Edition, where: str) -
         if missing:
             total = len(edition.cells)
             raise ConfigError(f"{where}: {name} lacks {len(missing)} of {total} worlds, {missing[0]!r} first; valid: all")
-        worlds = {cell.name: _score(one["worlds"][cell.name], own, f"{where}: {name}, {cell.name}") for cell in edition.cells}
+        at = f"{where}: {name}"
+        worlds = {cell.name: _value(one["worlds"][cell.name], own.score.key, f"{at}, {cell.name}") for cell in edition.cells}
         about = {key: value for key, value in one.items() if key not in ("worlds", "families")}
         made.append(Result(name, worlds, {**about, "command": data["command"], "of": where}))
     return made
 
 
-def _score(values: Any, own: Suite, where: str) -> float:
-    value = values.get(own.score.key) if isinstance(values, dict) else values
+def played_of(result: dict[str, Any], own: Suite, edition: Edition, where: str) -> Played:
+    """What a contender measured, as if it had just played: of a result that holds all worlds of an edition.
+
+    Raises:
+        ConfigError: A world lacks a metric, or holds what is no number.
+    """
+    values = []
+    for cell in edition.cells:
+        world = result["worlds"][cell.name]
+        lacking = [one.key for one in own.metrics if not isinstance(world, dict) or one.key not in world]
+        if lacking:
+            raise ConfigError(f"{where}, {cell.name}: lacks {lacking[0]}; valid: {', '.join(one.key for one in own.metrics)}")
+        values.append({one.key: _value(world, one.key, f"{where}, {cell.name}") for one in own.metrics})
+    return Played(where, edition.cells, values, math.nan, math.nan)
+
+
+def _value(values: Any, key: str, where: str) -> float:
+    value = values.get(key) if isinstance(values, dict) else values
     if value is None:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise ConfigError(f"{where}: {own.score.key} = {shown(value)}; valid: a number, or null where there is none")
+        raise ConfigError(f"{where}: {key} = {shown(value)}; valid: a number, or null where there is none")
     return float(value)
 
 

@@ -30,6 +30,7 @@ KEYS = {
     "project": "wandb's ENTITY/PROJECT: read by show, written by submit (default there: netbuf-gym)",
     "mode": "submit: offline or online; default: WANDB_MODE, online where WANDB_API_KEY is set, else offline",
     "name": "submit: of the row, the same for all training seeds; default: the run's",
+    "partial": "submit: true hands in rows of fewer than three training seeds, too, which then say so; default: false",
     "evaluation": "submit: result.json of `netbuf-gym suite v1/TASK`; default: suite.json beside the model, or a new one",
     "output": "page: folder of leaderboard.md and leaderboard.html; default: docs",
     "threads": "that run the worlds; default: one for each core",
@@ -39,8 +40,9 @@ EPILOG = """verbs:
   submit RUN...  looks an agent through and logs it to wandb: config, measures, table, model, result. RUN is a run's folder, a
                  model's file or an agent of the package, evaluated on the suite of its task unless it was. Refused with the
                  reason: another suite version, worlds that lack, another model, a model that does not reproduce its scores
-                 in worlds of every family, or another model of the same training seed under the same name. A row of fewer than
-                 three training seeds says so. Offline runs are sent later: wandb sync runs/leaderboard/wandb/offline-run-*
+                 in worlds of every family, another model of the same training seed under the same name, or fewer than three
+                 training seeds of a name together with those that were handed in before. Offline runs are sent later:
+                 wandb sync runs/leaderboard/wandb/offline-run-*
   show           ranks what the results, the runs that were handed in and a project hold, and says who stands where in
                  the suites of the field
   fill           plays everybody (chance, constants, rules, other controls, the package's agents) that has no current result
@@ -55,7 +57,7 @@ Exit status: 0 done, 1 a result does not stand (check), 2 bad input or refused, 
 
 examples:
   netbuf-gym leaderboard show task=queue_threshold
-  netbuf-gym leaderboard submit runs/queue_threshold/ppo/20261123-220000-seed1 name=queue_threshold/mine
+  netbuf-gym leaderboard submit runs/mine/seed1 runs/mine/seed2 runs/mine/seed3 name=queue_threshold/mine
   netbuf-gym leaderboard show task=queue_threshold project=me/netbuf-gym
 """
 
@@ -84,7 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         elif key in given:
             raise ConfigError(f"{key} is given twice; valid: once")
         else:
-            given[key] = word_of(key, overrides.read(argument)[1])
+            value = overrides.read(argument)[1]
+            given[key] = str(value).lower() if isinstance(value, bool) else word_of(key, value)
     if words and verb != "submit":
         raise ConfigError(f"argument {shown(words[0])} is unknown to {verb}; valid: KEY=VALUE")
     threads = given.pop("threads", str(min(len(os.sched_getaffinity(0)), MAX_THREADS)))
@@ -123,6 +126,7 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
         if is_compiled(word) or is_python(word) or word.endswith(".py"):
             valid = "a trained agent; netbuf-gym suite judges code beside everybody"
             raise ConfigError(f"RUN = {shown(word)} is code of one's own; valid: {valid}")
+    partial = choice("partial", given.get("partial", "false"), ("true", "false")) == "true"
     mode, evaluation = tracking.mode_of(given.get("mode")), given.get("evaluation")
     entity, _, project = given.get("project", tracking.PROJECT).rpartition("/")
     tracking.require()
@@ -131,14 +135,17 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
     suites = {one.suite.name: one.suite for one in handed}
     before = [one for suite in suites.values() for one in tracking.handed_in(_runs(given), suite)]
     rows = submission.require_seeds(handed, before)
+    few = {name: f"{seeds} of at least {LEAST_SEEDS} training seeds" for name, seeds in rows.items() if seeds < LEAST_SEEDS}
+    if not partial:
+        for name, lacking in few.items():
+            said = f"{name} has {lacking}, and one alone may be luck"
+            raise ConfigError(f"{said}; valid: RUN of the others, too, under name={name}, or partial=true, and its row says so")
     for one in handed:
         folder = tracking.log(one, _runs(given), project or tracking.PROJECT, entity or None, mode)
         sent = f"send it with: wandb sync {folder}" if mode == "offline" else "sent"
         print(f"{one.name}: handed in to {one.suite.name}, group {one.group}, {folder}; {sent}")
-    for name, seeds in rows.items():
-        if seeds < LEAST_SEEDS:
-            lacking = f"{seeds} of at least {LEAST_SEEDS} training seeds, and its row says so"
-            print(f"{name}: has {lacking}; hand in the others by name={name}")
+    for name, lacking in few.items():
+        print(f"{name}: has {lacking}, and its row says so; hand in the others by name={name}")
     return 0
 
 

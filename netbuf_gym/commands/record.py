@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from netbuf_gym import tasks
@@ -15,14 +16,19 @@ HELP = "write episodes of whoever decides as a Minari dataset, to learn from"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
-    parser.add_argument("task", metavar="TASK", choices=tasks.names(), help=f"one of: {', '.join(tasks.names())}")
-    whoever = "a rule, a congestion control, random, constant:ACTION, an agent or a model's file"
-    parser.add_argument("controller", metavar="CONTROLLER", help=whoever)
+    valid = f"one of: {', '.join(tasks.names())}; env=TASK is the same"
+    parser.add_argument("task", metavar="TASK", type=_without("env="), choices=tasks.names(), help=valid)
+    whoever = "a rule, a congestion control, random, constant:ACTION, an agent or a model's file; controller=... is the same"
+    parser.add_argument("controller", metavar="CONTROLLER", type=_without("controller="), help=whoever)
     parser.add_argument("--scenario", metavar="NAME", help="(netbuf-gym list scenarios; default: the task's)")
     parser.add_argument("--episodes", type=whole(1, 100_000), default=10, metavar="N", help="(default: 10)")
     parser.add_argument("--seed", type=whole(0, 2**62), default=1, metavar="N", help="of the first episode (default: 1)")
     parser.add_argument("--folder", default="runs/datasets", metavar="DIR", help="of datasets (default: runs/datasets)")
     parser.add_argument("--name", metavar="NAME", help="of the dataset (default: netbuf/TASK/CONTROLLER-v0)")
+
+
+def _without(key: str) -> Callable[[str], str]:
+    return lambda word: word.removeprefix(key)
 
 
 def run(arguments: argparse.Namespace) -> int:

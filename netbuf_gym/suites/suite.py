@@ -125,3 +125,8 @@ class Suite:
     def metric(self, key: str) -> Metric:
         """The one of a key."""
         return next(one for one in self.metrics if one.key == key)
+
+    def __post_init__(self) -> None:
+        keys = [one.key for one in self.metrics]
+        if not set(self.scatter) <= set(keys):
+            raise ConfigError(f"scatter of suite {self.name} = {self.scatter}; valid: two of {', '.join(keys)}")

@@ -81,6 +81,7 @@ class Measures:
         benchmark_columns: of the tables of all agents, for each scenario of the benchmark.
         chosen_on: the suite on whose worlds models and constant actions are chosen; "": none.
         carded_on: the suite that cards show, beside the contenders `carded_beside`; only where there is one to choose on.
+        ranked_beside: further contenders that leaderboards hold beside `baselines` and `carded_beside`.
         heuristics: contenders that act through the agents' own control without having learned: the best of them is what agents
             are ranked against; all others are other controls, shown beside.
         constants: what never changes its mind, by that control, of which the best is chosen on worlds of its own.
@@ -107,6 +108,7 @@ class Measures:
     chosen_on: str = ""
     carded_on: str = ""
     carded_beside: tuple[str, ...] = ()
+    ranked_beside: tuple[str, ...] = ()
     heuristics: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
 

@@ -43,6 +43,7 @@ MEASURES = Measures(
     chosen_on="validation",
     carded_on="cards",
     carded_beside=("newreno", "cubic", "bbr", "vegas", "westwood", "copa", "vivace", "queue_target", "random"),
+    ranked_beside=("bbr3", "bbrplus", "dctcp", "inigo", "ledbat", "ledbatpp", "prague", "qtcp"),
     heuristics=("queue_target", "keep"),
     constants=tuple(f"constant:{action}" for action in range(12)),
 )

@@ -35,7 +35,7 @@ MEASURES = Measures(
         ("memory_mb", "memory (MB)"),
         ("ring_packets", "ring (packets)"),
     ),
-    scatter=(("rtt_ratio", "latency / base RTT"), ("share", "throughput / capacity")),
+    scatter=(("rtt_ratio", "latency / base RTT"), ("throughput_mbps", "throughput (Mbit/s)")),
     score_says="Utility = ln(throughput of a connection / fair share) - 0.2 (latency / base RTT - 1) - 0.03 ln(1 + memory / "
     "twice the path's product), mean over the intervals.",
     baselines=("default", "tune-1", "tune-2", "max", "autotuning", "bbr", "bpftune", "random"),
@@ -47,6 +47,7 @@ MEASURES = Measures(
         Column("memory_mb", "memory (MB)", 2, says="TCP memory of the host and its ring's, mean over time"),
     ),
     shown=("default", "max", "autotuning"),
+    ranked_beside=("cubic", "newreno", "vegas", *(f"{name}+bbr" for name in ("tune-1", "tune-2", "max", "autotuning")), "keep"),
     heuristics=("default", "tune-1", "tune-2", "max", "autotuning", "bpftune"),
     constants=tuple(f"setting:{ring}:{tcp}:{GRID_SOCKET_BYTES[0]}" for ring in GRID_RINGS[1::2] for tcp in GRID_TCP_BYTES),
 )

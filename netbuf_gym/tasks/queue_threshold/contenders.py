@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,36 @@ class FixedThresholds(Decider):
         return constant(action, rules, len(seeds))
 
 
+class Often(Decider):
+    """A rule that decides at intervals of its own, where others are judged at the task's.
+
+    Args:
+        rule: it.
+        interval_s: between its decisions.
+    """
+
+    def __init__(self, rule: Decider, interval_s: float):
+        self.rule, self.interval_s = rule, interval_s
+        self.name, self.recipes = f"{rule.name}-{interval_s * 1e3:g}ms", rule.recipes
+
+    def playing(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Contender.playing`."""
+        return {**self.rule.playing(env), "interval_s": self.interval_s}
+
+    def beside(self, env: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Contender.beside`."""
+        return {**self.rule.beside(env), "interval_s": self.interval_s}
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """See `Contender.env`."""
+        return {**self.rule.env, "interval_s": self.interval_s}
+
+    def start(self, rules: QueueThreshold, seeds: Sequence[int]) -> Policy:
+        """See `Contender.start`."""
+        return self.rule.start(rules, seeds)
+
+
 CONTENDERS = Named(
     names,
     BufferScheme,
@@ -121,6 +151,7 @@ CONTENDERS = Named(
         "pulse": Pulse,
         "pulse_burst": PulseBurst,
         "brief_pulse": BriefPulse,
+        "brief_pulse-10ms": lambda: Often(BriefPulse(), 0.01),
     },
     {"limits": Limits.of, "brief_pulse": BriefPulse.of},
     own=decider,

@@ -93,6 +93,7 @@ MEASURES = Measures(
         Column("queue_mean_packets", "mean queue (packets)", 1),
         Column("occupancy_mean", "mean occupancy (%)", 1, 100),
     ),
-    heuristics=("limits", "pulse", "pulse_burst", "brief_pulse"),
+    ranked_beside=("droptail", "dualpi2"),
+    heuristics=("limits", "pulse", "pulse_burst", "brief_pulse", "brief_pulse-10ms"),
     constants=tuple(f"limits:{one}:{other}" for one in _LIMITS_MS for other in _LIMITS_MS),
 )
