@@ -1,74 +1,107 @@
 """Tables by family: what stands in them, that they are taken up, and what is refused."""
 
-import csv
+import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.reproduce.rlbm import families
+from netbuf_gym.reproduce.rlbm import families_table as tables
+from netbuf_gym.reproduce.rlbm.families_table import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measured
 
 QUICK = ["worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow=", "fast=", "threads=1"]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "queue_threshold.md"
 
 
-def rows(path):
-    return list(csv.DictReader(path.read_text().splitlines()[1:]))
-
-
-def test_a_table_is_written_and_taken_up(tmp_path, capsys):
-    output, figure = tmp_path / "t.csv", tmp_path / "t.svg"
+def test_a_table_is_written_and_taken_up(tmp_path, capsys, monkeypatch):
+    output, figure = tmp_path / "t.csv.gz", tmp_path / "t.svg"
     assert families.main([*QUICK, f"output={output}", f"figure={figure}"]) == 0
-    first, found = output.read_text(), rows(output)
-    assert [row["contender"] for row in found] == [
-        *("naive", "best constant", "brief_pulse, 100 ms", "brief_pulse, 10 ms", "searched pulse, 10 ms"),
-        *("pulse, 10 ms", "fq_codel"),
-    ]
-    slowdowns = {row["contender"]: row["slowdown_p99_p0"] for row in found}
-    assert slowdowns["searched pulse, 10 ms"] != slowdowns["brief_pulse, 10 ms"]
-    assert found[0]["over_naive"] == found[1]["over_constant"] == "1" and figure.stat().st_size > 1000
+    first, found = output.read_bytes(), tables.read(output, families.comment_of(3, 4), 3)
+    assert [who for _, _, who in found] == [who for who in tables.CONTENDERS if who not in (SLOW, FAST)]
+    slowdowns = {who: one.slowdown.mean for (_, _, who), one in found.items()}
+    assert slowdowns["searched pulse, 10 ms"] != slowdowns["brief_pulse, 10 ms"] != slowdowns["brief_pulse, 100 ms"]
+    assert slowdowns["fair queueing"] != slowdowns[FAIR] and figure.stat().st_size > 1000
     capsys.readouterr()
-    assert families.main([*QUICK, f"output={output}"]) == 0 and output.read_text() == first
+    assert families.main([*QUICK, f"output={output}"]) == 0 and output.read_bytes() == first
     assert capsys.readouterr().out.splitlines()[0].startswith("| drop")  # nothing was run
-    with pytest.raises(ConfigError, match="worlds=4 duration_s=4"):
+    assert families.main([*QUICK, f"output={output}", "again=dt"]) == 0 and output.read_bytes() == first
+    assert capsys.readouterr().out.splitlines()[0] == "tail high_load: dt"
+    with pytest.raises(ConfigError, match=r"begins with .*worlds=3.*; valid: .*worlds=4 duration_s=4"):
         families.main([*QUICK, "worlds=4", f"output={output}"])
-    output.write_text(first.replace("over_fq_codel_low", "low"))
-    with pytest.raises(ConfigError, match="line 2: column 12 = 'low'"):
-        families.main([*QUICK, f"output={output}"])
 
 
-@pytest.mark.parametrize(("column", "value", "valid"), [(4, "1.x", "a number"), (0, "side", "one of tail, head")])
-def test_a_damaged_cell_is_named(column, value, valid, tmp_path):
-    comment, names, *lines = families.TABLE.read_text().splitlines()
-    path, cells = tmp_path / "t.csv", lines[0].split(",")
-    cells[column] = value
-    path.write_text("\n".join([comment, names, ",".join(cells), *lines[1:]]))
-    with pytest.raises(ConfigError, match=rf"t.csv', line 3: {names.split(',')[column]} = '{value}'; valid: {valid}"):
-        families.read(path, comment.removeprefix("# "))
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"tail"', '"side"', r"line 3: is of \['side', 'random', 'naive'\]; valid: a drop place"),
+        ("1 2,", "1 x,", "line 3: could not convert string to float: 'x'; valid: 2 numbers, twice"),
+        ("1 2,", "1,", "line 3: has 1 worlds; valid: 2"),
+        ("slowdowns", "slow", "begins with"),
+    ],
+)
+def test_a_damaged_file_is_named(old, new, said, tmp_path):
+    path = tmp_path / "t.csv.gz"
+    tables.write(path, {("tail", "random", NAIVE): Measured(np.array([1.0, 2.0]), np.array([5.0, 5.0]))}, "x")
+    assert tables.read(path, "x", 2)["tail", "random", NAIVE].slowdowns.tolist() == [1, 2]
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).decode().replace(old, new).encode()))
+    with pytest.raises(ConfigError, match=said):
+        tables.read(path, "x", 2)
+    path.write_text("no gzip")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        tables.read(path, "x", 2)
 
 
 def test_ratios_are_paired_by_world():
     rng = np.random.default_rng(1)
-    naive = np.exp(rng.normal(1, 1, 400))
-    own = (naive * np.exp(rng.normal(-0.5, 0.1, 400)), 1.98)
-    own[0][7] = np.nan
-    row = families._row(own, (naive, 2.0), (naive * 0.5, 2.0), (naive, 1.0))
-    assert row["worlds"] == 399 and row["goodput_over_naive"] == pytest.approx(0.99)
-    assert row["over_naive_low"] < row["over_naive"] < row["over_naive_high"] < row["over_naive_low"] * 1.03
-    assert row["over_naive"] == pytest.approx(np.exp(-0.5), rel=0.03)
-    assert row["over_constant"] == pytest.approx(2 * row["over_naive"]) and row["over_fq_codel"] == row["over_naive"]
+    naive = Measured(np.exp(rng.normal(1, 1, 400)), rng.normal(5, 1, 400))
+    own = Measured(naive.slowdowns * np.exp(rng.normal(-0.5, 0.1, 400)), naive.goodputs * 0.99)
+    own.slowdowns[7] = np.nan
+    ratio, goodput = own.over(naive), own.goodput_over(naive)
+    assert ratio.low < ratio.mean < ratio.high < ratio.low * 1.03 and ratio.mean == pytest.approx(np.exp(-0.5), rel=0.03)
+    assert goodput.mean == pytest.approx(0.99) and 0.989 < goodput.low < goodput.high < 0.991
+    assert own.slowdown.low < np.exp(np.nanmean(np.log(own.slowdowns))) < own.slowdown.high
 
 
-def test_families_count_alike_together():
-    def row(family, ratio, spread):
-        ends = (("", ratio), ("_low", ratio / spread), ("_high", ratio * spread))
-        ratios = {f"over_{rival}{end}": value for rival in families.RIVALS for end, value in ends}
-        return {"drop": "tail", "contender": families.SLOW, "family": family, **ratios}
+def measured(ratios, naive=None):
+    """Contenders in two families, whose ratios to the naive buffer are these, family by family."""
+    found = {}
+    for family, own in ratios.items():
+        base = np.ones_like(own) if naive is None else naive
+        for who in (NAIVE, CONSTANT, FAIR):
+            found["tail", family, who] = Measured(base, np.ones_like(own))
+        found["tail", family, SLOW] = Measured(base * own, np.ones_like(own))
+    return found
 
-    one, worse = families.summary([row("bbr", 2.0, 1.1), row("incast", 0.5, 1.1)])[1:]
-    assert one == "* agent, 100 ms, drops at the tail, 2 families: " + ", ".join(
-        f"over {rival} 1.000 [0.935, 1.070]" for rival in ("naive", "constant", "fq-codel")
-    )  # 1.1 to the power of 1 / sqrt 2
-    assert worse == "* Worse than the naive buffer by more than 3 %: agent, 100 ms, bbr, tail (2.000 [1.818, 2.200])"
+
+def test_families_count_alike_together_and_a_seed_is_one_observation():
+    rng = np.random.default_rng(2)
+    noise, other = np.exp(rng.normal(0, 0.5, (2, 100)))
+    alone = tables.together(measured({"bbr": 2 * noise}), "tail", SLOW, NAIVE)
+    same = tables.together(measured({"bbr": 2 * noise, "incast": 0.5 * noise}), "tail", SLOW, NAIVE)
+    unlike = tables.together(measured({"bbr": 2 * noise, "incast": 0.5 * other}), "tail", SLOW, NAIVE)
+    assert alone == pytest.approx(measured({"bbr": 2 * noise})["tail", "bbr", SLOW].over(Measured(np.ones(100), noise)))
+    assert same.mean == pytest.approx(alone.mean / 2)
+    assert np.log(same.high / same.low) == pytest.approx(np.log(alone.high / alone.low)), "the same noise in both families"
+    assert np.log(unlike.high / unlike.low) == pytest.approx(np.log(alone.high / alone.low) / np.sqrt(2), rel=0.15)
+    gaps = 2 * noise
+    gaps[::3] = np.nan
+    some = tables.together(measured({"bbr": gaps, "incast": 0.5 * other}), "tail", SLOW, NAIVE)
+    assert some.mean == pytest.approx(np.exp((np.nanmean(np.log(gaps)) + np.log(0.5 * other).mean()) / 2))
+
+
+def test_the_summary_names_where_an_agent_is_worse():
+    both = measured({"bbr": np.array([1.9, 2.1, 2.0]), "incast": np.array([0.5, 0.45, 0.55])})
+    one, worse = tables.summary(both)
+    assert one.startswith("* agent, 100 ms, drops at the tail, 2 families: over naive 0.99")
+    assert worse.startswith("* Worse than the naive buffer by more than 3 %: agent, 100 ms, bbr, tail (1.998 [")
+
+
+@pytest.mark.parametrize("part", families.PARTS)
+def test_the_page_says_what_is_kept(part):
+    assert families.kept(part).keys() >= {(drop, "random", who) for drop in ("tail", "head") for who in (NAIVE, SLOW, FAST)}
+    assert families.written(PAGE, PAGE.read_text()) == PAGE.read_text(), f"families page={PAGE}"
 
 
 @pytest.mark.parametrize(
