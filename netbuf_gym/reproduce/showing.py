@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,16 @@ def described(source: Path) -> dict[str, Any]:
     return json.loads((source / DESCRIPTION).read_text(encoding="utf-8"))
 
 
+def of_any_machine(command: str) -> str:
+    """A command without where one machine keeps its files: agents of the package by their names, traces in DIR."""
+    command = re.sub(r"=(?:[\w./-]*/)?zoo/agents/([\w-]+/[\w-]+)/model\.zip", r"=\1", command)
+    return re.sub(r"\btraces=\S+", "traces=DIR", command)
+
+
 def ran(description: dict[str, Any]) -> str:
     """The command, and how long it took where."""
     return (
-        f"`{description['command']}` (netbuf-gym {description['netbuf_gym']}): {description['runs']:,} runs in "
+        f"`{of_any_machine(description['command'])}` (netbuf-gym {description['netbuf_gym']}): {description['runs']:,} runs in "
         f"{description['seconds'] / 60:.1f} minutes with {description['jobs']} threads on {description['machine']}."
     )
 

@@ -85,3 +85,15 @@ def test_a_page_keeps_the_rows_that_its_tables_are_of(tmp_path, monkeypatch):
     text = (tmp_path / "sender.md").read_text()
     assert "[rows-events.csv.gz](figures/sender/rows-events.csv.gz)" in text
     assert all(said in text for said in said_of("sender", back)) and said_of("sender", back)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("x agent=zoo/agents/a_b/ppo-10ms/model.zip jobs=2", "x agent=a_b/ppo-10ms jobs=2"),
+        ("x agent=/work/zoo/agents/a/b/model.zip traces=../real/traces", "x agent=a/b traces=DIR"),
+        ("x agent=runs/mine/model.zip seeds=2", "x agent=runs/mine/model.zip seeds=2"),
+    ],
+)
+def test_commands_are_those_of_any_machine(command, said):
+    assert showing.of_any_machine(command) == said
