@@ -1,6 +1,9 @@
 """The comparison of the simulator with the kernel: its worlds, its runs on both, and how they are judged."""
 
+import csv
+import gzip
 import math
+from pathlib import Path
 
 import machines
 import numpy as np
@@ -113,6 +116,18 @@ def test_an_order_that_is_lost_is_named():
     assert {(pair.better, pair.worse): pair.kept for pair in pairs} == {("agent", "cubic"): False, ("bbr", "cubic"): False}
     said = judging.order_said(judging.cells_of(runs_of(values)))
     assert "Of 2 pairs" in said and "0 have the same order" in said
+
+
+def test_the_order_of_switches_is_that_of_slowdowns_and_the_pages():
+    folder = Path(__file__).resolve().parents[2] / "docs"
+    table = gzip.decompress((folder / "figures" / "live" / "means-queue_threshold.csv.gz").read_bytes()).decode()
+    rows = list(csv.DictReader(table.splitlines()[1:]))
+    plants = {plant: {(row["world"], row["scheme"]): float(row["slowdown_mean"]) for row in rows if row["plant"] == plant}
+              for plant in ("sim", "linux")}  # fmt: skip
+    cells = [judging.Cell(worlds.SWITCH, *key, one, np.nan, plants["linux"][key], np.nan) for key, one in plants["sim"].items()]
+    pairs = judging.pairs_of(cells)
+    assert all(plants["sim"][one.world, one.better] < 0.981 * plants["sim"][one.world, one.worse] for one in pairs)
+    assert judging.order_said(cells) in (folder / "live.md").read_text()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netbuf_gym.reproduce.live.measures import ACTIONS, SLOWDOWN, UTILITY, compared
+from netbuf_gym.reproduce.live.measures import ACTIONS, SLOWDOWN, compared
 from netbuf_gym.reproduce.live.schemes import RANKED
 from netbuf_gym.reproduce.live.work import LIVE, NOISY, SIMULATED
 from netbuf_gym.reproduce.results import Runs
@@ -17,7 +17,7 @@ RELATIVE, ABSOLUTE = 0.10, 0.02
 """What utilities may differ by: this share of the simulator's, or so much."""
 OF_SLOWDOWN = 0.20
 GAP = 0.02
-"""Differences between schemes above which their order counts."""
+"""Differences between schemes above which their order counts: of utilities, and of the logarithms of mean slowdowns."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,13 @@ class Cell:
     def difference(self) -> float:
         """Live less simulated."""
         return self.live - self.simulated
+
+    @property
+    def worth(self) -> tuple[float, float]:
+        """What contenders are ordered by, simulated and live: more is better."""
+        if compared(self.task) == SLOWDOWN:
+            return -math.log(self.simulated), -math.log(self.live)
+        return self.simulated, self.live
 
     @property
     def within(self) -> bool:
@@ -97,14 +104,14 @@ def pairs_of(cells: list[Cell]) -> list[Pair]:
     pairs = []
     by_world: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
-        if cell.scheme in RANKED and compared(cell.task) == UTILITY:
+        if cell.scheme in RANKED[cell.task]:
             by_world.setdefault((cell.task, cell.world), []).append(cell)
     for (task, world), own in by_world.items():
         for better in own:
             for worse in own:
-                gap = better.simulated - worse.simulated
+                gap, live = (ours - theirs for ours, theirs in zip(better.worth, worse.worth, strict=True))
                 if gap > GAP:
-                    pairs.append(Pair(task, world, better.scheme, worse.scheme, gap, better.live - worse.live))
+                    pairs.append(Pair(task, world, better.scheme, worse.scheme, gap, live))
     return pairs
 
 
@@ -151,13 +158,15 @@ def outside_table(cells: list[Cell]) -> str:
 def order_said(cells: list[Cell]) -> str:
     """In how many pairs the order of schemes is the same, and the others."""
     pairs = pairs_of(cells)
-    if len({cell.scheme for cell in cells} & set(RANKED)) < 2:
-        return "Fewer than two of " + ", ".join(RANKED) + " play here: there is no order to keep."
+    ranked = ", ".join(dict.fromkeys(name for task in dict.fromkeys(cell.task for cell in cells) for name in RANKED[task]))
+    if len({(cell.task, cell.scheme) for cell in cells if cell.scheme in RANKED[cell.task]}) < 2:
+        return f"Fewer than two of {ranked} play here: there is no order to keep."
+    apart = f"{GAP:g}" + (" in the logarithm" if any(compared(cell.task) == SLOWDOWN for cell in cells) else "")
     if not pairs:
-        return "No two of " + ", ".join(RANKED) + f" were further apart than {GAP:g} in the simulator."
+        return f"No two of {ranked} were further apart than {apart} in the simulator."
     lost = [pair for pair in pairs if not pair.kept]
     lines = [
-        f"Of {len(pairs)} pairs among {', '.join(RANKED)} that are more than {GAP:g} apart in the simulator, "
+        f"Of {len(pairs)} pairs among {ranked} that are more than {apart} apart in the simulator, "
         f"{len(pairs) - len(lost)} have the same order on the kernel."
     ]
     rows = [[p.task, p.world, p.better, p.worse, f"{p.simulated:+.3f}", f"{p.live:+.3f}"] for p in lost]

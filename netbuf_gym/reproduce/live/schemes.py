@@ -19,7 +19,8 @@ SCHEMES: Mapping[str, tuple[str, ...]] = {
     SWITCH: (LEARNED, "naive", "dt", "random"),
 }
 NAMES = tuple(dict.fromkeys(name for names in SCHEMES.values() for name in names))
-RANKED = (LEARNED, "cubic", "bbr", "newreno")
+_CONTROLS = (LEARNED, "cubic", "bbr", "newreno")
+RANKED: Mapping[str, tuple[str, ...]] = {SENDER: _CONTROLS, RECEIVER: _CONTROLS, SWITCH: SCHEMES[SWITCH]}
 """Those whose order is compared."""
 
 BINS = 12
