@@ -12,7 +12,7 @@ from netbuf_gym.reproduce.rlbm import families_table as tables
 from netbuf_gym.reproduce.rlbm.families_table import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measured
 
 QUICK = ["worlds=3", "duration_s=4", "families=high_load", "drops=tail", "slow=", "fast=", "threads=1"]
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "queue_threshold.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "switch.md"
 
 
 def test_a_table_is_written_and_taken_up(tmp_path, capsys, monkeypatch):

@@ -2,7 +2,7 @@
 
     python -m netbuf_gym.reproduce.rlbm.families [worlds=200] [families=A,B] [drops=tail,head] [slow=AGENT] [fast=AGENT]
         [rules=true|false] [threads=N] [duration_s=60] [output=FILE] [figure=FILE]
-    python -m netbuf_gym.reproduce.rlbm.families page=docs/queue_threshold.md
+    python -m netbuf_gym.reproduce.rlbm.families page=docs/switch.md
 
 Worlds are those of the seeds 2000000, 2000001, ..., which neither training nor choosing has seen. `slow` decides every 100 ms
 and `fast` every 10 ms, each a model's file or the name of an agent (queue_threshold/ppo and queue_threshold/ppo-10ms; an empty
