@@ -109,7 +109,7 @@ AGENTS = {
     "runs/host": "host_buffers/dqn",
     "runs/congestion_window/ppo/20260101-120000-seed3": "congestion_window/ppo",
     "runs/queue_threshold/ppo/20260101-120000-seed3": "queue_threshold/ppo",
-    "runs/queue_threshold/ppo/20261123-220000-seed1": "queue_threshold/ppo",
+    **{f"runs/mine/seed{seed}": "queue_threshold/ppo" for seed in (1, 2, 3)},
     "runs/congestion_window/ppo/mine": "congestion_window/ppo",
     "runs/congestion_window/ppo_kl/mine": "congestion_window/ppo_kl-ppcc",
     "runs/congestion_window/dqn/mine": "congestion_window/dqn",
