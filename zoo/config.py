@@ -165,6 +165,10 @@ def _tuned(name: str, others: Sequence[str], job: str, source: Source) -> str:
     folders = [path for one in (CONF, *source.folders) if (path := one / "tuned" / name).is_dir()]
     if not name or not folders:
         return name
+    asked = next((unquoted(one[4:]) for one in reversed(others) if one.startswith("env=")), name)
+    if asked != name and name in tasks.names():
+        valid = f"tuned={asked}, where there is one"
+        raise ConfigError(f"tuned = {name!r} holds settings of {name}, not of env = {asked!r}; valid: {valid}")
     algo = compose(source.config_name or job, overrides=[*others]).algo.name
     known = sorted(path.stem for folder in folders for path in folder.glob("*.yaml"))
     return f"{name}/{choice(f'tuned = {name!r} with algo.name', algo, known)}"

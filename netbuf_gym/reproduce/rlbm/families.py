@@ -1,6 +1,6 @@
 """Agents of the switch, rules, the best constant limits and what bounds them, family by family, in the same worlds.
 
-    python -m netbuf_gym.reproduce.rlbm.families [worlds=200] [families=A,B] [drops=tail,head] [slow=AGENT] [fast=AGENT]
+    python -m netbuf_gym.reproduce.rlbm.families [worlds=150] [families=A,B] [drops=tail,head] [slow=AGENT] [fast=AGENT]
         [rules=true|false] [threads=N] [duration_s=60] [output=FILE] [figure=FILE]
     python -m netbuf_gym.reproduce.rlbm.families page=docs/switch.md
 
@@ -47,7 +47,7 @@ from netbuf_gym.tasks.queue_threshold import BriefPulse, BufferScheme, Limits, P
 FIRST_SEED = 2_000_000
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "families.csv.gz"
-PARTS = {"random": ("families_random", 600, 60), "families": ("families", 200, 60), "300 s": ("families_300s", 100, 300)}
+PARTS = {"random": ("families_random", 600, 60), "families": ("families", 150, 60), "300 s": ("families_300s", 100, 300)}
 """Of the page: the file of each, how many worlds it has, and how many seconds these last."""
 NO_AQM = {"target_ms": 10_000.0, "interval_ms": 100_000.0}
 
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
-    words = {"worlds": "200", "threads": str(len(os.sched_getaffinity(0))), "duration_s": "60", "figure": ""}
+    words = {"worlds": "150", "threads": str(len(os.sched_getaffinity(0))), "duration_s": "60", "figure": ""}
     words |= {"output": str(TABLE), "slow": f"{QueueThreshold.name}/ppo", "fast": f"{QueueThreshold.name}/ppo-10ms"}
     words |= {"families": ",".join(FAMILIES), "drops": ",".join(DROPS), "rules": "true", "again": "", "page": ""}
     given = scripts.given(argv, words)
