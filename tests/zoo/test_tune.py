@@ -295,7 +295,7 @@ def test_settings_of_the_package_are_chosen_by_the_learner(tmp_path):
             assert config.algo.kwargs.gamma == 0.5
     with pytest.raises(ConfigError, match=r"tuned = 'mine' with algo.name = 'a2c'.*valid: dqn, ppo"):
         load("train", ["env=host_buffers", "algo=a2c", "tuned=mine"], Source(str(tmp_path)))
-    with pytest.raises(ConfigError, match="tuned = .queue_threshold. holds settings of queue_threshold, not"):
+    with pytest.raises(ConfigError, match="tuned = 'queue_threshold' holds settings of queue_threshold, not"):
         load("train", ["env=host_buffers", "algo=dqn", "+tuned=queue_threshold"])
     assert load("train", ["algo=dqn", "+tuned=queue_threshold"]).env.name == "queue_threshold"
     with pytest.raises(ConfigError, match="tuned = 'other' is unknown"):
