@@ -170,7 +170,7 @@ def draw(found: Found, path: Path) -> None:
 
     drops, families = (list(dict.fromkeys(key[place] for key in in_order(found))) for place in (0, 1))
     shown = [who for who in CONTENDERS if who != NAIVE and any(key[2] == who for key in found)]
-    figure = figure_of(10 if len(families) > 1 else 7, 4 * len(drops))
+    figure = figure_of(10, (4 if len(families) > 1 else 3) * len(drops))
     axes = figure.subplots(len(drops), 1, squeeze=False, sharex=True)
     for axis, drop in zip(axes[:, 0], drops, strict=True):
         ends: list[float] = []
