@@ -113,10 +113,11 @@ class Measures:
     constants: tuple[str, ...] = ()
 
     def of(self, metrics: Iterable[str]) -> Measures:
-        """These, or where they name no metrics, a plain column for each of `metrics`, the first being the score."""
-        if self.metrics:
+        """These, with a plain column for each metric where they name no columns, the first being the score unless they say;
+        `metrics` are taken where they name none."""
+        if self.metrics and self.columns:
             return self
-        metrics = tuple(metrics)
+        metrics = self.metrics or tuple(metrics)
         columns = self.columns or tuple(Column(metric, metric, 3) for metric in metrics)
         return replace(self, metrics=metrics, columns=columns, score=self.score or next(iter(metrics), ""))
 
