@@ -121,9 +121,15 @@ class Report:
         """What a page with `IN_SHORT` begins with: of each kind of cell how many are out, and how far groups are off."""
         header = ["cells", "judged", "out of tolerance", "groups", "error of goodput", "error of queueing delay"]
         rows = []
-        for kind in dict.fromkeys(group.kind for group in self.groups):
-            verdicts = [v.verdict for v in self.cells if v.cell.setting.kind == kind and v.verdict != NOT_JUDGED]
-            groups = [group for group in self.groups if group.kind == kind]
+        judged: dict[str, list[str]] = {}
+        for v in self.cells:
+            if v.verdict != NOT_JUDGED:
+                judged.setdefault(v.cell.setting.kind, []).append(v.verdict)
+        of_kind: dict[str, list[GroupVerdict]] = {}
+        for group in self.groups:
+            of_kind.setdefault(group.kind, []).append(group)
+        for kind, groups in of_kind.items():
+            verdicts = judged.get(kind, [])
             counts = (len(verdicts), verdicts.count(OUT), len(groups))
             rows.append([kind, *map(str, counts), *(_errors(groups, quantity) for quantity in (GOODPUT, QUEUE_DELAY))])
         begin, end = IN_SHORT

@@ -91,7 +91,7 @@ def test_a_page_keeps_the_rows_that_its_tables_are_of(tmp_path, monkeypatch):
     ("command", "said"),
     [
         ("x agent=zoo/agents/a_b/ppo-10ms/model.zip jobs=2", "x agent=a_b/ppo-10ms jobs=2"),
-        ("x agent=/work/zoo/agents/a/b/model.zip traces=../real/traces", "x agent=a/b traces=DIR"),
+        ("x agent=/somewhere/zoo/agents/a/b/model.zip traces=../real/traces", "x agent=a/b traces=DIR"),
         ("x agent=runs/mine/model.zip seeds=2", "x agent=runs/mine/model.zip seeds=2"),
     ],
 )

@@ -39,7 +39,8 @@ def field(suites, measure, monkeypatch, tmp_path):
     for name, own in suites.items():
         monkeypatch.setitem(SUITES, name, own)
     rules = ("limits", "brief_pulse")
-    measure(TASK, heuristics=rules, constants=("limits:5:5", "limits:50:20"), baselines=("naive",), carded_beside=())
+    beside = {"baselines": ("naive",), "carded_beside": (), "ranked_beside": ("droptail",)}
+    measure(TASK, heuristics=rules, constants=("limits:5:5", "limits:50:20"), **beside)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -79,7 +80,7 @@ def test_everybody_is_played_once_and_again_when_the_worlds_or_the_model_are_oth
     names = sorted(path.name for path in (field / "r" / TASK).iterdir())
     best = json.loads((field / "r" / TASK / "constants.json").read_text())["best"]
     constant = f"{best.replace(':', '-')}.json"
-    fixed = ["brief_pulse.json", "constants.json", "limits.json", "naive.json", "ppo.json", "random.json"]
+    fixed = ["brief_pulse.json", "constants.json", "droptail.json", "limits.json", "naive.json", "ppo.json", "random.json"]
     assert names == sorted([*fixed, constant])
     assert leaderboard.fill([TASK], field / "r") == []
     path = field / "r" / TASK / "ppo.json"
