@@ -6,11 +6,13 @@ import importlib
 import math
 import os
 import warnings
+from bisect import bisect_right
 from typing import Any, cast
 
 import torch as th
 from omegaconf import DictConfig
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.utils import LinearSchedule
 
 from netbuf_gym.errors import ConfigError, shown
@@ -68,9 +70,6 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
     algorithm = getattr(importlib.import_module(module), name)
     kwargs = plain(algo.kwargs)
     _require_memory(algo, env)
-    learning_rate: Any = float(algo.learning_rate)
-    if algo.learning_rate_final is not None:
-        learning_rate = LinearSchedule(learning_rate, float(algo.learning_rate_final), 1.0)
     kwargs.setdefault("stats_window_size", max(100, env.num_envs))  # the worlds' last episodes
     policy_kwargs = {
         "net_arch": plain(algo.net_arch),
@@ -86,7 +85,7 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
             return algorithm(
                 algo.policy,
                 env,
-                learning_rate=learning_rate,
+                learning_rate=_learning_rate(algo),
                 policy_kwargs=policy_kwargs,
                 seed=seed,
                 device=own,
@@ -95,6 +94,22 @@ def make_model(algo: DictConfig, env: VectorEnvAdapter, seed: int, verbose: int 
             )
     except (ValueError, TypeError, AssertionError, KeyError) as error:
         raise ConfigError(f"{name} refuses its configuration: {error}") from None
+
+
+def _learning_rate(algo: DictConfig) -> float | Schedule:
+    """Constant, or falling linearly, and beginning again at each restart (as Loshchilov & Hutter's SGDR does)."""
+    final = algo.learning_rate_final
+    begins = [0.0, *(one["at"] for one in plain(algo.restarts))]
+    rates = [float(algo.learning_rate), *(float(one["learning_rate"]) for one in plain(algo.restarts))]
+    falls = [LinearSchedule(rate, rate if final is None else float(final), 1.0) for rate in rates]
+
+    def by(remaining: float) -> float:
+        over = 1.0 - remaining
+        last = bisect_right(begins, over) - 1
+        begin, end = begins[last], [*begins, 1.0][last + 1]
+        return falls[last]((end - over) / (end - begin))
+
+    return by if algo.restarts else rates[0] if final is None else falls[0]
 
 
 def worlds_of(model: BaseAlgorithm) -> VectorEnvAdapter:

@@ -150,8 +150,23 @@ def check_algo(algo: DictConfig) -> None:
         raise ConfigError(f"algo.net_arch = {shown(widths)}; valid: {valid}")
     real("algo.learning_rate", algo.learning_rate, 0.0, 1e12, low_open=True)
     _optional(_real(0.0, 1e12))("algo.learning_rate_final", algo.learning_rate_final)
+    _check_restarts(plain(algo.restarts))
     _check_all("algo.kwargs", algo.kwargs, ARGUMENTS[name], name)
     _check_all("algo.policy_kwargs", algo.policy_kwargs, POLICY_ARGUMENTS[name], f"{name}'s policy")
+
+
+def _check_restarts(restarts: list[Any]) -> None:
+    """Raises ConfigError for what is no restart, or stands no later than the one before."""
+    last = 0.0
+    for number, one in enumerate(restarts):
+        field = f"algo.restarts[{number}]"
+        if not isinstance(one, dict) or set(one) != {"at", "learning_rate"}:
+            raise ConfigError(f"{field} = {shown(one)}; valid: {{at: SHARE, learning_rate: RATE}}")
+        at = real(f"{field}.at", one["at"], 0.0, 1.0)
+        if not last < at < 1.0:
+            raise ConfigError(f"{field}.at = {at:g}; valid: above {last:g} and below 1")
+        real(f"{field}.learning_rate", one["learning_rate"], 0.0, 1e12, low_open=True)
+        last = at
 
 
 def check_actions(algo: DictConfig, space: Space[Any]) -> None:

@@ -95,6 +95,8 @@ class AlgoConfig:
         num_envs: agents that it is trained by at once: worlds, times the agents of each.
         policy: the learner's name for its kind of network.
         learning_rate, learning_rate_final: from the first to the last step, linearly; final null: constant.
+        restarts: where the learning rate begins again, each a mapping of `at`, the share of the training that is over (rising,
+            between 0 and 1), and `learning_rate`, from which it falls to the final one by the next restart, or the end.
         net_arch: widths of the hidden layers, for the policy and for the value function each.
         activation: tanh, relu, elu or silu.
         normalize: none: networks get observations as they are, each in its fixed range; running: scaled to mean 0 and variance
@@ -109,6 +111,7 @@ class AlgoConfig:
     policy: str = "MlpPolicy"
     learning_rate: float = 3e-4
     learning_rate_final: float | None = None
+    restarts: list[Any] = field(default_factory=list)
     net_arch: list[int] = field(default_factory=lambda: [64, 64])
     activation: str = "tanh"
     normalize: str = "none"
