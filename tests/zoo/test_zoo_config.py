@@ -107,6 +107,21 @@ def test_numbers_out_of_range(override):
         check_training(load("train", [override]))
 
 
+@pytest.mark.parametrize(("final", "low"), [("0", (0.0, 0.0, 0.0)), ("0.5", (0.5, 0.5, 0.5)), ("null", (2.0, 4.0, 1.0))])
+def test_the_learning_rate_begins_again_at_each_restart(final, low):
+    """From its own value each time, and falls to the final one by the next."""
+    config = load("train", [f"algo.learning_rate_final={final}", "algo.learning_rate=2", "algo.num_envs=2"])
+    config.algo.restarts = [{"at": 0.25, "learning_rate": 4}, {"at": 0.75, "learning_rate": 1}]
+    config.algo.kwargs.batch_size = 64
+    env = models.make_env(config.env.id, 2, 1, models.env_kwargs(config))
+    rate = models.make_model(config.algo, env, 0).lr_schedule
+    env.close()
+    assert [rate(1 - share) for share in (0.0, 0.25, 0.75)] == [2, 4, 1]
+    halves = [rate(1 - share) for share in (0.125, 0.5, 0.875)]
+    assert halves == pytest.approx([(high + end) / 2 for high, end in zip((2, 4, 1), low, strict=True)])
+    assert [rate(1 - share) for share in (0.25 - 1e-12, 0.75 - 1e-12, 1.0)] == pytest.approx(low, abs=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("override", "message"),
@@ -117,6 +132,15 @@ def test_numbers_out_of_range(override):
         ("algo.learning_rate=0", "above 0"),
         ("algo.learning_rate=nan", "learning_rate"),
         ("algo.learning_rate_final=-1", "learning_rate_final"),
+        ("algo.restarts=[0.5]", r"algo.restarts\[0\] = 0.5; valid: \{at: SHARE, learning_rate: RATE\}"),
+        ("algo.restarts=[{at: 0.5}]", r"algo.restarts\[0\] = .*; valid"),
+        ("algo.restarts=[{at: 1, learning_rate: 1}]", r"algo.restarts\[0\].at = 1; valid: above 0 and below 1"),
+        (
+            "algo.restarts=[{at: 0.5, learning_rate: 1}, {at: 0.5, learning_rate: 1}]",
+            r"algo.restarts\[1\].at = 0.5; valid: above 0.5",
+        ),
+        ("algo.restarts=[{at: 0.5, learning_rate: 0}]", r"algo.restarts\[0\].learning_rate = 0.*above 0"),
+        ("algo.restarts=[{at: x, learning_rate: 1}]", r"algo.restarts\[0\].at = 'x' is not a number"),
         ("algo.kwargs.gama=0.9", "gama is not an argument.*gamma"),
         ("algo.kwargs.gamma=inf", "gamma"),
         ("algo.kwargs.gamma=.inf", "gamma"),
