@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 from stable_baselines3 import PPO
 
-from netbuf_gym import tasks
+from netbuf_gym import scenarios, tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.overrides import quoted
 from netbuf_gym.tasks.queue_threshold import REWARDS as SWITCH_REWARDS
@@ -37,6 +37,10 @@ def test_every_choice_composes_and_builds(group):
         model = models.make_model(OmegaConf.merge(config.algo, {"kwargs": kwargs}), env, config.seed)
         model.learn(16)
         env.close()
+
+
+def test_every_scenario_that_has_a_name_is_a_choice():
+    assert set(scenarios.names()) <= set(choices("scenario"))
 
 
 def test_a_task_brings_its_worlds_and_yields_to_others():
