@@ -12,7 +12,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -256,14 +256,27 @@ def log_ticks(axis: Any) -> None:
     axis.set_minor_formatter("{x:g}")
 
 
-def legend_below(figure: Any, panels: Sequence[Any], columns: int = 5) -> None:
-    """One legend below all panels, of whatever any of them shows."""
+def legend_below(
+    figure: Any, panels: Iterable[Any], columns: int = 5, inches: float = 0.0, first: Sequence[str] = ()
+) -> None:
+    """One legend below all panels, of whatever any of them shows.
+
+    Args:
+        columns: its columns; with `inches` instead one for so much of the figure's width, two at least.
+        first: labels in the order in which they come first, where there are such.
+    """
     named: dict[str, Any] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             named.setdefault(label, handle)
-    if named:
-        figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)
+    if not named:
+        return
+    order = [label for label in first if label in named]
+    order += [label for label in named if label not in order]
+    if inches:
+        columns = min(len(order), max(2, int(figure.get_figwidth() // inches)))
+    handles = [named[label] for label in order]
+    figure.legend(handles, order, loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)
 
 
 def figure_of(width: float, height: float) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots, stats
+from netbuf_gym import plots
 from netbuf_gym.plots import MARKERS, SMALL, TEXT, figure_of, write
 from netbuf_gym.reproduce.auter import paper
 from netbuf_gym.reproduce.auter.claims import CELLS, RATE
@@ -25,6 +25,7 @@ from netbuf_gym.reproduce.auter.settings import (
     SWEEPS,
     TRAINING,
 )
+from netbuf_gym.reproduce.drawing import bar, mean_and_half
 from netbuf_gym.reproduce.judging import change
 from netbuf_gym.reproduce.results import Runs
 
@@ -82,7 +83,7 @@ def gains(runs: Runs, cells: Sequence[Sequence[str]], papers: Any) -> Any:
                 continue
             mean, low, high = (100 * np.expm1(value) if np.isfinite(value) else np.nan for value in found)
             around = [[mean - low], [high - mean]] if np.isfinite(high - low) else None
-            axes.barh(row, mean, xerr=around, height=0.75, error_kw={"elinewidth": 0.8}, **_faces(scheme))
+            axes.barh(row, mean, xerr=around, height=0.75, error_kw={"elinewidth": 0.8}, **bar(*STYLES[scheme][:2]))
             if scheme in papers.get(cell, {}):
                 said = 100 * (papers[cell][scheme] / papers[cell][D] - 1)
                 named = {} if axes.get_legend_handles_labels()[0] else {"label": "the paper's"}
@@ -133,7 +134,7 @@ def scatter(runs: Runs, cells: Sequence[Sequence[str]]) -> Any:
         axes.set_xlabel("round-trip time (ms)", fontsize=TEXT)
     for axes in panels[:, 0]:
         axes.set_ylabel("throughput (Mbit/s)", fontsize=TEXT)
-    _legend(figure, panels[0, 0])
+    plots.legend_below(figure, [panels[0, 0]], inches=1.7)
     return figure
 
 
@@ -159,7 +160,7 @@ def sweep(own: Runs, study: str) -> Any:
             _limit(axes)
         if extra:
             row[1].set_title(f"{extra.removesuffix('ms')} ms of extra latency", fontsize=TEXT)
-    _legend(figure, panels[0, 0], panels[0, 1])
+    plots.legend_below(figure, [panels[0, 0], panels[0, 1]], inches=1.7)
     return figure
 
 
@@ -219,7 +220,7 @@ def memory(runs: Runs) -> Any:
             axes.set_yscale("log")
         plots.dress(axes, "connections", said)
         _limit(axes)
-    _legend(figure, panels[0])
+    plots.legend_below(figure, [panels[0]], inches=1.7)
     return figure
 
 
@@ -235,7 +236,7 @@ def long_run(runs: Runs) -> Any:
         for scheme in [scheme for scheme in NAMES if scheme in own.values("scheme")]:
             colour, line, name = STYLES[scheme]
             here = own.where(scheme=scheme)
-            mean = [_mean(here.where(step=step).columns[measure])[0] for step in steps]
+            mean = [mean_and_half(here.where(step=step).columns[measure])[0] for step in steps]
             width = plots.WIDE if scheme == LEARNED else plots.LINE
             axes.plot(hours, mean, line, color=colour, linewidth=width, label=name)
         plots.dress(axes, ylabel=said)
@@ -244,7 +245,7 @@ def long_run(runs: Runs) -> Any:
         else:
             axes.set_ylim(bottom=0)
     panels[-1].set_xlabel("time (h)", fontsize=TEXT)
-    _legend(figure, panels[0])
+    plots.legend_below(figure, [panels[0]], inches=1.7)
     return figure
 
 
@@ -261,7 +262,8 @@ def training(runs: Runs) -> Any:
     steps = np.array(sorted(runs.values("step")))
     seeds = runs.values("seed")
     for axes, (measure, said) in zip(panels, rows, strict=True):
-        found = np.array([[_mean(runs.where(seed=seed, step=step).columns[measure])[0] for step in steps] for seed in seeds])
+        of_seeds = [runs.where(seed=seed) for seed in seeds]
+        found = np.array([[mean_and_half(one.where(step=step).columns[measure])[0] for step in steps] for one in of_seeds])
         for number, one in enumerate(found):
             look = {"color": plots.style(number)[0], "linewidth": plots.THIN, "alpha": 0.7}
             axes.plot(steps, one, label=f"seed {seeds[number]:.0f}", **look)
@@ -269,29 +271,5 @@ def training(runs: Runs) -> Any:
             axes.plot(steps, found.mean(axis=0), color="black", linewidth=plots.WIDE, label="mean")
         plots.dress(axes, ylabel=said)
     panels[-1].set_xlabel("epochs", fontsize=TEXT)
-    _legend(figure, panels[0])
+    plots.legend_below(figure, [panels[0]], inches=1.7)
     return figure
-
-
-def _faces(scheme: str) -> dict[str, Any]:
-    """How a scheme's bars look: hatched where its lines are dashed."""
-    colour, line, _ = STYLES[scheme]
-    return {"color": colour} if line == "-" else {"facecolor": colour, "edgecolor": "white", "hatch": "////", "linewidth": 0}
-
-
-def _mean(values: np.ndarray) -> tuple[float, float]:
-    """Mean and half of the 95 % interval; 0 for the half of one value, NaN for both of none."""
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return np.nan, np.nan
-    mean, low, high = stats.mean_interval(finite)
-    return mean, (high - low) / 2 if np.isfinite(high - low) else 0.0
-
-
-def _legend(figure: Any, *panels: Any) -> None:
-    """A legend below of whatever some panels name."""
-    found = [axes.get_legend_handles_labels() for axes in panels]
-    named = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
-    columns = min(len(named), max(2, int(figure.get_figwidth() // 1.7)))
-    look = {"loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": SMALL}
-    figure.legend(list(named.values()), list(named), **look)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from netbuf_gym import plots, stats
+from netbuf_gym import plots
 from netbuf_gym.plots import MARKERS, SMALL, TEXT, figure_of, write
+from netbuf_gym.reproduce.drawing import bar, mean_and_half
 from netbuf_gym.reproduce.nuwa import over_time
 from netbuf_gym.reproduce.nuwa.schemes import GAINED, GAINS, LEARNED, OURS, PUBLISHED, STYLES, label
 from netbuf_gym.reproduce.nuwa.settings import CHANGE, FAIRNESS, FOUR, GRID, LEARNING, MOBILE, VIDEO
@@ -77,7 +78,7 @@ def bars(runs: Runs) -> Any:
             axes = panels[2 * number + column]
             for row, scheme in enumerate(schemes):
                 mean, low, high = (factor * one[column] for one in bands[scheme])
-                look = {"error_kw": {"elinewidth": 0.8}, "height": 0.75, **_faces(scheme)}
+                look = {"error_kw": {"elinewidth": 0.8}, "height": 0.75, **bar(*STYLES[scheme][:2])}
                 axes.barh(row, mean, xerr=[[mean - max(low, 0.0)], [high - mean]], **look)
             plots.dress(axes, said, title=NETWORKS[network])
     panels[0].set_yticks(range(len(schemes)), [label(scheme) for scheme in schemes], fontsize=SMALL)
@@ -109,7 +110,7 @@ def scatter(runs: Runs, cells: Sequence[Sequence[str]], title: Any, width: float
         axes.set_xlabel("mean queueing delay (ms)", fontsize=TEXT)
     for axes in panels[:, 0]:
         axes.set_ylabel("goodput / capacity (%)", fontsize=TEXT)
-    _legend(figure, panels[0, 0])
+    plots.legend_below(figure, [panels[0, 0]], inches=1.7)
     return figure
 
 
@@ -140,15 +141,15 @@ def indicators(runs: Runs) -> Any:
     width = 0.8 / len(schemes)
     for axes, network in zip(panels, networks, strict=True):
         for at, (measure, _) in enumerate(INDICATORS):
-            found = [_mean(runs.where(scheme=scheme, network=network).columns[measure])[0] for scheme in schemes]
+            found = [mean_and_half(runs.where(scheme=scheme, network=network).columns[measure])[0] for scheme in schemes]
             most = np.nanmax(found) if np.isfinite(found).any() else np.nan
             for number, (scheme, value) in enumerate(zip(schemes, found, strict=True)):
                 x = at + (number - (len(schemes) - 1) / 2) * width
-                axes.bar(x, value / most, width, label=label(scheme) if at == 0 else None, **_faces(scheme))
+                axes.bar(x, value / most, width, label=label(scheme) if at == 0 else None, **bar(*STYLES[scheme][:2]))
         axes.set_xticks(range(len(INDICATORS)), [said for _, said in INDICATORS], rotation=35, ha="right")
         plots.dress(axes, title=NETWORKS[network])
     panels[0].set_ylabel("of the largest", fontsize=TEXT)
-    _legend(figure, panels[0])
+    plots.legend_below(figure, [panels[0]], inches=1.7)
     return figure
 
 
@@ -202,7 +203,7 @@ def learning(runs: Runs) -> Any:
         for number, algorithm in enumerate(runs.values("scheme")):
             own = runs.where(network=network, scheme=algorithm)
             steps = np.array(sorted(own.values("step")))
-            found = np.array([_mean(own.where(step=step).columns["return"]) for step in steps.tolist()])
+            found = np.array([mean_and_half(own.where(step=step).columns["return"]) for step in steps.tolist()])
             colour, _, dashes = plots.style(number)
             name = f"{LEARNERS[algorithm]} ({len(own.values('seed'))} seeds)"
             axes.plot(steps, found[:, 0], dashes, color=colour, linewidth=plots.LINE, label=name)
@@ -211,31 +212,10 @@ def learning(runs: Runs) -> Any:
             )
         plots.dress(axes, "environment steps", title=NETWORKS[network])
     panels[0].set_ylabel("return of an episode", fontsize=TEXT)
-    _legend(figure, panels[0])
+    plots.legend_below(figure, [panels[0]], inches=1.7)
     return figure
-
-
-def _faces(scheme: str) -> dict[str, Any]:
-    """How a scheme's bars look: hatched where its lines are dashed."""
-    colour, line, _ = STYLES[scheme]
-    return {"color": colour} if line == "-" else {"facecolor": colour, "edgecolor": "white", "hatch": "////", "linewidth": 0}
 
 
 def _server(cell: str) -> str:
     where, _, rate = cell.partition("-")
     return f"{where}, {DISTANCES_MS[where]:g} ms, {rate} Mbit/s"
-
-
-def _mean(values: np.ndarray) -> tuple[float, float]:
-    """Mean and half of the 95 % interval; 0 for the half of one value, NaN for both of none."""
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return np.nan, np.nan
-    mean, low, high = stats.mean_interval(finite)
-    return mean, (high - low) / 2 if np.isfinite(high - low) else 0.0
-
-
-def _legend(figure: Any, axes: Any) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.7)))
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import plots
-from netbuf_gym.plots import MARKERS, SMALL, TEXT, figure_of, write
+from netbuf_gym.plots import MARKERS, TEXT, figure_of, write
 from netbuf_gym.reproduce.judging import interval
 from netbuf_gym.reproduce.ppcc import paper, worlds
 from netbuf_gym.reproduce.ppcc.schemes import AGENTS, CONSTANT, LEARNED, NAMES, RECIPE, STYLES, label
@@ -83,7 +83,7 @@ def scatter(runs: Runs) -> Any:
         axes.set_xlabel("E(t_d), mean RTT less the least (ms)", fontsize=TEXT)
     for axes in panels[:, 0]:
         axes.set_ylabel("E(thr), throughput (Mbit/s)", fontsize=TEXT)
-    _legend(figure, panels[0, 0])
+    plots.legend_below(figure, [panels[0, 0]], inches=1.9)
     figure.suptitle("Table III; hollow: as the paper has them", fontsize=TEXT + 1)
     return figure
 
@@ -113,7 +113,7 @@ def over_time(runs: Runs, cell: str) -> Any:
         else:
             axes.set_ylim(bottom=0)
     panels[-1].set_xlabel("time (s)", fontsize=TEXT)
-    _legend(figure, panels[-1])
+    plots.legend_below(figure, [panels[-1]], inches=1.9)
     where = "the fluctuating link" if cell == worlds.FLUCTUATING else f"scenario {cell}"
     figure.suptitle(f"One run, {where}, seed {seed:.0f}", fontsize=TEXT + 1)
     return figure
@@ -147,7 +147,7 @@ def senders(runs: Runs) -> Any:
         axes.set_xlabel("senders", fontsize=TEXT)
         axes.set_xticks(paper.SENDERS)
         axes.set_ylim(bottom=0)
-    _legend(figure, panels[0, 0])
+    plots.legend_below(figure, [panels[0, 0]], inches=1.9)
     return figure
 
 
@@ -169,7 +169,7 @@ def constants(runs: Runs) -> Any:
         plots.dress(axes, "window (packets)", title=f"scenario {number}")
         axes.set_ylim(-0.6, 0.02)
     panels[0].set_ylabel("utility", fontsize=TEXT)
-    _legend(figure, panels[0])
+    plots.legend_below(figure, [panels[0]], inches=1.9)
     return figure
 
 
@@ -184,9 +184,3 @@ def _mean(values: Sequence[float] | np.ndarray) -> tuple[float, float, float]:
     if found is None:
         return (np.nan,) * 3
     return (found.mean, found.low, found.high) if np.isfinite(found.high - found.low) else (found.mean,) * 3
-
-
-def _legend(figure: Any, axes: Any) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.9)))
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import plots, stats
-from netbuf_gym.plots import COLOURS, SMALL, TEXT, figure_of, write
+from netbuf_gym.plots import COLOURS, TEXT, figure_of, write
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.rlbm.claims import at_interval
 from netbuf_gym.reproduce.rlbm.contenders import world_seed
@@ -118,7 +118,8 @@ def grid(runs: Runs, settings: Settings, measures: Sequence[str], sizes: Sequenc
     for axes in panels[-1]:
         axes.set_xlabel("load", fontsize=TEXT)
     seeds = f"means of {settings.seeds} seeds, 95 % intervals between schemes" if settings.seeds > 1 else "one seed"
-    _legend(figure, panels[0, 0], f"{title}; {seeds}")
+    plots.legend_below(figure, [panels[0, 0]], inches=1.9)
+    figure.suptitle(f"{title}; {seeds}", fontsize=TEXT + 1)
     return figure
 
 
@@ -149,7 +150,8 @@ def interval_sweep(runs: Runs, settings: Settings) -> Any:
         axes.set_title(f"{size} packets a queue", fontsize=TEXT)
     for axes in panels[-1]:
         axes.set_xlabel("interval (ms)", fontsize=TEXT)
-    _legend(figure, panels[0, 0], f"{CCS.get(cc, cc)} senders, traffic {settings.traffic}, means over loads and seeds")
+    plots.legend_below(figure, [panels[0, 0]], inches=1.9)
+    figure.suptitle(f"{CCS.get(cc, cc)} senders, traffic {settings.traffic}, means over loads and seeds", fontsize=TEXT + 1)
     return figure
 
 
@@ -234,10 +236,3 @@ def _finish(row: Any, measure: str, from_zero: bool = True) -> None:
             plots.log_ticks(axes.yaxis)
     elif row[0].get_ylim()[0] < 0 or (from_zero and measure != "throughput_mbps"):
         row[0].set_ylim(bottom=0)
-
-
-def _legend(figure: Any, axes: Any, title: str) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    columns = min(len(labels), max(2, int(figure.get_figwidth() // 1.9)))
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=SMALL)
-    figure.suptitle(title, fontsize=TEXT + 1)

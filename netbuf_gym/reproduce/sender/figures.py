@@ -18,6 +18,7 @@ from netbuf_gym.reproduce.sender.schemes import BOUNDS, LEARNED, NAMES, RULE, ST
 from netbuf_gym.reproduce.sender.settings import AGENTS, DELAY_STEP, GRID, OUTAGE, RIVALS, START, TRACES
 from netbuf_gym.reproduce.sender.tables import about, present
 
+LABELS = [label(scheme) for scheme in NAMES]
 MOST = 0.3
 """Differences of utility in the grid are coloured up to this."""
 DELIVERED, QUEUEING = ("throughput_mbps", "delivery (Mbit/s)"), ("queueing_ms", "RTT above the\npath's least (ms)")
@@ -103,7 +104,7 @@ def traces(own: Runs) -> Any:
             axes.hlines(means, x - 0.45, x + 0.45, label=label(bound), **look)
     axes.set_xticks(range(len(families)), [trace_cells.SAID[family] for family in families])
     plots.dress(axes, ylabel="utility, the higher the better", grid="y")
-    _legend(figure, [axes])
+    plots.legend_below(figure, [axes], inches=1.6, first=LABELS)
     return figure
 
 
@@ -132,7 +133,7 @@ def series(runs: Runs, study: str, rows: Sequence[tuple[str, str]]) -> Any:
     for axes in panels[-1]:
         axes.set_xlabel("time (s)", fontsize=TEXT)
     figure.suptitle(f"One run each, means over {OVER_S:g} s", fontsize=TEXT + 1)
-    _legend(figure, panels.flat)
+    plots.legend_below(figure, panels.flat, inches=1.6, first=LABELS)
     return figure
 
 
@@ -155,7 +156,7 @@ def rivals(own: Runs) -> Any:
         axes.set_ylim(0, 1)
         plots.dress(axes, "buffer (BDP)", title=f"beside {label(rival)}")
     panels[0].set_ylabel("share of the delivery", fontsize=TEXT)
-    _legend(figure, panels)
+    plots.legend_below(figure, panels, inches=1.6, first=LABELS)
     return figure
 
 
@@ -183,7 +184,7 @@ def agents(own: Runs) -> Any:
         axes.set_title(f"{buffer} BDP of buffer", fontsize=TEXT + 1)
     for axes in panels[-1]:
         axes.set_xlabel("senders of a kind", fontsize=TEXT)
-    _legend(figure, panels.flat)
+    plots.legend_below(figure, panels.flat, inches=1.6, first=LABELS)
     return figure
 
 
@@ -229,13 +230,3 @@ def _utility(own: Runs, scheme: str, family: str) -> float:
 def _hatch(scheme: str) -> str:
     """Of those whose colour another has."""
     return "" if STYLES[scheme][1] == "-" else "///"
-
-
-def _legend(figure: Any, panels: Any) -> None:
-    """All that any panel names, in the order of the schemes."""
-    named = {name: handle for axes in panels for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    order = [label(scheme) for scheme in NAMES if label(scheme) in named]
-    order += [name for name in named if name not in order]
-    columns = max(2, int(figure.get_figwidth() // 1.6))
-    look = {"ncols": min(len(order), columns), "frameon": False, "fontsize": SMALL}
-    figure.legend([named[name] for name in order], order, loc="outside lower center", **look)
