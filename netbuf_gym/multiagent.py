@@ -16,7 +16,7 @@ import numpy as np
 
 from netbuf_gym.arguments import choice
 from netbuf_gym.engine import Engine, generator_of, info_names, take_agents
-from netbuf_gym.errors import ConfigError, MissingExtraError, shown
+from netbuf_gym.errors import ConfigError, MissingExtraError
 from netbuf_gym.exclusive import Unique, one_at_a_time
 from netbuf_gym.rendering import Recorder
 
@@ -84,13 +84,8 @@ class ParallelEnv(Unique, _ParallelEnv):  # type: ignore[misc]  # PettingZoo has
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, Any]]]:
-        """Starts a new episode; without a seed the last generator goes on. There are no options.
-
-        Raises:
-            ConfigError: `options` that are not empty, or a seed out of range.
-        """
-        if options:
-            raise ConfigError(f"options has no key {shown(next(iter(options)))}; valid: none")
+        """Starts a new episode; without a seed the last generator goes on. PettingZoo's checker hands over options of its
+        own, so that they are ignored."""
         if seed is not None or self._np_random is None:
             self._np_random = generator_of(seed)
         self.engine.reset_world(0, self._np_random)

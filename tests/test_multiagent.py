@@ -60,10 +60,3 @@ def test_bad_arguments_are_refused():
         ParallelEnv(0)
     with pytest.raises(ConfigError, match="render_mode"):
         ParallelEnv(2, render_mode="rgb_array")
-
-
-def test_there_are_no_options():
-    env = ParallelEnv(2, scenario=SHORT)
-    env.reset(seed=0, options={})
-    with pytest.raises(ConfigError, match="options has no key 'reset_mask'; valid: none"):
-        env.reset(seed=0, options={"reset_mask": [True]})
