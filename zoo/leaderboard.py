@@ -16,7 +16,7 @@ from netbuf_gym.zoo import scores
 from netbuf_gym.zoo.schema import LEAST_SEEDS
 
 HEADER = ("", "contender", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
-"""Of the table of a task."""
+"""Of the table of a task, before the price of its score if it has one."""
 NOT_BETTER = "(not above the best constant)"
 READING = (
     "score: of each world what a contender has more than chance there, over what the best control that was not learned has "
@@ -31,6 +31,8 @@ READING = (
     "intervals are over worlds, of the model that ships, and not over training seeds, which the cards have",
     f"seeds: of training; '1 of {LEAST_SEEDS}': of at least {LEAST_SEEDS} that it takes to tell what was learned from what one "
     "training happened upon; CPU s: of the evaluation; us: microseconds that a decision takes alone, on one core",
+    "goodput (the price of a score): of switches, whose slowdowns can be bought with it, in per cent of naive's, mean of the "
+    "same worlds, families weighing alike",
 )
 
 
@@ -93,9 +95,9 @@ def standings(task: str, folder: Path, more: Sequence[Path] = ()) -> list[scorin
     return scoring.standings(own, edition, found, scores.constant_of(folder, task))
 
 
-def table(standing: Sequence[scoring.Standing]) -> str:
-    """Everybody in a Markdown table; agents that do not surely beat the best constant are marked so."""
-    rows = []
+def table(task: str, standing: Sequence[scoring.Standing]) -> str:
+    """Everybody of a task in a Markdown table; agents that do not surely beat the best constant are marked so."""
+    rows, price = [], get(task).measures.price
     for place, one in enumerate(standing, 1):
         bold = "**" if one.role == scoring.AGENT else ""
         mark = f" {NOT_BETTER}" if one.behind_constant else ""
@@ -112,9 +114,15 @@ def table(standing: Sequence[scoring.Standing]) -> str:
                 seeds(one),
                 number(one.mean_of("cpu_seconds"), 2),
                 number(one.mean_of("decision_us"), 3),
+                *([] if price is None else [per_cent(one.price)]),
             ]
         )
-    return markdown_table(HEADER, rows)
+    return markdown_table([*HEADER, *([] if price is None else [price.label])], rows)
+
+
+def per_cent(share: float | None) -> str:
+    """A price; nothing where it is not known."""
+    return "" if share is None else f"{100 * share:.1f}"
 
 
 def seeds(one: scoring.Standing) -> str:

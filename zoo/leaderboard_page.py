@@ -135,7 +135,7 @@ def markdown(standings: dict[str, list[scoring.Standing]]) -> str:
             f"## {tasks.get(task).ids[0].partition('/')[2]}",
             f"`{own.name}`, version {edition.version}, digest {edition.digest}: {len(edition.cells)} worlds of "
             f"{len(edition.families)} families. {' '.join(claims(standing))} The best rule is {best}.",
-            leaderboard.table(standing),
+            leaderboard.table(task, standing),
             "Mean score by family, the best in bold:",
             leaderboard.families(standing),
             *on_the_field(task),
@@ -218,6 +218,7 @@ def _row(task: str, place: int, one: scoring.Standing) -> str:
         cell(len(one.results), leaderboard.seeds(one)) if one.role == scoring.AGENT else cell(None, ""),
         cell(cpu, number(cpu, 2)),
         cell(took, number(took, 3)),
+        cell(one.price, leaderboard.per_cent(one.price)),
     ]
     return f'<tr data-task="{task}" data-kind="{one.role}">{"".join(cells)}</tr>'
 
@@ -227,6 +228,8 @@ def _section(task: str, standing: Sequence[scoring.Standing]) -> str:
     edition = own.load()
     said = f"{own.name}, version {edition.version}, digest {edition.digest}: {len(edition.cells)} worlds"
     said = f"{said}. {' '.join(claims(standing))} The best rule is {scoring.best_heuristic(standing)}."
+    if (price := tasks.get(task).measures.price) is not None:
+        said += f" Price: {price.label}."
     return f"""<section data-task="{task}"><h2>{_title(task)}</h2>
 <p>{html.escape(said)}</p>
 <div class="plots"><figure>{intervals(standing)}<figcaption>Score: mean of the middle half, 95 % interval</figcaption></figure>

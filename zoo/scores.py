@@ -146,8 +146,18 @@ def results_of(data: dict[str, Any], own: Suite, edition: Edition, where: str) -
         at = f"{where}: {name}"
         worlds = {cell.name: _value(one["worlds"][cell.name], own.score.key, f"{at}, {cell.name}") for cell in edition.cells}
         about = {key: value for key, value in one.items() if key not in ("worlds", "families")}
-        made.append(Result(name, worlds, {**about, "command": data["command"], "of": where}))
+        about |= {"command": data["command"], "of": where}
+        made.append(Result(name, worlds, about, _prices(own.task, one["worlds"], at)))
     return made
+
+
+def _prices(task: str, worlds: dict[str, Any], where: str) -> dict[str, float]:
+    """The task's `Measures.price` in each world that says it."""
+    price = tasks.get(task).measures.price
+    if price is None:
+        return {}
+    told = {name: world for name, world in worlds.items() if isinstance(world, dict) and price.metric in world}
+    return {name: _value(world, price.metric, f"{where}, {name}") for name, world in told.items()}
 
 
 def played_of(result: dict[str, Any], own: Suite, edition: Edition, where: str) -> Played:

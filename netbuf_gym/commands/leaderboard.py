@@ -163,7 +163,7 @@ def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], thr
             raise ConfigError(f"{said}; valid: a folder that `netbuf-gym leaderboard fill` filled")
         for task in held:
             standing = leaderboard.standings(task, _results(given), more)
-            print(f"{scores.ranked_by(task).name}\n\n{leaderboard.table(standing)}\n")
+            print(f"{scores.ranked_by(task).name}\n\n{leaderboard.table(task, standing)}\n")
             if places := overview.places(task):
                 print(f"{places.title.lower()}\n\n{markdown_table(places.header, places.rows)}\n\n* {places.says}\n")
     print("\n".join(f"* {line}" for line in leaderboard.READING))

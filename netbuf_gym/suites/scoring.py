@@ -32,12 +32,14 @@ class Result:
     Attributes:
         name: Of the contender.
         worlds: Its score in each, by name, before it is normalised; NaN where there is none.
+        price: Its `Measures.price` in each, where the task has one.
         about: What else is known: `seconds`, `cpu_seconds`, `decision_us`, `command`, `model_sha256`, `group`, `seed`, ...
     """
 
     name: str
     worlds: Mapping[str, float]
     about: Mapping[str, Any] = field(default_factory=dict)
+    price: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Standing:
         improvement: Share of the worlds in which it is ahead of the best heuristic, ties half.
         over_heuristic, over_constant: Mean of its scores less theirs in the same worlds, before they are normalised; None of
             these two themselves.
+        price: Its `Measures.price` over that of the contender it names, mean of the worlds, families weighing alike; None where
+            the task has none, or that contender is not there.
     """
 
     name: str
@@ -62,6 +66,7 @@ class Standing:
     improvement: Interval
     over_heuristic: Interval | None
     over_constant: Interval | None
+    price: float | None = None
 
     @property
     def behind_constant(self) -> bool:
@@ -112,6 +117,8 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
     raw = _compared(edition, raw, [CHANCE, constant, *heuristics])
     scaled = _scaled(edition, raw, [*heuristics, constant])
     best = max(heuristics, key=lambda name: stats.grouped_interval(list(scaled[name].values()), resamples=100).mean)
+    price = tasks.get(suite.task).measures.price
+    prices = {} if price is None else _prices(edition, grouped, price.of)
     made = []
     for name, members in grouped.items():
         own = scaled[name]
@@ -125,6 +132,7 @@ def standings(suite: Suite, edition: Edition, results: Sequence[Result], constan
                 improvement=stats.grouped_interval([_ahead(raw[name][f], raw[best][f]) for f in own], middle=False),
                 over_heuristic=None if name == best else _difference(raw[name], raw[best]),
                 over_constant=None if name == constant else _difference(raw[name], raw[constant]),
+                price=prices.get(name),
             )
         )
     return sorted(made, key=lambda one: -one.middle.mean)
@@ -174,6 +182,26 @@ def _scaled(
         for name in raw:
             scaled[name][family] = (raw[name][family] - chance) / span
     return scaled
+
+
+def _prices(edition: Edition, grouped: Mapping[str, Sequence[Result]], of: str) -> dict[str, float]:
+    """What each has who says it of all worlds over what one of them has, where that has any."""
+    told = {name: members for name, members in grouped.items() if all(_is_told(edition, one) for one in members)}
+    if of not in told:
+        return {}
+    base, found = told[of][0].price, {}
+    for name, members in told.items():
+        families: dict[str, list[float]] = {}
+        for cell in edition.cells:
+            if base[cell.name] > 0:
+                own = float(np.mean([one.price[cell.name] for one in members]))
+                families.setdefault(cell.family, []).append(own / base[cell.name])
+        found[name] = float(np.mean([np.mean(shares) for shares in families.values()])) if families else math.nan
+    return found
+
+
+def _is_told(edition: Edition, result: Result) -> bool:
+    return all(math.isfinite(result.price.get(cell.name, math.nan)) for cell in edition.cells)
 
 
 def _ahead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:

@@ -31,6 +31,21 @@ class Margin:
 
 
 @dataclass(frozen=True)
+class Price:
+    """What a score could be bought with, which leaderboards show beside it: in per cent of what a contender has who buys none.
+
+    Attributes:
+        metric: above 0.
+        label: of the column.
+        of: that contender.
+    """
+
+    metric: str
+    label: str
+    of: str
+
+
+@dataclass(frozen=True)
 class Limit:
     """What a world sets a quantity over time for a limit: a link's capacity, say, drawn behind that quantity.
 
@@ -82,6 +97,7 @@ class Measures:
         chosen_on: the suite on whose worlds models and constant actions are chosen; "": none.
         carded_on: the suite that cards show, beside the contenders `carded_beside`; only where there is one to choose on.
         ranked_beside: further contenders that leaderboards hold beside `baselines` and `carded_beside`.
+        price: what a leaderboard shows beside the score; None: nothing.
         heuristics: contenders that act through the agents' own control without having learned: the best of them is what agents
             are ranked against; all others are other controls, shown beside.
         constants: what never changes its mind, by that control, of which the best is chosen on worlds of its own.
@@ -109,6 +125,7 @@ class Measures:
     carded_on: str = ""
     carded_beside: tuple[str, ...] = ()
     ranked_beside: tuple[str, ...] = ()
+    price: Price | None = None
     heuristics: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
 

@@ -1,6 +1,7 @@
 """Scores between chance and the best rule, and what is said of who is ahead."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,6 +62,23 @@ def test_differences_are_paired_by_world_and_families_weigh_alike():
     assert one.over_heuristic == pytest.approx((1.0, 1.0, 1.0)), "2 in one of two families, though that has 30 of 40 worlds"
     assert one.over_constant.mean == pytest.approx(4.5) and not one.behind_constant
     assert one.improvement.mean == pytest.approx(0.75), "ahead in all worlds of a, level in those of b"
+
+
+def test_a_price_is_over_that_of_the_contender_it_names_and_families_weigh_alike():
+    """Of everybody whose results say it in all worlds; worlds in which that contender has none do not count."""
+
+    def paying(name, shares, gain=1.0):
+        price = {cell.name: shares[cell.family] * (0.0 if cell.seed == 3 else 2.0 + cell.seed) for cell in EDITION.cells}
+        return replace(result(name, gain), price=price)
+
+    lacking = replace(result("droptail", 1.0), price={"a-0": 1.0})
+    halves = paying("mine", {"a": 0.5, "b": 1.0})
+    found = ranked(paying("naive", {"a": 1.0, "b": 1.0}), halves, lacking)
+    assert found["naive"].price == 1.0 and found["mine"].price == pytest.approx(0.75)
+    assert found["droptail"].price is None and found["limits"].price is None
+    assert ranked(halves)["mine"].price is None, "naive is not there"
+    group = [replace(paying("one", {"a": s, "b": s}), about={"group": "team", "seed": k}) for k, s in enumerate((0.5, 0.7))]
+    assert ranked(paying("naive", {"a": 1.0, "b": 1.0}), *group)["team"].price == pytest.approx(0.6), "mean of training seeds"
 
 
 def test_an_agent_that_does_not_surely_beat_the_constant_is_marked():

@@ -62,5 +62,5 @@ def test_committed_results_are_of_todays_worlds_and_models(task):
         assert isinstance(one.middle, stats.Interval) and len(one.scores) == len(edition.families)
     assert {one.role for one in standing} >= {scoring.CHANCE, scoring.HEURISTIC, scoring.CONSTANT, scoring.AGENT}
     text = (RESULTS.parents[2] / "docs" / "leaderboard.md").read_text()
-    for part in (leaderboard.table(standing), *leaderboard_page.on_the_field(task)):
+    for part in (leaderboard.table(task, standing), *leaderboard_page.on_the_field(task)):
         assert part in text, "netbuf-gym leaderboard page"

@@ -97,7 +97,8 @@ def test_everybody_is_played_once_and_again_when_the_worlds_or_the_model_are_oth
     told = capsys.readouterr().out
     standing = leaderboard.standings(TASK, field / "r")
     assert [one.name for one in standing] == re.findall(r"^\| \d+ \| \**([^ *]+)", told, re.M)
-    assert "| naive | other control |" in told
+    assert "| naive | other control |" in told and "| goodput (% of naive's) |" in told
+    assert re.search(r"^\| \d+ \| naive .*\| 100\.0 \|$", told, re.M)
     (field / "README.md").write_text("\n".join(leaderboard_page.IN_SHORT))
     assert main(["leaderboard", "page", f"task={TASK}", "results=r", "output=docs"]) == 0
     check_pages(field / "docs", standing)
@@ -284,7 +285,7 @@ def test_a_row_says_how_many_training_seeds_it_has_where_they_are_few(run, field
         standing = leaderboard.standings(TASK, field / "r", files[:number])
         cells = {one.name: leaderboard.seeds(one) for one in standing}
         assert cells == {**dict.fromkeys(cells, ""), "mine": said}
-        row = next(line for line in leaderboard.table(standing).splitlines() if "**mine**" in line)
+        row = next(line for line in leaderboard.table(TASK, standing).splitlines() if "**mine**" in line)
         assert f" | {said} | " in row
         assert f">{said}</td>" in leaderboard_page.page({TASK: standing})
     assert "'1 of 3': of at least 3" in " ".join(leaderboard.READING)

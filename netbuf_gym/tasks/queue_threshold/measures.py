@@ -6,7 +6,7 @@ import numpy as np
 
 from netbuf_gym.adding import added
 from netbuf_gym.scenarios.types import Scenario
-from netbuf_gym.tasks.measures import Column, Group, Limit, Margin, Measures
+from netbuf_gym.tasks.measures import Column, Group, Limit, Margin, Measures, Price
 
 
 def _load(world: Scenario) -> float:
@@ -94,6 +94,7 @@ MEASURES = Measures(
         Column("occupancy_mean", "mean occupancy (%)", 1, 100),
     ),
     ranked_beside=("droptail", "dualpi2"),
+    price=Price("goodput_mbps", "goodput (% of naive's)", "naive"),
     heuristics=("limits", "pulse", "pulse_burst", "brief_pulse", "brief_pulse-10ms"),
     constants=tuple(f"limits:{one}:{other}" for one in _LIMITS_MS for other in _LIMITS_MS),
 )
