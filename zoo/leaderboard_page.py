@@ -177,8 +177,10 @@ def page(standings: dict[str, list[scoring.Standing]]) -> str:
     filters = "".join(f'<option value="{task}">{_title(task)}</option>' for task in standings)
     reading = "".join(f"<li>{html.escape(line)}</li>" for line in leaderboard.READING)
     sections = "\n".join(_section(task, own) for task, own in standings.items())
+    prices = {price.label for task in standings if (price := tasks.get(task).measures.price) is not None}
+    price = html.escape(", ".join(sorted(prices)) or "price (%)")
     text = Template(TEMPLATE.read_text(encoding="utf-8"))
-    return text.substitute(rows=rows, filters=filters, reading=reading, sections=sections, made_by=MADE_BY)
+    return text.substitute(price=price, rows=rows, filters=filters, reading=reading, sections=sections, made_by=MADE_BY)
 
 
 def _title(task: str) -> str:
@@ -228,8 +230,6 @@ def _section(task: str, standing: Sequence[scoring.Standing]) -> str:
     edition = own.load()
     said = f"{own.name}, version {edition.version}, digest {edition.digest}: {len(edition.cells)} worlds"
     said = f"{said}. {' '.join(claims(standing))} The best rule is {scoring.best_heuristic(standing)}."
-    if (price := tasks.get(task).measures.price) is not None:
-        said += f" Price: {price.label}."
     return f"""<section data-task="{task}"><h2>{_title(task)}</h2>
 <p>{html.escape(said)}</p>
 <div class="plots"><figure>{intervals(standing)}<figcaption>Score: mean of the middle half, 95 % interval</figcaption></figure>
