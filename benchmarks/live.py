@@ -84,12 +84,12 @@ def controlled(agent: zoo.Agent | None) -> dict[str, float]:
     env = gym.make("netbuf/CongestionWindow-v0", plant="linux", interval_s=DECISION_S, scenario=scenario, **own)
     try:
         observation, _ = env.reset(seed=1)
-        idle = env.action_space.sample() * 0
+        idle, memory = env.action_space.sample() * 0, None
 
         def go_on(seconds: float) -> None:
-            nonlocal observation
+            nonlocal observation, memory
             for _ in range(round(seconds / DECISION_S)):
-                action = idle if agent is None else agent.predict(observation)[0]
+                action, memory = (idle, None) if agent is None else agent.predict(observation, memory)
                 observation, _, _, _, info = env.step(action)
                 if "failure" in info:
                     raise SystemExit(f"the live world has failed: {info['failure']}")
