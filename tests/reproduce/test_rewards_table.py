@@ -23,7 +23,7 @@ def test_agents_stand_beside_the_rule(tmp_path, monkeypatch, capsys):
     assert rewards.main(arguments) == 0
     comment, *lines = output.read_text().splitlines()
     found = list(csv.DictReader(lines))
-    assert comment.endswith("rewards seeds=2 steps=7 worlds=8")
+    assert comment.endswith("rewards rewards=switch_excess,switch_tail seeds=2 steps=7 worlds=8")
     assert [(row["drop"], row["reward"]) for row in found] == [
         (drop, reward) for drop in ("tail", "head") for reward in ("none, the rule", "switch_excess", "switch_tail")
     ]

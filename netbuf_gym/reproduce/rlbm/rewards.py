@@ -61,7 +61,8 @@ def main(argv: Sequence[str]) -> int:
     seeds, steps = whole("seeds", numbers["seeds"], 1, 100), whole("steps", numbers["steps"], 1, 10**9)
     worlds = whole("worlds", numbers["worlds"], 2, 100_000)
     rewards = [choice("rewards", name, REWARDS) for name in given["rewards"].split(",")]
-    command = f"python -m netbuf_gym.reproduce.rlbm.rewards seeds={seeds} steps={steps} worlds={worlds}"
+    asked = "" if tuple(rewards) == REWARDS else f"rewards={','.join(rewards)} "
+    command = f"python -m netbuf_gym.reproduce.rlbm.rewards {asked}seeds={seeds} steps={steps} worlds={worlds}"
 
     rows: list[dict[str, Any]] = []
     output, comment = Path(given["output"]), f"netbuf-gym {__version__}: {command}"
