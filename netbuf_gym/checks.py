@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,9 @@ def choice(field: str, value: object, valid: Iterable[str]) -> str:
 
 
 def sequence(field: str, value: object, what: str) -> tuple:
-    """A tuple of at least one element from a list or tuple (a lone string or number is an error)."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or (isinstance(value, np.ndarray) and not value.ndim):
+    """A tuple of at least one element from a list or tuple (a lone string or number, or a mapping, is an error)."""
+    lone = isinstance(value, (str, bytes, Mapping)) or (isinstance(value, np.ndarray) and not value.ndim)
+    if lone or not isinstance(value, Iterable):
         raise ScenarioTypeError(f"{field} = {shown(value)} is not a list; valid: a list of {what}")
     items = tuple(value)
     if not items:

@@ -42,10 +42,17 @@ def file_of(suite: str) -> Path:
 
 
 def editions(folder: Path) -> dict[str, dict[int, str]]:
-    """Of each suite the digests of its worlds by their version: those that a folder's files have had."""
+    """Of each suite the digests of its worlds by their version: those that a folder's files have had.
+
+    Raises:
+        ConfigError: The file that says so is damaged.
+    """
     file = folder / EDITIONS
-    kept = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return {suite: {int(version): digest for version, digest in own.items()} for suite, own in kept.items()}
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        return {suite: {int(version): str(digest) for version, digest in own.items()} for suite, own in kept.items()}
+    except (ValueError, AttributeError) as error:
+        raise ConfigError(f"{file}: is no list of editions ({error}); valid: {{SUITE: {{VERSION: DIGEST}}}}") from None
 
 
 def write(path: Path, suite: str, version: int, worlds: Sequence[Mapping[str, Any]]) -> None:
@@ -97,8 +104,9 @@ def read(path: Path, suite: str, place: Place, families: Collection[str]) -> Edi
         there = ", ".join(f"{own} (digest {digest})" for own, digest in known.items()) or "none"
         raise ConfigError(f"{path}: version = {shown(version)} of suite {suite} is unknown; valid: {there}")
     _require_worlds(worlds, str(path))
-    if not (found := digest_of(worlds)) == digest == known[version]:
-        said = f"its worlds are not those of version {version}: digest {found}, not {known[version]}"
+    found = digest_of(worlds)
+    if wrong := next((one for one in (found, digest) if one != known[version]), None):
+        said = f"its worlds are not those of version {version}: digest {shown(wrong)}, not {known[version]}"
         raise ConfigError(f"{path}: {said}; {again}")
     return Edition(version, digest, tuple(_cell(suite, version, one, place, families) for one in worlds))
 
@@ -132,7 +140,7 @@ def _cell(suite: str, version: int, one: Mapping[str, Any], place: Place, famili
         family, scenario, generated = place(one)
     except ScenarioError as error:
         raise ConfigError(f"{at}: cannot be made: {error}") from None
-    if family not in families:
+    if not isinstance(family, str) or family not in families:
         raise ConfigError(f"{at}: family = {shown(family)}; valid: {', '.join(families)}")
     held = one.get("capacities_mbps", ())
     if len(held) != len(generated):

@@ -213,7 +213,7 @@ def standing(data: Mapping[str, Any], metric: Metric) -> str:
     where = "; ".join(f"in `{family}` {', '.join(above[family])}" for family in behind) or "nowhere"
     over_all = f"behind {', '.join(above[ALL])}" if ALL in above else "ahead of all of them"
     count = f"{len(families) - len(behind)} of {len(families)} families"
-    best = f"{first} has the highest mean {metric.label} in {count}, and over all worlds is {over_all}"
+    best = f"of these {first} has the highest mean {metric.label} in {count}, and over all worlds is {over_all}"
     return f"On suite `{data['suite']}`, version {data['version']}, {best}. Above it are: {where}."
 
 

@@ -8,7 +8,8 @@ from netbuf_gym.errors import CheckpointError, shown
 from netbuf_gym.plants.telemetry import TelemetrySchema
 
 SHARED = ("task", "recipe", "history", "features", "actions", "interval_s")
-"""What the schema of every task holds beside the telemetry; each task adds what else its networks depend on."""
+"""What the schema of every task holds beside the telemetry; each task adds what else its networks depend on, and may leave out
+what is as usual: what only one of two schemas holds is another in the other."""
 
 
 def require_schema(saved: Any, current: dict[str, Any], owner: str = "the saved model") -> None:
@@ -25,20 +26,20 @@ def require_schema(saved: Any, current: dict[str, Any], owner: str = "the saved 
     if not isinstance(saved, dict):
         raise CheckpointError(f"{owner} carries no environment schema but {shown(saved)}")
     own = [key for key in current if key not in ("telemetry", *SHARED)]  # a task's own decide the columns: named before these
-    missing = [key for key in ("telemetry", *SHARED, *own) if key not in saved]
+    missing = [key for key in ("telemetry", *SHARED) if key not in saved]
     if missing and saved.get("task") in (None, current["task"]):
         raise CheckpointError(f"{owner} carries an environment schema without {', '.join(missing)}")
-    first = ("task", "recipe", *own)
+    first = ("task", "recipe", *own, *(key for key in saved if key not in current))
     for key in (*first, "telemetry", *(key for key in SHARED if key not in first)):
         if key == "telemetry":
             TelemetrySchema.from_dict(current[key]).require(TelemetrySchema.from_dict(saved[key]), owner)
             continue
-        if saved[key] == current[key]:
+        there, here = (shown(one[key], 120) if key in one else "what is usual" for one in (saved, current))
+        if key in saved and key in current and saved[key] == current[key]:
             continue
-        then, now = saved[key], current[key]
-        if key == "features" and isinstance(then, list):
-            then, now = _first_difference(then, now)
-        raise CheckpointError(f"{owner} was trained with {key} = {shown(then, 120)}, this environment has {shown(now, 120)}")
+        if key == "features" and isinstance(saved[key], list):
+            there, here = (shown(one, 120) for one in _first_difference(saved[key], current[key]))
+        raise CheckpointError(f"{owner} was trained with {key} = {there}, this environment has {here}")
 
 
 def _first_difference(then: list, now: list) -> tuple[Any, Any]:

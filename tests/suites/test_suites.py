@@ -255,6 +255,29 @@ def test_files_of_other_worlds_are_refused(tmp_path):
         frozen.read(tmp_path / "none.json", "gate", paths.place, paths.OURS)
 
 
+def test_a_digest_in_the_head_that_is_another_is_said(tmp_path):
+    file = frozen_file(tmp_path)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"digest": "abc"}))
+    with pytest.raises(ConfigError, match=r"not those of version 2: digest 'abc', not [0-9a-f]{16}; valid"):
+        frozen.read(file, "gate", paths.place, paths.OURS)
+
+
+@pytest.mark.parametrize("family", [["fixed"], {"fixed": 1}, None])
+def test_a_family_that_is_no_name_is_refused(tmp_path, family):
+    file = tmp_path / "gate.json"
+    frozen.write(file, "gate", 2, [WORLD])
+    with pytest.raises(ConfigError, match=r"world 'a': family = .*; valid: "):
+        frozen.read(file, "gate", lambda one: (family, None, ()), paths.OURS)
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '{"gate": [1]}', '{"gate": {"x": "abc"}}'])
+def test_a_damaged_list_of_editions_is_refused(tmp_path, text):
+    file = frozen_file(tmp_path)
+    (tmp_path / frozen.EDITIONS).write_text(text)
+    with pytest.raises(ConfigError, match=r"editions\.json: is no list of editions \(.*\); valid: "):
+        frozen.read(file, "gate", paths.place, paths.OURS)
+
+
 def test_a_version_is_frozen_once(tmp_path, monkeypatch, capsys):
     drawn = {1: [{"name": "a", "seed": 1, "world": {}}], 2: [{"name": "b", "seed": 2, "world": {}}]}
     monkeypatch.setattr(frozen, "FOLDER", tmp_path)
@@ -482,7 +505,7 @@ def result(**families):
 def test_a_page_says_of_which_suite_and_behind_whom():
     data = result(fixed=(-0.1, -0.2), rivals=(-0.5, -0.3), ppcc=(-0.05, -0.0499), all=(-0.3, -0.4))
     said = report.standing(data, GATE.score)
-    assert said.startswith("On suite `gate`, version 7, us has the highest mean utility in 1 of 3 families, and over all ")
+    assert said.startswith("On suite `gate`, version 7, of these us has the highest mean utility in 1 of 3 families, and over all ")
     assert "worlds is ahead of all of them. Above it are: in `rivals` them by 0.200; in `ppcc` them by less than 0.001." in said
     behind = report.standing(result(fixed=(-0.1, -0.2), all=(-0.3, -0.25)), GATE.score)
     assert "in 1 of 1 families, and over all worlds is behind them by 0.050. Above it are: nowhere." in behind

@@ -64,3 +64,14 @@ def test_another_number_of_queues_or_recipe_is_said_before_the_columns_that_foll
     other = Engine(1, task="queue_threshold", recipe="thesis-text").schema()
     with pytest.raises(CheckpointError, match="recipe = 'thesis-text'"):
         require_schema(other, three)
+
+
+@pytest.mark.parametrize(("name", "other"), [("drain_after_s", 5.0), ("seen_within", 0.1), ("growth_loss", 0.03)])
+def test_what_is_left_out_as_usual_is_another_than_what_is_said(name, other):
+    """Whichever of the two says it."""
+    usual, said = Engine(1).schema(), Engine(1, **{name: other}).schema()
+    assert name not in usual
+    with pytest.raises(CheckpointError, match=f"was trained with {name} = {other}, this environment has what is usual"):
+        require_schema(said, usual)
+    with pytest.raises(CheckpointError, match=f"was trained with {name} = what is usual, this environment has {other}"):
+        require_schema(usual, said)

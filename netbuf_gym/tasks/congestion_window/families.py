@@ -1,7 +1,8 @@
 """Families of paths to train and judge senders on, each a distribution over worlds.
 
 A path has one service, how its bottleneck delivers, and any number of what else may befall a sender on it. A family is named
-after the one thing that all of its worlds have; a share of them has something else besides.
+after the one thing that its worlds have; a share of them (`mixed_probability`) has something of another family besides, which
+is another service in place of its own where that is one: outages before jitter, and jitter before steps.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class SenderPaths(Distribution):
         put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
         put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "loss", interval("loss", self.loss, 0.999))
-        at_once = isinstance(self.stagger_s, (list, tuple)) and list(self.stagger_s) == [0, 0]
+        at_once = self.stagger_s in (0, (0, 0), [0, 0]) and self.stagger_s is not False
         put(self, "stagger_s", (0.0, 0.0) if at_once else interval("stagger_s", self.stagger_s, MAX_DURATION_S))
         put(self, "competitors", rivals() if self.competitors is None else names_of(self.competitors, "competitors"))
         possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
