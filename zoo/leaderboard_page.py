@@ -177,8 +177,9 @@ def page(standings: dict[str, list[scoring.Standing]]) -> str:
     filters = "".join(f'<option value="{task}">{_title(task)}</option>' for task in standings)
     reading = "".join(f"<li>{html.escape(line)}</li>" for line in leaderboard.READING)
     sections = "\n".join(_section(task, own) for task, own in standings.items())
-    prices = {price.label for task in standings if (price := tasks.get(task).measures.price) is not None}
-    price = html.escape(", ".join(sorted(prices)) or "price (%)")
+    prices = [tasks.get(task).measures.price for task in standings]
+    labels = sorted({price.label for price in prices if price is not None})
+    price = html.escape(", ".join(labels) or "price (%)")
     text = Template(TEMPLATE.read_text(encoding="utf-8"))
     return text.substitute(price=price, rows=rows, filters=filters, reading=reading, sections=sections, made_by=MADE_BY)
 

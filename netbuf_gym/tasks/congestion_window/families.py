@@ -127,7 +127,7 @@ class SenderPaths(Distribution):
         put(self, "rtt_ms", interval("rtt_ms", self.rtt_ms, MAX_DELAY_MS))
         put(self, "buffer_bdp", interval("buffer_bdp", self.buffer_bdp, 1e4))
         put(self, "loss", interval("loss", self.loss, 0.999))
-        at_once = self.stagger_s in (0, (0, 0), [0, 0]) and self.stagger_s is not False
+        at_once = not isinstance(self.stagger_s, bool) and self.stagger_s in (0, (0, 0), [0, 0])
         put(self, "stagger_s", (0.0, 0.0) if at_once else interval("stagger_s", self.stagger_s, MAX_DURATION_S))
         put(self, "competitors", rivals() if self.competitors is None else names_of(self.competitors, "competitors"))
         possible = [name for name in sender_controls("linux") if name not in NO_RIVAL]
