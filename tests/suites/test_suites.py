@@ -337,9 +337,8 @@ def test_a_page_says_of_which_suite_and_behind_whom():
     data = result(fixed=(-0.1, -0.2), rivals=(-0.5, -0.3), ppcc=(-0.05, -0.0499), all=(-0.3, -0.4))
     said = report.standing(data, GATE.score)
     assert said.startswith("On suite `gate`, version 7, of these us has the highest mean utility in 1 of 3 families")
-    assert said.endswith(
-        ", and over all worlds is ahead of all of them. Above it are: in `rivals` them by 0.200; in `ppcc` them by less than 0.001."
-    )
+    assert "worlds is ahead of all of them." in said
+    assert said.endswith("Above it are: in `rivals` them by 0.200; in `ppcc` them by less than 0.001.")
     behind = report.standing(result(fixed=(-0.1, -0.2), all=(-0.3, -0.25)), GATE.score)
     assert "in 1 of 1 families, and over all worlds is behind them by 0.050. Above it are: nowhere." in behind
     table = report.by_family(data, GATE)
