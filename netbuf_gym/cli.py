@@ -102,17 +102,21 @@ class Parser(argparse.ArgumentParser):
 
 class Interruption:
     """Context that remembers whether SIGINT came, which is a KeyboardInterrupt as ever; modules that are being imported may
-    answer it with errors of their own.
+    answer it with errors of their own. Where Python can only ignore it, as amid a weak reference's callback, it comes again.
     """
+
+    AGAIN_S = 0.02
 
     def __init__(self) -> None:
         self.came = False
         self._ours = False
+        self._again: threading.Timer | None = None
 
     def __enter__(self) -> Interruption:
         main_thread = threading.current_thread() is threading.main_thread()
         self._ours = main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self._ours:
+            self._unraisable, sys.unraisablehook = sys.unraisablehook, self._ignored
             signal.signal(signal.SIGINT, self._receive)
         return self
 
@@ -120,9 +124,20 @@ class Interruption:
         self.came = True
         raise KeyboardInterrupt
 
+    def _ignored(self, error: sys.UnraisableHookArgs) -> None:
+        if not issubclass(error.exc_type, KeyboardInterrupt):
+            self._unraisable(error)
+            return
+        self._again = threading.Timer(self.AGAIN_S, signal.raise_signal, [signal.SIGINT])
+        self._again.daemon = True
+        self._again.start()
+
     def __exit__(self, *exception: object) -> None:
         if self._ours:
+            if self._again is not None:
+                self._again.cancel()
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.unraisablehook = self._unraisable
 
 
 def parser() -> argparse.ArgumentParser:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import types
 
 import pytest
@@ -380,6 +381,28 @@ def test_an_interruption_that_an_import_made_an_error_of_its_own_is_one(command,
         monkeypatch.setattr(cli, "_run", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             command("list")
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_interruption_that_python_can_only_ignore_comes_again(command, monkeypatch):
+    class Dying:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def busy(_):
+        Dying()  # the exception of its end is ignored
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            pass
+        return 0
+
+    before, hook = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
+    try:
+        monkeypatch.setattr(cli, "_run", busy)
+        status, _, err = command("list")
+        assert status == 130 and err == "netbuf-gym: error: interrupted\n"
+        assert sys.unraisablehook is hook
     finally:
         signal.signal(signal.SIGINT, before)
 
