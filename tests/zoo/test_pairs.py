@@ -1,6 +1,7 @@
 """Every learner trains on every task, by the task's defaults and in the worlds of its default agent."""
 
 import itertools
+from pathlib import Path
 
 import gymnasium as gym
 import pytest
@@ -8,9 +9,11 @@ import pytest
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError
 from netbuf_gym.zoo import load
+from netbuf_gym.zoo.config import load as load_config
 from netbuf_gym.zoo.ranges import DISCRETE_ONLY
 from netbuf_gym.zoo.train import train
 
+CONF = Path(__file__).parents[2] / "conf"
 TASKS = ("congestion_window", "queue_threshold", "receiver_window", "host_buffers")
 ROLLOUT = ["algo.kwargs.n_steps=8", "algo.kwargs.batch_size=16"]
 SMALL = {
@@ -19,6 +22,7 @@ SMALL = {
     "ppo": ROLLOUT,
     "ppo_lstm": [*ROLLOUT, "algo.policy_kwargs.lstm_hidden_size=8"],
 }
+BASES = {"sender": ("sender_base",)}
 QUIET = ["algo.num_envs=8", "stagger_steps=0", "total_timesteps=64", "progress=false", "tensorboard=false"]
 
 
@@ -40,6 +44,20 @@ def test_every_learner_trains_on_every_task(task, algo, tmp_path):
 def test_every_learner_trains_in_the_worlds_of_the_default_agents(task, algo, tmp_path):
     own = [f"experiment=worlds/{task}", f"algo={algo}", *SMALL[algo], *QUIET, "scenario.kwargs.duration_s=5"]
     assert train([*own, f"run_dir={tmp_path / 'run'}"]).timesteps >= 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", [path.stem for path in sorted((CONF / "experiment").glob("*.yaml"))])
+def test_every_experiment_trains(experiment, tmp_path, monkeypatch):
+    """Of those that go on from another's model, as the other's run folder has it, both."""
+    monkeypatch.chdir(tmp_path)
+    for name in (*BASES.get(experiment, ()), experiment):
+        config = load_config("train", [f"experiment={name}", "seed=3"])
+        small = [*SMALL[config.algo.name.removesuffix("_kl")], *QUIET, "scenario.kwargs.duration_s=3", "snapshots=0", "twins=1"]
+        small += ["imitate.steps=4", "imitate.epochs=1"] if config.imitate.rule else []
+        run = f"runs/campaign/{config.env.name}/{name}/seed3"
+        assert train([f"experiment={name}", "seed=3", *small, f"run_dir={run}"]).timesteps >= 64
+    assert load(run).config["start_from"] == config.start_from
 
 
 @pytest.mark.parametrize(
