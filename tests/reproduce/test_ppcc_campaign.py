@@ -9,6 +9,7 @@ import pytest
 from netbuf_gym import rollout
 from netbuf_gym.cli import main
 from netbuf_gym.reproduce import page
+from netbuf_gym.reproduce.cells import parts_of
 from netbuf_gym.reproduce.judging import HIGHER, LOWER
 from netbuf_gym.reproduce.ppcc import claims, measures, paper, schemes, tables, worlds
 from netbuf_gym.reproduce.ppcc.experiment import PPCC
@@ -16,7 +17,6 @@ from netbuf_gym.reproduce.ppcc.measures import MEASURES
 from netbuf_gym.reproduce.ppcc.schemes import NAMES, STYLES, contender_of, fitting_packets
 from netbuf_gym.reproduce.ppcc.settings import DEFAULT_SCHEMES, STUDIES, Settings
 from netbuf_gym.reproduce.ppcc.studies import ALL, WINDOWS
-from netbuf_gym.reproduce.ppcc.work import parts_of
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.zoo import library
 
@@ -73,7 +73,7 @@ def test_the_default_is_what_needs_no_agent(monkeypatch):
     settings = PPCC.parse([]).settings
     assert settings.command() == "netbuf-gym reproduce ppcc" and settings.schemes == DEFAULT_SCHEMES
     assert not set(DEFAULT_SCHEMES) & set(Settings.agents)
-    parts = parts_of(settings)
+    parts = parts_of(settings, settings.studies, ALL)
     assert {part.runs[0][0] for part in parts} == set(STUDIES) and len({part.name for part in parts}) == len(parts)
     assert all(len(part.runs[0]) == len(PPCC.keys) for part in parts)
     assert PPCC.parse(["duration_s=null"]).settings == settings

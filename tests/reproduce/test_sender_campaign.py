@@ -9,6 +9,7 @@ from netbuf_gym import rollout, traces
 from netbuf_gym.cli import main
 from netbuf_gym.reproduce import page
 from netbuf_gym.reproduce.campaign import Campaign
+from netbuf_gym.reproduce.cells import parts_of
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.sender import bounds, claims, measures, schemes, sections, tables, trace_cells, worlds
 from netbuf_gym.reproduce.sender.experiment import SENDER
@@ -16,7 +17,6 @@ from netbuf_gym.reproduce.sender.measures import MEASURES
 from netbuf_gym.reproduce.sender.schemes import CLASSIC, NAMES, PLACES, contender_of
 from netbuf_gym.reproduce.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, STUDIES, TRACES, Settings
 from netbuf_gym.reproduce.sender.studies import ALL
-from netbuf_gym.reproduce.sender.work import parts_of
 from netbuf_gym.traces.types import DeliveryTrace, RateTrace
 from netbuf_gym.zoo import library
 
@@ -96,7 +96,7 @@ def test_the_default_needs_neither_agent_nor_traces(monkeypatch, folder):
     settings = SENDER.parse([]).settings
     assert settings.command() == "netbuf-gym reproduce sender" and settings.schemes == DEFAULT_SCHEMES
     assert settings.studies == DEFAULT_STUDIES and TRACES not in DEFAULT_STUDIES and "agent" not in DEFAULT_SCHEMES
-    parts = parts_of(settings)
+    parts = parts_of(settings, settings.studies, ALL)
     assert {part.runs[0][0] for part in parts} == set(DEFAULT_STUDIES) and len({part.name for part in parts}) == len(parts)
     assert SENDER.parse([f"traces={folder}"]).settings.studies == tuple(STUDIES)
     assert Settings.shipped in library.names() and set(SENDER.parse(["schemes=all"]).settings.schemes) == set(NAMES)
@@ -124,6 +124,10 @@ def test_the_agent_plays_by_its_name():
         ("traces=nowhere", "traces = 'nowhere' is no folder; valid: a folder with measured traces"),
         ("traces=. studies=[ppcc]", "traces = '.', but studies has no 'traces'; valid: both or neither"),
         ("studies=[outage] schemes=[oracle]", "in which none of the schemes plays; valid there: agent, newreno"),
+        (
+            "studies=[grid] schemes=[cubic,constant]",
+            "schemes holds 'constant', which plays in none of the studies; valid with one of ppcc",
+        ),
         ("duration_s=1", "duration_s = 1.0 is out of range"),
     ],
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from netbuf_gym.reproduce.cells import KEYS, TEXTS
 from netbuf_gym.reproduce.experiment import Experiment, Work
 from netbuf_gym.reproduce.ppcc.figures import draw_all
 from netbuf_gym.reproduce.ppcc.measures import MEASURES
 from netbuf_gym.reproduce.ppcc.schemes import AGENTS, LEARNED, LEARNERS, NAMES, RECIPE, label
 from netbuf_gym.reproduce.ppcc.sections import SECTIONS
 from netbuf_gym.reproduce.ppcc.settings import DEFAULT_SCHEMES, FILES, STUDIES, Settings
-from netbuf_gym.reproduce.ppcc.work import KEYS, TEXTS, Studies
+from netbuf_gym.reproduce.ppcc.work import Studies
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 

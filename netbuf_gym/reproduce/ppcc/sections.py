@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from netbuf_gym.reproduce.cells import KEYS, TEXTS
 from netbuf_gym.reproduce.experiment import Section
 from netbuf_gym.reproduce.ppcc import claims, paper, tables
 from netbuf_gym.reproduce.ppcc.measures import MEASURES
 from netbuf_gym.reproduce.ppcc.settings import CONSTANTS, NS3, SENDERS, SERIES, TABLE
-from netbuf_gym.reproduce.ppcc.work import KEYS, TEXTS
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.showing import described, kept, pictures, ran, write_means, write_rows
 

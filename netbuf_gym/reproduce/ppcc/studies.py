@@ -39,7 +39,7 @@ class Study:
         """Whether a scheme is in it."""
         return scheme not in self.absent
 
-    def steps(self, settings: Settings) -> list[int]:
+    def steps(self, settings: Settings, seed: int) -> list[int]:
         """The column `step` of each run's rows."""
         return [0]
 
@@ -65,7 +65,7 @@ class Study:
 class OverTime(Study):
     """Runs second by second."""
 
-    def steps(self, settings: Settings) -> list[int]:
+    def steps(self, settings: Settings, seed: int) -> list[int]:
         """See `Study.steps`: the seconds' ends."""
         return list(range(1, int(settings.lasting_s) + 1))
 
@@ -76,7 +76,7 @@ class OverTime(Study):
         watched = [measures.Seconds() for _ in seeds]
         watch = {index: one.look for index, one in enumerate(watched)}
         rollout.play(contender, self.made(settings, cell, seeds), lambda view: None, task=TASK, watch=watch, stop=stop)
-        return [row for one in watched for row in one.rows[: len(self.steps(settings))]]
+        return [row for one in watched for row in one.rows[: len(self.steps(settings, seeds[0]))]]
 
 
 class Sweep(Study):
@@ -86,7 +86,7 @@ class Sweep(Study):
         """See `Study.plays`."""
         return scheme == CONSTANT
 
-    def steps(self, settings: Settings) -> list[int]:
+    def steps(self, settings: Settings, seed: int) -> list[int]:
         """See `Study.steps`."""
         return list(WINDOWS)
 

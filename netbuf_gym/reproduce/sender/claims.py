@@ -48,7 +48,7 @@ class Limits:
 
     Attributes:
         text: What it says.
-        study, cells: Where; of several cells the mean counts.
+        study, cells: Where; of several cells the mean counts, and they are the units, each the mean over its seeds.
         measure: What of.
         low, high: The limits.
         twice: A scheme of whose own value there twice is enough, where that is below `low`.
@@ -146,11 +146,10 @@ def judged(claim: Limits, runs: Runs, scheme: str) -> str:
     values = own.columns[claim.measure]
     if lacking := int((~np.isfinite(values)).sum()):
         return f"not measured in {lacking} of {len(values)} runs: {NOT}"
-    by_seed = own.by_seed(claim.measure)
     low = claim.low
     if claim.twice and scheme != claim.twice and len(other := _of(runs, claim, claim.twice)):
         low = min(low, 2 * float(np.mean(other.columns[claim.measure])))
-    found = interval(list(by_seed.values()))
+    found = _over_cells(own, claim.measure) if len(claim.cells) > 1 else interval(list(own.by_seed(claim.measure).values()))
     assert found is not None
     return _said(found, claim.digits, verdict(found, low, claim.high))
 
@@ -247,6 +246,12 @@ def gap_said(runs: Runs, scheme: str) -> str:
     if ahead.low <= 0:
         return f"{share}, {said}: {NOT if ahead.high < 0 or closed.high < CLOSED else NOT_SHOWN}"
     return f"{share}, {said}: {HOLDS if closed.mean >= CLOSED else SLIGHT}"
+
+
+def _over_cells(runs: Runs, measure: str) -> stats.Interval:
+    """The mean of a measure over cells, bootstrapped over these, each the mean over its seeds."""
+    means = [float(np.mean(runs.where(cell=cell).columns[measure])) for cell in runs.values("cell")]
+    return stats.grouped_interval([np.array(means)], middle=False)
 
 
 def _quantiles(mean: float, samples: np.ndarray) -> stats.Interval:

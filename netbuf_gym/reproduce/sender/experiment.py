@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from netbuf_gym.reproduce.cells import KEYS, TEXTS
 from netbuf_gym.reproduce.experiment import Experiment, Work
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.sender.figures import draw_all
@@ -12,7 +13,7 @@ from netbuf_gym.reproduce.sender.measures import MEASURES
 from netbuf_gym.reproduce.sender.schemes import NAMES, label
 from netbuf_gym.reproduce.sender.sections import SECTIONS
 from netbuf_gym.reproduce.sender.settings import DEFAULT_SCHEMES, DEFAULT_STUDIES, NEED_TRACES, STUDIES, Settings
-from netbuf_gym.reproduce.sender.work import KEYS, TEXTS, Studies
+from netbuf_gym.reproduce.sender.work import Studies
 from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from netbuf_gym.reproduce.cells import KEYS, TEXTS
 from netbuf_gym.reproduce.experiment import Section
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.reproduce.sender import bounds, claims, tables, trace_cells, worlds
@@ -23,7 +24,6 @@ from netbuf_gym.reproduce.sender.settings import (
     TRACES,
 )
 from netbuf_gym.reproduce.sender.studies import ALL
-from netbuf_gym.reproduce.sender.work import KEYS, TEXTS
 from netbuf_gym.reproduce.showing import described, kept, pictures, ran, write_means, write_rows
 
 
