@@ -162,6 +162,18 @@ def performance_profile(
     return (scores.reshape(-1, 1) > thresholds).mean(axis=0), low, high
 
 
+def jain_index(shares: Sequence[float] | np.ndarray, of_nothing: float = math.nan) -> float:
+    """Jain's index of fairness, 1/n to 1: (sum of x)^2 / (n sum of x^2).
+
+    Args:
+        shares: what each has, (n,), none negative.
+        of_nothing: it where nobody has anything.
+    """
+    values = np.asarray(shares, np.float64)
+    squares = float((values**2).sum())
+    return float(values.sum() ** 2 / (len(values) * squares)) if squares > 0 else of_nothing
+
+
 def student_t_quantile(probability: float, freedom: float) -> float:
     """Quantile of Student's t distribution with `freedom` > 0 degrees of freedom (not necessarily whole)."""
     from scipy.special import stdtrit

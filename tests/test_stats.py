@@ -116,3 +116,9 @@ def test_performance_profile_falls_from_one_to_zero():
 def test_unusable_input_is_named(call, message):
     with pytest.raises(ConfigError, match=message):
         call()
+
+
+def test_jains_index():
+    jain = stats.jain_index
+    assert jain([1.0]) == 1 and jain([2, 2, 2]) == pytest.approx(1) and jain([1, 0, 0, 0]) == 0.25
+    assert jain([1, 3]) == pytest.approx(0.8) and math.isnan(jain([0, 0])) and jain(np.zeros(3), of_nothing=0.0) == 0

@@ -12,9 +12,9 @@ import numpy as np
 from netbuf_gym import checks
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CongestionControl, names_of
+from netbuf_gym.scenarios.limits import bdp_packets
 from netbuf_gym.scenarios.topologies import dumbbell
 from netbuf_gym.scenarios.types import (
-    DATA_BYTES,
     MAX_DELAY_MS,
     MAX_DURATION_S,
     MAX_RATE_MBPS,
@@ -103,7 +103,7 @@ class RandomDumbbell(Distribution):
         u = rng.random(5)
         rate = log_uniform(u[0], self.rate_mbps)
         rtt = log_uniform(u[1], self.rtt_ms)
-        bdp = rate * rtt * 1e3 / 8 / DATA_BYTES[self.stack]
+        bdp = bdp_packets(rate, rtt, self.stack)
         buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * bdp))
         changes = self.change_probability > 0 and rng.random() < self.change_probability
         return dumbbell(

@@ -24,6 +24,11 @@ SPEAKS_ECN = {stack: bool(profile["speaks_ecn"]) for stack, profile in _PROFILES
 ACK_BYTES = {stack: profile["ack_bytes"] for stack, profile in _PROFILES.items()}
 
 
+def bdp_packets(rate_mbps: float, rtt_ms: float, stack: str = "linux") -> float:
+    """The bandwidth-delay product of a path in full packets of a stack."""
+    return rate_mbps * rtt_ms * 1e3 / 8 / DATA_BYTES[stack]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
     """How the hosts of a stack stand in a ready-made world: as in the experiments that its results are compared with.

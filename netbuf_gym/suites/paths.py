@@ -16,6 +16,7 @@ import numpy as np
 
 from netbuf_gym.rollout import View
 from netbuf_gym.scenarios.types import AGENT, MSS_BYTES, Scenario
+from netbuf_gym.stats import jain_index
 from netbuf_gym.suites import frozen, telling
 from netbuf_gym.suites.suite import Cell, Edition, Metric, Suite
 from netbuf_gym.tasks.congestion_window.families import FAMILIES, SenderPaths, rivals
@@ -134,9 +135,7 @@ def measure(cell: Cell, view: View) -> dict[str, float]:
         "inflation": [one["mean_rtt_ms"] / one["base_rtt_ms"] for one in reports],
         "loss": [one["loss_rate"] for one in reports],
     }
-    jain = math.nan
-    if len(reports) > 1:
-        jain = float(shares.sum() ** 2 / (len(shares) * (shares**2).sum())) if shares.any() else 0.0
+    jain = jain_index(shares, of_nothing=0.0) if len(reports) > 1 else math.nan
     return {key: float(np.mean(values)) for key, values in rows.items()} | {"jain": jain}
 
 

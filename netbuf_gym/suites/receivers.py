@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from netbuf_gym.errors import ScenarioError
-from netbuf_gym.scenarios.limits import DATA_BYTES
+from netbuf_gym.scenarios.limits import bdp_packets
 from netbuf_gym.scenarios.senders import Sender
 from netbuf_gym.scenarios.traffic import FlowList, Traffic
 from netbuf_gym.scenarios.wire import DelaySchedule
@@ -63,7 +63,7 @@ def make(
         trace=trace,
         rate_mbps=rate_mbps if trace is None else None,
         rtt_ms=rtt_ms,
-        buffer_packets=max(LEAST_PACKETS, round(buffer_bdp * mean * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"])),
+        buffer_packets=max(LEAST_PACKETS, round(buffer_bdp * bdp_packets(mean, rtt_ms))),
         delay=delay,
         traffic=_traffic(mean, rival, rival_at, return_mbps),
         return_mbps=return_mbps,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from netbuf_gym import traces
 from netbuf_gym.scenarios import Scenario, dumbbell, route_change
-from netbuf_gym.scenarios.limits import AGENT, DATA_BYTES
+from netbuf_gym.scenarios.limits import AGENT, bdp_packets
 from netbuf_gym.scenarios.wire import Jitter
 from netbuf_gym.tasks.queue_threshold.scenarios import rlbm_default
 from netbuf_gym.tasks.receiver_window import receiver_world
@@ -37,7 +37,7 @@ class Path(NamedTuple):
 
 def queue_packets(rate_mbps: float, rtt_ms: float, bdp: float) -> int:
     """So many bandwidth-delay products, in full packets, two at least."""
-    return max(2, round(rate_mbps * rtt_ms * 125 * bdp / DATA_BYTES["linux"]))
+    return max(2, round(bdp * bdp_packets(rate_mbps, rtt_ms)))
 
 
 PATHS = tuple(

@@ -9,7 +9,7 @@ import numpy as np
 
 from netbuf_gym.reproduce.nuwa.worlds import FLOWS
 from netbuf_gym.rollout import View
-from netbuf_gym.tasks.receiver_window import jain
+from netbuf_gym.stats import jain_index
 from netbuf_gym.video_results import ESTIMATES, VideoResult, video_results
 
 FAIR = 0.95
@@ -135,16 +135,16 @@ def of_flows(
     last = mean_rates(time_s, delivered, end_s - LAST_S, end_s)
     found: dict[str, Any] = {
         "goodput_mbps": float(delivered[-1].sum()) * 8e-6 / end_s,
-        "jain": jain(last),
+        "jain": jain_index(last),
         "own_share": float(last[:own].mean()) * len(arrivals_s) / capacity_mbps,
     }
     for number, arrival_s in enumerate(arrivals_s[1:], start=2):
         until_s = min(arrivals_s[number], end_s) if number < len(arrivals_s) else end_s
         if until_s <= arrival_s + SETTLED_S:
             continue
-        found[f"jain_{number}"] = jain(mean_rates(time_s, delivered, arrival_s + SETTLED_S, until_s)[:number])
+        found[f"jain_{number}"] = jain_index(mean_rates(time_s, delivered, arrival_s + SETTLED_S, until_s)[:number])
         within = np.flatnonzero((time_s >= arrival_s + WINDOW_S) & (time_s <= until_s))
-        fair = [at for at in within.tolist() if jain(rates[at, :number]) >= FAIR]
+        fair = [at for at in within.tolist() if jain_index(rates[at, :number]) >= FAIR]
         found[f"converged_{number}_s"] = float(time_s[fair[0]]) - arrival_s if fair else math.nan
     return found
 

@@ -14,7 +14,7 @@ from netbuf_gym.reproduce.nuwa.schemes import LEARNED, OURS, PUBLISHED, STYLES, 
 from netbuf_gym.reproduce.nuwa.settings import FAIRNESS, MOBILE, VIDEO
 from netbuf_gym.reproduce.nuwa.studies import ALL, Fairness
 from netbuf_gym.reproduce.nuwa.work import Studies
-from netbuf_gym.tasks.receiver_window import jain
+from netbuf_gym.stats import jain_index
 
 ROWS = (
     ("throughput_mbps", "throughput\n(Mbit/s)"),
@@ -79,7 +79,8 @@ def fairness(work: Studies) -> Iterator[tuple[str, Any]]:
                 name = f"flow {flow + 1}" if flow < own else f"flow {flow + 1}, CUBIC"
                 panels[0, column].plot(time_s, rates[:, flow], color=FLOWS[flow], linewidth=plots.LINE, label=name)
             alive = np.array(shared.arrivals_s)
-            index = [jain(row[alive < now]) if (alive < now).any() else np.nan for now, row in zip(time_s, rates, strict=True)]
+            there = [row[alive < now] for now, row in zip(time_s, rates, strict=True)]
+            index = [jain_index(own) if len(own) else np.nan for own in there]
             panels[1, column].plot(time_s, index, color=STYLES[scheme][0], linewidth=plots.LINE)
             panels[1, column].axhline(measures.FAIR, **plots.LIMIT)
             for axes in panels[:, column]:

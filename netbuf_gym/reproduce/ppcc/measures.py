@@ -10,7 +10,7 @@ import numpy as np
 
 from netbuf_gym.plants.simulator import FLOW_SAMPLE
 from netbuf_gym.rollout import View
-from netbuf_gym.tasks.receiver_window import jain
+from netbuf_gym.stats import jain_index
 
 SECOND_S = 1.0
 LEAST_MS = 1e-3
@@ -55,7 +55,7 @@ def of_a_run(view: View) -> dict[str, float]:
         "utility": mean("utility"),
         "rtt_ms": mean("mean_rtt_ms"),
         "queue_delay_ms": mean("queue_delay_mean_ms"),
-        "jain": jain(np.array([report["goodput_mbps"] for report in reports])),
+        "jain": jain_index(np.array([report["goodput_mbps"] for report in reports])),
         "timeouts": float(sum(report["timeouts"] for report in reports)),
         "silent": float(len(reports) - len(heard)),
     }

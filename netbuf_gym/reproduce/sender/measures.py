@@ -10,7 +10,7 @@ import numpy as np
 
 from netbuf_gym.reproduce.sender.worlds import JOIN, Made
 from netbuf_gym.rollout import View
-from netbuf_gym.tasks.receiver_window import jain
+from netbuf_gym.stats import jain_index
 
 OVER_S = 0.5
 """Deliveries are averaged over so long, and samples of a series are so far apart."""
@@ -194,13 +194,13 @@ def of_agents(log: Log, row: Mapping[str, Any]) -> dict[str, float]:
     rates = [float(log.delivered_mbps(flow, FROM * log.end_s, log.end_s)) for flow in range(made.agents)]
     found: dict[str, Any] = {"queue_bdp": row["queue_delay_ms"] / made.scenario.propagation_rtt_ms(0)}
     if not made.scenario.name.startswith(JOIN):
-        return found | {"jain": jain(np.array(rates))}
+        return found | {"jain": jain_index(np.array(rates))}
     starts_s = [*made.starts_s, log.end_s]
     waits = []
     for there in range(2, made.agents + 1):
         joined_s, next_s = starts_s[there - 1], starts_s[there]
         ends_s = log.times_s[(log.times_s >= joined_s + JAIN_OVER_S) & (log.times_s <= next_s)]
         shared = np.array([log.delivered_mbps(flow, ends_s - JAIN_OVER_S, ends_s) for flow in range(there)])
-        even = ends_s[[jain(column) >= EVEN for column in shared.T]]
+        even = ends_s[[jain_index(column) >= EVEN for column in shared.T]]
         waits.append(float((even[0] if len(even) else next_s) - joined_s))
     return found | {"converge_s": max(waits)}

@@ -16,7 +16,7 @@ from netbuf_gym import rollout
 from netbuf_gym.reproduce.sender import trace_cells
 from netbuf_gym.reproduce.sender.schemes import TASK, label
 from netbuf_gym.scenarios import Scenario, dumbbell, route_change
-from netbuf_gym.scenarios.limits import DATA_BYTES
+from netbuf_gym.scenarios.limits import bdp_packets
 from netbuf_gym.tasks.congestion_window import SCENARIOS
 from netbuf_gym.traces.types import RateTrace, Trace
 
@@ -105,7 +105,7 @@ class Made(NamedTuple):
 
 def buffer_of(rate_mbps: float, rtt_ms: float, products: float) -> int:
     """Packets in so many bandwidth-delay products."""
-    return max(LEAST_PACKETS, round(products * rate_mbps * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"]))
+    return max(LEAST_PACKETS, round(products * bdp_packets(rate_mbps, rtt_ms)))
 
 
 def grid_s(cell: str, longest_s: float = GRID_S) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym.scenarios import Flow, Link, OnOff, Scenario, Sized, UdpSource
+from netbuf_gym.stats import jain_index
 from netbuf_gym.suites.field.suite import (
     TASK,
     Column,
@@ -164,7 +165,7 @@ def measured(record: Record) -> dict[str, float]:
         "queue_ms": middle[0],
         "goodput": middle[1],
         "area": area,
-        "jain": float(each.sum() ** 2 / (len(each) * (each**2).sum())) if each.any() else 0.0,
+        "jain": jain_index(each, of_nothing=0.0),
         "drops": drops / max(came, 1),
         "queue_p95_ms": weighted_quantile(delay, record.of_link(scenario.bottleneck, "sojourn_count", times), 0.95),
         "fct_s": _completion_s(record),

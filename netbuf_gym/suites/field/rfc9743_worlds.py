@@ -31,6 +31,7 @@ from netbuf_gym.scenarios import (
 from netbuf_gym.scenarios.flows import Sized
 from netbuf_gym.scenarios.sizes import WEB_SEARCH
 from netbuf_gym.scenarios.traffic import Probe
+from netbuf_gym.stats import jain_index
 from netbuf_gym.suites.field.suite import FieldCell
 from netbuf_gym.suites.field.worlds import AGENT, PACKET_BITS, queue_of, seed_of
 from netbuf_gym.suites.recording import Record
@@ -176,19 +177,14 @@ def _worst(record: Record, flows: Sequence[int], seconds: int) -> float:
     return float(np.max(drops / np.maximum(sent, 10 * len(together))))
 
 
-def _jain(values: np.ndarray) -> float:
-    squares = float((values**2).sum())
-    return float(values.sum()) ** 2 / (len(values) * squares) if squares else 0.0
-
-
 def _fair(record: Record) -> dict[str, float]:
     """Jain's index over the last minute, and how long after the last one's start 5 s begin in which it stays at 0.9."""
     own, end = _agents(record.scenario), record.scenario.duration_s
     last = max(record.scenario.flows[i].start_s for i in own)
     final = np.array([record.goodput_mbps(i, (end - 60, end))[0] for i in own])
     each = np.stack([record.goodput_mbps(i, _seconds(last, end)) for i in own])
-    even = np.array([_jain(each[:, t : t + 5].mean(axis=1)) for t in range(each.shape[1] - 5)]) >= 0.9
-    return {"jain": _jain(final), "converge_s": float(np.argmax(even)) if even.any() else end - last}
+    even = np.array([jain_index(each[:, t : t + 5].mean(axis=1), 0.0) for t in range(each.shape[1] - 5)]) >= 0.9
+    return {"jain": jain_index(final, 0.0), "converge_s": float(np.argmax(even)) if even.any() else end - last}
 
 
 def _ratio(record: Record) -> dict[str, float]:
@@ -453,7 +449,7 @@ def _managed(record: Record) -> dict[str, float]:
     at, whole = record.scenario.bottleneck, (WARM_S, record.scenario.duration_s)
     marks, came = (float(record.of_link(at, key, whole)[0]) for key in ("marks", "packets_in"))
     return {
-        "jain": _jain(np.array([record.goodput_mbps(i, whole)[0] for i in range(len(record.scenario.flows))])),
+        "jain": jain_index([record.goodput_mbps(i, whole)[0] for i in range(len(record.scenario.flows))], 0.0),
         "queue_p50_ms": record.queue_quantile_ms(0.5, _seconds(*whole, SAMPLE_S)),
         "marked": marks / came if came else math.nan,
     }

@@ -19,7 +19,7 @@ from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.catalogue import congestion_control, names_of, sender_controls
 from netbuf_gym.scenarios.delays import handovers, leo_delays, route_change
 from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
-from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.scenarios.wire import DelaySchedule
 from netbuf_gym.tasks.congestion_window.paths import Generated, Path, PathWorld, Rival
@@ -336,4 +336,4 @@ def _generated(
 
 def _packets(rate_mbps: float, rtt_ms: float) -> float:
     """The bandwidth-delay product in full packets; no buffer is larger than memory."""
-    return min(rate_mbps * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"], math.ldexp(1, 32))
+    return min(bdp_packets(rate_mbps, rtt_ms), math.ldexp(1, 32))

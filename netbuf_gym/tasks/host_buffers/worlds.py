@@ -14,7 +14,7 @@ from netbuf_gym.errors import ScenarioError
 from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
 from netbuf_gym.scenarios.flows import Flow
 from netbuf_gym.scenarios.hosts import Host
-from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.senders import Relay, Sender
 from netbuf_gym.scenarios.sizes import SizeDistribution, sizes_of
@@ -182,7 +182,7 @@ _OF_RELAYS = ("cc", "path", "return_path", "receiver_host", "sndbuf_bytes")
 
 def _queue(bdp: float, rate_mbps: float, rtt_ms: float) -> int:
     """Packets in so many products."""
-    return max(LEAST_QUEUE, round(bdp * rate_mbps * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"]))
+    return max(LEAST_QUEUE, round(bdp * bdp_packets(rate_mbps, rtt_ms)))
 
 
 def _proxy(memory_bytes: int | None, polls: bool, agent: bool) -> Host:

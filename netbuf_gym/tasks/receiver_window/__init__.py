@@ -5,7 +5,7 @@ from netbuf_gym.tasks.receiver_window.contenders import CONTENDERS, RECEIVERS, C
 from netbuf_gym.tasks.receiver_window.features import DEFAULT_FEATURES, NUWA_FEATURES
 from netbuf_gym.tasks.receiver_window.measures import MEASURES
 from netbuf_gym.tasks.receiver_window.meter import Meter, nuwa_utility
-from netbuf_gym.tasks.receiver_window.report import episode_reports, jain
+from netbuf_gym.tasks.receiver_window.report import episode_reports
 from netbuf_gym.tasks.receiver_window.rewards import REWARDS, RunningUtility
 from netbuf_gym.tasks.receiver_window.rules import RECIPES, ReceiverWindow
 from netbuf_gym.tasks.receiver_window.scenarios import SCENARIOS
@@ -47,7 +47,6 @@ __all__ = [
     "ReceiverWindow",
     "RunningUtility",
     "episode_reports",
-    "jain",
     "nuwa_utility",
     "receiver_world",
 ]

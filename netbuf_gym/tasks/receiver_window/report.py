@@ -6,16 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from netbuf_gym.scenarios.types import Scenario
-
-
-def jain(shares: Sequence[float]) -> float:
-    """Jain's index of fairness, 1/n to 1: (sum of x)^2 / (n sum of x^2); NaN where nobody has anything."""
-    values = np.asarray(shares, np.float64)
-    squares = float((values**2).sum())
-    return float(values.sum() ** 2 / (len(values) * squares)) if squares > 0 else math.nan
+from netbuf_gym.stats import jain_index
 
 
 def episode_reports(
@@ -68,5 +60,5 @@ def episode_reports(
                 "scenario": scenario.name,
             }
         )
-    fairness = jain([report["goodput_mbps"] for report in reports]) if reports else math.nan
+    fairness = jain_index([report["goodput_mbps"] for report in reports]) if reports else math.nan
     return [{**report, "jain": fairness} for report in reports]

@@ -14,7 +14,7 @@ import numpy as np
 from netbuf_gym import checks, traces
 from netbuf_gym.errors import ScenarioError, ScenarioTypeError, TraceError, shown
 from netbuf_gym.scenarios.distributions import Distribution
-from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
 from netbuf_gym.scenarios.types import Scenario
 from netbuf_gym.tasks.receiver_window.worlds import (
     DRIVEN,
@@ -90,8 +90,7 @@ def read_windows(path: str | os.PathLike[str], duration_s: float) -> tuple[Trace
 
 def buffer_of(trace: Trace, rtt_ms: float, products: float) -> int:
     """Packets in so many bandwidth-delay products of a trace's mean rate, 10 or more."""
-    bdp = trace.mean_mbps() * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"]
-    return max(LEAST_PACKETS, round(products * bdp))
+    return max(LEAST_PACKETS, round(products * bdp_packets(trace.mean_mbps(), rtt_ms)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from netbuf_gym.errors import ScenarioError, ScenarioTypeError, shown
 from netbuf_gym.scenarios.catalogue import CONGESTION_CONTROLS, cc_name, congestion_control, sender_controls
 from netbuf_gym.scenarios.distributions import Distribution, interval, log_uniform
 from netbuf_gym.scenarios.flows import Flow
-from netbuf_gym.scenarios.limits import DATA_BYTES, MAX_DELAY_MS, MAX_DURATION_S
+from netbuf_gym.scenarios.limits import MAX_DELAY_MS, MAX_DURATION_S, bdp_packets
 from netbuf_gym.scenarios.links import Link
 from netbuf_gym.scenarios.traffic import FlowList, Sender, Traffic
 from netbuf_gym.scenarios.types import Scenario
@@ -229,8 +229,8 @@ class ReceiverPaths(Distribution):
         trace = self._trace(rng, self.networks[int(u[0] * len(self.networks))])
         rtt_ms = log_uniform(u[1], self.rtt_ms)
         mean_mbps = trace.mean_mbps(self.duration_s)
-        bdp = mean_mbps * rtt_ms * 1e3 / 8 / DATA_BYTES["linux"]
-        buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * bdp))
+        held = bdp_packets(mean_mbps, rtt_ms)
+        buffer = max(self.min_buffer_packets, round(log_uniform(u[2], self.buffer_bdp) * held))
         senders = tuple("cubic" if _driven(cc) and u[3] < self.unchanged_probability else cc for cc in self.senders)
         competes, returns = u[4] < self.competitor_probability, u[5] < self.reverse_probability
         return_mbps = log_uniform(u[6], self.reverse_mbps) if returns else None
