@@ -136,8 +136,8 @@ def earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[str])
         families: What it must have of each controller.
 
     Raises:
-        ConfigError: It cannot be read, is of another suite or version, whose figures say nothing about this one's, or lacks a
-            family.
+        ConfigError: It cannot be read, is of another version, or of a suite with other worlds, whose figures say nothing about
+            these, or lacks a family.
     """
     try:
         data = json.loads(read_text(file))
@@ -150,7 +150,7 @@ def earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[str])
     if schema != SCHEMA or not isinstance(controllers, dict) or not controllers:
         raise ConfigError(f"against = {file}: schema {shown(schema)}, controllers {shown(controllers)}; valid: {SCHEMA!r}, one")
     ours = suite.name, edition.version, edition.digest
-    if of != ours:
+    if of[-1] != ours[-1] or (of[0] == ours[0] and of != ours):
         named = [f"suite {name}, version {version}, digest {digest}" for name, version, digest in (of, ours)]
         raise ConfigError(f"against = {file}: is of {named[0]}; valid: {named[1]}, as figures of others are of other worlds")
     for name, one in controllers.items():

@@ -51,6 +51,10 @@ def test_a_file_of_worlds_is_read_as_it_was_written(tmp_path):
             {"world": path_world(generated={"kind": "6g", "duration_s": 3, "seed": 1, "arguments": {}})},
             "world 'cellular-1': cannot be made: .*6g",
         ),
+        (
+            {"world": path_world(generated={"kind": "4g", "duration_s": 3, "seed": 1, "arguments": {}, "by_seconds": "no"})},
+            r"generated\.by_seconds = 'no'",
+        ),
     ],
 )
 def test_worlds_that_are_not_what_they_were_are_refused(tmp_path, changes, message):

@@ -278,6 +278,10 @@ def test_against_an_earlier_result(small, tmp_path, capsys):
     capsys.readouterr()
     assert run(tmp_path, "controller=cubic", f"against={result}") == 2
     assert "is of suite gate, version 2, digest abc; valid: suite gate, version 3, digest abc" in capsys.readouterr().err
+    result.write_text(json.dumps(data | {"suite": "v1/congestion_window", "version": 1}))  # the same worlds under another name
+    assert run(tmp_path, "controller=cubic", f"against={result}", "tolerance=0.6") == 0
+    result.write_text(json.dumps(data | {"suite": "v1/congestion_window", "version": 1, "digest": "abd"}))
+    assert run(tmp_path, "controller=cubic", f"against={result}") == 2
     with pytest.raises(ConfigError, match="cannot be read"):
         report.earlier(tmp_path / "none.json", GATE, SMALL, [])
     (tmp_path / "bad.json").write_text("{}")

@@ -160,6 +160,7 @@ class Path:
                 given[field] = tuple(made(f"{at}.{field}[{i}]", Rival, one) for i, one in enumerate(flows))
         if "generated" in given:
             mapping(f"{at}.generated.arguments", given["generated"].arguments)
+            checks.boolean(f"{at}.generated.by_seconds", given["generated"].by_seconds)
         if "starts_s" in given:
             given["starts_s"] = checks.sequence(f"{at}.starts_s", given["starts_s"], "numbers")
         if "rtt_ms" in given:
