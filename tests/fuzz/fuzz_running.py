@@ -77,17 +77,20 @@ class Campaign:
         return 1 if finding else 0
 
     def run(self, seconds: float) -> None:
-        """Fuzzes for about so long."""
+        """Fuzzes for about so long, and whatever a busy machine had no time for a little longer."""
         started = time.monotonic()
         try:
             while (left := started + seconds - time.monotonic()) > 0:
-                self._batch(min(BATCH_S, left))
+                kind = min(self.kinds, key=lambda kind: self.tallies[kind.name].seconds / kind.share)
+                self._batch(kind, min(BATCH_S, left))
+            for kind in self.kinds:
+                if not self.tallies[kind.name].cases:
+                    self._batch(kind, BATCH_S)
         finally:
             self.seconds = time.monotonic() - started
             self._clean()
 
-    def _batch(self, seconds: float) -> None:
-        kind = min(self.kinds, key=lambda kind: self.tallies[kind.name].seconds / kind.share)
+    def _batch(self, kind: Kind, seconds: float) -> None:
         outcomes = Batch(kind, self.seed, self._next[kind.name], seconds).run()
         tally = self.tallies[kind.name]
         for outcome in outcomes:
