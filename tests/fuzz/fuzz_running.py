@@ -85,7 +85,7 @@ class Campaign:
                 self._batch(kind, min(BATCH_S, left))
             for kind in self.kinds:
                 if not self.tallies[kind.name].cases:
-                    self._batch(kind, BATCH_S)
+                    self._batch(kind, 10 * BATCH_S)
         finally:
             self.seconds = time.monotonic() - started
             self._clean()
