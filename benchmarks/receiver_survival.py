@@ -207,12 +207,12 @@ def _of_way_back(trial: Trial) -> Measured:
 
 
 def _of_fairness(trial: Trial) -> Measured:
-    from netbuf_gym.tasks.receiver_window.report import jain
+    from netbuf_gym.stats import jain_index
 
     found = []
     for n in range(2, trial.agents + 1):
         begin_s = STAGGER_S * (n - 1) + 10
-        found.append(jain([trial.rate(begin_s, begin_s + 10, flow=i) for i in range(n)]))
+        found.append(jain_index([trial.rate(begin_s, begin_s + 10, flow=i) for i in range(n)]))
     return min(found), min(found) >= 0.95, (STAGGER_S, STAGGER_S * trial.agents)
 
 
