@@ -74,7 +74,8 @@ def value_of(text: str) -> Any:
     if rest.lstrip().startswith(","):
         raise ValueError("it names several values; valid: one, or a list in brackets, e.g. [a,b]")
     if rest.strip():
-        raise ValueError(f"{shown(rest.strip(), 20)} is not expected behind {shown(text[: len(text) - len(rest)].strip(), 20)}")
+        said = f"{shown(rest.strip(), 20)} is not expected behind {shown(text[: len(text) - len(rest)].strip(), 20)}"
+        raise ValueError(f"{said}; valid: quotes around a text that holds it, and the shell's around those")
     return value
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from netbuf_gym.errors import ConfigError, NetbufError
+from netbuf_gym.errors import ConfigError, NetbufError, shown
 
 
 def given(argv: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
@@ -38,6 +40,19 @@ def number(text: str) -> int | float | str:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
         return text
+
+
+def to_write(key: str, path: str) -> Path:
+    """The file that an argument names, before the work whose results go there.
+
+    Raises:
+        ConfigError: its folder cannot be written, or it is a folder itself.
+    """
+    found = Path(path)
+    if found.is_dir() or not os.access(found.parent, os.W_OK):
+        what = "is a folder" if found.is_dir() else "its folder cannot be written"
+        raise ConfigError(f"{key} = {shown(path)}: {what}; valid: a file in a folder that can be written")
+    return found
 
 
 def run(name: str, main: Callable[[Sequence[str]], int]) -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,15 @@ def test_words_of_somebody_else_are_handed_on_as_they_stand():
     words = ["epochs=3", "algo=ppo", "+tuned=a", "word", "=3", "epochs=4", "algo.gamma=0.9"]
     found = scripts.divided(words, {"epochs": "200", "folder": "here"})
     assert found == ({"epochs": "4", "folder": "here"}, ["algo=ppo", "+tuned=a", "word", "=3", "algo.gamma=0.9"])
+
+
+def test_files_are_refused_before_the_work_that_could_not_be_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert scripts.to_write("output", "t.csv") == Path("t.csv")
+    with pytest.raises(ConfigError, match=r"output = '\.': is a folder; valid: a file in a folder that can be written"):
+        scripts.to_write("output", ".")
+    with pytest.raises(ConfigError, match=r"figure = 'none/a\.svg': its folder cannot be written"):
+        scripts.to_write("figure", "none/a.svg")
 
 
 def test_numbers_are_numbers_and_what_is_none_stays():

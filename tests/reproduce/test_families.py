@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.reproduce.rlbm import families
 from netbuf_gym.reproduce.rlbm import families_table as tables
 from netbuf_gym.reproduce.rlbm.families_table import CONSTANT, FAIR, FAST, NAIVE, SLOW, Measured
@@ -114,6 +114,9 @@ def test_the_page_says_what_is_kept(part):
         (["rules=no"], "rules = 'no' is unknown; valid: true, false"),
         (["duration_s=x"], "duration_s"),
         (["figure=a.xyz"], "a.xyz: cannot draw a xyz; valid: png"),
+        (["output=/nonexistent/t.csv.gz"], "output = '/nonexistent/t.csv.gz': its folder cannot be written"),
+        (["page=/nonexistent.md"], "page = '/nonexistent.md' cannot be read .*; valid: docs/switch.md"),
+        (["again=me"], "again = 'me'; valid: naive; best constant; agent, 100 ms;"),
         (["figure=/nonexistent/a.svg"], "figure = '/nonexistent/a.svg': its folder cannot be written"),
     ],
 )
@@ -122,6 +125,9 @@ def test_bad_arguments_are_refused(arguments, said):
         families.main([*QUICK, *arguments])
 
 
-def test_agents_of_other_tasks_are_refused():
+def test_agents_of_other_tasks_are_refused(tmp_path):
+    for key in ("slow", "fast"):
+        with pytest.raises(CheckpointError, match=f"^{key} = {tmp_path}: holds neither"):
+            families.main([*QUICK, f"{key}={tmp_path}"])
     with pytest.raises(ConfigError, match="slow = 'congestion_window/ppo' is an agent of congestion_window; valid"):
         families.main([*QUICK, "slow=congestion_window/ppo"])

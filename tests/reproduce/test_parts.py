@@ -28,7 +28,8 @@ def test_parts_stand_beside_the_naive_buffer(tmp_path, capsys):
         (["world=3"], "argument 'world=3' is unknown; valid: worlds="),
         (["worlds=1"], "worlds = 1 is out of range; valid: 2"),
         (["interval_s=x"], "interval_s = 'x' is not a number"),
-        (["cc=reno"], "reno"),
+        (["cc=reno"], "cc = 'reno' is unknown; .*valid: .*newreno"),
+        (["cc=cubic,cubic"], "cc holds 'cubic' twice"),
         (["output=/nonexistent/t.csv"], "output = '/nonexistent/t.csv': its folder cannot be written"),
     ],
 )

@@ -1,6 +1,7 @@
 """The table of rewards: what stands in it, and what is refused. Trainings themselves are tested with the zoo."""
 
 import csv
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +46,14 @@ def test_agents_stand_beside_the_rule(tmp_path, monkeypatch, capsys):
 def test_bad_arguments_are_refused(arguments, said):
     with pytest.raises(ConfigError, match=said):
         rewards.main(arguments)
+
+
+def test_the_page_says_what_is_kept():
+    comment, *lines = rewards.TABLE.read_text().splitlines()
+    page = (Path(__file__).parents[2] / "docs" / "switch.md").read_text()
+    assert f"`{comment.partition(': ')[2]}`" in " ".join(page.split())
+    found = list(csv.DictReader(lines))
+    assert {row["reward"] for row in found} == {rewards.RULE, *rewards.REWARDS}
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+    numbers = [{key: value if key in ("drop", "reward") else float(value) for key, value in row.items()} for row in found]
+    assert all(rewards._line(row) in shown for row in numbers)

@@ -87,7 +87,7 @@ def test_a_search_is_written_as_it_goes_and_taken_up_again(tmp_path, capsys, mon
         ("families=randon", "families = 'randon' is unknown"),
         ("drops=both", "drops = 'both' is unknown"),
         ("limits=a", "limits = 'a'; valid: milliseconds"),
-        ("limits=0", "limits_ms"),
+        ("limits=10,0", "limits = 0.0 is out of range; valid: 1 to 1000"),
     ],
 )
 def test_what_the_search_refuses(argument, said, tmp_path):

@@ -33,7 +33,7 @@ import numpy as np
 from netbuf_gym import scripts, sections, tasks
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, needing, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, needing, one_line, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
 from netbuf_gym.reproduce.rlbm import families_table as tables
@@ -74,14 +74,15 @@ def main(argv: Sequence[str]) -> int:
     duration_s = real("duration_s", scripts.number(given["duration_s"]), 1, 3600)
     families = [choice("families", name, FAMILIES) for name in given["families"].split(",")]
     drops = [choice("drops", name, DROPS) for name in given["drops"].split(",")]
-    again = choice("again", given["again"], CONTENDERS) if given["again"] else ""
+    if (again := given["again"]) and again not in CONTENDERS:
+        raise ConfigError(f"again = {shown(again)}; valid: {'; '.join(CONTENDERS)}")
     rules = choice("rules", given["rules"], ("true", "false")) == "true"
     agents = {who: agent_of(key, given[key]) for who, key in ((SLOW, "slow"), (FAST, "fast")) if given[key]}
     playing = [who for who in CONTENDERS if (who in agents if who in AGENTS else rules or who in (NAIVE, CONSTANT, FAIR))]
     if given["figure"]:
-        _require_drawable(Path(given["figure"]))
+        _require_drawable(given["figure"])
 
-    output, comment = Path(given["output"]), comment_of(worlds, duration_s)
+    output, comment = scripts.to_write("output", given["output"]), comment_of(worlds, duration_s)
     found = {key: one for key, one in tables.read(output, comment, worlds).items() if key[2] != again}
     tables.write(output, found, comment)  # refuses what could not be written before the work
     for drop, family, who in ((drop, family, who) for drop in drops for family in families for who in playing):
@@ -126,20 +127,26 @@ def written(page: Path, text: str) -> str:
 def write_page(page: Path) -> None:
     """Writes a page's parts, and the pictures beside it; raises ConfigError where the page has no place for one."""
     figures = page.parent / "figures" / "rlbm"
-    text = written(page, page.read_text(encoding="utf-8"))
+    try:
+        said = page.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"page = {shown(str(page))} cannot be read ({one_line(error)}); valid: docs/switch.md") from None
+    text = written(page, said)
     for part in ("random", "families"):
         tables.draw(kept(part), figures / f"{PARTS[part][0]}.svg")
     write_atomic(page, text)
 
 
-def _require_drawable(path: Path) -> None:
+def _require_drawable(path: str) -> None:
     """Before the work, as what would be written after it."""
     from netbuf_gym import plots
 
-    plots.format_of(path)
     plots.require()
-    if not os.access(path.parent, os.W_OK):
-        raise ConfigError(f"figure = {shown(str(path))}: its folder cannot be written; valid: a file in one that can")
+    file = scripts.to_write("figure", path)
+    try:
+        plots.format_of(file)
+    except ConfigError as error:
+        raise ConfigError(f"figure = {error}") from None
 
 
 def agent_of(key: str, name: str) -> Contender:
@@ -155,7 +162,11 @@ def agent_of(key: str, name: str) -> Contender:
         from netbuf_gym.zoo import checkpoint, library
         from netbuf_gym.zoo.saved import SavedAgent
     torch.set_num_threads(1)
-    saved = checkpoint.read(library.path_of(name, key))
+    try:
+        saved = checkpoint.read(library.path_of(name, key))
+    except CheckpointError as error:
+        said = str(error)
+        raise CheckpointError(said if said.startswith(key) else f"{key} = {said}") from None
     if (task := tasks.task_of(saved.env["id"])) != QueueThreshold.name:
         raise ConfigError(f"{key} = {shown(name)} is an agent of {task}; valid: one of {QueueThreshold.name}")
     return SavedAgent(saved)

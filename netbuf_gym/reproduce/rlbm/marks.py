@@ -70,9 +70,7 @@ def main(argv: Sequence[str]) -> int:
     if len(set(names)) < len(names):
         raise ConfigError(f"contenders = {shown(given['contenders'])} has one of them twice; valid: each once")
     contenders = {name: _contender(name) for name in names}
-    output = Path(given["output"])
-    if not os.access(output.parent, os.W_OK):
-        raise ConfigError(f"output = {shown(given['output'])}: its folder cannot be written; valid: a file in one that can")
+    output = scripts.to_write("output", given["output"])
 
     rows: list[dict[str, Any]] = []
     for name, contender in contenders.items():

@@ -28,7 +28,6 @@ import numpy as np
 
 from netbuf_gym import scripts
 from netbuf_gym.arguments import whole
-from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
 from netbuf_gym.reproduce.rlbm.marks import FIRST_SEED, INTERVAL_S, PLACES
@@ -68,10 +67,7 @@ def main(argv: Sequence[str]) -> int:
     known = {"worlds": "100", "threads": str(len(os.sched_getaffinity(0))), "output": str(TABLE)}
     given = scripts.given(argv, known)
     worlds, threads = (whole(name, scripts.number(given[name]), 1, 100_000) for name in ("worlds", "threads"))
-    output = Path(given["output"])
-    if not os.access(output.parent, os.W_OK):
-        valid = "a file in a folder that can be written"
-        raise ConfigError(f"output = {shown(given['output'])}: its folder cannot be written; valid: {valid}")
+    output = scripts.to_write("output", given["output"])
 
     rows: list[dict[str, Any]] = []
     for name in CONTROLS:

@@ -11,7 +11,6 @@ Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/parts.csv) and prints
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,16 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import scripts, stats
-from netbuf_gym.arguments import real, whole
+from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
+from netbuf_gym.reproduce.settings import unique
 from netbuf_gym.rollout import evaluate
+from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tables import csv_table
+from netbuf_gym.tasks.congestion_window.families import NO_RIVAL
 from netbuf_gym.tasks.pages import markdown_table
 from netbuf_gym.tasks.queue_threshold import BriefPulse, QueueThreshold
 from netbuf_gym.version import __version__
@@ -62,13 +63,13 @@ def main(argv: Sequence[str]) -> int:
     given = scripts.given(argv, known)
     worlds = whole("worlds", scripts.number(given["worlds"]), 2, 100_000)
     interval_s = real("interval_s", scripts.number(given["interval_s"]), 1e-3, 10)
-    output = Path(given["output"])
-    if not os.access(output.parent, os.W_OK):
-        raise ConfigError(f"output = {shown(given['output'])}: its folder cannot be written; valid: a file in one that can")
+    valid = [name for name in sender_controls("linux") if name not in NO_RIVAL]
+    ccs = unique("cc", [choice("cc", name, valid) for name in given["cc"].split(",")])
+    output = scripts.to_write("output", given["output"])
 
     rows: list[dict[str, Any]] = []
     for drop in DROPS:
-        for cc in given["cc"].split(","):
+        for cc in ccs:
             naive = None
             for name, contender in contenders().items():
                 say(f"{drop} {cc}: {name}")
@@ -81,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
                 ratio = np.exp(stats.mean_interval((own - naive)[there]))
                 values = (drop, cc, name, float(np.exp(own[there].mean())), *map(float, ratio), *means)
                 rows.append(dict(zip(COLUMNS, values, strict=True)))
-    command = f"python -m netbuf_gym.reproduce.rlbm.parts worlds={worlds} cc={given['cc']} interval_s={interval_s:g}"
+    command = f"python -m netbuf_gym.reproduce.rlbm.parts worlds={worlds} cc={','.join(ccs)} interval_s={interval_s:g}"
     write_atomic(output, csv_table(COLUMNS, rows, f"netbuf-gym {__version__}: {command}"))
     header = ("drop", "senders", "contender", "slowdown", "over naive", "drops", "ping (ms)")
     print(markdown_table(header, [_line(row) for row in rows]))

@@ -16,7 +16,6 @@ Writes a table (FILE, by default netbuf_gym/reproduce/rlbm/rewards.csv) and prin
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ import numpy as np
 from netbuf_gym import scripts, stats
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.contenders import Contender
-from netbuf_gym.errors import ConfigError, needing, shown
+from netbuf_gym.errors import needing
 from netbuf_gym.files import write_atomic
 from netbuf_gym.progress import say
 from netbuf_gym.rollout import evaluate
@@ -65,18 +64,16 @@ def main(argv: Sequence[str]) -> int:
     command = f"python -m netbuf_gym.reproduce.rlbm.rewards {asked}seeds={seeds} steps={steps} worlds={worlds}"
 
     rows: list[dict[str, Any]] = []
-    output, comment = Path(given["output"]), f"netbuf-gym {__version__}: {command}"
-    if not os.access(output.parent, os.W_OK):
-        raise ConfigError(f"output = {shown(given['output'])}: its folder cannot be written; valid: a file in one that can")
-    known = {drop: [_measure(BriefPulse(), drop, worlds)] for drop in DROPS}
+    output, comment = scripts.to_write("output", given["output"]), f"netbuf-gym {__version__}: {command}"
+    by_rule = {drop: [_measure(BriefPulse(), drop, worlds)] for drop in DROPS}
     for reward in (RULE, *rewards):
         agents = [] if reward == RULE else [_trained(reward, seed, steps, Path(given["runs"])) for seed in range(seeds)]
         if None in agents:
             print("rewards: interrupted; run the same command again to go on", file=sys.stderr)
             return 130
         for drop in DROPS:
-            played = [_measure(one, drop, worlds) for one in agents if one is not None] or known[drop]
-            rows.append({"drop": drop, "reward": reward, **_row(played, known[drop][0])})
+            played = [_measure(one, drop, worlds) for one in agents if one is not None] or by_rule[drop]
+            rows.append({"drop": drop, "reward": reward, **_row(played, by_rule[drop][0])})
     rows.sort(key=lambda row: DROPS.index(row["drop"]))
     write_atomic(output, csv_table(COLUMNS, rows, comment))
     print(markdown_table(("drop", "reward", "slowdown", "over the rule", "goodput"), [_line(row) for row in rows]))

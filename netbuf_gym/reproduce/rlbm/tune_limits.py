@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import scripts, stats
-from netbuf_gym.arguments import choice, whole
+from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError, shown
 from netbuf_gym.executors import LOCAL
 from netbuf_gym.files import write_atomic
@@ -35,6 +35,7 @@ from netbuf_gym.rollout import evaluate
 from netbuf_gym.scenarios.switches import DROPS
 from netbuf_gym.tables import csv_table, number, percent, read_table, text_table
 from netbuf_gym.tasks.queue_threshold import Limits, QueueThreshold
+from netbuf_gym.tasks.queue_threshold.switch_rules import LIMIT_MS
 from netbuf_gym.version import __version__
 
 FAMILIES: dict[str, dict[str, Any]] = {
@@ -83,9 +84,9 @@ def main(argv: Sequence[str]) -> int:
         asked = [float(f"{float(one):.6g}") for one in given["limits"].split(",")]
     except ValueError:
         raise ConfigError(f"limits = {shown(given['limits'])}; valid: milliseconds, e.g. limits=10,20,50") from None
-    grid = [Limits(value).limits_ms[0] for value in asked]
+    grid = [real("limits", value, *LIMIT_MS) for value in asked]
 
-    output = Path(given["output"])
+    output = scripts.to_write("output", given["output"])
     command = f"python -m netbuf_gym.reproduce.rlbm.tune_limits worlds={worlds}"
     comment = f"netbuf-gym {__version__}: {command}; seeds 0 to {worlds - 1}"
     found = read(output, comment)

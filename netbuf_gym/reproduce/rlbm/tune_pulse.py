@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
     engine = executor(given["executor"])
     interval_s = real("interval_s", scripts.number(given["interval_s"]), 0.001, 1)
 
-    output = Path(given["output"])
+    output = scripts.to_write("output", given["output"])
     command = (
         f"python -m netbuf_gym.reproduce.rlbm.tune_pulse interval_s={interval_s:g} candidates={candidates} worlds={worlds}"
     )

@@ -83,7 +83,8 @@ class BriefPulse(Decider):
             except ValueError:
                 number = math.nan
             if key not in known or key in given or math.isnan(number):
-                raise ConfigError(f"contender = {shown(f'{cls.name}:{settings}')}: {shown(setting)}; valid: {valid}")
+                wrong = "is unknown" if key not in known else "is there twice" if key in given else "is no number"
+                raise ConfigError(f"contender = {shown(f'{cls.name}:{settings}')}: {shown(setting)} {wrong}; valid: {valid}")
             given[key] = number
         rule = cls(**given)
         rule.name = f"{cls.name}:{settings}"
