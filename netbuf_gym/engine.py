@@ -108,6 +108,7 @@ class Engine(Unique):
         self.time_ns = np.zeros(self.worlds, np.int64)
         self._end_ns = np.zeros(self.worlds, np.int64)
         self._features = np.zeros((self.task.width, self.rows), np.float32)
+        self._looks = 2
         self.set_reward(self.task.default_reward if reward is None else reward)
 
         self.turn = Turn()
@@ -210,7 +211,7 @@ class Engine(Unique):
 
     def start_history(self, worlds: Sequence[int] | np.ndarray) -> None:
         """Makes the observation of freshly reset worlds: their first feature vector, as often as the history is deep."""
-        first = self.task.observe(self.tracker, self._features)
+        first = self._observed()
         for world in worlds:
             rows = slice(world * self.agents, (world + 1) * self.agents)
             self.history.fill(rows, first[:, rows])
@@ -229,7 +230,7 @@ class Engine(Unique):
         self.task.decode(actions, self.tracker, self._control)
         self._advance()
         self.tracker.update(self._telemetry)
-        self.history.push(self.task.observe(self.tracker, self._features))
+        self.history.push(self._observed())
         self.reward(self.tracker, self.terms)
         if not np.minimum.reduce(self._alive):
             np.multiply(self.terms, self._alive != 0, out=self.terms)
@@ -238,6 +239,14 @@ class Engine(Unique):
         np.add.reduce(self.terms, axis=0, out=self.rewards)
         self.steps += 1
         self._end_episodes()
+
+    def _observed(self) -> np.ndarray:
+        """The features now; the first ones, after a reset and after a decision, are looked at."""
+        found = self.task.observe(self.tracker, self._features)
+        if self._looks:
+            self._looks -= 1
+            self.task.require_observed(found, self._features)
+        return found
 
     def _advance(self) -> None:
         """Runs the plant to the next decision; whatever it raises, it is of no further use."""

@@ -1,7 +1,7 @@
 """The record of a task: all that the rest of the package knows of it, and the registry of records.
 
 A task of your own is registered with one call, and is then known to `gym.make`, `gym.make_vec`, `netbuf_gym.multiagent`, the
-listings, training and evaluation:
+listings, training and evaluation in the same process:
 
     tasks.register(TaskRecord(rules=Kettle, ids=("mine/Kettle-v0",), summary="a kettle: its heat", rewards={...}))
     env = gym.make("mine/Kettle-v0")

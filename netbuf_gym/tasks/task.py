@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from netbuf_gym.arguments import choice, whole
-from netbuf_gym.errors import called
+from netbuf_gym.errors import ConfigError, called, shown
 from netbuf_gym.plants.kinds import AgentKind
 from netbuf_gym.plants.plant import INTERVAL
 from netbuf_gym.plants.telemetry import TelemetrySchema
@@ -225,6 +225,22 @@ class Task(ABC):
             ConfigError: not of the space's shape.
         """
         return actions.single(action, self.action_space, self._action_is())
+
+    def require_observed(self, found: Any, out: np.ndarray) -> None:
+        """Raises ConfigError where what `observe` gave for `out` is not what it is to give, or no observation of the space."""
+        where, shape = f"{type(self).__name__}.observe", f"(features, rows) = {out.shape}"
+        if self.observation_space.shape != (self.history * self.width,):
+            lasting = f"history x features = {self.history} x {self.width} numbers"
+            raise ConfigError(f"{type(self).__name__}.observation_space = {self.observation_space}; valid: {lasting}")
+        if found is not out:
+            what = f"another array, {found.shape}" if isinstance(found, np.ndarray) else shown(found)
+            raise ConfigError(f"{where} gave {what}; valid: the array `out` that it was given, {shape}, filled")
+        low, high = (end[: self.width, None] for end in (self.observation_space.low, self.observation_space.high))
+        wrong = np.argwhere(~((out >= low) & (out <= high)))
+        if len(wrong):
+            at, row = wrong[0].tolist()
+            valid = f"{low[at, 0]:g} to {high[at, 0]:g}, as the observation space has it"
+            raise ConfigError(f"{where}: feature {self.features[at].name!r} of row {row} is {out[at, row]:g}; valid: {valid}")
 
     def _action_is(self) -> str:
         return actions.in_words(self.action_space) if self.action_is is None else self.action_is

@@ -353,7 +353,7 @@ class QueueThreshold(Task):
         switch = scenario.switches[0]
         tracker.reset(
             rows,
-            capacity_bps=added(scenario.links[port].mean_mbps(scenario.duration_s) for port in switch.ports) * 1e6,
+            capacity_bps=added(_line_rate_mbps(scenario, port) for port in switch.ports) * 1e6,
             capacity=switch.capacity,
             in_bytes=switch.in_bytes,
             packet_bytes=scenario.data_bytes,
@@ -476,3 +476,10 @@ def _only_switch(scenario: Scenario) -> Any:
         valid = "a scenario with one, e.g. rlbm/default"
         raise ConfigError(f"{called(scenario)} has {len(scenario.switches)} switches; valid: {valid}")
     return scenario.switches[0]
+
+
+def _line_rate_mbps(scenario: Scenario, port: int) -> float:
+    """The rate that a port is set to, which a switch knows: of one that varies the highest, not the mean of what will come."""
+    link = scenario.links[port]
+    highest = link.trace.peak_mbps if link.trace is not None else link.mean_mbps()
+    return min(highest, link.passes_mbps)

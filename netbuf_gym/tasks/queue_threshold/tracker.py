@@ -54,7 +54,8 @@ class SwitchTracker(LastMeasured):
         flows_open: flows started and not completed.
         flow_known: bool, whether any flow has completed.
         share_of_buffer: `(queues, rows)`, what each queue holds of the buffer.
-        capacity_bps: rate of the switch's ports. service_s: time that a full packet takes at this rate.
+        capacity_bps: line rate of the switch's ports, of one that varies its highest.
+        service_s: time that a full packet takes at this rate.
         packet_units: a full packet in the unit in which the switch counts its buffer.
         betas: `(queues, rows)`, fixed factors of the thresholds.
         limit_s: `(queues, rows)`, the limits in time that actions last named; infinite before the first.
@@ -202,7 +203,7 @@ class SwitchTracker(LastMeasured):
         Quantity("throughput_ratio", "1", "bytes delivered in order / what the ports can send", throughput_ratio),
         Quantity("queueing_s", "s", "time that the ports take to send what is queued at the end of the interval", queueing_s),
         Quantity("loss_ratio", "1", "packets not admitted / arrived; 0 when there were none", loss_ratio),
-        Quantity("capacity_bps", "bit/s", "rate of the switch's ports", lambda self: self.capacity_bps),
+        Quantity("capacity_bps", "bit/s", "line rate of the ports, its highest if it varies", lambda self: self.capacity_bps),
         Quantity("service_s", "s", "time that a full packet takes at this rate", lambda self: self.service_s),
         Quantity("occupancy", "1", "buffer in use as a share of it", lambda self: 1 - self.free_fraction),
         Quantity("flows_open", "1", "flows started and not completed", lambda self: self.flows_open),
