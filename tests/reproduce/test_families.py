@@ -131,3 +131,10 @@ def test_agents_of_other_tasks_are_refused(tmp_path):
             families.main([*QUICK, f"{key}={tmp_path}"])
     with pytest.raises(ConfigError, match="slow = 'congestion_window/ppo' is an agent of congestion_window; valid"):
         families.main([*QUICK, "slow=congestion_window/ppo"])
+
+
+def test_everybody_is_known_by_name():
+    assert set(families.PLAYERS) | set(families.AGENTS) == set(families.CONTENDERS)
+    assert {who for who, (interval_s, _) in families.PLAYERS.items() if interval_s < 0.1} == {
+        who for who in families.PLAYERS if who.endswith(", 10 ms")
+    }

@@ -24,7 +24,8 @@ the table has. `page` writes what the page says of `PARTS` between their lines, 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -172,25 +173,40 @@ def agent_of(key: str, name: str) -> Contender:
     return SavedAgent(saved)
 
 
-def _contender(who: str, agents: dict[str, Contender], drop: str, family: str) -> str | Contender:
-    if who in agents:
-        return agents[who]
-    if who.startswith(CONSTANT):
-        row = best(table_rows(), drop, family, LEAST_GOODPUT)
-        return Limits([row["limit_0_ms"], row["limit_1_ms"]])
-    if who.startswith("searched"):
-        return BriefPulse(**tune_pulse.best())
-    rules = {"brief_pulse": BriefPulse, "pulse_burst": PulseBurst, "pulse": Pulse}
-    if (rule := rules.get(who.partition(",")[0])) is not None:
-        return rule()
-    return BufferScheme(FAIR, **NO_AQM) if who == "fair queueing" else who
+def _constant(drop: str, family: str) -> Limits:
+    row = best(table_rows(), drop, family, LEAST_GOODPUT)
+    return Limits([row["limit_0_ms"], row["limit_1_ms"]])
+
+
+def _always(made: Callable[[], str | Contender]) -> Callable[[str, str], str | Contender]:
+    return lambda drop, family: made()
+
+
+SLOW_S, FAST_S = 0.1, 0.01
+PLAYERS: dict[str, tuple[float, Callable[[str, str], str | Contender]]] = {
+    **{name: (SLOW_S, _always(partial(str, name))) for name in (NAIVE, "dt", "abm", "codel", FAIR)},
+    CONSTANT: (SLOW_S, _constant),
+    "best constant, 10 ms": (FAST_S, _constant),
+    "brief_pulse, 100 ms": (SLOW_S, _always(BriefPulse)),
+    "brief_pulse, 10 ms": (FAST_S, _always(BriefPulse)),
+    "searched pulse, 10 ms": (FAST_S, _always(lambda: BriefPulse(**tune_pulse.best()))),
+    "pulse, 10 ms": (FAST_S, _always(Pulse)),
+    "pulse_burst, 10 ms": (FAST_S, _always(PulseBurst)),
+    "fair queueing": (SLOW_S, _always(lambda: BufferScheme(FAIR, **NO_AQM))),
+}
+"""Of everybody but the agents: how often it decides, and who it is, by drop place and family."""
 
 
 def _measure(
     who: str, agents: dict[str, Contender], drop: str, family: str, spec: dict[str, Any], worlds: int, threads: int
 ) -> Measured:
-    contender, seeds = _contender(who, agents, drop, family), range(FIRST_SEED, FIRST_SEED + worlds)
-    interval_s = 0.01 if who.endswith(" 10 ms") else 0.1
+    contender: str | Contender
+    if who in agents:
+        interval_s, contender = FAST_S if who == FAST else SLOW_S, agents[who]
+    else:
+        interval_s, made = PLAYERS[who]
+        contender = made(drop, family)
+    seeds = range(FIRST_SEED, FIRST_SEED + worlds)
     reports = evaluate(contender, QueueThreshold.name, spec, seeds, threads=threads, interval_s=interval_s)
     return Measured(*(np.array([one[key] for one in reports], float) for key in ("slowdown_p99_p0", "goodput_mbps")))
 
