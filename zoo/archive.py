@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import pickle
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -73,7 +74,7 @@ def read_parameters(archive: zipfile.ZipFile, name: str) -> Any:
     """What torch saved in a member: tensors in dictionaries and lists, nothing else.
 
     Raises:
-        ValueError: its storages are larger than the member.
+        ValueError: its storages are larger than the member, or it holds something else.
         Exception: whatever torch's unpickler of weights stumbles upon.
     """
     import torch as th
@@ -84,7 +85,10 @@ def read_parameters(archive: zipfile.ZipFile, name: str) -> Any:
             if info.compress_type != zipfile.ZIP_STORED:
                 raise ValueError(f"{name!r} holds compressed parameters")
         check_members(inner, len(data), 100_000)
-    return th.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    try:
+        return th.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise ValueError(f"{name!r} holds more than tensors, or something damaged; valid: what training wrote") from None
 
 
 def write_arrays(archive: zipfile.ZipFile, folder: str, arrays: Mapping[str, np.ndarray], compress: bool = True) -> None:

@@ -226,7 +226,8 @@ def _checked(path: Path, meta: dict[str, Any], room: int, has_moment: bool) -> S
     task = tasks.task_of(env["id"])  # never Gymnasium's registry, which imports the module of a `module:Name-v0`
     if task is None:
         ids = ", ".join(name for record in tasks.records() for name in record.ids)
-        raise CheckpointError(f"{path}: its environment {shown(env['id'])} is registered by no task; valid: {ids}, or one that a script has registered before")
+        valid = f"{ids}, or one that a script has registered before"
+        raise CheckpointError(f"{path}: its environment {shown(env['id'])} is registered by no task; valid: {valid}")
     if config.env.id != env["id"]:
         raise ValueError(f"env.id = {shown(config.env.id)} and {shown(env['id'])}")
     if env["kwargs"].get("task", task) != task:

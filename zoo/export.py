@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
 import shutil
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +53,17 @@ def folder(agent: str, output: Path, onnx: bool = False) -> list[Path]:
     _require_new(output)
     saved = checkpoint.read(library.path_of(agent))
     network = to_onnx(Agent(agent)) if onnx else None
-    output.mkdir(parents=True, exist_ok=True)
-    config = packing.pack(saved, output / library.MODEL)
-    write_atomic(output / "config.yaml", yaml.safe_dump(plain(config), sort_keys=False))
-    own = saved.path.parent
-    for name in ("metrics.json", submission.EVALUATION):
-        if (own / name).is_file():
-            shutil.copyfile(own / name, output / name)
-    if network is not None:
-        write_atomic(output / NETWORK, network)
-    write_json(output / versions.NAME, _versions(saved))
-    write_atomic(output / CARD, card(agent, saved))
+    with _new_folder(output) as made:
+        config = packing.pack(saved, made / library.MODEL)
+        write_atomic(made / "config.yaml", yaml.safe_dump(plain(config), sort_keys=False))
+        own = saved.path.parent
+        for name in ("metrics.json", submission.EVALUATION):
+            if (own / name).is_file():
+                shutil.copyfile(own / name, made / name)
+        if network is not None:
+            write_atomic(made / NETWORK, network)
+        write_json(made / versions.NAME, _versions(saved))
+        write_atomic(made / CARD, card(agent, saved))
     return sorted(output.iterdir())
 
 
@@ -71,6 +74,21 @@ def _versions(saved: checkpoint.Saved) -> dict[str, Any]:
 def _require_new(output: Path) -> None:
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise ConfigError(f"output = {str(output)!r} holds something already; valid: a new folder, or an empty one")
+
+
+@contextlib.contextmanager
+def _new_folder(output: Path) -> Iterator[Path]:
+    """A folder to write into, which becomes `output` as a whole or is gone."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    made = output.parent / f".{output.name}.{os.getpid()}"
+    made.mkdir()
+    try:
+        yield made
+        if output.exists():
+            output.rmdir()  # it was empty
+        made.rename(output)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def rl_zoo3(agent: str, output: Path) -> tuple[Path, str]:
@@ -89,19 +107,18 @@ def rl_zoo3(agent: str, output: Path) -> tuple[Path, str]:
     saved = checkpoint.read(library.path_of(agent))
     env, algo = saved.env["id"], RL_ZOO3.get(str(saved.config.algo.name), str(saved.config.algo.name))
     name = env.replace("/", "-")
-    model = output / algo / f"{name}_1" / f"{name}.zip"
-    about = model.with_suffix("")
-    about.mkdir(parents=True)
-    config = packing.pack(saved, model)
-    own = {"n_envs": config.algo.num_envs, "n_timesteps": saved.progress["timesteps"], "policy": config.algo.policy}
-    env_kwargs = {key: value for key, value in saved.env["kwargs"].items() if key not in OF_ITS_MACHINE}
-    for file, told in {
-        "config.yml": own,
-        "args.yml": {"algo": algo, "env": env, "env_kwargs": env_kwargs, "seed": config.seed, "gym_packages": ["netbuf_gym"]},
-    }.items():
-        write_atomic(about / file, yaml.safe_dump(told, sort_keys=False))
+    model = Path(algo, f"{name}_1", f"{name}.zip")
+    with _new_folder(output) as made:
+        about = made / model.with_suffix("")
+        about.mkdir(parents=True)
+        config = packing.pack(saved, made / model)
+        own = {"n_envs": config.algo.num_envs, "n_timesteps": saved.progress["timesteps"], "policy": config.algo.policy}
+        kwargs = {key: value for key, value in saved.env["kwargs"].items() if key not in OF_ITS_MACHINE}
+        args = {"algo": algo, "env": env, "env_kwargs": kwargs, "seed": config.seed, "gym_packages": ["netbuf_gym"]}
+        for file, told in {"config.yml": own, "args.yml": args}.items():
+            write_atomic(about / file, yaml.safe_dump(told, sort_keys=False))
     own_words = f"--algo {algo} --env {env} --gym-packages netbuf_gym -f {shlex.quote(str(output))}"
-    return model, f"python -m rl_zoo3.enjoy {own_words} --exp-id 1 --no-render"
+    return output / model, f"python -m rl_zoo3.enjoy {own_words} --exp-id 1 --no-render"
 
 
 def card(agent: str, saved: checkpoint.Saved) -> str:

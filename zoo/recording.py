@@ -92,7 +92,11 @@ def record(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about an author's address and the like
                 minari.create_dataset_from_buffers(name, buffers, env=env, algorithm_name=controller, description=said)
-            _require_same(minari.load_dataset(name)[0], env, seeds[0], folder / name)
+            try:
+                _require_same(minari.load_dataset(name)[0], env, seeds[0], folder / name)
+            except BaseException:
+                minari.delete_dataset(name)  # so that the name is free for another try
+                raise
     finally:
         env.close()
     return name

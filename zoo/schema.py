@@ -222,7 +222,7 @@ class TuneConfig(TrainConfig):
             or `choices`. Those that the command line sets are not searched.
         begin_with: settings that are tried after the learner's defaults, which come first; each a mapping of names in `search`.
         name: of the study; null: <task>-<algo>.
-        folder: where plots, best settings and the journal are written; null: runs/tune/<name>.
+        run_dir: where plots, best settings and the journal are written; null: runs/tune/<name>.
         trials: that the study is to have, pruned ones included.
         hours: core-hours after which no further trial begins; null: no limit.
         slowest: a trial that takes more than so many times the core-seconds of the defaults' is given up; null: no limit.
@@ -231,7 +231,7 @@ class TuneConfig(TrainConfig):
         worlds: that they are compared in, drawn from the scenario `validation` under seeds of the study's own.
         pruner: who gives trials up: median, halving or none.
         sampler: who proposes settings: tpe or random.
-        storage: null: the file journal.log in `folder`; a URL of SQLAlchemy's (sqlite:///FILE, postgresql://...), or
+        storage: null: the file journal.log in `run_dir`; a URL of SQLAlchemy's (sqlite:///FILE, postgresql://...), or
             grpc://HOST:PORT of an Optuna proxy.
         workers: processes of this command; further ones may be started by the same command elsewhere.
         stale_minutes: a trial that was not heard of for so long is taken for lost, and tried again.
@@ -240,7 +240,6 @@ class TuneConfig(TrainConfig):
     search: dict[str, Any] = field(default_factory=dict)
     begin_with: list[Any] = field(default_factory=list)
     name: str | None = None
-    folder: str | None = None
     trials: int = 30
     hours: float | None = None
     slowest: float | None = None

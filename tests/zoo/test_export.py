@@ -9,7 +9,7 @@ import yaml
 
 from netbuf_gym import zoo
 from netbuf_gym.cli import main
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.errors import CheckpointError, ConfigError
 from netbuf_gym.zoo import export, library
 
 
@@ -56,6 +56,22 @@ def test_a_network_that_decides_otherwise_is_refused(monkeypatch, tmp_path):
     with pytest.raises(ConfigError, match=r"queue_threshold/ppo: its network as ONNX decides otherwise in [\d,]+ of"):
         export.folder("queue_threshold/ppo", tmp_path / "x", onnx=True)
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("write", [export.folder, export.rl_zoo3])
+def test_a_refused_export_leaves_nothing(write, trained, tmp_path, monkeypatch):
+    def refused(saved, path):
+        path.write_bytes(b"half")
+        raise CheckpointError("it does not fit")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(export.packing, "pack", refused)
+        with pytest.raises(CheckpointError):
+            write(str(trained), tmp_path / "hub")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "hub").mkdir()  # an empty folder will do
+    write(str(trained), tmp_path / "hub")
+    assert [path.name for path in tmp_path.iterdir()] == ["hub"] and any((tmp_path / "hub").iterdir())
 
 
 def test_a_run_that_nobody_measured_has_no_results(trained, tmp_path):
