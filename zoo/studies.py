@@ -50,7 +50,7 @@ ENQUEUED = "fixed_params"
 """Optuna's own name for the settings that a trial was given."""
 BEAT_SECONDS = 20.0
 WORKER, BEAT, CPU, CONFIG, COMMAND = "worker", "beat", "cpu_s", "config", "command"
-DIVERGED, SLOW = "diverged", "slow"
+DIVERGED, SLOW, UNTRAINED = "diverged", "slow", "untrained"
 
 warnings.filterwarnings("ignore", category=ExperimentalWarning)
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -241,6 +241,9 @@ def _tried(study: optuna.Study, trial: optuna.Trial, one: Plan, interrupt: Inter
             return told()
         except SlowError:
             trial.set_user_attr(SLOW, True)
+            return told()
+        if trial.number > 0 and not all(training.learned for training in each):  # the defaults are what others are beside
+            trial.set_user_attr(UNTRAINED, True)
             return told()
     return told(value if np.isfinite(value) else None)  # no world may have given it a score
 

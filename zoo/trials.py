@@ -100,6 +100,11 @@ class Training:
         if self.interrupt.received is not None:
             raise InterruptedTrial
 
+    @property
+    def learned(self) -> bool:
+        """Whether its networks have been changed at all."""
+        return self.model._n_updates > 0
+
     def write(self, path: Path) -> None:
         """Writes the model as it is now."""
         progress = {"timesteps": self.model.num_timesteps, "seconds": 0.0, "updates": self.model._n_updates, "finished": False}

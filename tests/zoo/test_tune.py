@@ -233,6 +233,16 @@ def test_a_trial_that_is_slow_is_given_up(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_trial_that_ended_before_anything_was_learned_is_given_up(tmp_path):
+    own = ["env=congestion_window", "algo=dqn", "scenario=ppcc/4", "scenario.kwargs.duration_s=2", "stagger_steps=0"]
+    overrides = [*own, "algo.num_envs=4", "total_timesteps=128", *STUDY[len(SMALL) :], "trials=2", f"run_dir={tmp_path}"]
+    assert tune.main(overrides) == 0
+    _, found = open_study(overrides)
+    assert [one.state for one in found.trials] == [TrialState.COMPLETE, TrialState.PRUNED]
+    assert found.trials[1].user_attrs[studies.UNTRAINED]
+
+
+@pytest.mark.slow
 def test_what_a_trial_may_cost_is_counted_in_the_defaults(study):
     overrides, _ = study
     plan, found = open_study([*overrides, "slowest=3"])
