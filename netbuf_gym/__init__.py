@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from netbuf_gym import baselines, contenders, errors, plants, rewards, rollout, scenarios, tasks, traces, wrappers
+from netbuf_gym import baselines, contenders, errors, extensions, plants, rewards, rollout, scenarios, tasks, traces, wrappers
 from netbuf_gym.registration import register_environments
 from netbuf_gym.results import FlowResult, LinkResult, Result
 from netbuf_gym.simulation import simulate
@@ -39,6 +39,8 @@ def __dir__() -> list[str]:
     """The modules of `LATE` too, loaded or not."""
     return sorted({*globals(), *__all__, *LATE})
 
+
+extensions.load()  # last: they import this package, whole
 
 __all__ = [
     "FlowResult",
