@@ -1,4 +1,4 @@
-"""Packages that add tasks, plants or whatever else is registered: they are imported with `netbuf_gym`, in each of its processes.
+"""Packages that add tasks, plants or whatever else is registered: imported with `netbuf_gym`, in each of its processes.
 
 Such a package says so itself, by an entry point of the group `netbuf_gym` whose value is the module that registers. In its
 `pyproject.toml`:
@@ -22,5 +22,5 @@ def load() -> None:
             entry.load()
         except Exception as error:
             of = "" if entry.dist is None else f" of {entry.dist.name}"
-            said = f"{type(error).__name__}: {error}"
-            warnings.warn(f"entry point {entry.name!r}{of}, {entry.value}, was not imported: {said}", RuntimeWarning, stacklevel=3)
+            said = f"entry point {entry.name!r}{of}, {entry.value}, was not imported: {type(error).__name__}: {error}"
+            warnings.warn(said, RuntimeWarning, stacklevel=3)

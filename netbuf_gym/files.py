@@ -104,6 +104,23 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
+def make_folder(path: Path, field: str) -> None:
+    """Makes a folder for results, and writes in it, before any work is done; `field`: what it was given as.
+
+    Raises:
+        ConfigError: It is none, cannot become one, or cannot be written in.
+    """
+    said = "is no folder and cannot become one"
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        said = "cannot be written in"
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        why = f"{field} = '{path}' {said}: {error.strerror or error}"
+        raise ConfigError(f"{why}; valid: a folder, new or not") from None
+
+
 @contextmanager
 def alone(folder: Path, field: str) -> Iterator[None]:
     """Holds a lock of a folder, a file `.lock` in it; `field`: what the folder was given as.

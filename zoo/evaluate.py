@@ -16,7 +16,7 @@ from netbuf_gym import plots, tasks
 from netbuf_gym.arguments import choice, whole
 from netbuf_gym.engine import MAX_THREADS, take_agents
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.files import write_atomic, write_json
+from netbuf_gym.files import make_folder, write_atomic, write_json
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.rollout import draw
 from netbuf_gym.scenarios import Scenario
@@ -70,6 +70,8 @@ def evaluate(config: DictConfig) -> Path:
     where = {"agents": _agents(config, task)} | ({} if config.plant is None else {"plant": plain(config.plant)})
     env |= where
     worlds = draw(task, scenario, seeds, **where)
+    if config.run_dir is not None:
+        make_folder(Path(config.run_dir), "run_dir")
     runs = []
     total = len(worlds) * (len(names) + (agent is not None))
     with ProgressBar("evaluating", line_seconds=None, shown=config.progress) as bar:
@@ -80,7 +82,6 @@ def evaluate(config: DictConfig) -> Path:
             task, names, worlds, scenario=scenario, threads=config.threads, env=env, each=counted
         )
     run_dir = _new_dir(Path("runs", "evaluate", task)) if config.run_dir is None else Path(config.run_dir)
-    run_dir.mkdir(parents=True, exist_ok=True)
     title = f"{scenario['name'] if isinstance(scenario, dict) else scenario}, {len(seeds)} seeds"
     first = "the agent" if saved is not None else runs[0].name
     measures = measures.of(runs[0].metrics)

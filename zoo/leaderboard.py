@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym.errors import ConfigError
+from netbuf_gym.files import make_folder
 from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.stats import Interval
 from netbuf_gym.suites import scoring, suite
@@ -43,8 +44,10 @@ def fill(tasks: Sequence[str], folder: Path, threads: int = 1) -> list[Path]:
         the files that were written.
 
     Raises:
+        ConfigError: The folder cannot be written in.
         OSError: One cannot be written.
     """
+    make_folder(folder, "results")
     written: list[Path] = []
     for task in tasks:
         own = scores.ranked_by(task)

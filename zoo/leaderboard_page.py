@@ -12,7 +12,7 @@ import numpy as np
 
 from netbuf_gym import plots, sections, stats, tasks
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.files import write_atomic
+from netbuf_gym.files import make_folder, write_atomic
 from netbuf_gym.suites import scoring
 from netbuf_gym.suites.field import overview
 from netbuf_gym.tables import markdown_table, number
@@ -48,7 +48,7 @@ def write(names: Sequence[str], folder: Path, output: Path) -> list[Path]:
     if not held:
         raise ConfigError(f"results = {folder} holds none; valid: a folder that `netbuf-gym leaderboard fill` filled")
     standings = {name: leaderboard.standings(name, folder) for name in held}
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output, "output")
     pages = {output / "leaderboard.md": markdown(standings), output / "leaderboard.html": page(standings)}
     readme = output.absolute().parent / "README.md"
     if readme.is_file() and IN_SHORT[0] in (text := readme.read_text(encoding="utf-8")):

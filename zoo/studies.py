@@ -29,6 +29,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.files import make_folder
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import reference, search, selection
 from netbuf_gym.zoo.callbacks import Interrupt
@@ -333,7 +334,7 @@ def _storage(one: Plan) -> BaseStorage:
     """Where a study is kept: a journal in its folder, a database, or an Optuna proxy."""
     given = one.config.storage
     if given is None:
-        one.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(one.folder, "run_dir")
         return JournalStorage(JournalFileBackend(str(one.folder / JOURNAL)))
     scheme, _, rest = given.partition("://")
     host, _, port = rest.rpartition(":")

@@ -7,7 +7,6 @@ whole, but not with the same bits.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from netbuf_gym import tasks
 from netbuf_gym.errors import CheckpointError, ConfigError
-from netbuf_gym.files import alone, naming, write_atomic
+from netbuf_gym.files import alone, make_folder, naming, write_atomic
 from netbuf_gym.overrides import unquoted, word
 from netbuf_gym.progress import say
 from netbuf_gym.tasks.measures import Measures
@@ -152,7 +151,7 @@ def _start(config: DictConfig, tell: Callable[[str], None]) -> TrainResult:
         if note is not None:
             _say(note)
         model, recorder = begin(config, worlds, tell)
-        run_dir.mkdir(parents=True, exist_ok=True)
+        make_folder(run_dir, "run_dir")
         with alone(run_dir, "run_dir"):
             _require_empty(run_dir)  # no other has run in it meanwhile
             checkpoint.tidy(run_dir)
@@ -284,9 +283,6 @@ def _run_dir(config: DictConfig) -> Path:
     if not config.run_dir.strip() or "\0" in config.run_dir:
         raise ConfigError(f"run_dir = {config.run_dir!r} names no folder; valid: a folder, or null for a new one below runs/")
     _require_empty(run_dir)
-    there = next(path for path in (run_dir, *run_dir.absolute().parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        raise ConfigError(f"run_dir = {str(run_dir)!r}: {there} is no folder that can be written to")
     return run_dir
 
 

@@ -6,12 +6,11 @@ import argparse
 import shlex
 import sys
 from collections.abc import Collection, Sequence
-from pathlib import Path
-from tempfile import TemporaryFile
 
 from netbuf_gym import tasks
 from netbuf_gym.contenders import Contender
 from netbuf_gym.errors import ConfigError, ControlError, NetbufError, one_line, shown
+from netbuf_gym.files import make_folder
 from netbuf_gym.plots import require
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import SUITES, suite
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     cells = edition.of(order.families)
     families = [family for family in edition.families if not order.families or family in order.families]
     teller = own.teller(own, edition, families, order)
-    _make(order.output)
+    make_folder(order.output, "output")
     failed: dict[str, str] = {}
     words, contenders = [], []
     for word in (*order.controllers, *teller.needs):
@@ -133,19 +132,6 @@ def _require_names(contenders: Sequence[Contender], known: Collection[str]) -> N
         if one.own_code is not None and one.name in known:
             said = f"controller = {shown(one.own_code)} is called {shown(one.name)}, as one of the package's is"
             raise ConfigError(f"{said}; valid: another name")
-
-
-def _make(output: Path) -> None:
-    """Makes the folder of the results, and writes in it, before any work is done."""
-    said = "is no folder and cannot become one"
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        said = "cannot be written in"
-        with TemporaryFile(dir=output):
-            pass
-    except OSError as error:
-        why = f"output = '{output}' {said}: {error.strerror or error}"
-        raise ConfigError(f"{why}; valid: a folder, new or not") from None
 
 
 class _Counted:

@@ -22,7 +22,7 @@ from typing import Any
 
 from netbuf_gym.errors import ConfigError, ReferenceDataError
 from netbuf_gym.executors import LOCAL, Executor
-from netbuf_gym.files import alone, write_atomic, write_json
+from netbuf_gym.files import alone, make_folder, write_atomic, write_json
 from netbuf_gym.reproduce import table
 from netbuf_gym.reproduce.experiment import Chunk, Experiment, Part
 from netbuf_gym.reproduce.results import Runs
@@ -206,7 +206,7 @@ class Campaign:
             return
         if self.output.is_dir() and any(path for path in self.output.iterdir() if not path.name.startswith(f".{DESCRIPTION}.")):
             raise ConfigError(f"output = '{self.output}' holds files, but no campaign; valid: a new or an empty folder")
-        self.output.mkdir(parents=True, exist_ok=True)
+        make_folder(self.output, "output")
         write_json(path, self._description(time.strftime("%Y-%m-%d"), 0.0))
         self._before_s = 0.0
 

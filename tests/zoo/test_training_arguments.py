@@ -119,7 +119,7 @@ def test_an_empty_folder_is_not_this_folder(override, tiny, tmp_path, monkeypatc
 def test_a_run_dir_that_is_a_file_is_refused(tiny, tmp_path):
     (tmp_path / "file").write_text("mine")
     for path in ("file", "file/run"):
-        with pytest.raises(ConfigError, match="no folder that can be written to"):
+        with pytest.raises(ConfigError, match=r"run_dir = .* is no folder and cannot become one"):
             train([*tiny[0], f"run_dir={tmp_path / path}"])
 
 
