@@ -10,6 +10,7 @@ its sums, and so in time its decisions, may depend on the latter.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,13 +21,16 @@ import numpy as np
 
 from netbuf_gym import isolated, plants, tasks
 from netbuf_gym.arguments import choice, whole
-from netbuf_gym.contenders import Contender, InWorld, Policy
+from netbuf_gym.contenders import ConstantAction, Contender, InWorld, Policy
 from netbuf_gym.engine import MAX_SEED, Engine, draw_episode, generator_of, take_agents
 from netbuf_gym.errors import ConfigError, PlantFault, called, shown
 from netbuf_gym.isolated import Stop
 from netbuf_gym.plants.simulator import World as Simulated
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.worlds import ScenarioLike
+
+CONSTANT = "constant:"
+"""What the name of a contender begins with that does the same always."""
 
 
 class Stopped(Exception):
@@ -100,8 +104,13 @@ Look = Callable[[View], None]
 
 
 def contender_of(name: str, task: str) -> Contender:
-    """A task's contender by its name; raises `ConfigError` for another."""
+    """A task's contender by its name, `constant:ACTION` being the same always, as JSON; raises `ConfigError` for another."""
     known = tasks.get(task).contenders
+    if isinstance(name, str) and name.startswith(CONSTANT) and name not in known:
+        try:
+            return ConstantAction(json.loads(name.removeprefix(CONSTANT)), name)
+        except ValueError:
+            raise ConfigError(f"contender = {shown(name)}; valid: {CONSTANT}ACTION, e.g. constant:5, constant:[0.2]") from None
     return known[name if name in known else choice("contender", name, known)]()
 
 

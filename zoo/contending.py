@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from netbuf_gym import rollout, tasks
-from netbuf_gym.contenders import ConstantAction, Contender, words
+from netbuf_gym.contenders import Contender, words
 from netbuf_gym.errors import CheckpointError, ConfigError, needing, shown
 from netbuf_gym.nearest import did_you_mean
 from netbuf_gym.suites.suite import Cell, Suite
 from netbuf_gym.zoo import library
-
-CONSTANT = "constant:"
 
 
 def contender(word: str, suite: Suite) -> Contender:
@@ -39,13 +36,8 @@ def of_task(word: str, task: str, where: str) -> Contender:
     """
     known = tasks.get(task).contenders
     words.require_file(word, "controller")
-    if word in known:
+    if word in known or word.startswith(rollout.CONSTANT):
         return rollout.contender_of(word, task)
-    if word.startswith(CONSTANT):
-        try:
-            return ConstantAction(json.loads(word.removeprefix(CONSTANT)), word)
-        except ValueError:
-            raise ConfigError(f"controller = {shown(word)}; valid: constant:ACTION, e.g. constant:5, constant:[0.2]") from None
     try:
         path = library.path_of(word, "controller")
     except CheckpointError:

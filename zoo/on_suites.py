@@ -6,7 +6,6 @@ the agents are shown beside.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from netbuf_gym import rollout, stats
-from netbuf_gym.contenders import ConstantAction, Contender
+from netbuf_gym.contenders import Contender
 from netbuf_gym.engine import MAX_THREADS
 from netbuf_gym.progress import ProgressBar
 from netbuf_gym.suites import report, running, suite
@@ -23,7 +22,6 @@ from netbuf_gym.suites.suite import Suite
 from netbuf_gym.tables import markdown_table
 from netbuf_gym.tasks.measures import Measures
 from netbuf_gym.zoo import checkpoint
-from netbuf_gym.zoo.contending import CONSTANT
 from netbuf_gym.zoo.saved import SavedAgent
 
 
@@ -37,7 +35,7 @@ def choose(measures: Measures, saved: Sequence[checkpoint.Saved]) -> dict[str, A
     own = suite(measures.chosen_on)
     actions = saved[0].env["schema"]["actions"]
     tried_one_by_one = range(len(actions) if isinstance(actions, list) else 0)
-    constants = [ConstantAction(action, f"{CONSTANT}{action}") for action in tried_one_by_one]
+    constants = [rollout.contender_of(f"{rollout.CONSTANT}{action}", own.task) for action in tried_one_by_one]
     played = _played(own, [*map(SavedAgent, saved), *constants])
     scores = [float(np.nanmean(one.of(own.score.key))) for one in played]
     tried = {one.name: score for one, score in zip(constants, scores[len(saved) :], strict=True)}
@@ -61,7 +59,7 @@ def judge(measures: Measures, saved: Sequence[checkpoint.Saved], kept: int, chos
     others: list[Contender] = [rollout.contender_of(name, own.task) for name in measures.carded_beside]
     if chosen["best_constant"]:
         name = chosen["best_constant"]
-        others.append(ConstantAction(json.loads(name.removeprefix(CONSTANT)), name))
+        others.append(rollout.contender_of(name, own.task))
     played = _played(own, [*map(SavedAgent, saved), *others])
     agents, beside = played[: len(saved)], played[len(saved) :]
     edition, key = own.load(), own.score.key
