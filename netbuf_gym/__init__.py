@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     import netbuf_gym.zoo as zoo
     from netbuf_gym import multiagent as multiagent
     from netbuf_gym import stats as stats
+    from netbuf_gym import vector as vector
 
-LATE = ("multiagent", "stats", "zoo")
+LATE = ("multiagent", "stats", "vector", "zoo")
 """Modules that need an extra, or take long to load."""
 
 register_environments()
