@@ -172,9 +172,10 @@ def sections_with_files():
 
 def test_every_block_of_the_page_is_followed_but_the_first():
     assert PAGE.count("\n```") == 2 * len(BLOCKS)
-    assert [block.text for block in BLOCKS if not block.file and block not in RUN] == [
+    assert [block.text for block in BLOCKS if not block.file and block not in RUN and block.language != "toml"] == [
         "make native .venv/.train\nsource .venv/bin/activate\n"
     ]
+    assert [block.section for block in BLOCKS if block.language == "toml"] == ["A task"]  # tests/test_extensions.py follows it
 
 
 def test_blocks_are_read_with_their_files_and_commands(capsys, tmp_path):

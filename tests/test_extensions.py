@@ -1,6 +1,7 @@
 """Packages that register something are imported with the package, in each of its processes."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,10 @@ from netbuf_gym import page_blocks
 ROOT = Path(__file__).parent.parent
 
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-TASK = next(block for block in page_blocks.blocks(PAGE) if block.file == "netbuf_gym/tasks/short_wait/__init__.py")
+BLOCKS = list(page_blocks.blocks(PAGE))
+TASK = next(block for block in BLOCKS if block.file == "netbuf_gym/tasks/short_wait/__init__.py")
+ENTRY = re.sub(r"\[project\.entry-points\.(\w+)\]", r"[\1]", next(block.text for block in BLOCKS if block.language == "toml"))
+"""As pip writes what the page has into `pyproject.toml`."""
 
 
 @pytest.fixture
@@ -24,7 +28,7 @@ def installed(tmp_path):
         info = tmp_path / f"{module}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[netbuf_gym]\n{module} = {module}\n")
+        (info / "entry_points.txt").write_text(ENTRY.replace('"', "").replace("short_wait", module))
         path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)])])
 
         def run(*words):
