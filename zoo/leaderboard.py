@@ -13,7 +13,7 @@ from netbuf_gym.suites import scoring, suite
 from netbuf_gym.suites.catalogue import CHOOSE_ON
 from netbuf_gym.tables import markdown_table, number
 from netbuf_gym.tasks import get
-from netbuf_gym.zoo import scores
+from netbuf_gym.zoo import constants, scores
 from netbuf_gym.zoo.schema import LEAST_SEEDS
 
 HEADER = ("", "contender", "kind", "score", "P(> best rule)", "over best rule", "over best constant", "seeds", "CPU s", "us")
@@ -51,9 +51,9 @@ def fill(tasks: Sequence[str], folder: Path, threads: int = 1) -> list[Path]:
     written: list[Path] = []
     for task in tasks:
         own = scores.ranked_by(task)
-        edition, path = own.load(), folder / task / scores.CONSTANTS
+        edition, path = own.load(), folder / task / constants.CONSTANTS
         try:
-            constant = scores.constant_of(folder, task)
+            constant = constants.constant_of(folder, task)
         except ConfigError:
             say(f"{task}: choosing the best constant")
             total = len(suite(CHOOSE_ON[task]).load().cells) * len(get(task).measures.constants)
@@ -95,7 +95,7 @@ def standings(task: str, folder: Path, more: Sequence[Path] = ()) -> list[scorin
             found = scores.distinct([*found, *given])
         except ConfigError as error:
             say(f"passed over: {error}")
-    return scoring.standings(own, edition, found, scores.constant_of(folder, task))
+    return scoring.standings(own, edition, found, constants.constant_of(folder, task))
 
 
 def table(task: str, standing: Sequence[scoring.Standing]) -> str:

@@ -16,7 +16,7 @@ from netbuf_gym.files import make_folder, write_atomic
 from netbuf_gym.suites import scoring
 from netbuf_gym.suites.field import overview
 from netbuf_gym.tables import markdown_table, number
-from netbuf_gym.zoo import leaderboard, scores
+from netbuf_gym.zoo import constants, leaderboard, scores
 
 TEMPLATE = Path(__file__).with_name("leaderboard_template.html")
 COLOURS = {"agent": "#0072b2", "rule": "#009e73", "constant": "#e69f00", "other control": "#767676", "random": "#a33"}
@@ -44,7 +44,7 @@ def write(names: Sequence[str], folder: Path, output: Path) -> list[Path]:
         ConfigError: There are no results of any task, or as `leaderboard.standings` does.
         OSError: A page cannot be written.
     """
-    held = [name for name in names if (folder / name / scores.CONSTANTS).is_file()]
+    held = [name for name in names if (folder / name / constants.CONSTANTS).is_file()]
     if not held:
         raise ConfigError(f"results = {folder} holds none; valid: a folder that `netbuf-gym leaderboard fill` filled")
     standings = {name: leaderboard.standings(name, folder) for name in held}

@@ -25,13 +25,8 @@ from netbuf_gym.suites.catalogue import CHOOSE_ON, V1
 from netbuf_gym.suites.running import Played
 from netbuf_gym.suites.scoring import CHANCE, Result
 from netbuf_gym.zoo import archive, checkpoint, contending, library
+from netbuf_gym.zoo.constants import CONSTANTS
 from netbuf_gym.zoo.saved import SavedAgent
-
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" if (HERE / "results").is_dir() else HERE.parent / "benchmarks" / "results" / V1
-"""Committed results: as they were installed, or those of the checkout."""
-CONSTANTS = "constants.json"
-"""What says which constant is the best."""
 
 
 def ranked_by(task: str) -> Suite:
@@ -230,25 +225,6 @@ def collect(files: Iterable[Path], own: Suite, edition: Edition) -> list[Result]
         if data["suite"] == own.name:
             found += results_of(data, own, edition, str(path))
     return distinct(found)
-
-
-def constant_of(folder: Path, task: str) -> str:
-    """The best constant, as `fill` found it.
-
-    Raises:
-        ConfigError: It has not, or on other worlds.
-    """
-    path, again = folder / task / CONSTANTS, f"valid: what `netbuf-gym leaderboard fill task={task}` writes"
-    try:
-        data = json.loads(read_text(path))
-        edition = suite(CHOOSE_ON[task]).load()
-        if data["digest"] != edition.digest or data["best"] not in tasks.get(task).measures.constants:
-            raise ConfigError(f"{path}: is of other worlds, digest {shown(data['digest'])}; {again}")
-        return str(data["best"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{path}: does not say which constant is the best ({error}); {again}") from None
 
 
 def is_current(path: Path, word: str, edition: Edition) -> bool:

@@ -101,10 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _results(given: dict[str, str]) -> Path:
     """Where results are read."""
-    from netbuf_gym.zoo import scores
+    from netbuf_gym.zoo import constants
 
     own = _filled(given)
-    return own if "results" in given or own.is_dir() else scores.RESULTS
+    return own if "results" in given or own.is_dir() else constants.RESULTS
 
 
 def _filled(given: dict[str, str]) -> Path:
@@ -151,13 +151,13 @@ def _submit(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], t
 
 def _show(words: Sequence[str], tasks: Sequence[str], given: dict[str, str], threads: int) -> int:
     from netbuf_gym.suites.field import overview
-    from netbuf_gym.zoo import leaderboard, scores, tracking
+    from netbuf_gym.zoo import constants, leaderboard, scores, tracking
 
     with tempfile.TemporaryDirectory() as fetched:
         more = tracking.offline_results(_runs(given))
         if "project" in given:
             more += tracking.project_results(given["project"], Path(fetched))
-        held = [task for task in tasks if "task" in given or (_results(given) / task / scores.CONSTANTS).is_file()]
+        held = [task for task in tasks if "task" in given or (_results(given) / task / constants.CONSTANTS).is_file()]
         if not held:
             said = f"results = {_results(given)} holds none"
             raise ConfigError(f"{said}; valid: a folder that `netbuf-gym leaderboard fill` filled")

@@ -66,7 +66,7 @@ def test_studies_run_and_go_on(tmp_path, capsys):
     assert set(runs.values("study")) == set(QUICK)
     whole = runs.where(step=0)
     cells = sum(len(ALL[name].cells) for name in QUICK)
-    assert len(whole) == 2 * (2 * cells + len(worlds.PPCC_CELLS))
+    assert len(whole) == 2 * 3 * cells
     series = runs.kept(runs.columns["step"] > 0)
     assert set(series.values("study")) == {"start", "outage", "delay_step"} and series.values("seed") == [SEED]
     assert series.where(study="start", cell="1", scheme="cubic").columns["step"].tolist() == [0.5 * k for k in range(1, 7)]
@@ -80,8 +80,11 @@ def test_studies_run_and_go_on(tmp_path, capsys):
     assert (columns["goodput_mbps"] > 0).all() and (columns["use"] < 1).all() and (columns["loss"] < 0.5).all()
     shares = whole.where(study="rivals").columns["share"]
     assert ((shares > 0) & (shares < 1)).all()
-    best = whole.where(study="ppcc", scheme="constant").columns["choice"]
-    assert set(best.tolist()) <= set(range(schemes.EachAction.number()))
+    constant = whole.where(study="rivals", scheme="constant", cell=worlds.RIVAL_CELLS[0], seed=SEED)
+    settings = SENDER.parse(words).settings
+    ours = contender_of(schemes.best_constant())
+    (again,) = ALL["rivals"].play(ours, settings, worlds.RIVAL_CELLS[0], [SEED])
+    assert schemes.best_constant() == "constant:5" and constant.columns["utility"][0] == pytest.approx(again["utility"], 1e-6)
 
     docs = tmp_path / "sender.md"
     docs.write_text(f"# Title\n\n{MARKED}\nlast words\n")
@@ -125,8 +128,8 @@ def test_the_agent_plays_by_its_name():
         ("traces=. studies=[ppcc]", "traces = '.', but studies has no 'traces'; valid: both or neither"),
         ("studies=[outage] schemes=[oracle]", "in which none of the schemes plays; valid there: agent, newreno"),
         (
-            "studies=[grid] schemes=[cubic,constant]",
-            "schemes holds 'constant', which plays in none of the studies; valid with one of ppcc",
+            "studies=[grid] schemes=[cubic,oracle]",
+            "schemes holds 'oracle', which plays in none of the studies; valid with one of traces",
         ),
         ("duration_s=1", "duration_s = 1.0 is out of range"),
     ],

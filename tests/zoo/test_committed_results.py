@@ -6,7 +6,7 @@ import pytest
 
 from netbuf_gym import stats
 from netbuf_gym.suites import scoring
-from netbuf_gym.zoo import gate, leaderboard, leaderboard_page, library, scores
+from netbuf_gym.zoo import constants, gate, leaderboard, leaderboard_page, library, scores
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "v1"
 COMMITTED = sorted(path.parent.name for path in RESULTS.glob("*/constants.json"))
@@ -55,7 +55,7 @@ def test_the_first_page_says_what_the_leaderboard_does():
 def test_committed_results_are_of_todays_worlds_and_models(task):
     own = scores.ranked_by(task)
     edition = own.load()
-    for word in scores.words_of(task, scores.constant_of(RESULTS, task)):
+    for word in scores.words_of(task, constants.constant_of(RESULTS, task)):
         assert scores.is_current(scores.file_of(RESULTS, task, word), word, edition), word
     standing = leaderboard.standings(task, RESULTS)
     for one in standing:

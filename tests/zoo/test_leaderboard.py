@@ -14,7 +14,7 @@ import pytest
 from netbuf_gym.cli import main
 from netbuf_gym.errors import CheckpointError, ConfigError, MissingExtraError
 from netbuf_gym.suites import SUITES, Edition, scoring, suite
-from netbuf_gym.zoo import gate, leaderboard, leaderboard_page, library, scores, submission, tracking
+from netbuf_gym.zoo import constants, gate, leaderboard, leaderboard_page, library, scores, submission, tracking
 
 TASK, AGENT = "queue_threshold", "queue_threshold/ppo"
 FAMILIES = ("shallow", "overload")
@@ -131,7 +131,7 @@ def test_results_that_are_none_are_refused(field, played):
     with pytest.raises(ConfigError, match=r"shallow-01: score = 'best'; valid: a number"):
         scores.results_of(data, own, own.load(), "x")
     with pytest.raises(ConfigError, match=r"constants.json: does not say .*leaderboard fill task=queue_threshold"):
-        scores.constant_of(field, TASK)
+        constants.constant_of(field, TASK)
 
 
 # ---- handing in

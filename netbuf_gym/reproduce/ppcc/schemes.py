@@ -39,6 +39,7 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "westwood": (COLOURS[8], "-", "Westwood+"),
     "copa": (COLOURS[14], "-", "Copa"),
     "queue_target": (COLOURS[9], "-", "rule queue_target"),
+    "keep": ("#bc8a5f", "--", "rule keep"),
     CONSTANT: ("#bc8a5f", "-", "constant window"),
     RANDOM: (COLOURS[5], "-", "random actions of the recipe"),
 }

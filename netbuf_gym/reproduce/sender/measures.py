@@ -35,7 +35,7 @@ OF_A_RUN = {
     "queue_delay_ms": "mean time of a packet in the bottleneck's queue",
     "loss": "packets dropped or lost, of those sent, mean over the senders",
     "timeouts": "retransmission time-outs of all senders",
-    "choice": "of bounds the best scale, of constant actions the best one's number",
+    "choice": "of bounds the best scale",
 }
 OVER_TIME = {
     "reach_s": "start: from the flow's start until 0.5 s have delivered 90 % of the link; the length of the run where none has",

@@ -1,24 +1,18 @@
-"""Who plays: the agent, congestion controls, a rule, constant actions, and bounds that know a trace; with names and colours."""
+"""Who plays: the agent, controls, rules, the best constant action, bounds that know a trace; with names and colours."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-
-from netbuf_gym import tasks
-from netbuf_gym.contenders import Contender, Decider, Policy
-from netbuf_gym.errors import ConfigError
+from netbuf_gym.contenders import Contender
 from netbuf_gym.plots import COLOURS
 from netbuf_gym.reproduce.sender.bounds import CAUSAL, ORACLE, Bound
 from netbuf_gym.rollout import contender_of as named
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL
+from netbuf_gym.zoo import constants
 
 TASK = CongestionWindow.name
-LEARNED, RULE, CONSTANT = "agent", "queue_target", "constant"
+LEARNED, RULE, KEEP, CONSTANT = "agent", "queue_target", "keep", "constant"
 BOUNDS = (ORACLE, CAUSAL)
 USUAL = ("newreno", "cubic", "bbr", "vegas", "westwood", "copa")
 """Congestion controls that play where none are named."""
@@ -36,6 +30,7 @@ _KNOWN: dict[str, tuple[str, str, str]] = {
     "westwood": (COLOURS[8], "-", "Westwood+"),
     "copa": (COLOURS[14], "-", "Copa"),
     RULE: (COLOURS[9], "-", "rule queue_target"),
+    KEEP: ("#bc8a5f", "--", "rule keep"),
     CONSTANT: ("#bc8a5f", "-", "best constant action"),
     ORACLE: (COLOURS[5], "-", "oracle"),
     CAUSAL: (COLOURS[5], "--", "causal bound"),
@@ -56,40 +51,13 @@ def label(scheme: str) -> str:
     return STYLES[scheme][2]
 
 
-class EachAction(Decider):
-    """Every action of the task's first recipe, each in a world of its own from its start to its end.
-
-    Worlds are to come in groups of equal ones, in each as many as there are actions (`number`).
-    """
-
-    name = CONSTANT
-
-    @property
-    def env(self) -> dict[str, Any]:
-        """See `Contender.env`."""
-        return {"recipe": CongestionWindow.recipes[0]}
-
-    @staticmethod
-    def number() -> int:
-        """How many actions there are.
-
-        Raises:
-            ConfigError: They cannot be counted.
-        """
-        space: Any = tasks.get(TASK).rules(CongestionWindow.recipes[0]).action_space
-        if not hasattr(space, "n"):
-            raise ConfigError(f"schemes holds {CONSTANT!r}, but the actions are {space}; valid: with a space Discrete(n)")
-        return int(space.n)
-
-    def start(self, rules: Any, seeds: Sequence[int]) -> Policy:
-        """See `Contender.start`."""
-        many = self.number()
-        rows = np.repeat(np.arange(len(seeds)) % many, rules.agents).astype(rules.action_space.dtype)
-        return lambda observations, state, starts: (rows, None)
+def best_constant() -> str:
+    """The action that, always taken, is best on the worlds of validation, as the leaderboard found it: a contender's name."""
+    return constants.constant_of(constants.RESULTS, TASK)
 
 
 def contender_of(scheme: str) -> Contender:
     """Who plays under a name, but for the trained agent."""
     if scheme in BOUNDS:
         return Bound(scheme)
-    return EachAction() if scheme == CONSTANT else named(scheme, TASK)
+    return named(best_constant() if scheme == CONSTANT else scheme, TASK)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from netbuf_gym.arguments import choice, real, whole
 from netbuf_gym.errors import ConfigError
-from netbuf_gym.reproduce.sender.schemes import BOUNDS, CONSTANT, LEARNED, NAMES, RULE, TASK, USUAL
+from netbuf_gym.reproduce.sender.schemes import BOUNDS, CONSTANT, KEEP, LEARNED, NAMES, RULE, TASK, USUAL
 from netbuf_gym.reproduce.settings import Settings as Common
 from netbuf_gym.reproduce.settings import unique
 from netbuf_gym.zoo import library
@@ -30,7 +30,7 @@ STUDIES = {
 }
 NEED_TRACES = (TRACES,)
 DEFAULT_STUDIES = tuple(name for name in STUDIES if name not in NEED_TRACES)
-DEFAULT_SCHEMES = (*USUAL, RULE, CONSTANT, *BOUNDS)
+DEFAULT_SCHEMES = (*USUAL, RULE, KEEP, CONSTANT, *BOUNDS)
 
 
 @dataclass(frozen=True, kw_only=True)

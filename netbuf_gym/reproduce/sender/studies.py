@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from netbuf_gym import rollout
 from netbuf_gym.contenders import Contender
 from netbuf_gym.reproduce.sender import measures, trace_cells, worlds
 from netbuf_gym.reproduce.sender.bounds import SCALES, Bound
-from netbuf_gym.reproduce.sender.schemes import BOUNDS, CONSTANT, TASK, EachAction
+from netbuf_gym.reproduce.sender.schemes import BOUNDS, TASK
 from netbuf_gym.reproduce.sender.settings import (
     AGENTS,
     DELAY_STEP,
@@ -53,8 +51,8 @@ class Study:
     series: bool = False
 
     def plays(self, scheme: str) -> bool:
-        """Whether a scheme is in it: constant actions where that is cheap, bounds on traces."""
-        return scheme not in (*BOUNDS, CONSTANT) or (scheme == CONSTANT and self.name == PPCC)
+        """Whether a scheme is in it: bounds on traces alone."""
+        return scheme not in BOUNDS
 
     def steps(self, settings: Settings, seed: int) -> list[float]:
         """The column `step` of the rows of a seed's run: 0, of the whole, and the moments of a series, seconds."""
@@ -72,8 +70,6 @@ class Study:
     ) -> list[Row]:
         """The measures of each world, in the order of the seeds; of each so many rows as there are steps."""
         made = self.made(settings, cell, seeds)
-        if isinstance(contender, EachAction):
-            return self._best_action(contender, made, seeds, stop)
         if isinstance(contender, Bound):
             tried = [self._rows(Bound(contender.name, scale), made, seeds, stop) for scale in SCALES]
             return [
@@ -109,24 +105,13 @@ class Study:
         rollout.play(contender, drawn, keep, task=TASK, watch=watch, stop=stop, agents=made[0].agents)
         return rows
 
-    def _best_action(
-        self, contender: EachAction, made: Sequence[Made], seeds: Sequence[int], stop: threading.Event | None
-    ) -> list[Row]:
-        """What the constant action with the best mean utility achieves."""
-        many = contender.number()
-        each = [one for one in made for _ in range(many)]
-        rows = self._rows(contender, each, [seed for seed in seeds for _ in range(many)], stop)
-        means = [np.mean([_utility(row) for row in rows[action::many]]) for action in range(many)]
-        best = int(np.argmax(means))
-        return [row | {"choice": float(best)} for row in rows[best::many]]
-
 
 class OfTraces(Study):
     """Windows of measured traces."""
 
     def plays(self, scheme: str) -> bool:
         """See `Study.plays`."""
-        return scheme != CONSTANT
+        return True
 
     def made(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[Made]:
         """See `Study.made`: a seed's place in the list is its window's number."""
