@@ -37,14 +37,14 @@ import torch as th
 from omegaconf import DictConfig, OmegaConf
 
 from netbuf_gym import scripts, stats, tasks
-from netbuf_gym.errors import ConfigError, shown
+from netbuf_gym.errors import CheckpointError, ConfigError, shown
 from netbuf_gym.executors import LOCAL, executor
 from netbuf_gym.files import write_atomic, write_json
 from netbuf_gym.progress import ProgressBar, say
 from netbuf_gym.rollout import draw
 from netbuf_gym.tasks.measures import Margin, Measures
 from netbuf_gym.version import __version__
-from netbuf_gym.zoo import checkpoint, evaluation, on_suites, packing, running, selection, versions
+from netbuf_gym.zoo import checkpoint, evaluation, library, on_suites, packing, running, selection, versions
 from netbuf_gym.zoo.config import check_validation, differences, evaluation_seeds, load
 from netbuf_gym.zoo.saved import SavedAgent
 from netbuf_gym.zoo.schema import FIRST_VALIDATION_SEED
@@ -267,12 +267,26 @@ def _metrics(plan: Plan, trained: Sequence[checkpoint.Saved], saved: Sequence[ch
         "choice": choice,
         "training_timesteps": [p["timesteps"] for p in progress],
         "training_seconds": [round(p["seconds"], 1) for p in progress],
+        "begun_with": [_begun(one) for one in trained],
         "validation": None if plan.validation is None else chosen,
         "evaluation_seeds": [seeds[0], seeds[-1]],
         f"{measures.score}_interquartile_mean": list(stats.bootstrap_interval(scores)) if len(saved) > 1 else None,
         "scenarios": scenarios,
     }
     return metrics, kept
+
+
+def _begun(saved: checkpoint.Saved) -> dict[str, Any] | None:
+    """How far the agent was trained that training began with; None where it began anew, or with a file that has gone."""
+    if saved.config.start_from is None:
+        return None
+    try:
+        first = checkpoint.read(library.path_of(saved.config.start_from))
+    except CheckpointError:
+        return None
+    before = _begun(first) or {"timesteps": 0, "seconds": 0.0}
+    seconds = round(before["seconds"] + first.progress["seconds"], 1)
+    return {"timesteps": before["timesteps"] + first.progress["timesteps"], "seconds": seconds}
 
 
 def _median(scores: np.ndarray) -> int:
@@ -312,6 +326,7 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
         f"* Trained on `{_named(metrics['training_scenario'])}`: {len(steps)} seeds, {np.mean(steps):,.0f} steps each, "
         f"{np.mean(seconds) / 60:.1f} minutes on average ({max(seconds) / 60:.1f} at most), "
         f"{saved.config.torch_threads} thread(s) for the learner and {saved.config.env.threads} for the simulator.",
+        *_before(metrics, saved),
         f"* `model.zip` is seed {metrics['kept_seed']}, {_why(metrics)}; `config.yaml` its configuration; "
         "stable-baselines3 reads it, and `netbuf-gym evaluate model=...` runs it.",
         *_chosen(metrics["validation"]),
@@ -351,6 +366,19 @@ def _card(plan: Plan, saved: checkpoint.Saved, metrics: dict[str, Any]) -> str:
             lines += ["", f"{plan.measures.score} by the worlds that the seeds drew, the best in bold", "", part["breakdown"]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _before(metrics: dict[str, Any], saved: checkpoint.Saved) -> list[str]:
+    """What training began with, as a line of the card."""
+    began = packing.began_with(saved)
+    if began is None:
+        return []
+    known = [one for one in metrics["begun_with"] if one is not None]
+    said = f"* That goes on with agents that were trained before, that of `model.zip` with `{began}`"
+    if not known:
+        return [f"{said}."]
+    steps, minutes = (np.mean([one[key] for one in known]) for key in ("timesteps", "seconds"))
+    return [f"{said}: {steps:,.0f} steps each, {minutes / 60:.1f} minutes on average."]
 
 
 def _why(metrics: dict[str, Any]) -> str:

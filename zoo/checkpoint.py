@@ -359,7 +359,10 @@ def start_from(saved: Saved, model: BaseAlgorithm, rules: Task) -> None:
             if not th.isfinite(value).all():
                 raise ValueError(f"{name} is not finite")
     except Exception as error:  # torch raises whatever its unpickler stumbles upon
-        raise CheckpointError(f"start_from = {saved.path}: its networks are not of this shape ({_short(error)})") from None
+        algo = saved.config.algo
+        its = f"algo.net_arch = {shown(plain(algo.net_arch))}, algo.policy_kwargs = {shown(plain(algo.policy_kwargs))}"
+        why = f"start_from = {saved.path}: its networks are not of this shape ({_short(error)})"
+        raise CheckpointError(f"{why}; valid: {its}, which are its own") from None
 
 
 def _set_optimizer(optimizer: Any, state: dict[int, dict[str, Any]]) -> None:

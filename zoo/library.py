@@ -81,11 +81,18 @@ def summary(name: str) -> dict[str, Any]:
         "algorithm": metrics.get("algo"),
         "recipe": metrics.get("recipe"),
         "trained_on": metrics.get("training_scenario"),
-        "steps": None if (steps := _mean(metrics.get("training_timesteps", []))) is None else round(steps),
+        "steps": _steps(metrics),
         "score": measures.score,
         "lower_is_better": measures.lower_is_better,
         "scores": scores,
     }
+
+
+def _steps(metrics: dict[str, Any]) -> int | None:
+    """Of training, with those of what it began with."""
+    own = _mean(metrics.get("training_timesteps", []))
+    before = _mean([None if one is None else one["timesteps"] for one in metrics.get("begun_with", [])])
+    return None if own is None else round(own + (before or 0))
 
 
 def _mean(values: list[float | None]) -> float | None:

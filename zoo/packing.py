@@ -19,6 +19,14 @@ from netbuf_gym.zoo.config import merged, plain
 from netbuf_gym.zoo.saved import SMALL, build, rules_of
 
 
+def began_with(saved: checkpoint.Saved) -> str | None:
+    """The file of another agent that it began with; of an absolute path the last two names."""
+    begun = saved.config.start_from
+    if begun is None or not Path(begun).is_absolute():
+        return begun
+    return "/".join(Path(begun).parts[-2:])
+
+
 def pack(saved: checkpoint.Saved, path: Path) -> DictConfig:
     """Writes a saved model where others find it.
 
@@ -34,10 +42,7 @@ def pack(saved: checkpoint.Saved, path: Path) -> DictConfig:
         ConfigError, ScenarioError: its environment cannot be made.
         OSError: it cannot be written; nothing is left behind.
     """
-    begun = saved.config.start_from
-    if begun is not None and Path(begun).is_absolute():
-        begun = "/".join(Path(begun).parts[-2:])
-    config = merged(saved.config, {"run_dir": None, "resume": None, "start_from": begun})
+    config = merged(saved.config, {"run_dir": None, "resume": None, "start_from": began_with(saved)})
     model = build(saved, rules_of(saved), config.env.num_envs)
     model.seed = config.seed
     for name in SMALL.keys() & config.algo.kwargs.keys():

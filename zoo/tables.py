@@ -139,7 +139,11 @@ def _table(
     for where, metrics in members:
         trained_on = metrics["training_scenario"]
         name = trained_on["name"] if isinstance(trained_on, dict) else trained_on
-        steps, seconds = np.mean(metrics["training_timesteps"]), np.mean(metrics["training_seconds"])
+        before = [one or {} for one in metrics.get("begun_with", [])]
+        steps, seconds = (
+            np.mean(metrics[f"training_{key}"]) + np.mean([one.get(key, 0.0) for one in before] or [0.0])
+            for key in ("timesteps", "seconds")
+        )
         cells = [_spread(metrics["scenarios"][one]["agent"][c.metric], c) for one, c in pairs]
         lines.append(
             f"| [{where.name}]({where}/card.md){f' {MARK}' if where in others else ''} | {metrics['recipe']} | {name} "

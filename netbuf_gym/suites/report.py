@@ -146,7 +146,8 @@ def earlier(file: Path, suite: Suite, edition: Edition, families: Sequence[str])
     except OSError as error:
         raise ConfigError(f"against = {file}: cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"against = {file}: is no result.json of a suite ({error})") from None
+        why = f"without {error}" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(f"against = {file}: is no result.json of a suite ({why}); valid: what a suite wrote") from None
     if schema != SCHEMA or not isinstance(controllers, dict) or not controllers:
         raise ConfigError(f"against = {file}: schema {shown(schema)}, controllers {shown(controllers)}; valid: {SCHEMA!r}, one")
     ours = suite.name, edition.version, edition.digest

@@ -39,7 +39,7 @@ def require_schema(saved: Any, current: dict[str, Any], owner: str = "the saved 
             continue
         if key == "features" and isinstance(saved[key], list):
             there, here = (shown(one, 120) for one in _first_difference(saved[key], current[key]))
-        raise CheckpointError(f"{owner} was trained with {key} = {there}, this environment has {here}")
+        raise CheckpointError(f"{owner} was trained with {key} = {there}, this environment has {here}; valid: the same")
 
 
 def _first_difference(then: list, now: list) -> tuple[Any, Any]:

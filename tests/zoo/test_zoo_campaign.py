@@ -60,6 +60,23 @@ def test_campaign_trains_evaluates_and_keeps(tiny, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_card_says_what_training_began_with(tiny, tmp_path):
+    overrides = [override for override in tiny[0] if not override.startswith("run_dir")]
+    own = ["seeds=2", "evaluation_seeds=1", "scenarios=ppcc/1", "suites=false", *overrides]
+    runs, out = (tmp_path / "first", tmp_path / "second"), [tmp_path / "agents/task/first", tmp_path / "agents/task/second"]
+    assert campaign.main([*own, f"runs={runs[0]}", f"out={out[0]}"]) == 0
+    began = f"start_from={runs[0]}/seed${{seed}}/model.zip"
+    assert campaign.main([*own, began, f"runs={runs[1]}", f"out={out[1]}"]) == 0
+    first, second = (json.loads((one / "metrics.json").read_text()) for one in out)
+    assert first["begun_with"] == [None, None]
+    assert [one["timesteps"] for one in second["begun_with"]] == [128, 128] == second["training_timesteps"]
+    assert "goes on with" not in (out[0] / "card.md").read_text()
+    said = f"goes on with agents that were trained before, that of `model.zip` with `seed{second['kept_seed']}/model.zip`: 128"
+    assert said in (out[1] / "card.md").read_text()
+    assert "| 0.0 M |" in tables.tables(tmp_path, "congestion_window")
+
+
+@pytest.mark.slow
 def test_seeds_are_trained_alike_by_an_executor(tiny, tmp_path):
     pytest.importorskip("joblib")
     overrides = [override for override in tiny[0] if not override.startswith("run_dir")]

@@ -12,7 +12,7 @@ import numpy as np
 
 from netbuf_gym.reproduce.judging import DIFFERENCE, HIGHER, LOWER, Claim, contrast, interval, judge, judged, verdict
 from netbuf_gym.reproduce.ppcc import paper, worlds
-from netbuf_gym.reproduce.ppcc.schemes import AGENTS, CONSTANT, RANDOM, label
+from netbuf_gym.reproduce.ppcc.schemes import ACTION, AGENTS, CONSTANT, RANDOM, label
 from netbuf_gym.reproduce.ppcc.settings import NS3, SENDERS, SERIES, TABLE
 from netbuf_gym.reproduce.results import Runs
 from netbuf_gym.tables import markdown_table
@@ -20,7 +20,7 @@ from netbuf_gym.tables import markdown_table
 CELLS = ("study", "cell", "step")
 """Columns that pair runs."""
 RIVALS = (paper.NEWRENO, paper.QTCP)
-IN_ITS_PLACE = (*AGENTS, "queue_target", CONSTANT, RANDOM)
+IN_ITS_PLACE = (*AGENTS, "queue_target", "keep", ACTION, CONSTANT, RANDOM)
 """Whom the paper's claims about TCP-PPCC are judged for."""
 SEVERAL = tuple(worlds.cell(rate, many) for rate in worlds.RATES for many in paper.SENDERS if many > 1)
 HALF = 0.5

@@ -12,9 +12,10 @@ from netbuf_gym.rollout import contender_of as named
 from netbuf_gym.scenarios import Scenario
 from netbuf_gym.scenarios.types import AGENT
 from netbuf_gym.tasks.congestion_window import CongestionControl, CongestionWindow
+from netbuf_gym.zoo.constants import best_constant
 
 TASK = CongestionWindow.name
-RECIPE, LEARNED, RANDOM, CONSTANT = paper.PPCC, "agent", "random", "constant"
+RECIPE, LEARNED, RANDOM, CONSTANT, ACTION = paper.PPCC, "agent", "random", "constant", "constant_action"
 LEARNERS = {"dqn": "DQN", "a2c": "A2C", "ppo": "PPO", "ppo_lstm": "PPO-LSTM"}
 """Further learners, of the paper's recipe if they come with the package, and of whichever if their files are given."""
 AGENTS = (RECIPE, LEARNED, *LEARNERS)
@@ -40,6 +41,7 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "copa": (COLOURS[14], "-", "Copa"),
     "queue_target": (COLOURS[9], "-", "rule queue_target"),
     "keep": ("#bc8a5f", "--", "rule keep"),
+    ACTION: ("#8d6e97", "-", "best constant action"),
     CONSTANT: ("#bc8a5f", "-", "constant window"),
     RANDOM: (COLOURS[5], "-", "random actions of the recipe"),
 }
@@ -98,4 +100,6 @@ def contender_of(scheme: str, packets: int | None = None) -> Contender:
     """Who plays under a name, but for trained agents. packets: of a constant window; None: the fitting one."""
     if scheme == CONSTANT:
         return ConstantWindow(packets)
+    if scheme == ACTION:
+        return named(best_constant(TASK), TASK)
     return Chance() if scheme == RANDOM else named(scheme, TASK)

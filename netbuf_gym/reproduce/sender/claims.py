@@ -22,6 +22,7 @@ from netbuf_gym.reproduce.sender.schemes import CLASSIC, PLACES, label
 from netbuf_gym.reproduce.sender.settings import (
     AGENTS,
     DELAY_STEP,
+    ELSEWHERE,
     GRID,
     OUTAGE,
     PPCC,
@@ -36,6 +37,7 @@ from netbuf_gym.tables import markdown_table
 NOT, NOT_SHOWN = "does not hold", "not shown"
 BEHIND, BEHIND_IN = 0.02, 0.05
 """In so large a share of the grid's cells an agent may be so much of utility behind the best classic control."""
+BEHIND_SAID = f"at most {100 * BEHIND_IN:g} % of the cells more than {BEHIND:g} behind the best classic control"
 CLOSED = 2 / 3
 """Share of the gap between the best classic control and the causal bound."""
 MOST_LOSS = 0.01
@@ -65,13 +67,31 @@ class Limits:
     digits: int = 2
 
 
-def _of_rivals(cell: str) -> Limits:
-    rival, said, where = cell.split("-")[0], cell_said(RIVALS, cell), (RIVALS, (cell,), "share")
-    if rival == "cubic":
-        return Limits(f"{said}: 0.35 to 0.65 of the link", *where, 0.35, 0.65)
-    if rival == "bbr":
-        return Limits(f"{said}: 0.25, or twice CUBIC's share there", *where, low=0.25, twice="cubic")
-    return Limits(f"{said}: NewReno keeps 0.3", *where, high=0.7)
+def _of_cell(study: str, cell: str) -> list[Limits]:
+    """What is claimed of a cell; of one on another path what is of its study."""
+    own, inner = cell.split("/")[:2] if study == ELSEWHERE else (study, cell)
+    said, where = cell_said(study, cell), (study, (cell,))
+    if own == OUTAGE:
+        return [Limits(f"{said}: 80 % of the link within 2 s", *where, "recover_s", high=2.0)]
+    if own == DELAY_STEP and inner.startswith("up"):
+        return [Limits(f"{said}: 90 % of the goodput before", *where, "kept", low=0.9)]
+    if own == DELAY_STEP:
+        return [Limits(f"{said}: queueing below 10 ms within 15 s", *where, "settle_s", high=15.0)]
+    if own == REVERSE:
+        return [Limits(f"{said}: goodput of 85 % of the link", *where, "use", low=0.85)]
+    if own == RIVALS:
+        rival = inner.partition("-")[0]
+        if rival == "cubic":
+            return [Limits(f"{said}: 0.35 to 0.65 of the link", *where, "share", 0.35, 0.65)]
+        if rival == "bbr":
+            return [Limits(f"{said}: 0.25, or twice CUBIC's share there", *where, "share", low=0.25, twice="cubic")]
+        return [Limits(f"{said}: NewReno keeps 0.3", *where, "share", high=0.7)]
+    if inner.startswith(worlds.JOIN):
+        return [Limits(f"{said}: Jain's index 0.9 within 10 s of each", *where, "converge_s", high=10.0)]
+    if inner in ("4-1", "4-4"):
+        even = Limits(f"{said}: Jain's index 0.97", *where, "jain", low=0.97, digits=3)
+        return [even, Limits(f"{said}: at most 0.5 BDP queued", *where, "queue_bdp", high=0.5)]
+    return [Limits(f"{said}: Jain's index 0.9", *where, "jain", low=0.9, digits=3)] if inner == "8-4" else []
 
 
 LIMITS: tuple[Limits, ...] = (
@@ -95,37 +115,17 @@ LIMITS: tuple[Limits, ...] = (
         for family in trace_cells.FILES
     ),
     *(
-        Limits(f"{cell_said(OUTAGE, cell)}: 80 % of the link within 2 s", OUTAGE, (cell,), "recover_s", high=2.0)
-        for cell in worlds.OUTAGE_CELLS
-    ),
-    *(
-        Limits(f"{cell_said(DELAY_STEP, cell)}: 90 % of the goodput before", DELAY_STEP, (cell,), "kept", low=0.9)
-        for cell in worlds.STEP_CELLS
-        if cell.startswith("up")
-    ),
-    *(
-        Limits(f"{cell_said(DELAY_STEP, cell)}: queueing below 10 ms within 15 s", DELAY_STEP, (cell,), "settle_s", high=15.0)
-        for cell in worlds.STEP_CELLS
-        if cell.startswith("down")
-    ),
-    *(
-        Limits(f"{cell_said(REVERSE, cell)}: goodput of 85 % of the link", REVERSE, (cell,), "use", low=0.85)
-        for cell in worlds.REVERSE_CELLS
-    ),
-    *map(_of_rivals, worlds.RIVAL_CELLS),
-    *(
-        Limits(f"{cell_said(AGENTS, cell)}: Jain's index 0.97", AGENTS, (cell,), "jain", low=0.97, digits=3)
-        for cell in ("4-1", "4-4")
-    ),
-    *(
-        Limits(f"{cell_said(AGENTS, cell)}: at most 0.5 BDP queued", AGENTS, (cell,), "queue_bdp", high=0.5)
-        for cell in ("4-1", "4-4")
-    ),
-    Limits(f"{cell_said(AGENTS, '8-4')}: Jain's index 0.9", AGENTS, ("8-4",), "jain", low=0.9, digits=3),
-    *(
-        Limits(f"{cell_said(AGENTS, cell)}: Jain's index 0.9 within 10 s of each", AGENTS, (cell,), "converge_s", high=10.0)
-        for cell in worlds.AGENT_CELLS
-        if cell.startswith(worlds.JOIN)
+        claim
+        for study, cells in (
+            (OUTAGE, worlds.OUTAGE_CELLS),
+            (DELAY_STEP, worlds.STEP_CELLS),
+            (REVERSE, worlds.REVERSE_CELLS),
+            (RIVALS, worlds.RIVAL_CELLS),
+            (AGENTS, worlds.AGENT_CELLS),
+            (ELSEWHERE, worlds.OTHER_CELLS),
+        )
+        for cell in cells
+        for claim in _of_cell(study, cell)
     ),
 )
 """All but those on the grid, and on how near traces' bounds are."""
@@ -146,12 +146,27 @@ def judged(claim: Limits, runs: Runs, scheme: str) -> str:
     values = own.columns[claim.measure]
     if lacking := int((~np.isfinite(values)).sum()):
         return f"not measured in {lacking} of {len(values)} runs: {NOT}"
-    low = claim.low
-    if claim.twice and scheme != claim.twice and len(other := _of(runs, claim, claim.twice)):
-        low = min(low, 2 * float(np.mean(other.columns[claim.measure])))
-    found = _over_cells(own, claim.measure) if len(claim.cells) > 1 else interval(list(own.by_seed(claim.measure).values()))
+    found = measured(claim, runs, scheme)
+    return _said(found, claim.digits, verdict(found, least(claim, runs, scheme), claim.high))
+
+
+def measured(claim: Limits, runs: Runs, scheme: str) -> stats.Interval:
+    """The claim's measure of a scheme, over seeds or over cells; NaN where it did not run or was not measured."""
+    own = _of(runs, claim, scheme)
+    if not len(own) or not np.isfinite(own.columns[claim.measure]).all():
+        return stats.Interval(math.nan, math.nan, math.nan)
+    if len(claim.cells) > 1:
+        return _over_cells(own, claim.measure)
+    found = interval(list(own.by_seed(claim.measure).values()))
     assert found is not None
-    return _said(found, claim.digits, verdict(found, low, claim.high))
+    return found
+
+
+def least(claim: Limits, runs: Runs, scheme: str) -> float:
+    """The claim's lower limit, which another scheme may have made lower."""
+    if claim.twice and scheme != claim.twice and len(other := _of(runs, claim, claim.twice)):
+        return min(claim.low, 2 * float(np.mean(other.columns[claim.measure])))
+    return claim.low
 
 
 def claims_table(runs: Runs, study: str) -> str:
@@ -160,16 +175,19 @@ def claims_table(runs: Runs, study: str) -> str:
     schemes = [scheme for scheme in PLACES if scheme in own.values("scheme")]
     rows = [[claim.text, *(judged(claim, own, scheme) for scheme in schemes)] for claim in LIMITS if claim.study == study]
     if study == GRID:
-        rows += [[f"at most {100 * BEHIND_IN:g} % of the cells more than {BEHIND:g} behind the best classic control"]]
+        rows += [[BEHIND_SAID]]
         rows[-1] += [behind_said(own, scheme) for scheme in schemes]
     if study == TRACES:
         for family in trace_cells.FILES:
             cells = [gap_said(own.where(cell=trace_cells.cells_of(family)), scheme) for scheme in schemes]
-            rows.append(
-                [f"{trace_cells.SAID[family]}: two thirds of the way from the best classic to the causal bound", *cells]
-            )
+            rows.append([closed_said(family), *cells])
     rows = [row for row in rows if any(cell != "-" for cell in row[1:])]
     return markdown_table(["claim", *map(label, schemes)], rows) if rows and schemes else ""
+
+
+def closed_said(family: str) -> str:
+    """What is claimed of a family of traces beside the bound."""
+    return f"{trace_cells.SAID[family]}: two thirds of the way from the best classic to the causal bound"
 
 
 def margins(runs: Runs, scheme: str) -> dict[tuple[str, float], float]:
@@ -185,15 +203,18 @@ def margins(runs: Runs, scheme: str) -> dict[tuple[str, float], float]:
     return {key: value - best[key] if value > -math.inf else value for key, value in own.items() if key in best}
 
 
-def behind_said(runs: Runs, scheme: str) -> str:
-    """In how large a share of the grid's cells a scheme is behind, as a cell of a table."""
+def behind(runs: Runs, scheme: str) -> stats.Interval | None:
+    """In how large a share of the grid's cells a scheme is behind, per cent; None where it did not run."""
     found: dict[float, list[bool]] = {}
     for (_, seed), margin in margins(runs, scheme).items():
         found.setdefault(seed, []).append(margin < -BEHIND)
-    share = interval([100 * float(np.mean(values)) for values in found.values()])
-    if share is None:
-        return "-"
-    return _said(share, 1, verdict(share, -math.inf, 100 * BEHIND_IN), " %")
+    return interval([100 * float(np.mean(values)) for values in found.values()])
+
+
+def behind_said(runs: Runs, scheme: str) -> str:
+    """The same with the verdict, as a cell of a table."""
+    share = behind(runs, scheme)
+    return "-" if share is None else _said(share, 1, verdict(share, -math.inf, 100 * BEHIND_IN), " %")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from netbuf_gym.rollout import contender_of as named
 from netbuf_gym.scenarios.catalogue import sender_controls
 from netbuf_gym.tasks.congestion_window import CongestionWindow
 from netbuf_gym.tasks.congestion_window.families import LATER, NO_RIVAL
-from netbuf_gym.zoo import constants
+from netbuf_gym.zoo.constants import best_constant
 
 TASK = CongestionWindow.name
 LEARNED, RULE, KEEP, CONSTANT = "agent", "queue_target", "keep", "constant"
@@ -51,13 +51,8 @@ def label(scheme: str) -> str:
     return STYLES[scheme][2]
 
 
-def best_constant() -> str:
-    """The action that, always taken, is best on the worlds of validation, as the leaderboard found it: a contender's name."""
-    return constants.constant_of(constants.RESULTS, TASK)
-
-
 def contender_of(scheme: str) -> Contender:
     """Who plays under a name, but for the trained agent."""
     if scheme in BOUNDS:
         return Bound(scheme)
-    return named(best_constant() if scheme == CONSTANT else scheme, TASK)
+    return named(best_constant(TASK) if scheme == CONSTANT else scheme, TASK)

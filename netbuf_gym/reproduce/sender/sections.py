@@ -9,11 +9,12 @@ from pathlib import Path
 from netbuf_gym.reproduce.cells import KEYS, TEXTS
 from netbuf_gym.reproduce.experiment import Section
 from netbuf_gym.reproduce.results import Runs
-from netbuf_gym.reproduce.sender import bounds, claims, tables, trace_cells, worlds
+from netbuf_gym.reproduce.sender import bounds, claims, seeds, tables, trace_cells, worlds
 from netbuf_gym.reproduce.sender.measures import MEASURES
 from netbuf_gym.reproduce.sender.settings import (
     AGENTS,
     DELAY_STEP,
+    ELSEWHERE,
     GRID,
     OUTAGE,
     PPCC,
@@ -47,6 +48,7 @@ TITLES = {
     REVERSE: "Traffic on the way back",
     RIVALS: "Beside other controls",
     AGENTS: "Several of a kind",
+    ELSEWHERE: "On other paths",
 }
 FIGURES = {
     GRID: ("grid",),
@@ -94,6 +96,7 @@ WORLDS = {
         f" other every {ALL[AGENTS].usual_s / (worlds.JOINERS + 1):g} s. Where it is said, {worlds.SLOW_MBPS:g} Mbit/s and"
         f" {worlds.SLOW_RTT_MS:g} ms."
     ),
+    ELSEWHERE: "Buffers are in BDP of each path; a round trip that changes is said as it is before.",
 }
 """The worlds of each study in words."""
 
@@ -125,5 +128,5 @@ def shown(name: str, source: Path, folder: Path) -> str:
     return "\n".join(lines)
 
 
-SECTIONS: dict[str, Section] = {name: partial(shown, name) for name in ("links", "events")}
-"""Studies of many links and traces, and, of more seeds, those of what happens on a few."""
+SECTIONS: dict[str, Section] = {name: partial(shown, name) for name in seeds.PARTS} | {"seeds": seeds.shown}
+"""Studies of many links and traces; of more seeds, those of what happens on a few; and the musts by training seed."""

@@ -16,7 +16,7 @@ from netbuf_gym.zoo import library
 from netbuf_gym.zoo.schema import FIRST_EVALUATION_SEED
 
 PPCC, GRID, START, TRACES, OUTAGE = "ppcc", "grid", "start", "traces", "outage"
-DELAY_STEP, REVERSE, RIVALS, AGENTS = "delay_step", "reverse", "rivals", "agents"
+DELAY_STEP, REVERSE, RIVALS, AGENTS, ELSEWHERE = "delay_step", "reverse", "rivals", "agents", "elsewhere"
 STUDIES = {
     PPCC: "TCP-PPCC's four scenarios: what the agent is best at must stay",
     GRID: "1 to 1000 Mbit/s, 5 to 400 ms, 0.25 to 4 BDP of buffer, no loss to 1 %: how often a classic is better",
@@ -27,6 +27,7 @@ STUDIES = {
     REVERSE: "CUBIC on the way back, which queues the ACKs",
     RIVALS: "one flow of CUBIC, BBR or NewReno beside: shares of the link",
     AGENTS: "2, 4 and 8 senders of a kind, and four that join one after the other",
+    ELSEWHERE: "what these five have, on paths of other rates and round trips",
 }
 NEED_TRACES = (TRACES,)
 DEFAULT_STUDIES = tuple(name for name in STUDIES if name not in NEED_TRACES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from netbuf_gym import rollout
@@ -16,6 +16,7 @@ from netbuf_gym.reproduce.sender.schemes import BOUNDS, TASK
 from netbuf_gym.reproduce.sender.settings import (
     AGENTS,
     DELAY_STEP,
+    ELSEWHERE,
     GRID,
     OUTAGE,
     PPCC,
@@ -120,6 +121,23 @@ class OfTraces(Study):
         return [worlds.trace(cell, one) for one in windows]
 
 
+class OnOtherPaths(Study):
+    """What happens in other studies, and is kept of it, on other paths; a cell says of which."""
+
+    def made(self, settings: Settings, cell: str, seeds: Sequence[int]) -> list[Made]:
+        """See `Study.made`."""
+        return self._there(cell).made(settings, cell, seeds)
+
+    def play(
+        self, contender: Contender, settings: Settings, cell: str, seeds: Sequence[int], stop: threading.Event | None = None
+    ) -> list[Row]:
+        """See `Study.play`."""
+        return self._there(cell).play(contender, settings, cell, seeds, stop)
+
+    def _there(self, cell: str) -> Study:
+        return replace(ALL[cell.partition("/")[0]], world=self.world, series=False)
+
+
 def _utility(row: Row) -> float:
     """Of a row; the least there is where nothing was heard."""
     return row["utility"] if math.isfinite(row["utility"]) else -math.inf
@@ -141,6 +159,7 @@ ALL: dict[str, Study] = {
         Study(REVERSE, worlds.REVERSE_CELLS, 60.0, worlds.reverse),
         Study(RIVALS, worlds.RIVAL_CELLS, 60.0, worlds.rivals, measures.of_rivals),
         Study(AGENTS, worlds.AGENT_CELLS, 50.0, worlds.agents, measures.of_agents),
+        OnOtherPaths(ELSEWHERE, worlds.OTHER_CELLS, 60.0, worlds.elsewhere),
     )
 }
 """By name."""

@@ -52,7 +52,7 @@ def tables(runs: Runs, study: str) -> list[str]:
     if study == TRACES:
         return [traces_table(own)]
     made = []
-    for measure, digits, said in SHOWN[study]:
+    for measure, digits, said in SHOWN.get(study, ()):
         cells = [cell for cell in own.values("cell") if np.isfinite(own.where(cell=cell).columns[measure]).any()]
         if cells:
             made.append(f"{said}:\n\n{measure_table(own, study, measure, digits, cells)}")

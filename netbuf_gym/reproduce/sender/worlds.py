@@ -63,13 +63,35 @@ JOINERS = 4
 """The first there from the start; each further one comes after another fifth of the run, of 50 s every 10 s."""
 LEAST_PACKETS = 4
 """Of a buffer."""
+SHORT, LONG, THIN, FAST, WIDE = "10-20", "50-100", "10-40", "100-20", "100-100"
+"""Other paths: Mbit/s, and milliseconds there and back."""
+OTHER_CELLS = (
+    *(f"outage/{held}/{path}" for path in ("20-200", WIDE) for held in ("hold", "drop")),
+    *(f"delay_step/up/{path}" for path in ("3-20", "100-150")),
+    *(f"delay_step/down/{path}" for path in ("3-80", "100-150")),
+    *(f"reverse/{buffer}/{path}" for path in ("5-20", FAST, "100-80") for buffer in (1, 4)),
+    *(f"rivals/{cell}/{path}" for path in (SHORT, LONG) for cell in RIVAL_CELLS),
+    *(f"agents/4-{buffer}/{path}" for path in (THIN, FAST, WIDE) for buffer in (1, 4)),
+    *(f"agents/8-4/{path}" for path in (THIN, FAST)),
+    *(f"agents/{JOIN}-{buffer}/{path}" for path in (THIN, WIDE) for buffer in (1, 4)),
+)
+"""A study, what its own cells say but for the path, and the path."""
+
+
+HELD = {"hold": "queue held", "drop": "dropped"}
 
 
 def cell_said(study: str, cell: str) -> str:
     """A cell of a study in words; those of the grid and of traces say it themselves."""
     first, _, second = cell.partition("-")
+    if study == "elsewhere":
+        own, inner, path = cell.split("/")
+        rate, rtt = path.split("-")
+        said = {"rivals": f"beside {cell_said(own, inner)}", "agents": cell_said(own, inner), "outage": HELD.get(inner, "")}
+        said |= {"delay_step": f"{'+' if inner == 'up' else '-'}{STEP_MS:g} ms", "reverse": f"way back, {inner} BDP"}
+        return f"{rate} Mbit/s, {rtt} ms, {said[own]}"
     if study == "outage":
-        return f"{first} Mbit/s, {'queue held' if second == 'hold' else 'dropped'}"
+        return f"{first} Mbit/s, {HELD[second]}"
     if study == "delay_step":
         return f"{'+' if first == 'up' else '-'}{STEP_MS:g} ms, {second} Mbit/s"
     if study == "reverse":
@@ -144,22 +166,22 @@ def trace(cell: str, window: Trace) -> Made:
     return Made(dumbbell(trace=window, rtt_ms=RTT_MS, buffer_packets=packets, duration_s=window.duration_s, name=cell))
 
 
-def outage(cell: str, seed: int, duration_s: float) -> Made:
+def outage(cell: str, seed: int, duration_s: float, rtt_ms: float = RTT_MS) -> Made:
     """A link that is gone for a while."""
     rate, held = cell.split("-")
     at_s = OUTAGE_AT * duration_s + _drawn(seed, duration_s)
     until_s = at_s + OUTAGE_LASTS * duration_s
     rates = RateTrace([0.0, at_s, until_s], [float(rate), 0.0, float(rate)])
-    buffer = buffer_of(float(rate), RTT_MS, 1)
-    made = dumbbell(trace=rates, rtt_ms=RTT_MS, buffer_packets=buffer, duration_s=duration_s, on_outage=held, name=cell)
+    buffer = buffer_of(float(rate), rtt_ms, 1)
+    made = dumbbell(trace=rates, rtt_ms=rtt_ms, buffer_packets=buffer, duration_s=duration_s, on_outage=held, name=cell)
     return Made(made, at_s=at_s, until_s=until_s)
 
 
-def delay_step(cell: str, seed: int, duration_s: float) -> Made:
+def delay_step(cell: str, seed: int, duration_s: float, rtt_ms: float | None = None) -> Made:
     """A path that becomes longer or shorter; its buffer is what the shorter holds."""
     way, rate = cell.split("-")
     at_s = STEP_AT * duration_s + _drawn(seed, duration_s)
-    before_ms, change_ms = STEP_RTT_MS[way], STEP_MS if way == "up" else -STEP_MS
+    before_ms, change_ms = rtt_ms or STEP_RTT_MS[way], STEP_MS if way == "up" else -STEP_MS
     made = dumbbell(
         rate_mbps=float(rate),
         rtt_ms=before_ms,
@@ -171,21 +193,21 @@ def delay_step(cell: str, seed: int, duration_s: float) -> Made:
     return Made(made, at_s=at_s)
 
 
-def reverse(cell: str, seed: int, duration_s: float) -> Made:
+def reverse(cell: str, seed: int, duration_s: float, rtt_ms: float = RTT_MS) -> Made:
     """CUBIC on the way back, which has the bottleneck's rate and buffer."""
     rate, buffer = map(float, cell.split("-"))
-    packets = buffer_of(rate, RTT_MS, buffer)
-    made = dumbbell(rate_mbps=rate, rtt_ms=RTT_MS, buffer_packets=packets, reverse=("cubic",), duration_s=duration_s, name=cell)
+    packets = buffer_of(rate, rtt_ms, buffer)
+    made = dumbbell(rate_mbps=rate, rtt_ms=rtt_ms, buffer_packets=packets, reverse=("cubic",), duration_s=duration_s, name=cell)
     return Made(_begun(made, [0.0, _drawn(seed, duration_s)]))
 
 
-def rivals(cell: str, seed: int, duration_s: float) -> Made:
+def rivals(cell: str, seed: int, duration_s: float, rate_mbps: float = RIVALS_MBPS, rtt_ms: float = RTT_MS) -> Made:
     """One flow of another control beside; either begins, the other within a second."""
     rival, buffer = cell.split("-")
-    packets = buffer_of(RIVALS_MBPS, RTT_MS, float(buffer))
+    packets = buffer_of(rate_mbps, rtt_ms, float(buffer))
     made = dumbbell(
-        rate_mbps=RIVALS_MBPS,
-        rtt_ms=RTT_MS,
+        rate_mbps=rate_mbps,
+        rtt_ms=rtt_ms,
         buffer_packets=packets,
         senders=("cubic", rival),
         duration_s=duration_s,
@@ -195,11 +217,11 @@ def rivals(cell: str, seed: int, duration_s: float) -> Made:
     return Made(_begun(made, [late_s, 0.0] if seed % 2 else [0.0, late_s]))
 
 
-def agents(cell: str, seed: int, duration_s: float) -> Made:
+def agents(cell: str, seed: int, duration_s: float, path: tuple[float, float] | None = None) -> Made:
     """Several of a kind, which begin within a second, or join one after the other."""
     first, buffer = cell.split("-")
     many = {JOIN: JOINERS, SLOW: SLOW_MANY}.get(first) or int(first)
-    rate_mbps, rtt_ms = (SLOW_MBPS, SLOW_RTT_MS) if first == SLOW else (AGENTS_MBPS, RTT_MS)
+    rate_mbps, rtt_ms = path or ((SLOW_MBPS, SLOW_RTT_MS) if first == SLOW else (AGENTS_MBPS, RTT_MS))
     rng = np.random.default_rng((seed, STREAM))
     starts_s = np.arange(many) * duration_s / (JOINERS + 1) if first == JOIN else np.zeros(many)
     starts_s[1:] += rng.random(many - 1) * min(DRAWN_S, duration_s / 20)
@@ -212,6 +234,21 @@ def agents(cell: str, seed: int, duration_s: float) -> Made:
         name=cell,
     )
     return Made(_begun(made, starts_s.tolist()), many)
+
+
+def elsewhere(cell: str, seed: int, duration_s: float) -> Made:
+    """What other studies have, on another path."""
+    study, inner, path = cell.split("/")
+    rate, rtt = path.split("-")
+    if study == "outage":
+        return outage(f"{rate}-{inner}", seed, duration_s, float(rtt))
+    if study == "delay_step":
+        return delay_step(f"{inner}-{rate}", seed, duration_s, float(rtt))
+    if study == "reverse":
+        return reverse(f"{rate}-{inner}", seed, duration_s, float(rtt))
+    if study == "rivals":
+        return rivals(inner, seed, duration_s, float(rate), float(rtt))
+    return agents(inner, seed, duration_s, (float(rate), float(rtt)))
 
 
 def world(made: Made, seed: int) -> rollout.World:
