@@ -69,7 +69,7 @@ class Limits:
 
 def _of_cell(study: str, cell: str) -> list[Limits]:
     """What is claimed of a cell; of one on another path what is of its study."""
-    own, inner = cell.split("/")[:2] if study == ELSEWHERE else (study, cell)
+    own, inner = cell.split(":")[:2] if study == ELSEWHERE else (study, cell)
     said, where = cell_said(study, cell), (study, (cell,))
     if own == OUTAGE:
         return [Limits(f"{said}: 80 % of the link within 2 s", *where, "recover_s", high=2.0)]

@@ -135,7 +135,7 @@ class OnOtherPaths(Study):
         return self._there(cell).play(contender, settings, cell, seeds, stop)
 
     def _there(self, cell: str) -> Study:
-        return replace(ALL[cell.partition("/")[0]], world=self.world, series=False)
+        return replace(ALL[cell.partition(":")[0]], world=self.world, series=False)
 
 
 def _utility(row: Row) -> float:

@@ -66,14 +66,14 @@ LEAST_PACKETS = 4
 SHORT, LONG, THIN, FAST, WIDE = "10-20", "50-100", "10-40", "100-20", "100-100"
 """Other paths: Mbit/s, and milliseconds there and back."""
 OTHER_CELLS = (
-    *(f"outage/{held}/{path}" for path in ("20-200", WIDE) for held in ("hold", "drop")),
-    *(f"delay_step/up/{path}" for path in ("3-20", "100-150")),
-    *(f"delay_step/down/{path}" for path in ("3-80", "100-150")),
-    *(f"reverse/{buffer}/{path}" for path in ("5-20", FAST, "100-80") for buffer in (1, 4)),
-    *(f"rivals/{cell}/{path}" for path in (SHORT, LONG) for cell in RIVAL_CELLS),
-    *(f"agents/4-{buffer}/{path}" for path in (THIN, FAST, WIDE) for buffer in (1, 4)),
-    *(f"agents/8-4/{path}" for path in (THIN, FAST)),
-    *(f"agents/{JOIN}-{buffer}/{path}" for path in (THIN, WIDE) for buffer in (1, 4)),
+    *(f"outage:{held}:{path}" for path in ("20-200", WIDE) for held in ("hold", "drop")),
+    *(f"delay_step:up:{path}" for path in ("3-20", "100-150")),
+    *(f"delay_step:down:{path}" for path in ("3-100", "100-150")),
+    *(f"reverse:{buffer}:{path}" for path in ("5-20", FAST, "100-80") for buffer in (1, 4)),
+    *(f"rivals:{cell}:{path}" for path in (SHORT, LONG) for cell in RIVAL_CELLS),
+    *(f"agents:4-{buffer}:{path}" for path in (THIN, FAST, WIDE) for buffer in (1, 4)),
+    *(f"agents:8-4:{path}" for path in (THIN, FAST)),
+    *(f"agents:{JOIN}-{buffer}:{path}" for path in (THIN, WIDE) for buffer in (1, 4)),
 )
 """A study, what its own cells say but for the path, and the path."""
 
@@ -85,11 +85,15 @@ def cell_said(study: str, cell: str) -> str:
     """A cell of a study in words; those of the grid and of traces say it themselves."""
     first, _, second = cell.partition("-")
     if study == "elsewhere":
-        own, inner, path = cell.split("/")
+        own, inner, path = cell.split(":")
         rate, rtt = path.split("-")
-        said = {"rivals": f"beside {cell_said(own, inner)}", "agents": cell_said(own, inner), "outage": HELD.get(inner, "")}
-        said |= {"delay_step": f"{'+' if inner == 'up' else '-'}{STEP_MS:g} ms", "reverse": f"way back, {inner} BDP"}
-        return f"{rate} Mbit/s, {rtt} ms, {said[own]}"
+        if own == "delay_step":
+            said = f"{'+' if inner == 'up' else '-'}{STEP_MS:g} ms"
+        elif own in ("outage", "reverse"):
+            said = HELD.get(inner, f"way back, {inner} BDP")
+        else:
+            said = f"{'beside ' if own == 'rivals' else ''}{cell_said(own, inner)}"
+        return f"{rate} Mbit/s, {rtt} ms, {said}"
     if study == "outage":
         return f"{first} Mbit/s, {HELD[second]}"
     if study == "delay_step":
@@ -238,7 +242,7 @@ def agents(cell: str, seed: int, duration_s: float, path: tuple[float, float] | 
 
 def elsewhere(cell: str, seed: int, duration_s: float) -> Made:
     """What other studies have, on another path."""
-    study, inner, path = cell.split("/")
+    study, inner, path = cell.split(":")
     rate, rtt = path.split("-")
     if study == "outage":
         return outage(f"{rate}-{inner}", seed, duration_s, float(rtt))
